@@ -1,0 +1,1 @@
+"""From files to chunks that never lose their place in the text."""

@@ -1,0 +1,25 @@
+"""The engine's errors. Each message names the value, the limit and the way out."""
+
+
+class GlassboxError(Exception):
+    """Base of every error the engine raises on purpose; its message is fit to show a user."""
+
+
+class InputError(GlassboxError, ValueError):
+    """An argument is outside what the function accepts."""
+
+
+class DocumentError(GlassboxError):
+    """A document cannot be read: unreadable, binary, empty or too large."""
+
+
+class ModelFileError(GlassboxError):
+    """A model's files are damaged, incomplete or of an architecture the engine does not read."""
+
+
+class ModelUnavailableError(GlassboxError):
+    """A model is neither on this machine nor reachable."""
+
+
+class ContextLengthError(GlassboxError):
+    """A prompt has more tokens than the model has positions."""

@@ -1,0 +1,178 @@
+"""The prompt: numbered sources and the question, within a token budget."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engine.errors import ContextLengthError, InputError
+from engine.generation.chat import Message, content_spans
+from engine.generation.decoder import Decoder
+from engine.retrieval.index import Hit
+from engine.tokenizers.encoding import Encoding
+
+INSTRUCTION = "Answer the question with one sentence, using only the numbered sources."
+# Small models follow best what they read last.
+REMINDER = "Answer in one sentence, with words from the sources."
+MIN_SOURCE_TOKENS = 16  # less of a passage than this is not worth its place
+
+
+@dataclass(frozen=True)
+class Source:
+    """A passage as the decoder was given it.
+
+    ``document.text[start:end] == text``; ``cut`` says that the passage's end did not fit.
+    """
+
+    number: int
+    document: str
+    start: int
+    end: int
+    text: str
+    score: float
+    n_tokens: int
+    cut: bool
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """The exact prompt and where its tokens go; ``left_out`` are hits there was no room for."""
+
+    text: str
+    ids: tuple[int, ...]
+    question_tokens: int
+    sources: tuple[Source, ...]
+    left_out: tuple[Hit, ...]
+
+    @property
+    def source_tokens(self) -> int:
+        """Tokens of all sources together."""
+        return sum(source.n_tokens for source in self.sources)
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """A prompt under construction: its tokens, and how many lie in each passage and the question."""
+
+    text: str
+    encoding: Encoding
+    passage_tokens: list[int]
+    question_tokens: int
+
+
+def assemble_prompt(question: str, hits: Sequence[Hit], decoder: Decoder, max_prompt_tokens: int) -> Prompt:
+    """Put the question and as many passages as fit, best first, into the model's chat template.
+
+    The first passage that does not fit whole is cut at the end of a token, where at least
+    `MIN_SOURCE_TOKENS` of it fit; those after it are left out.
+
+    Parameters
+    ----------
+    question
+        The question.
+    hits
+        Passages, best first.
+    decoder
+        The model that will read the prompt; its tokenizer counts.
+    max_prompt_tokens
+        Most tokens of the whole prompt, template included.
+
+    Raises
+    ------
+    ContextLengthError
+        The question alone exceeds the budget.
+    InputError
+        The question is blank.
+    """
+    question = question.strip()
+    if not question:
+        raise InputError("the question is empty: ask something")
+    alone = draft(question, [], decoder)
+    if len(alone.encoding) > max_prompt_tokens:
+        raise ContextLengthError(
+            f"the question alone makes a prompt of {len(alone.encoding)} tokens, {max_prompt_tokens} are "
+            f"allowed: shorten it or allow more prompt tokens"
+        )
+    passages: list[str] = []
+    for hit in hits:
+        passage = fitting_part(question, passages, hit.chunk.text, decoder, max_prompt_tokens)
+        if passage:
+            passages.append(passage)
+        if passage != hit.chunk.text:
+            break
+    final = draft(question, passages, decoder)
+    sources = tuple(
+        Source(
+            number=number,
+            document=hit.chunk.document,
+            start=hit.chunk.start,
+            end=hit.chunk.start + len(passage),
+            text=passage,
+            score=hit.score,
+            n_tokens=n_tokens,
+            cut=passage != hit.chunk.text,
+        )
+        for number, (hit, passage, n_tokens) in enumerate(
+            zip(hits, passages, final.passage_tokens, strict=False), start=1
+        )
+    )
+    return Prompt(
+        text=final.text,
+        ids=tuple(final.encoding.ids),
+        question_tokens=final.question_tokens,
+        sources=sources,
+        left_out=tuple(hits[len(passages) :]),
+    )
+
+
+def fitting_part(
+    question: str, before: list[str], passage: str, decoder: Decoder, max_prompt_tokens: int
+) -> str:
+    """Return the longest beginning of ``passage`` that fits behind the passages before it, or ``""``."""
+
+    def excess(text: str) -> int:
+        return len(draft(question, [*before, text], decoder).encoding) - max_prompt_tokens
+
+    too_many = excess(passage)
+    if too_many <= 0:
+        return passage
+    encoding = decoder.tokenizer.encode(passage)
+    n_kept = len(encoding)
+    while too_many > 0:
+        n_kept -= too_many
+        if n_kept < MIN_SOURCE_TOKENS:
+            return ""
+        text = passage[: token_end(encoding, n_kept)].rstrip()
+        too_many = excess(text)
+    return text
+
+
+def token_end(encoding: Encoding, n_tokens: int) -> int:
+    """Return where the text of the first ``n_tokens`` tokens ends, before any character they only begin."""
+    end = encoding.offsets[n_tokens - 1][1]
+    if n_tokens < len(encoding):
+        end = min(end, encoding.offsets[n_tokens][0])
+    return end
+
+
+def draft(question: str, passages: Sequence[str], decoder: Decoder) -> _Draft:
+    """Render and tokenize the prompt, and count the tokens of its parts."""
+    content, spans = "", []
+    for number, passage in enumerate(passages, start=1):
+        content += f"[{number}] "
+        spans.append((len(content), len(content) + len(passage)))
+        content += f"{passage}\n\n"
+    content += "Question: "
+    question_span = (len(content), len(content) + len(question))
+    content += f"{question}\n\n{REMINDER}"
+
+    messages: list[Message] = [
+        {"role": "system", "content": INSTRUCTION},
+        {"role": "user", "content": content},
+    ]
+    text, encoding = decoder.chat_encoding(messages)
+    offset = content_spans(text, messages)[-1][0]
+
+    def count(span: tuple[int, int]) -> int:
+        start, end = span[0] + offset, span[1] + offset
+        return sum(start < token_end and token_start < end for token_start, token_end in encoding.offsets)
+
+    return _Draft(text, encoding, [count(span) for span in spans], count(question_span))

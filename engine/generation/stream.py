@@ -1,0 +1,44 @@
+"""Token ids to text as they come: no half characters, and nothing past a stop string."""
+
+import codecs
+from collections.abc import Sequence
+
+
+class TextStream:
+    """Turn the bytes of one token after another into text that may be shown at once.
+
+    Bytes that are only the beginning of a character wait for the rest of it, and text that may be
+    the beginning of a stop string waits until it is known not to be.
+    """
+
+    def __init__(self, stop: Sequence[str] = ()) -> None:
+        self._stop = [text for text in stop if text]
+        self._utf8 = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self._waiting = ""
+        self.stopped = False
+
+    def push(self, token: bytes) -> str:
+        """Take in a token's bytes; return the text that is now certain."""
+        self._waiting += self._utf8.decode(token)
+        found = [place for text in self._stop if (place := self._waiting.find(text)) >= 0]
+        if found:
+            self.stopped = True
+            return self._release(min(found), discard=True)
+        held = max((overlap(self._waiting, text) for text in self._stop), default=0)
+        return self._release(len(self._waiting) - held)
+
+    def finish(self) -> str:
+        """Return what still waits, once no more tokens come."""
+        if self.stopped:
+            return ""
+        self._waiting += self._utf8.decode(b"", final=True)
+        return self._release(len(self._waiting))
+
+    def _release(self, end: int, discard: bool = False) -> str:
+        text, self._waiting = self._waiting[:end], "" if discard else self._waiting[end:]
+        return text
+
+
+def overlap(text: str, stop: str) -> int:
+    """Length of the longest end of ``text`` that is a beginning of ``stop``."""
+    return next((n for n in range(min(len(text), len(stop)), 0, -1) if text.endswith(stop[:n])), 0)

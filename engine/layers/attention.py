@@ -1,0 +1,66 @@
+"""Scaled dot-product attention (Vaswani et al. 2017, section 3.2.1), with grouped queries."""
+
+import numpy as np
+
+from engine.layers.activation import softmax
+from engine.layers.tracing import Array, Tracer, no_trace
+
+
+def split_heads(x: Array, n_heads: int) -> Array:
+    """``(n_tokens, n_heads * d_head) -> (n_heads, n_tokens, d_head)``."""
+    n_tokens, width = x.shape
+    return x.reshape(n_tokens, n_heads, width // n_heads).swapaxes(0, 1)
+
+
+def merge_heads(x: Array) -> Array:
+    """``(n_heads, n_tokens, d_head) -> (n_tokens, n_heads * d_head)``."""
+    n_heads, n_tokens, d_head = x.shape
+    return x.swapaxes(0, 1).reshape(n_tokens, n_heads * d_head)
+
+
+def causal_mask(n_query: int, n_key: int, dtype: np.dtype) -> Array:
+    """0 where a query may look, -inf at keys that come after it: ``(n_query, n_key)``.
+
+    The last query stands at the last key, so with cached keys ``n_key > n_query``.
+    """
+    query_position = np.arange(n_key - n_query, n_key)[:, None]  # (n_query, 1)
+    return np.where(np.arange(n_key) <= query_position, 0, -np.inf).astype(dtype)
+
+
+def attention(
+    query: Array, key: Array, value: Array, mask: Array | None = None, trace: Tracer = no_trace
+) -> Array:
+    """``softmax(Q K^T / sqrt(d_head) + mask) V`` for every head.
+
+    Parameters
+    ----------
+    query
+        ``(n_heads, n_query, d_head)``.
+    key, value
+        ``(n_kv_heads, n_key, d_head)``. With fewer of them than query heads, each is shared by
+        ``n_heads / n_kv_heads`` consecutive query heads (Ainslie et al. 2023).
+    mask
+        ``(n_query, n_key)``, added to the scores, or None.
+    trace
+        Told ``scores`` (before the mask), ``weights`` and ``context``.
+
+    Returns
+    -------
+    Array
+        The context, ``(n_heads, n_query, d_head)``.
+    """
+    n_heads, n_query, d_head = query.shape
+    n_kv_heads, n_key, _ = key.shape
+    # The queries that share a key head stand one below the other, so each key head is read once.
+    shared = (n_kv_heads, n_heads // n_kv_heads * n_query)
+
+    scores = query.reshape(*shared, d_head) @ key.swapaxes(1, 2)  # (n_kv_heads, group * n_query, n_key)
+    scores = scores.reshape(n_heads, n_query, n_key)
+    scores *= query.dtype.type(1 / np.sqrt(d_head))
+    trace("scores", scores)
+    weights = softmax(scores if mask is None else scores + mask)
+    trace("weights", weights)
+    context = weights.reshape(*shared, n_key) @ value  # (n_kv_heads, group * n_query, d_head)
+    context = context.reshape(n_heads, n_query, d_head)
+    trace("context", context)
+    return context

@@ -1,0 +1,1 @@
+"""The models, each written once from the layers."""

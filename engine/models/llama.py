@@ -1,0 +1,291 @@
+"""Llama (Touvron et al. 2023), forward: RMS norm, RoPE, grouped-query attention, SwiGLU."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from engine.errors import ContextLengthError, ModelFileError
+from engine.layers.activation import silu
+from engine.layers.attention import attention, causal_mask, merge_heads, split_heads
+from engine.layers.linear import linear
+from engine.layers.norm import rms_norm
+from engine.layers.positions import apply_rope, rope_tables
+from engine.layers.tracing import Array, Tracer, no_trace, scoped
+from engine.weights.tensors import GGUF, read_json, read_safetensors, take
+
+
+@dataclass(frozen=True)
+class DecoderConfig:
+    """Sizes of a Llama-family decoder; ``max_positions`` is its context length in tokens.
+
+    ``tied`` models turn hidden states into logits with their token embeddings.
+    """
+
+    vocab_size: int
+    d_model: int
+    n_layers: int
+    n_heads: int
+    n_kv_heads: int
+    d_head: int
+    d_ff: int
+    max_positions: int
+    norm_eps: float
+    rope_theta: float
+    tied: bool
+
+
+@dataclass(frozen=True)
+class DecoderLayer:
+    """Parameters of one layer; matrices that read the same input are stacked into one.
+
+    ``query_key_value`` is ``((n_heads + 2 n_kv_heads) d_head, d_model)``, ``gate_up`` is
+    ``(2 d_ff, d_model)``.
+    """
+
+    attention_norm: Array
+    query_key_value: Array
+    attention_output: Array
+    ffn_norm: Array
+    gate_up: Array
+    ffn_output: Array
+
+
+@dataclass(frozen=True)
+class DecoderWeights:
+    """Parameters of the whole decoder; ``unembedding`` is ``token_table`` itself where tied."""
+
+    token_table: Array
+    layers: tuple[DecoderLayer, ...]
+    final_norm: Array
+    unembedding: Array
+
+
+class KVCache:
+    """Keys and values of the tokens read so far, in arrays allocated once.
+
+    Attributes
+    ----------
+    keys, values
+        ``(n_layers, n_kv_heads, capacity, d_head)``, of which ``length`` positions are filled.
+    length
+        Number of tokens read.
+    """
+
+    def __init__(self, config: DecoderConfig, capacity: int) -> None:
+        shape = (config.n_layers, config.n_kv_heads, capacity, config.d_head)
+        self.keys = np.empty(shape, np.float32)
+        self.values = np.empty(shape, np.float32)
+        self.length = 0
+
+    @property
+    def capacity(self) -> int:
+        """Number of tokens there is room for."""
+        return self.keys.shape[2]
+
+    def extend(self, layer: int, key: Array, value: Array) -> tuple[Array, Array]:
+        """Write a layer's new keys and values behind ``length``; return all of that layer's.
+
+        ``(n_kv_heads, n_new, d_head) -> (n_kv_heads, length + n_new, d_head)``, twice.
+        """
+        end = self.length + key.shape[1]
+        if end > self.capacity:
+            raise ContextLengthError(
+                f"{end} tokens do not fit into a cache of {self.capacity}: make it larger"
+            )
+        self.keys[layer, :, self.length : end] = key
+        self.values[layer, :, self.length : end] = value
+        return self.keys[layer, :, :end], self.values[layer, :, :end]
+
+
+def causal_self_attention(
+    normed: Array,
+    layer: DecoderLayer,
+    config: DecoderConfig,
+    rope: tuple[Array, Array],
+    remember: Callable[[Array, Array], tuple[Array, Array]],
+    trace: Tracer,
+) -> Array:
+    """Grouped-query attention over the cached and the new tokens: ``(n_new, d_model)`` to the same."""
+    heads = split_heads(linear(normed, layer.query_key_value), config.n_heads + 2 * config.n_kv_heads)
+    query, key, value = np.split(heads, [config.n_heads, config.n_heads + config.n_kv_heads])
+    query, key = apply_rope(query, *rope), apply_rope(key, *rope)  # (n_heads or n_kv_heads, n_new, d_head)
+    key, value = remember(key, value)  # (n_kv_heads, n_cached + n_new, d_head)
+    for name, array in (("query", query), ("key", key), ("value", value)):
+        trace(name, array)
+    n_new = query.shape[1]
+    mask = causal_mask(n_new, key.shape[1], query.dtype) if n_new > 1 else None
+    context = attention(query, key, value, mask, trace)
+    output = linear(merge_heads(context), layer.attention_output)
+    trace("output", output)
+    return output
+
+
+def swiglu(normed: Array, layer: DecoderLayer, trace: Tracer) -> Array:
+    """``W_down (silu(W_gate x) * W_up x)`` (Shazeer 2020): ``(n_tokens, d_model)`` to the same."""
+    gate, up = np.split(linear(normed, layer.gate_up), 2, axis=-1)  # (n_tokens, d_ff) each
+    activation = silu(gate) * up
+    output = linear(activation, layer.ffn_output)
+    for name, value in (("gate", gate), ("hidden", up), ("activation", activation), ("output", output)):
+        trace(name, value)
+    return output
+
+
+def decoder_forward(
+    ids: Sequence[int],
+    weights: DecoderWeights,
+    config: DecoderConfig,
+    cache: KVCache,
+    trace: Tracer = no_trace,
+) -> Array:
+    """Final hidden states of ``ids``, which follow the tokens in ``cache``: ``(n_new, d_model)``.
+
+    The cache takes in the new tokens.
+    """
+    hidden = weights.token_table[np.asarray(ids)]  # (n_new, d_model)
+    trace("embeddings.output", hidden)
+    positions = np.arange(cache.length, cache.length + len(ids))
+    rope = rope_tables(positions, config.d_head, config.rope_theta, hidden.dtype)
+    for number, layer in enumerate(weights.layers):
+        layer_trace = scoped(trace, f"layers.{number}")
+
+        def remember(key: Array, value: Array, number: int = number) -> tuple[Array, Array]:
+            return cache.extend(number, key, value)
+
+        normed = rms_norm(hidden, layer.attention_norm, config.norm_eps)
+        layer_trace("attention.norm", normed)
+        attention_trace = scoped(layer_trace, "attention")
+        hidden = hidden + causal_self_attention(normed, layer, config, rope, remember, attention_trace)
+        normed = rms_norm(hidden, layer.ffn_norm, config.norm_eps)
+        layer_trace("ffn.norm", normed)
+        hidden = hidden + swiglu(normed, layer, scoped(layer_trace, "ffn"))
+        layer_trace("output", hidden)
+    cache.length += len(ids)
+    hidden = rms_norm(hidden, weights.final_norm, config.norm_eps)
+    trace("norm", hidden)
+    return hidden
+
+
+def read_gguf_config(file: GGUF) -> DecoderConfig:
+    """Read the sizes from a GGUF file's metadata."""
+    architecture = file["general.architecture"]
+    if architecture != "llama":
+        raise ModelFileError(f"{file.path} is a {architecture!r} model: the decoder reads 'llama' models")
+    scaling = file.get("llama.rope.scaling.type", "none")
+    if scaling != "none" or "rope_freqs.weight" in file:
+        raise ModelFileError(f"{file.path} scales its rotary positions ({scaling}), which is not read")
+    n_heads, d_model = file["llama.attention.head_count"], file["llama.embedding_length"]
+    return DecoderConfig(
+        vocab_size=len(file["tokenizer.ggml.tokens"]),
+        d_model=d_model,
+        n_layers=file["llama.block_count"],
+        n_heads=n_heads,
+        n_kv_heads=file.get("llama.attention.head_count_kv", n_heads),
+        d_head=file.get("llama.attention.key_length", d_model // n_heads),
+        d_ff=file["llama.feed_forward_length"],
+        max_positions=file["llama.context_length"],
+        norm_eps=file["llama.attention.layer_norm_rms_epsilon"],
+        rope_theta=file.get("llama.rope.freq_base", 10000.0),
+        tied="output.weight" not in file,
+    )
+
+
+def read_folder_config(folder: Path) -> DecoderConfig:
+    """Read the sizes from a Llama-family folder's config.json."""
+    raw = read_json(folder / "config.json")
+    if raw.get("model_type") != "llama":
+        raise ModelFileError(
+            f"{folder} is a {raw.get('model_type')!r} model: the decoder reads 'llama' models"
+        )
+    rope = raw.get("rope_parameters") or raw.get("rope_scaling") or {}
+    if rope.get("rope_type", "default") != "default":
+        raise ModelFileError(f"{folder} scales its rotary positions ({rope['rope_type']}), which is not read")
+    if raw.get("attention_bias") or raw.get("mlp_bias"):
+        raise ModelFileError(f"{folder} has biases in its linear layers, which are not read")
+    if raw.get("hidden_act", "silu") != "silu":
+        raise ModelFileError(f"{folder}: activation {raw['hidden_act']!r} is not silu")
+    try:
+        return DecoderConfig(
+            vocab_size=raw["vocab_size"],
+            d_model=raw["hidden_size"],
+            n_layers=raw["num_hidden_layers"],
+            n_heads=raw["num_attention_heads"],
+            n_kv_heads=raw.get("num_key_value_heads") or raw["num_attention_heads"],
+            d_head=raw.get("head_dim") or raw["hidden_size"] // raw["num_attention_heads"],
+            d_ff=raw["intermediate_size"],
+            max_positions=raw["max_position_embeddings"],
+            norm_eps=raw["rms_norm_eps"],
+            rope_theta=rope.get("rope_theta") or raw.get("rope_theta", 10000.0),
+            tied=raw.get("tie_word_embeddings", False),
+        )
+    except KeyError as error:
+        raise ModelFileError(f"{folder}/config.json has no {error}: download it again") from error
+
+
+def read_gguf_weights(file: GGUF, config: DecoderConfig) -> DecoderWeights:
+    """Dequantise a GGUF file's tensors to float32, one layer at a time."""
+
+    def tensor(name: str, *shape: int) -> Array:
+        return take({name: file.tensor(f"{name}.weight")}, name, shape, np.dtype(np.float32))
+
+    def rotary(name: str, n_heads: int) -> Array:
+        """Undo llama.cpp's interleaving of the two halves of each head's rotary dimensions."""
+        rows = tensor(name, n_heads * config.d_head, config.d_model)
+        pairs = rows.reshape(n_heads, config.d_head // 2, 2, config.d_model)
+        return pairs.swapaxes(1, 2).reshape(rows.shape)
+
+    def layer(prefix: str) -> DecoderLayer:
+        d_model, d_ff, d_query = config.d_model, config.d_ff, config.n_heads * config.d_head
+        query, key = rotary(f"{prefix}.attn_q", config.n_heads), rotary(f"{prefix}.attn_k", config.n_kv_heads)
+        value = tensor(f"{prefix}.attn_v", config.n_kv_heads * config.d_head, d_model)
+        gate, up = (tensor(f"{prefix}.{name}", d_ff, d_model) for name in ("ffn_gate", "ffn_up"))
+        return DecoderLayer(
+            attention_norm=tensor(f"{prefix}.attn_norm", d_model),
+            query_key_value=np.concatenate([query, key, value]),
+            attention_output=tensor(f"{prefix}.attn_output", d_model, d_query),
+            ffn_norm=tensor(f"{prefix}.ffn_norm", d_model),
+            gate_up=np.concatenate([gate, up]),
+            ffn_output=tensor(f"{prefix}.ffn_down", d_model, d_ff),
+        )
+
+    table_shape = (config.vocab_size, config.d_model)
+    token_table = tensor("token_embd", *table_shape)
+    return DecoderWeights(
+        token_table=token_table,
+        layers=tuple(layer(f"blk.{number}") for number in range(config.n_layers)),
+        final_norm=tensor("output_norm", config.d_model),
+        unembedding=token_table if config.tied else tensor("output", *table_shape),
+    )
+
+
+def read_folder_weights(folder: Path, config: DecoderConfig) -> DecoderWeights:
+    """Read a Llama-family folder's model.safetensors as float32."""
+    tensors = read_safetensors(folder / "model.safetensors")
+
+    def tensor(name: str, *shape: int) -> Array:
+        return take(tensors, f"{name}.weight", shape, np.dtype(np.float32))
+
+    def layer(prefix: str) -> DecoderLayer:
+        d_model, d_ff = config.d_model, config.d_ff
+        d_query, d_key = config.n_heads * config.d_head, config.n_kv_heads * config.d_head
+        rows = {"q_proj": d_query, "k_proj": d_key, "v_proj": d_key}
+        projections = [tensor(f"{prefix}.self_attn.{name}", n, d_model) for name, n in rows.items()]
+        gate, up = (tensor(f"{prefix}.mlp.{name}", d_ff, d_model) for name in ("gate_proj", "up_proj"))
+        return DecoderLayer(
+            attention_norm=tensor(f"{prefix}.input_layernorm", d_model),
+            query_key_value=np.concatenate(projections),
+            attention_output=tensor(f"{prefix}.self_attn.o_proj", d_model, d_query),
+            ffn_norm=tensor(f"{prefix}.post_attention_layernorm", d_model),
+            gate_up=np.concatenate([gate, up]),
+            ffn_output=tensor(f"{prefix}.mlp.down_proj", d_model, d_ff),
+        )
+
+    table_shape = (config.vocab_size, config.d_model)
+    token_table = tensor("model.embed_tokens", *table_shape)
+    return DecoderWeights(
+        token_table=token_table,
+        layers=tuple(layer(f"model.layers.{number}") for number in range(config.n_layers)),
+        final_norm=tensor("model.norm", config.d_model),
+        unembedding=token_table if config.tied else tensor("lm_head", *table_shape),
+    )

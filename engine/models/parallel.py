@@ -1,0 +1,37 @@
+"""One worker a core, each with a single-threaded BLAS.
+
+Products of a few thousand rows gain little from a BLAS that splits each of them over the cores,
+and everything between the products gains nothing; whole batches side by side gain from both.
+"""
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from typing import TypeVar
+
+from threadpoolctl import threadpool_limits
+
+T = TypeVar("T")
+
+# The BLAS's thread count belongs to the process: two callers that set and restore it in turn would
+# leave it at one.
+_blas_lock = threading.Lock()
+
+
+def run_parallel(work: Callable[[T], None], batches: Sequence[T]) -> Iterator[T]:
+    """Run ``work`` on every batch, yielding each batch when it is done, in any order."""
+    if len(batches) <= 1:
+        for batch in batches:
+            work(batch)
+            yield batch
+        return
+    with _blas_lock, threadpool_limits(1, user_api="blas"):
+        pool = ThreadPoolExecutor(max_workers=os.cpu_count())
+        try:
+            futures = {pool.submit(work, batch): batch for batch in batches}
+            for future in as_completed(futures):
+                future.result()
+                yield futures[future]
+        finally:  # where the caller stops half-way, what has not begun never does
+            pool.shutdown(cancel_futures=True)

@@ -1,0 +1,1 @@
+"""Embed chunks, index them, find the nearest to a question."""
