@@ -13,7 +13,6 @@ from engine.retrieval.index import Hit, Index
 # On the bundled corpus the best passage scores above this for nearly every question it answers and
 # below it for most that it does not; benchmarks/threshold.py prints both shares.
 DEFAULT_THRESHOLD = 0.3
-PARAGRAPH = "\n\n"  # an answer is one paragraph: small models go on to repeat themselves
 NOTHING_FOUND = "Nothing in these documents comes close enough to this question to answer it."
 
 
@@ -154,7 +153,6 @@ def ask(
         max_new_tokens=max_new_tokens,
         temperature=temperature,
         seed=seed,
-        stop=[PARAGRAPH],
     )
     for step in steps:
         n_tokens, reason = n_tokens + 1, step.finish_reason
