@@ -17,9 +17,10 @@ class Trace(Mapping[str, Array]):
     def __init__(self) -> None:
         self._arrays: dict[str, Array] = {}
 
-    def __call__(self, name: str, value: Array) -> None:
+    def __call__(self, name: str, value: Array) -> Array:
         """Record one array under its name."""
         self._arrays[name] = np.array(value)
+        return value
 
     def __getitem__(self, name: str) -> Array:
         return self._arrays[name]

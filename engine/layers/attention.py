@@ -57,10 +57,7 @@ def attention(
     scores = query.reshape(*shared, d_head) @ key.swapaxes(1, 2)  # (n_kv_heads, group * n_query, n_key)
     scores = scores.reshape(n_heads, n_query, n_key)
     scores *= query.dtype.type(1 / np.sqrt(d_head))
-    trace("scores", scores)
-    weights = softmax(scores if mask is None else scores + mask)
-    trace("weights", weights)
+    scores = trace("scores", scores)
+    weights = trace("weights", softmax(scores if mask is None else scores + mask))
     context = weights.reshape(*shared, n_key) @ value  # (n_kv_heads, group * n_query, d_head)
-    context = context.reshape(n_heads, n_query, d_head)
-    trace("context", context)
-    return context
+    return trace("context", context.reshape(n_heads, n_query, d_head))

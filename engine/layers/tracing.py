@@ -1,4 +1,8 @@
-"""How a forward pass names what it makes, at no cost when nobody looks."""
+"""How a forward pass names what it makes, at no cost when nobody looks.
+
+A tracer is called with a name and an array and returns the array to go on with: the same one, as a
+rule, or another where somebody wants to see what would follow from it.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,11 +10,12 @@ from typing import Any
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
-Tracer = Callable[[str, Array], None]
+Tracer = Callable[[str, Array], Array]
 
 
-def no_trace(name: str, value: Array) -> None:
+def no_trace(name: str, value: Array) -> Array:
     """Keep nothing: the tracer of a forward pass that nobody inspects."""
+    return value
 
 
 def scoped(trace: Tracer, prefix: str) -> Tracer:

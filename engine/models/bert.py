@@ -62,43 +62,31 @@ class EncoderWeights:
 
 def embed(ids: Array, positions: Array, weights: EncoderWeights, eps: float, trace: Tracer) -> Array:
     """Sum of token, position and type embedding, normed: ``(n_tokens,) -> (n_tokens, d_model)``."""
-    token = weights.token_table[ids]  # (n_tokens, d_model)
-    position = weights.position_table[positions]
-    segment = weights.type_table[np.zeros_like(ids)]  # a single text is all segment 0
-    total = token + position + segment
-    output = layer_norm(total, *weights.embedding_norm, eps)
-    for name, value in zip(
-        ("token", "position", "type", "sum", "output"), (token, position, segment, total, output), strict=True
-    ):
-        trace(name, value)
-    return output
+    token = trace("token", weights.token_table[ids])  # (n_tokens, d_model)
+    position = trace("position", weights.position_table[positions])
+    segment = trace("type", weights.type_table[np.zeros_like(ids)])  # a single text is all segment 0
+    total = trace("sum", token + position + segment)
+    return trace("output", layer_norm(total, *weights.embedding_norm, eps))
 
 
 def self_attention(
     hidden: Array, layer: EncoderLayer, n_heads: int, spans: Sequence[slice], trace: Tracer
 ) -> Array:
     """Multi-head self-attention within each text of the pack: ``(n_tokens, d_model)`` to the same."""
-    query = split_heads(linear(hidden, *layer.query), n_heads)  # (n_heads, n_tokens, d_head)
-    key = split_heads(linear(hidden, *layer.key), n_heads)
-    value = split_heads(linear(hidden, *layer.value), n_heads)
-    for name, heads in (("query", query), ("key", key), ("value", value)):
-        trace(name, heads)
+    query = trace("query", split_heads(linear(hidden, *layer.query), n_heads))  # (n_heads, n_tokens, d_head)
+    key = trace("key", split_heads(linear(hidden, *layer.key), n_heads))
+    value = trace("value", split_heads(linear(hidden, *layer.value), n_heads))
     contexts = [attention(query[:, s], key[:, s], value[:, s], trace=trace) for s in spans]
-    output = linear(merge_heads(np.concatenate(contexts, axis=1)), *layer.attention_output)
-    trace("output", output)
-    return output
+    return trace("output", linear(merge_heads(np.concatenate(contexts, axis=1)), *layer.attention_output))
 
 
 def feed_forward(
     hidden: Array, layer: EncoderLayer, activation: Callable[[Array], Array], trace: Tracer
 ) -> Array:
     """``W2 act(W1 x + b1) + b2``: ``(n_tokens, d_model) -> (n_tokens, d_ff) -> (n_tokens, d_model)``."""
-    inner = linear(hidden, *layer.ffn_hidden)
-    activated = activation(inner)
-    output = linear(activated, *layer.ffn_output)
-    for name, value in (("hidden", inner), ("activation", activated), ("output", output)):
-        trace(name, value)
-    return output
+    inner = trace("hidden", linear(hidden, *layer.ffn_hidden))
+    activated = trace("activation", activation(inner))
+    return trace("output", linear(activated, *layer.ffn_output))
 
 
 def encoder_layer(
@@ -106,12 +94,9 @@ def encoder_layer(
 ) -> Array:
     """Attention and feed-forward, each followed by residual and layer norm (post-norm)."""
     attended = self_attention(hidden, layer, config.n_heads, spans, scoped(trace, "attention"))
-    hidden = layer_norm(hidden + attended, *layer.attention_norm, config.norm_eps)
-    trace("attention.norm", hidden)
+    hidden = trace("attention.norm", layer_norm(hidden + attended, *layer.attention_norm, config.norm_eps))
     transformed = feed_forward(hidden, layer, ACTIVATIONS[config.activation], scoped(trace, "ffn"))
-    hidden = layer_norm(hidden + transformed, *layer.output_norm, config.norm_eps)
-    trace("output", hidden)
-    return hidden
+    return trace("output", layer_norm(hidden + transformed, *layer.output_norm, config.norm_eps))
 
 
 def encoder_forward(

@@ -10,7 +10,7 @@ import numpy as np
 from engine.errors import InputError, ModelFileError
 from engine.layers.norm import l2_normalize
 from engine.layers.pooling import POOLINGS, cls_pooling, mean_pooling, pooler_pooling
-from engine.layers.tracing import Array
+from engine.layers.tracing import Array, Tracer
 from engine.models.bert import EncoderConfig, EncoderWeights, encoder_forward, read_config, read_weights
 from engine.models.parallel import run_parallel
 from engine.tokenizers.encoding import Encoding
@@ -197,11 +197,11 @@ class Encoder:
                 raise InputError(f"{self.name} has no pooler weights: use mean or cls")
 
     def trace(self, text: str, pooling: str = "mean", max_tokens: int | None = None) -> Trace:
-        """Run one text and keep every intermediate, under the names that design calls for.
+        """Run one text and keep every intermediate.
 
-        ``tokens``, ``ids``, ``embeddings.*``, ``layers.{i}.attention.*``, ``layers.{i}.ffn.*``,
-        ``layers.{i}.output``, ``pooled.{strategy}`` for every strategy, and ``normalized`` for
-        ``pooling``. Per-head arrays are ``(n_heads, n_tokens, d_head)`` or
+        The names are ``tokens``, ``ids``, ``embeddings.*``, ``layers.{i}.attention.*``,
+        ``layers.{i}.ffn.*``, ``layers.{i}.output``, ``pooled.{strategy}`` for every strategy, and
+        ``normalized`` for ``pooling``. Per-head arrays are ``(n_heads, n_tokens, d_head)`` or
         ``(n_heads, n_query, n_key)``.
         """
         self.check_poolings([pooling])
@@ -210,12 +210,18 @@ class Encoder:
         trace = Trace()
         trace("tokens", np.array(encoding.tokens[: len(ids) - 1] + encoding.tokens[-1:]))
         trace("ids", np.array(ids))
-        [token_vectors] = encoder_forward([ids], self.weights, self.config, trace)
-        for strategy in POOLINGS:
-            if strategy != "pooler" or self.weights.pooler is not None:
-                trace(f"pooled.{strategy}", self.pool(token_vectors, strategy))
-        trace("normalized", l2_normalize(trace[f"pooled.{pooling}"]))
+        self.inspect(ids, trace, pooling)
         return trace
+
+    def inspect(self, ids: Sequence[int], trace: Tracer, pooling: str = "mean") -> Array:
+        """Run one text under a tracer, which sees every pooling; return its normalised vector."""
+        [token_vectors] = encoder_forward([ids], self.weights, self.config, trace)
+        pooled = {
+            strategy: trace(f"pooled.{strategy}", self.pool(token_vectors, strategy))
+            for strategy in POOLINGS
+            if strategy != "pooler" or self.weights.pooler is not None
+        }
+        return trace("normalized", l2_normalize(pooled[pooling]))
 
 
 def packs(sequences: Sequence[Sequence[int]], batch_tokens: int) -> Iterator[slice]:

@@ -112,24 +112,18 @@ def causal_self_attention(
     query, key, value = np.split(heads, [config.n_heads, config.n_heads + config.n_kv_heads])
     query, key = apply_rope(query, *rope), apply_rope(key, *rope)  # (n_heads or n_kv_heads, n_new, d_head)
     key, value = remember(key, value)  # (n_kv_heads, n_cached + n_new, d_head)
-    for name, array in (("query", query), ("key", key), ("value", value)):
-        trace(name, array)
+    query, key, value = trace("query", query), trace("key", key), trace("value", value)
     n_new = query.shape[1]
     mask = causal_mask(n_new, key.shape[1], query.dtype) if n_new > 1 else None
     context = attention(query, key, value, mask, trace)
-    output = linear(merge_heads(context), layer.attention_output)
-    trace("output", output)
-    return output
+    return trace("output", linear(merge_heads(context), layer.attention_output))
 
 
 def swiglu(normed: Array, layer: DecoderLayer, trace: Tracer) -> Array:
     """``W_down (silu(W_gate x) * W_up x)`` (Shazeer 2020): ``(n_tokens, d_model)`` to the same."""
     gate, up = np.split(linear(normed, layer.gate_up), 2, axis=-1)  # (n_tokens, d_ff) each
-    activation = silu(gate) * up
-    output = linear(activation, layer.ffn_output)
-    for name, value in (("gate", gate), ("hidden", up), ("activation", activation), ("output", output)):
-        trace(name, value)
-    return output
+    activation = trace("activation", silu(trace("gate", gate)) * trace("hidden", up))
+    return trace("output", linear(activation, layer.ffn_output))
 
 
 def decoder_forward(
@@ -143,8 +137,7 @@ def decoder_forward(
 
     The cache takes in the new tokens.
     """
-    hidden = weights.token_table[np.asarray(ids)]  # (n_new, d_model)
-    trace("embeddings.output", hidden)
+    hidden = trace("embeddings.output", weights.token_table[np.asarray(ids)])  # (n_new, d_model)
     positions = np.arange(cache.length, cache.length + len(ids))
     rope = rope_tables(positions, config.d_head, config.rope_theta, hidden.dtype)
     for number, layer in enumerate(weights.layers):
@@ -153,18 +146,13 @@ def decoder_forward(
         def remember(key: Array, value: Array, number: int = number) -> tuple[Array, Array]:
             return cache.extend(number, key, value)
 
-        normed = rms_norm(hidden, layer.attention_norm, config.norm_eps)
-        layer_trace("attention.norm", normed)
+        normed = layer_trace("attention.norm", rms_norm(hidden, layer.attention_norm, config.norm_eps))
         attention_trace = scoped(layer_trace, "attention")
         hidden = hidden + causal_self_attention(normed, layer, config, rope, remember, attention_trace)
-        normed = rms_norm(hidden, layer.ffn_norm, config.norm_eps)
-        layer_trace("ffn.norm", normed)
-        hidden = hidden + swiglu(normed, layer, scoped(layer_trace, "ffn"))
-        layer_trace("output", hidden)
+        normed = layer_trace("ffn.norm", rms_norm(hidden, layer.ffn_norm, config.norm_eps))
+        hidden = layer_trace("output", hidden + swiglu(normed, layer, scoped(layer_trace, "ffn")))
     cache.length += len(ids)
-    hidden = rms_norm(hidden, weights.final_norm, config.norm_eps)
-    trace("norm", hidden)
-    return hidden
+    return trace("norm", rms_norm(hidden, weights.final_norm, config.norm_eps))
 
 
 def read_gguf_config(file: GGUF) -> DecoderConfig:

@@ -69,7 +69,8 @@ class BPEVocabulary:
     ``tokens`` maps a token to its id, ``merges`` lists pairs from the first learnt to the last,
     ``special`` the tokens matched as a whole before anything else, ``control`` those of them that
     are not shown as text, ``patterns`` the regular expressions that cut a text into words, each
-    applied within the pieces of the one before.
+    applied within the pieces of the one before. Not every byte needs to have a token: ``unknown`` is the
+    id of those that have none, which are left out where it is None.
     """
 
     tokens: Mapping[str, int]
@@ -78,6 +79,7 @@ class BPEVocabulary:
     control: frozenset[int]
     patterns: Sequence[str]
     ignore_merges: bool = False
+    unknown: int | None = None
 
 
 class BPETokenizer:
@@ -87,6 +89,7 @@ class BPETokenizer:
         self._tokens = vocabulary.tokens
         self._ranks = {pair: rank for rank, pair in enumerate(vocabulary.merges)}
         self._ignore_merges = vocabulary.ignore_merges
+        self._unknown = vocabulary.unknown
         self._patterns = [regex.compile(pattern) for pattern in vocabulary.patterns]
         self.special = dict(vocabulary.special)
         self.control = vocabulary.control
@@ -138,6 +141,7 @@ class BPETokenizer:
                 control=frozenset(token["id"] for token in added if token["special"]),
                 patterns=word_patterns(content.get("pre_tokenizer"), path),
                 ignore_merges=model.get("ignore_merges", False),
+                unknown=model["vocab"].get(model.get("unk_token")),
             )
         )
 
@@ -195,9 +199,11 @@ class BPETokenizer:
             places = [word_start + i for i, character in enumerate(word) for _ in character.encode()]
             done = 0
             for token in self._word(word):
-                encoding.ids.append(self._tokens[token])
-                encoding.tokens.append(token)
-                encoding.offsets.append((places[done], places[done + len(token) - 1] + 1))
+                number = self._tokens.get(token, self._unknown)
+                if number is not None:
+                    encoding.ids.append(number)
+                    encoding.tokens.append(token)
+                    encoding.offsets.append((places[done], places[done + len(token) - 1] + 1))
                 done += len(token)  # one character of a token is one byte
 
     def _words(self, text: str, start: int, end: int) -> list[tuple[int, int]]:

@@ -1,0 +1,283 @@
+"""The command line: ``python -m engine``."""
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any, ParamSpec
+
+import numpy as np
+import typer
+
+from engine.documents.budget import limit_warning
+from engine.documents.document import Chunk
+from engine.documents.loaders import load_corpus
+from engine.documents.splitters import split_by_tokens
+from engine.errors import GlassboxError
+from engine.generation.answering import DEFAULT_THRESHOLD, Answer, ask, retrieve
+from engine.generation.decoder import Decoder
+from engine.models.encoder import Encoder
+from engine.retrieval.index import Hit, Index, build_index
+from engine.verify import DEFAULT_TEXTS, verify_encoder
+from engine.weights.catalog import DEFAULT_DECODER, DEFAULT_ENCODER
+from engine.weights.fetch import Progress
+
+BUNDLED_CORPUS = Path(__file__).parent.parent / "data" / "corpus"
+
+P = ParamSpec("P")
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Ask your documents, with every step open to view. "
+    "Progress goes to standard error; exit codes: 0 done, 1 a check failed, 2 bad usage or input.",
+)
+
+CorpusOption = Annotated[
+    Path,
+    typer.Option("--corpus", help="A .txt or .md file, or a folder of them.", show_default="bundled corpus"),
+]
+EncoderOption = Annotated[
+    str, typer.Option("--model", help="Encoder: a known name, a BERT-family folder or a Hugging Face id.")
+]
+ChunkOption = Annotated[int, typer.Option(help="Tokens of a chunk, special tokens included.")]
+OverlapOption = Annotated[int, typer.Option(help="Tokens a chunk repeats from the one before.")]
+PoolingOption = Annotated[str, typer.Option(help="How token vectors become one: mean, cls or pooler.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+ThresholdOption = Annotated[float, typer.Option(help="Lowest cosine of a passage that counts as relevant.")]
+
+
+def clear_errors(command: Callable[P, None]) -> Callable[P, None]:
+    """Turn the engine's errors into one line on standard error and exit code 2."""
+
+    @wraps(command)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            command(*args, **kwargs)
+        except GlassboxError as error:
+            print(f"error: {error}", file=sys.stderr)
+            raise typer.Exit(2) from error
+
+    return wrapped
+
+
+def progress(label: str) -> Progress:
+    """Return a reporter that draws one line on standard error, where that is a terminal."""
+
+    def report(done: int, total: int) -> None:
+        if sys.stderr.isatty():
+            share = f"{done / total:4.0%}" if total else f"{done / 1e6:.1f} MB"
+            print(f"\r{label} {share}", end="\n" if total and done >= total else "", file=sys.stderr)
+
+    return report
+
+
+def print_json(content: dict[str, Any]) -> None:
+    """Print one JSON object on standard output."""
+    print(json.dumps(content, ensure_ascii=False, indent=2))
+
+
+def load_chunks(corpus: Path, encoder: Encoder, chunk_tokens: int, overlap: int) -> list[Chunk]:
+    """Load and split a corpus; warn on standard error where chunks pass the model's limit."""
+    chunks = [
+        chunk
+        for document in load_corpus(corpus)
+        for chunk in split_by_tokens(document, encoder.tokenizer, chunk_tokens, overlap)
+    ]
+    if warning := limit_warning(chunks, encoder.max_tokens):
+        print(f"warning: {warning}", file=sys.stderr)
+    return chunks
+
+
+def load_index(
+    corpus: Path, model: str, chunk_tokens: int, overlap: int, pooling: str
+) -> tuple[Encoder, Index]:
+    """Load the encoder, and index a corpus with it."""
+    encoder = Encoder.load(model, on_progress=progress(f"downloading {model}"))
+    chunks = load_chunks(corpus, encoder, chunk_tokens, overlap)
+    return encoder, build_index(
+        chunks, encoder, pooling, on_progress=progress(f"embedding {len(chunks)} chunks")
+    )
+
+
+def passage(hit: Hit) -> dict[str, Any]:
+    """Return a hit as the JSON output spells it."""
+    chunk = hit.chunk
+    return {
+        "document": chunk.document,
+        "start": chunk.start,
+        "end": chunk.end,
+        "score": round(hit.score, 6),
+        "text": chunk.text,
+    }
+
+
+@app.command()
+@clear_errors
+def verify(
+    model: EncoderOption = DEFAULT_ENCODER,
+    dtype: Annotated[str, typer.Option(help="Precision: float32 or float64.")] = "float32",
+    text: Annotated[
+        list[str] | None, typer.Option(help="A text to compare on; may be given several times.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Compare every stage of the encoder with the official model; exit 1 where one differs too much."""
+    if dtype not in ("float32", "float64"):
+        raise typer.BadParameter("give float32 or float64", param_hint="--dtype")
+    precision = np.float32 if dtype == "float32" else np.float64
+    encoder = Encoder.load(model, precision, on_progress=progress(f"downloading {model}"))
+    checks = verify_encoder(encoder, text or DEFAULT_TEXTS)
+    passed = all(check.passed for check in checks)
+    if as_json:
+        stages = [{**asdict(check), "passed": check.passed} for check in checks]
+        print_json({"model": model, "dtype": dtype, "passed": passed, "stages": stages})
+    else:
+        width = max(len(check.stage) for check in checks)
+        print(f"{'stage':{width}}  {'end to end':>10}  {'alone':>8}  {'allowed':>8}")
+        for check in checks:
+            verdict = "" if check.passed else "  FAILED"
+            print(
+                f"{check.stage:{width}}  {check.end_to_end:10.1e}  {check.alone:8.1e}  "
+                f"{check.tolerance:8.1e}{verdict}"
+            )
+        n_passed = sum(check.passed for check in checks)
+        print(f"{n_passed} of {len(checks)} stages of {model} equal the official model in {dtype}")
+    if not passed:
+        raise typer.Exit(1)
+
+
+@app.command()
+@clear_errors
+def search(
+    question: Annotated[str, typer.Argument(help="What to look for.")],
+    corpus: CorpusOption = BUNDLED_CORPUS,
+    k: Annotated[int, typer.Option(help="How many passages.")] = 5,
+    model: EncoderOption = DEFAULT_ENCODER,
+    chunk_tokens: ChunkOption = 128,
+    overlap: OverlapOption = 16,
+    pooling: PoolingOption = "mean",
+    as_json: JsonOption = False,
+) -> None:
+    """Find the passages of a corpus nearest to a question."""
+    encoder, index = load_index(corpus, model, chunk_tokens, overlap, pooling)
+    found = retrieve(question, index, encoder, k, threshold=-1)
+    if as_json:
+        print_json(
+            {
+                "question": question,
+                "hits": [passage(hit) for hit in found.hits],
+                "timings": asdict(found.timings),
+            }
+        )
+        return
+    for rank, hit in enumerate(found.hits, start=1):
+        print(f"{rank}. {hit.score:.3f}  {place(hit)}\n   {one_line(hit.chunk.text)}")
+
+
+@app.command(name="ask")
+@clear_errors
+def ask_command(
+    question: Annotated[str, typer.Argument(help="What to answer.")],
+    corpus: CorpusOption = BUNDLED_CORPUS,
+    k: Annotated[int, typer.Option(help="How many passages to search for.")] = 4,
+    threshold: ThresholdOption = DEFAULT_THRESHOLD,
+    model: EncoderOption = DEFAULT_ENCODER,
+    decoder: Annotated[
+        str,
+        typer.Option(help="Decoder: a known name, a .gguf file, a Llama-family folder or a Hugging Face id."),
+    ] = DEFAULT_DECODER,
+    chunk_tokens: ChunkOption = 128,
+    overlap: OverlapOption = 16,
+    pooling: PoolingOption = "mean",
+    max_prompt_tokens: Annotated[int, typer.Option(help="Token budget of the prompt.")] = 1024,
+    max_new_tokens: Annotated[int, typer.Option(help="Most tokens of the answer.")] = 128,
+    temperature: Annotated[float, typer.Option(help="0 takes the most probable token each time.")] = 0.0,
+    seed: Annotated[int | None, typer.Option(help="Makes drawing at a temperature repeatable.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Answer a question from the passages of a corpus, and list the passages."""
+    encoder, index = load_index(corpus, model, chunk_tokens, overlap, pooling)
+    answer = ask(
+        question,
+        index,
+        encoder,
+        Decoder.load(decoder, on_progress=progress(f"downloading {decoder}")),
+        k=k,
+        threshold=threshold,
+        max_prompt_tokens=max_prompt_tokens,
+        max_new_tokens=max_new_tokens,
+        temperature=temperature,
+        seed=seed,
+        on_text=None if as_json else lambda text: print(text, end="", flush=True),
+    )
+    if as_json:
+        print_json(answer_json(answer))
+        return
+    print("\n")
+    for source in answer.sources:
+        print(f"[{source.number}] {source.score:.3f}  {source.document}:{source.start}-{source.end}")
+
+
+def answer_json(answer: Answer) -> dict[str, Any]:
+    """Return an answer as the JSON output spells it."""
+    fields = ("document", "start", "end", "score", "text")
+    return {
+        "answer": answer.text,
+        "sources": [{field: getattr(source, field) for field in fields} for source in answer.sources],
+        "timings": asdict(answer.timings),
+    }
+
+
+@app.command()
+@clear_errors
+def embed(
+    path: Annotated[Path, typer.Argument(help="A .txt or .md file, or a folder of them.")],
+    out: Annotated[Path, typer.Option(help="The .npz file to write.")],
+    model: EncoderOption = DEFAULT_ENCODER,
+    chunk_tokens: ChunkOption = 128,
+    overlap: OverlapOption = 16,
+    pooling: PoolingOption = "mean",
+    as_json: JsonOption = False,
+) -> None:
+    """Split and embed documents; write ids, spans and vectors to an .npz file.
+
+    Its arrays, one row a chunk: documents (names), starts, ends, vectors (n_chunks, d_model), and the
+    token ids of chunk i as ids[id_starts[i]:id_starts[i + 1]].
+    """
+    if out.suffix != ".npz":
+        raise typer.BadParameter(f"{out} does not end in .npz", param_hint="--out")
+    if not out.parent.is_dir():
+        raise typer.BadParameter(f"the folder {out.parent} does not exist", param_hint="--out")
+    encoder, index = load_index(path, model, chunk_tokens, overlap, pooling)
+    ids = [
+        encoder.truncate(encoding)
+        for encoding in encoder.tokenizer.encode_batch([chunk.text for chunk in index.chunks])
+    ]
+    np.savez(
+        out,
+        documents=np.array([chunk.document for chunk in index.chunks]),
+        starts=np.array([chunk.start for chunk in index.chunks]),
+        ends=np.array([chunk.end for chunk in index.chunks]),
+        ids=np.concatenate(ids),
+        id_starts=np.cumsum([0, *map(len, ids)]),
+        vectors=index.vectors,
+    )
+    if as_json:
+        print_json({"out": str(out), "chunks": len(index.chunks), "tokens": sum(map(len, ids))})
+    else:
+        print(f"{len(index.chunks)} chunks of {sum(map(len, ids))} tokens in {out}")
+
+
+def place(hit: Hit) -> str:
+    """``document:start-end`` of a hit."""
+    return f"{hit.chunk.document}:{hit.chunk.start}-{hit.chunk.end}"
+
+
+def one_line(text: str, width: int = 100) -> str:
+    """Return a text's beginning on one line."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= width else flat[: width - 1] + "…"
