@@ -109,7 +109,7 @@ def verify_encoder(encoder: Encoder, texts: Sequence[str] = DEFAULT_TEXTS) -> li
             raise_to(alone, stage, np.abs(difference(array, theirs[stage])) / scale)
             return theirs[stage]
 
-        encoder.inspect(ours["ids"], compare)
+        encoder.inspect(ours["ids"].tolist(), compare)
     return [
         StageCheck(
             stage=stage,

@@ -34,13 +34,17 @@ class Source:
 
 @dataclass(frozen=True)
 class Prompt:
-    """The exact prompt and where its tokens go; ``left_out`` are hits there was no room for."""
+    """The exact prompt and where its tokens go.
+
+    ``max_tokens`` is the budget it was assembled under, ``left_out`` are hits there was no room for.
+    """
 
     text: str
     ids: tuple[int, ...]
     question_tokens: int
     sources: tuple[Source, ...]
     left_out: tuple[Hit, ...]
+    max_tokens: int
 
     @property
     def source_tokens(self) -> int:
@@ -120,6 +124,7 @@ def assemble_prompt(question: str, hits: Sequence[Hit], decoder: Decoder, max_pr
         question_tokens=final.question_tokens,
         sources=sources,
         left_out=tuple(hits[len(passages) :]),
+        max_tokens=max_prompt_tokens,
     )
 
 

@@ -68,13 +68,30 @@ def build_index(
     on_progress
         Called with chunks done and chunks in all.
     """
-    import faiss
-
     if not chunks:
         raise InputError("there are no chunks to index: load a document with text")
     vectors = encoder.encode(
         [chunk.text for chunk in chunks], pooling=pooling, max_tokens=max_tokens, on_progress=on_progress
-    ).astype(np.float32)
+    )
+    return index_vectors(chunks, vectors, encoder.name, pooling, encoder.token_limit(max_tokens))
+
+
+def index_vectors(
+    chunks: Sequence[Chunk], vectors: Array, model: str, pooling: str, max_tokens: int
+) -> Index:
+    """Index vectors ``(n_chunks, d_model)`` of length 1 that were made already."""
+    import faiss
+
+    vectors = vectors.astype(np.float32)
     index = faiss.IndexFlatIP(vectors.shape[1])
     index.add(vectors)
-    return Index(tuple(chunks), vectors, index, encoder.name, pooling, encoder.token_limit(max_tokens))
+    return Index(tuple(chunks), vectors, index, model, pooling, max_tokens)
+
+
+def join_indexes(indexes: Sequence[Index]) -> Index:
+    """Make one index of several whose vectors were made alike."""
+    stamps = {(index.model, index.pooling, index.max_tokens) for index in indexes}
+    if len(stamps) != 1:
+        raise InputError(f"indexes made in {len(stamps)} different ways cannot be joined: build them again")
+    chunks = [chunk for index in indexes for chunk in index.chunks]
+    return index_vectors(chunks, np.concatenate([index.vectors for index in indexes]), *stamps.pop())

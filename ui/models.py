@@ -1,0 +1,37 @@
+"""The two models, loaded once for all sessions, with what is happening shown meanwhile."""
+
+import streamlit as st
+
+from engine import Decoder, Encoder
+from engine.weights.catalog import DEFAULT_DECODER, DEFAULT_ENCODER, KNOWN_MODELS
+from engine.weights.fetch import Progress, is_cached
+
+
+@st.cache_resource(show_spinner=False)
+def load_encoder() -> Encoder:
+    """Load the encoder, downloading it the first time."""
+    with st.spinner(f"Loading the encoder {DEFAULT_ENCODER}…"):
+        return Encoder.load(DEFAULT_ENCODER, on_progress=download_progress(DEFAULT_ENCODER))
+
+
+@st.cache_resource(show_spinner=False)
+def load_decoder() -> Decoder:
+    """Load the decoder, downloading it the first time."""
+    with st.spinner(f"Loading the decoder {DEFAULT_DECODER}…"):
+        return Decoder.load(DEFAULT_DECODER, on_progress=download_progress(DEFAULT_DECODER))
+
+
+def download_progress(name: str) -> Progress | None:
+    """Return a progress bar for a download, or None where the model lies in the cache already."""
+    if is_cached(name):
+        return None
+    size = KNOWN_MODELS[name].size / 1e6
+    bar = st.progress(0.0, f"Downloading {name} ({size:.0f} MB), once…")
+
+    def show(done: int, total: int) -> None:
+        share = done / total if total else 0.0
+        bar.progress(share, f"Downloading {name}, once: {done / 1e6:.0f} of {total / 1e6:.0f} MB")
+        if done >= total:
+            bar.empty()
+
+    return show

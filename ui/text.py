@@ -1,0 +1,60 @@
+"""Text of users and models as HTML, always escaped."""
+
+from collections.abc import Sequence
+from html import escape
+from itertools import pairwise
+
+import streamlit as st
+
+from engine.documents.document import Document
+from engine.generation.prompt import Source
+
+# Okabe and Ito's colours, which colour-blind people tell apart, thin enough to read through in both themes.
+MARKS = ("#E69F0055", "#56B4E955", "#009E7355", "#F0E44255", "#CC79A755", "#D55E0055", "#0072B255")
+
+
+def mark_colour(number: int) -> str:
+    """Return the colour of source ``number``, counted from 1."""
+    return MARKS[(number - 1) % len(MARKS)]
+
+
+def show_text(html: str, height: int | None = None) -> None:
+    """Draw escaped text, keeping its line breaks; with a height it scrolls."""
+    st.html(text_html(html, height))
+
+
+def text_html(html: str, height: int | None = None) -> str:
+    """Wrap escaped text so that lines break as in the text and long words break too."""
+    box = f"max-height:{height}px;overflow-y:auto;" if height else ""
+    style = f"white-space:pre-wrap;overflow-wrap:anywhere;line-height:1.6;{box}"
+    focus = ' tabindex="0"' if height else ""
+    return f'<div style="{style}"{focus}>{html}</div>'
+
+
+def marked(document: Document, sources: Sequence[Source], start: int = 0, end: int | None = None) -> str:
+    """Return ``document.text[start:end]`` escaped, with the spans of the sources marked by number.
+
+    Where sources overlap, the better one keeps the characters they share.
+    """
+    end = len(document.text) if end is None else end
+    inner = {place for source in sources for place in (source.start, source.end) if start < place < end}
+    pieces, numbered = [], set()
+    for left, right in pairwise([start, *sorted(inner), end]):
+        piece = escape(document.text[left:right])
+        number = min((s.number for s in sources if s.start <= left and right <= s.end), default=None)
+        if number is not None:
+            label = "" if number in numbered else f"<sup><b>[{number}]</b></sup> "
+            numbered.add(number)
+            style = f"background:{mark_colour(number)};color:inherit;border-radius:3px;padding:1px 0"
+            piece = f'<mark style="{style}">{label}{piece}</mark>'
+        pieces.append(piece)
+    return "".join(pieces)
+
+
+def in_context(document: Document, sources: Sequence[Source], characters: int) -> str:
+    """Return sources of one document, marked, with up to ``characters`` before the first and after the last."""
+    start = max(0, min(source.start for source in sources) - characters)
+    end = min(len(document.text), max(source.end for source in sources) + characters)
+    before = "…" if start > 0 else ""
+    after = "…" if end < len(document.text) else ""
+    return before + marked(document, sources, start, end) + after
