@@ -1,0 +1,1 @@
+"""Speed and quality, one script a claim: ``python -m benchmarks.NAME [--json]``."""

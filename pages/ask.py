@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 
 import streamlit as st
 
@@ -15,7 +16,7 @@ from engine.retrieval.index import Index
 from ui.corpus import document_picker, index_documents
 from ui.figures import timing_figure, token_figure
 from ui.models import load_decoder, load_encoder
-from ui.text import escape, in_context, mark_colour, show_text, text_html
+from ui.text import in_context, mark_colour, show_text, text_html
 
 EXAMPLES = (
     "Why do inner products of unit vectors equal the cosine?",

@@ -88,16 +88,13 @@ def embed_document(
 ) -> Index:
     """Split and embed one document under a progress bar; the one place that does."""
     bar = st.progress(0.0, f"Embedding {document.name}…")
+
+    def show(done: int, total: int) -> None:
+        bar.progress(done / total, f"Embedding {document.name}: {done} of {total} chunks")
+
     try:
         chunks = split_by_tokens(document, _encoder.tokenizer, chunk_tokens, overlap)
-        return build_index(
-            chunks,
-            _encoder,
-            pooling,
-            on_progress=lambda done, total: bar.progress(
-                done / total, f"Embedding {document.name}: {done} of {total} chunks"
-            ),
-        )
+        return build_index(chunks, _encoder, pooling, on_progress=show)
     finally:
         bar.empty()
 

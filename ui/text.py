@@ -52,7 +52,7 @@ def marked(document: Document, sources: Sequence[Source], start: int = 0, end: i
 
 
 def in_context(document: Document, sources: Sequence[Source], characters: int) -> str:
-    """Return sources of one document, marked, with up to ``characters`` before the first and after the last."""
+    """Return sources of one document, marked, with up to ``characters`` on either side of them."""
     start = max(0, min(source.start for source in sources) - characters)
     end = min(len(document.text), max(source.end for source in sources) + characters)
     before = "…" if start > 0 else ""

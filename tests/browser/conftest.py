@@ -1,0 +1,92 @@
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+ROOT = Path(__file__).parent.parent.parent
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+WIDE, NARROW = {"width": 1440, "height": 1000}, {"width": 390, "height": 844}
+
+
+@pytest.fixture(scope="session")
+def browser():
+    executable = shutil.which("chromium") or shutil.which("google-chrome")
+    if executable is None:
+        message = "no Chromium: install the package chromium to run the browser tests"
+        if os.environ.get("CI"):
+            pytest.fail(message)
+        pytest.skip(message)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@contextmanager
+def serve(log: Path, **environment: str):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "streamlit", "run", "streamlit_app.py", "--server.headless", "true"]
+    command += ["--server.address", "127.0.0.1", "--server.port", str(port)]
+    with log.open("w") as output:
+        server = subprocess.Popen(
+            command, cwd=ROOT, env={**os.environ, **environment}, stdout=output, stderr=subprocess.STDOUT
+        )
+    try:
+        url = f"http://127.0.0.1:{port}"
+        wait_until_healthy(url, server, log)
+        yield url
+    finally:
+        server.terminate()
+        server.wait(timeout=30)
+
+
+def wait_until_healthy(url: str, server: subprocess.Popen, log: Path) -> None:
+    for _ in range(300):
+        if server.poll() is not None:
+            break
+        try:
+            urllib.request.urlopen(f"{url}/_stcore/health", timeout=1).close()
+            return
+        except OSError:
+            time.sleep(0.2)
+    pytest.fail(f"the app did not start:\n{log.read_text()}")
+
+
+@pytest.fixture(scope="session")
+def app(tmp_path_factory, encoder, decoder):
+    """Address of the running app; the models are in the cache already."""
+    log = tmp_path_factory.mktemp("app") / "log.txt"
+    with serve(log) as url:
+        yield url
+    assert "Traceback" not in log.read_text()
+
+
+@pytest.fixture(params=[WIDE, NARROW], ids=["1440px", "390px"])
+def any_page(browser, app, request):
+    page = browser.new_page(viewport=request.param)
+    yield open_app(page, app)
+    page.close()
+
+
+@pytest.fixture
+def page(browser, app):
+    page = browser.new_page(viewport=WIDE)
+    yield open_app(page, app)
+    page.close()
+
+
+def open_app(page, url: str):
+    page.set_default_timeout(90_000)
+    page.goto(url)
+    page.get_by_label("Your question").wait_for()
+    return page
