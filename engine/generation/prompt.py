@@ -9,9 +9,11 @@ from engine.generation.decoder import Decoder
 from engine.retrieval.index import Hit
 from engine.tokenizers.encoding import Encoding
 
-INSTRUCTION = "Answer the question with one sentence, using only the numbered sources."
-# Small models follow best what they read last.
-REMINDER = "Answer in one sentence, with words from the sources."
+# The wording with which the default decoder answers most in the words of the passages and repeats
+# itself least: instructions before the passages are forgotten, numbers in brackets are continued.
+SYSTEM = "You are a helpful assistant."
+OPENING = "Here are some passages."
+REQUEST = "Answer in one sentence."
 MIN_SOURCE_TOKENS = 16  # less of a passage than this is not worth its place
 
 
@@ -160,17 +162,15 @@ def token_end(encoding: Encoding, n_tokens: int) -> int:
 
 def draft(question: str, passages: Sequence[str], decoder: Decoder) -> _Draft:
     """Render and tokenize the prompt, and count the tokens of its parts."""
-    content, spans = "", []
+    content, spans = f"{OPENING}\n\n" if passages else "", []
     for number, passage in enumerate(passages, start=1):
-        content += f"[{number}] "
+        content += f'Passage {number}: """'
         spans.append((len(content), len(content) + len(passage)))
-        content += f"{passage}\n\n"
-    content += "Question: "
+        content += f'{passage}"""\n\n'
     question_span = (len(content), len(content) + len(question))
-    content += f"{question}\n\n{REMINDER}"
-
+    content += f"{question} {REQUEST}"
     messages: list[Message] = [
-        {"role": "system", "content": INSTRUCTION},
+        {"role": "system", "content": SYSTEM},
         {"role": "user", "content": content},
     ]
     text, encoding = decoder.chat_encoding(messages)

@@ -67,7 +67,7 @@ def test_nothing_is_wider_than_the_screen(any_page):
 def test_the_exact_prompt_and_the_timing_of_every_stage_are_shown(page):
     ask(page, ANSWERED)
     page.get_by_role("tab", name="Exact prompt").click()
-    expect(page.get_by_role("tabpanel").get_by_text(f"Question: {ANSWERED}")).to_be_visible()
+    expect(page.get_by_role("tabpanel").get_by_text(f"{ANSWERED} Answer in one sentence.")).to_be_visible()
     expect(page.get_by_text(re.compile(r"\d+ tokens in, \d+ tokens out"))).to_be_visible()
     page.get_by_role("tab", name="Timing").click()
     for stage in ("Tokenize question", "Encode question", "Search index", "Read prompt", "Generate answer"):
