@@ -164,21 +164,22 @@ def official_model(encoder: Encoder) -> "SentenceTransformer":
     """Load the encoder's files with sentence-transformers: mean pooling, then normalisation."""
     try:
         import torch
-        from sentence_transformers import SentenceTransformer, models
+        from sentence_transformers import SentenceTransformer
+        from sentence_transformers.sentence_transformer import modules
     except ImportError as error:
         raise ModelUnavailableError(
             "the official model needs sentence-transformers: pip install -r requirements.txt"
         ) from error
     folder: Path = model_path(encoder.name)
     double = encoder.weights.token_table.dtype == np.float64
-    transformer = models.Transformer(
+    transformer = modules.Transformer(
         str(folder),
         max_seq_length=encoder.max_tokens,
         # Attention is compared score by score, which only the unfused implementation shows.
         model_kwargs={"attn_implementation": "eager", "dtype": torch.float64 if double else torch.float32},
     )
-    pooling = models.Pooling(encoder.config.d_model, pooling_mode="mean")
-    return SentenceTransformer(modules=[transformer, pooling, models.Normalize()], device="cpu")
+    pooling = modules.Pooling(encoder.config.d_model, pooling_mode="mean")
+    return SentenceTransformer(modules=[transformer, pooling, modules.Normalize()], device="cpu")
 
 
 def official_trace(model: "SentenceTransformer", text: str, n_heads: int) -> dict[str, Array]:

@@ -19,9 +19,9 @@ from ui.models import load_decoder, load_encoder
 from ui.text import in_context, mark_colour, show_text, text_html
 
 EXAMPLES = (
-    "Why do inner products of unit vectors equal the cosine?",
-    "What days is the Viktor Wynd Museum closed?",
-    "What is the CarbFix project in Reykjavik about?",
+    "What does the CarbFix project do with carbon dioxide?",
+    "What is the price of insulin for seniors on Medicare?",
+    "What happens to text beyond the token limit?",
     "How do I bake sourdough bread?",
 )
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from html import escape
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 import streamlit as st
 
@@ -38,17 +38,23 @@ def marked(document: Document, sources: Sequence[Source], start: int = 0, end: i
     """
     end = len(document.text) if end is None else end
     inner = {place for source in sources for place in (source.start, source.end) if start < place < end}
-    pieces, numbered = [], set()
-    for left, right in pairwise([start, *sorted(inner), end]):
-        piece = escape(document.text[left:right])
-        number = min((s.number for s in sources if s.start <= left and right <= s.end), default=None)
-        if number is not None:
+
+    def best(piece: tuple[int, int]) -> int:
+        """Number of the best source that covers a piece, 0 where none does."""
+        covering = (s.number for s in sources if s.start <= piece[0] and piece[1] <= s.end)
+        return min(covering, default=0)
+
+    html, numbered = "", set()
+    for number, group in groupby(pairwise([start, *sorted(inner), end]), key=best):
+        pieces = list(group)
+        text = escape(document.text[pieces[0][0] : pieces[-1][1]])
+        if number:
             label = "" if number in numbered else f"<sup><b>[{number}]</b></sup> "
             numbered.add(number)
             style = f"background:{mark_colour(number)};color:inherit;border-radius:3px;padding:1px 0"
-            piece = f'<mark style="{style}">{label}{piece}</mark>'
-        pieces.append(piece)
-    return "".join(pieces)
+            text = f'<mark style="{style}">{label}{text}</mark>'
+        html += text
+    return html
 
 
 def in_context(document: Document, sources: Sequence[Source], characters: int) -> str:

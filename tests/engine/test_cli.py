@@ -1,0 +1,121 @@
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from engine.cli import app
+
+TEXT = "The lighthouse of Vardholm was painted green in 1931.\n\nIts keeper kept bees and sold the honey."
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "lighthouse.md").write_text(TEXT, encoding="utf-8")
+    (tmp_path / "notes" / "bread.txt").write_text("Knead the dough for ten minutes.", encoding="utf-8")
+    return tmp_path / "notes"
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def test_search_prints_the_nearest_passages_as_json_alone(corpus):
+    result = run("search", "What colour is the lighthouse?", "--corpus", corpus, "--k", 1, "--json")
+    assert result.exit_code == 0
+    [hit] = json.loads(result.stdout)["hits"]
+    assert hit["document"] == "lighthouse.md"
+    assert TEXT[hit["start"] : hit["end"]] == hit["text"]
+    assert 0.3 < hit["score"] <= 1
+
+
+def test_search_prints_score_place_and_text(corpus):
+    result = run("search", "kneading dough", "--corpus", corpus, "--k", 1)
+    assert "bread.txt:0-32" in result.stdout
+    assert "Knead the dough" in result.stdout
+
+
+def test_ask_prints_answer_sources_and_timings_as_json_alone(corpus):
+    result = run(
+        "ask", "When was the lighthouse painted?", "--corpus", corpus, "--max-new-tokens", 24, "--json"
+    )
+    assert result.exit_code == 0
+    answer = json.loads(result.stdout)
+    assert set(answer) == {"answer", "sources", "timings"}
+    assert set(answer["sources"][0]) == {"document", "start", "end", "score", "text"}
+    assert answer["sources"][0]["document"] == "lighthouse.md"
+    assert answer["timings"]["answer_tokens"] <= 24
+
+
+def test_ask_says_so_where_nothing_is_relevant(corpus):
+    result = run("ask", "Who won the chess championship?", "--corpus", corpus, "--json")
+    answer = json.loads(result.stdout)
+    assert answer["sources"] == []
+    assert answer["answer"].startswith("Nothing in these documents")
+
+
+def test_embed_writes_spans_ids_and_unit_vectors(corpus, tmp_path):
+    out = tmp_path / "vectors.npz"
+    result = run("embed", corpus, "--out", out, "--json")
+    assert json.loads(result.stdout)["chunks"] == 2
+    with np.load(out) as saved:
+        assert saved["vectors"].shape == (2, 384)
+        np.testing.assert_allclose(np.linalg.norm(saved["vectors"], axis=1), 1, atol=1e-6)
+        place = list(saved["documents"]).index("lighthouse.md")
+        assert TEXT[saved["starts"][place] : saved["ends"][place]] == TEXT
+        ids = saved["ids"][saved["id_starts"][place] : saved["id_starts"][place + 1]]
+        assert (ids[0], ids[-1]) == (101, 102)
+
+
+def test_verify_prints_a_table_and_exits_0():
+    result = run("verify", "--text", "hello")
+    assert result.exit_code == 0
+    assert "layers.5.attention.weights" in result.stdout
+    assert "77 of 77 stages" in result.stdout
+
+
+def test_verify_exits_1_where_a_stage_differs(monkeypatch):
+    monkeypatch.setattr("engine.verify.STAGE_TOLERANCE", {"float32": 0.0, "float64": 0.0})
+    result = run("verify", "--text", "hello", "--json")
+    assert result.exit_code == 1
+    report = json.loads(result.stdout)
+    assert not report["passed"]
+    assert {"stage", "end_to_end", "alone", "tolerance", "decisive", "passed"} == set(report["stages"][0])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["search", "x", "--corpus", "no-such-folder"], "no-such-folder does not exist"),
+        (["search", " "], "question is empty"),
+        (["search", "x", "--k", "0"], "k is 0"),
+        (["search", "x", "--chunk-tokens", "2"], "chunk size 2 is too small"),
+        (["search", "x", "--pooling", "best"], "pooling 'best' is not one of"),
+        (["search", "x", "--model", "no-such-model"], "no model 'no-such-model'"),
+        (["ask", "x", "--max-prompt-tokens", "9000"], "exceed the 8192 positions"),
+        (["verify", "--dtype", "float16"], "float32 or float64"),
+        (["embed", "x.md", "--out", "vectors.csv"], "does not end in .npz"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(arguments, reason, corpus):
+    if arguments[0] != "verify" and "--corpus" not in arguments and arguments[0] != "embed":
+        arguments = [*arguments, "--corpus", corpus]
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert reason in " ".join(result.stderr.replace("│", " ").split())
+    assert "Traceback" not in result.output
+
+
+def test_chunks_over_the_limit_are_warned_of(corpus):
+    (corpus / "long.txt").write_text("A sentence about nothing in particular. " * 100, encoding="utf-8")
+    result = run("search", "nothing", "--corpus", corpus, "--chunk-tokens", 400, "--json")
+    assert "more than the 256 tokens the model reads" in result.stderr
+    json.loads(result.stdout)
+
+
+@pytest.mark.parametrize("command", ["verify", "search", "ask", "embed"])
+def test_help_explains_every_option(command):
+    result = run(command, "--help")
+    assert result.exit_code == 0
+    assert "--json" in result.stdout

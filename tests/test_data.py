@@ -1,0 +1,35 @@
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from engine.documents.loaders import load_corpus
+
+DATA = Path(__file__).parent.parent / "data"
+
+
+@pytest.fixture(scope="module")
+def rows():
+    with (DATA / "questions.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_every_labelled_span_says_what_its_reference_quotes(rows):
+    texts = {Path(document.name).stem: document.text for document in load_corpus(DATA / "corpus")}
+    for row in rows:
+        for reference in json.loads(row["references"]):
+            span = texts[row["corpus_id"]][reference["start_index"] : reference["end_index"]]
+            assert span == reference["content"], row["question"]
+
+
+def test_every_bundled_document_has_questions_and_a_licence(rows):
+    licences = (DATA / "README.md").read_text(encoding="utf-8")
+    for path in (DATA / "corpus").iterdir():
+        assert path.stem in {row["corpus_id"] for row in rows}
+        assert path.name in licences
+
+
+def test_questions_are_distinct(rows):
+    questions = [row["question"] for row in rows]
+    assert len(set(questions)) == len(questions)
