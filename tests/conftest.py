@@ -1,9 +1,19 @@
 import os
+from pathlib import Path
 
 os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
+
 import pytest
 
 from engine import Decoder, Encoder
+from engine.verify import official_model
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        in_browser = "browser" in Path(item.path).parts
+        item.add_marker(pytest.mark.browser if in_browser else pytest.mark.unit)
 
 
 @pytest.fixture(scope="session")
@@ -14,3 +24,9 @@ def encoder():
 @pytest.fixture(scope="session")
 def decoder():
     return Decoder.load()
+
+
+@pytest.fixture(scope="session")
+def official(encoder):
+    """The same weights in sentence-transformers."""
+    return official_model(encoder)

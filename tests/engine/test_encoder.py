@@ -1,0 +1,156 @@
+import numpy as np
+import pytest
+
+from engine.errors import InputError
+
+WORDS = [
+    "retrieval",
+    "unhappily",
+    "naïve",
+    "東京",
+    "🙂",
+    "the",
+    "Ärger",
+    "x1y2",
+    "don't",
+    "...",
+    "transformer",
+]
+
+
+def texts(n=200, seed=0):
+    """Texts of 1 to about 700 tokens, and the odd ones."""
+    rng = np.random.default_rng(seed)
+    odd = [
+        "",
+        " \n\t ",
+        "🙂🙃👩‍👩‍👧",
+        "東京は日本の首都です。",
+        "a\x00b\x07c",
+        "e\u0301",
+        "한국어 문장",
+        "word " * 700,
+    ]
+    lengths = np.unique(np.geomspace(1, 300, n - len(odd)).astype(int))
+    drawn = [" ".join(rng.choice(WORDS, rng.choice(lengths))) for _ in range(n - len(odd))]
+    return odd + drawn
+
+
+@pytest.mark.parametrize("limit", [256, 512])
+def test_vectors_equal_sentence_transformers(encoder, official, limit):
+    official.max_seq_length = limit
+    try:
+        reference = official.encode(texts(), show_progress_bar=False)
+    finally:
+        official.max_seq_length = encoder.max_tokens
+    ours = encoder.encode(texts(), max_tokens=limit)
+    assert ours.dtype == np.float32
+    np.testing.assert_allclose(ours, reference, rtol=0, atol=1e-6)
+
+
+def test_the_official_limit_is_what_the_texts_are_cut_at(encoder, official):
+    long = "word " * 700
+    assert len(official.tokenize([long])["input_ids"][0]) == encoder.max_tokens == 256
+    assert len(encoder.truncate(encoder.tokenizer.encode(long))) == 256
+
+
+def test_cls_vectors_equal_those_of_the_official_layers(encoder, official):
+    import torch
+
+    some = texts()[::10]
+    with torch.inference_mode():
+        tokens = [official[0](official.tokenize([text]))["token_embeddings"][0, 0].numpy() for text in some]
+    reference = np.stack(tokens) / np.linalg.norm(tokens, axis=1, keepdims=True)
+    np.testing.assert_allclose(encoder.encode(some, pooling="cls"), reference, atol=1e-6)
+
+
+def test_a_batch_gives_the_vectors_of_single_texts(encoder):
+    some = texts()[::4]
+    single = np.concatenate([encoder.encode([text]) for text in some])
+    np.testing.assert_allclose(encoder.encode(some), single, rtol=0, atol=1e-6)
+
+
+def test_several_poolings_in_one_pass_equal_each_alone(encoder):
+    some = texts()[:12]
+    together = encoder.encode(some, pooling=["mean", "cls", "pooler"])
+    for strategy, vectors in together.items():
+        np.testing.assert_allclose(vectors, encoder.encode(some, pooling=strategy), atol=1e-6)
+
+
+def test_without_normalisation_the_direction_is_the_same(encoder):
+    raw = encoder.encode(["The cat sat."], normalize=False)
+    np.testing.assert_allclose(raw / np.linalg.norm(raw), encoder.encode(["The cat sat."]), atol=1e-6)
+
+
+def test_no_texts_give_no_vectors(encoder):
+    assert encoder.encode([]).shape == (0, 384)
+
+
+def test_progress_ends_at_the_number_of_texts(encoder):
+    seen = []
+    encoder.encode(["word " * 200] * 20, on_progress=lambda done, total: seen.append((done, total)))
+    assert [total for _, total in seen] == [20] * len(seen)
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+    assert seen[-1] == (20, 20)
+
+
+def test_work_stops_where_the_listener_raises(encoder):
+    def stop(done, total):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        encoder.encode(["word " * 200] * 20, on_progress=stop)
+    assert encoder.encode(["still works"] * 20).shape == (20, 384)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ({"texts": "one text"}, "list of texts"),
+        ({"texts": ["fine", None]}, "text 1 is NoneType"),
+        ({"texts": ["\ud800"]}, "surrogate"),
+        ({"texts": ["x"], "pooling": "best"}, "pooling 'best'"),
+        ({"texts": ["x"], "max_tokens": 2}, "3 to 512"),
+        ({"texts": ["x"], "max_tokens": 513}, "3 to 512"),
+    ],
+)
+def test_bad_input_says_what_is_wrong(encoder, arguments, reason):
+    with pytest.raises(InputError, match=reason):
+        encoder.encode(**arguments)
+
+
+def test_a_trace_names_every_intermediate_with_its_shape(encoder):
+    trace = encoder.trace("Open-source LLMs rock.")
+    assert list(trace["tokens"]) == ["[CLS]", "open", "-", "source", "ll", "##ms", "rock", ".", "[SEP]"]
+    n = len(trace["ids"])
+    for name in ("token", "position", "type", "sum", "output"):
+        assert trace[f"embeddings.{name}"].shape == (n, 384)
+    for i in range(6):
+        for name in ("query", "key", "value", "context"):
+            assert trace[f"layers.{i}.attention.{name}"].shape == (12, n, 32)
+        for name in ("scores", "weights"):
+            assert trace[f"layers.{i}.attention.{name}"].shape == (12, n, n)
+        for name in ("attention.output", "attention.norm", "ffn.output", "output"):
+            assert trace[f"layers.{i}.{name}"].shape == (n, 384)
+        for name in ("hidden", "activation"):
+            assert trace[f"layers.{i}.ffn.{name}"].shape == (n, 1536)
+        np.testing.assert_allclose(trace[f"layers.{i}.attention.weights"].sum(-1), 1, atol=1e-5)
+    assert {"pooled.mean", "pooled.cls", "pooled.pooler", "normalized"} <= set(trace)
+
+
+def test_a_trace_sees_what_encode_returns_and_can_be_saved(encoder, tmp_path):
+    trace = encoder.trace("The cat sat.")
+    np.testing.assert_allclose(trace["normalized"], encoder.encode(["The cat sat."])[0], atol=1e-7)
+    trace.save(tmp_path / "trace.npz")
+    with np.load(tmp_path / "trace.npz") as saved:
+        assert set(saved) == set(trace)
+
+
+def test_a_tracer_can_replace_what_it_sees(encoder):
+    ids = encoder.tokenizer.encode("The cat sat.").ids
+
+    def drop_attention(name, value):
+        return np.zeros_like(value) if name.endswith("attention.output") else value
+
+    changed = encoder.inspect(ids, drop_attention)
+    assert np.abs(changed - encoder.encode_ids([ids])[0]).max() > 0.01
