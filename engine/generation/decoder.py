@@ -183,7 +183,8 @@ class Decoder:
         ids = self.prompt_ids(prompt)
         if max_new_tokens < 1:
             raise InputError(f"max_new_tokens is {max_new_tokens}: give 1 or more")
-        self.check_length(len(ids) + 1)
+        self.check_length(len(ids))
+        self.check_length(len(ids) + 1)  # at least one new token
         n_new = min(max_new_tokens, self.max_tokens - len(ids))
         texts = TextStream([stop] if isinstance(stop, str) else stop)
 
