@@ -1,7 +1,7 @@
 """The decoder: a prompt in, tokens out, one step at a time."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -58,9 +58,9 @@ class Decoder:
 
     name: str
     config: DecoderConfig
-    weights: DecoderWeights
+    weights: DecoderWeights = field(repr=False)
     tokenizer: BPETokenizer
-    chat_template: str | None
+    chat_template: str | None = field(repr=False)
     bos_id: int | None
     add_bos: bool
     end_ids: frozenset[int]

