@@ -22,15 +22,15 @@ def load_document(path: Path) -> Document:
     try:
         check_size(path.name, path.stat().st_size)
         return parse_document(path.name, path.read_bytes())
-    except OSError as error:
-        raise DocumentError(f"{path} cannot be read: {error.strerror}") from error
+    except (OSError, ValueError) as error:  # ValueError: the path holds a null character
+        raise DocumentError(f"{path} cannot be read: {error}") from error
 
 
 def parse_document(name: str, content: bytes) -> Document:
     r"""Make a document of a file's content; line ends become ``\n``, a byte order mark is dropped."""
     check_suffix(name)
     check_size(name, len(content))
-    if b"\0" in content[:8192]:
+    if b"\0" in content:
         raise DocumentError(f"{name} is a binary file, not text: save it as UTF-8 text")
     try:
         text = content.decode("utf-8-sig")

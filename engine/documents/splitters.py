@@ -49,8 +49,9 @@ def split_by_tokens(
 
     encoding = tokenizer.encode(document.text)
     text_tokens = [i for i, (start, end) in enumerate(encoding.offsets) if end > start]
-    if not text_tokens:
-        return []
+    if not text_tokens:  # blank, or of characters that the tokenizer drops
+        whole = chunk_between(document, tokenizer, 0, len(document.text))
+        return [] if whole is None else [whole]
     words = word_starts(encoding, text_tokens)
     borders = [encoding.offsets[i][0] for i in text_tokens] + [len(document.text)]
     borders[0] = 0

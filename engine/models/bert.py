@@ -16,7 +16,7 @@ from engine.layers.attention import attention, merge_heads, split_heads
 from engine.layers.linear import Linear, linear
 from engine.layers.norm import LayerNorm, layer_norm
 from engine.layers.tracing import Array, Tracer, no_trace, scoped
-from engine.weights.tensors import read_json, take
+from engine.weights.tensors import config_float, config_size, read_json, take
 
 
 @dataclass(frozen=True)
@@ -128,24 +128,21 @@ def read_config(folder: Path) -> EncoderConfig:
         raise ModelFileError(
             f"{folder} uses {raw['position_embedding_type']!r} positions: only absolute is read"
         )
-    try:
-        config = EncoderConfig(
-            vocab_size=raw["vocab_size"],
-            d_model=raw["hidden_size"],
-            n_layers=raw["num_hidden_layers"],
-            n_heads=raw["num_attention_heads"],
-            d_ff=raw["intermediate_size"],
-            max_positions=raw["max_position_embeddings"],
-            n_types=raw["type_vocab_size"],
-            norm_eps=raw["layer_norm_eps"],
-            activation=raw["hidden_act"],
-        )
-    except KeyError as error:
-        raise ModelFileError(f"{folder}/config.json has no {error}: download it again") from error
-    if config.activation not in ACTIVATIONS:
+    if raw.get("hidden_act") not in list(ACTIVATIONS):
         raise ModelFileError(
-            f"{folder}: activation {config.activation!r} is not one of {', '.join(ACTIVATIONS)}"
+            f"{folder}: activation {raw.get('hidden_act')!r} is not one of {', '.join(ACTIVATIONS)}"
         )
+    config = EncoderConfig(
+        vocab_size=config_size(raw, "vocab_size"),
+        d_model=config_size(raw, "hidden_size"),
+        n_layers=config_size(raw, "num_hidden_layers"),
+        n_heads=config_size(raw, "num_attention_heads"),
+        d_ff=config_size(raw, "intermediate_size"),
+        max_positions=config_size(raw, "max_position_embeddings"),
+        n_types=config_size(raw, "type_vocab_size"),
+        norm_eps=config_float(raw, "layer_norm_eps"),
+        activation=raw["hidden_act"],
+    )
     if config.d_model % config.n_heads:
         raise ModelFileError(
             f"{folder}: hidden_size {config.d_model} does not divide into {config.n_heads} heads"

@@ -18,7 +18,7 @@ from engine.tokenizers.wordpiece import WordPieceTokenizer
 from engine.trace import Trace
 from engine.weights.catalog import DEFAULT_ENCODER
 from engine.weights.fetch import Progress, model_path
-from engine.weights.tensors import read_json, read_safetensors
+from engine.weights.tensors import config_size, read_json, read_safetensors
 
 BATCH_TOKENS = 1024
 
@@ -148,8 +148,9 @@ class Encoder:
         """
         if isinstance(texts, str):
             raise InputError("encode takes a list of texts: pass [text] for a single one")
-        encodings = self.tokenizer.encode_batch(texts)
-        sequences = [self.truncate(encoding, max_tokens) for encoding in encodings]
+        limit = self.token_limit(max_tokens)
+        encodings = self.tokenizer.encode_batch(list(texts))
+        sequences = [self.truncate(encoding, limit) for encoding in encodings]
         return self.encode_ids(sequences, pooling, normalize, on_progress)
 
     def encode_ids(
@@ -190,6 +191,8 @@ class Encoder:
 
     def check_poolings(self, strategies: Sequence[str]) -> None:
         """Raise `InputError` for a strategy that is unknown or that this model has no weights for."""
+        if not strategies:
+            raise InputError(f"no pooling was asked for: give one or more of {', '.join(POOLINGS)}")
         for strategy in strategies:
             if strategy not in POOLINGS:
                 raise InputError(f"pooling {strategy!r} is not one of {', '.join(POOLINGS)}")
@@ -239,5 +242,5 @@ def packs(sequences: Sequence[Sequence[int]], batch_tokens: int) -> Iterator[sli
 def read_max_tokens(folder: Path, config: EncoderConfig) -> int:
     """Return the limit sentence-transformers uses: its own config's, else the position table."""
     path = folder / "sentence_bert_config.json"
-    limit = read_json(path).get("max_seq_length") if path.is_file() else None
-    return min(limit or config.max_positions, config.max_positions)
+    limits = read_json(path) if path.is_file() else {}
+    return min(config_size(limits, "max_seq_length", default=config.max_positions), config.max_positions)

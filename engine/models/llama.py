@@ -13,7 +13,7 @@ from engine.layers.linear import linear
 from engine.layers.norm import rms_norm
 from engine.layers.positions import apply_rope, rope_tables
 from engine.layers.tracing import Array, Tracer, no_trace, scoped
-from engine.weights.tensors import GGUF, read_json, read_safetensors, take
+from engine.weights.tensors import GGUF, config_float, config_size, read_json, read_safetensors, take
 
 
 @dataclass(frozen=True)
@@ -193,22 +193,20 @@ def read_folder_config(folder: Path) -> DecoderConfig:
         raise ModelFileError(f"{folder} has biases in its linear layers, which are not read")
     if raw.get("hidden_act", "silu") != "silu":
         raise ModelFileError(f"{folder}: activation {raw['hidden_act']!r} is not silu")
-    try:
-        return DecoderConfig(
-            vocab_size=raw["vocab_size"],
-            d_model=raw["hidden_size"],
-            n_layers=raw["num_hidden_layers"],
-            n_heads=raw["num_attention_heads"],
-            n_kv_heads=raw.get("num_key_value_heads") or raw["num_attention_heads"],
-            d_head=raw.get("head_dim") or raw["hidden_size"] // raw["num_attention_heads"],
-            d_ff=raw["intermediate_size"],
-            max_positions=raw["max_position_embeddings"],
-            norm_eps=raw["rms_norm_eps"],
-            rope_theta=rope.get("rope_theta") or raw.get("rope_theta", 10000.0),
-            tied=raw.get("tie_word_embeddings", False),
-        )
-    except KeyError as error:
-        raise ModelFileError(f"{folder}/config.json has no {error}: download it again") from error
+    n_heads, d_model = config_size(raw, "num_attention_heads"), config_size(raw, "hidden_size")
+    return DecoderConfig(
+        vocab_size=config_size(raw, "vocab_size"),
+        d_model=d_model,
+        n_layers=config_size(raw, "num_hidden_layers"),
+        n_heads=n_heads,
+        n_kv_heads=config_size(raw, "num_key_value_heads", default=n_heads),
+        d_head=config_size(raw, "head_dim", default=d_model // n_heads),
+        d_ff=config_size(raw, "intermediate_size"),
+        max_positions=config_size(raw, "max_position_embeddings"),
+        norm_eps=config_float(raw, "rms_norm_eps"),
+        rope_theta=config_float({**raw, **rope}, "rope_theta", default=10000.0),
+        tied=raw.get("tie_word_embeddings", False),
+    )
 
 
 def read_gguf_weights(file: GGUF, config: DecoderConfig) -> DecoderWeights:

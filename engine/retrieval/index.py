@@ -46,6 +46,8 @@ class Index:
             raise InputError(
                 f"the query has shape {query.shape}, the index holds vectors of ({self.faiss.d},)"
             )
+        if not np.isfinite(query).all():
+            raise InputError("the query vector is not finite: it holds NaN or infinity")
         scores, rows = self.faiss.search(query[None].astype(np.float32), min(k, len(self.chunks)))
         return [Hit(self.chunks[row], float(score)) for row, score in zip(rows[0], scores[0], strict=True)]
 

@@ -25,6 +25,26 @@ def read_json(path: Path) -> dict[str, Any]:
     return content
 
 
+def config_size(config: Mapping[str, Any], key: str, default: int | None = None) -> int:
+    """Return a whole number above 0 of a config.json; ``default`` stands in for a missing one."""
+    value = config.get(key)
+    value = default if value is None else value
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise ModelFileError(f"the model's config has {key} {value!r}, not a size: download it again")
+    return value
+
+
+def config_float(config: Mapping[str, Any], key: str, default: float | None = None) -> float:
+    """Return a number above 0 of a config.json; ``default`` stands in for a missing one."""
+    value = config.get(key)
+    value = default if value is None else value
+    if not isinstance(value, int | float) or isinstance(value, bool) or not value > 0:
+        raise ModelFileError(
+            f"the model's config has {key} {value!r}, not a number above 0: download it again"
+        )
+    return float(value)
+
+
 def read_safetensors(path: Path) -> dict[str, Array]:
     """Read every tensor of a .safetensors file; bfloat16 becomes float32."""
     if not path.is_file():

@@ -1,7 +1,10 @@
+import json
+
 import numpy as np
 import pytest
 
 from engine.errors import InputError
+from engine.weights.fetch import model_path
 
 WORDS = [
     "retrieval",
@@ -86,6 +89,10 @@ def test_no_texts_give_no_vectors(encoder):
     assert encoder.encode([]).shape == (0, 384)
 
 
+def test_texts_may_come_from_an_iterator(encoder):
+    assert encoder.encode(iter(["an", "iterator"])).shape == (2, 384)
+
+
 def test_progress_ends_at_the_number_of_texts(encoder):
     seen = []
     encoder.encode(["word " * 200] * 20, on_progress=lambda done, total: seen.append((done, total)))
@@ -108,6 +115,8 @@ def test_work_stops_where_the_listener_raises(encoder):
     [
         ({"texts": "one text"}, "list of texts"),
         ({"texts": ["fine", None]}, "text 1 is NoneType"),
+        ({"texts": [], "max_tokens": 513}, "3 to 512"),
+        ({"texts": ["x"], "pooling": []}, "no pooling"),
         ({"texts": ["\ud800"]}, "surrogate"),
         ({"texts": ["x"], "pooling": "best"}, "pooling 'best'"),
         ({"texts": ["x"], "max_tokens": 2}, "3 to 512"),
@@ -144,6 +153,8 @@ def test_a_trace_sees_what_encode_returns_and_can_be_saved(encoder, tmp_path):
     trace.save(tmp_path / "trace.npz")
     with np.load(tmp_path / "trace.npz") as saved:
         assert set(saved) == set(trace)
+        for name in trace:
+            np.testing.assert_array_equal(saved[name], trace[name])
 
 
 def test_a_tracer_can_replace_what_it_sees(encoder):
@@ -154,3 +165,25 @@ def test_a_tracer_can_replace_what_it_sees(encoder):
 
     changed = encoder.inspect(ids, drop_attention)
     assert np.abs(changed - encoder.encode_ids([ids])[0]).max() > 0.01
+
+
+def test_words_drawn_from_the_whole_vocabulary_give_the_official_vectors(encoder, official):
+    vocabulary = json.loads((model_path(encoder.name) / "tokenizer.json").read_text())["model"]["vocab"]
+    words = sorted(word for word in vocabulary if word.isalpha())
+    rng = np.random.default_rng(0)
+    some = [" ".join(rng.choice(words, n)) for n in np.geomspace(1, 520, 30).astype(int)]
+    official.max_seq_length = 512
+    try:
+        reference = official.encode(some, show_progress_bar=False)
+    finally:
+        official.max_seq_length = encoder.max_tokens
+    np.testing.assert_allclose(encoder.encode(some, max_tokens=512), reference, rtol=0, atol=1e-6)
+
+
+def test_a_trace_of_a_long_text_holds_the_tokens_that_are_read(encoder):
+    trace = encoder.trace("word " * 40, max_tokens=16)
+    assert len(trace["tokens"]) == len(trace["ids"]) == 16
+    assert (trace["tokens"][0], trace["tokens"][-1]) == ("[CLS]", "[SEP]")
+    for strategy in ("mean", "cls", "pooler"):
+        expected = encoder.encode(["word " * 40], strategy, normalize=False, max_tokens=16)[0]
+        np.testing.assert_allclose(trace[f"pooled.{strategy}"], expected, atol=1e-6)

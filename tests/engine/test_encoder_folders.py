@@ -8,7 +8,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 from transformers import BertConfig, BertForMaskedLM, BertModel
 
 from engine import Encoder
-from engine.errors import ModelFileError
+from engine.errors import InputError, ModelFileError
 
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *"abcdefghij", *(f"##{c}" for c in "abcdefghij")]
 TEXTS = ["a", "abc def", "j i h g f e d c b a " * 3, "unknown?", ""]
@@ -127,6 +127,15 @@ KEY = "encoder.layer.1.attention.self.key.weight"
         (lambda f: edit_config(f, model_type="roberta"), "'roberta' model"),
         (lambda f: edit_config(f, hidden_act="mish"), "activation 'mish'"),
         (lambda f: edit_config(f, num_attention_heads=7), "does not divide"),
+        (lambda f: edit_config(f, num_attention_heads=0), "heads"),
+        (lambda f: edit_config(f, num_hidden_layers=-1), "layers"),
+        (lambda f: edit_config(f, hidden_size="24"), "hidden_size"),
+        (lambda f: edit_config(f, layer_norm_eps=None), "layer_norm_eps"),
+        (lambda f: edit_config(f, hidden_act=["gelu"]), "activation"),
+        (
+            lambda f: (f / "sentence_bert_config.json").write_text('{"max_seq_length": "10"}'),
+            "max_seq_length",
+        ),
         (lambda f: edit_config(f, position_embedding_type="relative_key"), "relative_key"),
         (lambda f: edit_config(f, intermediate_size=41), "shape"),
     ],
@@ -149,3 +158,14 @@ def test_a_tokenizer_larger_than_the_model_is_refused(tmp_path):
     )
     with pytest.raises(ModelFileError, match="tokenizer has 24 tokens"):
         Encoder.load(tmp_path)
+
+
+def test_a_model_without_pooler_refuses_that_pooling_alone(tmp_path):
+    torch.manual_seed(0)
+    config = BertConfig(vocab_size=len(VOCABULARY), **SIZES)
+    BertModel(config, add_pooling_layer=False).save_pretrained(tmp_path)
+    save_tokenizer(tmp_path)
+    encoder = Encoder.load(tmp_path)
+    assert encoder.encode(["abc"]).shape == (1, 24)
+    with pytest.raises(InputError, match="no pooler weights"):
+        encoder.encode(["abc"], pooling="pooler")

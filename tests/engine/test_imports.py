@@ -21,12 +21,21 @@ ARROWS = {
 
 
 def imports(path):
-    """Names of the modules imported at the top level of a file."""
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+    """Names of the modules that are imported when a file is: functions and types aside."""
+    return imported(ast.parse(path.read_text(encoding="utf-8")).body)
+
+
+def imported(nodes):
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            yield node.module
+            # `from engine import layers` names a part as much as `import engine.layers` does
+            yield from (f"engine.{a.name}" for a in node.names) if node.module == "engine" else [node.module]
+        elif isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            yield from imported(node.orelse)
+        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from imported(ast.iter_child_nodes(node))
 
 
 @pytest.mark.parametrize("part", ARROWS)
@@ -54,3 +63,13 @@ def test_importing_the_engine_loads_nothing_heavy():
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert result.stdout.strip() == "[]"
+
+
+def test_imports_are_found_in_blocks_and_not_in_functions(tmp_path):
+    path = tmp_path / "module.py"
+    path.write_text(
+        "try:\n    import torch\nexcept ImportError:\n    import numpy\n"
+        "if TYPE_CHECKING:\n    import faiss\nelse:\n    from engine import layers\n"
+        "def f():\n    import plotly\n"
+    )
+    assert list(imports(path)) == ["torch", "numpy", "engine.layers"]

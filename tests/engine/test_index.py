@@ -51,3 +51,18 @@ def test_bad_requests_are_refused(index, encoder):
         index.search(np.zeros(3, np.float32), 1)
     with pytest.raises(InputError, match="no chunks"):
         build_index([], encoder)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_query_that_is_not_finite_is_refused(index, value):
+    with pytest.raises(InputError, match="finite"):
+        index.search(np.full(384, value, np.float32), 1)
+
+
+def test_the_stamp_names_the_pooling_and_limit_that_were_asked_for(index, encoder):
+    seen = []
+    other = build_index(
+        index.chunks, encoder, pooling="cls", max_tokens=64, on_progress=lambda *step: seen.append(step)
+    )
+    assert (other.pooling, other.max_tokens) == ("cls", 64)
+    assert seen[-1] == (4, 4)

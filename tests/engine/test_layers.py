@@ -98,3 +98,18 @@ def test_rope_scores_depend_on_distance_alone(distance, start):
         return float((apply_rope(query, *tables[0]) * apply_rope(key, *tables[1])).sum())
 
     assert score(start + distance, start) == pytest.approx(score(distance, 0), abs=1e-3)
+
+
+@given(st.integers(1, 6), st.integers(1, 9), st.floats(0, 1e4), st.integers(0, 1000))
+def test_softmax_rows_sum_to_one_at_any_scale(n_rows, n_columns, scale, seed):
+    weights = softmax(random(n_rows, n_columns, seed=seed) * np.float32(scale))
+    assert np.isfinite(weights).all()
+    np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-5)
+
+
+@given(n_heads=st.integers(1, 4), n_tokens=st.integers(1, 12), d_head=st.sampled_from([2, 4, 16]))
+def test_rope_turns_vectors_without_changing_their_length(n_heads, n_tokens, d_head):
+    x = random(n_heads, n_tokens, d_head)
+    turned = apply_rope(x, *rope_tables(np.arange(n_tokens), d_head, 10000.0, np.float32))
+    np.testing.assert_allclose(np.linalg.norm(turned, axis=-1), np.linalg.norm(x, axis=-1), rtol=1e-5)
+    np.testing.assert_allclose(turned[:, 0], x[:, 0])

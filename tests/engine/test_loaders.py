@@ -1,3 +1,5 @@
+import os
+
 import pytest
 
 from engine.documents import loaders
@@ -62,3 +64,21 @@ def test_a_corpus_without_texts_is_refused(tmp_path):
 def test_two_documents_cannot_share_a_name():
     with pytest.raises(DocumentError, match=r"two documents named a\.md"):
         unique([Document("a.md", "one"), Document("a.md", "two")])
+
+
+def test_a_file_of_the_largest_size_is_read_and_one_byte_more_is_not(tmp_path, monkeypatch):
+    monkeypatch.setattr(loaders, "MAX_BYTES", 10)
+    (tmp_path / "a.txt").write_text("x" * 10)
+    assert load_document(tmp_path / "a.txt").text == "x" * 10
+    (tmp_path / "a.txt").write_text("x" * 11)
+    with pytest.raises(DocumentError, match="more than"):
+        load_document(tmp_path / "a.txt")
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root reads every file")
+def test_a_file_without_permission_is_refused(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("text")
+    path.chmod(0)
+    with pytest.raises(DocumentError, match="Permission denied"):
+        load_document(path)

@@ -68,3 +68,14 @@ def test_chunks_over_the_limit_are_counted_with_what_they_lose(encoder):
 def test_settings_that_leave_no_room_are_refused(encoder, size, overlap):
     with pytest.raises(InputError, match=r"chunk size|overlap"):
         split_by_tokens(Document("d.md", "text"), encoder.tokenizer, size, overlap)
+
+
+@pytest.mark.parametrize("text", ["\ue000" * 40, "\u200b", "\u0301"])
+def test_text_that_the_tokenizer_drops_is_still_in_a_chunk(encoder, text):
+    chunks = split_by_tokens(Document("d.md", text), encoder.tokenizer, chunk_tokens=16, overlap=0)
+    assert "".join(chunk.text for chunk in chunks) == text
+
+
+@pytest.mark.parametrize("text", ["", " \n\t "])
+def test_a_blank_document_has_no_chunks(encoder, text):
+    assert split_by_tokens(Document("d.md", text), encoder.tokenizer) == []

@@ -23,3 +23,17 @@ def test_long_texts_are_neither_cut_nor_padded(encoder):
 def test_any_text_begins_with_cls_and_ends_with_sep(encoder, text):
     ids = encoder.tokenizer.encode(text).ids
     assert (ids[0], ids[-1]) == (101, 102)
+
+
+def test_a_batch_of_texts_of_different_lengths_is_not_padded(encoder):
+    texts = ["one", "word " * 600, ""]
+    together = encoder.tokenizer.encode_batch(texts)
+    assert together == [encoder.tokenizer.encode(text) for text in texts]
+    assert [len(encoding) for encoding in together] == [3, 602, 2]
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_offsets_stay_within_the_text_and_never_go_back(encoder, text):
+    spans = encoder.tokenizer.encode(text).offsets[1:-1]
+    assert all(0 <= start < end <= len(text) for start, end in spans)
+    assert spans == sorted(spans)
