@@ -16,7 +16,7 @@ from engine.layers.attention import attention, merge_heads, split_heads
 from engine.layers.linear import Linear, linear
 from engine.layers.norm import LayerNorm, layer_norm
 from engine.layers.tracing import Array, Tracer, no_trace, scoped
-from engine.weights.tensors import config_float, config_size, read_json, take
+from engine.weights.tensors import config_float, config_size, read_json, require, shaped
 
 
 @dataclass(frozen=True)
@@ -155,14 +155,14 @@ def read_weights(tensors: dict[str, Array], config: EncoderConfig, dtype: np.dty
     tensors = {name.removeprefix("bert."): array for name, array in tensors.items()}
     d_model, d_ff = config.d_model, config.d_ff
 
+    def tensor(name: str, *shape: int) -> Array:
+        return shaped(require(tensors, name), name, shape, dtype)
+
     def dense(name: str, d_in: int, d_out: int) -> Linear:
-        return Linear(
-            take(tensors, f"{name}.weight", (d_out, d_in), dtype),
-            take(tensors, f"{name}.bias", (d_out,), dtype),
-        )
+        return Linear(tensor(f"{name}.weight", d_out, d_in), tensor(f"{name}.bias", d_out))
 
     def norm(name: str) -> LayerNorm:
-        return LayerNorm(*(take(tensors, f"{name}.{part}", (d_model,), dtype) for part in ("weight", "bias")))
+        return LayerNorm(tensor(f"{name}.weight", d_model), tensor(f"{name}.bias", d_model))
 
     def layer(prefix: str) -> EncoderLayer:
         return EncoderLayer(
@@ -177,7 +177,7 @@ def read_weights(tensors: dict[str, Array], config: EncoderConfig, dtype: np.dty
         )
 
     def table(name: str, n_rows: int) -> Array:
-        return take(tensors, f"embeddings.{name}_embeddings.weight", (n_rows, d_model), dtype)
+        return tensor(f"embeddings.{name}_embeddings.weight", n_rows, d_model)
 
     return EncoderWeights(
         token_table=table("word", config.vocab_size),

@@ -1,7 +1,8 @@
 """Llama (Touvron et al. 2023), forward: RMS norm, RoPE, grouped-query attention, SwiGLU."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,15 @@ from engine.layers.linear import linear
 from engine.layers.norm import rms_norm
 from engine.layers.positions import apply_rope, rope_tables
 from engine.layers.tracing import Array, Tracer, no_trace, scoped
-from engine.weights.tensors import GGUF, config_float, config_size, read_json, read_safetensors, take
+from engine.weights.tensors import (
+    GGUF,
+    config_float,
+    config_size,
+    read_json,
+    read_safetensors,
+    require,
+    shaped,
+)
 
 
 @dataclass(frozen=True)
@@ -209,69 +218,87 @@ def read_folder_config(folder: Path) -> DecoderConfig:
     )
 
 
+GGUF_NAMES = {
+    "token_table": "token_embd",
+    "final_norm": "output_norm",
+    "unembedding": "output",
+    "attention_norm": "blk.{}.attn_norm",
+    "query": "blk.{}.attn_q",
+    "key": "blk.{}.attn_k",
+    "value": "blk.{}.attn_v",
+    "attention_output": "blk.{}.attn_output",
+    "ffn_norm": "blk.{}.ffn_norm",
+    "gate": "blk.{}.ffn_gate",
+    "up": "blk.{}.ffn_up",
+    "ffn_output": "blk.{}.ffn_down",
+}
+FOLDER_NAMES = {
+    "token_table": "model.embed_tokens",
+    "final_norm": "model.norm",
+    "unembedding": "lm_head",
+    "attention_norm": "model.layers.{}.input_layernorm",
+    "query": "model.layers.{}.self_attn.q_proj",
+    "key": "model.layers.{}.self_attn.k_proj",
+    "value": "model.layers.{}.self_attn.v_proj",
+    "attention_output": "model.layers.{}.self_attn.o_proj",
+    "ffn_norm": "model.layers.{}.post_attention_layernorm",
+    "gate": "model.layers.{}.mlp.gate_proj",
+    "up": "model.layers.{}.mlp.up_proj",
+    "ffn_output": "model.layers.{}.mlp.down_proj",
+}
+
+
 def read_gguf_weights(file: GGUF, config: DecoderConfig) -> DecoderWeights:
-    """Dequantise a GGUF file's tensors to float32, one layer at a time."""
-
-    def tensor(name: str, *shape: int) -> Array:
-        return take({name: file.tensor(f"{name}.weight")}, name, shape, np.dtype(np.float32))
-
-    def rotary(name: str, n_heads: int) -> Array:
-        """Undo llama.cpp's interleaving of the two halves of each head's rotary dimensions."""
-        rows = tensor(name, n_heads * config.d_head, config.d_model)
-        pairs = rows.reshape(n_heads, config.d_head // 2, 2, config.d_model)
-        return pairs.swapaxes(1, 2).reshape(rows.shape)
-
-    def layer(prefix: str) -> DecoderLayer:
-        d_model, d_ff, d_query = config.d_model, config.d_ff, config.n_heads * config.d_head
-        query, key = rotary(f"{prefix}.attn_q", config.n_heads), rotary(f"{prefix}.attn_k", config.n_kv_heads)
-        value = tensor(f"{prefix}.attn_v", config.n_kv_heads * config.d_head, d_model)
-        gate, up = (tensor(f"{prefix}.{name}", d_ff, d_model) for name in ("ffn_gate", "ffn_up"))
-        return DecoderLayer(
-            attention_norm=tensor(f"{prefix}.attn_norm", d_model),
-            query_key_value=np.concatenate([query, key, value]),
-            attention_output=tensor(f"{prefix}.attn_output", d_model, d_query),
-            ffn_norm=tensor(f"{prefix}.ffn_norm", d_model),
-            gate_up=np.concatenate([gate, up]),
-            ffn_output=tensor(f"{prefix}.ffn_down", d_model, d_ff),
-        )
-
-    table_shape = (config.vocab_size, config.d_model)
-    token_table = tensor("token_embd", *table_shape)
-    return DecoderWeights(
-        token_table=token_table,
-        layers=tuple(layer(f"blk.{number}") for number in range(config.n_layers)),
-        final_norm=tensor("output_norm", config.d_model),
-        unembedding=token_table if config.tied else tensor("output", *table_shape),
-    )
+    """Dequantise a GGUF file's tensors to float32, one at a time."""
+    return assemble_weights(GGUF_NAMES, file.tensor, config, interleaved=True)
 
 
 def read_folder_weights(folder: Path, config: DecoderConfig) -> DecoderWeights:
     """Read a Llama-family folder's model.safetensors as float32."""
     tensors = read_safetensors(folder / "model.safetensors")
+    return assemble_weights(FOLDER_NAMES, partial(require, tensors), config, interleaved=False)
 
-    def tensor(name: str, *shape: int) -> Array:
-        return take(tensors, f"{name}.weight", shape, np.dtype(np.float32))
 
-    def layer(prefix: str) -> DecoderLayer:
-        d_model, d_ff = config.d_model, config.d_ff
-        d_query, d_key = config.n_heads * config.d_head, config.n_kv_heads * config.d_head
-        rows = {"q_proj": d_query, "k_proj": d_key, "v_proj": d_key}
-        projections = [tensor(f"{prefix}.self_attn.{name}", n, d_model) for name, n in rows.items()]
-        gate, up = (tensor(f"{prefix}.mlp.{name}", d_ff, d_model) for name in ("gate_proj", "up_proj"))
+def assemble_weights(
+    names: Mapping[str, str], read: Callable[[str], Array], config: DecoderConfig, interleaved: bool
+) -> DecoderWeights:
+    """Read every tensor by its name in the file, and stack those that read the same input.
+
+    ``interleaved`` files hold the two halves of each head's rotary dimensions row by row in turn.
+    """
+    d_model, d_ff = config.d_model, config.d_ff
+    d_query, d_key = config.n_heads * config.d_head, config.n_kv_heads * config.d_head
+
+    def tensor(part: str, *shape: int, layer: int | None = None) -> Array:
+        name = names[part].format(layer) + ".weight"
+        return shaped(read(name), name, shape, np.dtype(np.float32))
+
+    def read_layer(number: int) -> DecoderLayer:
+        query = tensor("query", d_query, d_model, layer=number)
+        key = tensor("key", d_key, d_model, layer=number)
+        if interleaved:
+            query, key = deinterleave(query, config.n_heads), deinterleave(key, config.n_kv_heads)
+        value = tensor("value", d_key, d_model, layer=number)
+        gate, up = (tensor(part, d_ff, d_model, layer=number) for part in ("gate", "up"))
         return DecoderLayer(
-            attention_norm=tensor(f"{prefix}.input_layernorm", d_model),
-            query_key_value=np.concatenate(projections),
-            attention_output=tensor(f"{prefix}.self_attn.o_proj", d_model, d_query),
-            ffn_norm=tensor(f"{prefix}.post_attention_layernorm", d_model),
+            attention_norm=tensor("attention_norm", d_model, layer=number),
+            query_key_value=np.concatenate([query, key, value]),
+            attention_output=tensor("attention_output", d_model, d_query, layer=number),
+            ffn_norm=tensor("ffn_norm", d_model, layer=number),
             gate_up=np.concatenate([gate, up]),
-            ffn_output=tensor(f"{prefix}.mlp.down_proj", d_model, d_ff),
+            ffn_output=tensor("ffn_output", d_model, d_ff, layer=number),
         )
 
-    table_shape = (config.vocab_size, config.d_model)
-    token_table = tensor("model.embed_tokens", *table_shape)
+    token_table = tensor("token_table", config.vocab_size, d_model)
     return DecoderWeights(
         token_table=token_table,
-        layers=tuple(layer(f"model.layers.{number}") for number in range(config.n_layers)),
-        final_norm=tensor("model.norm", config.d_model),
-        unembedding=token_table if config.tied else tensor("lm_head", *table_shape),
+        layers=tuple(read_layer(number) for number in range(config.n_layers)),
+        final_norm=tensor("final_norm", d_model),
+        unembedding=token_table if config.tied else tensor("unembedding", config.vocab_size, d_model),
     )
+
+
+def deinterleave(rows: Array, n_heads: int) -> Array:
+    """Undo what llama.cpp's converter does to query and key: ``(n_heads * d_head, d_model)`` to the same."""
+    pairs = rows.reshape(n_heads, -1, 2, rows.shape[1])  # (n_heads, d_head / 2, 2, d_model)
+    return pairs.swapaxes(1, 2).reshape(rows.shape)

@@ -118,14 +118,18 @@ class GGUF:
             ) from error
 
 
-def take(tensors: Mapping[str, Array], name: str, shape: Iterable[int], dtype: np.dtype) -> Array:
-    """Return the tensor ``name`` in ``dtype``, or say what is missing or of another shape."""
+def require(tensors: Mapping[str, Array], name: str) -> Array:
+    """Return the tensor ``name``, or say that it is missing."""
     if name not in tensors:
         raise ModelFileError(f"the model has no tensor {name!r}: its file is incomplete or of another model")
-    array = tensors[name]
+    return tensors[name]
+
+
+def shaped(array: Array, name: str, shape: Iterable[int], dtype: np.dtype) -> Array:
+    """Return a tensor in ``dtype``, or say that it has not the shape the sizes ask for."""
     if array.shape != tuple(shape):
         raise ModelFileError(
-            f"tensor {name!r} has shape {array.shape}, but config.json asks for {tuple(shape)}: "
-            f"the two files are not of one model"
+            f"tensor {name!r} has shape {array.shape}, but the model's sizes ask for {tuple(shape)}: "
+            f"weights and config are not of one model"
         )
     return np.ascontiguousarray(array, dtype)
