@@ -2,6 +2,8 @@ import os
 from pathlib import Path
 
 os.environ["HF_HUB_OFFLINE"] = "1"
+# A BLAS of several threads waits for all of them, very long where another process holds a core.
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 import pytest

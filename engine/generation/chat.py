@@ -1,6 +1,7 @@
 """Chat messages to prompt text, by the template that comes with the model."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from jinja2 import TemplateError
@@ -11,7 +12,17 @@ from engine.errors import InputError, ModelFileError
 Message = Mapping[str, str]
 
 
-def render_chat(template: str, messages: Sequence[Message], bos_token: str = "", eos_token: str = "") -> str:
+@dataclass(frozen=True)
+class RenderedChat:
+    """A prompt, and the span ``(start, end)`` of each message's content in it."""
+
+    text: str
+    contents: tuple[tuple[int, int], ...]
+
+
+def render_chat(
+    template: str, messages: Sequence[Message], bos_token: str = "", eos_token: str = ""
+) -> RenderedChat:
     """Render messages, ending where the assistant is to speak.
 
     The environment is set up as transformers does it, and sandboxed: a template is a program that
@@ -34,24 +45,36 @@ def render_chat(template: str, messages: Sequence[Message], bos_token: str = "",
     environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
     environment.globals["raise_exception"] = raise_exception
     environment.globals["strftime_now"] = lambda pattern: datetime.now().strftime(pattern)
-    try:
+
+    def render(contents: Sequence[str]) -> str:
+        filled = [{**message, "content": text} for message, text in zip(messages, contents, strict=True)]
         return environment.from_string(template).render(
-            messages=list(messages), add_generation_prompt=True, bos_token=bos_token, eos_token=eos_token
+            messages=filled, add_generation_prompt=True, bos_token=bos_token, eos_token=eos_token
         )
+
+    contents = [message["content"] for message in messages]
+    # Characters of private use stand for the contents, to learn what the template puts between them.
+    marks = [f"\ue000{number}\ue001" for number in range(len(messages))]
+    try:
+        text, skeleton = render(contents), render(marks)
     except (TemplateError, TypeError, ArithmeticError, LookupError) as error:
         raise ModelFileError(f"the model's chat template cannot be rendered: {error}") from error
+    return RenderedChat(text, tuple(content_spans(text, contents, skeleton, marks)))
 
 
-def content_spans(rendered: str, messages: Sequence[Message]) -> list[tuple[int, int]]:
-    """Where the contents of the messages stand in the rendered prompt, in order.
+def content_spans(
+    text: str, contents: Sequence[str], skeleton: str, marks: Sequence[str]
+) -> Iterator[tuple[int, int]]:
+    """Where each content stands in ``text``, which is ``skeleton`` with the marks filled in.
 
-    Templates may trim a content; it is found by its stripped text.
+    A template may trim a content or leave it out.
     """
-    spans, start = [], 0
-    for message in messages:
-        content = message["content"].strip()
-        found = rendered.find(content, start)
-        if found >= 0:
-            start = found + len(content)
-            spans.append((found, start))
-    return spans
+    position = read = 0
+    for content, mark in zip(contents, marks, strict=True):
+        place = skeleton.find(mark, read)
+        if place < 0:
+            continue
+        position += place - read
+        shown = content if text.startswith(content, position) else content.strip()
+        yield position, position + len(shown)
+        position, read = position + len(shown), place + len(mark)

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from engine.errors import ContextLengthError, InputError, ModelFileError
-from engine.generation.chat import Message, content_spans, render_chat
+from engine.generation.chat import Message, RenderedChat, render_chat
 from engine.generation.sampling import check_sampling, sample
 from engine.generation.stream import TextStream
 from engine.layers.activation import log_softmax
@@ -94,12 +94,12 @@ class Decoder:
 
     def logits(self, ids: Sequence[int]) -> Array:
         """Return the next-token logits after every token: float32 ``(n_tokens, vocab_size)``."""
-        cache = KVCache(self.config, capacity=self.check_length(len(ids)))
+        cache = KVCache(self.config, capacity=self.check_ids(ids))
         return self.unembed(decoder_forward(ids, self.weights, self.config, cache))
 
     def trace(self, ids: Sequence[int]) -> Trace:
         """Run ``ids`` and keep every intermediate: ``tokens``, ``ids``, ``layers.{i}.…``, ``logits``."""
-        cache = KVCache(self.config, capacity=self.check_length(len(ids)))
+        cache = KVCache(self.config, capacity=self.check_ids(ids))
         trace = Trace()
         trace("tokens", np.array([self.tokenizer.decode([number]) for number in ids]))
         trace("ids", np.asarray(ids))
@@ -110,7 +110,7 @@ class Decoder:
         """Hidden states to logits: ``(n_tokens, d_model) -> (n_tokens, vocab_size)``."""
         return linear(hidden, self.weights.unembedding)
 
-    def chat_encoding(self, messages: Sequence[Message]) -> tuple[str, Encoding]:
+    def chat_encoding(self, messages: Sequence[Message]) -> tuple[RenderedChat, Encoding]:
         """Render messages with the model's template; return the prompt and its tokens.
 
         Special tokens count as such only where the template put them: in a message's content they
@@ -119,10 +119,9 @@ class Decoder:
         if self.chat_template is None:
             raise InputError(f"{self.name} has no chat template: give the prompt as one text")
         bos = "" if self.bos_id is None else self.special_text(self.bos_id)
-        prompt = render_chat(
-            self.chat_template, messages, bos, self.special_text(min(self.end_ids, default=-1))
-        )
-        return prompt, self.tokenizer.encode(prompt, literal=content_spans(prompt, messages))
+        end = self.special_text(min(self.end_ids, default=-1))
+        chat = render_chat(self.chat_template, messages, bos, end)
+        return chat, self.tokenizer.encode(chat.text, literal=chat.contents)
 
     def special_text(self, number: int) -> str:
         """Text of a special token, empty for an id that is none."""
@@ -181,9 +180,9 @@ class Decoder:
         """
         check_sampling(temperature, top_k, top_p)
         ids = self.prompt_ids(prompt)
+        self.check_ids(ids)
         if max_new_tokens < 1:
             raise InputError(f"max_new_tokens is {max_new_tokens}: give 1 or more")
-        self.check_length(len(ids))
         self.check_length(len(ids) + 1)  # at least one new token
         n_new = min(max_new_tokens, self.max_tokens - len(ids))
         texts = TextStream([stop] if isinstance(stop, str) else stop)
@@ -220,6 +219,17 @@ class Decoder:
             hidden = decoder_forward(ids[start : start + BLOCK_TOKENS], self.weights, self.config, cache)
         return self.unembed(hidden[-1:])[0]
 
+    def check_ids(self, ids: Sequence[int]) -> int:
+        """Return the number of ids, or raise for an empty or too long sequence or an id out of range."""
+        outside = [number for number in ids if not 0 <= number < self.config.vocab_size]
+        if outside:
+            raise InputError(
+                f"token id {outside[0]} is not one of {self.name}: 0 to {self.config.vocab_size - 1}"
+            )
+        if len(ids) == 0:
+            raise InputError("the prompt is empty: give at least one token")
+        return self.check_length(len(ids))
+
     def check_length(self, n_tokens: int) -> int:
         """Return ``n_tokens``, or raise where the model has not as many positions."""
         if n_tokens > self.max_tokens:
@@ -227,8 +237,6 @@ class Decoder:
                 f"{n_tokens} tokens exceed the {self.max_tokens} positions of {self.name} by "
                 f"{n_tokens - self.max_tokens}: shorten the prompt or give fewer passages"
             )
-        if n_tokens < 1:
-            raise InputError("the prompt is empty: give at least one token")
         return n_tokens
 
 

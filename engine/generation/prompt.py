@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.errors import ContextLengthError, InputError
-from engine.generation.chat import Message, content_spans
+from engine.generation.chat import Message
 from engine.generation.decoder import Decoder
 from engine.retrieval.index import Hit
 from engine.tokenizers.encoding import Encoding
@@ -173,11 +173,11 @@ def draft(question: str, passages: Sequence[str], decoder: Decoder) -> _Draft:
         {"role": "system", "content": SYSTEM},
         {"role": "user", "content": content},
     ]
-    text, encoding = decoder.chat_encoding(messages)
-    offset = content_spans(text, messages)[-1][0]
+    chat, encoding = decoder.chat_encoding(messages)
+    offset = chat.contents[-1][0]
 
     def count(span: tuple[int, int]) -> int:
         start, end = span[0] + offset, span[1] + offset
         return sum(start < token_end and token_start < end for token_start, token_end in encoding.offsets)
 
-    return _Draft(text, encoding, [count(span) for span in spans], count(question_span))
+    return _Draft(chat.text, encoding, [count(span) for span in spans], count(question_span))

@@ -9,7 +9,7 @@ from engine.layers.tracing import Array
 
 def check_sampling(temperature: float, top_k: int | None, top_p: float | None) -> None:
     """Raise `InputError` for a setting outside its range."""
-    if not temperature >= 0:
+    if not 0 <= temperature < np.inf:
         raise InputError(f"temperature is {temperature}: give 0 (greedy) or more")
     if top_k is not None and top_k < 1:
         raise InputError(f"top_k is {top_k}: give 1 or more, or None for no limit")
@@ -46,7 +46,8 @@ def sample(
     """
     if temperature == 0:
         return int(np.argmax(logits))
-    logits = logits.astype(np.float64) / temperature
+    with np.errstate(over="ignore"):  # a tiny temperature makes all but the largest -inf, as it should
+        logits = (logits.astype(np.float64) - logits.max()) / temperature
     if top_k is not None:
         logits = keep_top_k(logits, top_k)
     if top_p is not None:

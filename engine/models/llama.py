@@ -196,8 +196,9 @@ def read_folder_config(folder: Path) -> DecoderConfig:
             f"{folder} is a {raw.get('model_type')!r} model: the decoder reads 'llama' models"
         )
     rope = raw.get("rope_parameters") or raw.get("rope_scaling") or {}
-    if rope.get("rope_type", "default") != "default":
-        raise ModelFileError(f"{folder} scales its rotary positions ({rope['rope_type']}), which is not read")
+    kind = rope.get("rope_type", rope.get("type", "default")) if isinstance(rope, dict) else rope
+    if kind != "default":
+        raise ModelFileError(f"{folder} scales its rotary positions ({kind}), which is not read")
     if raw.get("attention_bias") or raw.get("mlp_bias"):
         raise ModelFileError(f"{folder} has biases in its linear layers, which are not read")
     if raw.get("hidden_act", "silu") != "silu":

@@ -83,7 +83,7 @@ class BPEVocabulary:
 
 
 class BPETokenizer:
-    """Byte-level BPE; any text can be encoded, and decoding gives it back byte for byte."""
+    """Byte-level BPE; decoding gives a text back byte for byte, but for bytes the vocabulary lacks."""
 
     def __init__(self, vocabulary: BPEVocabulary) -> None:
         self._tokens = vocabulary.tokens
@@ -132,18 +132,12 @@ class BPETokenizer:
         model = content.get("model", {})
         if model.get("type") != "BPE" or model.get("byte_fallback") or content.get("normalizer"):
             raise ModelFileError(f"{path} is not a plain byte-level BPE tokenizer: only those are read")
-        added = content.get("added_tokens", [])
-        return cls(
-            BPEVocabulary(
-                tokens=model["vocab"],
-                merges=[split_pair(m) if isinstance(m, str) else (m[0], m[1]) for m in model["merges"]],
-                special={token["content"]: token["id"] for token in added},
-                control=frozenset(token["id"] for token in added if token["special"]),
-                patterns=word_patterns(content.get("pre_tokenizer"), path),
-                ignore_merges=model.get("ignore_merges", False),
-                unknown=model["vocab"].get(model.get("unk_token")),
-            )
-        )
+        try:
+            return cls(read_vocabulary(content, path))
+        except (LookupError, TypeError, ValueError, regex.error) as error:
+            raise ModelFileError(
+                f"{path} is not a complete tokenizer ({error!r}): download it again"
+            ) from error
 
     @property
     def vocab_size(self) -> int:
@@ -261,3 +255,19 @@ def word_patterns(pre_tokenizer: Mapping[str, Any] | None, path: Path) -> list[s
             case _:
                 raise ModelFileError(f"{path}: pre-tokenizer {step!r} is not one that can be read")
     return patterns
+
+
+def read_vocabulary(content: Mapping[str, Any], path: Path) -> BPEVocabulary:
+    """Read what tokenizer.json says of a byte-level BPE tokenizer."""
+    model, added = content["model"], content.get("added_tokens", [])
+    return BPEVocabulary(
+        tokens=model["vocab"],
+        merges=[
+            split_pair(pair) if isinstance(pair, str) else (pair[0], pair[1]) for pair in model["merges"]
+        ],
+        special={token["content"]: token["id"] for token in added},
+        control=frozenset(token["id"] for token in added if token["special"]),
+        patterns=word_patterns(content.get("pre_tokenizer"), path),
+        ignore_merges=model.get("ignore_merges", False),
+        unknown=model["vocab"].get(model.get("unk_token")),
+    )

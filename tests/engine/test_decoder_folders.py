@@ -9,7 +9,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from engine import Decoder
-from engine.errors import ModelFileError
+from engine.errors import ContextLengthError, ModelFileError
 from engine.weights.catalog import DEFAULT_DECODER
 from engine.weights.fetch import model_path
 
@@ -167,4 +167,49 @@ def test_a_gguf_of_another_model_is_refused(tmp_path, architecture, reason):
     writer.write_tensors_to_file()
     writer.close()
     with pytest.raises(ModelFileError, match=reason):
+        Decoder.load(path)
+
+
+def test_an_answer_ends_where_the_context_does(tmp_path, tokenizer):
+    save_model(tmp_path, tokenizer, eos_token_id=None)
+    decoder = Decoder.load(tmp_path)
+    steps = list(decoder.generate([5] * 60, max_new_tokens=20))
+    assert [step.finish_reason for step in steps] == [None] * 3 + ["length"]
+    with pytest.raises(ContextLengthError, match=r"65 tokens exceed the 64 positions .* by 1"):
+        decoder.generate([5] * 64)
+
+
+@pytest.mark.parametrize("missing", ["config.json", "model.safetensors", "tokenizer.json"])
+def test_a_folder_that_lacks_a_file_names_it(tmp_path, tokenizer, missing):
+    save_model(tmp_path, tokenizer)
+    (tmp_path / missing).unlink()
+    with pytest.raises(ModelFileError, match=f"has no {missing}"):
+        Decoder.load(tmp_path)
+
+
+def test_a_tokenizer_larger_than_the_model_is_refused(tmp_path, tokenizer):
+    save_model(tmp_path, tokenizer)
+    edit_config(tmp_path, vocab_size=200)
+    with pytest.raises(ModelFileError, match="not of one model"):
+        Decoder.load(tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["linear", "dynamic"])
+def test_scaled_positions_in_the_older_spelling_are_refused(tmp_path, tokenizer, kind):
+    save_model(tmp_path, tokenizer)
+    edit_config(tmp_path, rope_parameters=None, rope_scaling={"type": kind, "factor": 2.0})
+    with pytest.raises(ModelFileError, match=kind):
+        Decoder.load(tmp_path)
+
+
+def test_scaled_positions_in_a_gguf_file_are_refused(tmp_path):
+    path = tmp_path / "scaled.gguf"
+    writer = gguf.GGUFWriter(path, "llama")
+    writer.add_rope_scaling_type(gguf.RopeScalingType.YARN)
+    writer.add_tensor("x", np.zeros((2, 32), np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    with pytest.raises(ModelFileError, match="yarn"):
         Decoder.load(path)

