@@ -7,23 +7,21 @@ answered), and the share of the unanswerable ones whose best passage does not (t
 import argparse
 import csv
 import json
-from pathlib import Path
 
 import numpy as np
 
 from engine import Encoder
-from engine.documents.loaders import load_corpus
+from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.documents.splitters import split_by_tokens
 from engine.layers.tracing import Array
 from engine.retrieval.index import build_index
 
-DATA = Path(__file__).parent.parent / "data"
 THRESHOLDS = (0.2, 0.25, 0.3, 0.35, 0.4, 0.45)
 
 
 def questions(name: str) -> list[str]:
     """Read the column ``question`` of a bundled CSV file."""
-    with (DATA / name).open(encoding="utf-8", newline="") as file:
+    with (BUNDLED_CORPUS.parent / name).open(encoding="utf-8", newline="") as file:
         return [row["question"] for row in csv.DictReader(file)]
 
 
@@ -36,7 +34,7 @@ def main() -> None:
     encoder = Encoder.load()
     chunks = [
         chunk
-        for document in load_corpus(DATA / "corpus")
+        for document in load_corpus(BUNDLED_CORPUS)
         for chunk in split_by_tokens(document, encoder.tokenizer)
     ]
     index = build_index(chunks, encoder)

@@ -13,7 +13,7 @@ import typer
 
 from engine.documents.budget import limit_warning
 from engine.documents.document import Chunk
-from engine.documents.loaders import load_corpus
+from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.documents.splitters import split_by_tokens
 from engine.errors import GlassboxError
 from engine.generation.answering import DEFAULT_THRESHOLD, Answer, ask, retrieve
@@ -23,8 +23,6 @@ from engine.retrieval.index import Hit, Index, build_index
 from engine.verify import DEFAULT_TEXTS, verify_encoder
 from engine.weights.catalog import DEFAULT_DECODER, DEFAULT_ENCODER
 from engine.weights.fetch import Progress
-
-BUNDLED_CORPUS = Path(__file__).parent.parent / "data" / "corpus"
 
 P = ParamSpec("P")
 

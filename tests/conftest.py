@@ -32,3 +32,22 @@ def decoder():
 def official(encoder):
     """The same weights in sentence-transformers."""
     return official_model(encoder)
+
+
+@pytest.fixture(scope="session")
+def official_greedy():
+    """A function giving the tokens with which a transformers model goes on, most probable first."""
+    import torch
+
+    def continue_ids(model, ids, n_new, end_ids):
+        tokens = model.generate(
+            torch.tensor([ids]),
+            attention_mask=torch.ones(1, len(ids), dtype=torch.long),
+            max_new_tokens=n_new,
+            do_sample=False,
+            eos_token_id=end_ids,
+            pad_token_id=0,
+        )
+        return tokens[0, len(ids) :].tolist()
+
+    return continue_ids

@@ -1,24 +1,21 @@
 """The documents of a session, and the index over those that are searched."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import streamlit as st
 
 from engine import Encoder
 from engine.documents.document import Document
-from engine.documents.loaders import MAX_BYTES, SUFFIXES, load_corpus, parse_document
+from engine.documents.loaders import BUNDLED_CORPUS, MAX_BYTES, SUFFIXES, load_corpus, parse_document
 from engine.documents.splitters import split_by_tokens
 from engine.errors import DocumentError
 from engine.retrieval.index import Index, build_index, join_indexes
-
-CORPUS_FOLDER = Path(__file__).parent.parent / "data" / "corpus"
 
 
 @st.cache_data(show_spinner=False)
 def bundled_documents() -> list[Document]:
     """Return the documents that come with the app."""
-    return load_corpus(CORPUS_FOLDER)
+    return load_corpus(BUNDLED_CORPUS)
 
 
 def document_picker() -> list[Document]:

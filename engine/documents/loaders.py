@@ -8,6 +8,7 @@ from engine.errors import DocumentError
 
 SUFFIXES = (".txt", ".md")
 MAX_BYTES = 20 * 1024 * 1024
+BUNDLED_CORPUS = Path(__file__).parent.parent.parent / "data" / "corpus"
 
 
 def load_document(path: Path) -> Document:

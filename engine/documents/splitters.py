@@ -59,8 +59,9 @@ def split_by_tokens(
     chunks: list[Chunk] = []
     first, n_tokens = 0, len(text_tokens)
     while True:
-        last = fit(document, tokenizer, borders, words, first, min(first + room, n_tokens), chunk_tokens)
-        chunk = chunk_between(document, tokenizer, borders[first], borders[last])
+        last, chunk = fit(
+            document, tokenizer, borders, words, first, min(first + room, n_tokens), chunk_tokens
+        )
         if chunk is not None:
             chunks.append(chunk)
         if last == n_tokens:
@@ -77,19 +78,18 @@ def fit(
     first: int,
     last: int,
     chunk_tokens: int,
-) -> int:
-    """Return the last border, at most ``last``, at which a chunk from ``first`` has its size.
+) -> tuple[int, Chunk | None]:
+    """Return the last border, at most ``last``, at which a chunk from ``first`` has its size, and that chunk.
 
     The end moves back to the start of a word. Cutting within a word can change how its pieces are
     tokenized, so the chunk's own tokens decide.
     """
     last = next((i for i in range(last, first, -1) if words[i]), last)
-    while last > first + 1:
+    while True:
         chunk = chunk_between(document, tokenizer, borders[first], borders[last])
-        if chunk is None or chunk.n_tokens <= chunk_tokens:
-            break
+        if chunk is None or chunk.n_tokens <= chunk_tokens or last == first + 1:
+            return last, chunk
         last -= 1
-    return last
 
 
 def chunk_between(document: Document, tokenizer: WordPieceTokenizer, start: int, end: int) -> Chunk | None:

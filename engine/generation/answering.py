@@ -1,7 +1,7 @@
 """A question in, an answer out, with the passages it was given and the time each stage took."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 
 from engine.errors import ContextLengthError, InputError
@@ -147,27 +147,21 @@ def ask(
     start = perf_counter()
     prompt = assemble_prompt(question, found.relevant, decoder, max_prompt_tokens)
     first_token = start
-    pieces, n_tokens, reason = [], 0, None
-    steps = decoder.generate(
-        prompt.ids,
-        max_new_tokens=max_new_tokens,
-        temperature=temperature,
-        seed=seed,
-    )
+    pieces: list[str] = []
+    reason: FinishReason | None = None
+    steps = decoder.generate(prompt.ids, max_new_tokens=max_new_tokens, temperature=temperature, seed=seed)
     for step in steps:
-        n_tokens, reason = n_tokens + 1, step.finish_reason
-        if n_tokens == 1:
+        if not pieces:
             first_token = perf_counter()
         pieces.append(step.text)
+        reason = step.finish_reason
         if on_text is not None and step.text:
             on_text(step.text)
-    timings = Timings(
-        tokenize_s=found.timings.tokenize_s,
-        encode_s=found.timings.encode_s,
-        search_s=found.timings.search_s,
+    timings = replace(
+        found.timings,
         prompt_s=first_token - start,
         prompt_tokens=len(prompt.ids),
         generate_s=perf_counter() - first_token,
-        answer_tokens=n_tokens,
+        answer_tokens=len(pieces),
     )
     return Answer(question, "".join(pieces).strip(), prompt, found.hits, threshold, reason, timings)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from jinja2 import TemplateError
+from jinja2 import Template, TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from engine.errors import InputError, ModelFileError
@@ -46,9 +46,9 @@ def render_chat(
     environment.globals["raise_exception"] = raise_exception
     environment.globals["strftime_now"] = lambda pattern: datetime.now().strftime(pattern)
 
-    def render(contents: Sequence[str]) -> str:
+    def render(program: Template, contents: Sequence[str]) -> str:
         filled = [{**message, "content": text} for message, text in zip(messages, contents, strict=True)]
-        return environment.from_string(template).render(
+        return program.render(
             messages=filled, add_generation_prompt=True, bos_token=bos_token, eos_token=eos_token
         )
 
@@ -56,7 +56,8 @@ def render_chat(
     # Characters of private use stand for the contents, to learn what the template puts between them.
     marks = [f"\ue000{number}\ue001" for number in range(len(messages))]
     try:
-        text, skeleton = render(contents), render(marks)
+        program = environment.from_string(template)
+        text, skeleton = render(program, contents), render(program, marks)
     except (TemplateError, TypeError, ArithmeticError, LookupError) as error:
         raise ModelFileError(f"the model's chat template cannot be rendered: {error}") from error
     return RenderedChat(text, tuple(content_spans(text, contents, skeleton, marks)))

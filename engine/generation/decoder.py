@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from engine.errors import ContextLengthError, InputError, ModelFileError
+from engine.errors import ContextLengthError, InputError
 from engine.generation.chat import Message, RenderedChat, render_chat
 from engine.generation.sampling import check_sampling, sample
 from engine.generation.stream import TextStream
@@ -25,7 +25,7 @@ from engine.models.llama import (
     read_gguf_weights,
 )
 from engine.tokenizers.bpe import BPETokenizer
-from engine.tokenizers.encoding import Encoding
+from engine.tokenizers.encoding import Encoding, check_vocab_size
 from engine.trace import Trace
 from engine.weights.catalog import DEFAULT_DECODER
 from engine.weights.fetch import Progress, model_path
@@ -261,11 +261,7 @@ def load_folder(name: str, folder: Path) -> Decoder:
     """Load a decoder from a folder with config.json, model.safetensors and tokenizer.json."""
     config = read_folder_config(folder)
     tokenizer = BPETokenizer.from_json(folder / "tokenizer.json")
-    if tokenizer.vocab_size > config.vocab_size:
-        raise ModelFileError(
-            f"{folder}: the tokenizer has {tokenizer.vocab_size} tokens, the model {config.vocab_size}: "
-            f"the two files are not of one model"
-        )
+    check_vocab_size(tokenizer.vocab_size, config.vocab_size, folder)
     model, generation, chat = (
         read_json(path) if (path := folder / file).is_file() else {}
         for file in ("config.json", "generation_config.json", "tokenizer_config.json")

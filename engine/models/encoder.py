@@ -13,7 +13,7 @@ from engine.layers.pooling import POOLINGS, cls_pooling, mean_pooling, pooler_po
 from engine.layers.tracing import Array, Tracer
 from engine.models.bert import EncoderConfig, EncoderWeights, encoder_forward, read_config, read_weights
 from engine.models.parallel import run_parallel
-from engine.tokenizers.encoding import Encoding
+from engine.tokenizers.encoding import Encoding, check_vocab_size
 from engine.tokenizers.wordpiece import WordPieceTokenizer
 from engine.trace import Trace
 from engine.weights.catalog import DEFAULT_ENCODER
@@ -69,11 +69,7 @@ class Encoder:
         config = read_config(folder)
         weights = read_weights(read_safetensors(folder / "model.safetensors"), config, np.dtype(dtype))
         tokenizer = WordPieceTokenizer(folder / "tokenizer.json")
-        if tokenizer.vocab_size > config.vocab_size:
-            raise ModelFileError(
-                f"{folder}: the tokenizer has {tokenizer.vocab_size} tokens, the model {config.vocab_size}: "
-                f"the two files are not of one model"
-            )
+        check_vocab_size(tokenizer.vocab_size, config.vocab_size, folder)
         return cls(str(source), config, weights, tokenizer, read_max_tokens(folder, config))
 
     def token_limit(self, max_tokens: int | None) -> int:
@@ -144,7 +140,8 @@ class Encoder:
         Raises
         ------
         InputError
-            Not a sequence of strings, an unknown strategy, or a limit beyond the position table.
+            A bare string, something else among the texts, an unknown strategy, or a limit beyond the
+            position table.
         """
         if isinstance(texts, str):
             raise InputError("encode takes a list of texts: pass [text] for a single one")

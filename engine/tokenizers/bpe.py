@@ -13,9 +13,8 @@ from typing import Any
 
 import regex
 
-from engine.errors import InputError, ModelFileError
-from engine.tokenizers.encoding import Encoding
-from engine.tokenizers.wordpiece import is_unicode
+from engine.errors import ModelFileError
+from engine.tokenizers.encoding import Encoding, check_text
 from engine.weights.tensors import GGUF, read_json
 
 GPT2_PATTERN = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
@@ -160,10 +159,7 @@ class BPETokenizer:
         InputError
             The text is not a string, or holds half of a surrogate pair.
         """
-        if not isinstance(text, str):
-            raise InputError(f"the text is {type(text).__name__}, not a string")
-        if not is_unicode(text):
-            raise InputError("the text holds half of a surrogate pair: decode its source as UTF-8")
+        check_text(text, "the text")
         encoding = Encoding([], [], [])
         start = 0
         for match in self._special_pattern.finditer(text):

@@ -1,6 +1,9 @@
-"""What tokenizing a text gives."""
+"""What tokenizing a text gives, and what every tokenizer checks."""
 
 from dataclasses import dataclass
+from pathlib import Path
+
+from engine.errors import InputError, ModelFileError
 
 
 @dataclass(frozen=True)
@@ -17,3 +20,20 @@ class Encoding:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+
+def check_text(text: object, name: str) -> None:
+    """Raise `InputError` unless ``text`` is a string that can be written as UTF-8: no lone surrogates."""
+    if not isinstance(text, str):
+        raise InputError(f"{name} is {type(text).__name__}, not a string")
+    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+        raise InputError(f"{name} holds half of a surrogate pair: decode its source as UTF-8")
+
+
+def check_vocab_size(tokenizer_size: int, model_size: int, folder: Path) -> None:
+    """Raise `ModelFileError` where a tokenizer gives ids that the model beside it has no row for."""
+    if tokenizer_size > model_size:
+        raise ModelFileError(
+            f"{folder}: the tokenizer has {tokenizer_size} tokens, the model {model_size}: "
+            f"the two files are not of one model"
+        )

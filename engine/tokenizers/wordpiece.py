@@ -5,8 +5,8 @@ from pathlib import Path
 
 import tokenizers
 
-from engine.errors import InputError, ModelFileError
-from engine.tokenizers.encoding import Encoding
+from engine.errors import ModelFileError
+from engine.tokenizers.encoding import Encoding, check_text
 
 CONTINUATION = "##"
 
@@ -45,13 +45,5 @@ class WordPieceTokenizer:
             A text is not a string, or holds half of a surrogate pair.
         """
         for number, text in enumerate(texts):
-            if not isinstance(text, str):
-                raise InputError(f"text {number} is {type(text).__name__}, not a string")
-            if not is_unicode(text):
-                raise InputError(f"text {number} holds half of a surrogate pair: decode its source as UTF-8")
+            check_text(text, f"text {number}")
         return [Encoding(e.ids, e.tokens, e.offsets) for e in self._tokenizer.encode_batch(list(texts))]
-
-
-def is_unicode(text: str) -> bool:
-    """Whether a string can be written as UTF-8: it has no lone surrogates."""
-    return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)

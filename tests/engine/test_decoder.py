@@ -38,20 +38,13 @@ def text(steps):
 
 
 @pytest.mark.parametrize("prompt", PROMPTS, ids=range(len(PROMPTS)))
-def test_logits_and_64_greedy_tokens_equal_transformers(decoder, official, prompt):
+def test_logits_and_64_greedy_tokens_equal_transformers(decoder, official, official_greedy, prompt):
     ids = decoder.prompt_ids(prompt)
     with torch.inference_mode():
         logits = official(torch.tensor([ids])).logits[0].numpy()
-        continued = official.generate(
-            torch.tensor([ids]),
-            attention_mask=torch.ones(1, len(ids), dtype=torch.long),
-            max_new_tokens=64,
-            do_sample=False,
-            eos_token_id=sorted(decoder.end_ids),
-            pad_token_id=0,
-        )[0].tolist()
     np.testing.assert_allclose(decoder.logits(ids), logits, rtol=0, atol=1e-3)
-    assert tokens(decoder.generate(prompt, max_new_tokens=64)) == continued[len(ids) :]
+    expected = official_greedy(official, ids, 64, sorted(decoder.end_ids))
+    assert tokens(decoder.generate(prompt, max_new_tokens=64)) == expected
 
 
 @pytest.mark.parametrize("prompt", PROMPTS[:3], ids=range(3))

@@ -63,21 +63,16 @@ def save_model(folder, tokenizer, dtype=torch.float32, **sizes):
     ],
     ids=str,
 )
-def test_any_llama_folder_equals_transformers(tmp_path, tokenizer, sizes):
+def test_any_llama_folder_equals_transformers(tmp_path, tokenizer, official_greedy, sizes):
     model = save_model(tmp_path, tokenizer, **sizes)
     decoder = Decoder.load(tmp_path)
     ids = decoder.tokenizer.encode("the cat sat on 12 rugs, naïve 🙂").ids
     with torch.inference_mode():
         expected = model(torch.tensor([ids])).logits[0].numpy()
-        continued = model.generate(
-            torch.tensor([ids]),
-            attention_mask=torch.ones(1, len(ids), dtype=torch.long),
-            max_new_tokens=20,
-            do_sample=False,
-            pad_token_id=0,
-        )[0].tolist()
     np.testing.assert_allclose(decoder.logits(ids), expected, atol=1e-4)
-    assert [step.token_id for step in decoder.generate(ids, max_new_tokens=20)] == continued[len(ids) :]
+    assert [step.token_id for step in decoder.generate(ids, max_new_tokens=20)] == official_greedy(
+        model, ids, 20, [0]
+    )
 
 
 def test_rope_theta_matters(tmp_path, tokenizer):
