@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from engine.documents.document import Chunk, Document
 from engine.errors import InputError
 from engine.tokenizers.encoding import Encoding
-from engine.tokenizers.wordpiece import CONTINUATION, WordPieceTokenizer
+from engine.tokenizers.wordpiece import WordPieceTokenizer
 
 # One character can be several tokens (a Hangul syllable is three), and must fit with [CLS] and [SEP].
 MIN_CHUNK_TOKENS = 8
@@ -47,12 +47,12 @@ def split_by_tokens(
             f"overlap {overlap} does not fit a chunk of {chunk_tokens} tokens: give 0 to {room - 1}"
         )
 
-    encoding = tokenizer.encode(document.text)
+    [encoding] = tokenizer.encode_batch([document.text])
     text_tokens = [i for i, (start, end) in enumerate(encoding.offsets) if end > start]
     if not text_tokens:  # blank, or of characters that the tokenizer drops
         whole = chunk_between(document, tokenizer, 0, len(document.text))
         return [] if whole is None else [whole]
-    words = word_starts(encoding, text_tokens)
+    words = word_starts(encoding, text_tokens, tokenizer.continuation)
     borders = [encoding.offsets[i][0] for i in text_tokens] + [len(document.text)]
     borders[0] = 0
 
@@ -97,9 +97,12 @@ def chunk_between(document: Document, tokenizer: WordPieceTokenizer, start: int,
     text = document.text[start:end]
     start += len(text) - len(text.lstrip())
     text = text.strip()
-    return Chunk(document.name, start, start + len(text), text, len(tokenizer.encode(text))) if text else None
+    if not text:
+        return None
+    [ids] = tokenizer.ids_batch([text])
+    return Chunk(document.name, start, start + len(text), text, len(ids))
 
 
-def word_starts(encoding: Encoding, text_tokens: Sequence[int]) -> list[bool]:
+def word_starts(encoding: Encoding, text_tokens: Sequence[int], continuation: str) -> list[bool]:
     """Whether a chunk may begin at each text token, and (the last entry) at the end of the text."""
-    return [not encoding.tokens[i].startswith(CONTINUATION) for i in text_tokens] + [True]
+    return [not encoding.tokens[i].startswith(continuation) for i in text_tokens] + [True]

@@ -4,24 +4,18 @@ A text is cut into words by a pattern, each word becomes its UTF-8 bytes, and th
 pair by pair, the earliest learnt merge first.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from itertools import pairwise
+from heapq import heapify, heappop, heappush
 from pathlib import Path
-from typing import Any
 
 import regex
 
 from engine.errors import ModelFileError
+from engine.tokenizers.bpe_file import BPEVocabulary, read_bpe_json, read_gguf, read_vocabulary
 from engine.tokenizers.encoding import Encoding, check_text
-from engine.weights.tensors import GGUF, read_json
-
-GPT2_PATTERN = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-DIGIT_PATTERN = r"\p{N}"
-# The word patterns that llama.cpp knows by the name stored in `tokenizer.ggml.pre`.
-GGUF_PATTERNS = {"gpt-2": [GPT2_PATTERN], "smollm": [DIGIT_PATTERN, GPT2_PATTERN]}
-GGUF_CONTROL, GGUF_USER_DEFINED = 3, 4  # values of `tokenizer.ggml.token_type`
+from engine.weights.tensors import GGUF
 
 
 @cache
@@ -42,43 +36,85 @@ def character_bytes() -> dict[str, int]:
     return {character: byte for byte, character in byte_characters().items()}
 
 
-def merge(symbols: Sequence[str], ranks: Mapping[tuple[str, str], int]) -> list[str]:
-    """Merge neighbouring symbols, lowest rank first, until no pair has one."""
-    symbols = list(symbols)
-    while len(symbols) > 1:
-        best = min(pairwise(symbols), key=lambda pair: ranks.get(pair, len(ranks)))
-        if best not in ranks:
-            break
-        merged, i = [], 0
-        while i < len(symbols):
-            if tuple(symbols[i : i + 2]) == best:
-                merged.append(symbols[i] + symbols[i + 1])
-                i += 2
-            else:
-                merged.append(symbols[i])
-                i += 1
-        symbols = merged
-    return symbols
+def byte_symbols(word: str) -> str:
+    """Return the UTF-8 bytes of a word, each as its printable character."""
+    characters = byte_characters()
+    return "".join(characters[byte] for byte in word.encode())
 
 
 @dataclass(frozen=True)
-class BPEVocabulary:
-    """What a byte-level BPE tokenizer is made of.
+class Merge:
+    """One merge of a word: a ``pair`` of neighbours became one symbol; ``symbols`` are those after it.
 
-    ``tokens`` maps a token to its id, ``merges`` lists pairs from the first learnt to the last,
-    ``special`` the tokens matched as a whole before anything else, ``control`` those of them that
-    are not shown as text, ``patterns`` the regular expressions that cut a text into words, each
-    applied within the pieces of the one before. Not every byte needs to have a token: ``unknown`` is the
-    id of those that have none, which are left out where it is None.
+    ``rank`` says when the pair was learnt: 0 is the first.
     """
 
-    tokens: Mapping[str, int]
-    merges: Sequence[tuple[str, str]]
-    special: Mapping[str, int]
-    control: frozenset[int]
-    patterns: Sequence[str]
-    ignore_merges: bool = False
-    unknown: int | None = None
+    pair: tuple[str, str]
+    rank: int
+    symbols: list[str]
+
+
+@dataclass(frozen=True)
+class WordSteps:
+    """How one word of a text became tokens.
+
+    ``original`` is ``text[start:end]`` of the whole text, ``symbols`` its bytes, ``merges`` what was
+    merged, in order, and ``tokens`` the symbols at the end with their ``ids`` (None where a symbol has no
+    token, and is left out of the text's) and their spans in the whole text. A ``special`` word is a
+    token that the text spells out, such as ``<|im_end|>``: it is taken as it is, and nothing is merged.
+    """
+
+    original: str
+    start: int
+    end: int
+    symbols: list[str]
+    merges: list[Merge]
+    tokens: list[str]
+    ids: list[int | None]
+    offsets: list[tuple[int, int]]
+    special: bool
+
+
+def merges(symbols: list[str], ranks: Mapping[tuple[str, str], int]) -> Iterator[tuple[tuple[str, str], int]]:
+    """Merge neighbouring symbols, lowest rank first and then leftmost, until no pair has a rank.
+
+    Works in place, and yields every pair that was merged with its rank: the left symbol takes in the
+    right one, which is left behind empty. A heap of pairs and links between neighbours make it
+    ``O(n log n)``, so that a word of a million characters is no trap.
+    """
+    n = len(symbols)
+    following, preceding = list(range(1, n + 1)), list(range(-1, n - 1))
+
+    def ranked(left: int) -> Iterator[tuple[int, int, tuple[str, str]]]:
+        """Yield the pair that begins at a place, if it has a rank."""
+        if left >= 0 and following[left] < n:
+            pair = (symbols[left], symbols[following[left]])
+            if pair in ranks:
+                yield ranks[pair], left, pair
+
+    heap = [entry for left in range(n) for entry in ranked(left)]
+    heapify(heap)
+    while heap:
+        rank, left, pair = heappop(heap)
+        right = following[left]
+        if right == n or (symbols[left], symbols[right]) != pair:
+            continue  # one of the two was merged with its other neighbour meanwhile
+        symbols[left], symbols[right] = symbols[left] + symbols[right], ""
+        following[left] = following[right]
+        if following[left] < n:
+            preceding[following[left]] = left
+        for place in (preceding[left], left):
+            for entry in ranked(place):
+                heappush(heap, entry)
+        yield pair, rank
+
+
+def merge(symbols: Iterable[str], ranks: Mapping[tuple[str, str], int]) -> list[str]:
+    """Return the symbols that are left after all `merges`."""
+    symbols = list(symbols)
+    for _ in merges(symbols, ranks):
+        pass
+    return [symbol for symbol in symbols if symbol]
 
 
 class BPETokenizer:
@@ -98,39 +134,17 @@ class BPETokenizer:
             number: token.encode() if token in self.special else self._token_bytes(token)
             for token, number in {**vocabulary.tokens, **self.special}.items()
         }
-        self._word = lru_cache(maxsize=1 << 16)(self._merge_word)
+        self._remembered = lru_cache(maxsize=1 << 16)(self._merge_word)
 
     @classmethod
     def from_gguf(cls, file: GGUF) -> "BPETokenizer":
         """Read the tokenizer from a GGUF file's metadata."""
-        if file["tokenizer.ggml.model"] != "gpt2":
-            raise ModelFileError(
-                f"{file.path} has a {file['tokenizer.ggml.model']!r} tokenizer: only byte-level BPE "
-                f"('gpt2') is read"
-            )
-        kind = file.get("tokenizer.ggml.pre", "gpt-2")
-        if kind not in GGUF_PATTERNS:
-            raise ModelFileError(
-                f"{file.path} cuts words by the rules of {kind!r}: known are {', '.join(GGUF_PATTERNS)}"
-            )
-        texts, types = file["tokenizer.ggml.tokens"], file["tokenizer.ggml.token_type"]
-        tokens = {text: number for number, text in enumerate(texts)}
-        special = {
-            text: number
-            for number, (text, kind) in enumerate(zip(texts, types, strict=True))
-            if kind in (GGUF_CONTROL, GGUF_USER_DEFINED)
-        }
-        control = frozenset(number for number, kind in enumerate(types) if kind == GGUF_CONTROL)
-        merges = [split_pair(line) for line in file["tokenizer.ggml.merges"]]
-        return cls(BPEVocabulary(tokens, merges, special, control, GGUF_PATTERNS[kind]))
+        return cls(read_gguf(file))
 
     @classmethod
     def from_json(cls, path: Path) -> "BPETokenizer":
         """Read a byte-level BPE tokenizer from a tokenizer.json file."""
-        content = read_json(path)
-        model = content.get("model", {})
-        if model.get("type") != "BPE" or model.get("byte_fallback") or content.get("normalizer"):
-            raise ModelFileError(f"{path} is not a plain byte-level BPE tokenizer: only those are read")
+        content = read_bpe_json(path)
         try:
             return cls(read_vocabulary(content, path))
         except (LookupError, TypeError, ValueError, regex.error) as error:
@@ -160,18 +174,22 @@ class BPETokenizer:
             The text is not a string, or holds half of a surrogate pair.
         """
         check_text(text, "the text")
-        encoding = Encoding([], [], [])
-        start = 0
-        for match in self._special_pattern.finditer(text):
-            if any(match.start() < end and begin < match.end() for begin, end in literal):
-                continue
-            self._encode_plain(text, start, match.start(), encoding)
-            encoding.ids.append(self.special[match.group()])
-            encoding.tokens.append(match.group())
-            encoding.offsets.append(match.span())
-            start = match.end()
-        self._encode_plain(text, start, len(text), encoding)
-        return encoding
+        ids, tokens, offsets = [], [], []
+        for start, end, special in self._words(text, literal):
+            for token, number, span in self._tokens_of(text[start:end], start, special):
+                if number is not None:
+                    ids.append(number)
+                    tokens.append(token)
+                    offsets.append(span)
+        return Encoding(ids, tokens, offsets)
+
+    def steps(self, text: str, literal: Sequence[tuple[int, int]] = ()) -> list[WordSteps]:
+        """Tell how each word of a text becomes tokens; parameters and errors are those of `encode`."""
+        check_text(text, "the text")
+        return [
+            self._explain(text[start:end], start, special)
+            for start, end, special in self._words(text, literal)
+        ]
 
     def decode(self, ids: Sequence[int]) -> str:
         """Text of a sequence of ids, control tokens left out; broken UTF-8 becomes U+FFFD."""
@@ -181,35 +199,65 @@ class BPETokenizer:
         """Bytes a token stands for; a control token (end of turn, say) or an unused id stands for none."""
         return b"" if number in self.control else self._bytes.get(number, b"")
 
-    def _encode_plain(self, text: str, start: int, end: int, encoding: Encoding) -> None:
-        """Append the tokens of ``text[start:end]``, which holds no special token."""
-        for word_start, word_end in self._words(text, start, end):
-            word = text[word_start:word_end]
-            # Place in the text of the character that each byte of the word belongs to.
-            places = [word_start + i for i, character in enumerate(word) for _ in character.encode()]
-            done = 0
-            for token in self._word(word):
-                number = self._tokens.get(token, self._unknown)
-                if number is not None:
-                    encoding.ids.append(number)
-                    encoding.tokens.append(token)
-                    encoding.offsets.append((places[done], places[done + len(token) - 1] + 1))
-                done += len(token)  # one character of a token is one byte
+    def _words(self, text: str, literal: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, bool]]:
+        """Yield start and end of every word of a text, and whether it is a special token."""
+        done = 0
+        for match in self._special_pattern.finditer(text):
+            if any(match.start() < end and begin < match.end() for begin, end in literal):
+                continue
+            yield from self._plain_words(text, done, match.start())
+            yield (*match.span(), True)
+            done = match.end()
+        yield from self._plain_words(text, done, len(text))
 
-    def _words(self, text: str, start: int, end: int) -> list[tuple[int, int]]:
-        """Spans of the words of ``text[start:end]``; what a pattern does not match stays whole."""
+    def _plain_words(self, text: str, start: int, end: int) -> Iterator[tuple[int, int, bool]]:
+        """Yield the words of ``text[start:end]``; what a pattern does not match stays whole."""
         spans = [(start, end)] if end > start else []
         for pattern in self._patterns:
             spans = [piece for span in spans for piece in cut(pattern, text[span[0] : span[1]], span[0])]
-        return spans
+        return ((*span, False) for span in spans)
+
+    def _tokens_of(
+        self, word: str, start: int, special: bool
+    ) -> list[tuple[str, int | None, tuple[int, int]]]:
+        """Return the tokens, their ids and their spans of a word that begins at ``start`` in the text."""
+        if special:
+            return [(word, self.special[word], (start, start + len(word)))]
+        # Place in the text of the character that each byte of the word belongs to.
+        places = [start + i for i, character in enumerate(word) for _ in character.encode()]
+        tokens, done = [], 0
+        for token in self._remembered(word):
+            last = done + len(token) - 1  # one character of a token is one byte
+            tokens.append((token, self._tokens.get(token, self._unknown), (places[done], places[last] + 1)))
+            done = last + 1
+        return tokens
 
     def _merge_word(self, word: str) -> tuple[str, ...]:
         """Tokens of one word."""
-        characters = byte_characters()
-        symbols = "".join(characters[byte] for byte in word.encode())
-        if self._ignore_merges and symbols in self._tokens:
-            return (symbols,)
-        return tuple(merge(symbols, self._ranks))
+        symbols = byte_symbols(word)
+        return (symbols,) if self._is_taken_whole(symbols) else tuple(merge(symbols, self._ranks))
+
+    def _is_taken_whole(self, symbols: str) -> bool:
+        return self._ignore_merges and symbols in self._tokens
+
+    def _explain(self, word: str, start: int, special: bool) -> WordSteps:
+        symbols = [word] if special else list(byte_symbols(word))
+        merging = [] if special or self._is_taken_whole("".join(symbols)) else symbols[:]
+        found = self._tokens_of(word, start, special)
+        return WordSteps(
+            original=word,
+            start=start,
+            end=start + len(word),
+            symbols=symbols,
+            merges=[
+                Merge(pair, rank, [symbol for symbol in merging if symbol])
+                for pair, rank in merges(merging, self._ranks)
+            ],
+            tokens=[token for token, _, _ in found],
+            ids=[number for _, number, _ in found],
+            offsets=[span for _, _, span in found],
+            special=special,
+        )
 
     @staticmethod
     def _token_bytes(token: str) -> bytes:
@@ -228,42 +276,3 @@ def cut(pattern: regex.Pattern[str], text: str, offset: int) -> list[tuple[int, 
     if done < len(text):
         spans.append((offset + done, offset + len(text)))
     return spans
-
-
-def split_pair(line: str) -> tuple[str, str]:
-    """``"a b" -> ("a", "b")``, a line of a merges file."""
-    left, right = line.split(" ")
-    return left, right
-
-
-def word_patterns(pre_tokenizer: Mapping[str, Any] | None, path: Path) -> list[str]:
-    """Translate tokenizer.json's pre-tokenizer into the regular expressions it stands for."""
-    steps = (pre_tokenizer or {}).get("pretokenizers", [pre_tokenizer])
-    patterns = []
-    for step in steps:
-        match step:
-            case {"type": "ByteLevel", "add_prefix_space": False, **rest}:
-                patterns += [GPT2_PATTERN] if rest.get("use_regex", True) else []
-            case {"type": "Digits", "individual_digits": True}:
-                patterns.append(DIGIT_PATTERN)
-            case {"type": "Split", "behavior": "Isolated", "pattern": {"Regex": expression}}:
-                patterns.append(expression)
-            case _:
-                raise ModelFileError(f"{path}: pre-tokenizer {step!r} is not one that can be read")
-    return patterns
-
-
-def read_vocabulary(content: Mapping[str, Any], path: Path) -> BPEVocabulary:
-    """Read what tokenizer.json says of a byte-level BPE tokenizer."""
-    model, added = content["model"], content.get("added_tokens", [])
-    return BPEVocabulary(
-        tokens=model["vocab"],
-        merges=[
-            split_pair(pair) if isinstance(pair, str) else (pair[0], pair[1]) for pair in model["merges"]
-        ],
-        special={token["content"]: token["id"] for token in added},
-        control=frozenset(token["id"] for token in added if token["special"]),
-        patterns=word_patterns(content.get("pre_tokenizer"), path),
-        ignore_merges=model.get("ignore_merges", False),
-        unknown=model["vocab"].get(model.get("unk_token")),
-    )

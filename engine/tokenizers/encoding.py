@@ -1,6 +1,6 @@
 """What tokenizing a text gives, and what every tokenizer checks."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from engine.errors import InputError, ModelFileError
@@ -8,15 +8,21 @@ from engine.errors import InputError, ModelFileError
 
 @dataclass(frozen=True)
 class Encoding:
-    """Tokens of one text.
+    """Tokens of one text, or of two.
 
-    ``offsets[i]`` is the span ``(start, end)`` of ``tokens[i]`` in the text, in characters; special
-    tokens that stand for no text have an empty span.
+    ``offsets[i]`` is the span ``(start, end)`` of ``tokens[i]`` in its text, in characters; special
+    tokens that stand for no text have an empty span. ``type_ids[i]`` tells the texts of a pair apart;
+    it is 0 throughout where it is not given.
     """
 
     ids: list[int]
     tokens: list[str]
     offsets: list[tuple[int, int]]
+    type_ids: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if not self.type_ids:
+            self.type_ids.extend([0] * len(self.ids))
 
     def __len__(self) -> int:
         return len(self.ids)

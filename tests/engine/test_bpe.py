@@ -1,4 +1,6 @@
 import json
+import random
+from itertools import pairwise
 
 import gguf
 import numpy as np
@@ -7,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import InputError, ModelFileError
-from engine.tokenizers.bpe import BPETokenizer, merge
+from engine.tokenizers.bpe import BPETokenizer, byte_symbols, merge, merges
 from engine.weights.catalog import DEFAULT_DECODER
 from engine.weights.fetch import model_path
 from engine.weights.tensors import GGUF
@@ -80,10 +82,78 @@ def test_the_earliest_merge_goes_first():
     assert merge("", ranks) == []
 
 
+def test_every_merge_is_told_with_its_rank():
+    ranks = {("a", "b"): 1, ("b", "c"): 0, ("a", "bc"): 2}
+    symbols = list("abc")
+    assert list(merges(symbols, ranks)) == [(("b", "c"), 0), (("a", "bc"), 2)]
+    assert symbols == ["abc", "", ""]
+    assert list(merges(list("cab"), {})) == []
+
+
+@given(word=st.text("abc", max_size=12), pairs=st.permutations(["ab", "bc", "ca", "aa", "abc", "bcab"]))
+def test_each_merge_is_the_earliest_learnt_of_those_there_are(word, pairs):
+    ranks = {(pair[: len(pair) // 2], pair[len(pair) // 2 :]): rank for rank, pair in enumerate(pairs)}
+    working, before = list(word), list(word)
+    for pair, rank in merges(working, ranks):
+        after = [symbol for symbol in working if symbol]
+        assert rank == ranks[pair] == min(ranks.get(other, 99) for other in pairwise(before))
+        assert "".join(after) == word
+        assert len(after) == len(before) - 1
+        before = after
+    assert before == merge(word, ranks)
+    assert not any(pair in ranks for pair in pairwise(before))
+
+
+def test_a_very_long_word_is_read_in_seconds_and_as_the_official_tokenizer_does(decoder, official):
+    word = "".join(random.Random(0).choices("abcdefgh", k=100_000))
+    assert decoder.tokenizer.encode(word).ids == official.encode(word, add_special_tokens=False)
+
+
+@given(text=st.one_of(UNICODE, st.sampled_from([*TEXTS, "a<|im_end|>b<|im_start|>"])))
+def test_steps_tell_what_encode_does(decoder, text):
+    steps, encoding = decoder.tokenizer.steps(text), decoder.tokenizer.encode(text)
+    kept = [
+        (number, token, span)
+        for word in steps
+        for number, token, span in zip(word.ids, word.tokens, word.offsets, strict=True)
+        if number is not None
+    ]
+    assert kept == list(zip(encoding.ids, encoding.tokens, encoding.offsets, strict=True))
+    assert "".join(word.original for word in steps) == text
+    for word in steps:
+        assert text[word.start : word.end] == word.original
+        assert (word.merges[-1].symbols if word.merges else word.symbols) == word.tokens
+        if not word.special:
+            assert "".join(word.symbols) == byte_symbols(word.original)
+
+
+def test_steps_show_the_bytes_and_every_merge(decoder):
+    hello, accent = decoder.tokenizer.steps("the é")
+    assert hello.symbols == ["t", "h", "e"]
+    assert [step.symbols for step in hello.merges] == [["t", "he"], ["the"]]
+    assert accent.symbols == ["Ġ", "Ã", "©"]
+    assert decoder.tokenizer.token_bytes(hello.ids[0]) == b"the"
+
+
+def test_steps_keep_special_tokens_whole_unless_the_text_is_literal(decoder):
+    text = "a<|im_end|>"
+    plain, special = decoder.tokenizer.steps(text)
+    assert (plain.special, special.special) == (False, True)
+    assert (special.symbols, special.merges, special.offsets) == (["<|im_end|>"], [], [(1, 11)])
+    literal = decoder.tokenizer.steps(text, literal=[(0, len(text))])
+    assert not any(word.special for word in literal)
+
+
+def test_segment_ids_are_0_throughout(decoder):
+    encoding = decoder.tokenizer.encode("Hello world")
+    assert encoding.type_ids == [0] * len(encoding)
+
+
 @pytest.mark.parametrize(("text", "reason"), [(None, "NoneType"), (b"x", "bytes"), ("\udc80", "surrogate")])
 def test_what_is_not_text_is_refused(decoder, text, reason):
-    with pytest.raises(InputError, match=reason):
-        decoder.tokenizer.encode(text)
+    for method in (decoder.tokenizer.encode, decoder.tokenizer.steps):
+        with pytest.raises(InputError, match=reason):
+            method(text)
 
 
 def test_the_vocabulary_has_the_size_of_the_model(decoder):
@@ -145,8 +215,24 @@ def read_tokenizer_json(folder, pre_tokenizer=None, **changes):
 
 
 def test_merges_are_read_in_both_spellings(tmp_path):
-    for merges in (["a b"], [["a", "b"]]):
-        assert read_tokenizer_json(tmp_path, merges=merges).encode("abb").ids == [2, 1]
+    for spelling in (["a b"], [["a", "b"]]):
+        assert read_tokenizer_json(tmp_path, merges=spelling).encode("abb").ids == [2, 1]
+
+
+def test_a_word_with_a_token_may_be_taken_without_merging(tmp_path):
+    for ignore, tokens in ((True, ["aab"]), (False, ["a", "ab"])):
+        tokenizer = read_tokenizer_json(
+            tmp_path, vocab={"a": 0, "b": 1, "ab": 2, "aab": 3}, ignore_merges=ignore
+        )
+        [word] = tokenizer.steps("aab")
+        assert (word.tokens, bool(word.merges)) == (tokens, not ignore)
+
+
+def test_bytes_without_a_token_have_no_id(tmp_path):
+    tokenizer = read_tokenizer_json(tmp_path)
+    [word] = tokenizer.steps("acb")
+    assert (word.tokens, word.ids) == (["a", "c", "b"], [0, None, 1])
+    assert tokenizer.encode("acb").ids == [0, 1]
 
 
 @pytest.mark.parametrize("kind", ["Whitespace", "Metaspace"])

@@ -1,0 +1,129 @@
+"""The normaliser and the word splitter of BERT, which remember where every character came from."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from engine.tokenizers.unicode import (
+    DECOMPOSED_TO_COMBINING,
+    OTHER_COMBINING,
+    PUNCTUATION,
+    WHITE_SPACE,
+    any_of,
+    character_class,
+    combining_class,
+    decompose,
+    is_chinese,
+    is_control,
+    is_nonspacing_mark,
+    is_white_space,
+    lower_case,
+)
+
+# A punctuation character alone, or a run of what is neither punctuation nor white space.
+WORD = re.compile(f"[{character_class(PUNCTUATION)}]|[^{character_class(PUNCTUATION, WHITE_SPACE)}]+")
+# Marks are sorted, and most are stripped then: their order can only be seen where one of these is left.
+LASTING_MARK = any_of(OTHER_COMBINING, DECOMPOSED_TO_COMBINING)
+
+
+@dataclass(frozen=True)
+class Normalized:
+    """A text after normalisation; ``text[i]`` was made of the character at ``places[i]`` of the original."""
+
+    text: str
+    places: Sequence[int]
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """Return the span of the original that ``text[start:end]`` was made of."""
+        return self.places[start], self.places[end - 1] + 1
+
+    def words(self, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """Cut ``text[start:end]`` at white space and around every punctuation character."""
+        return (match.span() for match in WORD.finditer(self.text, start, end))
+
+
+class Memo(dict[str, str]):
+    """Results of a function of a string, each computed when it is first asked for."""
+
+    def __init__(self, function: Callable[[str], str]) -> None:
+        self._function = function
+
+    def __missing__(self, key: str) -> str:
+        self[key] = self._function(key)
+        return self[key]
+
+
+class BertNormalizer:
+    """BERT's normaliser, as tokenizer.json sets it.
+
+    Parameters
+    ----------
+    clean_text
+        Drop control characters, and write every white space as a blank.
+    handle_chinese_chars
+        Put blanks around every Chinese character, which makes it a word.
+    strip_accents
+        Decompose letters and drop their accents; None for what ``lowercase`` says.
+    lowercase
+        Write small letters.
+    """
+
+    def __init__(
+        self, clean_text: bool, handle_chinese_chars: bool, strip_accents: bool | None, lowercase: bool
+    ) -> None:
+        self._clean_text = clean_text
+        self._handle_chinese_chars = handle_chinese_chars
+        self._strip_accents = lowercase if strip_accents is None else strip_accents
+        self._lowercase = lowercase
+        self._forms = Memo(self._form)
+
+    def __call__(self, text: str, shift: int = 0) -> Normalized:
+        """Normalise a text that begins at ``shift`` in the original.
+
+        Every character is replaced on its own, but for the order of the marks on a letter.
+        """
+        places: Sequence[int] = range(shift, shift + len(text))
+        if self._strip_accents and LASTING_MARK.search(text):
+            text, places = self._in_canonical_order(text, places)
+        forms = [self._forms[character] for character in text]
+        normalized = "".join(forms)
+        if text.isascii() and len(normalized) == len(text):  # as most are: each character became one
+            return Normalized(normalized, places)
+        return Normalized(
+            normalized, [place for place, form in zip(places, forms, strict=True) for _ in form]
+        )
+
+    def _form(self, character: str) -> str:
+        """Return what a character becomes."""
+        form = self._clean(character)
+        if self._handle_chinese_chars and form and is_chinese(form):
+            form = f" {form} "
+        if self._strip_accents:
+            form = "".join(c for part in form for c in decompose(part) if not is_nonspacing_mark(c))
+        return "".join(map(lower_case, form)) if self._lowercase else form
+
+    def _clean(self, character: str) -> str:
+        if not self._clean_text:
+            return character
+        if character in "\t\n\r":  # control characters by category, blanks by use
+            return " "
+        if is_control(character):
+            return ""
+        return " " if is_white_space(character) else character
+
+    def _in_canonical_order(self, text: str, places: Sequence[int]) -> tuple[str, list[int]]:
+        """Decompose a text and sort the marks of each letter by their class.
+
+        As in the `tokenizers` library, the place of a mark is counted, not carried along: the n-th
+        character that begins a decomposition has the n-th place, wherever sorting put it.
+        """
+        decomposed = [decompose(self._clean(character)) for character in text]
+        sources = [place for place, form in zip(places, decomposed, strict=True) if form]
+        characters = [c for form in decomposed for c in form]
+        begins = [n == 0 for form in decomposed for n in range(len(form))]
+        classes = [combining_class(c) for c in characters]
+        letters = list(accumulate(c == 0 for c in classes))
+        order = sorted(range(len(characters)), key=lambda i: (letters[i], classes[i]))
+        counts = accumulate(begins[i] for i in order)
+        return "".join(characters[i] for i in order), [sources[count - 1] for count in counts]

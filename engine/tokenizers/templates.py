@@ -1,0 +1,86 @@
+"""Special tokens around texts: ``[CLS] first [SEP] second [SEP]``."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from engine.errors import ModelFileError
+from engine.tokenizers.encoding import Encoding
+
+
+@dataclass(frozen=True)
+class TemplatePart:
+    """A special token that every encoding gets, or the place of a text, and its segment id.
+
+    ``text`` is 0 for the first text, 1 for the second, None for a special token.
+    """
+
+    segment: int
+    text: int | None = None
+    tokens: Sequence[str] = ()
+    ids: Sequence[int] = ()
+
+
+def assemble(template: Sequence[TemplatePart], texts: Sequence[Encoding]) -> Encoding:
+    """Put the special tokens of a template around texts, as many as it has places for."""
+    parts = [
+        texts[part.text]
+        if part.text is not None
+        else Encoding(list(part.ids), list(part.tokens), [(0, 0)] * len(part.ids))
+        for part in template
+    ]
+    return Encoding(
+        ids=[number for part in parts for number in part.ids],
+        tokens=[token for part in parts for token in part.tokens],
+        offsets=[span for part in parts for span in part.offsets],
+        type_ids=[part.segment for part, tokens in zip(template, parts, strict=True) for _ in tokens.ids],
+    )
+
+
+def read_templates(content: Mapping[str, Any], path: Path) -> tuple[list[TemplatePart], list[TemplatePart]]:
+    """Read where the special tokens go around one text, and around two."""
+    match content.get("post_processor"):
+        case {"type": "TemplateProcessing", "single": parts, "pair": pair_parts, "special_tokens": special}:
+            single = [template_part(part, special) for part in parts]
+            pair = [template_part(part, special) for part in pair_parts]
+        case {"type": "BertProcessing", "cls": cls, "sep": sep}:
+            single = [special_part([cls], 0), TemplatePart(0, text=0), special_part([sep], 0)]
+            pair = [*single, TemplatePart(1, text=1), special_part([sep], 1)]
+        case other:
+            found = other.get("type") if isinstance(other, dict) else "missing"
+            raise ModelFileError(
+                f"{path} is not a readable tokenizer: its post_processor is {found} or incomplete, only "
+                f"TemplateProcessing and BertProcessing are read: use a model with BERT's tokenizer"
+            )
+    if texts_of(single) != {0} or texts_of(pair) != {0, 1}:
+        raise ValueError("post_processor does not place one text, and two")
+    return single, pair
+
+
+def template_part(part: Mapping[str, Any], special: Mapping[str, Any]) -> TemplatePart:
+    """Read one part of a TemplateProcessing."""
+    match part:
+        case {"Sequence": {"id": "A" | "B" as text, "type_id": int(segment)}}:
+            return TemplatePart(segment, text="AB".index(text))
+        case {"SpecialToken": {"id": str(name), "type_id": int(segment)}}:
+            return special_part(zip(special[name]["tokens"], special[name]["ids"], strict=True), segment)
+    raise ValueError(f"{part!r} is neither a text nor a special token")
+
+
+def special_part(pairs: Iterable[Sequence[Any]], segment: int) -> TemplatePart:
+    """Return the part of a template that stands for pairs of a token and its id."""
+    tokens, ids = zip(*((checked(token, str), checked(number, int)) for token, number in pairs), strict=True)
+    return TemplatePart(segment, tokens=tokens, ids=ids)
+
+
+def texts_of(template: Sequence[TemplatePart]) -> set[int]:
+    """Return the texts that a template has a place for."""
+    return {part.text for part in template if part.text is not None}
+
+
+def checked(value: Any, kind: Any) -> Any:
+    """Return a value that must be of a type; a number is from 0 on."""
+    if not isinstance(value, kind) or (kind is int and (isinstance(value, bool) or value < 0)):
+        raise TypeError(f"{value!r} stands where {getattr(kind, '__name__', kind)} is expected")
+    return value

@@ -1,0 +1,90 @@
+"""Read what tokenizer.json says of a WordPiece tokenizer."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from engine.errors import ModelFileError
+from engine.tokenizers.added_tokens import AddedToken
+from engine.tokenizers.normalization import BertNormalizer
+from engine.tokenizers.templates import TemplatePart, checked, read_templates
+from engine.weights.tensors import read_json
+
+
+@dataclass(frozen=True)
+class WordPieceSettings:
+    """What a WordPiece tokenizer is made of.
+
+    ``vocabulary`` maps a token to its id; ``continuation`` stands before tokens that do not begin a
+    word; a word with more than ``max_characters``, or with a part that no token has, is the token
+    ``unknown``; ``single`` and ``pair`` say where the special tokens go around one text and two;
+    ``padding`` is the token that fills up the shorter texts of a batch.
+    """
+
+    normalizer: BertNormalizer
+    vocabulary: Mapping[str, int]
+    unknown: str
+    continuation: str
+    max_characters: int
+    added: Sequence[AddedToken]
+    single: Sequence[TemplatePart]
+    pair: Sequence[TemplatePart]
+    padding: str
+
+
+def read_wordpiece(path: Path) -> WordPieceSettings:
+    """Read a tokenizer.json file.
+
+    Raises
+    ------
+    ModelFileError
+        The file is missing, damaged, or of a tokenizer that is not BERT's.
+    """
+    content = read_json(path)
+    normalizer = section(content, "normalizer", "BertNormalizer", path)
+    section(content, "pre_tokenizer", "BertPreTokenizer", path)
+    model = section(content, "model", "WordPiece", path)
+    try:
+        vocabulary = {checked(token, str): checked(number, int) for token, number in model["vocab"].items()}
+        unknown = checked(model["unk_token"], str)
+        vocabulary[unknown]  # a KeyError here is better than one in the middle of a text
+        single, pair = read_templates(content, path)
+        return WordPieceSettings(
+            normalizer=BertNormalizer(
+                clean_text=checked(normalizer["clean_text"], bool),
+                handle_chinese_chars=checked(normalizer["handle_chinese_chars"], bool),
+                strip_accents=checked(normalizer.get("strip_accents"), bool | None),
+                lowercase=checked(normalizer["lowercase"], bool),
+            ),
+            vocabulary=vocabulary,
+            unknown=unknown,
+            continuation=checked(model["continuing_subword_prefix"], str),
+            max_characters=checked(model["max_input_chars_per_word"], int),
+            added=[read_added_token(token, vocabulary) for token in content.get("added_tokens", [])],
+            single=single,
+            pair=pair,
+            padding=checked((content.get("padding") or {}).get("pad_token", "[PAD]"), str),
+        )
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise ModelFileError(f"{path} is not a readable tokenizer ({error!r}): download it again") from error
+
+
+def section(content: Mapping[str, Any], name: str, kind: str, path: Path) -> Mapping[str, Any]:
+    """Return a part of tokenizer.json that must be of one kind."""
+    part = content.get(name)
+    found = part.get("type", kind) if isinstance(part, dict) else "missing"  # early files name no type
+    if not isinstance(part, dict) or found != kind:
+        raise ModelFileError(
+            f"{path} is not a readable tokenizer: its {name} is {found}, only {kind} is read: "
+            f"use a model with BERT's tokenizer"
+        )
+    return part
+
+
+def read_added_token(entry: Mapping[str, Any], vocabulary: Mapping[str, int]) -> AddedToken:
+    """Read an entry of ``added_tokens``; a token that the vocabulary has too keeps the id it has there."""
+    flags = ("single_word", "lstrip", "rstrip", "normalized", "special")
+    token = checked(entry["content"], str)
+    number = vocabulary.get(token, checked(entry["id"], int))
+    return AddedToken(token, number, **{flag: checked(entry[flag], bool) for flag in flags})
