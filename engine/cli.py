@@ -252,8 +252,8 @@ def embed(
         raise typer.BadParameter(f"the folder {out.parent} does not exist", param_hint="--out")
     encoder, index = load_index(path, model, chunk_tokens, overlap, pooling)
     ids = [
-        encoder.truncate(encoding)
-        for encoding in encoder.tokenizer.encode_batch([chunk.text for chunk in index.chunks])
+        encoder.truncate(sequence)
+        for sequence in encoder.tokenizer.ids_batch([chunk.text for chunk in index.chunks])
     ]
     np.savez(
         out,

@@ -1,25 +1,35 @@
 """What a traced forward pass leaves behind: dotted names to arrays."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from math import prod
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
-from engine.layers.tracing import Array
+from engine.errors import InputError
+from engine.layers.tracing import Array, Shapes
+
+# A trace grows with the square of a text's length. This much holds an encoder's 512 tokens whole.
+MAX_TRACE_BYTES = 256 * 1024**2
 
 
 class Trace(Mapping[str, Array]):
     """The named arrays of one forward pass, in the order they were made.
 
-    Calling it records a copy, so later in-place work cannot change what was seen.
+    Calling it records a copy, so later in-place work cannot change what was seen. Only names that
+    match one of the patterns ``keep`` are recorded: ``layers.*.attention.weights``, say.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, keep: Sequence[str] = ("*",)) -> None:
+        self._keep = tuple(keep)
         self._arrays: dict[str, Array] = {}
 
     def __call__(self, name: str, value: Array) -> Array:
         """Record one array under its name."""
-        self._arrays[name] = np.array(value)
+        if matches(name, self._keep):
+            self._arrays[name] = np.array(value)
         return value
 
     def __getitem__(self, name: str) -> Array:
@@ -31,6 +41,32 @@ class Trace(Mapping[str, Array]):
     def __len__(self) -> int:
         return len(self._arrays)
 
-    def save(self, path: str | Path) -> None:
+    def save(self, file: str | Path | BinaryIO) -> None:
         """Write every array to an .npz file under its dotted name."""
-        np.savez(path, **self._arrays)  # type: ignore[arg-type]
+        np.savez(file, **self._arrays)  # type: ignore[arg-type]
+
+
+def matches(name: str, patterns: Sequence[str]) -> bool:
+    """Whether a name matches one of some patterns with ``*``, which stands for dots too."""
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def trace_bytes(shapes: Shapes, keep: Sequence[str], dtype: np.dtype) -> int:
+    """Bytes that the arrays of these shapes hold, of those whose names match ``keep``."""
+    return sum(prod(shape) * dtype.itemsize for name, shape in shapes.items() if matches(name, keep))
+
+
+def check_trace(shapes: Shapes, keep: Sequence[str], dtype: np.dtype, max_bytes: int) -> None:
+    """Raise `InputError` where a trace would be larger than ``max_bytes``, or keep nothing at all."""
+    for pattern in keep:
+        if not any(fnmatchcase(name, pattern) for name in [*shapes, "tokens", "ids"]):
+            raise InputError(
+                f"no array of the trace is called {pattern!r}: names are like {next(iter(shapes))}"
+            )
+    size = trace_bytes(shapes, keep, dtype)
+    if size > max_bytes:
+        largest = max((name for name in shapes if matches(name, keep)), key=lambda name: prod(shapes[name]))
+        raise InputError(
+            f"the trace would hold {size / 1e6:,.0f} MB, more than {max_bytes / 1e6:,.0f}: keep fewer arrays "
+            f"(the largest are like {largest}), give a shorter text, or raise max_bytes"
+        )

@@ -83,7 +83,7 @@ def retrieve(question: str, index: Index, encoder: Encoder, k: int, threshold: f
     if encoder.name != index.model:
         raise InputError(f"the index holds vectors of {index.model}, not of {encoder.name}: build it again")
     start = perf_counter()
-    ids = encoder.truncate(encoder.tokenizer.encode(question), index.max_tokens)
+    ids = encoder.truncate(encoder.tokenizer.ids_batch([question])[0], index.max_tokens)
     tokenized = perf_counter()
     [vector] = encoder.encode_ids([ids], pooling=index.pooling)
     encoded = perf_counter()

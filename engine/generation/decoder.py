@@ -13,7 +13,7 @@ from engine.generation.sampling import check_sampling, sample
 from engine.generation.stream import TextStream
 from engine.layers.activation import log_softmax
 from engine.layers.linear import linear
-from engine.layers.tracing import Array
+from engine.layers.tracing import Array, Shapes, Tracer, no_trace
 from engine.models.llama import (
     DecoderConfig,
     DecoderWeights,
@@ -23,10 +23,11 @@ from engine.models.llama import (
     read_folder_weights,
     read_gguf_config,
     read_gguf_weights,
+    trace_shapes,
 )
 from engine.tokenizers.bpe import BPETokenizer
 from engine.tokenizers.encoding import Encoding, check_vocab_size
-from engine.trace import Trace
+from engine.trace import MAX_TRACE_BYTES, Trace, check_trace, matches
 from engine.weights.catalog import DEFAULT_DECODER
 from engine.weights.fetch import Progress, model_path
 from engine.weights.tensors import GGUF, read_json
@@ -94,17 +95,55 @@ class Decoder:
 
     def logits(self, ids: Sequence[int]) -> Array:
         """Return the next-token logits after every token: float32 ``(n_tokens, vocab_size)``."""
-        cache = KVCache(self.config, capacity=self.check_ids(ids))
-        return self.unembed(decoder_forward(ids, self.weights, self.config, cache))
+        return self.unembed(self.inspect(ids))
 
-    def trace(self, ids: Sequence[int]) -> Trace:
-        """Run ``ids`` and keep every intermediate: ``tokens``, ``ids``, ``layers.{i}.…``, ``logits``."""
-        cache = KVCache(self.config, capacity=self.check_ids(ids))
-        trace = Trace()
+    def trace_shapes(self, n_tokens: int) -> Shapes:
+        """Name and shape of every array in a trace of ``n_tokens``, besides tokens and ids."""
+        return trace_shapes(self.config, n_tokens) | {"logits": (n_tokens, self.config.vocab_size)}
+
+    def trace(
+        self,
+        prompt: str | Sequence[Message] | Sequence[int],
+        keep: Sequence[str] = ("*",),
+        max_bytes: int = MAX_TRACE_BYTES,
+    ) -> Trace:
+        """Run a prompt and keep its intermediates.
+
+        The names are ``tokens``, ``ids``, ``embeddings.output``, ``layers.{i}.attention.*``,
+        ``layers.{i}.ffn.*``, ``layers.{i}.output``, ``norm`` and ``logits``.
+
+        Parameters
+        ----------
+        prompt
+            A text, chat messages or token ids, as in `generate`.
+        keep
+            Patterns of the names to keep, such as ``layers.*.attention.weights``.
+        max_bytes
+            The most that the trace may hold.
+
+        Raises
+        ------
+        InputError
+            The trace would be larger than ``max_bytes``, a pattern matches nothing, or there are no
+            tokens.
+        ContextLengthError
+            The prompt has more tokens than the model has positions.
+        """
+        ids = self.prompt_ids(prompt)
+        self.check_ids(ids)
+        check_trace(self.trace_shapes(len(ids)), keep, self.weights.token_table.dtype, max_bytes)
+        trace = Trace(keep)
         trace("tokens", np.array([self.tokenizer.decode([number]) for number in ids]))
         trace("ids", np.asarray(ids))
-        trace("logits", self.unembed(decoder_forward(ids, self.weights, self.config, cache, trace)))
+        hidden = self.inspect(ids, trace)
+        if matches("logits", keep):
+            trace("logits", self.unembed(hidden))
         return trace
+
+    def inspect(self, ids: Sequence[int], trace: Tracer = no_trace) -> Array:
+        """Run ``ids`` under a tracer; return the final hidden states ``(n_tokens, d_model)``."""
+        cache = KVCache(self.config, capacity=self.check_ids(ids))
+        return decoder_forward(ids, self.weights, self.config, cache, trace)
 
     def unembed(self, hidden: Array) -> Array:
         """Hidden states to logits: ``(n_tokens, d_model) -> (n_tokens, vocab_size)``."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 Tracer = Callable[[str, Array], Array]
+Shapes = dict[str, tuple[int, ...]]  # of the arrays of a forward pass, by name
 
 
 def no_trace(name: str, value: Array) -> Array:

@@ -4,7 +4,7 @@ Texts of a batch are packed: their tokens stand one below the other in one matri
 layer is a single product and nothing is padded; only attention goes text by text.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,16 +12,22 @@ import numpy as np
 
 from engine.errors import ModelFileError
 from engine.layers.activation import ACTIVATIONS
-from engine.layers.attention import attention, merge_heads, split_heads
-from engine.layers.linear import Linear, linear
-from engine.layers.norm import LayerNorm, layer_norm
-from engine.layers.tracing import Array, Tracer, no_trace, scoped
+from engine.layers.attention import merge_heads, split_heads
+from engine.layers.linear import Linear
+from engine.layers.norm import LayerNorm
+from engine.layers.primitives import NUMPY, Primitives
+from engine.layers.tracing import Array, Shapes, Tracer, no_trace, scoped
 from engine.weights.tensors import config_float, config_size, read_json, require, shaped
 
 
 @dataclass(frozen=True)
 class EncoderConfig:
-    """Sizes of a BERT-family encoder; ``max_positions`` is the length of its position table."""
+    """Sizes of a BERT-family encoder.
+
+    ``max_positions`` is the length of its position table, ``n_types`` the number of segments it tells
+    apart. BERT norms after each part of a layer; ``norm_first`` moves the norms in front (Xiong et
+    al. 2020), which no BERT was trained for: it is there to see what that does.
+    """
 
     vocab_size: int
     d_model: int
@@ -32,6 +38,7 @@ class EncoderConfig:
     n_types: int
     norm_eps: float
     activation: str
+    norm_first: bool = False
 
 
 @dataclass(frozen=True)
@@ -60,43 +67,71 @@ class EncoderWeights:
     pooler: Linear | None
 
 
-def embed(ids: Array, positions: Array, weights: EncoderWeights, eps: float, trace: Tracer) -> Array:
+def embed(
+    ids: Array,
+    positions: Array,
+    types: Array,
+    weights: EncoderWeights,
+    eps: float,
+    ops: Primitives,
+    trace: Tracer,
+) -> Array:
     """Sum of token, position and type embedding, normed: ``(n_tokens,) -> (n_tokens, d_model)``."""
     token = trace("token", weights.token_table[ids])  # (n_tokens, d_model)
     position = trace("position", weights.position_table[positions])
-    segment = trace("type", weights.type_table[np.zeros_like(ids)])  # a single text is all segment 0
+    segment = trace("type", weights.type_table[types])
     total = trace("sum", token + position + segment)
-    return trace("output", layer_norm(total, *weights.embedding_norm, eps))
+    return trace("output", ops.layer_norm(total, *weights.embedding_norm, eps))
 
 
 def self_attention(
-    hidden: Array, layer: EncoderLayer, n_heads: int, spans: Sequence[slice], trace: Tracer
+    hidden: Array, layer: EncoderLayer, n_heads: int, spans: Sequence[slice], ops: Primitives, trace: Tracer
 ) -> Array:
     """Multi-head self-attention within each text of the pack: ``(n_tokens, d_model)`` to the same."""
-    query = trace("query", split_heads(linear(hidden, *layer.query), n_heads))  # (n_heads, n_tokens, d_head)
-    key = trace("key", split_heads(linear(hidden, *layer.key), n_heads))
-    value = trace("value", split_heads(linear(hidden, *layer.value), n_heads))
-    contexts = [attention(query[:, s], key[:, s], value[:, s], trace=trace) for s in spans]
-    return trace("output", linear(merge_heads(np.concatenate(contexts, axis=1)), *layer.attention_output))
+    query = trace("query", split_heads(ops.linear(hidden, *layer.query), n_heads))
+    key = trace("key", split_heads(ops.linear(hidden, *layer.key), n_heads))  # (n_heads, n_tokens, d_head)
+    value = trace("value", split_heads(ops.linear(hidden, *layer.value), n_heads))
+    contexts = [ops.attention(query[:, s], key[:, s], value[:, s], trace=trace) for s in spans]
+    merged = np.concatenate([merge_heads(context) for context in contexts])  # (n_tokens, d_model)
+    return trace("output", ops.linear(merged, *layer.attention_output))
 
 
 def feed_forward(
-    hidden: Array, layer: EncoderLayer, activation: Callable[[Array], Array], trace: Tracer
+    hidden: Array, layer: EncoderLayer, activation: str, ops: Primitives, trace: Tracer
 ) -> Array:
     """``W2 act(W1 x + b1) + b2``: ``(n_tokens, d_model) -> (n_tokens, d_ff) -> (n_tokens, d_model)``."""
-    inner = trace("hidden", linear(hidden, *layer.ffn_hidden))
-    activated = trace("activation", activation(inner))
-    return trace("output", linear(activated, *layer.ffn_output))
+    inner = trace("hidden", ops.linear(hidden, *layer.ffn_hidden))
+    activated = trace("activation", ops.activations[activation](inner))
+    return trace("output", ops.linear(activated, *layer.ffn_output))
 
 
 def encoder_layer(
-    hidden: Array, layer: EncoderLayer, config: EncoderConfig, spans: Sequence[slice], trace: Tracer
+    hidden: Array,
+    layer: EncoderLayer,
+    config: EncoderConfig,
+    spans: Sequence[slice],
+    ops: Primitives,
+    trace: Tracer,
 ) -> Array:
-    """Attention and feed-forward, each followed by residual and layer norm (post-norm)."""
-    attended = self_attention(hidden, layer, config.n_heads, spans, scoped(trace, "attention"))
-    hidden = trace("attention.norm", layer_norm(hidden + attended, *layer.attention_norm, config.norm_eps))
-    transformed = feed_forward(hidden, layer, ACTIVATIONS[config.activation], scoped(trace, "ffn"))
-    return trace("output", layer_norm(hidden + transformed, *layer.output_norm, config.norm_eps))
+    """Attention and feed-forward, each with a residual, and a layer norm after it (or in front)."""
+
+    def attend(x: Array) -> Array:
+        return self_attention(x, layer, config.n_heads, spans, ops, scoped(trace, "attention"))
+
+    def transform(x: Array) -> Array:
+        return feed_forward(x, layer, config.activation, ops, scoped(trace, "ffn"))
+
+    def attention_norm(x: Array) -> Array:
+        return trace("attention.norm", ops.layer_norm(x, *layer.attention_norm, config.norm_eps))
+
+    def output_norm(x: Array) -> Array:
+        return ops.layer_norm(x, *layer.output_norm, config.norm_eps)
+
+    if config.norm_first:
+        hidden = hidden + attend(attention_norm(hidden.copy()))
+        return trace("output", hidden + transform(output_norm(hidden.copy())))
+    hidden = attention_norm(hidden + attend(hidden))
+    return trace("output", output_norm(hidden + transform(hidden)))
 
 
 def encoder_forward(
@@ -104,17 +139,47 @@ def encoder_forward(
     weights: EncoderWeights,
     config: EncoderConfig,
     trace: Tracer = no_trace,
+    ops: Primitives = NUMPY,
+    type_ids: Sequence[Sequence[int]] | None = None,
 ) -> list[Array]:
-    """Token vectors of each sequence of ids: a list of ``(n_tokens, d_model)``."""
+    """Token vectors of each sequence of ids: a list of ``(n_tokens, d_model)``.
+
+    ``type_ids`` are the segments of each sequence's tokens, all 0 where None. Compiled ``ops``
+    overwrite what a tracer would keep: trace with NumPy's.
+    """
     ids = np.concatenate([np.asarray(sequence) for sequence in sequences])  # (all tokens of the pack,)
+    types = np.zeros_like(ids) if type_ids is None else np.concatenate([np.asarray(t) for t in type_ids])
     positions = np.concatenate([np.arange(len(sequence)) for sequence in sequences])
     ends = np.cumsum([len(sequence) for sequence in sequences])
-    spans = [slice(end - len(sequence), end) for sequence, end in zip(sequences, ends, strict=True)]
-
-    hidden = embed(ids, positions, weights, config.norm_eps, scoped(trace, "embeddings"))
+    spans = [slice(end - len(sequence), end) for end, sequence in zip(ends, sequences, strict=True)]
+    embeddings_trace = scoped(trace, "embeddings")
+    hidden = embed(ids, positions, types, weights, config.norm_eps, ops, embeddings_trace)
     for number, layer in enumerate(weights.layers):
-        hidden = encoder_layer(hidden, layer, config, spans, scoped(trace, f"layers.{number}"))
+        hidden = encoder_layer(hidden, layer, config, spans, ops, scoped(trace, f"layers.{number}"))
     return [hidden[span] for span in spans]
+
+
+def trace_shapes(config: EncoderConfig, n_tokens: int) -> Shapes:
+    """Shape of every array that a forward pass over one text names."""
+    vectors, inner = (n_tokens, config.d_model), (n_tokens, config.d_ff)
+    heads = (config.n_heads, n_tokens, config.d_model // config.n_heads)
+    maps = (config.n_heads, n_tokens, n_tokens)
+    shapes: Shapes = {
+        f"embeddings.{name}": vectors for name in ("token", "position", "type", "sum", "output")
+    }
+    for i in range(config.n_layers):
+        attention_shapes: Shapes = {
+            "query": heads,
+            "key": heads,
+            "value": heads,
+            "scores": maps,
+            "weights": maps,
+        }
+        attention_shapes |= {"context": heads, "output": vectors, "norm": vectors}
+        shapes |= {f"layers.{i}.attention.{name}": shape for name, shape in attention_shapes.items()}
+        shapes |= {f"layers.{i}.ffn.hidden": inner, f"layers.{i}.ffn.activation": inner}
+        shapes |= {f"layers.{i}.ffn.output": vectors, f"layers.{i}.output": vectors}
+    return shapes
 
 
 def read_config(folder: Path) -> EncoderConfig:
@@ -159,7 +224,8 @@ def read_weights(tensors: dict[str, Array], config: EncoderConfig, dtype: np.dty
         return shaped(require(tensors, name), name, shape, dtype)
 
     def dense(name: str, d_in: int, d_out: int) -> Linear:
-        return Linear(tensor(f"{name}.weight", d_out, d_in), tensor(f"{name}.bias", d_out))
+        # W^T lies in memory row by row, in the order in which x W^T reads it.
+        return Linear(np.asfortranarray(tensor(f"{name}.weight", d_out, d_in)), tensor(f"{name}.bias", d_out))
 
     def norm(name: str) -> LayerNorm:
         return LayerNorm(tensor(f"{name}.weight", d_model), tensor(f"{name}.bias", d_model))

@@ -1,26 +1,40 @@
 """The encoder: texts in, one vector each out, as sentence-transformers does it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
+from hashlib import blake2b
+from itertools import islice
 from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
 
-from engine.errors import InputError, ModelFileError
+from engine.errors import ContextLengthError, InputError, ModelFileError
 from engine.layers.norm import l2_normalize
 from engine.layers.pooling import POOLINGS, cls_pooling, mean_pooling, pooler_pooling
-from engine.layers.tracing import Array, Tracer
-from engine.models.bert import EncoderConfig, EncoderWeights, encoder_forward, read_config, read_weights
+from engine.layers.primitives import NUMPY, best_primitives, prepare_compiled
+from engine.layers.tracing import Array, Shapes, Tracer
+from engine.models.bert import (
+    EncoderConfig,
+    EncoderWeights,
+    encoder_forward,
+    read_config,
+    read_weights,
+    trace_shapes,
+)
 from engine.models.parallel import run_parallel
-from engine.tokenizers.encoding import Encoding, check_vocab_size
+from engine.models.spool import VectorSpool
+from engine.tokenizers.encoding import Encoding, check_text, check_vocab_size
 from engine.tokenizers.wordpiece import WordPieceTokenizer
-from engine.trace import Trace
+from engine.trace import MAX_TRACE_BYTES, Trace, check_trace
 from engine.weights.catalog import DEFAULT_ENCODER
 from engine.weights.fetch import Progress, model_path
 from engine.weights.tensors import config_size, read_json, read_safetensors
 
+# Tokens of a pack, which one core reads at once, and texts tokenized at a time.
 BATCH_TOKENS = 1024
+BLOCK_TEXTS = 512
 
 
 @dataclass(frozen=True)
@@ -29,6 +43,7 @@ class Encoder:
 
     ``max_tokens`` is how many tokens of a text are read where a call does not say otherwise,
     [CLS] and [SEP] included; ``config.max_positions`` is the most that can be asked for.
+    ``compiled`` encoders use compiled kernels as soon as they are ready, where numba is installed.
     """
 
     name: str
@@ -36,12 +51,14 @@ class Encoder:
     weights: EncoderWeights = field(repr=False)
     tokenizer: WordPieceTokenizer
     max_tokens: int
+    compiled: bool = False
 
     @classmethod
     def load(
         cls,
         source: str | Path = DEFAULT_ENCODER,
         dtype: type[np.floating] = np.float32,
+        compiled: bool = True,
         on_progress: Progress | None = None,
     ) -> "Encoder":
         """Load an encoder from a known name, a folder or a Hub id.
@@ -53,6 +70,9 @@ class Encoder:
             tokenizer.json, or a Hugging Face id.
         dtype
             Precision of the weights and so of every result.
+        compiled
+            Use compiled kernels (float32 only). They are made ready in the background, and until
+            then, or without numba, plain NumPy does the work; the two differ by float32 rounding.
         on_progress
             Called with bytes done and bytes in all while downloading.
 
@@ -63,6 +83,9 @@ class Encoder:
         ModelFileError
             Its files are damaged, incomplete, or of another architecture.
         """
+        compiled = compiled and np.dtype(dtype) == np.float32
+        if compiled:
+            prepare_compiled()
         folder = model_path(source, on_progress)
         if not folder.is_dir():
             raise ModelFileError(f"{folder} is a file: an encoder is a folder with config.json")
@@ -70,7 +93,12 @@ class Encoder:
         weights = read_weights(read_safetensors(folder / "model.safetensors"), config, np.dtype(dtype))
         tokenizer = WordPieceTokenizer(folder / "tokenizer.json")
         check_vocab_size(tokenizer.vocab_size, config.vocab_size, folder)
-        return cls(str(source), config, weights, tokenizer, read_max_tokens(folder, config))
+        return cls(str(source), config, weights, tokenizer, read_max_tokens(folder, config), compiled)
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Precision of the weights and of every result."""
+        return self.weights.token_table.dtype
 
     def token_limit(self, max_tokens: int | None) -> int:
         """Return ``max_tokens``, or this encoder's own limit for None, checked against its positions."""
@@ -82,12 +110,10 @@ class Encoder:
             )
         return limit
 
-    def truncate(self, encoding: Encoding, max_tokens: int | None = None) -> list[int]:
-        """Ids the model reads of a text: the first ``max_tokens``, the last of them [SEP]."""
+    def truncate(self, ids: Sequence[int], max_tokens: int | None = None) -> list[int]:
+        """Ids the model reads of a text's: the first ``max_tokens``, the last of them [SEP]."""
         limit = self.token_limit(max_tokens)
-        if len(encoding) <= limit:
-            return encoding.ids
-        return encoding.ids[: limit - 1] + encoding.ids[-1:]
+        return list(ids) if len(ids) <= limit else [*ids[: limit - 1], ids[-1]]
 
     @overload
     def encode(
@@ -145,10 +171,85 @@ class Encoder:
         """
         if isinstance(texts, str):
             raise InputError("encode takes a list of texts: pass [text] for a single one")
+        texts = list(texts)
+
+        def report(done: int, total: int) -> None:
+            if on_progress is not None:
+                on_progress(done, len(texts))
+
+        blocks = list(self.encode_stream(texts, pooling, normalize, max_tokens, report))
+        if isinstance(pooling, str):
+            return np.concatenate([np.empty((0, self.config.d_model), self.dtype), *blocks])
+        return {
+            strategy: np.concatenate(
+                [np.empty((0, self.config.d_model), self.dtype), *(block[strategy] for block in blocks)]
+            )
+            for strategy in pooling
+        }
+
+    def encode_stream(
+        self,
+        texts: Iterable[str],
+        pooling: str | list[str] = "mean",
+        normalize: bool = True,
+        max_tokens: int | None = None,
+        on_progress: Progress | None = None,
+    ) -> Iterator[Any]:
+        """Embed any number of texts in bounded memory, block by block, in order.
+
+        Texts are taken from the iterator as they are needed, and the same text is embedded once
+        however often it comes. Stopping to iterate stops the work.
+
+        Parameters
+        ----------
+        texts, pooling, normalize, max_tokens
+            As in `encode`; ``texts`` may be a generator.
+        on_progress
+            Called with texts done and 0, since how many there are is not known.
+
+        Yields
+        ------
+        Array or dict
+            What `encode` returns for the next texts, `BLOCK_TEXTS` of them but for the last.
+        """
+        strategies = [pooling] if isinstance(pooling, str) else pooling
+        self.check_poolings(strategies)
         limit = self.token_limit(max_tokens)
-        encodings = self.tokenizer.encode_batch(list(texts))
-        sequences = [self.truncate(encoding, limit) for encoding in encodings]
-        return self.encode_ids(sequences, pooling, normalize, on_progress)
+        return self._blocks(iter(texts), pooling, strategies, normalize, limit, on_progress)
+
+    def _blocks(
+        self,
+        texts: Iterator[str],
+        pooling: str | list[str],
+        strategies: list[str],
+        normalize: bool,
+        limit: int,
+        on_progress: Progress | None,
+    ) -> Iterator[Any]:
+        """Do the work of `encode_stream`, whose arguments are checked before the first block is asked for."""
+        n_done, d_model = 0, self.config.d_model
+        with closing(VectorSpool(len(strategies) * d_model, self.dtype)) as known:
+            while block := list(islice(texts, BLOCK_TEXTS)):
+                for number, text in enumerate(block, start=n_done):
+                    check_text(text, f"text {number}")
+                keys = [blake2b(text.encode(), digest_size=16).digest() for text in block]
+                new = {key: text for key, text in zip(keys, block, strict=True) if key not in known}
+                sequences = [
+                    self.truncate(ids, limit) for ids in self.tokenizer.ids_batch(list(new.values()))
+                ]
+
+                def report(done: int, total: int, before: int = n_done) -> None:
+                    if on_progress is not None and done < total:
+                        on_progress(before + done, 0)
+
+                vectors = self.encode_ids(sequences, strategies, normalize, report)
+                known.append(list(new), np.hstack([vectors[strategy] for strategy in strategies]))
+                n_done += len(block)
+                if on_progress is not None:
+                    on_progress(n_done, 0)
+                rows = known.read(keys).reshape(len(block), len(strategies), d_model)
+                found = {strategy: rows[:, i] for i, strategy in enumerate(strategies)}
+                yield found[pooling] if isinstance(pooling, str) else found
 
     def encode_ids(
         self,
@@ -160,11 +261,11 @@ class Encoder:
         """Embed texts that are tokenized already; the rest is as in `encode`."""
         strategies = [pooling] if isinstance(pooling, str) else pooling
         self.check_poolings(strategies)
-        dtype = self.weights.token_table.dtype
-        vectors = {s: np.empty((len(sequences), self.config.d_model), dtype) for s in strategies}
+        vectors = {s: np.empty((len(sequences), self.config.d_model), self.dtype) for s in strategies}
 
         def embed(batch: slice) -> None:
-            token_vectors = encoder_forward(sequences[batch], self.weights, self.config)
+            ops = best_primitives() if self.compiled else NUMPY
+            token_vectors = encoder_forward(sequences[batch], self.weights, self.config, ops=ops)
             for strategy in strategies:
                 vectors[strategy][batch] = [self.pool(tokens, strategy) for tokens in token_vectors]
 
@@ -196,26 +297,92 @@ class Encoder:
             if strategy == "pooler" and self.weights.pooler is None:
                 raise InputError(f"{self.name} has no pooler weights: use mean or cls")
 
-    def trace(self, text: str, pooling: str = "mean", max_tokens: int | None = None) -> Trace:
-        """Run one text and keep every intermediate.
+    def read(self, text: str, pair: str | None = None, max_tokens: int | None = None) -> Encoding:
+        """Return the tokens the model reads of a text, or of a pair of texts: its first ``max_tokens``.
+
+        Raises
+        ------
+        ContextLengthError
+            A pair has more tokens than the limit.
+        """
+        limit = self.token_limit(max_tokens)
+        if pair is None:
+            whole = self.tokenizer.encode(text)
+            n_first = min(len(whole), limit) - 1
+            return Encoding(
+                [*whole.ids[:n_first], whole.ids[-1]],
+                [*whole.tokens[:n_first], whole.tokens[-1]],
+                [*whole.offsets[:n_first], whole.offsets[-1]],
+            )
+        both = self.tokenizer.encode_pair(text, pair)
+        if len(both) > limit:
+            raise ContextLengthError(
+                f"the two texts have {len(both)} tokens together, over the limit of {limit}: shorten one"
+            )
+        return both
+
+    def trace_shapes(self, n_tokens: int) -> Shapes:
+        """Name and shape of every array in the trace of a text, besides its tokens and ids."""
+        strategies = [s for s in POOLINGS if s != "pooler" or self.weights.pooler is not None]
+        vectors = [f"pooled.{strategy}" for strategy in strategies] + ["normalized"]
+        return trace_shapes(self.config, n_tokens) | dict.fromkeys(vectors, (self.config.d_model,))
+
+    def trace(
+        self,
+        text: str,
+        pooling: str = "mean",
+        max_tokens: int | None = None,
+        pair: str | None = None,
+        keep: Sequence[str] = ("*",),
+        max_bytes: int = MAX_TRACE_BYTES,
+    ) -> Trace:
+        """Run one text and keep its intermediates.
 
         The names are ``tokens``, ``ids``, ``embeddings.*``, ``layers.{i}.attention.*``,
         ``layers.{i}.ffn.*``, ``layers.{i}.output``, ``pooled.{strategy}`` for every strategy, and
         ``normalized`` for ``pooling``. Per-head arrays are ``(n_heads, n_tokens, d_head)`` or
         ``(n_heads, n_query, n_key)``.
+
+        Parameters
+        ----------
+        text
+            The text; what is beyond ``max_tokens`` is not read.
+        pooling, max_tokens
+            As in `encode`.
+        pair
+            A second text, read with the first as segment 1 behind a [SEP].
+        keep
+            Patterns of the names to keep, such as ``layers.3.*``.
+        max_bytes
+            The most that the trace may hold.
+
+        Raises
+        ------
+        InputError
+            The trace would be larger than ``max_bytes``, a pattern matches nothing, or an argument
+            is out of its range.
+        ContextLengthError
+            A pair has more tokens than the limit.
         """
         self.check_poolings([pooling])
-        encoding = self.tokenizer.encode(text)
-        ids = self.truncate(encoding, max_tokens)
-        trace = Trace()
-        trace("tokens", np.array(encoding.tokens[: len(ids) - 1] + encoding.tokens[-1:]))
-        trace("ids", np.array(ids))
-        self.inspect(ids, trace, pooling)
+        encoding = self.read(text, pair, max_tokens)
+        check_trace(self.trace_shapes(len(encoding)), keep, self.dtype, max_bytes)
+        trace = Trace(keep)
+        trace("tokens", np.array(encoding.tokens))
+        trace("ids", np.array(encoding.ids))
+        self.inspect(encoding.ids, trace, pooling, encoding.type_ids)
         return trace
 
-    def inspect(self, ids: Sequence[int], trace: Tracer, pooling: str = "mean") -> Array:
+    def inspect(
+        self,
+        ids: Sequence[int],
+        trace: Tracer,
+        pooling: str = "mean",
+        type_ids: Sequence[int] | None = None,
+    ) -> Array:
         """Run one text under a tracer, which sees every pooling; return its normalised vector."""
-        [token_vectors] = encoder_forward([ids], self.weights, self.config, trace)
+        types = None if type_ids is None else [type_ids]
+        [token_vectors] = encoder_forward([ids], self.weights, self.config, trace, type_ids=types)
         pooled = {
             strategy: trace(f"pooled.{strategy}", self.pool(token_vectors, strategy))
             for strategy in POOLINGS

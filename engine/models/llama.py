@@ -13,7 +13,7 @@ from engine.layers.attention import attention, causal_mask, merge_heads, split_h
 from engine.layers.linear import linear
 from engine.layers.norm import rms_norm
 from engine.layers.positions import apply_rope, rope_tables
-from engine.layers.tracing import Array, Tracer, no_trace, scoped
+from engine.layers.tracing import Array, Shapes, Tracer, no_trace, scoped
 from engine.weights.tensors import (
     GGUF,
     config_float,
@@ -162,6 +162,29 @@ def decoder_forward(
         hidden = layer_trace("output", hidden + swiglu(normed, layer, scoped(layer_trace, "ffn")))
     cache.length += len(ids)
     return trace("norm", rms_norm(hidden, weights.final_norm, config.norm_eps))
+
+
+def trace_shapes(config: DecoderConfig, n_tokens: int) -> Shapes:
+    """Shape of every array that a forward pass over ``n_tokens`` names."""
+    vectors, inner = (n_tokens, config.d_model), (n_tokens, config.d_ff)
+    heads = (config.n_heads, n_tokens, config.d_head)
+    key_heads = (config.n_kv_heads, n_tokens, config.d_head)
+    maps = (config.n_heads, n_tokens, n_tokens)
+    shapes: Shapes = {"embeddings.output": vectors}
+    for i in range(config.n_layers):
+        attention_shapes: Shapes = {"norm": vectors, "query": heads, "key": key_heads, "value": key_heads}
+        attention_shapes |= {"scores": maps, "weights": maps, "context": heads, "output": vectors}
+        ffn_shapes: Shapes = {
+            "norm": vectors,
+            "gate": inner,
+            "hidden": inner,
+            "activation": inner,
+            "output": vectors,
+        }
+        shapes |= {f"layers.{i}.attention.{name}": shape for name, shape in attention_shapes.items()}
+        shapes |= {f"layers.{i}.ffn.{name}": shape for name, shape in ffn_shapes.items()}
+        shapes |= {f"layers.{i}.ffn.output": vectors, f"layers.{i}.output": vectors}
+    return shapes | {"norm": vectors}
 
 
 def read_gguf_config(file: GGUF) -> DecoderConfig:

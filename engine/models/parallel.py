@@ -19,6 +19,11 @@ T = TypeVar("T")
 _blas_lock = threading.Lock()
 
 
+def n_cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def run_parallel(work: Callable[[T], None], batches: Sequence[T]) -> Iterator[T]:
     """Run ``work`` on every batch, yielding each batch when it is done, in any order."""
     if len(batches) <= 1:
@@ -27,7 +32,7 @@ def run_parallel(work: Callable[[T], None], batches: Sequence[T]) -> Iterator[T]
             yield batch
         return
     with _blas_lock, threadpool_limits(1, user_api="blas"):
-        pool = ThreadPoolExecutor(max_workers=os.cpu_count())
+        pool = ThreadPoolExecutor(max_workers=n_cores())
         try:
             futures = {pool.submit(work, batch): batch for batch in batches}
             for future in as_completed(futures):

@@ -1,0 +1,197 @@
+"""The encoders that ``benchmarks.encode`` compares, each run in a process of its own.
+
+``python -m benchmarks.contestants NAME MODEL_FOLDER``: loads an encoder, embeds one text, and says so
+on standard output; then embeds what it is told to on standard input, a JSON object a line. Each
+imports only what it needs, since start-up time and memory are part of the comparison.
+"""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+# Texts in; vectors (n_texts, 384) out.
+Encode = Callable[[Sequence[str]], Any]
+
+CORES = 2
+MAX_TOKENS = 256
+BATCH_TEXTS = 32  # what sentence-transformers takes by default
+
+
+def ours(folder: str) -> Encode:
+    """Load Glassbox with compiled kernels."""
+    from engine.layers.primitives import prepare_compiled
+    from engine.models.encoder import Encoder
+
+    encoder = Encoder.load(folder)
+
+    def encode(texts: Sequence[str]) -> Any:
+        if len(texts) > 1:  # the first text, which starting up is measured by, does not wait for them
+            prepare_compiled().join()
+        return encoder.encode(texts)
+
+    return encode
+
+
+def ours_numpy(folder: str) -> Encode:
+    """Load Glassbox's readable NumPy path."""
+    from engine.models.encoder import Encoder
+
+    return Encoder.load(folder, compiled=False).encode
+
+
+def sentence_transformers(folder: str, dtype: str = "float32") -> Encode:
+    """Load sentence-transformers, with the attention it chooses by itself."""
+    import torch
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer import modules
+
+    torch.set_num_threads(CORES)
+    transformer = modules.Transformer(
+        folder, max_seq_length=MAX_TOKENS, model_kwargs={"dtype": getattr(torch, dtype)}
+    )
+    pooling = modules.Pooling(transformer.get_embedding_dimension(), pooling_mode="mean")
+    model = SentenceTransformer(modules=[transformer, pooling, modules.Normalize()], device="cpu")
+    return lambda texts: model.encode(list(texts), batch_size=BATCH_TEXTS, show_progress_bar=False)
+
+
+def onnxruntime(folder: str, file: str) -> Encode:
+    """Load an exported model, and do around it what sentence-transformers does around its own.
+
+    Batches are of texts of like length, padded to their longest; the mean is over the tokens.
+    """
+    import numpy as np
+    import onnxruntime as ort
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(Path(folder) / "tokenizer.json"))
+    tokenizer.enable_truncation(MAX_TOKENS)
+    tokenizer.enable_padding()
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = CORES
+    session = ort.InferenceSession(file, options, providers=["CPUExecutionProvider"])
+
+    def encode(texts: Sequence[str]) -> Any:
+        order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
+        vectors = np.empty((len(texts), 384), np.float32)
+        for start in range(0, len(order), BATCH_TEXTS):
+            rows = order[start : start + BATCH_TEXTS]
+            batch = tokenizer.encode_batch([texts[row] for row in rows])
+            ids = np.array([encoding.ids for encoding in batch])
+            mask = np.array([encoding.attention_mask for encoding in batch])
+            [hidden] = session.run(None, {"input_ids": ids, "attention_mask": mask})  # (batch, n, 384)
+            vectors[rows] = (hidden * mask[:, :, None]).sum(axis=1) / mask.sum(axis=1, keepdims=True)
+        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+    return encode
+
+
+def export_onnx(folder: str, target: Path) -> None:
+    """Export the model to ``float32.onnx``, and quantise its weights to ``int8.onnx``."""
+    import torch
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+    from transformers import AutoModel
+
+    class HiddenStates(torch.nn.Module):  # type: ignore[misc]
+        """The model with its token vectors as the only output."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.bert = AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
+
+        def forward(self, input_ids: Any, attention_mask: Any) -> Any:
+            return self.bert(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
+
+    ids = torch.ones(2, 8, dtype=torch.long)
+    names = ["input_ids", "attention_mask"]
+    torch.onnx.export(
+        HiddenStates(),
+        (ids, torch.ones_like(ids)),
+        str(target / "float32.onnx"),
+        input_names=names,
+        output_names=["token_vectors"],
+        dynamic_axes={name: {0: "batch", 1: "token"} for name in names},
+        opset_version=17,
+        dynamo=False,
+    )
+    quantize_dynamic(target / "float32.onnx", target / "int8.onnx", weight_type=QuantType.QInt8)
+
+
+def gemm_peak() -> tuple[float, str]:
+    """Largest rate of NumPy's matrix product in GFLOP/s, one product a core, and the BLAS's kernel."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    import numpy as np
+    from threadpoolctl import threadpool_info, threadpool_limits
+
+    size, n_products = 2048, 6
+    factors = [np.ones((size, size), np.float32) for _ in range(CORES)]
+    results = [np.empty((size, size), np.float32) for _ in range(CORES)]
+
+    def multiply(core: int) -> None:
+        for _ in range(n_products):
+            np.matmul(factors[core], factors[core], out=results[core])
+
+    best = 0.0
+    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(CORES) as pool:
+        for _ in range(4):
+            start = time.perf_counter()
+            list(pool.map(multiply, range(CORES)))
+            best = max(best, CORES * n_products * 2 * size**3 / (time.perf_counter() - start) / 1e9)
+    kernels = {info.get("architecture", "?") for info in threadpool_info() if info["user_api"] == "blas"}
+    return best, ", ".join(sorted(kernels))
+
+
+def memory(field: str) -> float:
+    """Return a figure of this process's memory, in MB: VmRSS (now) or VmHWM (the most so far)."""
+    for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
+        if line.startswith(field):
+            return int(line.split()[1]) / 1000
+    return float("nan")
+
+
+def load(name: str, folder: str) -> Encode:
+    """Load a contestant by its name."""
+    if name == "glassbox":
+        return ours(folder)
+    if name == "glassbox, NumPy only":
+        return ours_numpy(folder)
+    library, dtype = name.split(" ")
+    if library == "onnxruntime":
+        return onnxruntime(folder, str(Path(os.environ["ONNX_FOLDER"]) / f"{dtype}.onnx"))
+    return sentence_transformers(folder, dtype)
+
+
+def main() -> None:
+    """Serve one contestant."""
+    name, folder = sys.argv[1:]
+    if name == "export":
+        export_onnx(folder, Path(os.environ["ONNX_FOLDER"]))
+        return
+    if name == "gemm":
+        peak, kernel = gemm_peak()
+        print(json.dumps({"gflops": peak, "kernel": kernel}))
+        return
+    encode = load(name, folder)
+    encode(["The first text."])
+    ready = time.time()
+    encode(["Two texts", "that let what is lazy be done."])
+    print(json.dumps({"ready": ready, "resident_mb": memory("VmRSS")}), flush=True)
+
+    import numpy as np
+
+    for line in sys.stdin:
+        order = json.loads(line)
+        texts = json.loads(Path(order["texts"]).read_text(encoding="utf-8"))
+        start = time.perf_counter()
+        vectors = encode(texts)
+        seconds = time.perf_counter() - start
+        np.save(order["vectors"], vectors)
+        print(json.dumps({"seconds": seconds, "peak_mb": memory("VmHWM")}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,290 @@
+"""How fast texts are embedded: ``python -m benchmarks.encode [--json] [--rounds 3]``.
+
+Glassbox, sentence-transformers (float32, bfloat16) and onnxruntime (float32, int8, exported from the
+same weights) embed the same texts on the same two cores, taking turns; each in a process of its own.
+Figures are medians over the rounds: tokens per second, start-up (from starting Python to the first
+vector), resident memory after loading, peak memory, and the largest difference to float32
+sentence-transformers. The limit is the BLAS's best matrix product, measured in between.
+"""
+
+import argparse
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.contestants import CORES, MAX_TOKENS
+from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
+from engine.models.bert import EncoderConfig
+from engine.models.encoder import Encoder
+from engine.weights.catalog import DEFAULT_ENCODER
+from engine.weights.fetch import model_path
+
+OURS, REFERENCE = "glassbox", "sentence-transformers float32"
+CONTESTANTS = (
+    OURS,
+    "glassbox, NumPy only",
+    REFERENCE,
+    "sentence-transformers bfloat16",
+    "onnxruntime float32",
+    "onnxruntime int8",
+)
+MIXED = "mixed"
+MIXED_WORDS, MIXED_CHUNKS = (20, 160), 2000
+FIXED_LENGTHS, FIXED_TOKENS = (32, 128, 256), 32_000
+
+
+@dataclass
+class Workload:
+    """Texts to embed; ``lengths`` are their tokens as the model reads them."""
+
+    texts: list[str]
+    lengths: list[int]
+
+
+@dataclass
+class Contestant:
+    """A running contestant and what was measured of it."""
+
+    process: subprocess.Popen[str]
+    startup_s: float
+    resident_mb: float
+    peak_mb: float = 0.0
+    seconds: dict[str, list[float]] = field(default_factory=dict)
+    vectors: dict[str, Any] = field(default_factory=dict)
+
+
+def workloads(encoder: Encoder) -> dict[str, Workload]:
+    """Cut chunks at random places of the bundled corpus, the same at every run."""
+    rng = random.Random(0)
+    words = " ".join(document.text for document in load_corpus(BUNDLED_CORPUS)).split()
+
+    def chunk(n_words: int) -> str:
+        start = rng.randrange(len(words) - n_words)
+        return " ".join(words[start : start + n_words])
+
+    def chunk_of_tokens(n_tokens: int) -> str:
+        text = chunk(n_tokens)  # no word has less than one token
+        last = encoder.tokenizer.encode_batch([text])[0].offsets[n_tokens - 2]
+        return text[: last[1]]
+
+    texts = {
+        f"{length} tokens": [chunk_of_tokens(length) for _ in range(FIXED_TOKENS // length)]
+        for length in FIXED_LENGTHS
+    }
+    texts[MIXED] = [chunk(rng.randint(*MIXED_WORDS)) for _ in range(MIXED_CHUNKS)]
+    return {
+        name: Workload(some, [min(len(ids), MAX_TOKENS) for ids in encoder.tokenizer.ids_batch(some)])
+        for name, some in texts.items()
+    }
+
+
+def flops(lengths: list[int], config: EncoderConfig) -> int:
+    """Floating-point operations of the matrix products that texts of these lengths need."""
+    d, d_ff = config.d_model, config.d_ff
+    per_token = 2 * (4 * d * d + 2 * d * d_ff)  # query, key, value, output; up, down
+    return config.n_layers * sum(n * per_token + 4 * n * n * d for n in lengths)
+
+
+def environment(onnx_folder: Path, **extra: str) -> dict[str, str]:
+    """Return an environment without a choice of BLAS kernel or of threads: all choose by themselves."""
+    choices = ("OPENBLAS_", "OMP_", "MKL_", "GOTO_", "NUMBA_", "TOKENIZERS_")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(choices)}
+    return {**kept, "ONNX_FOLDER": str(onnx_folder), "HF_HUB_OFFLINE": "1", **extra}
+
+
+def run_module(name: str, folder: Path, env: dict[str, str]) -> str:
+    """Run a one-off of ``benchmarks.contestants``; return what it printed."""
+    command = [sys.executable, "-m", "benchmarks.contestants", name, str(folder)]
+    done = subprocess.run(command, env=env, text=True, capture_output=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"{name} failed:\n{done.stderr[-2000:]}")
+    return done.stdout
+
+
+def start(name: str, folder: Path, env: dict[str, str], errors: Path) -> Contestant:
+    """Start a contestant and wait for its first vector."""
+    command = [sys.executable, "-m", "benchmarks.contestants", name, str(folder)]
+    began = time.time()
+    with errors.open("a", encoding="utf-8") as log:
+        process = subprocess.Popen(
+            command, env=env, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log
+        )
+    answer = receive(process, name, errors)
+    return Contestant(process, answer["ready"] - began, answer["resident_mb"])
+
+
+def receive(process: subprocess.Popen[str], name: str, errors: Path) -> dict[str, float]:
+    """Read a contestant's next line."""
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    if not line:
+        raise SystemExit(f"{name} stopped:\n{errors.read_text(encoding='utf-8')[-2000:]}")
+    return json.loads(line)
+
+
+def stop(contestant: Contestant) -> None:
+    """Let a contestant end."""
+    assert contestant.process.stdin is not None
+    contestant.process.stdin.close()
+    contestant.process.wait()
+
+
+def measure(rounds: int, folder: Path, work: dict[str, Workload], scratch: Path) -> dict[str, Any]:
+    """Let the contestants take turns; return what was measured."""
+    env, errors = environment(scratch), scratch / "errors.txt"
+    say("exporting to ONNX")
+    run_module("export", folder, env)
+    say("first start on a fresh machine")
+    fresh = start(OURS, folder, environment(scratch, NUMBA_CACHE_DIR=str(scratch / "kernels")), errors)
+    stop(fresh)
+
+    startups: dict[str, list[float]] = {name: [] for name in CONTESTANTS}
+    running: dict[str, Contestant] = {}
+    for turn in range(rounds + 1):  # the first fills the disk cache, and does not count
+        for name in CONTESTANTS:
+            if name in running:
+                stop(running[name])
+            running[name] = start(name, folder, env, errors)
+            if turn:
+                startups[name].append(running[name].startup_s)
+    for name, some in work.items():
+        (scratch / f"{name}.json").write_text(json.dumps(some.texts), encoding="utf-8")
+    peaks: list[dict[str, Any]] = []
+    for turn in range(rounds):
+        peaks.append(json.loads(run_module("gemm", folder, env)))
+        for workload in work:
+            for name, contestant in running.items():
+                say(f"round {turn + 1} of {rounds}, {workload}: {name}")
+                run(contestant, name, workload, scratch, errors)
+    for contestant in running.values():
+        stop(contestant)
+    return {"running": running, "startups": startups, "fresh": fresh, "peaks": peaks}
+
+
+def run(contestant: Contestant, name: str, workload: str, scratch: Path, errors: Path) -> None:
+    """Have one contestant embed one workload."""
+    assert contestant.process.stdin is not None
+    order = {"texts": str(scratch / f"{workload}.json"), "vectors": str(scratch / "vectors.npy")}
+    print(json.dumps(order), file=contestant.process.stdin, flush=True)
+    answer = receive(contestant.process, name, errors)
+    contestant.seconds.setdefault(workload, []).append(answer["seconds"])
+    contestant.peak_mb = answer["peak_mb"]
+    contestant.vectors[workload] = np.load(scratch / "vectors.npy")
+
+
+def report(measured: dict[str, Any], work: dict[str, Workload], config: EncoderConfig) -> dict[str, Any]:
+    """Make figures of what was measured."""
+    running = measured["running"]
+
+    def figures(name: str) -> dict[str, Any]:
+        contestant = running[name]
+        return {
+            "tokens_per_s": {
+                workload: sum(some.lengths) / statistics.median(contestant.seconds[workload])
+                for workload, some in work.items()
+            },
+            "startup_s": statistics.median(measured["startups"][name]),
+            "resident_mb": contestant.resident_mb,
+            "peak_mb": contestant.peak_mb,
+            "max_difference": max(
+                float(np.abs(contestant.vectors[workload] - running[REFERENCE].vectors[workload]).max())
+                for workload in work
+            ),
+        }
+
+    def ratio(name: str, workload: str) -> float:
+        pairs = zip(running[name].seconds[workload], running[OURS].seconds[workload], strict=True)
+        return statistics.median(theirs / mine for theirs, mine in pairs)
+
+    ours = figures(OURS) | {"first_start_s": measured["fresh"].startup_s}
+    peers = {}
+    for name in CONTESTANTS[1:]:
+        theirs = figures(name)
+        ratios = {workload: ratio(name, workload) for workload in work}
+        more = {
+            "ratio": ratios[MIXED],
+            "ratios": ratios,
+            "startup_ratio": theirs["startup_s"] / ours["startup_s"],
+        }
+        peers[name] = theirs | more
+    peak = max(peak["gflops"] for peak in measured["peaks"])
+    rates = {
+        workload: flops(some.lengths, config) / statistics.median(running[OURS].seconds[workload]) / 1e9
+        for workload, some in work.items()
+    }
+    n_mixed = work[MIXED]
+    return {
+        "workload": f"{len(n_mixed.texts)} chunks of {min(n_mixed.lengths)} to {max(n_mixed.lengths)} tokens "
+        f"({sum(n_mixed.lengths)} in all), and {FIXED_TOKENS} tokens in chunks of each fixed length, "
+        f"on {CORES} cores",
+        "ours": ours,
+        "peers": peers,
+        "limit": {
+            "gemm_gflops": peak,
+            "blas_kernel": measured["peaks"][0]["kernel"],
+            "fraction": {workload: rate / peak for workload, rate in rates.items()},
+        },
+    }
+
+
+def print_table(result: dict[str, Any]) -> None:
+    """Print the figures for people."""
+    rows = {OURS: {**result["ours"], "ratios": None}, **result["peers"]}
+    names = list(result["ours"]["tokens_per_s"])
+    print(result["workload"])
+    print(f"\n{'tokens/s (ours ÷ theirs)':32}" + "".join(f"{name:>17}" for name in names))
+    for name, row in rows.items():
+        cells = (
+            f"{row['tokens_per_s'][w]:8,.0f}" + (f" ({row['ratios'][w]:5.2f})" if row["ratios"] else " " * 8)
+            for w in names
+        )
+        print(f"{name:32}" + "".join(f"{cell:>17}" for cell in cells))
+    print(f"\n{'':32}{'start-up s':>11}{'loaded MB':>11}{'peak MB':>9}{'difference':>12}")
+    for name, row in rows.items():
+        print(
+            f"{name:32}{row['startup_s']:11.2f}{row['resident_mb']:11.0f}{row['peak_mb']:9.0f}"
+            f"{row['max_difference']:12.1e}"
+        )
+    print(f"\nfirst start ever (kernels not compiled yet): {result['ours']['first_start_s']:.2f} s")
+    limit = result["limit"]
+    shares = ", ".join(f"{name} {share:.0%}" for name, share in limit["fraction"].items())
+    peak = f"{limit['gemm_gflops']:.0f} GFLOP/s ({limit['blas_kernel']})"
+    print(f"matrix product at best {peak}; reached: {shares}")
+
+
+def say(what: str) -> None:
+    """Show progress on standard error."""
+    print(what, file=sys.stderr)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--rounds", type=int, default=3, help="turns each contestant has")
+    arguments = parser.parse_args()
+    if hasattr(os, "sched_setaffinity"):  # the same two cores for all, who inherit them
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:CORES])
+    encoder = Encoder.load()
+    work = workloads(encoder)
+    with tempfile.TemporaryDirectory() as scratch:
+        measured = measure(arguments.rounds, model_path(DEFAULT_ENCODER), work, Path(scratch))
+    result = report(measured, work, encoder.config)
+    if arguments.json:
+        print(json.dumps(result))
+    else:
+        print_table(result)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""The steps of a forward pass that exist twice: as NumPy says them, and compiled."""
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from engine.layers.activation import ACTIVATIONS
+from engine.layers.attention import attention
+from engine.layers.linear import linear
+from engine.layers.norm import layer_norm
+from engine.layers.tracing import Array
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Primitives:
+    """One implementation of each step; a compiled one may overwrite its first argument."""
+
+    linear: Callable[..., Array]
+    attention: Callable[..., Array]
+    layer_norm: Callable[[Array, Array, Array, float], Array]
+    activations: Mapping[str, Callable[[Array], Array]]
+
+
+NUMPY = Primitives(linear, attention, layer_norm, ACTIVATIONS)
+
+_best = NUMPY
+_preparation = threading.Lock()
+_thread: threading.Thread | None = None
+
+
+def prepare_compiled() -> threading.Thread:
+    """Begin to load the compiled primitives in the background, once for a process.
+
+    The very first time on a machine they are compiled, which takes seconds, and kept on disk. Until
+    they are ready, and where numba is not installed, `best_primitives` stays with NumPy. Join the
+    thread returned to wait for them.
+    """
+    global _thread
+    with _preparation:
+        if _thread is None:
+            _thread = threading.Thread(target=_load_compiled, name="kernels")
+            _thread.start()
+        return _thread
+
+
+def best_primitives() -> Primitives:
+    """Return the compiled primitives if they are ready, else NumPy's."""
+    return _best
+
+
+def _load_compiled() -> None:
+    global _best
+    try:
+        from engine.layers import kernels
+    except Exception as error:  # numba is absent, or does not work with what else is installed
+        log.info("no compiled kernels (%s): NumPy does all the work", error)
+        return
+    activations = {**ACTIVATIONS, "gelu": kernels.gelu}
+    _best = Primitives(kernels.linear, kernels.attention, kernels.layer_norm, activations)

@@ -1,0 +1,123 @@
+import resource
+from itertools import islice
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine import Encoder
+from engine.errors import InputError
+from engine.models import encoder as encoder_module
+from engine.models import spool
+from engine.models.spool import VectorSpool
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(encoder_module, "BLOCK_TEXTS", 4)
+
+
+@pytest.fixture
+def embedded(monkeypatch):
+    """Number of texts that went through the model."""
+    seen = []
+    encode_ids = Encoder.encode_ids
+
+    def counting(self, sequences, *arguments):
+        seen.extend(sequences)
+        return encode_ids(self, sequences, *arguments)
+
+    monkeypatch.setattr(Encoder, "encode_ids", counting)
+    return seen
+
+
+def test_a_stream_gives_the_vectors_of_encode_in_order(encoder, small_blocks):
+    texts = [f"text number {n}" for n in range(11)]
+    blocks = list(encoder.encode_stream(text for text in texts))
+    assert [len(block) for block in blocks] == [4, 4, 3]
+    np.testing.assert_allclose(np.concatenate(blocks), encoder.encode(texts), atol=1e-6)
+
+
+def test_several_poolings_stream_together(encoder, small_blocks):
+    texts = [f"text number {n}" for n in range(6)]
+    blocks = list(encoder.encode_stream(texts, ["mean", "cls"]))
+    for strategy in ("mean", "cls"):
+        together = np.concatenate([block[strategy] for block in blocks])
+        np.testing.assert_allclose(together, encoder.encode(texts, strategy), atol=1e-6)
+
+
+def test_identical_texts_are_embedded_once_however_far_apart(encoder, small_blocks, embedded):
+    texts = ["same", "other", "same", "same", "third", "other", "same", "fourth", "third"]
+    vectors = encoder.encode(texts)
+    assert len(embedded) == 4
+    for text, vector in zip(texts, vectors, strict=True):
+        np.testing.assert_array_equal(vector, vectors[texts.index(text)])
+
+
+def test_texts_are_taken_only_as_they_are_needed(encoder, small_blocks):
+    taken = []
+
+    def texts():
+        for n in range(1000):
+            taken.append(n)
+            yield f"text {n}"
+
+    stream = encoder.encode_stream(texts())
+    assert taken == []
+    next(stream)
+    assert len(taken) == 4
+    stream.close()
+    assert len(taken) == 4
+
+
+def test_a_stream_can_be_interrupted_and_begun_again(encoder, small_blocks):
+    def stop(done, total):
+        if done >= 6:
+            raise KeyboardInterrupt
+
+    stream = encoder.encode_stream((f"text {n}" for n in range(100)), on_progress=stop)
+    with pytest.raises(KeyboardInterrupt):
+        list(stream)
+    assert len(list(islice(encoder.encode_stream(f"text {n}" for n in range(100)), 2))) == 2
+
+
+def test_progress_counts_texts_over_all_blocks(encoder, small_blocks):
+    seen = []
+    texts = ["a", "a", "b", "b", "c", "d", "a"]
+    encoder.encode(texts, on_progress=lambda done, total: seen.append((done, total)))
+    assert seen == sorted(seen)
+    assert seen[-1] == (7, 7)
+
+
+def test_bad_texts_far_into_a_stream_are_named_and_arguments_are_checked_at_once(encoder, small_blocks):
+    with pytest.raises(InputError, match="text 6 is NoneType"):
+        list(encoder.encode_stream(["fine"] * 6 + [None]))
+    with pytest.raises(InputError, match="pooling 'best'"):
+        encoder.encode_stream([], pooling="best")
+
+
+@given(st.lists(st.integers(0, 20), max_size=60), st.integers(1, 9))
+def test_a_spool_gives_back_what_was_put_in(numbers, n_at_once):
+    kept = {}
+    store = VectorSpool(3, np.dtype(np.float32))
+    for start in range(0, len(numbers), n_at_once):
+        new = {str(n).encode(): [n, n / 7, -n] for n in numbers[start : start + n_at_once]}
+        new = {key: vector for key, vector in new.items() if key not in store}
+        store.append(list(new), np.array(list(new.values()), np.float32).reshape(-1, 3))
+        kept |= new
+    keys = [str(n).encode() for n in reversed(numbers)]
+    np.testing.assert_array_equal(store.read(keys), np.float32([kept[key] for key in keys]).reshape(-1, 3))
+    store.close()
+
+
+def test_a_spool_of_many_vectors_lies_on_disk(monkeypatch):
+    monkeypatch.setattr(spool, "MEMORY_BYTES", 10_000)
+    store = VectorSpool(1000, np.dtype(np.float32))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    block = np.ones((1000, 1000), np.float32)
+    for n in range(100):  # 400 MB
+        store.append([f"{n}-{row}".encode() for row in range(1000)], block * n)
+    assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024 < 100
+    np.testing.assert_array_equal(store.read([b"73-999", b"5-0"])[:, 0], [73, 5])
+    store.close()
