@@ -5,20 +5,26 @@ they put out, and a function mode reads what its attention gives to and gets fro
 """
 
 import re
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from engine.errors import ModelUnavailableError
+from engine.layers.primitives import prepare_compiled
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
 from engine.weights.fetch import model_path
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 DEFAULT_TEXTS = (
     "Open-source LLMs rock.",
@@ -29,6 +35,8 @@ STAGE_TOLERANCE = {"float32": 1e-5, "float64": 1e-8}
 NORM_TOLERANCE = 1.9e-6
 VECTOR_TOLERANCE = 1e-6
 COSINE_TOLERANCE = 1e-6
+# The vector as `Encoder.encode` gives it, by compiled kernels where there are any; all else is traced.
+ENCODED = "encode"
 
 
 @dataclass(frozen=True)
@@ -65,7 +73,11 @@ class StageCheck:
         return self.decisive <= self.tolerance
 
 
-def verify_encoder(encoder: Encoder, texts: Sequence[str] = DEFAULT_TEXTS) -> list[StageCheck]:
+def verify_encoder(
+    encoder: Encoder,
+    texts: Sequence[str] = DEFAULT_TEXTS,
+    official: "SentenceTransformer | None" = None,
+) -> list[StageCheck]:
     """Compare every stage on some texts with the official model in the same precision.
 
     Parameters
@@ -74,20 +86,25 @@ def verify_encoder(encoder: Encoder, texts: Sequence[str] = DEFAULT_TEXTS) -> li
         A float32 or float64 encoder.
     texts
         The texts; each is compared on its own.
+    official
+        What `official_model` gives for this encoder, where it is loaded already.
 
     Returns
     -------
     list of StageCheck
         One a stage, in the order of the forward pass. Tolerances in float32: 1e-5, for layer norms
-        1.9e-6, for the final vector 1e-6; in float64: 1e-8. ``pooled.pooler.cosine`` is one minus
-        the cosine of the two poolers' outputs and may be 1e-6.
+        1.9e-6, for the final vector, traced (``normalized``) and as ``encode`` gives it, 1e-6; in
+        float64: 1e-8. ``pooled.pooler.cosine`` is one minus the cosine of the two poolers' outputs
+        and may be 1e-6.
 
     Raises
     ------
     ModelUnavailableError
         sentence-transformers is not installed.
     """
-    official = official_model(encoder)
+    official = official_model(encoder) if official is None else official
+    if encoder.compiled:
+        prepare_compiled().join()  # so that what is compared is what embeds documents
     dtype = str(encoder.weights.token_table.dtype)
     end_to_end: dict[str, float] = {}
     alone: dict[str, float] = {}
@@ -97,6 +114,7 @@ def verify_encoder(encoder: Encoder, texts: Sequence[str] = DEFAULT_TEXTS) -> li
         for stage, array in ours.items():
             if stage in theirs:
                 raise_to(end_to_end, stage, np.abs(difference(array, theirs[stage])))
+        raise_to(end_to_end, ENCODED, np.abs(encoder.encode([text])[0] - theirs["normalized"]))
         if "pooled.pooler" in theirs:
             gap = 1 - cosine(ours["pooled.pooler"], theirs["pooled.pooler"])
             raise_to(end_to_end, "pooled.pooler.cosine", np.abs(gap))
@@ -134,7 +152,7 @@ def difference(ours: Array, theirs: Array) -> Array:
 
 def is_vector(stage: str) -> bool:
     """Whether a stage is a vector of the whole text, past the last layer."""
-    return stage.startswith("pooled.") or stage == "normalized"
+    return stage.startswith("pooled.") or stage in ("normalized", ENCODED)
 
 
 def is_norm(stage: str) -> bool:
@@ -149,7 +167,7 @@ def tolerance(stage: str, dtype: str) -> float:
     """Return the largest difference allowed for a stage in a precision."""
     if stage.endswith(".cosine"):
         return COSINE_TOLERANCE
-    if stage == "normalized":
+    if stage in ("normalized", ENCODED):
         return min(VECTOR_TOLERANCE, STAGE_TOLERANCE[dtype])
     return min(NORM_TOLERANCE, STAGE_TOLERANCE[dtype]) if is_norm(stage) else STAGE_TOLERANCE[dtype]
 
@@ -182,8 +200,30 @@ def official_model(encoder: Encoder) -> "SentenceTransformer":
     return SentenceTransformer(modules=[transformer, pooling, modules.Normalize()], device="cpu")
 
 
-def official_trace(model: "SentenceTransformer", text: str, n_heads: int) -> dict[str, Array]:
-    """Run one text through the official model; return its stages under the engine's names."""
+def one_at_a_time(function: Callable[P, R]) -> Callable[P, R]:
+    """Let one thread at a time into a function: the others' hooks would end up in its results."""
+    lock = threading.Lock()
+
+    @wraps(function)
+    def locked(*args: P.args, **kwargs: P.kwargs) -> R:
+        with lock:
+            return function(*args, **kwargs)
+
+    return locked
+
+
+@one_at_a_time
+def official_trace(
+    model: "SentenceTransformer",
+    text: str,
+    n_heads: int,
+    pair: str | None = None,
+    max_tokens: int | None = None,
+) -> dict[str, Array]:
+    """Run one text, or a pair, through the official model; return its stages under the engine's names.
+
+    ``max_tokens`` is the most it reads, by default what the model was loaded with.
+    """
     import torch
 
     bert: Any = model[0].auto_model
@@ -247,7 +287,9 @@ def official_trace(model: "SentenceTransformer", text: str, n_heads: int) -> dic
     )
     try:
         with torch.inference_mode(), SoftmaxReader():
-            stages["normalized"] = model.encode([text], convert_to_numpy=True, show_progress_bar=False)[0]
+            limit = max_tokens or model.max_seq_length
+            features = model.tokenizer(text, pair, truncation=True, max_length=limit, return_tensors="pt")
+            stages["normalized"] = model(dict(features))["sentence_embedding"][0].numpy()
     finally:
         for handle in handles:
             handle.remove()

@@ -54,10 +54,10 @@ def attention(
     # The queries that share a key head stand one below the other, so each key head is read once.
     shared = (n_kv_heads, n_heads // n_kv_heads * n_query)
 
-    # Scaling the queries scales the scores, of which there are more.
-    query = query * query.dtype.type(1 / np.sqrt(d_head))
     scores = query.reshape(*shared, d_head) @ key.swapaxes(1, 2)  # (n_kv_heads, group * n_query, n_key)
-    scores = trace("scores", scores.reshape(n_heads, n_query, n_key))
+    scores = scores.reshape(n_heads, n_query, n_key)
+    scores *= query.dtype.type(1 / np.sqrt(d_head))
+    scores = trace("scores", scores)
     weights = trace("weights", softmax(scores if mask is None else scores + mask))
     context = weights.reshape(*shared, n_key) @ value  # (n_kv_heads, group * n_query, d_head)
     return trace("context", context.reshape(n_heads, n_query, d_head))

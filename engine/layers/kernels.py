@@ -147,6 +147,7 @@ def attention(query: Array, key: Array, value: Array, trace: Tracer = no_trace) 
     context = np.empty((n_tokens, n_heads, d_head), np.float32).swapaxes(0, 1)
     for start in range(0, n_heads, group):
         heads = slice(start, start + group)
+        # Scaling the queries scales the scores, of which there are more.
         scores = (query[heads] * np.float32(1 / np.sqrt(d_head))) @ key[heads].swapaxes(1, 2)
         _softmax(scores.reshape(-1, n_tokens))
         np.matmul(scores, value[heads], out=context[heads])

@@ -32,8 +32,10 @@ def check_text(text: object, name: str) -> None:
     """Raise `InputError` unless ``text`` is a string that can be written as UTF-8: no lone surrogates."""
     if not isinstance(text, str):
         raise InputError(f"{name} is {type(text).__name__}, not a string")
-    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
-        raise InputError(f"{name} holds half of a surrogate pair: decode its source as UTF-8")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(f"{name} holds half of a surrogate pair: decode its source as UTF-8") from error
 
 
 def check_vocab_size(tokenizer_size: int, model_size: int, folder: Path) -> None:

@@ -1,10 +1,13 @@
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from engine import Encoder
-from engine.verify import DEFAULT_TEXTS, verify_encoder
+from engine.layers import primitives
+from engine.layers.primitives import NUMPY
+from engine.verify import DEFAULT_TEXTS, official_trace, verify_encoder
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +21,7 @@ def test_every_stage_of_every_layer_is_compared(checks, encoder):
     ]
     stages += ["attention.norm", "ffn.hidden", "ffn.activation", "ffn.output", "output"]
     expected = {f"layers.{i}.{stage}" for i in range(encoder.config.n_layers) for stage in stages}
-    vectors = {"pooled.mean", "pooled.pooler", "pooled.pooler.cosine", "normalized"}
+    vectors = {"pooled.mean", "pooled.pooler", "pooled.pooler.cosine", "normalized", "encode"}
     assert set(checks) == expected | vectors | {"embeddings.output"}
 
 
@@ -54,4 +57,37 @@ def test_a_stage_that_is_wrong_fails_and_those_after_it_do_not(encoder):
     failed = [check.stage for check in verify_encoder(broken, DEFAULT_TEXTS[:1]) if not check.passed]
     assert failed[0] == "layers.2.ffn.hidden"
     assert not any(stage.startswith(("layers.1.", "layers.3.")) for stage in failed)
-    assert "normalized" in failed
+    assert {"normalized", "encode"} <= set(failed)
+
+
+def test_compiled_kernels_that_are_wrong_are_found(encoder, official, monkeypatch):
+    monkeypatch.setattr(primitives, "_best", replace(NUMPY, activations={"gelu": lambda x: x}))
+    failed = [
+        check.stage for check in verify_encoder(encoder, DEFAULT_TEXTS[:1], official) if not check.passed
+    ]
+    assert failed == ["encode"]
+
+
+def test_a_model_that_is_loaded_can_be_compared_with_again(encoder, official, checks):
+    again = {check.stage: check for check in verify_encoder(encoder, DEFAULT_TEXTS[:1], official)}
+    assert set(again) == set(checks)
+    assert all(check.passed for check in again.values())
+
+
+def test_threads_that_compare_at_once_do_not_mix_their_stages(official):
+    texts = ["one", "two words", "three words here", "now there are four"]
+    alone = [official_trace(official, text, 12) for text in texts]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda text: official_trace(official, text, 12), texts * 3))
+    for number, stages in enumerate(together):
+        for stage, array in alone[number % 4].items():
+            np.testing.assert_allclose(stages[stage], array, atol=1e-4)
+
+
+def test_a_pair_and_a_longer_limit_are_read_by_both(encoder, official):
+    for arguments in ({"pair": "A feline rests."}, {"max_tokens": 512}):
+        text = "The cat sat. " * (1 if "pair" in arguments else 200)
+        theirs = official_trace(official, text, 12, **arguments)
+        ours = encoder.trace(text, **arguments)
+        for stage, array in theirs.items():
+            np.testing.assert_allclose(ours[stage], array, atol=2e-4)

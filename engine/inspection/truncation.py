@@ -1,0 +1,141 @@
+"""What an encoder never reads of a text, and how far its vector moves for it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.errors import InputError
+from engine.layers.norm import l2_normalize
+from engine.layers.tracing import Array
+from engine.models.encoder import Encoder
+from engine.tokenizers.encoding import Encoding
+from engine.weights.fetch import Progress
+
+# all-MiniLM-L6-v2 comes with three: the length it was trained at, what sentence-transformers reads,
+# and its position table.
+LIMITS = (128, 256, 512)
+
+# Tokens embedded of a text that is split, for each limit: of a longer text, windows spread evenly over it.
+MAX_SPLIT_TOKENS = 4096
+
+
+@dataclass(frozen=True)
+class LimitReport:
+    """What is read of a text under one limit.
+
+    Attributes
+    ----------
+    max_tokens
+        The limit, [CLS] and [SEP] included, as in every count of tokens here.
+    n_tokens, tokens_read
+        Tokens of the whole text, and those read.
+    read_end
+        Character where reading stops: ``text[read_end:]`` is never read. A character that several
+        tokens share counts as read where its first token is.
+    cosine_longest
+        Cosine of the vector of what is read and the vector under the longest limit.
+    cosine_split
+        Cosine of the vector of what is read and the mean of the vectors of all windows.
+    n_windows, n_embedded
+        Windows that the text is split into to be read whole, and those embedded for the mean.
+    """
+
+    max_tokens: int
+    n_tokens: int
+    tokens_read: int
+    read_end: int
+    cosine_longest: float
+    cosine_split: float
+    n_windows: int
+    n_embedded: int
+
+    @property
+    def tokens_lost(self) -> int:
+        """Tokens that are never read."""
+        return self.n_tokens - self.tokens_read
+
+
+def truncation_report(
+    encoder: Encoder,
+    text: str,
+    limits: Sequence[int] = LIMITS,
+    on_progress: Progress | None = None,
+) -> list[LimitReport]:
+    """Say what is read of a text under each limit, and compare its vector with what all of it would give.
+
+    Parameters
+    ----------
+    encoder
+        The encoder; its vectors are mean-pooled.
+    text
+        The text, of any length.
+    limits
+        Tokens read, [CLS] and [SEP] included; one or more, each within the position table.
+    on_progress
+        Called with windows embedded and windows in all.
+
+    Returns
+    -------
+    list of LimitReport
+        One a limit, in the order given.
+
+    Raises
+    ------
+    InputError
+        No limit, one that the model cannot take, or a text that is no text.
+    """
+    if not limits:
+        raise InputError("no limit was asked for: give one or more, such as 256")
+    limits = [encoder.token_limit(limit) for limit in limits]
+    encoding = encoder.tokenizer.encode(text)
+    windows = {limit: split_windows(encoding.ids, limit) for limit in dict.fromkeys(limits)}
+    chosen = {limit: spread(split, MAX_SPLIT_TOKENS // limit) for limit, split in windows.items()}
+    sequences = [window for split in chosen.values() for window in split]
+    vectors = encoder.encode_ids(sequences, on_progress=on_progress)  # (windows of all limits, d_model)
+    borders = np.cumsum([len(split) for split in chosen.values()])[:-1]
+    parts = dict(zip(chosen, np.split(vectors, borders), strict=True))
+    longest = parts[max(limits)][0]  # the first window is what a limit leaves of a text
+    return [
+        LimitReport(
+            max_tokens=limit,
+            n_tokens=len(encoding),
+            tokens_read=len(windows[limit][0]),
+            read_end=read_end(encoding, text, limit),
+            cosine_longest=cosine(parts[limit][0], longest),
+            cosine_split=cosine(parts[limit][0], weighted_mean(parts[limit], chosen[limit])),
+            n_windows=len(windows[limit]),
+            n_embedded=len(chosen[limit]),
+        )
+        for limit in limits
+    ]
+
+
+def read_end(encoding: Encoding, text: str, max_tokens: int) -> int:
+    """Character of a text where reading stops under a limit: its end where nothing is lost."""
+    # [CLS] stands at 0 and [SEP] takes the last place, so the last token of the text is the one before.
+    return len(text) if len(encoding) <= max_tokens else encoding.offsets[max_tokens - 2][1]
+
+
+def split_windows(ids: Sequence[int], max_tokens: int) -> list[list[int]]:
+    """Cut a tokenized text into windows that fit a limit, each between [CLS] and [SEP]; at least one."""
+    first, *body, last = ids
+    room = max_tokens - 2
+    return [[first, *body[i : i + room], last] for i in range(0, max(len(body), 1), room)]
+
+
+def spread(windows: Sequence[list[int]], most: int) -> list[list[int]]:
+    """At most ``most`` of the windows, evenly spread, the first and the last among them."""
+    rows = np.linspace(0, len(windows) - 1, min(len(windows), max(most, 2))).round().astype(int)
+    return [windows[row] for row in rows]
+
+
+def weighted_mean(vectors: Array, windows: Sequence[Sequence[int]]) -> Array:
+    """Mean of the vectors of some windows, each weighted by its tokens: ``(n, d_model) -> (d_model,)``."""
+    n_tokens = np.array([len(window) for window in windows], vectors.dtype)  # (n,)
+    return l2_normalize(n_tokens @ vectors / n_tokens.sum())
+
+
+def cosine(a: Array, b: Array) -> float:
+    """Cosine of two vectors of length 1, kept from passing 1 by rounding."""
+    return float(np.clip(a.astype(np.float64) @ b.astype(np.float64), -1, 1))
