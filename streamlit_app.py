@@ -2,9 +2,16 @@
 
 import streamlit as st
 
+from ui.frame import run_framed
+
 st.set_page_config(page_title="Glassbox", page_icon=":material/deployed_code:", layout="wide")
 page = st.navigation(
-    [st.Page("pages/ask.py", title="Ask your documents", icon=":material/forum:", default=True)]
+    [
+        st.Page("pages/ask.py", title="Ask your documents", icon=":material/forum:", default=True),
+        st.Page("pages/attention.py", title="Inside the model", icon=":material/visibility:"),
+        st.Page("pages/truncation.py", title="What is never read", icon=":material/content_cut:"),
+        st.Page("pages/verification.py", title="Verify and break", icon=":material/fact_check:"),
+    ]
 )
 st.sidebar.markdown("### :material/deployed_code: Glassbox")
-page.run()
+run_framed(page)

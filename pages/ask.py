@@ -15,6 +15,7 @@ from engine.layers.pooling import POOLINGS
 from engine.retrieval.index import Index
 from ui.corpus import document_picker, index_documents
 from ui.figures import timing_figure, token_figure
+from ui.frame import require_frame
 from ui.models import load_decoder, load_encoder
 from ui.text import in_context, mark_colour, show_text, text_html
 
@@ -296,6 +297,7 @@ def escape_markdown(text: str) -> str:
 
 def main() -> None:
     """Draw the page."""
+    require_frame("pages/ask.py")
     st.title("Ask your documents")
     st.write(
         "A question finds the nearest passages, and a small language model answers from them. "

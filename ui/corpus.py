@@ -18,10 +18,15 @@ def bundled_documents() -> list[Document]:
     return load_corpus(BUNDLED_CORPUS)
 
 
+def session_documents() -> list[Document]:
+    """Return the bundled documents and those that the user added."""
+    uploads: dict[str, Document] = st.session_state.setdefault("uploads", {})
+    return [*bundled_documents(), *uploads.values()]
+
+
 def document_picker() -> list[Document]:
     """Draw upload and selection; return the documents to search, in order."""
     state = st.session_state
-    uploads: dict[str, Document] = state.setdefault("uploads", {})
     number = state.setdefault("uploader", 0)
     st.file_uploader(
         "Add documents",
@@ -35,7 +40,7 @@ def document_picker() -> list[Document]:
     )
     for message in state.get("upload_errors", []):
         st.error(message, icon=":material/error:")
-    documents = {document.name: document for document in [*bundled_documents(), *uploads.values()]}
+    documents = {document.name: document for document in session_documents()}
     if "searched" not in state:
         state["searched"] = list(documents)
     chosen = st.multiselect(

@@ -1,10 +1,16 @@
 """The two models, loaded once for all sessions, with what is happening shown meanwhile."""
 
+from typing import TYPE_CHECKING
+
 import streamlit as st
 
 from engine import Decoder, Encoder
+from engine.verify import official_model
 from engine.weights.catalog import DEFAULT_DECODER, DEFAULT_ENCODER, KNOWN_MODELS
 from engine.weights.fetch import Progress, is_cached
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
 
 
 @st.cache_resource(show_spinner=False)
@@ -19,6 +25,12 @@ def load_decoder() -> Decoder:
     """Load the decoder, downloading it the first time."""
     with st.spinner(f"Loading the decoder {DEFAULT_DECODER}…"):
         return Decoder.load(DEFAULT_DECODER, on_progress=download_progress(DEFAULT_DECODER))
+
+
+@st.cache_resource(show_spinner="Loading the official model with sentence-transformers, once…")
+def load_official() -> "SentenceTransformer":
+    """Load the same encoder with sentence-transformers."""
+    return official_model(load_encoder())
 
 
 def download_progress(name: str) -> Progress | None:

@@ -1,0 +1,189 @@
+"""Inside the models: every tensor of a forward pass, attention, and a token's way through the layers."""
+
+from html import escape
+
+import numpy as np
+import streamlit as st
+
+from engine.documents.document import Document
+from engine.documents.splitters import MIN_CHUNK_TOKENS, split_by_tokens
+from engine.errors import GlassboxError
+from engine.inspection.look import Look
+from engine.trace import trace_bytes
+from ui.attention import show_attention, show_layers, show_way
+from ui.corpus import session_documents
+from ui.export import npz
+from ui.frame import require_frame
+from ui.inside import Input, Model, look
+from ui.models import load_decoder, load_encoder
+from ui.pipeline import show_pipeline
+from ui.text import show_text
+
+EXAMPLES = (
+    "The bank raised its interest rates.",
+    "She sat on the bank of the river.",
+    "Open-source LLMs rock.",
+    "Naïve 東京 🙂 don't",
+)
+LIMITS = {128: "128 · trained at", 256: "256 · sentence-transformers", 512: "512 · position table"}
+MAX_CHARACTERS = 20_000
+# The decoder could read 8,192 tokens; maps of more than this are too much for a browser.
+DECODER_TOKENS = 512
+
+
+@st.cache_data(max_entries=8, show_spinner="Cutting the document into chunks…")
+def chunks_of(document: Document, chunk_tokens: int) -> list[str]:
+    """Cut a document into chunks."""
+    return [chunk.text for chunk in split_by_tokens(document, load_encoder().tokenizer, chunk_tokens, 0)]
+
+
+def input_sidebar() -> tuple[Model, int]:
+    """Draw what holds for the whole page: the model, and how much of a text it reads."""
+    model: Model = st.radio(
+        "Model",
+        ("encoder", "decoder"),
+        format_func={"encoder": "Encoder · all-MiniLM-L6-v2", "decoder": "Decoder · SmolLM2-135M"}.get,
+        help="The encoder turns texts into vectors for search: 6 layers of 12 heads, each token sees all "
+        "others. The decoder writes answers: 30 layers of 9 heads, each token sees those before it.",
+    )
+    if model == "decoder":
+        return model, DECODER_TOKENS
+    max_tokens = st.radio(
+        "Tokens read",
+        list(LIMITS),
+        index=1,
+        format_func=LIMITS.get,
+        help="What is beyond this many tokens, [CLS] and [SEP] included, never reaches the model.",
+    )
+    return model, max_tokens
+
+
+def text_input(model: Model, max_tokens: int) -> Input:
+    """Draw the three ways to give a text."""
+    sources = ["Type a text", "Take a chunk of the documents"]
+    if model == "encoder":
+        sources.append("Two texts as a pair")
+    source = st.segmented_control(
+        "What to look at", sources, default=sources[0], required=True, key=f"source-{model}"
+    )
+    if source == "Take a chunk of the documents":
+        return Input(model, chunk_input(), None, max_tokens)
+    if source == "Two texts as a pair":
+        left, right = st.columns(2)
+        first = left.text_area("First text", "How do cats sleep?", max_chars=MAX_CHARACTERS, height=80)
+        second = right.text_area(
+            "Second text", "A feline rests curled up.", max_chars=MAX_CHARACTERS, height=80
+        )
+        return Input(model, first, second, max_tokens)
+    st.pills("Try one", EXAMPLES, key="text-example", on_change=take_example)
+    st.session_state.setdefault("inside-text", EXAMPLES[0])
+    text = st.text_area(
+        "Text",
+        key="inside-text",
+        max_chars=MAX_CHARACTERS,
+        height=80,
+        help="Leave the box, or press Ctrl+Enter, to run the model.",
+    )
+    return Input(model, text, None, max_tokens)
+
+
+def take_example() -> None:
+    """Copy a picked example into the box."""
+    if st.session_state["text-example"]:
+        st.session_state["inside-text"] = st.session_state["text-example"]
+        st.session_state["text-example"] = None
+
+
+def chunk_input() -> str:
+    """Draw the choice of a chunk of the bundled documents, or of those the user added."""
+    documents = {document.name: document for document in session_documents()}
+    left, middle, right = st.columns([2, 1, 1])
+    name = left.selectbox("Document", list(documents), help="Add your own on the page Ask your documents.")
+    size = middle.number_input(
+        "Chunk size (tokens)", MIN_CHUNK_TOKENS, 512, 128, step=8, help="[CLS] and [SEP] included."
+    )
+    chunks = chunks_of(documents[name], size)
+    number = right.number_input(f"Chunk (of {len(chunks)})", 1, len(chunks), 1)
+    with st.expander("Text of the chunk"):
+        show_text(escape(chunks[number - 1]), height=200)
+    return chunks[number - 1]
+
+
+def choose(n_layers: int, n_heads: int) -> tuple[int, int]:
+    """Draw the choice of a layer and a head."""
+    left, right = st.columns(2)
+    layer = left.slider("Layer", 0, n_layers - 1, 0, help="Counted from 0, the first after the embeddings.")
+    head = right.slider("Head", 0, n_heads - 1, 0, help="Each head attends to other tokens in its own way.")
+    return layer, head
+
+
+def show_size(given: Input, seen: Look, layer: int) -> None:
+    """Say what was read, what a trace of it holds, and offer the layer on display."""
+    n_tokens = len(seen.encoding)
+    model = load_encoder() if given.model == "encoder" else load_decoder()
+    dtype = np.dtype(np.float32)
+    whole = trace_bytes(model.trace_shapes(n_tokens), ["*"], dtype)
+    held = sum(array.nbytes for array in seen.trace.values())
+    left, right = st.columns([3, 1], vertical_alignment="center")
+    left.caption(
+        f"{n_tokens} tokens · every tensor of this pass: {whole / 1e6:,.0f} MB · kept for this page: "
+        f"layer {layer} whole and the others' outputs, {held / 1e6:,.1f} MB"
+    )
+    right.download_button(
+        f"Download (.npz, {held / 1e6:,.1f} MB)",
+        lambda: npz(dict(seen.trace)),
+        file_name=f"trace-layer{layer}.npz",
+        key="trace-npz",
+        on_click="ignore",
+        type="tertiary",
+        icon=":material/download:",
+    )
+
+
+def main() -> None:
+    """Draw the page."""
+    require_frame("pages/attention.py")
+    st.title("Inside the model")
+    st.write(
+        "Watch a text go through the real model: every tensor of every layer, what attends to what, and how "
+        "a word's vector changes on the way."
+    )
+    try:
+        with st.sidebar:
+            model, max_tokens = input_sidebar()
+        given = text_input(model, max_tokens)
+        if not given.text.strip():
+            st.info("Type a text, or take a chunk of the documents.")
+            return
+        config = load_encoder().config if model == "encoder" else load_decoder().config
+        layer, head = choose(config.n_layers, config.n_heads)
+        without_special = not st.toggle(
+            "Special tokens" if model == "encoder" else "First token",
+            value=True,
+            help="Much attention is parked on [CLS] and [SEP] (in a decoder: on the first token). Switch "
+            "them off to see what is left, scaled to sum to 1.",
+        )
+        seen = look(given, layer, without_special)
+        tabs = st.tabs(
+            ["Pipeline", "Attention", "Across layers", "A token's way"], on_change="rerun", key="inside-tab"
+        )
+        pipeline, attention, layers, way = tabs
+        causal = model == "decoder"
+        if pipeline.open:
+            with pipeline:
+                show_pipeline(given, seen, layer, head)
+        if attention.open:
+            with attention:
+                show_attention(seen, layer, head, causal, without_special)
+        if layers.open:
+            with layers:
+                show_layers(seen, causal, without_special)
+        if way.open:
+            with way:
+                show_way(given, seen)
+        show_size(given, seen, layer)
+    except GlassboxError as error:
+        st.error(str(error), icon=":material/error:")
+
+
+main()

@@ -1,0 +1,177 @@
+"""The pipeline as a flow of stages: the tensors of each, their equations, and how far from the official."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import streamlit as st
+
+from engine.inspection.look import Look
+from engine.inspection.vectors import next_tokens
+from engine.layers.tracing import Array
+from ui.export import show_figure
+from ui.inside import Input, official_stages, token_choice
+from ui.maps import probability_bars, readable, tensor_map, token_labels
+from ui.models import load_decoder, load_encoder
+from ui.stages import DECODER_STAGES, ENCODER_STAGES, Stage
+from ui.text import show_text
+from ui.tokens import token_chips
+
+# How words are cut is told of this many characters: a table of more is no help.
+STEP_CHARACTERS = 400
+
+
+def show_pipeline(given: Input, seen: Look, layer: int, head: int) -> None:
+    """Draw the six stages as a flow, and the one that is chosen in full."""
+    stages = ENCODER_STAGES if given.model == "encoder" else DECODER_STAGES
+    number = st.segmented_control(
+        "Pipeline, from text to vector" if given.model == "encoder" else "Pipeline, from text to next token",
+        range(len(stages)),
+        default=2,
+        required=True,
+        format_func=lambda i: f"{i + 1} {stages[i].label}" + (" →" if i + 1 < len(stages) else ""),
+        key=f"stage-{given.model}",
+        help="Click a stage to see what it makes.",
+    )
+    stage = stages[number]
+    official = official_panel(given, stages, seen, layer) if given.model == "encoder" else {}
+    st.write(stage.what)
+    if stage.label == "Tokens":
+        show_tokens(given, seen)
+    elif stage.label == "Next token":
+        show_next_tokens(seen)
+    else:
+        show_tensor(stage, seen, layer, head, official)
+
+
+def official_panel(given: Input, stages: Sequence[Stage], seen: Look, layer: int) -> dict[str, Array]:
+    """Offer the comparison with the official model; where it is on, show each stage's difference."""
+    wanted = st.toggle(
+        "Compare every stage with the official model",
+        key="compare",
+        help="Runs sentence-transformers on the same input, side by side. Loading it takes some "
+        "10 seconds and 400 MB of memory the first time.",
+    )
+    if not wanted:
+        return {}
+    official = official_stages(given)
+    for column, stage in zip(st.columns(len(stages)), stages, strict=True):
+        names = [tensor.in_layer(layer) for tensor in stage.tensors]
+        gaps = [largest_difference(seen.trace[name], official[name]) for name in names if name in official]
+        column.caption(f"**{stage.label}**  \n{max(gaps):.0e}" if gaps else f"**{stage.label}**  \nsame ids")
+    st.caption(
+        "Largest absolute difference of each stage, from the text on. Two correct float32 programs differ by "
+        "rounding: some numbers here are near 190, where neighbouring float32 numbers lie 1.5e-5 apart."
+    )
+    return official
+
+
+def largest_difference(ours: Array, theirs: Array) -> float:
+    """Return the largest absolute difference, infinite where the shapes differ."""
+    return float(np.abs(ours - theirs).max()) if ours.shape == theirs.shape else float("inf")
+
+
+def show_tokens(given: Input, seen: Look) -> None:
+    """Draw the tokens, and how each word became its tokens."""
+    st.caption(f"{len(seen.encoding)} tokens. The number below each is its id, its row in the token table.")
+    show_text(token_chips(seen.tokens, seen.encoding, seen.special), height=240)
+    with st.expander("How the words were cut, step by step", expanded=len(seen.encoding) < 30):
+        for text in filter(None, (given.text, given.pair)):
+            if len(text) > STEP_CHARACTERS:
+                st.caption(f"Of the first {STEP_CHARACTERS} characters.")
+            rows = word_piece_rows if given.model == "encoder" else byte_pair_rows
+            st.dataframe(rows(text[:STEP_CHARACTERS]), hide_index=True)
+
+
+def word_piece_rows(text: str) -> list[dict[str, str]]:
+    """Return a row a word: what was looked for in the vocabulary, longest first, until it was found."""
+    return [
+        {
+            "word": word.original,
+            "normalised": word.normalized,
+            "pieces": "  ".join(piece.token for piece in word.pieces),
+            "ids": "  ".join(str(piece.id) for piece in word.pieces),
+            "looked for (longest first)": " | ".join(
+                " › ".join(shortened(piece.tried)) for piece in word.pieces
+            ),
+        }
+        for word in load_encoder().tokenizer.steps(text)
+    ]
+
+
+def byte_pair_rows(text: str) -> list[dict[str, str]]:
+    """Return a row a word: its bytes, and the merges that made tokens of them."""
+    return [
+        {
+            "word": readable(word.original),
+            "tokens": "  ".join(word.tokens),
+            "ids": "  ".join("–" if number is None else str(number) for number in word.ids),
+            "merges, first learnt first (rank)": " › ".join(
+                f"{merge.pair[0]}+{merge.pair[1]} ({merge.rank})" for merge in word.merges
+            ),
+        }
+        for word in load_decoder().tokenizer.steps(text)
+    ]
+
+
+def shortened(tried: Sequence[str], shown: int = 4) -> list[str]:
+    """Return the first and the last of many candidates."""
+    return list(tried) if len(tried) <= 2 * shown else [*tried[:shown], "…", *tried[-shown:]]
+
+
+def show_tensor(stage: Stage, seen: Look, layer: int, head: int, official: dict[str, Array]) -> None:
+    """Draw one tensor of a stage, with its equation, its shape and its difference."""
+    number = st.segmented_control(
+        "Tensor",
+        range(len(stage.tensors)),
+        default=0,
+        required=True,
+        format_func=lambda number: stage.tensors[number].label,
+        key=f"tensor-{stage.tensors[0].name}",
+    )
+    tensor = stage.tensors[number]
+    name = tensor.in_layer(layer)
+    array = seen.trace[name]
+    left, right = st.columns([3, 2], vertical_alignment="center")
+    left.latex(tensor.equation)
+    shape = " × ".join(map(str, array.shape))
+    facts = f"`{name}`  \nshape **{shape}**" + (" (heads first)" if array.ndim == 3 else "")
+    if name in official:
+        facts += f"  \ndifference from the official model **{largest_difference(array, official[name]):.1e}**"
+    right.markdown(facts)
+    labels = token_labels(seen.tokens)
+    if array.ndim == 3:
+        own = head * len(array) // seen_heads(seen)  # several query heads may share a key head
+        st.caption(f"Head {own} of {len(array)}.")
+        shown, columns = array[own], "dimension of the head"
+        if array.shape[1] == array.shape[2]:
+            columns = "key (token attended to)"
+    else:
+        shown, columns = np.atleast_2d(array), "dimension"
+    rows = labels if len(shown) == len(labels) else ["vector"]
+    show_figure(
+        tensor_map(shown, rows, columns),
+        name=f"{name}{f'.head{head}' if array.ndim == 3 else ''}",
+        arrays={name: array},
+        alt=f"Heat map of {tensor.label}, {shape}",
+    )
+
+
+def seen_heads(seen: Look) -> int:
+    """Return the number of query heads."""
+    return len(seen.attention.distances[0])
+
+
+def show_next_tokens(seen: Look) -> None:
+    """Draw what the decoder would say next, after any of the tokens."""
+    decoder = load_decoder()
+    last = len(seen.tokens) - 1
+    token = token_choice("After token", seen.tokens, last, "next-after", "What would follow it.")
+    best = next_tokens(decoder.unembed(seen.trace["norm"][token][None]), 10)
+    words = [decoder.tokenizer.decode([int(number)]) for number in best.ids[0]]
+    st.latex(r"p = \mathrm{softmax}(Y T_{token}^\top)")
+    show_figure(
+        probability_bars(words, best.scores[0].tolist()),
+        name=f"next-tokens-after-{token}",
+        arrays={"ids": best.ids[0], "probabilities": best.scores[0]},
+        alt="Most probable next tokens",
+    )
