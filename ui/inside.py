@@ -35,7 +35,7 @@ def look(given: Input, layer: int, without_special: bool) -> Look:
     return look_into_decoder(load_decoder(), given.text, layer, given.max_tokens, without_special)
 
 
-@st.cache_data(max_entries=2, show_spinner="Running the official model on the same text…")
+@st.cache_resource(max_entries=1, show_spinner="Running the official model on the same text…")
 def official_stages(given: Input) -> dict[str, Array]:
     """Run the official encoder on the same input."""
     encoder = load_encoder()

@@ -54,9 +54,9 @@ def best_primitives() -> Primitives:
 def _load_compiled() -> None:
     global _best
     try:
-        from engine.layers import kernels
+        from engine.layers import kernels, products
     except Exception as error:  # numba is absent, or does not work with what else is installed
         log.info("no compiled kernels (%s): NumPy does all the work", error)
         return
     activations = {**ACTIVATIONS, "gelu": kernels.gelu}
-    _best = Primitives(kernels.linear, kernels.attention, kernels.layer_norm, activations)
+    _best = Primitives(products.linear, products.attention, kernels.layer_norm, activations)

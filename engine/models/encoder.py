@@ -34,7 +34,7 @@ from engine.weights.tensors import config_size, read_json, read_safetensors
 
 # Tokens of a pack, which one core reads at once, and texts tokenized at a time.
 BATCH_TOKENS = 1024
-BLOCK_TEXTS = 512
+BLOCK_TEXTS = 1024
 
 
 @dataclass(frozen=True)
