@@ -1,10 +1,7 @@
 """The encoder: texts in, one vector each out, as sentence-transformers does it."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field
-from hashlib import blake2b
-from itertools import islice
 from pathlib import Path
 from typing import Any, overload
 
@@ -24,17 +21,15 @@ from engine.models.bert import (
     trace_shapes,
 )
 from engine.models.parallel import run_parallel
-from engine.models.spool import VectorSpool
-from engine.tokenizers.encoding import Encoding, check_text, check_vocab_size
+from engine.models.streaming import VectorSpool, each_once
+from engine.tokenizers.encoding import Encoding, check_vocab_size
 from engine.tokenizers.wordpiece import WordPieceTokenizer
 from engine.trace import MAX_TRACE_BYTES, Trace, check_trace
 from engine.weights.catalog import DEFAULT_ENCODER
 from engine.weights.fetch import Progress, model_path
 from engine.weights.tensors import config_size, read_json, read_safetensors
 
-# Tokens of a pack, which one core reads at once, and texts tokenized at a time.
-BATCH_TOKENS = 1024
-BLOCK_TEXTS = 1024
+BATCH_TOKENS = 1024  # of a pack, which one core reads at once
 
 
 @dataclass(frozen=True)
@@ -169,8 +164,7 @@ class Encoder:
             A bare string, something else among the texts, an unknown strategy, or a limit beyond the
             position table.
         """
-        if isinstance(texts, str):
-            raise InputError("encode takes a list of texts: pass [text] for a single one")
+        check_several(texts)
         texts = list(texts)
 
         def report(done: int, total: int) -> None:
@@ -210,46 +204,24 @@ class Encoder:
         Yields
         ------
         Array or dict
-            What `encode` returns for the next texts, `BLOCK_TEXTS` of them but for the last.
+            What `encode` returns for the next texts, a thousand or so of them.
         """
+        check_several(texts)
         strategies = [pooling] if isinstance(pooling, str) else pooling
         self.check_poolings(strategies)
         limit = self.token_limit(max_tokens)
-        return self._blocks(iter(texts), pooling, strategies, normalize, limit, on_progress)
 
-    def _blocks(
-        self,
-        texts: Iterator[str],
-        pooling: str | list[str],
-        strategies: list[str],
-        normalize: bool,
-        limit: int,
-        on_progress: Progress | None,
-    ) -> Iterator[Any]:
-        """Do the work of `encode_stream`, whose arguments are checked before the first block is asked for."""
-        n_done, d_model = 0, self.config.d_model
-        with closing(VectorSpool(len(strategies) * d_model, self.dtype)) as known:
-            while block := list(islice(texts, BLOCK_TEXTS)):
-                for number, text in enumerate(block, start=n_done):
-                    check_text(text, f"text {number}")
-                keys = [blake2b(text.encode(), digest_size=16).digest() for text in block]
-                new = {key: text for key, text in zip(keys, block, strict=True) if key not in known}
-                sequences = [
-                    self.truncate(ids, limit) for ids in self.tokenizer.ids_batch(list(new.values()))
-                ]
+        def embed(new_texts: list[str], report: Progress) -> Array:
+            """Embed a block's new texts: ``(n_texts, n_strategies * d_model)``."""
+            sequences = [self.truncate(ids, limit) for ids in self.tokenizer.ids_batch(new_texts)]
+            vectors = self.encode_ids(sequences, strategies, normalize, report)
+            return np.hstack([vectors[strategy] for strategy in strategies])
 
-                def report(done: int, total: int, before: int = n_done) -> None:
-                    if on_progress is not None and done < total:
-                        on_progress(before + done, 0)
-
-                vectors = self.encode_ids(sequences, strategies, normalize, report)
-                known.append(list(new), np.hstack([vectors[strategy] for strategy in strategies]))
-                n_done += len(block)
-                if on_progress is not None:
-                    on_progress(n_done, 0)
-                rows = known.read(keys).reshape(len(block), len(strategies), d_model)
-                found = {strategy: rows[:, i] for i, strategy in enumerate(strategies)}
-                yield found[pooling] if isinstance(pooling, str) else found
+        spool = VectorSpool(len(strategies) * self.config.d_model, self.dtype)
+        blocks = each_once(texts, embed, spool, on_progress)
+        if isinstance(pooling, str):
+            return blocks
+        return (dict(zip(strategies, np.hsplit(rows, len(strategies)), strict=True)) for rows in blocks)
 
     def encode_ids(
         self,
@@ -389,6 +361,12 @@ class Encoder:
             if strategy != "pooler" or self.weights.pooler is not None
         }
         return trace("normalized", l2_normalize(pooled[pooling]))
+
+
+def check_several(texts: object) -> None:
+    """Raise `InputError` for a bare string, which would be taken for as many texts as it has characters."""
+    if isinstance(texts, str):
+        raise InputError("a list of texts is wanted: pass [text] for a single one")
 
 
 def packs(sequences: Sequence[Sequence[int]], batch_tokens: int) -> Iterator[slice]:

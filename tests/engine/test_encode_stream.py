@@ -8,14 +8,13 @@ from hypothesis import strategies as st
 
 from engine import Encoder
 from engine.errors import InputError
-from engine.models import encoder as encoder_module
-from engine.models import spool
-from engine.models.spool import VectorSpool
+from engine.models import streaming
+from engine.models.streaming import VectorSpool
 
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(encoder_module, "BLOCK_TEXTS", 4)
+    monkeypatch.setattr(streaming, "BLOCK_TEXTS", 4)
 
 
 @pytest.fixture
@@ -95,6 +94,8 @@ def test_bad_texts_far_into_a_stream_are_named_and_arguments_are_checked_at_once
         list(encoder.encode_stream(["fine"] * 6 + [None]))
     with pytest.raises(InputError, match="pooling 'best'"):
         encoder.encode_stream([], pooling="best")
+    with pytest.raises(InputError, match="a list of texts"):
+        encoder.encode_stream("one text")
 
 
 @given(st.lists(st.integers(0, 20), max_size=60), st.integers(1, 9))
@@ -112,7 +113,7 @@ def test_a_spool_gives_back_what_was_put_in(numbers, n_at_once):
 
 
 def test_a_spool_of_many_vectors_lies_on_disk(monkeypatch):
-    monkeypatch.setattr(spool, "MEMORY_BYTES", 10_000)
+    monkeypatch.setattr(streaming, "MEMORY_BYTES", 10_000)
     store = VectorSpool(1000, np.dtype(np.float32))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     block = np.ones((1000, 1000), np.float32)
