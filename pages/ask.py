@@ -52,11 +52,11 @@ def settings_sidebar(max_positions: int) -> Settings:
             "Chunk size (tokens)",
             MIN_CHUNK_TOKENS * 2,
             max_positions,
-            128,
+            min(128, max_positions),
             step=8,
             help="Documents are cut into pieces of this many tokens, and each piece becomes one vector. "
-            "Small pieces are precise, large ones keep more context but blur it. The encoder was trained "
-            "on 128 tokens and reads 256.",
+            "Small pieces are precise, large ones keep more context but blur it. The default encoder was "
+            "trained on 128 tokens and reads 256.",
         )
         overlap = st.slider(
             "Overlap (tokens)",
@@ -179,7 +179,7 @@ def show_answer(answer: Answer, documents: Sequence[Document]) -> None:
     if answer.finish_reason == "length":
         st.caption("Cut at the longest answer allowed; the limit is under Answer in the sidebar.")
     st.caption(
-        f"Written by a small model (135 million parameters) from {len(answer.sources)} passages: "
+        f"Written by a small model ({load_decoder().name}) from {len(answer.sources)} passages: "
         "it makes mistakes, so check it against the sources."
     )
     sources, document, timing, prompt = st.tabs(["Sources", "In the documents", "Timing", "Exact prompt"])

@@ -15,7 +15,8 @@ from ui.corpus import session_documents
 from ui.export import npz
 from ui.frame import require_frame
 from ui.inside import Input, Model, look
-from ui.models import load_decoder, load_encoder
+from ui.limits import limits_of
+from ui.models import DECODER, ENCODER, load_decoder, load_encoder
 from ui.pipeline import show_pipeline
 from ui.text import show_text
 
@@ -25,7 +26,6 @@ EXAMPLES = (
     "Open-source LLMs rock.",
     "Naïve 東京 🙂 don't",
 )
-LIMITS = {128: "128 · trained at", 256: "256 · sentence-transformers", 512: "512 · position table"}
 MAX_CHARACTERS = 20_000
 # The decoder could read 8,192 tokens; maps of more than this are too much for a browser.
 DECODER_TOKENS = 512
@@ -39,20 +39,23 @@ def chunks_of(document: Document, chunk_tokens: int) -> list[str]:
 
 def input_sidebar() -> tuple[Model, int]:
     """Draw what holds for the whole page: the model, and how much of a text it reads."""
+    names = {"encoder": f"Encoder · {ENCODER}", "decoder": f"Decoder · {DECODER}"}
     model: Model = st.radio(
         "Model",
         ("encoder", "decoder"),
-        format_func={"encoder": "Encoder · all-MiniLM-L6-v2", "decoder": "Decoder · SmolLM2-135M"}.get,
-        help="The encoder turns texts into vectors for search: 6 layers of 12 heads, each token sees all "
-        "others. The decoder writes answers: 30 layers of 9 heads, each token sees those before it.",
+        format_func=names.get,
+        help="The encoder turns texts into vectors for search, and each token sees all others. The decoder "
+        "writes answers, and each token sees only those before it.",
     )
     if model == "decoder":
         return model, DECODER_TOKENS
+    encoder = load_encoder()
+    limits = limits_of(encoder)
     max_tokens = st.radio(
         "Tokens read",
-        list(LIMITS),
-        index=1,
-        format_func=LIMITS.get,
+        list(limits),
+        index=list(limits).index(encoder.max_tokens),
+        format_func=lambda limit: f"{limit} · {limits[limit]}",
         help="What is beyond this many tokens, [CLS] and [SEP] included, never reaches the model.",
     )
     return model, max_tokens
@@ -100,7 +103,12 @@ def chunk_input() -> str:
     left, middle, right = st.columns([2, 1, 1])
     name = left.selectbox("Document", list(documents), help="Add your own on the page Ask your documents.")
     size = middle.number_input(
-        "Chunk size (tokens)", MIN_CHUNK_TOKENS, 512, 128, step=8, help="[CLS] and [SEP] included."
+        "Chunk size (tokens)",
+        MIN_CHUNK_TOKENS,
+        load_encoder().config.max_positions,
+        min(128, load_encoder().config.max_positions),
+        step=8,
+        help="[CLS] and [SEP] included.",
     )
     chunks = chunks_of(documents[name], size)
     number = right.number_input(f"Chunk (of {len(chunks)})", 1, len(chunks), 1)

@@ -1,17 +1,17 @@
 """Silent truncation made loud: what a model never reads of a text, and what that changes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import streamlit as st
 
 from engine import Encoder
 from engine.errors import GlassboxError
-from engine.inspection.truncation import LIMITS, LimitReport, truncation_report
+from engine.inspection.truncation import LimitReport, truncation_report
 from ui.corpus import bundled_documents, session_documents
 from ui.export import show_figure
 from ui.frame import require_frame
-from ui.limits import cosine_bars, cut_html, token_bars
+from ui.limits import cosine_bars, cut_html, limits_of, token_bars
 from ui.models import load_encoder
 from ui.text import text_html
 
@@ -19,12 +19,6 @@ OWN_TEXT = "A text of your own"
 DEFAULT_DOCUMENT, DEFAULT_CHARACTERS = "inside_the_pipeline.md", 3200
 MAX_CHARACTERS = 2_000_000
 BEFORE, AFTER = 400, 2400  # characters shown around a cut
-
-WHOSE = {
-    128: "the length it was trained at",
-    256: "what sentence-transformers reads",
-    512: "the rows of its position table",
-}
 
 
 def default_text() -> str:
@@ -57,17 +51,16 @@ def text_picker() -> str:
 @st.cache_data(show_spinner="Reading it under each limit…", max_entries=64)
 def reports_of(text: str, _encoder: Encoder) -> list[LimitReport]:
     """Measure a text once."""
-    limits = [limit for limit in LIMITS if limit <= _encoder.config.max_positions]
-    return truncation_report(_encoder, text, limits)
+    return truncation_report(_encoder, text, list(limits_of(_encoder)))
 
 
-def show_cards(text: str, reports: Sequence[LimitReport]) -> None:
+def show_cards(text: str, reports: Sequence[LimitReport], whose: Mapping[int, str]) -> None:
     """Draw what each limit reads and loses, side by side."""
     for column, report in zip(st.columns(len(reports)), reports, strict=True):
         lost = len(text) - report.read_end if report.tokens_lost else 0
         with column.container(border=True, height="stretch"):
             st.markdown(f"**Limit {report.max_tokens}**")
-            st.caption(WHOSE[report.max_tokens])
+            st.caption(whose[report.max_tokens])
             st.metric(
                 "Characters never read",
                 f"{lost:,} ({lost / len(text):.0%})" if lost else "none",
@@ -172,7 +165,7 @@ def main() -> None:
     st.title("What is never read")
     st.write(
         "A model reads so many tokens and drops the rest without a word. Here you see which characters of a "
-        "text are lost under each of the three limits of one model, and how much its vector owes to them."
+        "text are lost under each limit of one model, and how much its vector owes to them."
     )
     try:
         encoder = load_encoder()
@@ -194,7 +187,7 @@ def main() -> None:
             )
             return
         st.caption(f"{len(text):,} characters · {n_tokens:,} tokens · encoder {encoder.name}")
-        show_cards(text, reports)
+        show_cards(text, reports, limits_of(encoder))
         show_bars(reports)
         show_text_under(text, reports)
         show_vectors(reports)

@@ -18,8 +18,8 @@ from ui.figures import BLUE, GREEN, GREY, ORANGE, styled
 FAULTS = {
     "no_scaling": (
         "Skip the scaling by √d_head",
-        "Attention scores are no longer divided by √32 ≈ 5.7.",
-        "Scores 5.7 times as large push the softmax towards its largest key alone: each token listens to "
+        "Attention scores are no longer divided by the root of a head's width, 5.7 in the default model.",
+        "Scores so much larger push the softmax towards its largest key alone: each token listens to "
         "one other and hardly to the rest. Passages, with many tokens to choose from, move more than short "
         "questions.",
     ),

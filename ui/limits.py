@@ -7,7 +7,9 @@ from itertools import pairwise
 
 import plotly.graph_objects as go
 
+from engine import Encoder
 from engine.inspection.truncation import LimitReport
+from engine.weights.catalog import DEFAULT_ENCODER
 from ui.figures import BLUE, GREEN, GREY, ORANGE, styled
 
 # Lost text is struck through and tinted; the place where reading stops says so in words.
@@ -16,6 +18,17 @@ DIVIDER = (
     "display:inline-block;border:2px {line} currentColor;border-radius:4px;padding:0 6px;margin:2px 4px;"
     "font-size:0.85em;line-height:1.4;font-weight:600;white-space:normal"
 )
+
+
+def limits_of(encoder: Encoder) -> dict[int, str]:
+    """Return the token limits worth comparing for an encoder, each with whose it is, smallest first."""
+    positions = encoder.config.max_positions
+    limits = {min(128, positions): "a common size of chunks"}
+    if encoder.name == DEFAULT_ENCODER:
+        limits = {128: "the length it was trained at"}
+    limits[positions] = "the rows of its position table"
+    limits[encoder.max_tokens] = "what sentence-transformers reads"
+    return dict(sorted(limits.items()))
 
 
 def token_bars(reports: Sequence[LimitReport]) -> go.Figure:

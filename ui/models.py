@@ -1,5 +1,10 @@
-"""The two models, loaded once for all sessions, with what is happening shown meanwhile."""
+"""The two models, loaded once for all sessions, with what is happening shown meanwhile.
 
+The environment variables GLASSBOX_ENCODER and GLASSBOX_DECODER name others than the default ones: a
+folder, a .gguf file or a Hugging Face id.
+"""
+
+import os
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -12,19 +17,22 @@ from engine.weights.fetch import Progress, is_cached
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
+ENCODER = os.environ.get("GLASSBOX_ENCODER", DEFAULT_ENCODER)
+DECODER = os.environ.get("GLASSBOX_DECODER", DEFAULT_DECODER)
+
 
 @st.cache_resource(show_spinner=False)
 def load_encoder() -> Encoder:
     """Load the encoder, downloading it the first time."""
-    with st.spinner(f"Loading the encoder {DEFAULT_ENCODER}…"):
-        return Encoder.load(DEFAULT_ENCODER, on_progress=download_progress(DEFAULT_ENCODER))
+    with st.spinner(f"Loading the encoder {ENCODER}…"):
+        return Encoder.load(ENCODER, on_progress=download_progress(ENCODER))
 
 
 @st.cache_resource(show_spinner=False)
 def load_decoder() -> Decoder:
     """Load the decoder, downloading it the first time."""
-    with st.spinner(f"Loading the decoder {DEFAULT_DECODER}…"):
-        return Decoder.load(DEFAULT_DECODER, on_progress=download_progress(DEFAULT_DECODER))
+    with st.spinner(f"Loading the decoder {DECODER}…"):
+        return Decoder.load(DECODER, on_progress=download_progress(DECODER))
 
 
 @st.cache_resource(show_spinner="Loading the official model with sentence-transformers, once…")
@@ -34,8 +42,8 @@ def load_official() -> "SentenceTransformer":
 
 
 def download_progress(name: str) -> Progress | None:
-    """Return a progress bar for a download, or None where the model lies in the cache already."""
-    if is_cached(name):
+    """Return a progress bar for a known model's download, or None where there is nothing to download."""
+    if name not in KNOWN_MODELS or is_cached(name):
         return None
     size = KNOWN_MODELS[name].size / 1e6
     bar = st.progress(0.0, f"Downloading {name} ({size:.0f} MB), once…")

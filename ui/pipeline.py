@@ -60,7 +60,8 @@ def official_panel(given: Input, stages: Sequence[Stage], seen: Look, layer: int
         column.caption(f"**{stage.label}**  \n{max(gaps):.0e}" if gaps else f"**{stage.label}**  \nsame ids")
     st.caption(
         "Largest absolute difference of each stage, from the text on. Two correct float32 programs differ by "
-        "rounding: some numbers here are near 190, where neighbouring float32 numbers lie 1.5e-5 apart."
+        "rounding: some numbers of the default model are near 190, where neighbouring float32 numbers lie "
+        "1.5e-5 apart."
     )
     return official
 

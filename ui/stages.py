@@ -98,7 +98,7 @@ DECODER_STAGES = (
     Stage(
         "Attention",
         "As in the encoder, but a token sees only itself and what came before it: the rest is masked. "
-        "Nine query heads share three heads of keys and values.",
+        "Several query heads may share one head of keys and values.",
         (
             Tensor("weights", "layers.{i}.attention.weights", r"A = \mathrm{softmax}(S + \mathrm{mask})"),
             Tensor("norm", "layers.{i}.attention.norm", r"\tilde X = \mathrm{RMSNorm}(X)"),

@@ -10,9 +10,8 @@ import streamlit as st
 from engine import Encoder
 from engine.layers.tracing import Array
 from engine.verify import StageCheck, official_model, verify_encoder
-from engine.weights.catalog import DEFAULT_ENCODER
 from ui.figures import styled
-from ui.models import load_encoder, load_official
+from ui.models import ENCODER, load_encoder, load_official
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -41,7 +40,7 @@ SCALE = ((0, "#FFFFFF"), (1, "#56B4E9"))
 @st.cache_resource(show_spinner=False)
 def load_encoder_in(precision: str) -> Encoder:
     """Load the encoder in a precision."""
-    return load_encoder() if precision == "float32" else Encoder.load(DEFAULT_ENCODER, dtype=np.float64)
+    return load_encoder() if precision == "float32" else Encoder.load(ENCODER, dtype=np.float64)
 
 
 @st.cache_resource(show_spinner=False)

@@ -5,6 +5,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import NARROW, WIDE, serve
+from tests.engine.test_encoder_folders import save_model
 
 TABS = ("Pipeline", "Attention", "Across layers", "A token's way")
 
@@ -77,7 +78,7 @@ def test_every_view_of_a_short_text_is_drawn_and_fits_the_screen(any_inside):
 
 
 def test_the_longest_text_is_drawn_whole_in_every_view(inside):
-    click(inside, "512 · position table")
+    click(inside, "512 · the rows of its position table")
     take_chunk(inside, 512)
     expect(
         inside.get_by_text(re.compile(r"^5\d\d tokens · every tensor of this pass: 2\d\d MB"))
@@ -163,7 +164,7 @@ def test_a_pair_has_two_segments(inside):
 
 
 def test_the_decoder_is_open_too(inside):
-    click(inside, "Decoder · SmolLM2-135M")
+    click(inside, "Decoder · SmolLM2-135M-Instruct")
     expect(inside.get_by_text("7 tokens · every tensor of this pass")).to_be_visible(timeout=90_000)
     type_text(inside, "The capital of France is")
     for name, n_figures in zip(TABS, (1, 3, 3, 1), strict=True):
@@ -206,3 +207,21 @@ def test_an_address_opened_first_on_a_fresh_server_has_its_frame(browser, tmp_pa
         expect(page.get_by_role("heading", name="Inside the model")).to_be_visible()
         expect(page.get_by_role("link", name="Ask your documents")).to_be_visible()
         page.close()
+
+
+def test_a_model_of_the_users_own_is_opened(browser, tmp_path):
+    folder = tmp_path / "own"
+    folder.mkdir()
+    save_model(folder)
+    with serve(tmp_path / "log.txt", GLASSBOX_ENCODER=str(folder)) as url:
+        page = browser.new_page(viewport=WIDE)
+        open_inside(page, url)
+        type_text(page, "abc def")
+        expect(page.get_by_text("shape 3 × 8 × 8")).to_be_visible()
+        for name, n_figures in zip(TABS, (1, 3, 3, 1), strict=True):
+            open_tab(page, name)
+            expect(figures(page)).to_have_count(n_figures)
+        page.goto(f"{url}/truncation")
+        expect(page.get_by_text("Limit 20", exact=True)).to_be_visible()
+        page.close()
+    assert "Traceback" not in (tmp_path / "log.txt").read_text()
