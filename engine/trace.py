@@ -58,6 +58,8 @@ def trace_bytes(shapes: Shapes, keep: Sequence[str], dtype: np.dtype) -> int:
 
 def check_trace(shapes: Shapes, keep: Sequence[str], dtype: np.dtype, max_bytes: int) -> None:
     """Raise `InputError` where a trace would be larger than ``max_bytes``, or keep nothing at all."""
+    if isinstance(keep, str):
+        raise InputError(f"keep takes a list of patterns: pass [{keep!r}]")
     for pattern in keep:
         if not any(fnmatchcase(name, pattern) for name in [*shapes, "tokens", "ids"]):
             raise InputError(

@@ -46,6 +46,8 @@ def input_sidebar() -> tuple[Model, int]:
         format_func=names.get,
         help="The encoder turns texts into vectors for search, and each token sees all others. The decoder "
         "writes answers, and each token sees only those before it.",
+        key="inside-model",
+        persist_state="session",
     )
     if model == "decoder":
         return model, DECODER_TOKENS
@@ -57,6 +59,8 @@ def input_sidebar() -> tuple[Model, int]:
         index=list(limits).index(encoder.max_tokens),
         format_func=lambda limit: f"{limit} · {limits[limit]}",
         help="What is beyond this many tokens, [CLS] and [SEP] included, never reaches the model.",
+        key="inside-limit",
+        persist_state="session",
     )
     return model, max_tokens
 
@@ -67,7 +71,12 @@ def text_input(model: Model, max_tokens: int) -> Input:
     if model == "encoder":
         sources.append("Two texts as a pair")
     source = st.segmented_control(
-        "What to look at", sources, default=sources[0], required=True, key=f"source-{model}"
+        "What to look at",
+        sources,
+        default=sources[0],
+        required=True,
+        key=f"source-{model}",
+        persist_state="session",
     )
     if source == "Take a chunk of the documents":
         return Input(model, chunk_input(), None, max_tokens)
@@ -83,6 +92,7 @@ def text_input(model: Model, max_tokens: int) -> Input:
     text = st.text_area(
         "Text",
         key="inside-text",
+        persist_state="session",
         max_chars=MAX_CHARACTERS,
         height=80,
         help="Leave the box, or press Ctrl+Enter, to run the model.",
@@ -117,11 +127,27 @@ def chunk_input() -> str:
     return chunks[number - 1]
 
 
-def choose(n_layers: int, n_heads: int) -> tuple[int, int]:
+def choose(model: Model, n_layers: int, n_heads: int) -> tuple[int, int]:
     """Draw the choice of a layer and a head."""
     left, right = st.columns(2)
-    layer = left.slider("Layer", 0, n_layers - 1, 0, help="Counted from 0, the first after the embeddings.")
-    head = right.slider("Head", 0, n_heads - 1, 0, help="Each head attends to other tokens in its own way.")
+    layer = left.slider(
+        "Layer",
+        0,
+        n_layers - 1,
+        0,
+        help="Counted from 0, the first after the embeddings.",
+        key=f"layer-{model}",
+        persist_state="session",
+    )
+    head = right.slider(
+        "Head",
+        0,
+        n_heads - 1,
+        0,
+        help="Each head attends to other tokens in its own way.",
+        key=f"head-{model}",
+        persist_state="session",
+    )
     return layer, head
 
 
@@ -164,7 +190,7 @@ def main() -> None:
             st.info("Type a text, or take a chunk of the documents.")
             return
         config = load_encoder().config if model == "encoder" else load_decoder().config
-        layer, head = choose(config.n_layers, config.n_heads)
+        layer, head = choose(model, config.n_layers, config.n_heads)
         without_special = not st.toggle(
             "Special tokens" if model == "encoder" else "First token",
             value=True,
@@ -172,6 +198,12 @@ def main() -> None:
             "them off to see what is left, scaled to sum to 1.",
         )
         seen = look(given, layer, without_special)
+        if seen.n_whole > len(seen.encoding):
+            st.warning(
+                f"Only the first {len(seen.encoding)} of {seen.n_whole:,} tokens are read: the rest never "
+                "reaches the model.",
+                icon=":material/content_cut:",
+            )
         tabs = st.tabs(
             ["Pipeline", "Attention", "Across layers", "A token's way"], on_change="rerun", key="inside-tab"
         )

@@ -49,6 +49,8 @@ def verify_tab(encoder: Encoder) -> None:
             "Text to compare on",
             DEFAULT_TEXT,
             max_chars=20_000,
+            key="verify-text",
+            persist_state="session",
             help=f"Any text: odd characters, other languages, long or short. The first {encoder.max_tokens} "
             "tokens of it are read by both models.",
         )

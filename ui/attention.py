@@ -48,10 +48,12 @@ def show_attention(seen: Look, layer: int, head: int, causal: bool, without_spec
     if causal:
         st.caption("The empty half is the causal mask: no token sees what comes after it.")
     st.markdown("**From one token**")
+    special = seen.special[kept]
+    words = ["" if hidden else token for token, hidden in zip(tokens, special, strict=True)]
     token = token_choice(
         "Token",
         tokens,
-        longest(tokens),
+        longest(words),
         "arc-token",
         "Blue above is what it attends to, orange below what attends to it, the widest the strongest.",
     )

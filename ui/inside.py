@@ -49,7 +49,7 @@ def token_choice(label: str, tokens: Sequence[str], first: int, key: str, reason
         range(len(tokens)),
         index=first,
         format_func=lambda number: f"{number} {readable(tokens[number])}",
-        key=f"{key}-{len(tokens)}",
+        key=f"{key}-{hash(tuple(tokens))}",  # labels of another text would stay otherwise
         help=f"{reason} The number is the token's place, counted from 0.",
     )
 

@@ -19,9 +19,14 @@ ARCS = 12
 ARC_POINTS = np.linspace(0, np.pi, 25)
 
 
+def plain(text: str) -> str:
+    """Escape what Plotly would take for markup; quotes it shows as they are."""
+    return escape(text, quote=False)
+
+
 def token_labels(tokens: Sequence[str]) -> list[str]:
     """Return a name for each token that no other has; Plotly reads a little HTML, so it is escaped."""
-    return [f"{number} {escape(token)}" for number, token in enumerate(tokens)]
+    return [f"{number} {plain(token)}" for number, token in enumerate(tokens)]
 
 
 def tensor_map(tensor: Array, rows: Sequence[str], columns: str) -> go.Figure:
@@ -155,7 +160,7 @@ def arcs(weights: Array, tokens: Sequence[str], token: int) -> go.Figure:
                 mode="lines",
                 line={"width": 1 + 9 * share / float(values[strongest[0]]), "color": colour},
                 opacity=0.65,
-                name=f"{escape(tokens[token])} {verb} {other} {escape(tokens[other])}: {share:.3f}",
+                name=f"{plain(tokens[token])} {verb} {other} {plain(tokens[other])}: {share:.3f}",
                 hovertemplate="%{fullData.name}<extra></extra>",
                 showlegend=False,
             )
@@ -166,14 +171,14 @@ def arcs(weights: Array, tokens: Sequence[str], token: int) -> go.Figure:
         y=[0] * len(places),
         mode="markers",
         marker={"size": [11 if place == token else 5 for place in places], "color": GREY},
-        hovertext=[f"{place} {escape(tokens[place])}" for place in places],
+        hovertext=[f"{place} {plain(tokens[place])}" for place in places],
         hoverinfo="text",
         showlegend=False,
     )
     shown = [place for place in places if far_enough(place, token, len(tokens))]
     figure.update_xaxes(
         tickvals=shown,
-        ticktext=[escape(tokens[place]) for place in shown],
+        ticktext=[plain(tokens[place]) for place in shown],
         tickangle=-60,
         showgrid=False,
         zeroline=False,
@@ -227,7 +232,7 @@ def similarity_map(cosines: Array) -> go.Figure:
 
 def probability_bars(tokens: Sequence[str], probabilities: Sequence[float]) -> go.Figure:
     """Bars of the most probable next tokens, best at the top."""
-    labels = [f"{rank}. {escape(readable(token))}" for rank, token in enumerate(tokens, start=1)]
+    labels = [f"{rank}. {plain(readable(token))}" for rank, token in enumerate(tokens, start=1)]
     figure = go.Figure(
         go.Bar(
             x=list(probabilities),

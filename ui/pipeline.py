@@ -30,6 +30,7 @@ def show_pipeline(given: Input, seen: Look, layer: int, head: int) -> None:
         required=True,
         format_func=lambda i: f"{i + 1} {stages[i].label}" + (" →" if i + 1 < len(stages) else ""),
         key=f"stage-{given.model}",
+        persist_state="session",
         help="Click a stage to see what it makes.",
     )
     stage = stages[number]
@@ -48,6 +49,7 @@ def official_panel(given: Input, stages: Sequence[Stage], seen: Look, layer: int
     wanted = st.toggle(
         "Compare every stage with the official model",
         key="compare",
+        persist_state="session",
         help="Runs sentence-transformers on the same input, side by side. Loading it takes some "
         "10 seconds and 400 MB of memory the first time.",
     )
@@ -57,7 +59,11 @@ def official_panel(given: Input, stages: Sequence[Stage], seen: Look, layer: int
     for column, stage in zip(st.columns(len(stages)), stages, strict=True):
         names = [tensor.in_layer(layer) for tensor in stage.tensors]
         gaps = [largest_difference(seen.trace[name], official[name]) for name in names if name in official]
-        column.caption(f"**{stage.label}**  \n{max(gaps):.0e}" if gaps else f"**{stage.label}**  \nsame ids")
+        if stage.label == "Tokens":
+            same = np.array_equal(seen.encoding.ids, official["ids"])
+            column.caption(f"**{stage.label}**  \n{'same ids' if same else 'OTHER IDS'}")
+        else:
+            column.caption(f"**{stage.label}**  \n{max(gaps):.0e}")
     st.caption(
         "Largest absolute difference of each stage, from the text on. Two correct float32 programs differ by "
         "rounding: some numbers of the default model are near 190, where neighbouring float32 numbers lie "
@@ -128,6 +134,7 @@ def show_tensor(stage: Stage, seen: Look, layer: int, head: int, official: dict[
         required=True,
         format_func=lambda number: stage.tensors[number].label,
         key=f"tensor-{stage.tensors[0].name}",
+        persist_state="session",
     )
     tensor = stage.tensors[number]
     name = tensor.in_layer(layer)

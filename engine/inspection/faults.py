@@ -97,7 +97,7 @@ def with_faults(encoder: Encoder, faults: Faults) -> Encoder:
 
 def padded_ids(ids: list[int], encoder: Encoder, faults: Faults) -> list[int]:
     """Ids of a text with its padding, if it gets any."""
-    n_pads = PAD_TOKENS - len(ids) if faults.pad_mean else 0
+    n_pads = min(PAD_TOKENS, encoder.config.max_positions) - len(ids) if faults.pad_mean else 0
     return ids + [encoder.tokenizer.pad_id] * n_pads
 
 

@@ -24,6 +24,8 @@ class Look:
         What the model read.
     tokens
         Its tokens as a person reads them: those of a byte-level vocabulary decoded.
+    n_whole
+        How many tokens the whole text has, read or not.
     special
         Which of them stand for no text, boolean ``(n_tokens,)``.
     trace
@@ -34,6 +36,7 @@ class Look:
 
     encoding: Encoding
     tokens: list[str]
+    n_whole: int
     special: Array
     trace: Trace
     attention: AttentionSummary
@@ -62,7 +65,8 @@ def look_into_encoder(
     trace = Trace([*OUTLINE, f"layers.{layer}.*"])
     summary = AttentionSummary(special & without_special, special)
     encoder.inspect(encoding.ids, both(trace, summary), type_ids=encoding.type_ids)
-    return Look(encoding, encoding.tokens, special, trace, summary)
+    n_whole = len(encoding) if pair else len(encoder.tokenizer.encode(text))
+    return Look(encoding, encoding.tokens, n_whole, special, trace, summary)
 
 
 def look_into_decoder(
@@ -80,7 +84,7 @@ def look_into_decoder(
     summary = AttentionSummary(first & without_first, first)
     decoder.inspect(encoding.ids, both(trace, summary))
     tokens = [decoder.tokenizer.decode([number]) for number in encoding.ids]
-    return Look(encoding, tokens, first, trace, summary)
+    return Look(encoding, tokens, len(whole), first, trace, summary)
 
 
 def both(first: Tracer, second: Tracer) -> Tracer:

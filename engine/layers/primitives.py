@@ -5,6 +5,8 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from engine.layers.activation import ACTIVATIONS
 from engine.layers.attention import attention
 from engine.layers.linear import linear
@@ -55,6 +57,9 @@ def _load_compiled() -> None:
     global _best
     try:
         from engine.layers import kernels, products
+
+        heads = np.zeros((1, 1, products.NARROW), np.float32)
+        products.attention(heads, heads, heads)  # numba may be importable and yet switched off
     except Exception as error:  # numba is absent, or does not work with what else is installed
         log.info("no compiled kernels (%s): NumPy does all the work", error)
         return

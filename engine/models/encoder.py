@@ -189,10 +189,11 @@ class Encoder:
         max_tokens: int | None = None,
         on_progress: Progress | None = None,
     ) -> Iterator[Any]:
-        """Embed any number of texts in bounded memory, block by block, in order.
+        """Embed very many texts block by block, in order.
 
         Texts are taken from the iterator as they are needed, and the same text is embedded once
-        however often it comes. Stopping to iterate stops the work.
+        however often it comes: of every distinct text, some 150 bytes stay in memory and its vector
+        in a temporary file. Stopping to iterate stops the work.
 
         Parameters
         ----------

@@ -8,6 +8,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
 from typing import TypeVar
 
 from threadpoolctl import threadpool_limits
@@ -16,7 +17,27 @@ T = TypeVar("T")
 
 # The BLAS's thread count belongs to the process: two callers that set and restore it in turn would
 # leave it at one.
-_blas_lock = threading.Lock()
+_lock = threading.Lock()
+_n_inside = 0
+_limits: threadpool_limits | None = None
+
+
+@contextmanager
+def single_threaded_blas() -> Iterator[None]:
+    """Hold the BLAS to one thread while anybody is inside; the last to leave restores what was."""
+    global _n_inside, _limits
+    with _lock:
+        _n_inside += 1
+        if _limits is None:
+            _limits = threadpool_limits(1, user_api="blas")
+    try:
+        yield
+    finally:
+        with _lock:
+            _n_inside -= 1
+            if _n_inside == 0 and _limits is not None:
+                _limits.restore_original_limits()
+                _limits = None
 
 
 def n_cores() -> int:
@@ -31,7 +52,7 @@ def run_parallel(work: Callable[[T], None], batches: Sequence[T]) -> Iterator[T]
             work(batch)
             yield batch
         return
-    with _blas_lock, threadpool_limits(1, user_api="blas"):
+    with single_threaded_blas():
         pool = ThreadPoolExecutor(max_workers=n_cores())
         try:
             futures = {pool.submit(work, batch): batch for batch in batches}

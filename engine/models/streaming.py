@@ -1,4 +1,8 @@
-"""Any number of texts in bounded memory, each embedded once however often it comes."""
+"""Very many texts, each embedded once however often it comes.
+
+Memory holds a block of texts and some 150 bytes for every distinct text so far; their vectors lie in a
+temporary file.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing

@@ -124,15 +124,14 @@ def test_tokens_are_shown_with_their_ids_and_how_they_were_cut(inside):
 
 def test_a_figure_is_saved_as_picture_page_and_numbers(inside, tmp_path):
     open_tab(inside, "Attention")
-    expect(figures(inside)).to_have_count(3)
-    large = figures(inside).nth(1)
+    large = inside.locator(".st-key-figure-attention-layer0-head0")
     large.hover()
     with inside.expect_download() as download:
         large.locator("[data-title*=PNG], [data-title*=png]").first.click()
     assert download.value.suggested_filename == "attention-layer0-head0.png"
     download.value.save_as(tmp_path / "figure.png")
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
-    inside.get_by_role("button", name="Save").nth(1).click()
+    inside.locator(".st-key-save-attention-layer0-head0 button").click()
     with inside.expect_download() as download:
         inside.get_by_role("button", name="Standalone HTML page").click()
     download.value.save_as(tmp_path / "figure.html")
@@ -155,6 +154,32 @@ def test_special_tokens_can_be_switched_off(inside):
     expect(inside.locator("[data-testid=stPlotlyChart]").get_by_text("[SEP]")).to_have_count(0)
     open_tab(inside, "Across layers")
     expect(figures(inside)).to_have_count(3)
+
+
+def test_choices_and_text_survive_other_tabs_and_pages(inside):
+    click(inside, "512 · the rows of its position table")
+    type_text(inside, "alpha beta gamma")
+    click(inside, "4 Feed-forward →")
+    open_tab(inside, "Attention")
+    open_tab(inside, "Pipeline")
+    expect(inside.get_by_text("shape 5 × 384")).to_be_visible()
+    inside.get_by_role("link", name="What is never read").click()
+    expect(inside.get_by_role("heading", name="What is never read")).to_be_visible()
+    inside.get_by_role("link", name="Inside the model").click()
+    expect(inside.get_by_role("textbox", name="Text")).to_have_value("alpha beta gamma")
+    expect(inside.get_by_role("radio", name=re.compile("^512"))).to_be_checked()
+
+
+def test_a_token_of_another_text_is_not_kept(inside):
+    type_text(inside, "alpha beta gamma")
+    open_tab(inside, "A token's way")
+    type_text(inside, "red green blue")
+    expect(inside.get_by_role("combobox", name="Token")).to_have_value("2 green")
+
+
+def test_text_over_the_limit_is_said_to_be_cut(inside):
+    type_text(inside, "word " * 400)
+    expect(inside.get_by_text("Only the first 256 of 402 tokens are read")).to_be_visible()
 
 
 def test_a_pair_has_two_segments(inside):

@@ -53,8 +53,8 @@ def test_nothing_is_loaded_before_it_is_asked_for(wide):
 
 def test_every_stage_is_compared_with_the_official_model(anywhere):
     compare(anywhere)
-    expect(anywhere.get_by_text("All 78 stages agree with the official model")).to_be_visible()
-    expect(anywhere.get_by_text("78 of 78")).to_be_visible()
+    expect(anywhere.get_by_text("All 79 stages agree with the official model")).to_be_visible()
+    expect(anywhere.get_by_text("79 of 79")).to_be_visible()
     expect(anywhere.locator(".js-plotly-plot .heatmaplayer image")).to_have_count(1)
     expect(anywhere.get_by_text(re.compile("for layer norms 1.9e-6"))).to_be_visible()
     assert fits(anywhere)
@@ -64,7 +64,7 @@ def test_any_text_agrees_in_float64(wide):
     wide.get_by_role("textbox", name="Text to compare on").fill("<b>Ärger</b> 한국어 🙂 **x** " * 80)
     wide.get_by_test_id("stButtonGroup").get_by_text("float64").click()
     compare(wide)
-    expect(wide.get_by_text("All 78 stages agree with the official model")).to_be_visible()
+    expect(wide.get_by_text("All 79 stages agree with the official model")).to_be_visible()
     expect(wide.get_by_text("256 tokens · float64")).to_be_visible()
 
 

@@ -187,3 +187,10 @@ def test_a_trace_of_a_long_text_holds_the_tokens_that_are_read(encoder):
     for strategy in ("mean", "cls", "pooler"):
         expected = encoder.encode(["word " * 40], strategy, normalize=False, max_tokens=16)[0]
         np.testing.assert_allclose(trace[f"pooled.{strategy}"], expected, atol=1e-6)
+
+
+def test_a_listener_may_embed_texts_itself(encoder):
+    texts = ["word " * 200 + str(number) for number in range(12)]
+    inner = []
+    encoder.encode(texts, on_progress=lambda done, total: inner.append(encoder.encode(texts[:9])))
+    assert inner[0].shape == (9, 384)

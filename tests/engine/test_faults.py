@@ -209,3 +209,11 @@ def test_every_fault_is_off_by_default():
 def test_ranks_count_from_the_largest_score_and_ties_keep_their_order():
     assert ranks(np.array([0.1, 0.9, 0.5, 0.9])).tolist() == [4, 1, 3, 2]
     assert ranks(np.array([])).tolist() == []
+
+
+def test_padding_stays_within_a_short_position_table(encoder):
+    from dataclasses import replace
+
+    weights = replace(encoder.weights, position_table=encoder.weights.position_table[:64])
+    short = replace(encoder, weights=weights, config=replace(encoder.config, max_positions=64), max_tokens=64)
+    assert broken_vectors(short, ["hello"], Faults(pad_mean=True)).shape == (1, 384)

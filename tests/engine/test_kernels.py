@@ -124,6 +124,16 @@ def test_without_numba_the_engine_works():
     assert done.stdout.strip() == "True (1, 384)"
 
 
+def test_with_compiling_switched_off_the_engine_works():
+    code = "from engine import Encoder; encoder = Encoder.load(); from engine.layers import primitives\n"
+    code += "primitives.prepare_compiled().join(); print(encoder.encode(['The cat sat.']).shape)"
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "(1, 384)"
+
+
 def test_the_first_vector_does_not_wait_for_the_compiler(tmp_path):
     code = (
         "import threading\n"

@@ -21,7 +21,7 @@ def test_every_stage_of_every_layer_is_compared(checks, encoder):
     ]
     stages += ["attention.norm", "ffn.hidden", "ffn.activation", "ffn.output", "output"]
     expected = {f"layers.{i}.{stage}" for i in range(encoder.config.n_layers) for stage in stages}
-    vectors = {"pooled.mean", "pooled.pooler", "pooled.pooler.cosine", "normalized", "encode"}
+    vectors = {"pooled.mean", "pooled.pooler", "pooled.pooler.cosine", "normalized", "encode", "ids"}
     assert set(checks) == expected | vectors | {"embeddings.output"}
 
 
