@@ -149,14 +149,13 @@ def arcs(weights: Array, tokens: Sequence[str], token: int) -> go.Figure:
         strongest = [int(i) for i in np.argsort(-values)[:ARCS] if values[i] > 0]
         for other in strongest:
             middle, radius = (token + other) / 2, abs(token - other) / 2
-            # A token's attention to itself is a small circle on its own place.
-            x = middle + np.cos(ARC_POINTS) * radius if radius else token + 0.3 * np.cos(2 * ARC_POINTS)
-            height = radius if radius else 0.3
-            y = np.sin(ARC_POINTS) * height if radius else 0.3 * (1 - np.cos(2 * ARC_POINTS + np.pi / 2))
+            x, y = middle + radius * np.cos(ARC_POINTS), radius * np.sin(ARC_POINTS)
+            if other == token:  # a small circle on its own place
+                x, y = token + 0.3 * np.sin(2 * ARC_POINTS), 0.3 * (1 - np.cos(2 * ARC_POINTS))
             share = float(values[other])
             figure.add_scatter(
                 x=x,
-                y=side * np.abs(y),
+                y=side * y,
                 mode="lines",
                 line={"width": 1 + 9 * share / float(values[strongest[0]]), "color": colour},
                 opacity=0.65,

@@ -60,13 +60,13 @@ def look_into_encoder(
 
     ``without_special`` leaves [CLS] and [SEP] out of the attention's outline.
     """
-    encoding = encoder.read(text, pair, max_tokens)
+    whole = encoder.tokenizer.encode(text) if pair is None else encoder.read(text, pair, max_tokens)
+    encoding = encoder.cut(whole, max_tokens)
     special = np.array([start == end for start, end in encoding.offsets])
     trace = Trace([*OUTLINE, f"layers.{layer}.*"])
     summary = AttentionSummary(special & without_special, special)
     encoder.inspect(encoding.ids, both(trace, summary), type_ids=encoding.type_ids)
-    n_whole = len(encoding) if pair else len(encoder.tokenizer.encode(text))
-    return Look(encoding, encoding.tokens, n_whole, special, trace, summary)
+    return Look(encoding, encoding.tokens, len(whole), special, trace, summary)
 
 
 def look_into_decoder(

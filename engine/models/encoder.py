@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
@@ -28,6 +28,8 @@ from engine.trace import MAX_TRACE_BYTES, Trace, check_trace
 from engine.weights.catalog import DEFAULT_ENCODER
 from engine.weights.fetch import Progress, model_path
 from engine.weights.tensors import config_size, read_json, read_safetensors
+
+T = TypeVar("T")
 
 BATCH_TOKENS = 1024  # of a pack, which one core reads at once
 
@@ -105,10 +107,10 @@ class Encoder:
             )
         return limit
 
-    def truncate(self, ids: Sequence[int], max_tokens: int | None = None) -> list[int]:
-        """Ids the model reads of a text's: the first ``max_tokens``, the last of them [SEP]."""
+    def truncate(self, tokens: Sequence[T], max_tokens: int | None = None) -> list[T]:
+        """What the model reads of a text's ids (or tokens, or offsets): the first, and [SEP] at the end."""
         limit = self.token_limit(max_tokens)
-        return list(ids) if len(ids) <= limit else [*ids[: limit - 1], ids[-1]]
+        return list(tokens) if len(tokens) <= limit else [*tokens[: limit - 1], tokens[-1]]
 
     @overload
     def encode(
@@ -278,21 +280,24 @@ class Encoder:
         ContextLengthError
             A pair has more tokens than the limit.
         """
-        limit = self.token_limit(max_tokens)
         if pair is None:
-            whole = self.tokenizer.encode(text)
-            n_first = min(len(whole), limit) - 1
-            return Encoding(
-                [*whole.ids[:n_first], whole.ids[-1]],
-                [*whole.tokens[:n_first], whole.tokens[-1]],
-                [*whole.offsets[:n_first], whole.offsets[-1]],
-            )
+            return self.cut(self.tokenizer.encode(text), max_tokens)
+        limit = self.token_limit(max_tokens)
         both = self.tokenizer.encode_pair(text, pair)
         if len(both) > limit:
             raise ContextLengthError(
                 f"the two texts have {len(both)} tokens together, over the limit of {limit}: shorten one"
             )
         return both
+
+    def cut(self, whole: Encoding, max_tokens: int | None = None) -> Encoding:
+        """Return the tokens the model reads of those of a whole text."""
+        return Encoding(
+            self.truncate(whole.ids, max_tokens),
+            self.truncate(whole.tokens, max_tokens),
+            self.truncate(whole.offsets, max_tokens),
+            self.truncate(whole.type_ids, max_tokens),
+        )
 
     def trace_shapes(self, n_tokens: int) -> Shapes:
         """Name and shape of every array in the trace of a text, besides its tokens and ids."""

@@ -212,8 +212,6 @@ def test_ranks_count_from_the_largest_score_and_ties_keep_their_order():
 
 
 def test_padding_stays_within_a_short_position_table(encoder):
-    from dataclasses import replace
-
     weights = replace(encoder.weights, position_table=encoder.weights.position_table[:64])
     short = replace(encoder, weights=weights, config=replace(encoder.config, max_positions=64), max_tokens=64)
     assert broken_vectors(short, ["hello"], Faults(pad_mean=True)).shape == (1, 384)
