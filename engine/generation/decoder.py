@@ -12,19 +12,17 @@ from engine.generation.chat import Message, RenderedChat, render_chat
 from engine.generation.sampling import check_sampling, sample
 from engine.generation.stream import TextStream
 from engine.layers.activation import log_softmax
-from engine.layers.linear import linear
 from engine.layers.tracing import Array, Shapes, Tracer, no_trace
-from engine.models.llama import (
+from engine.models.decoders import (
     DecoderConfig,
     DecoderWeights,
-    KVCache,
     decoder_forward,
-    read_folder_config,
-    read_folder_weights,
-    read_gguf_config,
-    read_gguf_weights,
+    read_folder_model,
+    read_gguf_model,
     trace_shapes,
+    unembed,
 )
+from engine.models.kv_cache import KVCache
 from engine.tokenizers.bpe import BPETokenizer
 from engine.tokenizers.encoding import Encoding, check_vocab_size
 from engine.trace import MAX_TRACE_BYTES, Trace, check_trace, matches
@@ -147,7 +145,7 @@ class Decoder:
 
     def unembed(self, hidden: Array) -> Array:
         """Hidden states to logits: ``(n_tokens, d_model) -> (n_tokens, vocab_size)``."""
-        return linear(hidden, self.weights.unembedding)
+        return unembed(hidden, self.weights)
 
     def chat_encoding(self, messages: Sequence[Message]) -> tuple[RenderedChat, Encoding]:
         """Render messages with the model's template; return the prompt and its tokens.
@@ -283,11 +281,11 @@ def load_gguf(name: str, path: Path) -> Decoder:
     """Load a decoder from a .gguf file."""
     file = GGUF(path)
     ends = {file.get(f"tokenizer.ggml.{kind}_token_id") for kind in ("eos", "eot")} - {None}
-    config = read_gguf_config(file)
+    config, weights = read_gguf_model(file)
     return Decoder(
         name=name,
         config=config,
-        weights=read_gguf_weights(file, config),
+        weights=weights,
         tokenizer=BPETokenizer.from_gguf(file),
         chat_template=file.get("tokenizer.chat_template"),
         bos_id=file.get("tokenizer.ggml.bos_token_id"),
@@ -298,7 +296,7 @@ def load_gguf(name: str, path: Path) -> Decoder:
 
 def load_folder(name: str, folder: Path) -> Decoder:
     """Load a decoder from a folder with config.json, model.safetensors and tokenizer.json."""
-    config = read_folder_config(folder)
+    config, weights = read_folder_model(folder)
     tokenizer = BPETokenizer.from_json(folder / "tokenizer.json")
     check_vocab_size(tokenizer.vocab_size, config.vocab_size, folder)
     model, generation, chat = (
@@ -310,7 +308,7 @@ def load_folder(name: str, folder: Path) -> Decoder:
     return Decoder(
         name=name,
         config=config,
-        weights=read_folder_weights(folder, config),
+        weights=weights,
         tokenizer=tokenizer,
         chat_template=template.read_text("utf-8") if template.is_file() else chat.get("chat_template"),
         bos_id=model.get("bos_token_id"),

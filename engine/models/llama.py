@@ -7,13 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.errors import ContextLengthError, ModelFileError
+from engine.errors import ModelFileError
 from engine.layers.activation import silu
 from engine.layers.attention import attention, causal_mask, merge_heads, split_heads
 from engine.layers.linear import linear
 from engine.layers.norm import rms_norm
 from engine.layers.positions import apply_rope, rope_tables
 from engine.layers.tracing import Array, Shapes, Tracer, no_trace, scoped
+from engine.models.kv_cache import KVCache
 from engine.weights.tensors import (
     GGUF,
     config_float,
@@ -69,43 +70,6 @@ class DecoderWeights:
     layers: tuple[DecoderLayer, ...]
     final_norm: Array
     unembedding: Array
-
-
-class KVCache:
-    """Keys and values of the tokens read so far, in arrays allocated once.
-
-    Attributes
-    ----------
-    keys, values
-        ``(n_layers, n_kv_heads, capacity, d_head)``, of which ``length`` positions are filled.
-    length
-        Number of tokens read.
-    """
-
-    def __init__(self, config: DecoderConfig, capacity: int) -> None:
-        shape = (config.n_layers, config.n_kv_heads, capacity, config.d_head)
-        self.keys = np.empty(shape, np.float32)
-        self.values = np.empty(shape, np.float32)
-        self.length = 0
-
-    @property
-    def capacity(self) -> int:
-        """Number of tokens there is room for."""
-        return self.keys.shape[2]
-
-    def extend(self, layer: int, key: Array, value: Array) -> tuple[Array, Array]:
-        """Write a layer's new keys and values behind ``length``; return all of that layer's.
-
-        ``(n_kv_heads, n_new, d_head) -> (n_kv_heads, length + n_new, d_head)``, twice.
-        """
-        end = self.length + key.shape[1]
-        if end > self.capacity:
-            raise ContextLengthError(
-                f"{end} tokens do not fit into a cache of {self.capacity}: make it larger"
-            )
-        self.keys[layer, :, self.length : end] = key
-        self.values[layer, :, self.length : end] = value
-        return self.keys[layer, :, :end], self.values[layer, :, :end]
 
 
 def causal_self_attention(

@@ -6,7 +6,7 @@ from engine.errors import ContextLengthError, InputError
 from engine.generation import decoder as decoder_module
 from engine.generation.decoder import Decoder
 from engine.layers.activation import log_softmax
-from engine.models.llama import KVCache
+from engine.models.kv_cache import KVCache
 from engine.weights.catalog import DEFAULT_DECODER
 from engine.weights.fetch import model_path
 
