@@ -1,9 +1,17 @@
 """What tokenizing a text gives, and what every tokenizer checks."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 from engine.errors import InputError, ModelFileError
+
+# A token, its id, and its start and end in its word.
+TokenSpan = tuple[str, int, int, int]
+
+# A longer word is hardly ever met twice, and not worth its memory.
+LONGEST_REMEMBERED = 128
 
 
 @dataclass(frozen=True)
@@ -45,3 +53,9 @@ def check_vocab_size(tokenizer_size: int, model_size: int, folder: Path) -> None
             f"{folder}: the tokenizer has {tokenizer_size} tokens, the model {model_size}: "
             f"the two files are not of one model"
         )
+
+
+def remembering(tokens_of: Callable[[str], tuple[TokenSpan, ...]]) -> Callable[[str], tuple[TokenSpan, ...]]:
+    """Return a function that gives the tokens of a word from memory where it met the word before."""
+    remembered = lru_cache(maxsize=1 << 16)(tokens_of)
+    return lambda word: remembered(word) if len(word) <= LONGEST_REMEMBERED else tokens_of(word)

@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 
+from engine.tokenizers.normalized import Normalized
 from engine.tokenizers.unicode import (
     DECOMPOSED_TO_COMBINING,
     OTHER_COMBINING,
@@ -27,20 +27,9 @@ WORD = re.compile(f"[{character_class(PUNCTUATION)}]|[^{character_class(PUNCTUAT
 LASTING_MARK = any_of(OTHER_COMBINING, DECOMPOSED_TO_COMBINING)
 
 
-@dataclass(frozen=True)
-class Normalized:
-    """A text after normalisation; ``text[i]`` was made of the character at ``places[i]`` of the original."""
-
-    text: str
-    places: Sequence[int]
-
-    def span(self, start: int, end: int) -> tuple[int, int]:
-        """Return the span of the original that ``text[start:end]`` was made of."""
-        return self.places[start], self.places[end - 1] + 1
-
-    def words(self, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """Cut ``text[start:end]`` at white space and around every punctuation character."""
-        return (match.span() for match in WORD.finditer(self.text, start, end))
+def words(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Cut ``text[start:end]`` at white space and around every punctuation character."""
+    return (match.span() for match in WORD.finditer(text, start, end))
 
 
 class Memo(dict[str, str]):
@@ -88,11 +77,9 @@ class BertNormalizer:
             text, places = self._in_canonical_order(text, places)
         forms = [self._forms[character] for character in text]
         normalized = "".join(forms)
-        if text.isascii() and len(normalized) == len(text):  # as most are: each character became one
-            return Normalized(normalized, places)
-        return Normalized(
-            normalized, [place for place, form in zip(places, forms, strict=True) for _ in form]
-        )
+        if not text.isascii() or len(normalized) != len(text):  # mostly each character becomes one
+            places = [place for place, form in zip(places, forms, strict=True) for _ in form]
+        return Normalized(normalized, places, [place + 1 for place in places])
 
     def _form(self, character: str) -> str:
         """Return what a character becomes."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,20 @@ def read_templates(content: Mapping[str, Any], path: Path) -> tuple[list[Templat
     if texts_of(single) != {0} or texts_of(pair) != {0, 1}:
         raise ValueError("post_processor does not place one text, and two")
     return single, pair
+
+
+def read_start_ids(processor: Mapping[str, Any] | None, path: Path) -> list[int]:
+    """Read the ids of the special tokens that go before a text; what goes after it is for training."""
+    match processor:
+        case None | {"type": "ByteLevel"}:  # the latter moves offsets alone
+            return []
+        case {"type": "Sequence", "processors": steps}:
+            return [number for step in reversed(steps) for number in read_start_ids(step, path)]
+        case {"type": "TemplateProcessing", "single": parts, "special_tokens": special}:
+            template = [template_part(part, special) for part in parts]
+            before = takewhile(lambda part: part.text is None, template)
+            return [number for part in before for number in part.ids]
+    raise ModelFileError(f"{path}: post_processor {processor.get('type')} cannot be read")
 
 
 def template_part(part: Mapping[str, Any], special: Mapping[str, Any]) -> TemplatePart:

@@ -6,25 +6,20 @@ vocabulary has, from left to right.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.errors import ModelFileError
-from engine.tokenizers.added_tokens import AddedToken, AddedTokens
-from engine.tokenizers.encoding import Encoding, check_text
-from engine.tokenizers.normalization import Normalized
+from engine.tokenizers.added_tokens import AddedVocabulary, Segment
+from engine.tokenizers.encoding import Encoding, TokenSpan, check_text, remembering
+from engine.tokenizers.normalization import words
+from engine.tokenizers.normalized import Normalized
 from engine.tokenizers.templates import assemble
 from engine.tokenizers.wordpiece_file import read_wordpiece
 
 if TYPE_CHECKING:
     import tokenizers
-
-# A longer word is hardly ever met twice, and not worth its memory.
-LONGEST_REMEMBERED = 128
-
-# A token, its id, and its start and end in its word.
-TokenSpan = tuple[str, int, int, int]
 
 
 @dataclass(frozen=True)
@@ -61,25 +56,6 @@ class WordSteps:
     special: bool
 
 
-@dataclass(frozen=True)
-class Word:
-    """``normalized.text[start:end]``: a word, or an added token."""
-
-    normalized: Normalized
-    start: int
-    end: int
-    added: AddedToken | None = None
-
-    @property
-    def text(self) -> str:
-        """The word after normalisation."""
-        return self.normalized.text[self.start : self.end]
-
-    def span(self, start: int, end: int) -> tuple[int, int]:
-        """Return the span in the original of a part of the word."""
-        return self.normalized.span(self.start + start, self.start + end)
-
-
 class WordPieceTokenizer:
     """The tokenizer.json of a BERT-family model; never truncates and never pads.
 
@@ -99,16 +75,13 @@ class WordPieceTokenizer:
         self.continuation = settings.continuation
 
         added = settings.added
-        self._as_written = AddedTokens({token.content: token for token in added if not token.normalized})
-        self._as_normalized = AddedTokens(
-            {self._normalizer(token.content).text: token for token in added if token.normalized}
-        )
+        self._added = AddedVocabulary(added, self._normalized)
         self._ids = {**settings.vocabulary, **{token.content: token.id for token in added}}
         self._texts = {number: token for token, number in self._ids.items()}
         self.special_ids = frozenset(token.id for token in added if token.special)
         self.n_special = sum(len(part.ids) for part in self._single)
         self.pad_id = self._ids.get(settings.padding, 0)
-        self._remembered = lru_cache(maxsize=1 << 16)(self._spans)
+        self._remembered = remembering(self._spans)
 
     @property
     def vocab_size(self) -> int:
@@ -159,7 +132,7 @@ class WordPieceTokenizer:
         check_text(text, "the text")
         return [self._explain(word, text) for word in self._words(text)]
 
-    def _explain(self, word: Word, text: str) -> WordSteps:
+    def _explain(self, word: Segment, text: str) -> WordSteps:
         pieces = (
             self._match(word.text)
             if word.added is None
@@ -179,27 +152,25 @@ class WordPieceTokenizer:
                 offsets.append(word.span(start, end))
         return Encoding(ids, tokens, offsets)
 
-    def _tokens_of(self, word: Word) -> tuple[TokenSpan, ...]:
+    def _tokens_of(self, word: Segment) -> tuple[TokenSpan, ...]:
         """Return the tokens of a word, from memory where it was met before."""
         text = word.text
         if word.added is not None:
             return ((text, word.added.id, 0, len(text)),)
-        return self._remembered(text) if len(text) <= LONGEST_REMEMBERED else self._spans(text)
+        return self._remembered(text)
 
-    def _words(self, text: str) -> Iterator[Word]:
+    def _words(self, text: str) -> Iterator[Segment]:
         """Yield the words of a text, and the added tokens that it spells out."""
-        as_written = Normalized(text, range(len(text)))
-        for part in self._as_written.split(text):
-            if part.added is not None:
-                yield Word(as_written, part.start, part.end, part.added)
-                continue
-            normalized = self._normalizer(text[part.start : part.end], part.start)
-            for piece in self._as_normalized.split(normalized.text):
-                if piece.added is not None:
-                    yield Word(normalized, piece.start, piece.end, piece.added)
-                else:
-                    for start, end in normalized.words(piece.start, piece.end):
-                        yield Word(normalized, start, end)
+        for segment in self._added.split(text):
+            if segment.added is not None:
+                yield segment
+            else:
+                for start, end in words(segment.normalized.text, segment.start, segment.end):
+                    yield Segment(segment.normalized, start, end)
+
+    def _normalized(self, text: Normalized) -> Normalized:
+        """Normalise a stretch of a text as it was written."""
+        return self._normalizer(text.text, text.starts[0])
 
     def _spans(self, word: str) -> tuple[TokenSpan, ...]:
         """Return what `encode` needs of the pieces of a word."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import ModelFileError
-from engine.tokenizers.added_tokens import AddedToken
+from engine.tokenizers.added_tokens import AddedToken, read_added_token
 from engine.tokenizers.normalization import BertNormalizer
 from engine.tokenizers.templates import TemplatePart, checked, read_templates
 from engine.weights.tensors import read_json
@@ -80,11 +80,3 @@ def section(content: Mapping[str, Any], name: str, kind: str, path: Path) -> Map
             f"use a model with BERT's tokenizer"
         )
     return part
-
-
-def read_added_token(entry: Mapping[str, Any], vocabulary: Mapping[str, int]) -> AddedToken:
-    """Read an entry of ``added_tokens``; a token that the vocabulary has too keeps the id it has there."""
-    flags = ("single_word", "lstrip", "rstrip", "normalized", "special")
-    token = checked(entry["content"], str)
-    number = vocabulary.get(token, checked(entry["id"], int))
-    return AddedToken(token, number, **{flag: checked(entry[flag], bool) for flag in flags})

@@ -1,0 +1,130 @@
+"""Read a BPE tokenizer from a GGUF file's metadata, as llama.cpp does."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from engine.errors import ModelFileError
+from engine.tokenizers.added_tokens import AddedToken
+from engine.tokenizers.bpe_vocabulary import (
+    BYTE_LEVEL,
+    BPEVocabulary,
+    best_score,
+    learnt_order,
+    sentencepiece,
+    word_patterns,
+)
+from engine.tokenizers.normalized import compose, prepend, replace
+from engine.tokenizers.patterns import DIGIT, GPT2, LLAMA3, QWEN2
+from engine.tokenizers.sentencepiece import BLANK
+from engine.weights.gguf_file import GGUF
+
+# The word patterns behind the names that `tokenizer.ggml.pre` may have.
+WORD_PATTERNS = {
+    "gpt-2": [GPT2],
+    "smollm": [DIGIT, GPT2],
+    "qwen2": [QWEN2],
+    "deepseek-r1-qwen": [QWEN2],
+    "llama-bpe": [LLAMA3],
+    "llama3": [LLAMA3],
+    "llama-v3": [LLAMA3],
+}
+# Values of `tokenizer.ggml.token_type`.
+UNKNOWN, CONTROL, USER_DEFINED, BYTE = 2, 3, 4, 6
+
+
+def read_gguf(file: GGUF) -> BPEVocabulary:
+    """Read the tokenizer that a GGUF file holds.
+
+    Raises
+    ------
+    ModelFileError
+        It is of another kind, or incomplete.
+    """
+    kind = file["tokenizer.ggml.model"]
+    if kind not in ("gpt2", "llama"):
+        raise ModelFileError(
+            f"{file.path} has a {kind!r} tokenizer: only byte-level BPE ('gpt2') and SentencePiece BPE "
+            f"('llama') are read"
+        )
+    try:
+        texts = file["tokenizer.ggml.tokens"]
+        types = a_value_a_token(file, "tokenizer.ggml.token_type", len(texts))
+        return (
+            read_byte_level(file, texts, types) if kind == "gpt2" else read_sentencepiece(file, texts, types)
+        )
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise ModelFileError(
+            f"{file.path} has no complete tokenizer ({error!r}): download it again"
+        ) from error
+
+
+def read_byte_level(file: GGUF, texts: Sequence[str], types: Sequence[int]) -> BPEVocabulary:
+    """Read a byte-level BPE tokenizer from its tokens, their types and its merges."""
+    name = file.get("tokenizer.ggml.pre", "gpt-2")
+    if name not in WORD_PATTERNS:
+        raise ModelFileError(
+            f"{file.path} cuts words by the rules of {name!r}: known are {', '.join(WORD_PATTERNS)}"
+        )
+    patterns = WORD_PATTERNS[name]
+    tokens, added = dict(zip(texts, range(len(texts)), strict=True)), added_tokens(texts, types)
+    return BPEVocabulary(
+        tokens=tokens,
+        added=added,
+        alphabet=BYTE_LEVEL,
+        rank=learnt_order(file["tokenizer.ggml.merges"], tokens, added, file.path),
+        normalization=[compose] if patterns == [QWEN2] else [],
+        patterns=patterns,
+        ignore_merges=patterns == [LLAMA3],
+        start_ids=start_ids(file, by_default=patterns == [LLAMA3], bos=None),
+    )
+
+
+def read_sentencepiece(file: GGUF, texts: Sequence[str], types: Sequence[int]) -> BPEVocabulary:
+    """Read a SentencePiece tokenizer from its tokens, their types and their scores."""
+    scores = a_value_a_token(file, "tokenizer.ggml.scores", len(texts))
+    tokens = dict(zip(texts, range(len(texts)), strict=True))
+    prefix = file.get("tokenizer.ggml.add_space_prefix", True)
+    return BPEVocabulary(
+        tokens=tokens,
+        added=added_tokens(texts, types),
+        alphabet=sentencepiece(tokens, file.path),
+        rank=best_score(
+            {
+                text: float(score)
+                for text, score, kind in zip(texts, scores, types, strict=True)
+                if kind not in (UNKNOWN, CONTROL, BYTE)
+            }
+        ),
+        normalization=[partial(replace, old=" ", new=BLANK)],
+        preparation=[partial(prepend, prefix=BLANK)] if prefix else [],
+        patterns=word_patterns(tokens),
+        start_ids=start_ids(file, by_default=True, bos=1),
+        drops_blank=prefix,
+    )
+
+
+def added_tokens(texts: Sequence[str], types: Sequence[int]) -> list[AddedToken]:
+    """Return the tokens that are matched as a whole."""
+    flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
+    return [
+        AddedToken(text, number, **flags, special=kind != USER_DEFINED)
+        for number, (text, kind) in enumerate(zip(texts, types, strict=True))
+        if kind in (UNKNOWN, CONTROL, USER_DEFINED)
+    ]
+
+
+def a_value_a_token(file: GGUF, key: str, n_tokens: int) -> Sequence[Any]:
+    """Return a list of the metadata that must have a value for each token."""
+    values: Sequence[Any] = file[key]
+    if len(values) != n_tokens:
+        raise ModelFileError(
+            f"{file.path} has {len(values)} values in {key!r} for {n_tokens} tokens: download it again"
+        )
+    return values
+
+
+def start_ids(file: GGUF, by_default: bool, bos: int | None) -> list[int]:
+    """Return the tokens before a text: none, or the one that begins it."""
+    bos = file.get("tokenizer.ggml.bos_token_id", bos)
+    return [bos] if file.get("tokenizer.ggml.add_bos_token", by_default) and bos is not None else []

@@ -1,0 +1,155 @@
+"""Read a BPE tokenizer from tokenizer.json, as the `tokenizers` library does."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from engine.errors import ModelFileError
+from engine.tokenizers.added_tokens import read_added_token
+from engine.tokenizers.bpe_vocabulary import (
+    BYTE_LEVEL,
+    BPEVocabulary,
+    learnt_order,
+    sentencepiece,
+    word_patterns,
+)
+from engine.tokenizers.normalized import (
+    Change,
+    compose,
+    prepend,
+    prepend_missing,
+    prepend_missing_at_start,
+    replace,
+)
+from engine.tokenizers.patterns import DIGIT, GPT2
+from engine.tokenizers.sentencepiece import BLANK, WORD_WITH_BLANK
+from engine.tokenizers.templates import read_start_ids
+from engine.weights.tensors import read_json
+
+# What `prepend_scheme` puts before a text.
+PREFIX_CHANGES: dict[str, list[Change]] = {
+    "always": [partial(prepend_missing, prefix=BLANK)],
+    "first": [partial(prepend_missing_at_start, prefix=BLANK)],
+    "never": [],
+}
+
+
+def read_bpe_json(path: Path) -> BPEVocabulary:
+    """Read a tokenizer.json file.
+
+    Raises
+    ------
+    ModelFileError
+        The file is missing, damaged, or of a tokenizer of another kind.
+    """
+    content = read_json(path)
+    try:
+        return read_vocabulary(content, path)
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise ModelFileError(f"{path} is not a complete tokenizer ({error!r}): download it again") from error
+
+
+def read_vocabulary(content: Mapping[str, Any], path: Path) -> BPEVocabulary:
+    """Read what tokenizer.json says of a BPE tokenizer."""
+    model = content["model"]
+    check_kind(content, path)
+    tokens: dict[str, int] = model["vocab"]
+    if set(map(type, tokens.values())) != {int} or min(tokens.values()) < 0:
+        raise TypeError("the ids of the vocabulary are not all whole numbers from 0 on")
+    added = [read_added_token(token, tokens) for token in content.get("added_tokens", [])]
+    unknown, ignore_merges = model.get("unk_token"), bool(model.get("ignore_merges"))
+    preparation, patterns = read_pre_tokenizer(content, path)
+    fallback = bool(model.get("byte_fallback"))
+    return BPEVocabulary(
+        tokens=tokens,
+        added=added,
+        alphabet=sentencepiece(tokens, path) if fallback else BYTE_LEVEL,
+        rank=learnt_order([as_line(pair) for pair in model["merges"]], tokens, added, path),
+        normalization=read_normalizer(content, path),
+        preparation=preparation,
+        patterns=[*patterns, *(word_patterns(tokens) if fallback and not ignore_merges else [])],
+        ignore_merges=ignore_merges,
+        unknown=unknown if unknown in tokens else None,
+        start_ids=read_start_ids(content.get("post_processor"), path),
+        drops_blank=any(map(drops_blank, steps_of(content.get("decoder"), "decoders"))),
+    )
+
+
+def check_kind(content: Mapping[str, Any], path: Path) -> None:
+    """Raise `ModelFileError` unless it is BPE over bytes, or over characters with a byte fallback."""
+    model = content["model"]
+    kind = model.get("type", "BPE" if "merges" in model else "nameless")  # early files name no type
+    steps = steps_of(content.get("pre_tokenizer"), "pretokenizers")
+    over_bytes = bool(steps) and steps[-1]["type"] == "ByteLevel"
+    if kind != "BPE" or over_bytes == bool(model.get("byte_fallback")):
+        raise ModelFileError(
+            f"{path} is a {kind} tokenizer, but only byte-level BPE, and SentencePiece BPE with a byte "
+            f"fallback, are read"
+        )
+    for option in ("continuing_subword_prefix", "end_of_word_suffix", "dropout"):
+        if model.get(option):
+            raise ModelFileError(f"{path} has a {option}, which is not read: use a model without it")
+    if model.get("fuse_unk") and model.get("unk_token") in model["vocab"] and over_bytes:
+        raise ModelFileError(f"{path} fuses unknown bytes, which is not read: use a model without fuse_unk")
+
+
+def as_line(pair: str | Sequence[str]) -> str:
+    """``["a", "b"] -> "a b"``, a line of a merges file, which is the older spelling."""
+    return pair if isinstance(pair, str) else " ".join(pair)
+
+
+def steps_of(part: Mapping[str, Any] | None, name: str) -> Sequence[Mapping[str, Any]]:
+    """Return the steps of a part of tokenizer.json: none, one, or those of a Sequence."""
+    if part is None:
+        return []
+    return part[name] if part["type"] == "Sequence" else [part]
+
+
+def read_normalizer(content: Mapping[str, Any], path: Path) -> list[Change]:
+    """Read what is done to a text first."""
+    changes: list[Change] = []
+    for step in steps_of(content.get("normalizer"), "normalizers"):
+        match step:
+            case {"type": "NFC"}:
+                changes.append(compose)
+            case {"type": "Prepend", "prepend": str(prefix)} if len(prefix) == 1:
+                changes.append(partial(prepend, prefix=prefix))
+            case {"type": "Replace", "pattern": {"String": " "}, "content": str(new)} if len(new) == 1:
+                changes.append(partial(replace, old=" ", new=new))
+            case _:
+                raise ModelFileError(f"{path}: normalizer {step!r} cannot be read")
+    return changes
+
+
+def read_pre_tokenizer(content: Mapping[str, Any], path: Path) -> tuple[list[Change], list[str]]:
+    """Read what is done to a text before it is cut, and the regular expressions that cut it into words."""
+    changes: list[Change] = []
+    patterns: list[str] = []
+    for step in steps_of(content.get("pre_tokenizer"), "pretokenizers"):
+        match step:
+            case {"type": "ByteLevel", "add_prefix_space": bool(prefix)} if not (prefix and patterns):
+                changes += [partial(prepend_missing, prefix=" ")] if prefix else []
+                patterns += [GPT2] if step.get("use_regex", True) else []
+            case {"type": "Digits", "individual_digits": True}:
+                patterns.append(DIGIT)
+            case {"type": "Split", "behavior": "Isolated", "invert": False, "pattern": {"Regex": expression}}:
+                patterns.append(expression)
+            case {"type": "Metaspace", "replacement": "▁"} if not patterns:
+                prefixed = step.get("add_prefix_space", True)
+                scheme = step.get("prepend_scheme", "always") if prefixed else "never"
+                changes += [partial(replace, old=" ", new=BLANK), *PREFIX_CHANGES[scheme]]
+                patterns += [WORD_WITH_BLANK] if step.get("split", True) else []
+            case _:
+                raise ModelFileError(f"{path}: pre-tokenizer {step!r} cannot be read")
+    return changes, patterns
+
+
+def drops_blank(decoder: Mapping[str, Any]) -> bool:
+    """Whether a step of the decoder leaves out the blank that a text begins with."""
+    match decoder:
+        case {"type": "Strip", "content": " ", "start": 1}:
+            return True
+        case {"type": "Metaspace"}:
+            return decoder.get("add_prefix_space", True) and decoder.get("prepend_scheme") != "never"
+    return False

@@ -1,0 +1,86 @@
+"""A text made ready for tokenizing, which remembers where each of its characters came from."""
+
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import regex
+
+
+@dataclass(frozen=True)
+class Normalized:
+    """A text after normalisation: ``text[i]`` was made of ``original[starts[i]:ends[i]]``.
+
+    A character that stands for nothing in the original, such as a blank put before the first word, has
+    an empty span.
+    """
+
+    text: str
+    starts: Sequence[int]
+    ends: Sequence[int]
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """Return the span of the original that ``text[start:end]`` was made of."""
+        return self.starts[start], self.ends[end - 1]
+
+    def part(self, start: int, end: int) -> "Normalized":
+        """Return ``text[start:end]`` as a text of its own, with the same original."""
+        return Normalized(self.text[start:end], self.starts[start:end], self.ends[start:end])
+
+
+# One step of a normalisation.
+Change = Callable[[Normalized], Normalized]
+
+
+def unchanged(text: str) -> Normalized:
+    """Return a text as it was written."""
+    return Normalized(text, range(len(text)), range(1, len(text) + 1))
+
+
+def apply(changes: Sequence[Change], text: Normalized) -> Normalized:
+    """Make several changes, one after the other."""
+    for change in changes:
+        text = change(text)
+    return text
+
+
+def compose(text: Normalized) -> Normalized:
+    """Return Unicode's normalisation form C: a letter and its accents as one character where there is one.
+
+    Characters of different grapheme clusters are never put together, so each cluster is composed alone;
+    what becomes of one was made of all of it.
+    """
+    if unicodedata.is_normalized("NFC", text.text):
+        return text
+    forms, spans = [], []
+    for cluster in regex.finditer(r"\X", text.text):
+        whole = [text.span(*cluster.span())]
+        form = unicodedata.normalize("NFC", cluster.group())
+        same = form == cluster.group()
+        forms.append(form)
+        spans += [text.span(i, i + 1) for i in range(*cluster.span())] if same else whole * len(form)
+    starts, ends = zip(*spans, strict=True)
+    return Normalized("".join(forms), starts, ends)
+
+
+def replace(text: Normalized, old: str, new: str) -> Normalized:
+    """Write the character ``new`` for every ``old``."""
+    return Normalized(text.text.replace(old, new), text.starts, text.ends)
+
+
+def prepend(text: Normalized, prefix: str) -> Normalized:
+    """Put a character before a text, unless the text is empty."""
+    if not text.text:
+        return text
+    place = text.starts[0]
+    return Normalized(prefix + text.text, [place, *text.starts], [place, *text.ends])
+
+
+def prepend_missing(text: Normalized, prefix: str) -> Normalized:
+    """Put a character before a text that does not begin with it."""
+    return text if text.text.startswith(prefix) else prepend(text, prefix)
+
+
+def prepend_missing_at_start(text: Normalized, prefix: str) -> Normalized:
+    """Do as `prepend_missing` where the original begins, and nothing after a special token."""
+    return prepend_missing(text, prefix) if text.text and text.starts[0] == 0 else text

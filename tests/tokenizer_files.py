@@ -1,0 +1,128 @@
+"""Small tokenizers of each model family, trained on the bundled corpus, as tokenizer.json and as GGUF."""
+
+import json
+import unicodedata
+
+import gguf
+import numpy as np
+from hypothesis import strategies as st
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+from tokenizers.processors import ByteLevel, Sequence, TemplateProcessing
+
+from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
+from engine.weights.gguf_file import GGUF
+
+NORMAL, UNKNOWN, CONTROL, USER_DEFINED, BYTE = 1, 2, 3, 4, 6
+WORD = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+"
+REST = r" ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+BYTE_LEVEL = ["gpt-2", "smollm", "qwen2", "llama-bpe"]
+SENTENCEPIECE = ["prepend", "first", "always", "split"]
+# The library knows the letters of the Unicode version it was built with, and the marks of an older one.
+ASSIGNED = st.characters(exclude_categories=["Cs", "Cn"]).filter(
+    lambda c: not unicodedata.combining(c) or unicodedata.ucd_3_2_0.category(c) != "Cn"
+)
+# Blanks, marks that are put together with what they follow or not, contractions, digits, special tokens and
+# near misses, words of the corpus.
+ODD = [
+    *"aeIÉñ \t\n\r\x00\x0b\x1c\x7f\x85\xa0.,-_$'東한각ﬁςſ▁12³½🙂",
+    *"\u0301\u0316\u0344\u0f73\u09be\u200b\u2028\u3000\u180e\ufeff\ufffd\u212b\u1100\u1161\u11a8\uf900",
+    *("the", " president", "'s", "'LL", "'ſ", "\r\n", "   ", " \n", "1234", "naïve café", "e\u0301\u0316"),
+    *("👩‍👩‍👧", "<s>", "</s>", "<unk>", "<tool>", "<|end|>", "<|begin|>", "<0x41>", "<s", "of the people"),
+]
+TEXTS = st.one_of(st.text(ASSIGNED, max_size=60), st.lists(st.sampled_from(ODD), max_size=30).map("".join))
+
+
+def corpus():
+    return [line for document in load_corpus(BUNDLED_CORPUS) for line in document.text.splitlines(True)]
+
+
+def byte_level(family):
+    """Train a tokenizer that is set up as GPT-2's, SmolLM's, Qwen2's or Llama 3's tokenizer.json is."""
+    tokenizer = Tokenizer(models.BPE(ignore_merges=family == "llama-bpe"))
+    before, after = {
+        "gpt-2": ([], True),
+        "smollm": ([pre_tokenizers.Digits(individual_digits=True)], True),
+        "qwen2": ([pre_tokenizers.Split(Regex(rf"{WORD}|\p{{N}}|{REST}"), "isolated")], False),
+        "llama-bpe": ([pre_tokenizers.Split(Regex(rf"{WORD}|\p{{N}}{{1,3}}|{REST}"), "isolated")], False),
+    }[family]
+    steps = [*before, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=after)]
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(steps) if before else steps[0]
+    tokenizer.normalizer = normalizers.NFC() if family == "qwen2" else None
+    tokenizer.decoder = decoders.ByteLevel()
+    special = ["<|end|>", "<|begin|>"]
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=2000, special_tokens=special, initial_alphabet=alphabet)
+    tokenizer.train_from_iterator(corpus(), trainer)
+    tokenizer.add_tokens([AddedToken("<tool>", normalized=False)])
+    if family == "llama-bpe":
+        begin = TemplateProcessing(single="<|begin|> $A", special_tokens=[("<|begin|>", 1)])
+        tokenizer.post_processor = Sequence([ByteLevel(trim_offsets=False), begin])
+    return tokenizer
+
+
+def sentencepiece(style):
+    """Train a tokenizer that is set up as Llama 2's tokenizer.json is: the older way, or one of the newer."""
+    trained = Tokenizer(models.BPE())
+    trained.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always", split=True)
+    trained.train_from_iterator(corpus(), trainers.BpeTrainer(vocab_size=2000))
+    model = json.loads(trained.to_str())["model"]
+    tokens = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)), *model["vocab"]]
+    vocabulary = {token: number for number, token in enumerate(tokens)}
+    merges = [tuple(pair) for pair in model["merges"]]
+    options = {"unk_token": "<unk>", "fuse_unk": True, "byte_fallback": True}
+    tokenizer = Tokenizer(models.BPE(vocabulary, merges, **options))
+    if style == "prepend":
+        steps = [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
+        tokenizer.normalizer = normalizers.Sequence(steps)
+    else:
+        scheme = "always" if style == "split" else style
+        tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme=scheme, split=style == "split")
+    tokenizer.decoder = decoders.Sequence(
+        [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+    )
+    tokenizer.add_special_tokens([AddedToken(token, normalized=False) for token in tokens[:3]])
+    tokenizer.add_tokens([AddedToken("<tool>", normalized=False)])
+    tokenizer.post_processor = TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 1)])
+    return tokenizer
+
+
+def save(tokenizer, path, **changes):
+    """Write a tokenizer.json file, with changes to its parts."""
+    path.write_text(json.dumps({**json.loads(tokenizer.to_str()), **changes}))
+    return path
+
+
+def gguf_metadata(tokenizer, kind, pre="default"):
+    """Return what a GGUF file says of a tokenizer; scores are minus the ranks of the merges."""
+    content = json.loads(tokenizer.to_str())
+    tokens = sorted(tokenizer.get_vocab(), key=tokenizer.get_vocab().get)
+    merges = [" ".join(pair) for pair in content["model"]["merges"]]
+    ranks = {line.replace(" ", ""): rank for rank, line in enumerate(merges)}
+    types = {
+        entry["content"]: CONTROL if entry["special"] else USER_DEFINED for entry in content["added_tokens"]
+    }
+    if kind == "llama":
+        types |= {token: BYTE for token in tokens if token.startswith("<0x")} | {"<unk>": UNKNOWN}
+    return {
+        "model": kind,
+        "pre": pre,
+        "tokens": tokens,
+        "token_type": [types.get(token, NORMAL) for token in tokens],
+        **({"merges": merges} if kind == "gpt2" else {}),
+        **({"scores": [-float(ranks.get(token, 1e6)) for token in tokens]} if kind == "llama" else {}),
+    }
+
+
+def write_gguf(path, metadata):
+    """Write a GGUF file with a tokenizer and one tensor."""
+    writer = gguf.GGUFWriter(path, "llama")
+    for key, value in metadata.items():
+        name = f"tokenizer.ggml.{key}"
+        add = {str: writer.add_string, bool: writer.add_bool, int: writer.add_uint32, list: writer.add_array}
+        add[type(value)](name, value)
+    writer.add_tensor("x", np.zeros((2, 32), np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return GGUF(path)
