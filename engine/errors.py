@@ -21,5 +21,9 @@ class ModelUnavailableError(GlassboxError):
     """A model is neither on this machine nor reachable."""
 
 
+class MemoryLimitError(GlassboxError):
+    """A model would take more memory than is free."""
+
+
 class ContextLengthError(GlassboxError):
     """A prompt has more tokens than the model has positions."""

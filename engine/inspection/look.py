@@ -83,7 +83,7 @@ def look_into_decoder(
     trace = Trace([*OUTLINE, f"layers.{layer}.*"])
     summary = AttentionSummary(first & without_first, first)
     decoder.inspect(encoding.ids, both(trace, summary))
-    tokens = [decoder.tokenizer.decode([number]) for number in encoding.ids]
+    tokens = [decoder.token_text(number) for number in encoding.ids]
     return Look(encoding, tokens, len(whole), first, trace, summary)
 
 

@@ -6,8 +6,9 @@ import numpy as np
 
 from engine.generation.decoder import Decoder
 from engine.layers.activation import softmax
-from engine.layers.norm import l2_normalize, rms_norm
+from engine.layers.norm import l2_normalize
 from engine.layers.tracing import Array
+from engine.models.decoders import final_norm
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def logit_lens(states: Array, decoder: Decoder, k: int) -> Nearest:
     k
         How many tokens of each.
     """
-    normed = rms_norm(states, decoder.weights.final_norm, decoder.config.norm_eps)
+    normed = final_norm(states, decoder.weights, decoder.config)
     return next_tokens(decoder.unembed(normed), k)
 
 

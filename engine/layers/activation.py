@@ -43,9 +43,14 @@ def gelu_new(x: Array) -> Array:
 
 
 def silu(x: Array) -> Array:
-    """``x * sigmoid(x)``, the gate of SwiGLU (Shazeer 2020)."""
+    """``x * sigmoid(x)``, the gate of `swiglu`."""
     with np.errstate(over="ignore"):  # exp(-x) is inf for very negative x, and x / inf is the 0 meant
         return x / (1 + np.exp(-x))
+
+
+def swiglu(gate: Array, up: Array) -> Array:
+    """``silu(gate) * up``, the element-wise part of SwiGLU (Shazeer 2020): ``(n_tokens, d_ff)`` each."""
+    return silu(gate) * up
 
 
 ACTIVATIONS: dict[str, Callable[[Array], Array]] = {

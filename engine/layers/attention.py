@@ -1,9 +1,24 @@
 """Scaled dot-product attention (Vaswani et al. 2017, section 3.2.1), with grouped queries."""
 
+from typing import Protocol
+
 import numpy as np
 
 from engine.layers.activation import softmax
 from engine.layers.tracing import Array, Tracer, no_trace
+
+
+class CachedKeys(Protocol):
+    """What attention has to know of a cache; its arrays are ``(n_layers, n_kv_heads, capacity, d_head)``."""
+
+    keys: Array
+    values: Array
+
+    def reserve(self, n_tokens: int) -> None:
+        """Make room for ``n_tokens`` in all."""
+
+    def extend(self, layer: int, key: Array, value: Array) -> tuple[Array, Array]:
+        """Take in a layer's new keys and values; return all of that layer's."""
 
 
 def split_heads(x: Array, n_heads: int) -> Array:
@@ -61,3 +76,18 @@ def attention(
     weights = trace("weights", softmax(scores if mask is None else scores + mask))
     context = weights.reshape(*shared, n_key) @ value  # (n_kv_heads, group * n_query, d_head)
     return trace("context", context.reshape(n_heads, n_query, d_head))
+
+
+def causal_attention(
+    query: Array, key: Array, value: Array, cache: CachedKeys, layer: int, trace: Tracer = no_trace
+) -> Array:
+    """Attention of new tokens to those in a layer's cache and to themselves, which the cache takes in.
+
+    ``(n_heads, n_new, d_head)``, and twice ``(n_kv_heads, n_new, d_head)``, to the context, of the shape of
+    ``query``. The tracer is told ``query``, ``key`` and ``value`` besides what `attention` tells.
+    """
+    key, value = (cached.astype(query.dtype, copy=False) for cached in cache.extend(layer, key, value))
+    query, key, value = trace("query", query), trace("key", key), trace("value", value)
+    n_new, n_key = query.shape[1], key.shape[1]
+    mask = causal_mask(n_new, n_key, query.dtype) if n_new > 1 else None
+    return attention(query, key, value, mask, trace)

@@ -1,18 +1,34 @@
 """The affine map."""
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
+
+import numpy as np
 
 from engine.layers.tracing import Array
+
+
+class Matrix(Protocol):
+    """An array ``(d_out, d_in)``, or one held in another form that gives its rows and its transpose."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...  # noqa: D102
+    @property
+    def dtype(self) -> np.dtype: ...  # noqa: D102
+    @property
+    def nbytes(self) -> int: ...  # noqa: D102
+    @property
+    def T(self) -> Array: ...  # noqa: D102
+    def __getitem__(self, rows: Array) -> Array: ...
 
 
 class Linear(NamedTuple):
     """Parameters of an affine map: weight ``(d_out, d_in)`` and bias ``(d_out,)`` or None."""
 
-    weight: Array
+    weight: Matrix
     bias: Array | None = None
 
 
-def linear(x: Array, weight: Array, bias: Array | None = None) -> Array:
+def linear(x: Array, weight: Matrix, bias: Array | None = None) -> Array:
     """``x W^T + b``.
 
     Parameters

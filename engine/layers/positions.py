@@ -1,17 +1,68 @@
-"""Rotary position embedding (Su et al. 2021)."""
+"""Where a token stands: learned, sinusoidal and rotary positions, and ALiBi.
+
+The first two are vectors added to the tokens' own, the third turns queries and keys, the last is
+added to the attention scores. Positions are given, so those of tokens that follow a cache need no
+other function.
+"""
+
+from collections.abc import Sequence
 
 import numpy as np
 
 from engine.layers.tracing import Array
 
+FLOAT32 = np.dtype(np.float32)
 
-def rope_tables(positions: Array, d_head: int, theta: float, dtype: np.dtype) -> tuple[Array, Array]:
-    """Cosine and sine of ``position * theta^(-2i / d_head)``, each ``(n_tokens, d_head / 2)``.
+
+def learned(table: Array, positions: Array) -> Array:
+    """Rows of a trained table ``(n_positions, d_model)``: ``(n_tokens,) -> (n_tokens, d_model)``."""
+    return table[positions]
+
+
+def sinusoidal(positions: Array, d_model: int, dtype: np.dtype = FLOAT32) -> Array:
+    """Sines and cosines in turn (Vaswani et al. 2017, section 3.5): ``(n_tokens,) -> (n_tokens, d_model)``.
+
+    ``PE[2i] = sin(position / 10000^(2i / d_model))``, and ``PE[2i + 1]`` is the cosine of the same.
+    """
+    frequency = 10000.0 ** (-np.arange(0, d_model, 2) / d_model)  # (d_model / 2, rounded up)
+    angle = positions[:, None] * frequency
+    vectors = np.empty((len(positions), d_model), dtype)
+    vectors[:, 0::2] = np.sin(angle)
+    vectors[:, 1::2] = np.cos(angle[:, : d_model // 2])
+    return vectors
+
+
+def rope_frequencies(d_head: int, theta: float, factors: Sequence[float] | float = 1.0) -> Array:
+    """Radians by which each pair turns from one position to the next: float32 ``(d_head / 2,)``.
+
+    ``theta^(-2i / d_head) / factor`` (Su et al. 2021); the factors, one or ``d_head / 2``, slow the
+    rotations down where a model was made to read on beyond the positions it was first trained on.
+    """
+    frequency = 1 / theta ** (np.arange(0, d_head, 2, dtype=np.float32) / d_head)
+    return (frequency / np.asarray(factors, np.float32)).astype(np.float32)
+
+
+def llama3_factors(
+    d_head: int, theta: float, factor: float, low_freq: float, high_freq: float, n_positions: int
+) -> Array:
+    """Slow down the rotations that Llama 3.1 slows down, as transformers does: ``(d_head / 2,)``.
+
+    A pair that turns less than ``low_freq`` times over the ``n_positions`` of the first training is
+    slowed down by ``factor``, one that turns more than ``high_freq`` times not at all, others partly.
+    """
+    turns = n_positions * rope_frequencies(d_head, theta) / (2 * np.pi)
+    unslowed = np.clip((turns - low_freq) / (high_freq - low_freq), 0, 1)
+    return 1 / ((1 - unslowed) / factor + unslowed)
+
+
+def rope_tables(
+    positions: Array, d_head: int, theta: float, dtype: np.dtype, factors: Sequence[float] | float = 1.0
+) -> tuple[Array, Array]:
+    """Cosine and sine of ``position * frequency``, each ``(n_tokens, d_head / 2)``.
 
     The angles are float32, as in transformers, so that both round alike at far positions.
     """
-    frequency = 1 / theta ** (np.arange(0, d_head, 2, dtype=np.float32) / d_head)  # (d_head / 2,)
-    angle = positions[:, None].astype(np.float32) * frequency.astype(np.float32)
+    angle = positions[:, None].astype(np.float32) * rope_frequencies(d_head, theta, factors)
     return np.cos(angle).astype(dtype), np.sin(angle).astype(dtype)
 
 
@@ -20,3 +71,24 @@ def apply_rope(x: Array, cos: Array, sin: Array) -> Array:
     half = x.shape[-1] // 2
     first, second = x[..., :half], x[..., half:]
     return np.concatenate([first * cos - second * sin, second * cos + first * sin], axis=-1)
+
+
+def alibi_slopes(n_heads: int) -> Array:
+    """Slope of each head (Press et al. 2022): float64 ``(n_heads,)``.
+
+    ``2^(-8 / n), 2^(-16 / n), …`` for ``n`` heads. Where n is no power of two, the official code takes
+    the slopes of the next lower power, and for the heads left every second one of the next higher.
+    """
+    lower = 2 ** (n_heads.bit_length() - 1)  # the largest power of two that is not above n_heads
+    slopes = 2.0 ** (-8 / lower * np.arange(1, lower + 1))
+    between = 2.0 ** (-4 / lower * np.arange(1, 2 * lower, 2))
+    return np.concatenate([slopes, between[: n_heads - lower]])
+
+
+def alibi_bias(n_heads: int, n_query: int, n_key: int, dtype: np.dtype = FLOAT32) -> Array:
+    """``-slope * distance``, to be added to the scores: ``(n_heads, n_query, n_key)``.
+
+    The last query stands at the last key. Keys after a query are left to the causal mask.
+    """
+    distance = np.arange(n_key - n_query, n_key)[:, None] - np.arange(n_key)  # (n_query, n_key)
+    return (-alibi_slopes(n_heads)[:, None, None] * distance).astype(dtype)

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.layers.activation import ACTIVATIONS
-from engine.layers.attention import attention
+from engine.layers.activation import ACTIVATIONS, swiglu
+from engine.layers.attention import attention, causal_attention
 from engine.layers.linear import linear
-from engine.layers.norm import layer_norm
+from engine.layers.norm import layer_norm, rms_norm
+from engine.layers.positions import apply_rope
 from engine.layers.tracing import Array
 
 log = logging.getLogger(__name__)
@@ -27,6 +28,25 @@ class Primitives:
 
 
 NUMPY = Primitives(linear, attention, layer_norm, ACTIVATIONS)
+
+
+@dataclass(frozen=True)
+class DecoderPrimitives:
+    """One implementation of each step of a decoder; a compiled `apply_rope` works in place."""
+
+    linear: Callable[..., Array]
+    rms_norm: Callable[[Array, Array, float], Array]
+    layer_norm: Callable[[Array, Array, Array, float], Array]
+    apply_rope: Callable[[Array, Array, Array], Array]
+    causal_attention: Callable[..., Array]
+    add: Callable[[Array, Array], Array]
+    swiglu: Callable[[Array, Array], Array]
+    activations: Mapping[str, Callable[[Array], Array]]
+
+
+NUMPY_DECODER = DecoderPrimitives(
+    linear, rms_norm, layer_norm, apply_rope, causal_attention, np.add, swiglu, ACTIVATIONS
+)
 
 _best = NUMPY
 _preparation = threading.Lock()
@@ -65,3 +85,16 @@ def _load_compiled() -> None:
         return
     activations = {**ACTIVATIONS, "gelu": kernels.gelu}
     _best = Primitives(products.linear, products.attention, kernels.layer_norm, activations)
+
+
+def has_programs() -> bool:
+    """Whether the compiled steps of decoders can be had; the first call loads them.
+
+    The very first time on a machine they are compiled, which takes some ten seconds, and kept on disk.
+    """
+    try:
+        import engine.layers.program  # noqa: F401
+    except Exception as error:  # as in `_load_compiled`
+        log.info("no compiled steps (%s): NumPy does all the work", error)
+        return False
+    return True

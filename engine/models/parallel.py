@@ -4,7 +4,6 @@ Products of a few thousand rows gain little from a BLAS that splits each of them
 and everything between the products gains nothing; whole batches side by side gain from both.
 """
 
-import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -12,6 +11,8 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from threadpoolctl import threadpool_limits
+
+from engine.layers.cores import n_cores
 
 T = TypeVar("T")
 
@@ -38,11 +39,6 @@ def single_threaded_blas() -> Iterator[None]:
             if _n_inside == 0 and _limits is not None:
                 _limits.restore_original_limits()
                 _limits = None
-
-
-def n_cores() -> int:
-    """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def run_parallel(work: Callable[[T], None], batches: Sequence[T]) -> Iterator[T]:

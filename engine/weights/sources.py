@@ -147,11 +147,10 @@ def watched(job: Callable[[], T], folder: Path, total: int, on_progress: Progres
 
 
 def folder_size(folder: Path) -> int:
-    """Bytes of all files below a folder; files that vanish meanwhile count as 0."""
+    """Bytes of all files below a folder; what vanishes meanwhile counts as 0."""
     size = 0
-    for path in folder.rglob("*"):
-        try:
-            size += path.stat().st_size if path.is_file() else 0
-        except OSError:
-            continue
+    for parent, _, names in os.walk(folder):  # which passes over folders that are no longer there
+        for name in names:
+            with suppress(OSError):
+                size += (Path(parent) / name).stat().st_size
     return size

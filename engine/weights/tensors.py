@@ -1,15 +1,18 @@
-"""Named tensors of a model file, read through the safetensors and gguf libraries."""
+"""Named tensors of a model file, read through the safetensors library."""
 
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from safetensors import SafetensorError, deserialize, safe_open
 
 from engine.errors import ModelFileError
 from engine.layers.tracing import Array
+from engine.weights.stored import FLOATS, StoredTensor
+
+T = TypeVar("T")
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -73,63 +76,48 @@ def decode(name: str, entry: Mapping[str, Any]) -> tuple[str, Array]:
     return name, array
 
 
-class GGUF:
-    """A .gguf file: metadata by key, and tensors dequantised one at a time as they are asked for."""
-
-    def __init__(self, path: Path) -> None:
-        import gguf
-
-        try:
-            self._reader = gguf.GGUFReader(path)
-        except (OSError, ValueError, KeyError, IndexError) as error:
-            raise ModelFileError(
-                f"{path} is not a complete GGUF file ({error}): download it again"
-            ) from error
-        self.path = path
-        self._tensors = {tensor.name: tensor for tensor in self._reader.tensors}
-
-    def get(self, key: str, default: Any = None) -> Any:
-        """Return a metadata value, or ``default``."""
-        field = self._reader.fields.get(key)
-        return default if field is None else field.contents()
-
-    def __getitem__(self, key: str) -> Any:
-        value = self.get(key)
-        if value is None:
-            raise ModelFileError(f"{self.path} has no metadata {key!r}: it is not a language model's file")
-        return value
-
-    def __contains__(self, tensor: str) -> bool:
-        return tensor in self._tensors
-
-    def tensor(self, name: str) -> Array:
-        """Return a tensor as float32, rows first as in PyTorch: ``(d_out, d_in)``."""
-        import gguf
-
-        if name not in self._tensors:
-            raise ModelFileError(f"{self.path} has no tensor {name!r}: download it again")
-        tensor = self._tensors[name]
-        try:
-            return gguf.dequantize(tensor.data, tensor.tensor_type)
-        except NotImplementedError as error:
-            raise ModelFileError(
-                f"{self.path}: tensor {name!r} is stored as {tensor.tensor_type.name}, which cannot be "
-                f"dequantised here: use a file in Q4, Q5, Q6, Q8 or F16"
-            ) from error
-
-
-def require(tensors: Mapping[str, Array], name: str) -> Array:
+def require(tensors: Mapping[str, T], name: str) -> T:
     """Return the tensor ``name``, or say that it is missing."""
     if name not in tensors:
         raise ModelFileError(f"the model has no tensor {name!r}: its file is incomplete or of another model")
     return tensors[name]
 
 
+def read_stored(path: Path) -> dict[str, StoredTensor]:
+    """Read every tensor of numbers in a .safetensors file as it is stored."""
+    if not path.is_file():
+        raise ModelFileError(f"{path.parent} has no {path.name}: give a complete model folder")
+    try:
+        entries = deserialize(path.read_bytes())  # type: ignore[no-untyped-call]
+        return {
+            name: StoredTensor(
+                entry["dtype"], np.frombuffer(entry["data"], FLOATS[entry["dtype"]]).reshape(entry["shape"])
+            )
+            for name, entry in entries
+            if entry["dtype"] in FLOATS
+        }
+    except (SafetensorError, OSError, TypeError, KeyError, ValueError) as error:
+        raise ModelFileError(
+            f"{path} is not a complete safetensors file ({error}): download it again"
+        ) from error
+
+
+def with_shape(stored: StoredTensor, name: str, shape: Iterable[int]) -> StoredTensor:
+    """Return a tensor, or say that it has not the shape the sizes ask for."""
+    check_shape(stored.shape, name, shape)
+    return stored
+
+
 def shaped(array: Array, name: str, shape: Iterable[int], dtype: np.dtype) -> Array:
     """Return a tensor in ``dtype``, or say that it has not the shape the sizes ask for."""
-    if array.shape != tuple(shape):
+    check_shape(array.shape, name, shape)
+    return np.ascontiguousarray(array, dtype)
+
+
+def check_shape(found: tuple[int, ...], name: str, shape: Iterable[int]) -> None:
+    """Raise where a tensor has not the shape the sizes ask for."""
+    if found != tuple(shape):
         raise ModelFileError(
-            f"tensor {name!r} has shape {array.shape}, but the model's sizes ask for {tuple(shape)}: "
+            f"tensor {name!r} has shape {found}, but the model's sizes ask for {tuple(shape)}: "
             f"weights and config are not of one model"
         )
-    return np.ascontiguousarray(array, dtype)

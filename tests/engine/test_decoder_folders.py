@@ -120,9 +120,13 @@ KEY = "model.layers.1.self_attn.k_proj.weight"
             lambda f: (f / "model.safetensors").write_bytes((f / "model.safetensors").read_bytes()[:9000]),
             "not a complete safetensors file",
         ),
-        (lambda f: edit_config(f, model_type="mistral"), "'mistral' model"),
-        (lambda f: edit_config(f, attention_bias=True), "biases"),
-        (lambda f: edit_config(f, rope_parameters={"rope_type": "llama3"}), "llama3"),
+        (
+            lambda f: edit_config(f, model_type="mistral"),
+            "'mistral' model.*: give one of .* llama, qwen2, gpt2",
+        ),
+        (lambda f: edit_config(f, attention_bias=True), "no tensor 'model.layers.0.self_attn.q_proj.bias'"),
+        (lambda f: edit_config(f, mlp_bias=True), "no tensor 'model.layers.0.mlp.gate_proj.bias'"),
+        (lambda f: edit_config(f, rope_parameters={"rope_type": "llama3"}), "has factor None"),
         (lambda f: edit_config(f, hidden_act="gelu"), "not silu"),
         (lambda f: (f / "tokenizer.json").write_text('{"model": {"type": "Unigram"}}'), "byte-level BPE"),
     ],
@@ -151,7 +155,12 @@ def test_a_file_that_is_no_gguf_is_refused(tmp_path):
 
 @pytest.mark.parametrize(
     ("architecture", "reason"),
-    [("gpt2", "'gpt2' model"), ("llama", "no metadata 'llama.attention.head_count'")],
+    [
+        ("phi3", "'phi3' model, which is not read: give one of the architectures llama, qwen2, gpt2"),
+        ("llama", "no metadata 'llama.block_count'"),
+        ("qwen2", "no metadata 'qwen2.block_count'"),
+        ("gpt2", "no metadata 'gpt2.block_count'"),
+    ],
 )
 def test_a_gguf_of_another_model_is_refused(tmp_path, architecture, reason):
     path = tmp_path / "other.gguf"
@@ -189,22 +198,25 @@ def test_a_tokenizer_larger_than_the_model_is_refused(tmp_path, tokenizer):
         Decoder.load(tmp_path)
 
 
-@pytest.mark.parametrize("kind", ["linear", "dynamic"])
-def test_scaled_positions_in_the_older_spelling_are_refused(tmp_path, tokenizer, kind):
+@pytest.mark.parametrize(
+    ("rope", "official"),
+    [
+        ({"type": "linear", "factor": 2.0}, {"rope_type": "linear", "factor": 2.0}),
+        (None, {"rope_type": "default"}),
+    ],
+    ids=str,
+)
+def test_positions_in_the_older_spelling_are_read(tmp_path, tokenizer, rope, official):
+    model = save_model(tmp_path, tokenizer, rope_parameters={"rope_theta": 500.0, **official})
+    edit_config(tmp_path, rope_parameters=None, rope_scaling=rope, rope_theta=500.0)
+    ids = list(range(1, 30))
+    with torch.inference_mode():
+        expected = model(torch.tensor([ids])).logits[0].numpy()
+    np.testing.assert_allclose(Decoder.load(tmp_path).logits(ids), expected, atol=1e-4)
+
+
+def test_scaled_positions_in_the_older_spelling_are_refused(tmp_path, tokenizer):
     save_model(tmp_path, tokenizer)
-    edit_config(tmp_path, rope_parameters=None, rope_scaling={"type": kind, "factor": 2.0})
-    with pytest.raises(ModelFileError, match=kind):
+    edit_config(tmp_path, rope_parameters=None, rope_scaling={"type": "dynamic", "factor": 2.0})
+    with pytest.raises(ModelFileError, match=r"\(dynamic\), which is not read: linear and llama3 are"):
         Decoder.load(tmp_path)
-
-
-def test_scaled_positions_in_a_gguf_file_are_refused(tmp_path):
-    path = tmp_path / "scaled.gguf"
-    writer = gguf.GGUFWriter(path, "llama")
-    writer.add_rope_scaling_type(gguf.RopeScalingType.YARN)
-    writer.add_tensor("x", np.zeros((2, 32), np.float32))
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    with pytest.raises(ModelFileError, match="yarn"):
-        Decoder.load(path)

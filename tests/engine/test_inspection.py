@@ -108,13 +108,13 @@ def test_a_decoder_is_cut_at_the_limit_and_reads_causally(decoder):
     assert (np.triu(seen.attention.rollout(), 1) == 0).all()
 
 
-def test_the_last_row_of_the_logit_lens_is_what_the_decoder_says(decoder):
-    seen = look_into_decoder(decoder, "The capital of France is", layer=0, max_tokens=512)
-    lens = logit_lens(seen.states(-1), decoder, 3)
-    logits = decoder.logits(seen.encoding.ids)[-1]
+def test_the_last_row_of_the_logit_lens_is_what_the_decoder_says(readable_decoder):
+    seen = look_into_decoder(readable_decoder, "The capital of France is", layer=0, max_tokens=512)
+    lens = logit_lens(seen.states(-1), readable_decoder, 3)
+    logits = readable_decoder.logits(seen.encoding.ids)[-1]
     probabilities = np.exp(logits - logits.max())
     probabilities /= probabilities.sum()
-    assert decoder.tokenizer.decode([int(lens.ids[-1, 0])]) == " Paris"
+    assert readable_decoder.tokenizer.decode([int(lens.ids[-1, 0])]) == " Paris"
     np.testing.assert_array_equal(lens.ids[-1], np.argsort(-probabilities)[:3])
     np.testing.assert_allclose(lens.scores[-1], np.sort(probabilities)[::-1][:3], rtol=1e-4)
 

@@ -1,0 +1,163 @@
+"""What each kind of position does to the attention between two equal tokens, over their distance."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.errors import InputError
+from engine.generation.decoder import Decoder
+from engine.layers.positions import alibi_slopes, rope_frequencies, sinusoidal
+from engine.layers.tracing import Array
+from engine.models.gpt2 import GPT2Weights
+from engine.models.llama import LlamaConfig
+
+
+@dataclass(frozen=True)
+class DistanceScores:
+    """How a score changes with the distance, as lines to draw.
+
+    Two tokens with the same vector x stand at positions i and j, one attends to the other, and what is
+    drawn is their score minus the mean of the two scores that they have with themselves: 0 at distance
+    0, and a change of -0.69, which is -ln 2, halves the weight that attention gives. Here x is query and
+    key at once. No trained matrix comes between, and there is one head as wide as the vector; RoPE has
+    ``d_head`` dimensions, and its line is the mean over vectors x with independent entries of variance
+    1, as a norm leaves them. For the others x drops out.
+
+    Attributes
+    ----------
+    scheme
+        "learned", "sinusoidal", "RoPE" or "ALiBi".
+    lines
+        Name of each line: one of the scheme, or one of each head.
+    distances
+        Number of tokens between the two, ``(n_distances,)``, from 0.
+    change
+        Score at each distance minus that at distance 0, ``(n_lines, n_distances)``.
+    lowest, highest
+        The same for those two positions at each distance between which it is lowest and highest. They
+        are ``change`` itself where the distance alone counts, and not where a table was learned.
+    """
+
+    scheme: str
+    lines: tuple[str, ...]
+    distances: Array
+    change: Array
+    lowest: Array
+    highest: Array
+
+
+def score_by_distance(
+    n_distances: int,
+    d_model: int,
+    n_heads: int,
+    theta: float = 10000.0,
+    table: Array | None = None,
+    seed: int = 0,
+) -> tuple[DistanceScores, DistanceScores, DistanceScores, DistanceScores]:
+    """Return the lines of all four schemes: learned, sinusoidal, RoPE and ALiBi.
+
+    Parameters
+    ----------
+    n_distances
+        How many distances, from 0.
+    d_model, n_heads
+        Width of the token vectors, and the heads that RoPE and ALiBi share it among.
+    theta
+        Base of RoPE's frequencies.
+    table
+        Learned positions, ``(n_positions, d_model)``, in the scale of token vectors with entries of
+        variance 1. Without one, a table as it is before training (`untrained_table`).
+    seed
+        Of that table.
+
+    Raises
+    ------
+    InputError
+        The heads cannot share the vectors, or there are more distances than learned positions.
+    """
+    if d_model % (2 * n_heads):
+        raise InputError(
+            f"{n_heads} heads cannot share {d_model} dimensions in pairs: give a multiple of {2 * n_heads}"
+        )
+    table = untrained_table(2 * n_distances, d_model, seed) if table is None else table
+    return (
+        learned_scores(table, n_distances),
+        sinusoidal_scores(d_model, n_distances),
+        rope_scores(rope_frequencies(d_model // n_heads, theta), n_distances),
+        alibi_scores(n_heads, n_distances),
+    )
+
+
+def decoder_score_by_distance(decoder: Decoder, n_distances: int) -> DistanceScores:
+    """Return the lines of the positions that a decoder has: RoPE of its frequencies, or its table.
+
+    A learned table is measured against the entries of the token embeddings that it is added to. What
+    the model's own norms and matrices make of either is not part of it.
+    """
+    config, weights = decoder.config, decoder.weights
+    if isinstance(config, LlamaConfig):
+        frequencies = rope_frequencies(config.d_head, config.rope_theta, config.rope_factors)
+        return rope_scores(frequencies, n_distances)
+    assert isinstance(weights, GPT2Weights)  # which go with the only other sizes
+    return learned_scores(weights.position_table / root_mean_square(weights.token_table.T), n_distances)
+
+
+def root_mean_square(x: Array) -> float:
+    """Size of a typical entry."""
+    return float(np.sqrt(np.square(x).mean()))
+
+
+def untrained_table(n_positions: int, d_model: int, seed: int) -> Array:
+    """Learned positions before training, normal noise as large as token vectors: ``(n_positions, d_model)``.
+
+    They tell a position from all others, and not near from far.
+    """
+    return np.random.default_rng(seed).standard_normal((n_positions, d_model), np.float32)
+
+
+def learned_scores(table: Array, n_distances: int) -> DistanceScores:
+    """``-|p_i - p_j|^2 / (2 sqrt(d_model))``: mean, least and most over all positions i and j.
+
+    That is ``(x + p_i) (x + p_j)`` minus half of ``(x + p_i)^2 + (x + p_j)^2``, as scores are scaled.
+    """
+    n_positions, d_model = table.shape
+    if not 1 <= n_distances <= n_positions:
+        raise InputError(f"{n_distances} distances asked for: give 1 to {n_positions}, the learned positions")
+    scores = [
+        -0.5 * np.square(table[: n_positions - distance] - table[distance:]).sum(axis=-1) / np.sqrt(d_model)
+        for distance in range(n_distances)
+    ]  # (n_pairs,) each
+    low, mean, high = (np.array([[pick(pairs) for pairs in scores]]) for pick in (np.min, np.mean, np.max))
+    return DistanceScores("learned", ("learned",), np.arange(n_distances), mean, low, high)
+
+
+def sinusoidal_scores(d_model: int, n_distances: int) -> DistanceScores:
+    """Return what `learned_scores` would for its table, in which the distance alone counts.
+
+    ``p_i p_j`` is the sum of ``cos(distance * frequency)`` over the frequencies.
+    """
+    vectors = sinusoidal(np.arange(n_distances), d_model, np.dtype(np.float64))
+    change = (vectors - vectors[0]) @ vectors[0] / np.sqrt(d_model)
+    return by_distance_alone("sinusoidal", ("sinusoidal",), change[None])
+
+
+def rope_scores(frequencies: Array, n_distances: int) -> DistanceScores:
+    """``x (R(distance) - 1) x / sqrt(d_head)``: the mean over x, from ``frequencies`` ``(d_head / 2,)``.
+
+    That is ``sqrt(d_head) (mean cos(distance * frequency) - 1)``, the mean over the frequencies.
+    """
+    angle = np.arange(n_distances)[:, None] * frequencies.astype(np.float64)  # (n_distances, d_head / 2)
+    change = np.sqrt(2 * len(frequencies)) * (np.cos(angle).mean(axis=-1) - 1)
+    return by_distance_alone("RoPE", ("RoPE",), change[None])
+
+
+def alibi_scores(n_heads: int, n_distances: int) -> DistanceScores:
+    """``-slope * distance``, a line a head."""
+    slopes = alibi_slopes(n_heads)
+    lines = tuple(f"head {head}, slope {slope:.3g}" for head, slope in enumerate(slopes))
+    return by_distance_alone("ALiBi", lines, -slopes[:, None] * np.arange(n_distances))
+
+
+def by_distance_alone(scheme: str, lines: tuple[str, ...], change: Array) -> DistanceScores:
+    """Return the lines of a scheme for which all positions at a distance are alike."""
+    return DistanceScores(scheme, lines, np.arange(change.shape[1]), change, change, change)

@@ -1,0 +1,101 @@
+"""What threads in compiled code need to share work: numbers read, written and added to as one step."""
+
+import os
+from typing import Any
+
+import llvmlite.binding
+from llvmlite import ir
+from numba import types
+from numba.core.cgutils import get_or_insert_function
+from numba.extending import intrinsic
+
+LONG, POINTER = ir.IntType(64), ir.PointerType()
+X86 = llvmlite.binding.get_process_triple().startswith(("x86_64", "i686"))
+
+
+@intrinsic
+def read(typing_context: Any, address):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Return the 64-bit number at an address."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        place = builder.inttoptr(arguments[0], POINTER)
+        return builder.load_atomic(place, "seq_cst", 8, typ=LONG)
+
+    return types.intp(types.intp), generate
+
+
+@intrinsic
+def write(typing_context: Any, address, value):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Set the 64-bit number at an address."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        builder.atomic_rmw("xchg", builder.inttoptr(arguments[0], POINTER), arguments[1], "seq_cst")
+        return context.get_dummy_value()
+
+    return types.void(types.intp, types.intp), generate
+
+
+@intrinsic
+def add(typing_context: Any, address, value):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Add to the 64-bit number at an address; return what it was before."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.atomic_rmw("add", builder.inttoptr(arguments[0], POINTER), arguments[1], "seq_cst")
+
+    return types.intp(types.intp, types.intp), generate
+
+
+@intrinsic
+def pause(typing_context: Any):  # type: ignore[no-untyped-def]  # noqa: ANN201
+    """Let a core that waits in a loop take a breath."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        if X86:
+            kind = ir.FunctionType(ir.VoidType(), [])
+            builder.call(get_or_insert_function(builder.module, kind, "llvm.x86.sse2.pause"), [])
+        return context.get_dummy_value()
+
+    return types.void(), generate
+
+
+@intrinsic
+def give_way(typing_context: Any):  # type: ignore[no-untyped-def]  # noqa: ANN201
+    """Let another thread have the core, if one waits for it."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        if hasattr(os, "sched_yield"):
+            kind = ir.FunctionType(ir.IntType(32), [])
+            builder.call(get_or_insert_function(builder.module, kind, "sched_yield"), [])
+        return context.get_dummy_value()
+
+    return types.void(), generate
+
+
+@intrinsic
+def numbers_at(typing_context: Any, address):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Return a pointer to float32 numbers, for `numba.carray`."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], POINTER)
+
+    return types.CPointer(types.float32)(types.intp), generate
+
+
+@intrinsic
+def integers_at(typing_context: Any, address):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Return a pointer to 64-bit integers, for `numba.carray`."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], POINTER)
+
+    return types.CPointer(types.int64)(types.intp), generate
+
+
+@intrinsic
+def bytes_at(typing_context: Any, address):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Return a pointer to signed bytes, for `numba.carray`."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], POINTER)
+
+    return types.CPointer(types.int8)(types.intp), generate

@@ -1,0 +1,172 @@
+"""The primitives of a decoder, compiled, as steps that can be gone through again.
+
+A forward pass over one more token calls the same primitives, on arrays in the same places, as the one
+before: what differs is what stands in its inputs, and how long the cache is. So one pass is written
+down, and from then on a token takes one call, not some four hundred.
+"""
+
+import numpy as np
+
+from engine.layers import steps
+from engine.layers.attention import CachedKeys
+from engine.layers.packed import PackedMatrix
+from engine.layers.products import WIDE
+from engine.layers.registers import BLOCK, DOT_PRODUCTS, FIXED_BYTES, HEAD
+from engine.layers.steps import FEW_TOKENS, FIXED, KINDS, QUERY_BLOCK, SUMMARY
+from engine.layers.team import n_threads, run
+from engine.layers.tracing import Array, Tracer, no_trace
+
+SHARES = 4 * n_threads  # a step has so many, where it can: threads are not equally fast
+SHARE_BYTES = 16_384  # less than this of a matrix is not worth a share
+PARTS = 2 * n_threads  # of the keys of a head, for one token's attention
+ACTIVATIONS = ("gelu_new", "gelu_pytorch_tanh")
+
+
+def fits(d_head: int, activation: str) -> bool:
+    """Whether there are steps for a decoder of these heads and this activation."""
+    return d_head % HEAD == 0 and activation in ("swiglu", *ACTIVATIONS)
+
+
+class Program:
+    """Compiled twins of the decoder's primitives; each goes through its steps when it is called.
+
+    With ``record`` they are only written down, and `run` goes through them, as often as it is called.
+
+    Parameters
+    ----------
+    length
+        Tokens in the cache before those of the pass.
+    record
+        Write the steps down, and keep the arrays that they work on.
+    """
+
+    def __init__(self, length: int, record: bool = False) -> None:
+        self.length = np.array([length], np.int64)
+        self.record = record
+        self.steps: list[Array] = []
+        self.arrays: list[Array] = []  # whose addresses are in the steps
+        self.activations = dict.fromkeys(ACTIVATIONS, self.gelu_new)
+
+    def run(self, length: int) -> None:
+        """Go through the recorded steps, behind ``length`` cached tokens."""
+        self.length[0] = length
+        run(self.recorded)
+
+    @property
+    def recorded(self) -> Array:
+        """The recorded steps, int64 ``(n_steps, ROW)``."""
+        if len(self.steps) != 1:
+            self.steps = [np.concatenate(self.steps)]
+        return self.steps[0]
+
+    def do(self, what: int, n_shares: int, *arguments: int | Array) -> None:
+        """Go through one step, or write it down; of an array it has the address."""
+        step = np.zeros((1, steps.ROW), np.int64)
+        numbers = [item.ctypes.data if isinstance(item, np.ndarray) else item for item in arguments]
+        step[0, : 2 + len(numbers)] = [what, n_shares, *numbers]
+        if self.record:
+            self.steps.append(step)
+            self.arrays += [item for item in arguments if isinstance(item, np.ndarray)]
+        else:
+            run(step)
+
+    def linear(self, x: Array, weight: PackedMatrix, bias: Array | None = None) -> Array:
+        """``x W^T + b``: ``(n_tokens, d_in) -> (n_tokens, d_out)``."""
+        n_tokens, d_in = x.shape
+        n_panels, panel_bytes = weight.panels.shape
+        y = np.empty((n_tokens, n_panels * WIDE), np.float32)
+        start = np.zeros(n_panels * WIDE, np.float32)
+        if bias is not None:
+            start[: len(bias)] = bias
+        if n_tokens <= FEW_TOKENS:
+            n_shares = max(1, min(n_panels, SHARES, weight.nbytes // SHARE_BYTES))
+            scratch = start  # not used
+        else:
+            n_shares = n_panels * max(1, -(-SHARES // n_panels))
+            scratch = np.empty((n_threads, d_in * WIDE), np.float32)
+        kind, stride = KINDS.index(weight.kind), x.strides[0]
+        if DOT_PRODUCTS and weight.kind == "q4" and n_tokens <= FEW_TOKENS:
+            n_blocks = d_in // BLOCK
+            fixed = np.empty((n_tokens, n_blocks, FIXED_BYTES), np.uint8)
+            self.do(steps.TO_FIXED_POINT, n_threads, x, stride, n_tokens, n_blocks, fixed)
+            kind, x, stride = FIXED, fixed, fixed.strides[0]
+        matrix = (weight.panels, n_panels, panel_bytes, kind, weight.n_turns)
+        self.do(steps.LINEAR, n_shares, x, stride, n_tokens, d_in, *matrix, y, start, scratch)
+        return y[:, : weight.shape[0]]
+
+    def rms_norm(self, x: Array, weight: Array, eps: float) -> Array:
+        """``x / sqrt(mean(x^2) + eps) * weight`` of ``(n_tokens, d_model)``."""
+        y, floor = np.empty(x.shape, np.float32), np.array([eps], np.float32)
+        self.do(steps.RMS_NORM, min(len(x), SHARES), *rows(x), weight, floor, y)
+        return y
+
+    def layer_norm(self, x: Array, weight: Array, bias: Array, eps: float) -> Array:
+        """``(x - mean) / sqrt(var + eps) * weight + bias`` of ``(n_tokens, d_model)``."""
+        y, floor = np.empty(x.shape, np.float32), np.array([eps], np.float32)
+        self.do(steps.LAYER_NORM, min(len(x), SHARES), *rows(x), weight, floor, y, bias)
+        return y
+
+    def add(self, x: Array, y: Array) -> Array:
+        """``x + y`` of ``(n_tokens, d_model)``."""
+        z = np.empty(x.shape, np.float32)
+        self.do(steps.ADD, min(len(x), SHARES), *rows(x), y, y.strides[0], z)
+        return z
+
+    def swiglu(self, gate: Array, up: Array) -> Array:
+        """``silu(gate) * up`` of ``(n_tokens, d_ff)``."""
+        y = np.empty(gate.shape, np.float32)
+        self.do(steps.SWIGLU, SHARES, *rows(gate), up, up.strides[0], y)
+        return y
+
+    def gelu_new(self, x: Array) -> Array:
+        """The tanh approximation of GELU of ``(n_tokens, d_ff)``."""
+        y = np.empty(x.shape, np.float32)
+        self.do(steps.GELU_NEW, SHARES, *rows(x), y)
+        return y
+
+    def apply_rope(self, x: Array, cos: Array, sin: Array) -> Array:
+        """Rotate the pairs of ``(n_heads, n_tokens, d_head)``, in place."""
+        n_heads, n_tokens, d_head = x.shape
+        self.do(steps.ROTATE, min(n_tokens, SHARES), x, x.strides[1], n_tokens, n_heads, d_head, cos, sin)
+        return x
+
+    def causal_attention(
+        self,
+        query: Array,
+        key: Array,
+        value: Array,
+        cache: CachedKeys,
+        layer: int,
+        trace: Tracer = no_trace,
+    ) -> Array:
+        """Attention to the cached tokens and the new ones, which the cache takes in; nothing is traced."""
+        n_heads, n_tokens, d_head = query.shape
+        n_kv_heads, n_keys = len(key), int(self.length[0]) + n_tokens
+        cache.reserve(n_keys)
+        keys, values = cache.keys[layer], cache.values[layer]
+        capacity = keys.shape[1]
+        sizes = (n_tokens, n_kv_heads, d_head, keys, values, capacity, self.length)
+        self.do(steps.REMEMBER, min(n_tokens, SHARES), key, value, key.strides[1], *sizes)
+        context = np.empty((n_tokens, n_heads, d_head), np.float32)
+        if n_tokens == 1:
+            scores = np.empty((n_heads, capacity), np.float32)
+            parts = np.empty((n_heads, PARTS, d_head + SUMMARY), np.float32)
+            heads = (query, n_heads, n_kv_heads, d_head, keys, values, capacity, self.length)
+            self.do(steps.ATTEND_TO_PART, n_kv_heads * PARTS, *heads, scores, parts)
+            self.do(steps.MERGE_PARTS, 1, parts, PARTS, d_head, n_heads, context)
+            return context.swapaxes(0, 1)
+        n_panels, n_blocks = -(-n_keys // WIDE), -(-n_tokens // QUERY_BLOCK)
+        panels = np.empty((n_kv_heads, n_panels, d_head, WIDE), np.float32)
+        singles = np.empty((n_kv_heads, n_keys, d_head), np.float32)
+        cached = (keys, values, capacity)
+        self.do(steps.LAY_OUT, n_kv_heads * n_panels, *cached, n_kv_heads, d_head, n_keys, panels, singles)
+        scores = np.empty((n_threads, QUERY_BLOCK, n_panels * WIDE), np.float32)
+        queries = (query, query.strides[1], n_tokens, n_heads, n_kv_heads, d_head)
+        room = (context, scores, np.zeros(WIDE, np.float32))
+        self.do(steps.ATTEND, n_heads * n_blocks, *queries, panels, singles, n_keys, *room)
+        return context.swapaxes(0, 1)
+
+
+def rows(x: Array) -> tuple[Array, int, int, int]:
+    """What a step is told of ``(n_tokens, d)``: where it is, how far apart its rows are, and its shape."""
+    return (x, x.strides[0], *x.shape)

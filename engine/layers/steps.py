@@ -1,0 +1,565 @@
+"""The steps of a decoder, compiled (numba), and the loop in which threads go through a list of them.
+
+Each is a primitive of the decoder's forward pass for float32, made like those in `products`. A *step* is a
+row of integers: what to do, in how many *shares*, and the addresses and sizes of its arrays; strides are
+in bytes. Threads take share after share until none is left, and go on to the next step when all shares
+are done. So one call from Python goes through a whole model, and a thread that comes late, or never,
+costs no more than its help.
+"""
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from numba import carray, int64, njit, void
+
+from engine.layers.atomics import add, bytes_at, give_way, integers_at, numbers_at, pause, read, write
+from engine.layers.products import WIDE, exp, ordered, wide_product
+from engine.layers.registers import (
+    BLOCK,
+    DOT_PRODUCTS,
+    FIXED_BYTES,
+    FIXED_LOW,
+    FIXED_SCALE,
+    HEAD,
+    Kind,
+    dots,
+    fixed_point_product,
+    make_row_product,
+    make_unpack,
+    narrow,
+    prefetch,
+    weighted_sum,
+    widen,
+)
+from engine.layers.tracing import Array
+
+FAST = {"reassoc", "contract", "nsz", "arcp"}  # as in `kernels`
+ROW = 16  # integers of a step
+LINE = 8  # integers of a cache line: what one thread writes often stands in a line of its own
+
+LINEAR, TO_FIXED_POINT, RMS_NORM, LAYER_NORM, ROTATE, ADD, SWIGLU, GELU_NEW = range(8)
+REMEMBER, ATTEND_TO_PART, MERGE_PARTS, LAY_OUT, ATTEND = range(8, 13)
+
+KINDS: tuple[Kind, ...] = ("q4", "q8", "f16", "bf16", "f32")
+Q4, Q8, F16, BF16, F32 = range(5)
+FIXED = 5  # a Q4 matrix times numbers in fixed point
+row_q4, row_q8, row_f16, row_bf16, row_f32 = (make_row_product(kind) for kind in KINDS)
+unpack_q4, unpack_q8, unpack_f16, unpack_bf16, unpack_f32 = (make_unpack(kind) for kind in KINDS)
+
+FEW_TOKENS = 8  # up to which rows are multiplied one by one; with more, a panel is unpacked for all of them
+QUERY_BLOCK = 64  # queries of a prompt that one share attends for
+AT_HAND = 1000  # rounds of waiting within which a thread that runs is done with its share
+SUMMARY = 2  # numbers kept of a part's scores: the largest, and the sum of their exponentials
+GELU_SCALE = np.float32(np.sqrt(2 / np.pi))
+
+
+@njit(inline="always")
+def numbers(address: int, n: int) -> Array:
+    """Return the float32 numbers at an address."""
+    return carray(numbers_at(address), (n,))
+
+
+@njit(inline="always")
+def part_of(n: int, share: int, n_shares: int) -> tuple[int, int]:
+    """Where a share of ``n`` things begins and ends."""
+    return share * n // n_shares, (share + 1) * n // n_shares
+
+
+@njit
+def row_product(kind: int, x: int, panel: int, y: int, start: int, n_turns: int) -> None:
+    """``y = panel x + start`` for one row of x."""
+    if DOT_PRODUCTS and kind == FIXED:
+        fixed_point_product(x, panel, y, start, n_turns)
+    elif kind == Q4:
+        row_q4(x, panel, y, start, n_turns)
+    elif kind == Q8:
+        row_q8(x, panel, y, start, n_turns)
+    elif kind == F16:
+        row_f16(x, panel, y, start, n_turns)
+    elif kind == BF16:
+        row_bf16(x, panel, y, start, n_turns)
+    else:
+        row_f32(x, panel, y, start, n_turns)
+
+
+@njit(fastmath=FAST, error_model="numpy")
+def to_fixed_point(step: Array, share: int) -> None:
+    """Write rows as fixed-point blocks, in each the largest as 127 * 256; some blocks to a share."""
+    n_shares, x, x_stride, n_tokens, n_blocks, blocks = step[1:7]
+    first, last = part_of(n_tokens * n_blocks, share, n_shares)
+    for i in range(first, last):
+        row = numbers(x + i // n_blocks * x_stride + 4 * BLOCK * (i % n_blocks), BLOCK)
+        out = blocks + FIXED_BYTES * i
+        upper, lower = carray(bytes_at(out), (BLOCK,)), carray(bytes_at(out + FIXED_LOW), (BLOCK,))
+        bits, size = row.view(np.int32), np.int32(0)
+        total = np.float32(0)
+        for j in range(BLOCK):
+            size = max(size, bits[j] & np.int32(0x7FFFFFFF))  # the bits of a number without its sign
+            total += row[j]
+        scale = np.int32(size).view(np.float32) / np.float32(127 * 256)
+        share_of = np.float32(1) / scale if size > 0 else np.float32(0)
+        for j in range(BLOCK):
+            fixed = np.int32(np.floor(row[j] * share_of + np.float32(0.5)))
+            high = (fixed + np.int32(128)) >> np.int32(8)
+            upper[j], lower[j] = np.int8(high), np.int8(fixed - (high << np.int32(8)))
+        summary = numbers(out + FIXED_SCALE, 2)
+        summary[0], summary[1] = scale, total
+
+
+@njit
+def unpack(kind: int, panel: int, columns: int, n_turns: int) -> None:
+    """Write a panel as float32 ``(d_in, WIDE)``."""
+    if kind == Q4:
+        unpack_q4(panel, columns, n_turns)
+    elif kind == Q8:
+        unpack_q8(panel, columns, n_turns)
+    elif kind == F16:
+        unpack_f16(panel, columns, n_turns)
+    elif kind == BF16:
+        unpack_bf16(panel, columns, n_turns)
+    else:
+        unpack_f32(panel, columns, n_turns)
+
+
+@njit
+def linear(step: Array, share: int, thread: int) -> None:
+    """``x W^T + b``, some panels of W to a share."""
+    n_shares, x, x_stride, n_tokens, d_in, panels, n_panels, panel_bytes, kind, n_turns = step[1:11]
+    y, bias, scratch = step[11:14]
+    y_stride = 4 * WIDE * n_panels
+    if n_tokens <= FEW_TOKENS:
+        first, last = part_of(n_panels, share, n_shares)
+        for i in range(first, last):
+            panel, b = panels + i * panel_bytes, bias + 4 * WIDE * i
+            for token in range(n_tokens):
+                own_y = y + token * y_stride + 4 * WIDE * i
+                row_product(kind, x + token * x_stride, panel, own_y, b, n_turns)
+        return
+    n_parts = n_shares // n_panels  # of the tokens
+    i = share // n_parts
+    first, last = part_of(n_tokens, share % n_parts, n_parts)
+    columns = scratch + 4 * WIDE * d_in * thread
+    unpack(kind, panels + i * panel_bytes, columns, n_turns)
+    x_first, y_first = x + first * x_stride, y + first * y_stride + 4 * WIDE * i
+    b = bias + 4 * WIDE * i
+    wide_product(x_first, x_stride, columns, 4 * WIDE, y_first, y_stride, b, d_in, last - first)
+
+
+@njit(fastmath=FAST, error_model="numpy")
+def rms_norm(step: Array, share: int) -> None:
+    """``x / sqrt(mean(x^2) + eps) * weight``, some rows to a share."""
+    n_shares, x, x_stride, n_tokens, d, weight, eps, y = step[1:9]
+    w, floor = numbers(weight, d), numbers(eps, 1)[0]
+    first, last = part_of(n_tokens, share, n_shares)
+    for i in range(first, last):
+        row, out = numbers(x + i * x_stride, d), numbers(y + 4 * d * i, d)
+        squares = np.float32(0)
+        for j in range(d):
+            squares += row[j] * row[j]
+        scale = np.float32(1) / np.sqrt(squares / np.float32(d) + floor)
+        for j in range(d):
+            out[j] = row[j] * scale * w[j]
+
+
+@njit(fastmath=FAST, error_model="numpy")
+def layer_norm(step: Array, share: int) -> None:
+    """``(x - mean) / sqrt(var + eps) * weight + bias``, some rows to a share."""
+    n_shares, x, x_stride, n_tokens, d, weight, eps, y, bias = step[1:10]
+    w, b, floor = numbers(weight, d), numbers(bias, d), numbers(eps, 1)[0]
+    first, last = part_of(n_tokens, share, n_shares)
+    for i in range(first, last):
+        row, out = numbers(x + i * x_stride, d), numbers(y + 4 * d * i, d)
+        total, squares = np.float32(0), np.float32(0)
+        for j in range(d):
+            total += row[j]
+        mean = total / np.float32(d)
+        for j in range(d):
+            squares += (row[j] - mean) * (row[j] - mean)
+        scale = np.float32(1) / np.sqrt(squares / np.float32(d) + floor)
+        for j in range(d):
+            out[j] = (row[j] - mean) * scale * w[j] + b[j]
+
+
+@njit(fastmath=FAST)
+def rotate(step: Array, share: int) -> None:
+    """RoPE, in place: pairs ``(x[i], x[i + d_head / 2])`` of some tokens' heads to a share."""
+    n_shares, x, x_stride, n_tokens, n_heads, d_head, cos, sin = step[1:9]
+    half = d_head // 2
+    first, last = part_of(n_tokens, share, n_shares)
+    for i in range(first, last):
+        c, s = numbers(cos + 4 * half * i, half), numbers(sin + 4 * half * i, half)
+        for head in range(n_heads):
+            pair = numbers(x + i * x_stride + 4 * d_head * head, d_head)
+            for j in range(half):
+                u, v = pair[j], pair[half + j]
+                pair[j] = u * c[j] - v * s[j]
+                pair[half + j] = v * c[j] + u * s[j]
+
+
+@njit(fastmath=FAST)
+def add_rows(step: Array, share: int) -> None:
+    """``x + y``, some rows to a share."""
+    n_shares, x, x_stride, n_tokens, d, y, y_stride, z = step[1:9]
+    first, last = part_of(n_tokens, share, n_shares)
+    for i in range(first, last):
+        a, b, out = numbers(x + i * x_stride, d), numbers(y + i * y_stride, d), numbers(z + 4 * d * i, d)
+        for j in range(d):
+            out[j] = a[j] + b[j]
+
+
+@njit(fastmath=FAST, error_model="numpy")
+def swiglu(step: Array, share: int) -> None:
+    """``silu(gate) * up``, some columns of all rows to a share."""
+    n_shares, gate, gate_stride, n_tokens, d, up, up_stride, y = step[1:9]
+    first, last = part_of(d, share, n_shares)
+    for i in range(n_tokens):
+        a, b, out = (
+            numbers(gate + i * gate_stride, d),
+            numbers(up + i * up_stride, d),
+            numbers(y + 4 * d * i, d),
+        )
+        for j in range(first, last):
+            out[j] = a[j] / (np.float32(1) + exp(min(-a[j], np.float32(88)))) * b[j]
+
+
+@njit(fastmath=FAST, error_model="numpy")
+def gelu_new(step: Array, share: int) -> None:
+    """The tanh approximation of GELU, ``x sigmoid(2 inner)``; some columns of all rows to a share."""
+    n_shares, x, x_stride, n_tokens, d, y = step[1:7]
+    first, last = part_of(d, share, n_shares)
+    for i in range(n_tokens):
+        row, out = numbers(x + i * x_stride, d), numbers(y + 4 * d * i, d)
+        for j in range(first, last):
+            inner = GELU_SCALE * (row[j] + np.float32(0.044715) * row[j] * row[j] * row[j])
+            out[j] = row[j] / (np.float32(1) + exp(min(np.float32(-2) * inner, np.float32(88))))
+
+
+@njit
+def remember(step: Array, share: int) -> None:
+    """Write some tokens' keys and values into the cache, as float16, behind those it holds."""
+    n_shares, key, value, stride, n_tokens, n_kv_heads, d_head, keys, values, capacity, length = step[1:12]
+    past = read(length)
+    first, last = part_of(n_tokens, share, n_shares)
+    for i in range(first, last):
+        for head in range(n_kv_heads):
+            place = 2 * d_head * (head * capacity + past + i)
+            own = i * stride + 4 * d_head * head
+            for d in range(0, d_head, HEAD):
+                narrow(key + own + 4 * d, keys + place + 2 * d)
+                narrow(value + own + 4 * d, values + place + 2 * d)
+
+
+@njit(fastmath=FAST)
+def largest_of(x: Array) -> np.float32:
+    """Largest of some numbers, none of them NaN."""
+    bits = x.view(np.int32)
+    order = ordered(bits[0])
+    for j in range(len(x)):
+        order = max(order, ordered(bits[j]))
+    return np.int32(ordered(order)).view(np.float32)
+
+
+@njit(fastmath=FAST)
+def exponentials(x: Array, largest: np.float32) -> np.float32:
+    """``exp(x - largest)``, in place; return their sum."""
+    total = np.float32(0)
+    for j in range(len(x)):
+        x[j] = exp(x[j] - largest)
+        total += x[j]
+    return total
+
+
+@njit(fastmath=FAST, error_model="numpy")
+def attend_to_part(step: Array, share: int) -> None:
+    """Attention of one token to a part of the keys of one key head (Dao et al. 2023, flash decoding).
+
+    What is left of a part are the values weighed by their scores' exponentials, and a `SUMMARY`.
+    """
+    n_shares, query, n_heads, n_kv_heads, d_head, keys, values, capacity, length, scores, parts = step[1:12]
+    n_parts = n_shares // n_kv_heads
+    kv_head, part = share // n_parts, share % n_parts
+    first, last = part_of(read(length) + 1, part, n_parts)
+    n_keys, group = last - first, n_heads // n_kv_heads
+    scale = np.float32(1) / np.sqrt(np.float32(d_head))
+    place = 2 * d_head * (kv_head * capacity + first)
+    for head in range(kv_head * group, (kv_head + 1) * group):
+        own = scores + 4 * (head * capacity + first)
+        out = parts + 4 * (d_head + SUMMARY) * (head * n_parts + part)
+        summary = numbers(out + 4 * d_head, SUMMARY)
+        summary[0], summary[1] = np.float32(0), np.float32(0)
+        if n_keys == 0:
+            continue
+        s = numbers(own, n_keys)
+        s[:] = np.float32(0)
+        for d in range(0, d_head, HEAD):
+            dots(query + 4 * (head * d_head + d), keys + place + 2 * d, 2 * d_head, own, n_keys)
+        s *= scale
+        summary[0] = largest_of(s)
+        summary[1] = exponentials(s, summary[0])
+        for d in range(0, d_head, HEAD):
+            weighted_sum(own, values + place + 2 * d, 2 * d_head, out + 4 * d, n_keys)
+
+
+@njit(fastmath=FAST, error_model="numpy")
+def merge_parts(step: Array, share: int) -> None:
+    """Put together what `attend_to_part` left: the context of some heads to a share."""
+    n_shares, parts, n_parts, d_head, n_heads, context = step[1:7]
+    width = d_head + SUMMARY
+    first, last = part_of(n_heads, share, n_shares)
+    for head in range(first, last):
+        own = numbers(parts + 4 * width * n_parts * head, n_parts * width).reshape(n_parts, width)
+        out = numbers(context + 4 * d_head * head, d_head)
+        largest = np.float32(-np.inf)
+        for part in own:
+            if part[d_head + 1] > 0:  # an empty part has no largest score
+                largest = max(largest, part[d_head])
+        out[:] = np.float32(0)
+        total = np.float32(0)
+        for part in own:
+            if part[d_head + 1] > 0:
+                weight = exp(part[d_head] - largest)
+                total += weight * part[d_head + 1]
+                for d in range(d_head):
+                    out[d] += weight * part[d]
+        out /= total
+
+
+@njit
+def lay_out(step: Array, share: int, thread: int) -> None:
+    """Keys and values of a prompt as float32 for `attend`, `WIDE` of a head to a share.
+
+    Keys become panels ``(d_head, WIDE)`` of ``K^T / sqrt(d_head)``, the last filled up with zeros.
+    """
+    n_shares, keys, values, capacity, n_kv_heads, d_head, n_keys, key_panels, single_values = step[1:10]
+    n_panels = n_shares // n_kv_heads
+    head, first = share // n_panels, share % n_panels * WIDE
+    scale = np.float32(1) / np.sqrt(np.float32(d_head))
+    columns = numbers(key_panels + 4 * d_head * WIDE * share, d_head * WIDE).reshape(d_head, WIDE)
+    for lane in range(WIDE):
+        j = first + lane
+        if j >= n_keys:
+            columns[:, lane] = np.float32(0)
+            continue
+        place = 2 * d_head * (head * capacity + j)
+        single = single_values + 4 * d_head * (head * n_keys + j)
+        for d in range(0, d_head, HEAD):  # the key stands in the value's place for a moment
+            widen(keys + place + 2 * d, single + 4 * d)
+        key = numbers(single, d_head)
+        for d in range(d_head):
+            columns[d, lane] = key[d] * scale
+        for d in range(0, d_head, HEAD):
+            widen(values + place + 2 * d, single + 4 * d)
+
+
+@njit(fastmath=FAST, error_model="numpy")
+def attend(step: Array, share: int, thread: int) -> None:
+    """Attention of `QUERY_BLOCK` tokens to themselves and those before them, one head to a share."""
+    n_shares, query, stride, n_tokens, n_heads, n_kv_heads, d_head, key_panels, values, n_keys = step[1:11]
+    context, scratch, nothing = step[11:14]
+    n_blocks, n_panels = n_shares // n_heads, (n_keys + WIDE - 1) // WIDE
+    # The blocks with the most keys come first, so that none of them is left for the end.
+    head, block = share // n_blocks, n_blocks - 1 - share % n_blocks
+    kv_head = head // (n_heads // n_kv_heads)
+    first, last = block * QUERY_BLOCK, min((block + 1) * QUERY_BLOCK, n_tokens)
+    past = n_keys - n_tokens
+    seen = past + last  # keys that the last of these tokens sees
+    width = n_panels * WIDE
+    scores = scratch + 4 * QUERY_BLOCK * width * thread
+    own_query = query + first * stride + 4 * d_head * head
+    for i in range((seen + WIDE - 1) // WIDE):
+        panel = key_panels + 4 * d_head * WIDE * (kv_head * n_panels + i)
+        wide_product(
+            own_query,
+            stride,
+            panel,
+            4 * WIDE,
+            scores + 4 * WIDE * i,
+            4 * width,
+            nothing,
+            d_head,
+            last - first,
+        )
+    for i in range(first, last):
+        row = numbers(scores + 4 * width * (i - first), seen)
+        visible = row[: past + i + 1]
+        total = exponentials(visible, largest_of(visible))
+        visible *= np.float32(1) / total
+        row[past + i + 1 :] = np.float32(0)
+    own_context, context_stride = context + 4 * d_head * (n_heads * first + head), 4 * d_head * n_heads
+    own_values = values + 4 * d_head * n_keys * kv_head
+    for d in range(0, d_head, WIDE):
+        wide_product(
+            scores,
+            4 * width,
+            own_values + 4 * d,
+            4 * d_head,
+            own_context + 4 * d,
+            context_stride,
+            nothing,
+            seen,
+            last - first,
+        )
+
+
+@njit
+def do(step: Array, share: int, thread: int) -> None:
+    """Do one share of a step."""
+    what = step[0]
+    if what == LINEAR:
+        linear(step, share, thread)
+    elif what == TO_FIXED_POINT:
+        to_fixed_point(step, share)
+    elif what == RMS_NORM:
+        rms_norm(step, share)
+    elif what == LAYER_NORM:
+        layer_norm(step, share)
+    elif what == ROTATE:
+        rotate(step, share)
+    elif what == ADD:
+        add_rows(step, share)
+    elif what == SWIGLU:
+        swiglu(step, share)
+    elif what == GELU_NEW:
+        gelu_new(step, share)
+    elif what == REMEMBER:
+        remember(step, share)
+    elif what == ATTEND_TO_PART:
+        attend_to_part(step, share)
+    elif what == MERGE_PARTS:
+        merge_parts(step, share)
+    elif what == LAY_OUT:
+        lay_out(step, share, thread)
+    elif what == ATTEND:
+        attend(step, share, thread)
+
+
+@njit
+def go_through(program: int, n_steps: int, counters: int, thread: int, n_threads: int) -> None:
+    """Take part in every step of a program, until all shares of all steps are done.
+
+    Every thread has shares of its own, which lie side by side, and then takes what others have left. A
+    step counts in ``1 + n_threads`` cache lines: the shares done, and those taken of every thread's own.
+    """
+    for i in range(n_steps):
+        step = carray(integers_at(program + 8 * ROW * i), (ROW,))
+        if i + 1 < n_steps:
+            prepare(carray(integers_at(program + 8 * ROW * (i + 1)), (ROW,)), thread, n_threads)
+        done = counters + 8 * LINE * (1 + n_threads) * i
+        n_shares = step[1]
+        for other in range(n_threads):
+            owner = (thread + other) % n_threads
+            first, last = part_of(n_shares, owner, n_threads)
+            taken = done + 8 * LINE * (1 + owner)
+            while read(taken) < last - first:
+                share = first + add(taken, 1)
+                if share < last:
+                    do(step, share, thread)
+                    add(done, 1)
+        waited = 0
+        while read(done) < n_shares:
+            wait(waited)
+            waited += 1
+
+
+@njit
+def prepare(step: Array, thread: int, n_threads: int) -> None:
+    """Ask for the first weights that a thread will need in the next step, while it is busy with this one."""
+    if step[0] == LINEAR:
+        n_shares, panels, n_panels, panel_bytes = step[1], step[6], step[7], step[8]
+        first, _ = part_of(n_shares, thread, n_threads)
+        prefetch(panels + first * n_panels // n_shares * panel_bytes)
+
+
+@njit
+def wait(waited: int) -> None:
+    """Wait a moment for another thread, who may have lost his core where that has been long."""
+    if waited < AT_HAND:
+        pause()
+    else:
+        give_way()
+
+
+# What the leader of a program and its helpers tell each other, each in a cache line of its own: a number
+# that is odd while a program may be joined, how many helpers are in it, where it is and for how many
+# threads, and how many helpers are awake.
+EPOCH, INSIDE, PROGRAM, N_STEPS, COUNTERS, N_THREADS, AWAKE = (8 * LINE * i for i in range(7))
+BOARD = 7 * LINE
+
+
+def sources() -> str:
+    """Hash of the files that the entries below are compiled from."""
+    folder = Path(__file__).parent
+    names = ("atomics.py", "products.py", "registers.py", "steps.py")
+    return hashlib.sha256(b"".join((folder / name).read_bytes() for name in names)).hexdigest()
+
+
+def entries(version: str) -> tuple[Callable[..., None], Callable[..., None]]:
+    """Return the two functions that Python calls.
+
+    numba keeps what it compiled for as long as the file of a function and what it closes over are the
+    same; it does not look at other files. So these close over the ``version`` of all of them.
+    """
+
+    @njit(void(int64, int64, int64, int64, int64, int64, int64), nogil=True, cache=True)
+    def take_part(
+        board: int, thread: int, n_threads: int, patience: int, program: int, n_steps: int, counters: int
+    ) -> None:
+        """Lead through a program (thread 0), or help with every program that comes up.
+
+        The leader has the help of those who are awake; without a board (0) there are none. A helper goes
+        when no program has come up for ``patience`` rounds of waiting.
+        """
+        _ = version
+        if thread == 0:
+            if board:
+                write(board + PROGRAM, program)
+                write(board + N_STEPS, n_steps)
+                write(board + COUNTERS, counters)
+                write(board + N_THREADS, n_threads)
+                add(board + EPOCH, 1)
+            go_through(program, n_steps, counters, thread, n_threads)
+            if board:
+                add(board + EPOCH, 1)
+                while read(board + INSIDE) > 0:
+                    give_way()
+            return
+        add(board + AWAKE, 1)
+        waited, seen = 0, 0
+        while waited < patience:
+            epoch = read(board + EPOCH)
+            if epoch % 2 == 0 or epoch == seen:
+                wait(waited)
+                waited += 1
+                continue
+            add(board + INSIDE, 1)
+            if read(board + EPOCH) == epoch:
+                program, n_steps = read(board + PROGRAM), read(board + N_STEPS)
+                counters, n_threads = read(board + COUNTERS), read(board + N_THREADS)
+                if thread < n_threads:
+                    go_through(program, n_steps, counters, thread, n_threads)
+            add(board + INSIDE, -1)
+            seen, waited = epoch, 0
+        add(board + AWAKE, -1)
+
+    @njit(void(int64, int64, int64, int64, int64[::1], int64, int64, int64), nogil=True, cache=True)
+    def unpack_rows(
+        kind: int, panels: int, panel_bytes: int, n_turns: int, rows: Array, columns: int, y: int, d_in: int
+    ) -> None:
+        """Write some rows of a packed matrix as float32; ``columns`` has room for an unpacked panel."""
+        _ = version
+        unpacked = -1
+        panel = numbers(columns, d_in * WIDE)
+        for i in range(len(rows)):
+            if rows[i] // WIDE != unpacked:
+                unpacked = rows[i] // WIDE
+                unpack(kind, panels + unpacked * panel_bytes, columns, n_turns)
+            row, lane = numbers(y + 4 * d_in * i, d_in), rows[i] % WIDE
+            for j in range(d_in):
+                row[j] = panel[j * WIDE + lane]
+
+    return take_part, unpack_rows
+
+
+take_part, unpack_rows = entries(sources())

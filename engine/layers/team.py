@@ -1,0 +1,64 @@
+"""The threads that go through the steps of a program together: the caller's, and one for every other core."""
+
+import threading
+
+import numpy as np
+
+from engine.layers.cores import n_cores
+from engine.layers.steps import AWAKE, BOARD, LINE, take_part
+from engine.layers.tracing import Array
+
+# Rounds of waiting, some 20 ns each, after which a helper goes to sleep: more than pass between two tokens.
+PATIENCE = 20_000
+
+n_threads = n_cores()
+_leading = threading.Lock()
+_wake: list[threading.Event] = []
+
+
+def lines(n_integers: int) -> tuple[Array, int]:
+    """Return 64-bit zeros with room for ``n_integers`` from the start of a cache line, and where that is."""
+    room = np.zeros(n_integers + LINE, np.int64)
+    return room, -(-room.ctypes.data // (8 * LINE)) * 8 * LINE
+
+
+_board, BOARD_ADDRESS = lines(BOARD)
+
+
+def run(program: Array) -> None:
+    """Go through a program, int64 ``(n_steps, ROW)``; the arrays that its steps name stay alive meanwhile.
+
+    While another thread's program has the helpers, this one has its own thread alone.
+    """
+    together = n_threads > 1 and _leading.acquire(blocking=False)
+    try:
+        if together:
+            wake_helpers()
+        n = n_threads if together else 1
+        _counters, address = lines(len(program) * (1 + n) * LINE)
+        board = BOARD_ADDRESS if together else 0
+        take_part(board, 0, n, 0, program.ctypes.data, len(program), address)
+    finally:
+        if together:
+            _leading.release()
+
+
+def wake_helpers() -> None:
+    """Wake the helpers who sleep; the first time, start them."""
+    while len(_wake) < n_threads - 1:
+        _wake.append(threading.Event())
+        number = len(_wake)
+        threading.Thread(
+            target=help_out, args=(number, _wake[-1]), daemon=True, name=f"helper-{number}"
+        ).start()
+    if _board[(BOARD_ADDRESS - _board.ctypes.data + AWAKE) // 8] < len(_wake):
+        for event in _wake:
+            event.set()
+
+
+def help_out(number: int, wake: threading.Event) -> None:
+    """Help whenever woken; helpers are numbered from 1."""
+    while True:
+        wake.wait()
+        wake.clear()
+        take_part(BOARD_ADDRESS, number, 0, PATIENCE, 0, 0, 0)

@@ -1,0 +1,156 @@
+"""GPT-2 (Radford et al. 2019), forward: learned positions, layer norm, GELU, a bias everywhere."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.layers.attention import merge_heads, split_heads
+from engine.layers.linear import Linear, Matrix
+from engine.layers.norm import LayerNorm
+from engine.layers.positions import learned
+from engine.layers.primitives import NUMPY_DECODER, DecoderPrimitives
+from engine.layers.tracing import Array, Shapes, Tracer, no_trace, scoped
+from engine.models.kv_cache import KVCache
+
+
+@dataclass(frozen=True)
+class GPT2Config:
+    """Sizes of a GPT-2; ``max_positions`` is the length of its position table.
+
+    ``tied`` models turn hidden states into logits with their token embeddings.
+    """
+
+    vocab_size: int
+    d_model: int
+    n_layers: int
+    n_heads: int
+    d_ff: int
+    max_positions: int
+    norm_eps: float
+    activation: str
+    tied: bool
+
+    @property
+    def n_kv_heads(self) -> int:
+        """Every query head has a key head of its own."""
+        return self.n_heads
+
+    @property
+    def d_head(self) -> int:
+        """Dimensions of a head."""
+        return self.d_model // self.n_heads
+
+
+@dataclass(frozen=True)
+class GPT2Layer:
+    """Parameters of one layer; the weight of ``query_key_value`` is ``(3 d_model, d_model)``."""
+
+    attention_norm: LayerNorm
+    query_key_value: Linear
+    attention_output: Linear
+    ffn_norm: LayerNorm
+    ffn_hidden: Linear
+    ffn_output: Linear
+
+
+@dataclass(frozen=True)
+class GPT2Weights:
+    """Parameters of the whole decoder; ``unembedding`` is ``token_table`` itself where tied."""
+
+    token_table: Matrix
+    position_table: Array
+    layers: tuple[GPT2Layer, ...]
+    final_norm: LayerNorm
+    unembedding: Matrix
+
+
+def parameter_count(config: GPT2Config) -> int:
+    """Return how many numbers a model of these sizes has learnt."""
+    d_model, d_ff = config.d_model, config.d_ff
+    n_tables = 1 if config.tied else 2
+    attention_size = 4 * d_model * (d_model + 1)  # a bias beside every row
+    ffn_size = d_ff * (d_model + 1) + d_model * (d_ff + 1)
+    layer = attention_size + ffn_size + 4 * d_model  # and two norms
+    tables = (n_tables * config.vocab_size + config.max_positions) * d_model
+    return tables + config.n_layers * layer + 2 * d_model
+
+
+def causal_self_attention(
+    normed: Array,
+    layer: GPT2Layer,
+    number: int,
+    n_heads: int,
+    cache: KVCache,
+    ops: DecoderPrimitives,
+    trace: Tracer,
+) -> Array:
+    """Multi-head attention over the cached and the new tokens: ``(n_new, d_model)`` to the same."""
+    heads = split_heads(ops.linear(normed, *layer.query_key_value), 3 * n_heads)
+    query, key, value = np.split(heads, 3)  # (n_heads, n_new, d_head) each
+    context = ops.causal_attention(query, key, value, cache, number, trace)
+    return trace("output", ops.linear(merge_heads(context), *layer.attention_output))
+
+
+def feed_forward(
+    normed: Array, layer: GPT2Layer, activation: str, ops: DecoderPrimitives, trace: Tracer
+) -> Array:
+    """``W2 act(W1 x + b1) + b2``: ``(n_tokens, d_model) -> (n_tokens, d_ff) -> (n_tokens, d_model)``."""
+    inner = trace("hidden", ops.linear(normed, *layer.ffn_hidden))
+    activated = trace("activation", ops.activations[activation](inner))
+    return trace("output", ops.linear(activated, *layer.ffn_output))
+
+
+def embed(
+    ids: Sequence[int], weights: GPT2Weights, config: GPT2Config, start: int, trace: Tracer = no_trace
+) -> tuple[Array]:
+    """What the layers begin with: sums of token and position, from ``start`` on, ``(n_new, d_model)``."""
+    positions = np.arange(start, start + len(ids))
+    token = trace("embeddings.token", weights.token_table[np.asarray(ids)])
+    position = trace("embeddings.position", learned(weights.position_table, positions))
+    return (trace("embeddings.output", token + position),)
+
+
+def layers(
+    begin: tuple[Array],
+    weights: GPT2Weights,
+    config: GPT2Config,
+    cache: KVCache,
+    ops: DecoderPrimitives = NUMPY_DECODER,
+    trace: Tracer = no_trace,
+) -> Array:
+    """Hidden states behind the last layer, of tokens that follow those in ``cache``: ``(n_new, d_model)``."""
+    [hidden] = begin
+    for number, layer in enumerate(weights.layers):
+        layer_trace = scoped(trace, f"layers.{number}")
+        normed = layer_trace("attention.norm", ops.layer_norm(hidden, *layer.attention_norm, config.norm_eps))
+        attention_trace, ffn_trace = scoped(layer_trace, "attention"), scoped(layer_trace, "ffn")
+        attended = causal_self_attention(normed, layer, number, config.n_heads, cache, ops, attention_trace)
+        hidden = ops.add(hidden, attended)
+        normed = layer_trace("ffn.norm", ops.layer_norm(hidden, *layer.ffn_norm, config.norm_eps))
+        transformed = feed_forward(normed, layer, config.activation, ops, ffn_trace)
+        hidden = layer_trace("output", ops.add(hidden, transformed))
+    return hidden
+
+
+def final_norm(
+    hidden: Array, weights: GPT2Weights, config: GPT2Config, ops: DecoderPrimitives = NUMPY_DECODER
+) -> Array:
+    """Return the norm between the last layer and the unembedding: ``(..., d_model)`` to the same."""
+    return ops.layer_norm(hidden, *weights.final_norm, config.norm_eps)
+
+
+def trace_shapes(config: GPT2Config, n_tokens: int) -> Shapes:
+    """Shape of every array that a forward pass over ``n_tokens`` names."""
+    vectors, inner = (n_tokens, config.d_model), (n_tokens, config.d_ff)
+    heads = (config.n_heads, n_tokens, config.d_head)
+    maps = (config.n_heads, n_tokens, n_tokens)
+    layer: Shapes = {f"attention.{name}": heads for name in ("query", "key", "value", "context")}
+    layer |= {"attention.scores": maps, "attention.weights": maps}
+    layer |= {"ffn.hidden": inner, "ffn.activation": inner}
+    vector_names = ("attention.norm", "attention.output", "ffn.norm", "ffn.output", "output")
+    layer |= dict.fromkeys(vector_names, vectors)
+    shapes: Shapes = {f"embeddings.{name}": vectors for name in ("token", "position", "output")}
+    for i in range(config.n_layers):
+        shapes |= {f"layers.{i}.{name}": shape for name, shape in layer.items()}
+    return shapes | {"norm": vectors}

@@ -1,0 +1,173 @@
+"""GPT-2 from files: sizes and parameters, of a folder or a .gguf file."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from engine.errors import ModelFileError
+from engine.layers.activation import ACTIVATIONS
+from engine.layers.linear import Linear
+from engine.layers.norm import LayerNorm
+from engine.models.gpt2 import GPT2Config, GPT2Layer, GPT2Weights
+from engine.models.holding import hold
+from engine.weights.gguf_file import GGUF
+from engine.weights.stored import StoredTensor
+from engine.weights.tensors import config_float, config_size, read_json, with_shape
+
+ARCHITECTURES = ("gpt2",)  # what config.json calls model_type, and GGUF general.architecture
+
+GGUF_NAMES = {
+    "token_table": "token_embd",
+    "position_table": "position_embd",
+    "final_norm": "output_norm",
+    "unembedding": "output",
+    "attention_norm": "blk.{}.attn_norm",
+    "query_key_value": "blk.{}.attn_qkv",
+    "attention_output": "blk.{}.attn_output",
+    "ffn_norm": "blk.{}.ffn_norm",
+    "ffn_hidden": "blk.{}.ffn_up",
+    "ffn_output": "blk.{}.ffn_down",
+}
+FOLDER_NAMES = {
+    "token_table": "wte",
+    "position_table": "wpe",
+    "final_norm": "ln_f",
+    "unembedding": "lm_head",
+    "attention_norm": "h.{}.ln_1",
+    "query_key_value": "h.{}.attn.c_attn",
+    "attention_output": "h.{}.attn.c_proj",
+    "ffn_norm": "h.{}.ln_2",
+    "ffn_hidden": "h.{}.mlp.c_fc",
+    "ffn_output": "h.{}.mlp.c_proj",
+}
+GGUF_SIZES = (
+    "block_count",
+    "context_length",
+    "embedding_length",
+    "feed_forward_length",
+    "attention.head_count",
+    "attention.layer_norm_epsilon",
+)
+# Attention of another kind than the one that is read, as a config.json asks for it.
+UNREAD = {
+    "scale_attn_weights": False,
+    "scale_attn_by_inverse_layer_idx": True,
+    "add_cross_attention": True,
+}
+
+
+def read_gguf_config(file: GGUF) -> GPT2Config:
+    """Read the sizes from a GGUF file's metadata."""
+    raw = {key: file[f"gpt2.{key}"] for key in GGUF_SIZES}
+    return checked(
+        GPT2Config(
+            vocab_size=len(file["tokenizer.ggml.tokens"]),
+            d_model=config_size(raw, "embedding_length"),
+            n_layers=config_size(raw, "block_count"),
+            n_heads=config_size(raw, "attention.head_count"),
+            d_ff=config_size(raw, "feed_forward_length"),
+            max_positions=config_size(raw, "context_length"),
+            norm_eps=config_float(raw, "attention.layer_norm_epsilon"),
+            activation="gelu_new",
+            tied="output.weight" not in file,
+        ),
+        file.path,
+    )
+
+
+def read_folder_config(folder: Path) -> GPT2Config:
+    """Read the sizes from a GPT-2 folder's config.json.
+
+    ``reorder_and_upcast_attn`` changes the precision of attention in half precision alone.
+    """
+    raw = read_json(folder / "config.json")
+    for key, unread in UNREAD.items():
+        if raw.get(key) is unread:
+            raise ModelFileError(
+                f"{folder} has {key} {unread}, which is not read: use a GPT-2 with {key} {not unread}"
+            )
+    activation = raw.get("activation_function", "gelu_new")
+    if activation not in list(ACTIVATIONS):
+        raise ModelFileError(f"{folder}: activation {activation!r} is not one of {', '.join(ACTIVATIONS)}")
+    d_model = config_size(raw, "n_embd")
+    return checked(
+        GPT2Config(
+            vocab_size=config_size(raw, "vocab_size"),
+            d_model=d_model,
+            n_layers=config_size(raw, "n_layer"),
+            n_heads=config_size(raw, "n_head"),
+            d_ff=config_size(raw, "n_inner", default=4 * d_model),
+            max_positions=config_size(raw, "n_positions"),
+            norm_eps=config_float(raw, "layer_norm_epsilon", default=1e-5),
+            activation=activation,
+            tied=raw.get("tie_word_embeddings", True),
+        ),
+        folder,
+    )
+
+
+def checked(config: GPT2Config, path: Path) -> GPT2Config:
+    """Return the sizes, or say which two of them do not go together."""
+    if config.d_model % config.n_heads:
+        raise ModelFileError(
+            f"{path}: {config.n_heads} heads cannot share {config.d_model} dimensions evenly: "
+            f"download it again"
+        )
+    return config
+
+
+def read_gguf_weights(file: GGUF, config: GPT2Config, packed: bool) -> GPT2Weights:
+    """Read a GGUF file's tensors; matrices ``packed``, or as float32."""
+    return assemble_weights(GGUF_NAMES, file.tensor, config, packed, transposed=False)
+
+
+def read_folder_weights(read: Callable[[str], StoredTensor], config: GPT2Config, packed: bool) -> GPT2Weights:
+    """Read a folder's tensors, ``read`` gives one by its name; matrices ``packed``, or as float32."""
+    return assemble_weights(FOLDER_NAMES, read, config, packed, transposed=True)
+
+
+def assemble_weights(
+    names: Mapping[str, str],
+    read: Callable[[str], StoredTensor],
+    config: GPT2Config,
+    packed: bool,
+    transposed: bool,
+) -> GPT2Weights:
+    """Read every tensor by its name in the file; ``transposed`` files hold matrices ``(d_in, d_out)``."""
+    d_model, d_ff = config.d_model, config.d_ff
+
+    def tensor(name: str, *shape: int) -> StoredTensor:
+        return with_shape(read(name), name, shape)
+
+    def table(part: str, n_rows: int) -> StoredTensor:
+        return tensor(f"{names[part]}.weight", n_rows, d_model)
+
+    def norm(part: str, number: int | None = None) -> LayerNorm:
+        name = names[part].format(number)
+        weight, bias = (tensor(f"{name}.{kind}", d_model).float32() for kind in ("weight", "bias"))
+        return LayerNorm(weight, bias)
+
+    def matrix(part: str, number: int, d_out: int, d_in: int) -> Linear:
+        name = names[part].format(number)
+        stored = tensor(f"{name}.weight", *((d_in, d_out) if transposed else (d_out, d_in)))
+        weight = replace(stored, rows=stored.rows.T) if transposed else stored
+        return Linear(hold(weight, packed), tensor(f"{name}.bias", d_out).float32())
+
+    def layer(number: int) -> GPT2Layer:
+        return GPT2Layer(
+            attention_norm=norm("attention_norm", number),
+            query_key_value=matrix("query_key_value", number, 3 * d_model, d_model),
+            attention_output=matrix("attention_output", number, d_model, d_model),
+            ffn_norm=norm("ffn_norm", number),
+            ffn_hidden=matrix("ffn_hidden", number, d_ff, d_model),
+            ffn_output=matrix("ffn_output", number, d_model, d_ff),
+        )
+
+    token_table = hold(table("token_table", config.vocab_size), packed)
+    return GPT2Weights(
+        token_table=token_table,
+        position_table=table("position_table", config.max_positions).float32(),
+        layers=tuple(layer(number) for number in range(config.n_layers)),
+        final_norm=norm("final_norm"),
+        unembedding=token_table if config.tied else hold(table("unembedding", config.vocab_size), packed),
+    )

@@ -1,0 +1,263 @@
+"""Llama-family decoders from files: sizes and parameters, of a folder or a .gguf file."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.errors import ModelFileError
+from engine.layers.linear import Linear, Matrix
+from engine.layers.positions import llama3_factors
+from engine.layers.tracing import Array
+from engine.models.holding import hold
+from engine.models.llama import LlamaConfig, LlamaLayer, LlamaWeights, matrix_shapes
+from engine.weights.gguf_file import GGUF
+from engine.weights.stored import StoredTensor, stack
+from engine.weights.tensors import config_float, config_size, read_json, with_shape
+
+ARCHITECTURES = ("llama", "qwen2")  # what config.json calls model_type, and GGUF general.architecture
+
+QUERY_KEY_VALUE = ("query", "key", "value")
+GATE_UP = ("gate", "up")
+# A matrix has a bias or not, and with it those that it is stacked with.
+STACKS = (QUERY_KEY_VALUE, ("attention_output",), GATE_UP, ("ffn_output",))
+
+GGUF_NAMES = {
+    "token_table": "token_embd",
+    "final_norm": "output_norm",
+    "unembedding": "output",
+    "attention_norm": "blk.{}.attn_norm",
+    "query": "blk.{}.attn_q",
+    "key": "blk.{}.attn_k",
+    "value": "blk.{}.attn_v",
+    "attention_output": "blk.{}.attn_output",
+    "ffn_norm": "blk.{}.ffn_norm",
+    "gate": "blk.{}.ffn_gate",
+    "up": "blk.{}.ffn_up",
+    "ffn_output": "blk.{}.ffn_down",
+}
+FOLDER_NAMES = {
+    "token_table": "model.embed_tokens",
+    "final_norm": "model.norm",
+    "unembedding": "lm_head",
+    "attention_norm": "model.layers.{}.input_layernorm",
+    "query": "model.layers.{}.self_attn.q_proj",
+    "key": "model.layers.{}.self_attn.k_proj",
+    "value": "model.layers.{}.self_attn.v_proj",
+    "attention_output": "model.layers.{}.self_attn.o_proj",
+    "ffn_norm": "model.layers.{}.post_attention_layernorm",
+    "gate": "model.layers.{}.mlp.gate_proj",
+    "up": "model.layers.{}.mlp.up_proj",
+    "ffn_output": "model.layers.{}.mlp.down_proj",
+}
+GGUF_SIZES = (
+    "block_count",
+    "context_length",
+    "embedding_length",
+    "feed_forward_length",
+    "attention.head_count",
+    "attention.layer_norm_rms_epsilon",
+)
+
+
+def read_gguf_config(file: GGUF) -> LlamaConfig:
+    """Read the sizes from a GGUF file's metadata."""
+    architecture = file["general.architecture"]
+    optional = ("attention.head_count_kv", "attention.key_length", "rope.freq_base", "rope.dimension_count")
+    raw = {key: file[f"{architecture}.{key}"] for key in GGUF_SIZES}
+    raw |= {key: file.get(f"{architecture}.{key}") for key in optional}
+    n_heads, d_model = config_size(raw, "attention.head_count"), config_size(raw, "embedding_length")
+    d_head = config_size(raw, "attention.key_length", default=max(d_model // n_heads, 1))
+    if config_size(raw, "rope.dimension_count", default=d_head) != d_head:
+        raise ModelFileError(
+            f"{file.path} rotates {raw['rope.dimension_count']} of the {d_head} dimensions of a head, "
+            f"which is not read: use a model that rotates all of them"
+        )
+    in_file = {stack for stack in STACKS if f"{GGUF_NAMES[stack[0]].format(0)}.bias" in file}
+    biased = in_file | {QUERY_KEY_VALUE} if architecture == "qwen2" else in_file
+    return checked(
+        LlamaConfig(
+            vocab_size=len(file["tokenizer.ggml.tokens"]),
+            d_model=d_model,
+            n_layers=config_size(raw, "block_count"),
+            n_heads=n_heads,
+            n_kv_heads=config_size(raw, "attention.head_count_kv", default=n_heads),
+            d_head=d_head,
+            d_ff=config_size(raw, "feed_forward_length"),
+            max_positions=config_size(raw, "context_length"),
+            norm_eps=config_float(raw, "attention.layer_norm_rms_epsilon"),
+            rope_theta=config_float(raw, "rope.freq_base", default=10000.0),
+            rope_factors=gguf_rope_factors(file, architecture, d_head),
+            tied="output.weight" not in file,
+            biased=frozenset(part for stack in biased for part in stack),
+        ),
+        file.path,
+    )
+
+
+def gguf_rope_factors(file: GGUF, architecture: str, d_head: int) -> tuple[float, ...]:
+    """By how much a GGUF file slows down each rotation: by one factor, or by a tensor of them."""
+    kind = file.get(f"{architecture}.rope.scaling.type", "none")
+    if kind not in ("none", "linear"):
+        raise ModelFileError(
+            f"{file.path} scales its rotary positions ({kind}), which is not read: linear and llama3 are"
+        )
+    factors = np.ones(d_head // 2, np.float32)
+    if "rope_freqs.weight" in file:
+        name = "rope_freqs.weight"
+        factors = with_shape(file.tensor(name), name, factors.shape).float32()
+    if kind == "linear":
+        key = f"{architecture}.rope.scaling.factor"
+        factors = factors * config_float({key: file[key]}, key)
+    return tuple(factors.tolist())
+
+
+def read_folder_config(folder: Path) -> LlamaConfig:
+    """Read the sizes from a Llama-family folder's config.json."""
+    raw = read_json(folder / "config.json")
+    if raw.get("hidden_act", "silu") != "silu":
+        raise ModelFileError(f"{folder}: activation {raw['hidden_act']!r} is not silu, the one that is read")
+    if has_sliding_window(raw):
+        raise ModelFileError(
+            f"{folder} attends to the last {raw['sliding_window']} tokens alone in some layers (sliding "
+            f"window), which is not read: use a model with use_sliding_window false"
+        )
+    biased: tuple[str, ...] = QUERY_KEY_VALUE if raw["model_type"] == "qwen2" else ()
+    biased += (*QUERY_KEY_VALUE, "attention_output") if raw.get("attention_bias") else ()
+    biased += (*GATE_UP, "ffn_output") if raw.get("mlp_bias") else ()
+    n_heads, d_model = config_size(raw, "num_attention_heads"), config_size(raw, "hidden_size")
+    d_head = config_size(raw, "head_dim", default=max(d_model // n_heads, 1))
+    rope = raw.get("rope_parameters") or raw.get("rope_scaling") or {}
+    rope = {**raw, **rope} if isinstance(rope, dict) else {**raw, "rope_type": rope}
+    return checked(
+        LlamaConfig(
+            vocab_size=config_size(raw, "vocab_size"),
+            d_model=d_model,
+            n_layers=config_size(raw, "num_hidden_layers"),
+            n_heads=n_heads,
+            n_kv_heads=config_size(raw, "num_key_value_heads", default=n_heads),
+            d_head=d_head,
+            d_ff=config_size(raw, "intermediate_size"),
+            max_positions=config_size(raw, "max_position_embeddings"),
+            norm_eps=config_float(raw, "rms_norm_eps"),
+            rope_theta=config_float(rope, "rope_theta", default=10000.0),
+            rope_factors=folder_rope_factors(rope, d_head, folder),
+            tied=raw.get("tie_word_embeddings", False),
+            biased=frozenset(biased),
+        ),
+        folder,
+    )
+
+
+def has_sliding_window(raw: Mapping[str, Any]) -> bool:
+    """Whether any layer of a Qwen2 config.json looks back a limited number of tokens only."""
+    if not (raw.get("use_sliding_window") and raw.get("sliding_window")):
+        return False
+    if raw.get("layer_types"):
+        return "sliding_attention" in raw["layer_types"]
+    return config_size(raw, "num_hidden_layers") > raw.get("max_window_layers", 28)
+
+
+def folder_rope_factors(rope: Mapping[str, Any], d_head: int, folder: Path) -> tuple[float, ...]:
+    """By how much a folder's config.json slows down each rotation: not, all alike, or as Llama 3.1."""
+    kind = rope.get("rope_type", rope.get("type", "default"))
+    if kind == "default":
+        return (1.0,) * (d_head // 2)
+    if kind == "linear":
+        return (config_float(rope, "factor"),) * (d_head // 2)
+    if kind == "llama3":
+        theta = config_float(rope, "rope_theta", default=10000.0)
+        factor, low, high = (config_float(rope, f"{key}factor") for key in ("", "low_freq_", "high_freq_"))
+        n_positions = config_size(rope, "original_max_position_embeddings", rope["max_position_embeddings"])
+        return tuple(llama3_factors(d_head, theta, factor, low, high, n_positions).tolist())
+    raise ModelFileError(
+        f"{folder} scales its rotary positions ({kind}), which is not read: linear and llama3 are"
+    )
+
+
+def checked(config: LlamaConfig, path: Path) -> LlamaConfig:
+    """Return the sizes, or say which two of them do not go together."""
+    if config.n_heads % config.n_kv_heads:
+        raise ModelFileError(
+            f"{path}: {config.n_heads} query heads cannot share {config.n_kv_heads} key heads evenly: "
+            f"download it again"
+        )
+    if config.d_head % 2:
+        raise ModelFileError(
+            f"{path}: heads of {config.d_head} dimensions cannot be rotated in pairs: download it again"
+        )
+    return config
+
+
+def read_gguf_weights(file: GGUF, config: LlamaConfig, packed: bool) -> LlamaWeights:
+    """Read a GGUF file's tensors; matrices ``packed``, or as float32."""
+    # llama.cpp rotates neighbouring rows of 'llama' models, and its converter moves them to suit.
+    interleaved = file["general.architecture"] == "llama"
+    return assemble_weights(GGUF_NAMES, file.tensor, config, packed, interleaved)
+
+
+def read_folder_weights(
+    read: Callable[[str], StoredTensor], config: LlamaConfig, packed: bool
+) -> LlamaWeights:
+    """Read a folder's tensors, ``read`` gives one by its name; matrices ``packed``, or as float32."""
+    return assemble_weights(FOLDER_NAMES, read, config, packed, interleaved=False)
+
+
+def assemble_weights(
+    names: Mapping[str, str],
+    read: Callable[[str], StoredTensor],
+    config: LlamaConfig,
+    packed: bool,
+    interleaved: bool,
+) -> LlamaWeights:
+    """Read every tensor by its name in the file, and stack those that read the same input.
+
+    ``interleaved`` files hold the two halves of each head's rotary dimensions row by row in turn.
+    """
+    shapes, d_model = matrix_shapes(config), config.d_model
+
+    def tensor(part: str, kind: str, *shape: int, number: int | None = None) -> StoredTensor:
+        name = f"{names[part].format(number)}.{kind}"
+        stored = with_shape(read(name), name, shape)
+        rotated = interleaved and part in ("query", "key")
+        return stored[deinterleaved(shape[0], shape[0] // config.d_head)] if rotated else stored
+
+    def linear(number: int, *parts: str) -> Linear:
+        weights = [tensor(part, "weight", *shapes[part], number=number) for part in parts]
+        biases = [
+            tensor(part, "bias", shapes[part][0], number=number).float32()
+            for part in parts
+            if part in config.biased
+        ]
+        return Linear(hold(stack(weights), packed), np.concatenate(biases) if biases else None)
+
+    def norm(part: str, number: int | None = None) -> Array:
+        return tensor(part, "weight", d_model, number=number).float32()
+
+    def read_layer(number: int) -> LlamaLayer:
+        return LlamaLayer(
+            attention_norm=norm("attention_norm", number),
+            query_key_value=linear(number, *QUERY_KEY_VALUE),
+            attention_output=linear(number, "attention_output"),
+            ffn_norm=norm("ffn_norm", number),
+            gate_up=linear(number, *GATE_UP),
+            ffn_output=linear(number, "ffn_output"),
+        )
+
+    def table(part: str) -> Matrix:
+        return hold(tensor(part, "weight", config.vocab_size, d_model), packed)
+
+    token_table = table("token_table")
+    return LlamaWeights(
+        token_table=token_table,
+        layers=tuple(read_layer(number) for number in range(config.n_layers)),
+        final_norm=norm("final_norm"),
+        unembedding=token_table if config.tied else table("unembedding"),
+    )
+
+
+def deinterleaved(n_rows: int, n_heads: int) -> Array:
+    """Order of rows that undoes what llama.cpp's converter does to query and key: ``(n_rows,)``."""
+    pairs = np.arange(n_rows).reshape(n_heads, -1, 2)  # (n_heads, d_head / 2, 2)
+    return pairs.swapaxes(1, 2).ravel()

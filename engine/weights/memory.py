@@ -1,0 +1,96 @@
+"""How much memory is free, so that what does not fit is said before it is loaded."""
+
+import os
+from pathlib import Path
+
+from engine.errors import MemoryLimitError
+
+ROOT = Path("/")
+
+
+def require_memory(n_bytes: int, what: str, root: Path = ROOT) -> None:
+    """Raise where ``n_bytes`` are not free; where nobody knows how much is, let it be tried.
+
+    Parameters
+    ----------
+    n_bytes
+        What is going to be needed.
+    what
+        Whose need it is, for the message.
+    root
+        The folder in which ``proc`` and ``sys`` lie.
+
+    Raises
+    ------
+    MemoryLimitError
+        Less is free.
+    """
+    available = available_memory(root)
+    if available is not None and n_bytes > available:
+        raise MemoryLimitError(
+            f"{what} needs {n_bytes / 1e9:.2f} GB of memory and {available / 1e9:.2f} GB are free: "
+            f"choose a smaller model or a more strongly quantised file, or close other programs"
+        )
+
+
+def available_memory(root: Path = ROOT) -> int | None:
+    """Bytes that this process may still take, or None where the system does not tell.
+
+    The less of what the machine has free and what the container around the process is allowed.
+    """
+    limits = [machine_memory(root), *group_memory(root)]
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
+def machine_memory(root: Path) -> int | None:
+    """Bytes free on the machine; on systems without /proc those it has in all, or None."""
+    for line in read(root / "proc" / "meminfo").splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024  # "MemAvailable:   24206252 kB"
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # Windows has no sysconf, other systems not these
+        return None
+
+
+def group_memory(root: Path) -> list[int]:
+    """Bytes left in each control group around this process that has a limit, of version 1 or 2.
+
+    A line of /proc/self/cgroup is ``number:controllers:path``, and the second part of version 2 empty.
+    In a container the path may be that of the machine, and its groups not to be seen: the topmost is.
+    """
+    left = []
+    for line in read(root / "proc" / "self" / "cgroup").splitlines():
+        _, controllers, path = line.split(":", 2)
+        files = VERSION_1 if "memory" in controllers.split(",") else VERSION_2
+        if controllers and files is VERSION_2:
+            continue  # a controller of something else
+        top = root / "sys" / "fs" / "cgroup" / ("memory" if files is VERSION_1 else "")
+        parts = [part for part in path.split("/") if part not in ("", "..")]
+        groups = [top.joinpath(*parts[:depth]) for depth in range(len(parts) + 1)]
+        left += [bytes_left for group in groups if (bytes_left := left_in(group, *files)) is not None]
+    return left
+
+
+VERSION_1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+VERSION_2 = ("memory.max", "memory.current", "inactive_file")
+
+
+def left_in(group: Path, limit_file: str, usage_file: str, cached_key: str) -> int | None:
+    """Bytes left in one control group, or None where it has no limit.
+
+    What was read from files and not used since counts as taken, but is given up when it is needed.
+    """
+    limit, usage = read(group / limit_file).strip(), read(group / usage_file).strip()
+    if not (limit.isdigit() and usage.isdigit()):  # no such group, or a limit of "max"
+        return None
+    stat = dict(line.split(maxsplit=1) for line in read(group / "memory.stat").splitlines())
+    return max(int(limit) - int(usage) + int(stat.get(cached_key, 0)), 0)
+
+
+def read(path: Path) -> str:
+    """Text of a file of the system, empty where there is none."""
+    try:
+        return path.read_text()
+    except OSError:
+        return ""

@@ -1,0 +1,440 @@
+import json
+
+import gguf
+import numpy as np
+import pytest
+import torch
+from safetensors.numpy import load_file, save_file
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import AutoModelForCausalLM, GPT2Config, LlamaConfig, Qwen2Config
+
+from engine import Decoder
+from engine.errors import MemoryLimitError, ModelFileError
+from engine.models.decoders import CACHE_TOKENS, final_norm, memory_bytes
+from engine.models.gpt2 import parameter_count as gpt2_parameters
+from engine.models.llama import parameter_count as llama_parameters
+
+TEXT = "the cat sat on 12 rugs, naïve 🙂"
+ENDS = {"eos_token_id": 0, "bos_token_id": 0}
+LLAMA_SIZES = {
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "intermediate_size": 48,
+    "max_position_embeddings": 64,
+    **ENDS,
+}
+GPT2_SIZES = {"n_embd": 32, "n_layer": 3, "n_head": 4, "n_positions": 64, **ENDS}
+# The context of the first training is short, so that all three ranges of the scaling are met.
+LLAMA3_ROPE = {
+    "rope_type": "llama3",
+    "rope_theta": 100.0,
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 32,
+}
+LINEAR_ROPE = {"rope_type": "linear", "rope_theta": 10000.0, "factor": 2.5}
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=300, special_tokens=["<end>"], initial_alphabet=alphabet)
+    tokenizer.train_from_iterator(["the cat sat on the mat", "a feline rests on 12 rugs"] * 4, trainer)
+    return tokenizer
+
+
+def random_model(tokenizer, kind, **sizes):
+    torch.manual_seed(0)
+    defaults = GPT2_SIZES if kind is GPT2Config else LLAMA_SIZES
+    config = kind(vocab_size=tokenizer.get_vocab_size(), **{**defaults, **sizes})
+    model = AutoModelForCausalLM.from_config(config, attn_implementation="eager").eval()
+    for name, parameter in model.named_parameters():
+        is_scale = name.endswith("weight") and parameter.ndim == 1
+        torch.nn.init.normal_(parameter, mean=1.0 if is_scale else 0.0, std=0.2)
+    return model
+
+
+def save_folder(folder, tokenizer, kind, **sizes):
+    model = random_model(tokenizer, kind, **sizes)
+    model.save_pretrained(folder)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    return model
+
+
+def interleaved(rows, n_heads):
+    """What llama.cpp's converter does to query and key of Llama models (LlamaModel.permute)."""
+    return rows.reshape(n_heads, 2, -1, *rows.shape[1:]).swapaxes(1, 2).reshape(rows.shape)
+
+
+def gguf_tensors(model):
+    """Names, as the gguf package maps them, and arrays, as llama.cpp's converter writes them."""
+    config, kind = model.config, model.config.model_type
+    architecture = {name: key for key, name in gguf.MODEL_ARCH_NAMES.items()}[kind]
+    names = gguf.get_tensor_name_map(architecture, config.num_hidden_layers)
+    for name, parameter in model.state_dict().items():
+        if name == "lm_head.weight" and config.tie_word_embeddings:
+            continue
+        array = parameter.numpy()
+        if kind == "gpt2" and name.endswith((".c_attn.weight", ".c_proj.weight", ".c_fc.weight")):
+            array = array.T
+        if kind == "llama" and ".q_proj." in name:
+            array = interleaved(array, config.num_attention_heads)
+        if kind == "llama" and ".k_proj." in name:
+            array = interleaved(array, config.num_key_value_heads)
+        yield names.get_name(name, try_suffixes=(".weight", ".bias")), np.ascontiguousarray(array)
+
+
+def write_gguf(path, model, tokenizer, change=lambda tensors: None, metadata=None):
+    config, kind = model.config, model.config.model_type
+    writer = gguf.GGUFWriter(path, kind)
+    writer.add_block_count(config.num_hidden_layers)
+    writer.add_context_length(config.max_position_embeddings)
+    writer.add_embedding_length(config.hidden_size)
+    writer.add_head_count(config.num_attention_heads)
+    if kind == "gpt2":
+        writer.add_feed_forward_length(config.n_inner or 4 * config.hidden_size)
+        writer.add_layer_norm_eps(config.layer_norm_epsilon)
+    else:
+        writer.add_feed_forward_length(config.intermediate_size)
+        writer.add_head_count_kv(config.num_key_value_heads)
+        writer.add_layer_norm_rms_eps(config.rms_norm_eps)
+        writer.add_rope_freq_base(config.rope_parameters["rope_theta"])
+    for key, value in (metadata or {}).items():
+        writer.add_key_value(f"{kind}.{key}", value, gguf.GGUFValueType.get_type(value))
+
+    vocabulary = json.loads(tokenizer.to_str())["model"]
+    tokens = sorted(vocabulary["vocab"], key=vocabulary["vocab"].get)
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("gpt-2")
+    writer.add_token_list(tokens)
+    writer.add_token_types([3 if token == "<end>" else 1 for token in tokens])
+    writer.add_token_merges([" ".join(pair) for pair in vocabulary["merges"]])
+    writer.add_eos_token_id(0)
+
+    tensors = dict(gguf_tensors(model))
+    change(tensors)
+    for name, array in tensors.items():
+        writer.add_tensor(name, array)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def official_states(model, ids):
+    """Logits, and the hidden states before the first and after every layer, the last one normed."""
+    with torch.inference_mode():
+        output = model(torch.tensor([ids]), output_hidden_states=True)
+    return output.logits[0].numpy(), [states[0].numpy() for states in output.hidden_states]
+
+
+def assert_equal_to(model, decoder, official_greedy):
+    ids = decoder.tokenizer.encode(TEXT).ids
+    logits, states = official_states(model, ids)
+    trace = decoder.trace(ids)
+    np.testing.assert_allclose(decoder.logits(ids), logits, atol=1e-4)
+    np.testing.assert_allclose(trace["embeddings.output"], states[0], atol=1e-6)
+    for layer, expected in enumerate(states[1:-1]):
+        np.testing.assert_allclose(trace[f"layers.{layer}.output"], expected, atol=1e-4)
+    np.testing.assert_allclose(trace["norm"], states[-1], atol=1e-4)
+    assert {name: array.shape for name, array in trace.items() if name not in ("tokens", "ids")} == (
+        decoder.trace_shapes(len(ids))
+    )
+    tokens = [step.token_id for step in decoder.generate(ids, max_new_tokens=20)]
+    assert tokens == official_greedy(model, ids, 20, [0])
+
+
+FAMILIES = [
+    (LlamaConfig, {}),
+    (LlamaConfig, {"attention_bias": True, "num_key_value_heads": 4}),
+    (LlamaConfig, {"mlp_bias": True, "tie_word_embeddings": True}),
+    (Qwen2Config, {}),
+    (Qwen2Config, {"tie_word_embeddings": True, "num_key_value_heads": 1}),
+    (GPT2Config, {}),
+    (GPT2Config, {"n_inner": 40, "n_head": 2, "layer_norm_epsilon": 1e-2}),
+    (GPT2Config, {"tie_word_embeddings": False}),
+]
+
+
+@pytest.mark.parametrize(("kind", "sizes"), FAMILIES, ids=str)
+def test_a_folder_equals_transformers(tmp_path, tokenizer, official_greedy, kind, sizes):
+    model = save_folder(tmp_path, tokenizer, kind, **sizes)
+    assert_equal_to(model, Decoder.load(tmp_path), official_greedy)
+
+
+@pytest.mark.parametrize(("kind", "sizes"), FAMILIES, ids=str)
+def test_a_gguf_file_equals_transformers(tmp_path, tokenizer, official_greedy, kind, sizes):
+    model = random_model(tokenizer, kind, **sizes)
+    write_gguf(tmp_path / "model.gguf", model, tokenizer)
+    assert_equal_to(model, Decoder.load(tmp_path / "model.gguf"), official_greedy)
+
+
+@pytest.mark.parametrize(
+    ("kind", "sizes"),
+    [
+        (GPT2Config, {"reorder_and_upcast_attn": True}),
+        (GPT2Config, {"activation_function": "relu"}),
+        (GPT2Config, {"activation_function": "gelu"}),
+        (Qwen2Config, {"use_sliding_window": True, "sliding_window": 4, "max_window_layers": 2}),
+        (Qwen2Config, {"use_sliding_window": False, "sliding_window": 4, "max_window_layers": 0}),
+        (LlamaConfig, {"rope_parameters": LINEAR_ROPE}),
+        (LlamaConfig, {"rope_parameters": LLAMA3_ROPE}),
+        (Qwen2Config, {"rope_parameters": LINEAR_ROPE}),
+    ],
+    ids=str,
+)
+def test_what_a_config_may_ask_for_is_read(tmp_path, tokenizer, official_greedy, kind, sizes):
+    model = save_folder(tmp_path, tokenizer, kind, **sizes)
+    assert_equal_to(model, Decoder.load(tmp_path), official_greedy)
+
+
+def test_a_gguf_file_scales_its_positions_by_a_factor(tmp_path, tokenizer, official_greedy):
+    model = random_model(tokenizer, LlamaConfig, rope_parameters=LINEAR_ROPE)
+    metadata = {"rope.scaling.type": "linear", "rope.scaling.factor": 2.5}
+    write_gguf(tmp_path / "model.gguf", model, tokenizer, metadata=metadata)
+    assert_equal_to(model, Decoder.load(tmp_path / "model.gguf"), official_greedy)
+
+
+def test_a_gguf_file_scales_its_positions_by_a_tensor(tmp_path, tokenizer, official_greedy):
+    model = random_model(tokenizer, LlamaConfig, rope_parameters=LLAMA3_ROPE)
+    frequencies = 100.0 ** (-np.arange(0, 8, 2, dtype=np.float32) / 8)  # heads of 8 dimensions
+    factors = frequencies / model.model.rotary_emb.inv_freq.numpy()
+    assert len(set(factors.round(3))) == 3  # unslowed, in part, and by 8
+    write_gguf(
+        tmp_path / "model.gguf",
+        model,
+        tokenizer,
+        lambda tensors: tensors.update({"rope_freqs.weight": factors}),
+    )
+    assert_equal_to(model, Decoder.load(tmp_path / "model.gguf"), official_greedy)
+
+
+def test_gpt2_says_where_its_tokens_and_positions_are_added(tmp_path, tokenizer):
+    model = save_folder(tmp_path, tokenizer, GPT2Config)
+    trace = Decoder.load(tmp_path).trace([5, 6, 5])
+    tokens = model.transformer.wte.weight.detach().numpy()
+    np.testing.assert_array_equal(trace["embeddings.token"], tokens[[5, 6, 5]])
+    np.testing.assert_array_equal(
+        trace["embeddings.position"], model.transformer.wpe.weight.detach().numpy()[:3]
+    )
+    inner = trace["layers.1.ffn.norm"] @ model.transformer.h[1].mlp.c_fc.weight.detach().numpy()
+    inner += model.transformer.h[1].mlp.c_fc.bias.detach().numpy()
+    np.testing.assert_allclose(trace["layers.1.ffn.hidden"], inner, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", [LlamaConfig, Qwen2Config, GPT2Config])
+def test_tokens_read_in_parts_give_the_same_as_at_once(tmp_path, tokenizer, kind):
+    save_folder(tmp_path, tokenizer, kind)
+    decoder = Decoder.load(tmp_path)
+    ids = decoder.tokenizer.encode(TEXT).ids
+    cached = [step.token_id for step in decoder.generate(ids, max_new_tokens=20)]
+    assert cached == [step.token_id for step in decoder.generate(ids, max_new_tokens=20, kv_cache=False)]
+
+
+def test_gpt2_without_the_first_part_of_its_names_is_read(tmp_path, tokenizer):
+    model = save_folder(tmp_path, tokenizer, GPT2Config)
+    path = tmp_path / "model.safetensors"
+    tensors = {name.removeprefix("transformer."): array for name, array in load_file(path).items()}
+    tensors["h.0.attn.bias"] = np.tril(np.ones((1, 1, 64, 64), np.float32))  # GPT-2's file holds its mask
+    save_file(tensors, path)
+    np.testing.assert_allclose(
+        Decoder.load(tmp_path).logits([1, 2, 3]), official_states(model, [1, 2, 3])[0], atol=1e-4
+    )
+
+
+@pytest.mark.parametrize("kind", [Qwen2Config, GPT2Config])
+def test_a_folder_in_several_files_equals_one_in_a_single_file(tmp_path, tokenizer, kind):
+    model = save_folder(tmp_path, tokenizer, kind)
+    whole = Decoder.load(tmp_path).logits([1, 2, 3])
+    (tmp_path / "model.safetensors").unlink()
+    model.save_pretrained(tmp_path, max_shard_size="20KB")
+    assert len(list(tmp_path.glob("model-*.safetensors"))) > 1
+    np.testing.assert_array_equal(Decoder.load(tmp_path).logits([1, 2, 3]), whole)
+
+
+@pytest.mark.parametrize(
+    ("index", "reason"),
+    [
+        ({"weight_map": {"model.norm.weight": "../model.safetensors"}}, "does not list the files beside it"),
+        ({"weight_map": {"model.norm.weight": 3}}, "does not list the files beside it"),
+        ({"weight_map": {}}, "does not list the files beside it"),
+        ({}, "does not list the files beside it"),
+        ({"weight_map": {"model.norm.weight": "model-2.safetensors"}}, "has no model-2.safetensors"),
+    ],
+)
+def test_a_wrong_list_of_files_is_refused(tmp_path, tokenizer, index, reason):
+    save_folder(tmp_path, tokenizer, Qwen2Config)
+    (tmp_path / "model.safetensors").rename(tmp_path.parent / "model.safetensors")
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))
+    with pytest.raises(ModelFileError, match=reason):
+        Decoder.load(tmp_path)
+
+
+@pytest.mark.parametrize(("kind", "sizes"), FAMILIES, ids=str)
+def test_the_parameters_are_counted_from_the_sizes(tmp_path, tokenizer, kind, sizes):
+    model = save_folder(tmp_path, tokenizer, kind, **sizes)
+    count = gpt2_parameters if kind is GPT2Config else llama_parameters
+    config = Decoder.load(tmp_path).config
+    assert count(config) == model.num_parameters()
+    n_keys = config.n_layers * config.n_kv_heads * 8 * 64  # all 64 positions, heads of 8
+    if config.n_heads == 4:
+        assert memory_bytes(config, None) == 4 * (model.num_parameters() + 2 * n_keys)
+
+
+def test_the_default_model_has_as_many_parameters_as_its_name_says(decoder):
+    assert llama_parameters(decoder.config) == 134_515_008  # of the model card: 135M
+    assert memory_bytes(decoder.config, None) == 4 * 134_515_008 + 30 * 3 * 64 * CACHE_TOKENS * 2 * 4
+    assert memory_bytes(decoder.config, 1000) == 1000 + 30 * 3 * 64 * CACHE_TOKENS * 2 * 2
+
+
+@pytest.mark.parametrize(("kind", "key"), [(Qwen2Config, "vocab_size"), (GPT2Config, "n_inner")])
+def test_what_does_not_fit_is_said_before_the_weights_are_read(tmp_path, tokenizer, kind, key):
+    save_folder(tmp_path, tokenizer, kind)
+    edit_config(tmp_path, **{key: 10**13})
+    (tmp_path / "model.safetensors").unlink()
+    with pytest.raises(MemoryLimitError, match=r"needs [\d.]+ GB of memory and [\d.]+ GB are free"):
+        Decoder.load(tmp_path)
+
+
+def test_what_does_not_fit_is_said_before_a_gguf_file_is_dequantised(tmp_path, tokenizer):
+    model = random_model(tokenizer, LlamaConfig)
+    metadata = {"feed_forward_length": 2**30, "block_count": 2**20}
+    write_gguf(tmp_path / "model.gguf", model, tokenizer, dict.clear, metadata)
+    with pytest.raises(MemoryLimitError, match="choose a smaller model"):
+        Decoder.load(tmp_path / "model.gguf")
+
+
+def edit_config(folder, **changes):
+    path = folder / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+def edit_tensors(folder, change):
+    tensors = load_file(folder / "model.safetensors")
+    change(tensors)
+    save_file(tensors, folder / "model.safetensors")
+
+
+def cut_file(path):
+    path.write_bytes(path.read_bytes()[:-1000])
+
+
+Q_BIAS = "model.layers.1.self_attn.q_proj.bias"
+C_ATTN = "transformer.h.2.attn.c_attn.weight"
+
+
+@pytest.mark.parametrize(
+    ("kind", "damage", "reason"),
+    [
+        (Qwen2Config, lambda f: edit_tensors(f, lambda t: t.pop(Q_BIAS)), f"no tensor '{Q_BIAS}'"),
+        (Qwen2Config, lambda f: edit_config(f, num_attention_heads=8), r"shape \(16, 32\)"),
+        (Qwen2Config, lambda f: edit_config(f, num_key_value_heads=3), "4 query heads cannot share 3 key"),
+        (Qwen2Config, lambda f: edit_config(f, head_dim=5), "5 dimensions cannot be rotated in pairs"),
+        (Qwen2Config, lambda f: edit_config(f, hidden_act="gelu"), "'gelu' is not silu"),
+        (Qwen2Config, lambda f: edit_config(f, rope_parameters={"rope_type": "yarn"}), "yarn.*linear and"),
+        (Qwen2Config, lambda f: edit_config(f, rope_parameters={"rope_type": "linear"}), "factor None"),
+        (Qwen2Config, lambda f: cut_file(f / "model.safetensors"), "not a complete safetensors file"),
+        (GPT2Config, lambda f: edit_tensors(f, lambda t: t.pop(C_ATTN)), r"no tensor 'h\.2\.attn\.c_attn"),
+        (
+            GPT2Config,
+            lambda f: edit_tensors(f, lambda t: t.update({C_ATTN: t[C_ATTN].T.copy()})),
+            r"shape \(96, 32\), but the model's sizes ask for \(32, 96\)",
+        ),
+        (GPT2Config, lambda f: edit_config(f, n_head=5), "5 heads cannot share 32 dimensions"),
+        (GPT2Config, lambda f: edit_config(f, n_layer=0), "n_layer 0, not a size"),
+        (GPT2Config, lambda f: edit_config(f, activation_function="tanh"), "'tanh' is not one of gelu"),
+        (GPT2Config, lambda f: edit_config(f, activation_function=["relu"]), "is not one of gelu"),
+        (GPT2Config, lambda f: edit_config(f, scale_attn_weights=False), "scale_attn_weights False"),
+        (
+            GPT2Config,
+            lambda f: edit_config(f, scale_attn_by_inverse_layer_idx=True),
+            "scale_attn_by_inverse_layer_idx True, which is not read",
+        ),
+        (GPT2Config, lambda f: edit_config(f, add_cross_attention=True), "add_cross_attention True"),
+        (GPT2Config, lambda f: cut_file(f / "model.safetensors"), "not a complete safetensors file"),
+        (GPT2Config, lambda f: edit_config(f, model_type="gpt_neox"), "'gpt_neox'.* llama, qwen2, gpt2"),
+        (GPT2Config, lambda f: edit_config(f, model_type=["gpt2"]), "which is not read"),
+    ],
+)
+def test_a_damaged_or_unread_folder_is_refused_with_the_reason(tmp_path, tokenizer, kind, damage, reason):
+    save_folder(tmp_path, tokenizer, kind)
+    damage(tmp_path)
+    with pytest.raises(ModelFileError, match=reason):
+        Decoder.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "window",
+    [
+        {"max_window_layers": 1},
+        {"max_window_layers": 1, "layer_types": None},
+        {"layer_types": ["full_attention", "sliding_attention"]},
+    ],
+    ids=str,
+)
+def test_a_sliding_window_is_refused(tmp_path, tokenizer, window):
+    save_folder(
+        tmp_path, tokenizer, Qwen2Config, use_sliding_window=True, sliding_window=4, max_window_layers=1
+    )
+    edit_config(tmp_path, **window)
+    with pytest.raises(ModelFileError, match=r"the last 4 tokens alone .* use_sliding_window false"):
+        Decoder.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "metadata", "reason"),
+    [
+        (Qwen2Config, lambda t: t.pop("blk.1.attn_k.bias"), {}, "no tensor 'blk.1.attn_k.bias'"),
+        (
+            Qwen2Config,
+            lambda t: [t.pop(f"blk.{i}.attn_{part}.bias") for i in (0, 1) for part in "qkv"],
+            {},
+            "no tensor 'blk.0.attn_q.bias'",
+        ),
+        (LlamaConfig, lambda t: t.pop("blk.0.ffn_gate.weight"), {}, "no tensor 'blk.0.ffn_gate.weight'"),
+        (LlamaConfig, lambda t: t.update({"rope_freqs.weight": np.ones(3, np.float32)}), {}, r"shape \(3,\)"),
+        (LlamaConfig, lambda t: None, {"attention.head_count_kv": 3}, "4 query heads cannot share 3 key"),
+        (LlamaConfig, lambda t: None, {"rope.dimension_count": 4}, "rotates 4 of the 8 dimensions"),
+        (LlamaConfig, lambda t: None, {"rope.scaling.type": "yarn"}, "yarn.* linear and llama3 are"),
+        (
+            LlamaConfig,
+            lambda t: None,
+            {"rope.scaling.type": "linear"},
+            "no metadata 'llama.rope.scaling.factor'",
+        ),
+        (LlamaConfig, lambda t: None, {"attention.head_count": 0}, "attention.head_count 0, not a size"),
+        (GPT2Config, lambda t: t.pop("position_embd.weight"), {}, "no tensor 'position_embd.weight'"),
+        (GPT2Config, lambda t: t.pop("blk.2.ffn_norm.bias"), {}, "no tensor 'blk.2.ffn_norm.bias'"),
+        (GPT2Config, lambda t: None, {"context_length": 65}, r"'position_embd.weight' has shape \(64, 32\)"),
+        (GPT2Config, lambda t: None, {"attention.head_count": 3}, "3 heads cannot share 32 dimensions"),
+    ],
+)
+def test_a_damaged_gguf_file_is_refused_with_the_reason(tmp_path, tokenizer, kind, change, metadata, reason):
+    model = random_model(tokenizer, kind)
+    write_gguf(tmp_path / "model.gguf", model, tokenizer, change, metadata)
+    with pytest.raises(ModelFileError, match=reason):
+        Decoder.load(tmp_path / "model.gguf")
+
+
+@pytest.mark.parametrize("kind", [Qwen2Config, GPT2Config])
+def test_a_truncated_gguf_file_is_refused(tmp_path, tokenizer, kind):
+    write_gguf(tmp_path / "model.gguf", random_model(tokenizer, kind), tokenizer)
+    cut_file(tmp_path / "model.gguf")
+    with pytest.raises(ModelFileError, match="not a complete GGUF file"):
+        Decoder.load(tmp_path / "model.gguf")
+
+
+@pytest.mark.parametrize("kind", [LlamaConfig, GPT2Config])
+def test_the_final_norm_is_that_of_the_family(tmp_path, tokenizer, kind):
+    model = save_folder(tmp_path, tokenizer, kind)
+    decoder = Decoder.load(tmp_path)
+    trace = decoder.trace([5, 6, 7])
+    last = trace[f"layers.{decoder.config.n_layers - 1}.output"]
+    np.testing.assert_array_equal(final_norm(last, decoder.weights, decoder.config), trace["norm"])
+    np.testing.assert_allclose(trace["norm"], official_states(model, [5, 6, 7])[1][-1], atol=1e-4)

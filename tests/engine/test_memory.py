@@ -1,0 +1,123 @@
+import os
+
+import pytest
+
+from engine.errors import GlassboxError, MemoryLimitError
+from engine.weights.memory import available_memory, require_memory
+
+MB = 1_000_000
+
+
+def write(root, files):
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return root
+
+
+def meminfo(kilobytes):
+    return {"proc/meminfo": f"MemTotal:  9999999 kB\nMemFree:  1 kB\nMemAvailable:  {kilobytes} kB\n"}
+
+
+def group_2(folder, limit, usage, inactive=0):
+    return {
+        f"sys/fs/cgroup/{folder}memory.max": f"{limit}\n",
+        f"sys/fs/cgroup/{folder}memory.current": f"{usage}\n",
+        f"sys/fs/cgroup/{folder}memory.stat": f"anon 5\ninactive_file {inactive}\n",
+    }
+
+
+def group_1(folder, limit, usage, inactive=0):
+    return {
+        f"sys/fs/cgroup/memory/{folder}memory.limit_in_bytes": f"{limit}\n",
+        f"sys/fs/cgroup/memory/{folder}memory.usage_in_bytes": f"{usage}\n",
+        f"sys/fs/cgroup/memory/{folder}memory.stat": f"inactive_file 7\ntotal_inactive_file {inactive}\n",
+    }
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        pytest.param({}, 8000 * 1024, id="no groups"),
+        pytest.param(
+            {"proc/self/cgroup": "0::/\n", **group_2("", 5 * MB, 2 * MB)}, 3 * MB, id="2, a container"
+        ),
+        pytest.param(
+            {"proc/self/cgroup": "0::/\n", **group_2("", 5 * MB, 4 * MB, 3 * MB)}, 4 * MB, id="2, file cache"
+        ),
+        pytest.param(
+            {"proc/self/cgroup": "0::/a/b\n", **group_2("a/b/", "max", 0), **group_2("a/", 4 * MB, MB)},
+            3 * MB,
+            id="2, a limit of the group around it",
+        ),
+        pytest.param(
+            {"proc/self/cgroup": "0::/\n", **group_2("", "max", 2 * MB)}, 8000 * 1024, id="2, no limit"
+        ),
+        pytest.param(
+            {"proc/self/cgroup": "0::/\n", **group_2("", 99 * MB, 2 * MB)},
+            8000 * 1024,
+            id="2, machine is less",
+        ),
+        pytest.param(
+            {"proc/self/cgroup": "0::/\n", **group_2("", 2 * MB, 3 * MB)}, 0, id="2, more than its limit"
+        ),
+        pytest.param(
+            {"proc/self/cgroup": "5:cpu:/x\n4:hugetlb,memory:/\n0::/\n", **group_1("", 5 * MB, 2 * MB, MB)},
+            4 * MB,
+            id="1",
+        ),
+        pytest.param(
+            {"proc/self/cgroup": "4:memory:/docker/3f2a\n", **group_1("", 5 * MB, 2 * MB)},
+            3 * MB,
+            id="1, named by the path outside its container",
+        ),
+        pytest.param(
+            {
+                "proc/self/cgroup": "4:memory:/a/b\n",
+                **group_1("", 2**63 - 4096, MB),
+                **group_1("a/", 6 * MB, MB),
+                **group_1("a/b/", 9 * MB, MB),
+            },
+            5 * MB,
+            id="1, the least of several",
+        ),
+        pytest.param(
+            {"proc/self/cgroup": "0::/../x\n", **group_2("", 5 * MB, 2 * MB)}, 3 * MB, id="2, a path outside"
+        ),
+        pytest.param({"proc/self/cgroup": "0::/gone\n"}, 8000 * 1024, id="2, no files"),
+    ],
+)
+def test_the_less_of_what_machine_and_container_have_is_free(tmp_path, files, expected):
+    assert available_memory(write(tmp_path, {**meminfo(8000), **files})) == expected
+
+
+def test_a_system_without_proc_has_at_most_its_whole_memory(tmp_path):
+    assert available_memory(tmp_path) == os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_a_limit_counts_where_the_machine_says_nothing(tmp_path):
+    root = write(tmp_path, {"proc/self/cgroup": "0::/\n", **group_2("", 5 * MB, 2 * MB)})
+    assert available_memory(root) == 3 * MB
+
+
+def test_what_fits_is_let_through_and_what_does_not_is_told(tmp_path):
+    root = write(tmp_path, meminfo(2_000_000))
+    require_memory(2_048_000_000, "model", root)
+    with pytest.raises(
+        MemoryLimitError,
+        match=r"big\.gguf needs 2\.05 GB of memory and 2\.05 GB are free: choose a smaller model",
+    ):
+        require_memory(2_048_000_001, "big.gguf", root)
+    assert issubclass(MemoryLimitError, GlassboxError)
+
+
+def test_nothing_is_refused_where_nobody_knows(tmp_path, monkeypatch):
+    monkeypatch.delattr(os, "sysconf")  # as on Windows
+    assert available_memory(tmp_path) is None
+    require_memory(10**18, "model", tmp_path)
+
+
+def test_this_machine_has_some_memory_free():
+    free = available_memory()
+    assert free is not None
+    assert 10 * MB < free < 10**14
