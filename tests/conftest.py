@@ -7,9 +7,14 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 import pytest
+from hypothesis import settings
 
 from engine import Decoder, Encoder
 from engine.verify import official_model
+
+# How long an example takes says more about what else the machine does.
+settings.register_profile("patient", deadline=None)
+settings.load_profile("patient")
 
 
 def pytest_collection_modifyitems(items):
@@ -26,6 +31,12 @@ def encoder():
 @pytest.fixture(scope="session")
 def decoder():
     return Decoder.load()
+
+
+@pytest.fixture(scope="session")
+def readable_decoder():
+    """The same decoder in float32, all by NumPy."""
+    return Decoder.load(compiled=False)
 
 
 @pytest.fixture(scope="session")

@@ -1,8 +1,10 @@
 """Chat messages to prompt text, by the template that comes with the model."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from jinja2 import Template, TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
@@ -10,6 +12,10 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from engine.errors import InputError, ModelFileError
 
 Message = Mapping[str, str]
+
+
+class Refusal(TemplateError):
+    """Raised by a template itself, where messages are not such as the model was trained on."""
 
 
 @dataclass(frozen=True)
@@ -31,25 +37,25 @@ def render_chat(
     Raises
     ------
     InputError
-        A message lacks ``role`` or ``content``.
+        A message lacks ``role`` or ``content``, or the template refuses these messages.
     ModelFileError
-        The template is broken, or refuses these messages.
+        The template is broken.
     """
     for number, message in enumerate(messages):
         if not isinstance(message.get("role"), str) or not isinstance(message.get("content"), str):
             raise InputError(f"message {number} needs a role and a content, both strings")
 
-    def raise_exception(reason: str) -> None:
-        raise TemplateError(reason)
-
-    environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
-    environment.globals["raise_exception"] = raise_exception
-    environment.globals["strftime_now"] = lambda pattern: datetime.now().strftime(pattern)
+    environment = template_environment()
 
     def render(program: Template, contents: Sequence[str]) -> str:
         filled = [{**message, "content": text} for message, text in zip(messages, contents, strict=True)]
         return program.render(
-            messages=filled, add_generation_prompt=True, bos_token=bos_token, eos_token=eos_token
+            messages=filled,
+            tools=None,
+            documents=None,
+            add_generation_prompt=True,
+            bos_token=bos_token,
+            eos_token=eos_token,
         )
 
     contents = [message["content"] for message in messages]
@@ -58,9 +64,32 @@ def render_chat(
     try:
         program = environment.from_string(template)
         text, skeleton = render(program, contents), render(program, marks)
-    except (TemplateError, TypeError, ArithmeticError, LookupError) as error:
-        raise ModelFileError(f"the model's chat template cannot be rendered: {error}") from error
+    except Refusal as refusal:
+        roles = ", ".join(message["role"] for message in messages)
+        raise InputError(
+            f"the model's chat template refuses messages of {roles}: {refusal}: give them as it asks"
+        ) from refusal
+    except Exception as error:  # a template is a program of others: it may fail in every way
+        reason = str(error) or type(error).__name__
+        raise ModelFileError(
+            f"the model's chat template cannot be rendered: {reason}: give the prompt as one text"
+        ) from error
     return RenderedChat(text, tuple(content_spans(text, contents, skeleton, marks)))
+
+
+def template_environment() -> ImmutableSandboxedEnvironment:
+    """Return what a chat template may use: loop controls, JSON, the date, and a way to refuse."""
+
+    def refuse(reason: str) -> None:
+        raise Refusal(reason)
+
+    environment = ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
+    )
+    environment.globals["raise_exception"] = refuse
+    environment.globals["strftime_now"] = lambda pattern: datetime.now().strftime(pattern)
+    environment.filters["tojson"] = partial(json.dumps, ensure_ascii=False)  # Jinja's own escapes HTML
+    return environment
 
 
 def content_spans(

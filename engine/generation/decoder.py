@@ -3,20 +3,30 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
 from engine.errors import ContextLengthError, InputError
 from engine.generation.chat import Message, RenderedChat, render_chat
-from engine.generation.sampling import check_sampling, sample
+from engine.generation.prefix_cache import PrefixCache
+from engine.generation.sampling import (
+    Sampling,
+    chances,
+    entropy,
+    log_probability,
+    most_probable,
+    sample,
+)
+from engine.generation.step import Candidate, FinishReason, Step
 from engine.generation.stream import TextStream
-from engine.layers.activation import log_softmax
+from engine.layers.activation import softmax
 from engine.layers.tracing import Array, Shapes, Tracer, no_trace
 from engine.models.decoders import (
     DecoderConfig,
     DecoderWeights,
     decoder_forward,
+    new_cache,
+    next_logits,
     read_folder_model,
     read_gguf_model,
     trace_shapes,
@@ -28,32 +38,24 @@ from engine.tokenizers.encoding import Encoding, check_vocab_size
 from engine.trace import MAX_TRACE_BYTES, Trace, check_trace, matches
 from engine.weights.catalog import DEFAULT_DECODER
 from engine.weights.fetch import Progress, model_path
-from engine.weights.tensors import GGUF, read_json
+from engine.weights.gguf_file import GGUF
+from engine.weights.tensors import read_json
 
 # Prompt tokens go through the layers in blocks of this many, which bounds the attention scores
 # held at once to (n_heads, 512, n_tokens).
 BLOCK_TOKENS = 512
-
-FinishReason = Literal["stop", "length"]
-
-
-@dataclass(frozen=True)
-class Step:
-    """One generated token.
-
-    ``text`` is what may be shown now: it lags behind the tokens where a character or a stop string
-    may go on. ``log_probability`` is that of the token under the model's own distribution.
-    """
-
-    token_id: int
-    text: str
-    log_probability: float
-    finish_reason: FinishReason | None
+# Hidden states are turned into logits this many at a time: (64, vocab_size) are held at once.
+LOGIT_TOKENS = 64
+# The cache has room for this many tokens of an answer from the start, and grows for more.
+ROOM_TOKENS = 256
 
 
 @dataclass(frozen=True)
 class Decoder:
-    """A Llama-family decoder with its tokenizer and chat template."""
+    """A decoder of the Llama family, or GPT-2, with its tokenizer and chat template.
+
+    ``start_ids`` are the tokens that the model expects before a text that is no chat.
+    """
 
     name: str
     config: DecoderConfig
@@ -61,12 +63,17 @@ class Decoder:
     tokenizer: BPETokenizer
     chat_template: str | None = field(repr=False)
     bos_id: int | None
-    add_bos: bool
+    start_ids: tuple[int, ...]
     end_ids: frozenset[int]
 
     @classmethod
-    def load(cls, source: str | Path = DEFAULT_DECODER, on_progress: Progress | None = None) -> "Decoder":
-        """Load a decoder from a known name, a .gguf file, a folder or a Hub id; weights as float32.
+    def load(
+        cls,
+        source: str | Path = DEFAULT_DECODER,
+        on_progress: Progress | None = None,
+        compiled: bool = True,
+    ) -> "Decoder":
+        """Load a decoder from a known name, a .gguf file, a folder or a Hub id.
 
         Parameters
         ----------
@@ -75,6 +82,9 @@ class Decoder:
             model.safetensors and tokenizer.json, or a Hugging Face id.
         on_progress
             Called with bytes done and bytes in all while downloading.
+        compiled
+            Hold matrices in the few bits of their file and generate with compiled kernels, where numba
+            is installed and has them for this processor and model; else all weights are float32.
 
         Raises
         ------
@@ -84,7 +94,8 @@ class Decoder:
             Its files are damaged, incomplete, or of another architecture.
         """
         path = model_path(source, on_progress)
-        return load_folder(str(source), path) if path.is_dir() else load_gguf(str(source), path)
+        load = load_folder if path.is_dir() else load_gguf
+        return load(str(source), path, compiled)
 
     @property
     def max_tokens(self) -> int:
@@ -131,7 +142,7 @@ class Decoder:
         self.check_ids(ids)
         check_trace(self.trace_shapes(len(ids)), keep, self.weights.token_table.dtype, max_bytes)
         trace = Trace(keep)
-        trace("tokens", np.array([self.tokenizer.decode([number]) for number in ids]))
+        trace("tokens", np.array([self.token_text(number) for number in ids]))
         trace("ids", np.asarray(ids))
         hidden = self.inspect(ids, trace)
         if matches("logits", keep):
@@ -140,7 +151,11 @@ class Decoder:
 
     def inspect(self, ids: Sequence[int], trace: Tracer = no_trace) -> Array:
         """Run ``ids`` under a tracer; return the final hidden states ``(n_tokens, d_model)``."""
-        cache = KVCache(self.config, capacity=self.check_ids(ids))
+        n_tokens = self.check_ids(ids)
+        if trace is no_trace:
+            cache = new_cache(self.weights, self.config, n_tokens)
+        else:  # to be seen in full precision
+            cache = KVCache(self.config, n_tokens)
         return decoder_forward(ids, self.weights, self.config, cache, trace)
 
     def unembed(self, hidden: Array) -> Array:
@@ -164,11 +179,14 @@ class Decoder:
         """Text of a special token, empty for an id that is none."""
         return next((text for text, other in self.tokenizer.special.items() if other == number), "")
 
+    def token_text(self, number: int) -> str:
+        """Text of one token; special ones such as ``<|im_end|>`` show as they are written."""
+        return self.special_text(number) or self.tokenizer.token_bytes(number).decode("utf-8", "replace")
+
     def prompt_ids(self, prompt: str | Sequence[Message] | Sequence[int]) -> list[int]:
         """Token ids of a text, of chat messages, or of ids that are given already."""
         if isinstance(prompt, str):
-            start = [self.bos_id] if self.add_bos and self.bos_id is not None else []
-            return start + self.tokenizer.encode(prompt).ids
+            return [*self.start_ids, *self.tokenizer.encode(prompt).ids]
         messages = [item for item in prompt if isinstance(item, Mapping)]
         if messages:
             return self.chat_encoding(messages)[1].ids
@@ -181,9 +199,14 @@ class Decoder:
         temperature: float = 0.0,
         top_k: int | None = None,
         top_p: float | None = None,
+        min_p: float | None = None,
+        repetition_penalty: float = 1.0,
         seed: int | None = None,
-        stop: Sequence[str] = (),
+        stop: str | Sequence[str] = (),
+        stop_ids: Sequence[int] = (),
         kv_cache: bool = True,
+        n_candidates: int = 0,
+        reuse: PrefixCache | None = None,
     ) -> Iterator[Step]:
         """Generate a continuation, token by token.
 
@@ -193,15 +216,27 @@ class Decoder:
             A text, chat messages (``{"role": …, "content": …}``), or token ids.
         max_new_tokens
             Most tokens to generate; prompt and answer together fit the model's context.
-        temperature, top_k, top_p
-            0 picks the most probable token; otherwise tokens are drawn after dividing the logits
-            by the temperature and keeping the ``top_k`` best and the nucleus ``top_p``.
+        temperature, top_k, top_p, min_p
+            0 picks the most probable token; otherwise tokens are drawn after dividing the logits by
+            the temperature and keeping the ``top_k`` best, the nucleus ``top_p``, and those at least
+            ``min_p`` times as probable as the best.
+        repetition_penalty
+            Above 1, tokens that occurred before are less probable. As in transformers that means
+            prompt and answer, so it also drives an answer away from the words of its passages.
         seed
             Makes the draw repeatable.
         stop
-            Texts before which the answer ends; they are not part of it.
+            Texts before which the answer ends, at the first that is complete; they are not part of it.
+        stop_ids
+            Tokens that end the answer, besides the model's own.
         kv_cache
             Without it every step reads the whole text again: slower, and the same tokens.
+        n_candidates
+            Most probable tokens to tell at every step; the one taken is told behind them where it is
+            not among them.
+        reuse
+            Keeps what was read for the next prompt, and has what the last one read: the same beginning
+            is not read again.
 
         Yields
         ------
@@ -215,46 +250,111 @@ class Decoder:
         InputError
             A setting outside its range, or an empty prompt.
         """
-        check_sampling(temperature, top_k, top_p)
+        sampling = Sampling(temperature, top_k, top_p, min_p, repetition_penalty)
         ids = self.prompt_ids(prompt)
-        self.check_ids(ids)
+        n_prompt = self.check_ids(ids)
         if max_new_tokens < 1:
             raise InputError(f"max_new_tokens is {max_new_tokens}: give 1 or more")
-        self.check_length(len(ids) + 1)  # at least one new token
-        n_new = min(max_new_tokens, self.max_tokens - len(ids))
+        if not 0 <= n_candidates <= self.config.vocab_size:
+            raise InputError(f"n_candidates is {n_candidates}: give 0 to {self.config.vocab_size}")
+        if seed is not None and seed < 0:
+            raise InputError(f"seed is {seed}: give 0 or more, or None for another draw each time")
+        self.check_length(n_prompt + 1)  # at least one new token
+        n_new = min(max_new_tokens, self.max_tokens - n_prompt)
         texts = TextStream([stop] if isinstance(stop, str) else stop)
+        end_ids = self.end_ids | set(stop_ids)
+        kept = PrefixCache() if reuse is None else reuse
 
         def steps() -> Iterator[Step]:
             rng = np.random.default_rng(seed)
-            cache = KVCache(self.config, capacity=len(ids) + n_new)
-            unread, n_prompt = ids[:], len(ids)
-            while True:
-                logits = self.next_logits(unread, cache)
-                token = sample(logits, temperature, top_k, top_p, rng)
-                ids.append(token)
-                text = "" if token in self.end_ids else texts.push(self.tokenizer.token_bytes(token))
+            with kept.borrow(ids, n_prompt - 1 if kv_cache else 0, self.weights, self.config) as cache:
+                cache.reserve(n_prompt + min(n_new, ROOM_TOKENS))
                 reason: FinishReason | None = None
-                if token in self.end_ids or texts.stopped:
-                    reason = "stop"
-                elif len(ids) - n_prompt == n_new:
-                    reason = "length"
-                if reason:
-                    text += texts.finish()
-                yield Step(token, text, float(log_softmax(logits)[token]), reason)
-                if reason:
-                    return
-                if kv_cache:
-                    unread = [token]
-                else:
-                    unread, cache.length = ids, 0
+                while reason is None:
+                    if not kv_cache:
+                        cache.rollback(0)
+                    logits = self.next_logits(ids[cache.length :], cache)
+                    token = sample(logits, sampling, ids, rng)
+                    chosen = float(log_probability(logits[None], np.array([token]))[0])
+                    others = self.candidates(logits, n_candidates, token, sampling, ids)
+                    spread = entropy(logits) if n_candidates else None
+                    ids.append(token)
+                    text = "" if token in end_ids else texts.push(self.tokenizer.token_bytes(token))
+                    if token in end_ids or texts.stopped:
+                        reason = "stop"
+                    elif len(ids) == n_prompt + n_new:
+                        reason = "length"
+                    if reason:
+                        text += texts.finish()
+                    yield Step(token, text, chosen, reason, spread, others)
 
         return steps()
 
+    def candidates(
+        self, logits: Array, n: int, chosen: int, sampling: Sampling, seen: Sequence[int]
+    ) -> tuple[Candidate, ...]:
+        """Return the ``n`` most probable next tokens, and the chosen one; none for ``n`` of 0."""
+        if n == 0:
+            return ()
+        numbers = most_probable(logits, n).tolist()
+        probability, chance = softmax(logits), chances(logits, sampling, seen)
+        return tuple(
+            Candidate(number, self.token_text(number), float(probability[number]), float(chance[number]))
+            for number in (numbers if chosen in numbers else [*numbers, chosen])
+        )
+
+    def log_probabilities(self, ids: Sequence[int], start: int, reuse: PrefixCache | None = None) -> Array:
+        """Log-probability of each token from ``start`` on, given all tokens before it.
+
+        Parameters
+        ----------
+        ids
+            The tokens, ``n`` of them.
+        start
+            Where to begin: 1 or more, since nothing comes before the first token.
+        reuse
+            As in `generate`: what ``ids[:start]`` begins with may be there already.
+
+        Returns
+        -------
+        Array
+            In nats, ``(n - start,)``.
+
+        Raises
+        ------
+        ContextLengthError
+            There are more tokens than the model has positions.
+        InputError
+            ``start`` is outside 1 to ``n``, or there are no ids, or one outside the vocabulary.
+        """
+        n_tokens = self.check_ids(ids)
+        if not 1 <= start <= n_tokens:
+            raise InputError(f"start is {start}: give 1 to {n_tokens}, the number of tokens")
+        kept = PrefixCache() if reuse is None else reuse
+        found = [np.empty(0, np.float32)]
+        with kept.borrow(ids, start - 1, self.weights, self.config) as cache:
+            cache.reserve(n_tokens)
+            for _ in self.read(ids[cache.length : start - 1], cache):
+                pass
+            for hidden in self.read(ids[start - 1 : -1], cache):  # (n_block, d_model), each before its token
+                behind = np.asarray(ids[cache.length - len(hidden) + 1 : cache.length + 1])
+                for first in range(0, len(hidden), LOGIT_TOKENS):
+                    block = slice(first, first + LOGIT_TOKENS)
+                    found.append(log_probability(self.unembed(hidden[block]), behind[block]))
+        return np.concatenate(found)
+
     def next_logits(self, ids: Sequence[int], cache: KVCache) -> Array:
         """Read ``ids`` into the cache; return the logits after the last one: ``(vocab_size,)``."""
+        if len(ids) == 1:
+            return next_logits(ids[0], self.weights, self.config, cache)
+        for hidden in self.read(ids, cache):
+            last = hidden[-1:]
+        return self.unembed(last)[0]
+
+    def read(self, ids: Sequence[int], cache: KVCache) -> Iterator[Array]:
+        """Read ``ids`` into the cache block by block; yield the final hidden states of each block."""
         for start in range(0, len(ids), BLOCK_TOKENS):
-            hidden = decoder_forward(ids[start : start + BLOCK_TOKENS], self.weights, self.config, cache)
-        return self.unembed(hidden[-1:])[0]
+            yield decoder_forward(ids[start : start + BLOCK_TOKENS], self.weights, self.config, cache)
 
     def check_ids(self, ids: Sequence[int]) -> int:
         """Return the number of ids, or raise for an empty or too long sequence or an id out of range."""
@@ -277,32 +377,36 @@ class Decoder:
         return n_tokens
 
 
-def load_gguf(name: str, path: Path) -> Decoder:
+def load_gguf(name: str, path: Path, compiled: bool) -> Decoder:
     """Load a decoder from a .gguf file."""
     file = GGUF(path)
     ends = {file.get(f"tokenizer.ggml.{kind}_token_id") for kind in ("eos", "eot")} - {None}
-    config, weights = read_gguf_model(file)
+    config, weights = read_gguf_model(file, compiled)
+    tokenizer = BPETokenizer.from_gguf(file)
     return Decoder(
         name=name,
         config=config,
         weights=weights,
-        tokenizer=BPETokenizer.from_gguf(file),
+        tokenizer=tokenizer,
         chat_template=file.get("tokenizer.chat_template"),
         bos_id=file.get("tokenizer.ggml.bos_token_id"),
-        add_bos=file.get("tokenizer.ggml.add_bos_token", False),
+        start_ids=tokenizer.start_ids,
         end_ids=frozenset(ends),
     )
 
 
-def load_folder(name: str, folder: Path) -> Decoder:
+def load_folder(name: str, folder: Path, compiled: bool) -> Decoder:
     """Load a decoder from a folder with config.json, model.safetensors and tokenizer.json."""
-    config, weights = read_folder_model(folder)
+    config, weights = read_folder_model(folder, compiled)
     tokenizer = BPETokenizer.from_json(folder / "tokenizer.json")
     check_vocab_size(tokenizer.vocab_size, config.vocab_size, folder)
     model, generation, chat = (
         read_json(path) if (path := folder / file).is_file() else {}
         for file in ("config.json", "generation_config.json", "tokenizer_config.json")
     )
+    start_ids = tokenizer.start_ids  # which tokenizer_config.json has the last word on
+    if isinstance(wanted := chat.get("add_bos_token"), bool):
+        start_ids = (model["bos_token_id"],) if wanted and model.get("bos_token_id") is not None else ()
     template = folder / "chat_template.jinja"
     end = generation.get("eos_token_id", model.get("eos_token_id"))
     return Decoder(
@@ -312,6 +416,6 @@ def load_folder(name: str, folder: Path) -> Decoder:
         tokenizer=tokenizer,
         chat_template=template.read_text("utf-8") if template.is_file() else chat.get("chat_template"),
         bos_id=model.get("bos_token_id"),
-        add_bos=bool(chat.get("add_bos_token", False)),
+        start_ids=start_ids,
         end_ids=frozenset([end] if isinstance(end, int) else end or []),
     )

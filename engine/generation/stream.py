@@ -19,20 +19,24 @@ class TextStream:
 
     def push(self, token: bytes) -> str:
         """Take in a token's bytes; return the text that is now certain."""
-        self._waiting += self._utf8.decode(token)
-        found = [place for text in self._stop if (place := self._waiting.find(text)) >= 0]
-        if found:
-            self.stopped = True
-            return self._release(min(found), discard=True)
-        held = max((overlap(self._waiting, text) for text in self._stop), default=0)
-        return self._release(len(self._waiting) - held)
+        return self._take_in(self._utf8.decode(token))
 
     def finish(self) -> str:
         """Return what still waits, once no more tokens come."""
+        return self._take_in(self._utf8.decode(b"", final=True)) + self._release(len(self._waiting))
+
+    def _take_in(self, text: str) -> str:
         if self.stopped:
             return ""
-        self._waiting += self._utf8.decode(b"", final=True)
-        return self._release(len(self._waiting))
+        self._waiting += text
+        places = ((self._waiting.find(stop), stop) for stop in self._stop)
+        found = [(start + len(stop), start) for start, stop in places if start >= 0]
+        if found:
+            self.stopped = True
+            _, start = min(found)  # the first that is complete, however the tokens cut the text
+            return self._release(start, discard=True)
+        held = max((overlap(self._waiting, stop) for stop in self._stop), default=0)
+        return self._release(len(self._waiting) - held)
 
     def _release(self, end: int, discard: bool = False) -> str:
         text, self._waiting = self._waiting[:end], "" if discard else self._waiting[end:]

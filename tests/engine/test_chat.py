@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -13,6 +14,27 @@ MESSAGES = [
 ]
 
 
+TURNS = "{% for m in messages %}[{{ m.role }}] {{ m.content | trim }}{{ eos_token }}{% endfor %}"
+ALTERNATING = """{{ bos_token }}{% for message in messages %}
+    {% if (message['role'] == 'user') != (loop.index0 % 2 == 0) %}
+        {{ raise_exception('Conversation roles must alternate user/assistant/user/assistant/...') }}
+    {% endif %}
+    {{ '[INST] ' + message['content'] + ' [/INST]' if message['role'] == 'user' else message['content'] }}
+{% endfor %}"""
+TEMPLATES = {
+    "turns": TURNS,
+    "alternating": ALTERNATING,
+    "tools": "{% if tools is not none %}TOOLS{% endif %}{% if documents is none %}-{% endif %}" + TURNS,
+    "json": "{{ messages | tojson }} {{ {'b': '<é>'} | tojson(indent=2) }}",
+    "loop controls": "{% for m in messages %}{% if m.role == 'system' %}{% continue %}{% endif %}"
+    "{{ m.content }}{% break %}{% endfor %}",
+    "namespace": "{% set ns = namespace(n=0) %}{% for m in messages %}{% set ns.n = ns.n + 1 %}{% endfor %}"
+    "{{ ns.n }}{% macro turn(m) %}<{{ m.content }}>{% endmacro %}{{ turn(messages[0]) }}",
+    "blocks": "{% for m in messages %}\n    {% if true %}\n    {{ m.role }}\n    {% endif %}\n{% endfor %}\n",
+    "generation prompt": TURNS + "{% if add_generation_prompt %}[assistant]{% endif %}",
+}
+
+
 @pytest.mark.parametrize("messages", [MESSAGES, MESSAGES[1:2]])
 def test_a_prompt_equals_that_of_transformers(decoder, messages):
     from transformers.utils.chat_template_utils import render_jinja_template
@@ -21,6 +43,41 @@ def test_a_prompt_equals_that_of_transformers(decoder, messages):
         [messages], chat_template=decoder.chat_template, add_generation_prompt=True
     )
     assert decoder.chat_encoding(messages)[0].text == expected
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_any_template_renders_as_in_transformers(name):
+    from transformers.utils.chat_template_utils import render_jinja_template
+
+    messages, marks = MESSAGES[1:], {"bos_token": "<s>", "eos_token": "</s>"}
+    [expected], _ = render_jinja_template(
+        [messages], chat_template=TEMPLATES[name], add_generation_prompt=True, **marks
+    )
+    assert render_chat(TEMPLATES[name], messages, *marks.values()).text == expected
+
+
+@pytest.mark.parametrize(
+    ("template", "messages", "reason"),
+    [
+        (
+            ALTERNATING,
+            MESSAGES,
+            r"refuses messages of system, user, assistant, user: Conversation roles must",
+        ),
+        (ALTERNATING, MESSAGES[1:2] * 2, r"of user, user: Conversation roles must alternate"),
+        ("{{ raise_exception('no system role') }}", MESSAGES[:1], "of system: no system role"),
+    ],
+)
+def test_messages_that_a_template_refuses_are_told_why(template, messages, reason):
+    with pytest.raises(InputError, match=reason):
+        render_chat(template, messages)
+
+
+def test_a_refusal_is_told_before_the_first_token(decoder):
+    strict = replace(decoder, chat_template=ALTERNATING)
+    with pytest.raises(InputError, match="roles must alternate"):
+        strict.generate(MESSAGES)
+    assert strict.chat_encoding(MESSAGES[1:])[0].text.startswith("<|im_start|>")
 
 
 def test_a_message_cannot_end_its_own_turn(decoder):
@@ -45,18 +102,25 @@ def test_contents_are_found_where_the_template_put_them():
 
 
 @pytest.mark.parametrize(
-    "template",
+    ("template", "reason"),
     [
-        "{{ ''.__class__.__mro__[1].__subclasses__() }}",
-        "{{ messages.append(1) }}",
-        "{% for %}",
-        "{{ raise_exception('no system role') }}",
-        "{{ messages[9]['content'] + 1 }}",
-        "{{ 1 / 0 }}",
+        ("{{ ''.__class__.__mro__[1].__subclasses__() }}", "unsafe"),
+        ("{{ messages.append(1) }}", "append"),
+        ("{% include 'other' %}", "no loader"),
+        ("{% for %}", "Expected an expression"),
+        ("{% if messages %}", "end of template"),
+        ("{% unknown %}", "unknown tag 'unknown'"),
+        ("{{ messages | unknown }}", "No filter named 'unknown'"),
+        ("{{ messages[9]['content'] + 1 }}", "no element 9"),
+        ("{{ tokenize(messages) }}", "'tokenize' is undefined"),
+        ("{{ 1 / 0 }}", "division by zero"),
+        ("{{ 'abc'.index('z') }}", "substring not found"),
+        ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "recursion"),
+        ("{{ 'a' * 10**15 }}", "MemoryError"),
     ],
 )
-def test_a_template_that_is_broken_or_reaches_outside_is_refused(template):
-    with pytest.raises(ModelFileError, match="chat template cannot be rendered"):
+def test_a_template_that_is_broken_or_reaches_outside_is_refused(template, reason):
+    with pytest.raises(ModelFileError, match=f"chat template cannot be rendered: .*{reason}.*as one text"):
         render_chat(template, MESSAGES)
 
 

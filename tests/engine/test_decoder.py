@@ -5,7 +5,8 @@ import torch
 from engine.errors import ContextLengthError, InputError
 from engine.generation import decoder as decoder_module
 from engine.generation.decoder import Decoder
-from engine.layers.activation import log_softmax
+from engine.generation.sampling import Sampling, chances
+from engine.layers.activation import log_softmax, softmax
 from engine.models.kv_cache import KVCache
 from engine.weights.catalog import DEFAULT_DECODER
 from engine.weights.fetch import model_path
@@ -38,11 +39,13 @@ def text(steps):
 
 
 @pytest.mark.parametrize("prompt", PROMPTS, ids=range(len(PROMPTS)))
-def test_logits_and_64_greedy_tokens_equal_transformers(decoder, official, official_greedy, prompt):
+def test_logits_and_64_greedy_tokens_equal_transformers(
+    decoder, readable_decoder, official, official_greedy, prompt
+):
     ids = decoder.prompt_ids(prompt)
     with torch.inference_mode():
         logits = official(torch.tensor([ids])).logits[0].numpy()
-    np.testing.assert_allclose(decoder.logits(ids), logits, rtol=0, atol=1e-3)
+    np.testing.assert_allclose(readable_decoder.logits(ids), logits, rtol=0, atol=1e-3)
     expected = official_greedy(official, ids, 64, sorted(decoder.end_ids))
     assert tokens(decoder.generate(prompt, max_new_tokens=64)) == expected
 
@@ -60,11 +63,27 @@ def test_a_prompt_read_in_blocks_gives_the_same_logits(decoder, monkeypatch):
     np.testing.assert_allclose(decoder.next_logits(ids, KVCache(decoder.config, len(ids))), whole, atol=1e-3)
 
 
-def test_the_cache_has_a_fixed_size(decoder):
-    cache = KVCache(decoder.config, capacity=4)
-    decoder.next_logits([1, 2, 3, 4], cache)
-    with pytest.raises(ContextLengthError, match="5 tokens do not fit"):
-        decoder.next_logits([5], cache)
+@pytest.mark.parametrize(("most", "capacities"), [(5, [7]), (40, [11, 22, 44])])
+def test_room_is_made_as_an_answer_grows(decoder, monkeypatch, most, capacities):
+    seen = []
+
+    def watched(forward):
+        def watch(read, weights, config, cache):
+            result = forward(read, weights, config, cache)
+            if cache.capacity not in seen:
+                seen.append(cache.capacity)
+            return result
+
+        return watch
+
+    for name in ("decoder_forward", "next_logits"):
+        monkeypatch.setattr(decoder_module, name, watched(getattr(decoder_module, name)))
+    monkeypatch.setattr(decoder_module, "ROOM_TOKENS", 9)
+    ids = decoder.prompt_ids("Once upon")
+    steps = list(decoder.generate(ids, max_new_tokens=most))
+    assert len(ids) == 2
+    assert len(steps) == most
+    assert seen == capacities
 
 
 def test_a_chat_answer_ends_by_itself(decoder):
@@ -80,11 +99,11 @@ def test_an_answer_is_cut_at_its_length(decoder):
     assert text(steps) == decoder.tokenizer.decode(tokens(steps))
 
 
-def test_log_probabilities_are_those_of_the_model(decoder):
-    ids = decoder.prompt_ids("Once upon a")
-    [step] = decoder.generate(ids, max_new_tokens=1)
+def test_log_probabilities_are_those_of_the_model(readable_decoder):
+    ids = readable_decoder.prompt_ids("Once upon a")
+    [step] = readable_decoder.generate(ids, max_new_tokens=1)
     assert step.log_probability == pytest.approx(
-        log_softmax(decoder.logits(ids)[-1])[step.token_id], abs=1e-4
+        log_softmax(readable_decoder.logits(ids)[-1])[step.token_id], abs=1e-4
     )
 
 
@@ -94,6 +113,112 @@ def test_a_stop_text_ends_the_answer_and_is_not_shown(decoder):
     steps = list(decoder.generate(CHAT, max_new_tokens=32, stop=["l of Fra"]))
     assert text(steps) == full[: full.index("l of Fra")]
     assert steps[-1].finish_reason == "stop"
+
+
+def test_one_stop_text_needs_no_list(decoder):
+    one, several = (text(decoder.generate(CHAT, 32, stop=stop)) for stop in ("France", ["France"]))
+    assert one == several
+    assert one.endswith("capital of ")
+
+
+def test_a_stop_text_across_tokens_is_held_back_until_it_is_known(decoder):
+    steps = list(decoder.generate("Once upon", max_new_tokens=6))
+    full = text(steps)
+    for start in range(1, len(full) - 4, 3):
+        stop = full[start : start + 4]
+        stopped = list(decoder.generate("Once upon", max_new_tokens=6, stop=stop))
+        assert text(stopped) == full[: full.index(stop)]
+        assert stopped[-1].finish_reason == "stop"
+        assert tokens(stopped) == tokens(steps)[: len(stopped)]
+
+
+def test_a_stop_token_ends_the_answer_and_is_not_shown(decoder):
+    steps = list(decoder.generate(CHAT, max_new_tokens=32))
+    end = steps[3].token_id
+    stopped = list(decoder.generate(CHAT, max_new_tokens=32, stop_ids=[end]))
+    assert tokens(stopped) == tokens(steps)[:4]
+    assert stopped[-1].finish_reason == "stop"
+    assert text(stopped) == decoder.tokenizer.decode(tokens(steps)[:3])
+    assert text(decoder.generate(CHAT, 32, stop_ids=[0])) == text(steps)  # the model's own still count
+
+
+@pytest.mark.parametrize("penalty", [1.3, 0.9])
+def test_penalized_tokens_equal_transformers(readable_decoder, official, penalty):
+    ids = readable_decoder.prompt_ids("The cat sat on the mat. The cat")
+    expected = official.generate(
+        torch.tensor([ids]),
+        attention_mask=torch.ones(1, len(ids), dtype=torch.long),
+        max_new_tokens=24,
+        do_sample=False,
+        repetition_penalty=penalty,
+        eos_token_id=sorted(readable_decoder.end_ids),
+        pad_token_id=0,
+    )[0, len(ids) :].tolist()
+    penalized = tokens(readable_decoder.generate(ids, max_new_tokens=24, repetition_penalty=penalty))
+    assert penalized == expected
+    assert penalized != tokens(readable_decoder.generate(ids, max_new_tokens=24))
+
+
+@pytest.mark.parametrize("settings", [{}, {"temperature": 1.2, "top_k": 40, "min_p": 0.05, "seed": 3}])
+def test_a_step_tells_what_else_might_have_come(readable_decoder, settings):
+    ids = readable_decoder.prompt_ids("The capital of France is")
+    steps = list(readable_decoder.generate(ids, max_new_tokens=5, n_candidates=4, **settings))
+    assert tokens(steps) == tokens(readable_decoder.generate(ids, max_new_tokens=5, **settings))
+    sampling = Sampling(**{name: value for name, value in settings.items() if name != "seed"})
+    for number, step in enumerate(steps):
+        read = ids + tokens(steps[:number])
+        logits = readable_decoder.logits(read)[-1]
+        probability, chance = softmax(logits), chances(logits, sampling, read)
+        numbers = [candidate.token_id for candidate in step.candidates]
+        assert numbers[:4] == np.argsort(-logits)[:4].tolist()
+        assert step.token_id in numbers
+        assert len(numbers) == (4 if step.token_id in numbers[:4] else 5)
+        for candidate in step.candidates:
+            special = readable_decoder.special_text(candidate.token_id)
+            assert candidate.text == (special or readable_decoder.tokenizer.decode([candidate.token_id]))
+            assert candidate.probability == pytest.approx(probability[candidate.token_id], abs=1e-4)
+            assert candidate.chance == pytest.approx(chance[candidate.token_id], abs=1e-3)
+        entropy = torch.distributions.Categorical(logits=torch.tensor(logits)).entropy()
+        assert step.entropy == pytest.approx(float(entropy), abs=1e-3)
+
+
+def test_a_candidate_that_ends_the_turn_shows_as_it_is_written(decoder):
+    *_, last = decoder.generate(CHAT, max_new_tokens=64, n_candidates=1)
+    [candidate] = last.candidates
+    assert (candidate.text, candidate.chance, last.text) == ("<|im_end|>", 1, "")
+
+
+def test_candidates_are_told_only_where_asked_for(decoder):
+    [step] = decoder.generate("Once", max_new_tokens=1)
+    assert (step.entropy, step.candidates) == (None, ())
+
+
+@pytest.mark.parametrize("start", [1, 2, 30, 59, 60])
+def test_log_probabilities_of_a_text_equal_those_of_its_logits(readable_decoder, monkeypatch, start):
+    monkeypatch.setattr(decoder_module, "BLOCK_TOKENS", 24)
+    monkeypatch.setattr(decoder_module, "LOGIT_TOKENS", 7)
+    ids = readable_decoder.prompt_ids(PROMPTS[4])[:60]
+    expected = log_softmax(readable_decoder.logits(ids))[np.arange(start - 1, 59), ids[start:]]
+    np.testing.assert_allclose(readable_decoder.log_probabilities(ids, start), expected, atol=1e-3)
+
+
+def test_no_more_logits_are_held_at_once_than_a_block_of_tokens(decoder, monkeypatch):
+    rows, unembed = [], decoder_module.unembed
+
+    def watch(hidden, weights):
+        rows.append(len(hidden))
+        return unembed(hidden, weights)
+
+    monkeypatch.setattr(decoder_module, "unembed", watch)
+    monkeypatch.setattr(decoder_module, "LOGIT_TOKENS", 7)
+    decoder.log_probabilities(decoder.prompt_ids(PROMPTS[4])[:60], 40)
+    assert rows == [7, 7, 6]
+
+
+@pytest.mark.parametrize("start", [0, -1, 4])
+def test_log_probabilities_begin_behind_the_first_token(decoder, start):
+    with pytest.raises(InputError, match=f"start is {start}: give 1 to 3"):
+        decoder.log_probabilities([1, 2, 3], start)
 
 
 def test_the_same_seed_draws_the_same_tokens(decoder):
@@ -115,7 +240,12 @@ def test_the_same_seed_draws_the_same_tokens(decoder):
         ({"top_p": 0}, InputError, "top_p is 0"),
         ({"top_p": 1.5}, InputError, "top_p is 1.5"),
         ({"top_k": 0}, InputError, "top_k is 0"),
+        ({"min_p": -0.1}, InputError, "min_p is -0.1"),
+        ({"repetition_penalty": 0}, InputError, "repetition_penalty is 0"),
         ({"max_new_tokens": 0}, InputError, "max_new_tokens is 0"),
+        ({"n_candidates": -1}, InputError, "n_candidates is -1: give 0 to 49152"),
+        ({"n_candidates": 49153}, InputError, "n_candidates is 49153"),
+        ({"seed": -1}, InputError, "seed is -1"),
     ],
 )
 def test_bad_settings_are_refused_before_the_first_token(decoder, settings, error, reason):
@@ -123,10 +253,10 @@ def test_bad_settings_are_refused_before_the_first_token(decoder, settings, erro
         decoder.generate(**{"prompt": "Once", **settings})
 
 
-def test_a_trace_is_causal_and_ends_in_the_logits(decoder):
-    ids = decoder.prompt_ids("The cat sat on the mat.")
-    trace = decoder.trace(ids)
-    n, config = len(ids), decoder.config
+def test_a_trace_is_causal_and_ends_in_the_logits(readable_decoder):
+    ids = readable_decoder.prompt_ids("The cat sat on the mat.")
+    trace = readable_decoder.trace(ids)
+    n, config = len(ids), readable_decoder.config
     for i in (0, config.n_layers - 1):
         weights = trace[f"layers.{i}.attention.weights"]
         assert weights.shape == (config.n_heads, n, n)
@@ -134,7 +264,7 @@ def test_a_trace_is_causal_and_ends_in_the_logits(decoder):
         np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-5)
         assert trace[f"layers.{i}.attention.key"].shape == (config.n_kv_heads, n, config.d_head)
         assert trace[f"layers.{i}.output"].shape == (n, config.d_model)
-    np.testing.assert_allclose(trace["logits"], decoder.logits(ids), atol=1e-4)
+    np.testing.assert_allclose(trace["logits"], readable_decoder.logits(ids), atol=1e-4)
 
 
 def test_a_model_without_a_chat_template_says_so(decoder):
@@ -167,3 +297,7 @@ def test_a_trace_names_every_step(decoder):
 def test_an_id_outside_the_vocabulary_is_refused(decoder, number):
     with pytest.raises(InputError):
         list(decoder.generate([number], max_new_tokens=1))
+
+
+def test_a_trace_of_a_chat_names_its_special_tokens(decoder):
+    assert decoder.trace(CHAT, keep=["tokens"])["tokens"].tolist()[:2] == ["<|im_start|>", "system"]

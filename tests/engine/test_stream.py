@@ -1,9 +1,11 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.generation.stream import TextStream
 
 PIECES = st.lists(st.integers(1, 5), max_size=40)
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("ab🙂é東"))
 
 
 def cut(content, sizes):
@@ -14,37 +16,89 @@ def cut(content, sizes):
     yield content[start:]
 
 
-@given(text=st.text(st.characters(exclude_categories=["Cs"])), sizes=PIECES)
+def stream(content, sizes, stop=()):
+    """Everything a stream shows of ``content``, cut into tokens, and whether it met a stop text."""
+    texts, shown = TextStream(stop), []
+    for piece in cut(content, sizes):
+        shown.append(texts.push(piece))
+        if texts.stopped:
+            break
+    shown.append(texts.finish())
+    return shown, texts.stopped
+
+
+def before_stop(text, stops):
+    """A text up to the stop text that is complete first, reading character by character."""
+    for end in range(len(text) + 1):
+        lengths = [len(stop) for stop in stops if stop and text[:end].endswith(stop)]
+        if lengths:
+            return text[: end - max(lengths)], True
+    return text, False
+
+
+@given(text=TEXTS, sizes=PIECES)
 def test_text_comes_back_whole_and_never_in_half_characters(text, sizes):
-    stream = TextStream()
-    shown = [stream.push(piece) for piece in cut(text.encode(), sizes)] + [stream.finish()]
+    shown, _ = stream(text.encode(), sizes)
     assert "".join(shown) == text
+    for upto in range(len(shown)):
+        assert text.startswith("".join(shown[:upto]))
+
+
+@given(content=st.binary(), sizes=PIECES)
+def test_any_bytes_give_what_decoding_them_at_once_gives(content, sizes):
+    shown, _ = stream(content, sizes)
+    assert "".join(shown) == content.decode("utf-8", errors="replace")
 
 
 def test_a_character_waits_for_its_last_byte():
-    stream, emoji = TextStream(), "🙂".encode()
-    assert [stream.push(emoji[i : i + 1]) for i in range(4)] == ["", "", "", "🙂"]
+    texts, emoji = TextStream(), "🙂".encode()
+    assert [texts.push(emoji[i : i + 1]) for i in range(4)] == ["", "", "", "🙂"]
 
 
-@given(text=st.text("abc"), stop=st.text("abc", min_size=1, max_size=3), sizes=PIECES)
-def test_a_stop_text_is_never_shown_wherever_it_is_cut(text, stop, sizes):
-    stream, shown = TextStream([stop]), ""
+@given(
+    text=st.text("ab🙂é"), stops=st.lists(st.text("ab🙂é", min_size=1, max_size=4), max_size=3), sizes=PIECES
+)
+def test_an_answer_ends_before_the_first_stop_text_wherever_tokens_cut_it(text, stops, sizes):
+    shown, stopped = stream(text.encode(), sizes, stops)
+    assert ("".join(shown), stopped) == before_stop(text, stops)
+
+
+@given(content=st.binary(), stops=st.lists(st.text("a\ufffd", min_size=1, max_size=2)), sizes=PIECES)
+def test_a_stop_text_counts_among_broken_bytes_as_well(content, stops, sizes):
+    shown, stopped = stream(content, sizes, stops)
+    assert ("".join(shown), stopped) == before_stop(content.decode("utf-8", errors="replace"), stops)
+
+
+@given(text=st.text("ab"), stop=st.text("ab", min_size=1, max_size=4), sizes=PIECES)
+def test_text_waits_only_where_it_may_become_the_stop_text(text, stop, sizes):
+    texts, read, shown = TextStream([stop]), "", ""
     for piece in cut(text.encode(), sizes):
-        shown += stream.push(piece)
-        if stream.stopped:
-            break
-    shown += stream.finish()
-    assert shown == text.split(stop)[0]
-    assert stream.stopped == (stop in text)
+        read += piece.decode()
+        shown += texts.push(piece)
+        if texts.stopped:
+            return
+        assert stop.startswith(read[len(shown) :])
 
 
 def test_of_several_stop_texts_the_first_to_appear_counts():
-    stream = TextStream(["END", "\n"])
-    assert stream.push(b"one EN") == "one "
-    assert stream.push(b"\n two END") == "EN"
-    assert stream.stopped
+    texts = TextStream(["END", "\n"])
+    assert texts.push(b"one EN") == "one "
+    assert texts.push(b"\n two END") == "EN"
+    assert texts.stopped
+
+
+@pytest.mark.parametrize("tokens", [[b"xabcd"], [b"xabc", b"d"], [b"x", b"a", b"b", b"c", b"d"]])
+def test_of_overlapping_stop_texts_the_first_to_be_complete_counts(tokens):
+    texts = TextStream(["abcd", "bc"])
+    assert "".join(map(texts.push, tokens)) == "xa"
+
+
+def test_nothing_is_shown_once_stopped():
+    texts = TextStream(["."])
+    assert texts.push(b"One.") == "One"
+    assert texts.push(b" Two.") + texts.finish() == ""
 
 
 def test_bytes_that_are_no_text_are_shown_as_such():
-    stream = TextStream()
-    assert stream.push(b"\xff") + stream.finish() == "\ufffd"
+    texts = TextStream()
+    assert texts.push(b"\xff") + texts.finish() == "\ufffd"

@@ -1,0 +1,86 @@
+"""What two prompts have in common at their beginning, read once."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from threading import Lock
+from weakref import ReferenceType, ref
+
+from engine.models.decoders import DecoderConfig, DecoderWeights, new_cache
+from engine.models.kv_cache import KVCache
+
+
+class PrefixCache:
+    """Keys and values of the last prompt and answer, for the next prompt that begins like them.
+
+    A token's keys and values depend on the tokens before it alone, so they hold as far as two texts
+    have the same ids, from the first one on. The cache belongs to the decoder that filled it: another
+    one starts it anew. Whoever reads takes the content out and puts his own back: of two generations
+    at once the second goes without reuse, and the cache keeps what the later one to end had read.
+
+    Attributes
+    ----------
+    reused_tokens
+        Tokens that the last call found in the cache and did not read again.
+    """
+
+    def __init__(self) -> None:
+        self.reused_tokens = 0
+        self._lock = Lock()
+        self._ids: list[int] = []
+        self._cache: KVCache | None = None
+        self._weights: ReferenceType[DecoderWeights] | None = None
+
+    def __len__(self) -> int:
+        """Return the number of tokens whose keys and values are held."""
+        return len(self._ids)
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of the keys and values, with the room for tokens to come."""
+        return 0 if self._cache is None else self._cache.n_bytes
+
+    @contextmanager
+    def borrow(
+        self, ids: Sequence[int], at_most: int, weights: DecoderWeights, config: DecoderConfig
+    ) -> Iterator[KVCache]:
+        """Lend a cache that holds the longest known beginning of ``ids``, and take it back.
+
+        Parameters
+        ----------
+        ids
+            The tokens that will be read. They may grow meanwhile: at the end the first
+            ``cache.length`` of them are those that the cache holds.
+        at_most
+            Most tokens to reuse: those behind them are needed anew.
+        weights, config
+            The decoder that reads.
+
+        Yields
+        ------
+        KVCache
+            With room to grow up to the decoder's context.
+        """
+        cache = self._take(ids, at_most, weights) or new_cache(
+            weights, config, capacity=0, limit=config.max_positions
+        )
+        self.reused_tokens = cache.length
+        try:
+            yield cache
+        finally:  # also where reading failed, or whoever reads lost interest
+            with self._lock:
+                self._ids, self._cache, self._weights = list(ids[: cache.length]), cache, ref(weights)
+
+    def _take(self, ids: Sequence[int], at_most: int, weights: DecoderWeights) -> KVCache | None:
+        with self._lock:
+            known, cache, owner = self._ids, self._cache, self._weights
+            self._ids, self._cache, self._weights = [], None, None
+        if cache is None or owner is None or owner() is not weights:
+            return None
+        cache.rollback(min(common_prefix(known, ids), at_most))
+        return cache
+
+
+def common_prefix(first: Sequence[int], second: Sequence[int]) -> int:
+    """Return how many tokens two sequences share before the first that differs."""
+    pairs = enumerate(zip(first, second, strict=False))
+    return next((n for n, (a, b) in pairs if a != b), min(len(first), len(second)))
