@@ -194,6 +194,16 @@ def ask_command(
     max_prompt_tokens: Annotated[int, typer.Option(help="Token budget of the prompt.")] = 1024,
     max_new_tokens: Annotated[int, typer.Option(help="Most tokens of the answer.")] = 128,
     temperature: Annotated[float, typer.Option(help="0 takes the most probable token each time.")] = 0.0,
+    top_k: Annotated[int | None, typer.Option(help="Draw among this many most probable tokens.")] = None,
+    top_p: Annotated[
+        float | None, typer.Option(help="Draw among the most probable tokens that reach this probability.")
+    ] = None,
+    min_p: Annotated[
+        float | None, typer.Option(help="Draw among tokens at least this share as probable as the best.")
+    ] = None,
+    repetition_penalty: Annotated[
+        float, typer.Option(help="Above 1, words that occurred are less probable, those of passages too.")
+    ] = 1.0,
     seed: Annotated[int | None, typer.Option(help="Makes drawing at a temperature repeatable.")] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -209,6 +219,10 @@ def ask_command(
         max_prompt_tokens=max_prompt_tokens,
         max_new_tokens=max_new_tokens,
         temperature=temperature,
+        top_k=top_k,
+        top_p=top_p,
+        min_p=min_p,
+        repetition_penalty=repetition_penalty,
         seed=seed,
         on_text=None if as_json else lambda text: print(text, end="", flush=True),
     )

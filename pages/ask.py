@@ -1,23 +1,27 @@
 """Ask the documents: retrieval and generation end to end, each step shown."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict
 from html import escape
 
 import streamlit as st
 
+from engine import Encoder
 from engine.documents.budget import limit_warning
 from engine.documents.document import Document
-from engine.documents.splitters import MIN_CHUNK_TOKENS
 from engine.errors import GlassboxError
-from engine.generation.answering import DEFAULT_THRESHOLD, Answer, ask
-from engine.layers.pooling import POOLINGS
+from engine.generation.answering import Answer, ask
+from engine.generation.prefix_cache import PrefixCache
+from engine.generation.server import Server
 from engine.retrieval.index import Index
+from ui.answer import escape_markdown, show_answer
 from ui.corpus import document_picker, index_documents
-from ui.figures import timing_figure, token_figure
 from ui.frame import require_frame
+from ui.jobs import Job, follow
+from ui.model_choice import model_picker
 from ui.models import load_decoder, load_encoder
-from ui.text import in_context, mark_colour, show_text, text_html
+from ui.settings import Settings, settings_sidebar
+from ui.text import show_text
 
 EXAMPLES = (
     "What does the CarbFix project do with carbon dioxide?",
@@ -25,93 +29,6 @@ EXAMPLES = (
     "What happens to text beyond the token limit?",
     "How do I bake sourdough bread?",
 )
-
-# Characters shown around a passage, and around the passages of a whole document: a browser is slow
-# with more.
-PASSAGE_CONTEXT, DOCUMENT_CONTEXT = 240, 100_000
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What the sidebar sets."""
-
-    chunk_tokens: int
-    overlap: int
-    pooling: str
-    k: int
-    threshold: float
-    max_prompt_tokens: int
-    max_new_tokens: int
-    temperature: float
-
-
-def settings_sidebar(max_positions: int) -> Settings:
-    """Draw the settings, each with the reason to move it."""
-    with st.expander("Chunks", icon=":material/content_cut:"):
-        chunk_tokens = st.slider(
-            "Chunk size (tokens)",
-            MIN_CHUNK_TOKENS * 2,
-            max_positions,
-            min(128, max_positions),
-            step=8,
-            help="Documents are cut into pieces of this many tokens, and each piece becomes one vector. "
-            "Small pieces are precise, large ones keep more context but blur it. The default encoder was "
-            "trained on 128 tokens and reads 256.",
-        )
-        overlap = st.slider(
-            "Overlap (tokens)",
-            0,
-            chunk_tokens // 2,
-            min(16, chunk_tokens // 2),
-            help="How much of a chunk is repeated in the next one, so that a sentence on the border "
-            "is whole in one of them.",
-        )
-        pooling = st.selectbox(
-            "Pooling",
-            POOLINGS,
-            help="How the vectors of a chunk's tokens become one: their mean, the vector of the first "
-            "token ([CLS]), or BERT's pooler on top of that. This model was trained for the mean.",
-        )
-    with st.expander("Search", icon=":material/search:"):
-        k = st.slider("Passages", 1, 10, 4, help="How many of the nearest chunks the decoder may be given.")
-        threshold = st.slider(
-            "Relevance threshold",
-            -0.1,
-            1.0,
-            DEFAULT_THRESHOLD,
-            step=0.01,
-            help="The lowest cosine between question and passage that counts as relevant. When no passage "
-            "reaches it, the app says so instead of answering.",
-        )
-    with st.expander("Answer", icon=":material/edit_note:"):
-        max_prompt_tokens = st.slider(
-            "Prompt budget (tokens)",
-            128,
-            4096,
-            1024,
-            step=64,
-            help="Passages are added, best first, until the prompt has this many tokens.",
-        )
-        max_new_tokens = st.slider(
-            "Longest answer (tokens)",
-            16,
-            512,
-            128,
-            step=16,
-            help="Generation stops here if the model has not ended its answer.",
-        )
-        temperature = st.slider(
-            "Temperature",
-            0.0,
-            1.5,
-            0.0,
-            step=0.1,
-            help="0 always takes the most probable token; above it, tokens are drawn at random, "
-            "the more freely the higher.",
-        )
-    return Settings(
-        chunk_tokens, overlap, pooling, k, threshold, max_prompt_tokens, max_new_tokens, temperature
-    )
 
 
 def question_box() -> str | None:
@@ -143,156 +60,87 @@ def take_example() -> None:
         st.session_state["example_picked"] = True
 
 
-def stream_answer(question: str, index: Index, settings: Settings) -> Answer:
-    """Answer a question, showing the text as it comes."""
-    with st.status("Searching and reading the passages…") as status:
-        place = st.empty()
-        written: list[str] = []
+def start_answer(question: str, index: Index, settings: Settings, server: Server | None) -> None:
+    """Begin to answer a question; the answer that is being written, if any, ends."""
+    state = st.session_state
+    if "answer_job" in state:
+        state["answer_job"].stop()
+    encoder, decoder = load_encoder(), load_decoder()
+    reuse = state.setdefault("prefix_cache", PrefixCache())
 
-        def show(text: str) -> None:
-            if not written:
-                status.update(label="Writing the answer…", expanded=True)
-            written.append(text)
-            place.html(text_html(escape("".join(written)) + " ▌"))
-
+    def work(job: Job[Answer]) -> Answer:
         return ask(
             question,
             index,
-            load_encoder(),
-            load_decoder(),
+            encoder,
+            decoder,
             k=settings.k,
             threshold=settings.threshold,
             max_prompt_tokens=settings.max_prompt_tokens,
             max_new_tokens=settings.max_new_tokens,
-            temperature=settings.temperature,
-            on_text=show,
+            **asdict(settings.sampling),
+            seed=settings.seed,
+            reuse=reuse,
+            server=server,
+            on_text=job.write,
+            stop=lambda: job.stopped,
         )
 
+    state["asked"], state["answer_job"] = question, Job(work)
 
-def show_answer(answer: Answer, documents: Sequence[Document]) -> None:
-    """Draw an answer and everything it rests on."""
-    st.subheader(escape_markdown(answer.question))
-    if answer.prompt is None:
-        show_nothing_found(answer)
+
+def show_job(job: Job[Answer], question: str, documents: Sequence[Document]) -> None:
+    """Draw a question and its answer: what is written of it so far, then everything it rests on."""
+    writing, finished = st.empty(), st.empty()  # what the second showed before goes at once
+    if not job.done:
+        with writing.container(key="writing"):
+            st.subheader(escape_markdown(question))
+            show_writing(job)
+        writing.empty()
+    with finished.container(key="answer"):
+        st.subheader(escape_markdown(question))
+        try:
+            answer = job.result()
+        except GlassboxError as error:
+            show_text(escape(job.text))
+            st.error(escape_markdown(str(error)), icon=":material/error:")
+            return
+        st.session_state["answer"] = answer
+        show_answer(answer, documents)
+
+
+def show_writing(job: Job[Answer]) -> None:
+    """Draw an answer as it is written, and the button that ends it."""
+    controls, place = st.container(horizontal=True, vertical_alignment="center"), st.empty()
+    controls.button(
+        "Stopping…" if job.stopped else "Stop",
+        key="stop",
+        icon=":material/stop_circle:",
+        disabled=job.stopped,
+        on_click=job.stop,
+        help="Ends the answer and keeps what is written of it.",
+    )
+    with controls, st.spinner("Searching, reading the passages, writing…", show_time=True):
+        follow(job, place)
+
+
+def ask_area(
+    encoder: Encoder, documents: Sequence[Document], settings: Settings, server: Server | None
+) -> None:
+    """Index the documents, draw the question box, and begin to answer what is asked."""
+    if not documents:
+        st.info("No document is chosen. Add one or pick some under “Search in” in the sidebar.")
         return
-    show_text(escape(answer.text) or "(the model ended its answer at once)")
-    if answer.finish_reason == "length":
-        st.caption("Cut at the longest answer allowed; the limit is under Answer in the sidebar.")
+    index = index_documents(documents, encoder, settings.chunk_tokens, settings.overlap, settings.pooling)
+    n_tokens = sum(chunk.n_tokens for chunk in index.chunks)
     st.caption(
-        f"Written by a small model ({load_decoder().name}) from {len(answer.sources)} passages: "
-        "it makes mistakes, so check it against the sources."
+        f"{len(documents)} documents · {len(index.chunks)} chunks · {n_tokens:,} tokens · "
+        f"encoder {encoder.name}"
     )
-    sources, document, timing, prompt = st.tabs(["Sources", "In the documents", "Timing", "Exact prompt"])
-    by_name = {document.name: document for document in documents if is_unchanged(document, answer)}
-    with sources:
-        show_sources(answer, by_name)
-    with document:
-        show_documents(answer, by_name)
-    with timing:
-        show_timing(answer)
-    with prompt:
-        show_prompt(answer)
-
-
-def is_unchanged(document: Document, answer: Answer) -> bool:
-    """Whether the document still says what the answer's sources quote of it."""
-    return all(
-        document.text[source.start : source.end] == source.text
-        for source in answer.sources
-        if source.document == document.name
-    )
-
-
-def show_nothing_found(answer: Answer) -> None:
-    """Say that no passage is close enough, and how close the nearest come."""
-    st.info(answer.text, icon=":material/search_off:")
-    best = answer.hits[0].score
-    st.caption(
-        f"The nearest passage scores {best:.2f}, the threshold is {answer.threshold:.2f}. "
-        "Ask in other words, add a document, or move the threshold under Search in the sidebar."
-    )
-    with st.expander("The nearest passages, too far to be used"):
-        for hit in answer.hits:
-            st.caption(f"{hit.score:.2f} · {escape_markdown(hit.chunk.document)}")
-            show_text(escape(hit.chunk.text))
-
-
-def show_sources(answer: Answer, documents: dict[str, Document]) -> None:
-    """List the passages the decoder was given, each marked in its surroundings."""
-    for source in answer.sources:
-        with st.container(border=True):
-            number = f'<b style="background:{mark_colour(source.number)};padding:2px 6px;border-radius:3px">'
-            cut = " · cut to fit the prompt" if source.cut else ""
-            show_text(
-                f"{number}[{source.number}]</b> {escape(source.document)} · characters "
-                f"{source.start}–{source.end} · score {source.score:.3f} · {source.n_tokens} tokens{cut}"
-            )
-            if source.document in documents:
-                show_text(in_context(documents[source.document], [source], PASSAGE_CONTEXT))
-            else:
-                show_text(escape(source.text))
-                st.caption("This document is no longer among those searched.")
-    if left_out := answer.prompt.left_out if answer.prompt else ():
-        st.caption(f"{len(left_out)} more relevant passages did not fit the prompt's budget.")
-    st.caption(
-        "The score is the cosine between the vectors of question and passage: 1 is the same direction."
-    )
-
-
-def show_documents(answer: Answer, documents: dict[str, Document]) -> None:
-    """Show a whole document with its sources marked."""
-    names = [name for name in documents if any(source.document == name for source in answer.sources)]
-    if not names:
-        st.caption("The documents of this answer are no longer among those searched.")
-        return
-    name = st.selectbox("Document", names, key="shown_document") or names[0]
-    own = [source for source in answer.sources if source.document == name]
-    st.caption(f"{len(own)} passages marked, of {len(documents[name].text):,} characters.")
-    show_text(in_context(documents[name], own, DOCUMENT_CONTEXT), height=480)
-
-
-def show_timing(answer: Answer) -> None:
-    """Show how long each stage took."""
-    timings = answer.timings
-    columns = st.columns(2)
-    columns[0].metric(
-        "Prompt tokens per second",
-        f"{timings.prompt_tokens_per_s:,.0f}" if timings.prompt_tokens_per_s else "–",
-        help="The prompt is read in blocks, many tokens at once.",
-    )
-    columns[1].metric(
-        "Answer tokens per second",
-        f"{timings.answer_tokens_per_s:,.0f}" if timings.answer_tokens_per_s else "–",
-        help="Answer tokens come one by one: each needs every weight of the model once.",
-    )
-    st.plotly_chart(timing_figure(timings), config={"displayModeBar": False}, alt="Seconds of each stage")
-
-
-def show_prompt(answer: Answer) -> None:
-    """Show the prompt to the letter, and where its tokens went."""
-    prompt = answer.prompt
-    if prompt is None:
-        return
-    parts = {
-        "sources": prompt.source_tokens,
-        "question": prompt.question_tokens,
-        "instructions and template": len(prompt.ids) - prompt.source_tokens - prompt.question_tokens,
-    }
-    st.plotly_chart(
-        token_figure(parts, prompt.max_tokens), config={"displayModeBar": False}, alt="Tokens of the prompt"
-    )
-    st.caption(
-        f"{len(prompt.ids)} tokens in, {answer.timings.answer_tokens} tokens out. "
-        "This is all the decoder sees: it knows the documents from here alone."
-    )
-    st.code(prompt.text, language=None, wrap_lines=True)
-
-
-def escape_markdown(text: str) -> str:
-    """Return text that Markdown shows as it is."""
-    return "".join(
-        f"\\{character}" if character in r"\`*_{}[]()#+-.!|<>$~:&" else character for character in text
-    )
+    if warning := limit_warning(index.chunks, index.max_tokens):
+        st.warning(warning, icon=":material/content_cut:")
+    if question := question_box():
+        start_answer(question, index, settings, server)
 
 
 def main() -> None:
@@ -303,33 +151,20 @@ def main() -> None:
         "A question finds the nearest passages, and a small language model answers from them. "
         "Everything on that way is open below: passages, scores, the exact prompt and the time of each step."
     )
+    documents: list[Document] = []
     try:
         encoder = load_encoder()
         with st.sidebar:
             documents = document_picker()
-            settings = settings_sidebar(encoder.config.max_positions)
-        if not documents:
-            st.info("No document is chosen. Add one or pick some under “Search in” in the sidebar.")
-            return
-        index = index_documents(documents, encoder, settings.chunk_tokens, settings.overlap, settings.pooling)
-        n_tokens = sum(chunk.n_tokens for chunk in index.chunks)
-        st.caption(
-            f"{len(documents)} documents · {len(index.chunks)} chunks · {n_tokens:,} tokens · "
-            f"encoder {encoder.name}"
-        )
-        if warning := limit_warning(index.chunks, index.max_tokens):
-            st.warning(warning, icon=":material/content_cut:")
-        question = question_box()
-        if question:
-            place = st.empty()
-            with place.container():
-                st.session_state["answer"] = stream_answer(question, index, settings)
-            place.empty()
-        if "answer" in st.session_state:
-            show_answer(st.session_state["answer"], documents)
+            with st.expander("Model", icon=":material/smart_toy:"):
+                server = model_picker()
+            settings = settings_sidebar(encoder.config.max_positions, on_server=server is not None)
+        ask_area(encoder, documents, settings, server)
         load_decoder()  # ready before the first question
     except GlassboxError as error:
-        st.error(str(error), icon=":material/error:")
+        st.error(escape_markdown(str(error)), icon=":material/error:")
+    if "answer_job" in st.session_state:
+        show_job(st.session_state["answer_job"], st.session_state["asked"], documents)
 
 
 main()

@@ -16,7 +16,7 @@ from ui.export import npz
 from ui.frame import require_frame
 from ui.inside import Input, Model, look
 from ui.limits import limits_of
-from ui.models import DECODER, ENCODER, load_decoder, load_encoder
+from ui.models import ENCODER, decoder_name, load_decoder, load_encoder
 from ui.pipeline import show_pipeline
 from ui.text import show_text
 
@@ -39,7 +39,7 @@ def chunks_of(document: Document, chunk_tokens: int) -> list[str]:
 
 def input_sidebar() -> tuple[Model, int]:
     """Draw what holds for the whole page: the model, and how much of a text it reads."""
-    names = {"encoder": f"Encoder · {ENCODER}", "decoder": f"Decoder · {DECODER}"}
+    names = {"encoder": f"Encoder · {ENCODER}", "decoder": f"Decoder · {decoder_name()}"}
     model: Model = st.radio(
         "Model",
         ("encoder", "decoder"),
@@ -197,7 +197,7 @@ def main() -> None:
             help="Much attention is parked on [CLS] and [SEP] (in a decoder: on the first token). Switch "
             "them off to see what is left, scaled to sum to 1.",
         )
-        seen = look(given, layer, without_special)
+        seen = look(given, decoder_name(), layer, without_special)
         if seen.n_whole > len(seen.encoding):
             st.warning(
                 f"Only the first {len(seen.encoding)} of {seen.n_whole:,} tokens are read: the rest never "

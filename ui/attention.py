@@ -144,7 +144,7 @@ def show_way(given: Input, seen: Look) -> None:
             nearest_rows(
                 names,
                 logit_lens(states, decoder, NEAREST),
-                lambda number: readable(decoder.tokenizer.decode([number])),
+                lambda number: readable(decoder.token_text(number)),
                 ".1%",
             ),
             hide_index=True,

@@ -10,7 +10,7 @@ from engine.inspection.look import Look, look_into_decoder, look_into_encoder
 from engine.layers.tracing import Array
 from engine.verify import official_trace
 from ui.maps import readable
-from ui.models import load_decoder, load_encoder, load_official
+from ui.models import decoder_named, load_encoder, load_official
 
 Model = Literal["encoder", "decoder"]
 
@@ -26,13 +26,13 @@ class Input:
 
 
 @st.cache_resource(max_entries=2, show_spinner="Running the model, every step kept…")
-def look(given: Input, layer: int, without_special: bool) -> Look:
-    """Run the model once for what the page shows of one layer."""
+def look(given: Input, decoder: str, layer: int, without_special: bool) -> Look:
+    """Run the model once for what the page shows of one layer; ``decoder`` is the one of the session."""
     if given.model == "encoder":
         return look_into_encoder(
             load_encoder(), given.text, layer, given.pair, given.max_tokens, without_special
         )
-    return look_into_decoder(load_decoder(), given.text, layer, given.max_tokens, without_special)
+    return look_into_decoder(decoder_named(decoder), given.text, layer, given.max_tokens, without_special)
 
 
 @st.cache_resource(max_entries=1, show_spinner="Running the official model on the same text…")

@@ -1,7 +1,7 @@
-"""The two models, loaded once for all sessions, with what is happening shown meanwhile.
+"""The models, loaded once for all sessions, with what is happening shown meanwhile.
 
 The environment variables GLASSBOX_ENCODER and GLASSBOX_DECODER name others than the default ones: a
-folder, a .gguf file or a Hugging Face id.
+folder, a .gguf file or a Hugging Face id. A session may choose another decoder than that.
 """
 
 import os
@@ -28,11 +28,33 @@ def load_encoder() -> Encoder:
         return Encoder.load(ENCODER, on_progress=download_progress(ENCODER))
 
 
-@st.cache_resource(show_spinner=False)
+def decoder_name() -> str:
+    """Return the name, path or Hugging Face id of the session's decoder."""
+    return st.session_state.get("decoder", DECODER)
+
+
 def load_decoder() -> Decoder:
-    """Load the decoder, downloading it the first time."""
-    with st.spinner(f"Loading the decoder {DECODER}…"):
-        return Decoder.load(DECODER, on_progress=download_progress(DECODER))
+    """Load the session's decoder, downloading it the first time."""
+    return decoder_named(decoder_name())
+
+
+def choose_decoder(name: str) -> None:
+    """Load a decoder and make it the session's; where it cannot be loaded, the one before stays.
+
+    Raises
+    ------
+    GlassboxError
+        It cannot be found, read, or held in memory.
+    """
+    decoder_named(name)
+    st.session_state["decoder"] = name
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def decoder_named(name: str) -> Decoder:
+    """Load a decoder; it takes the place of another one in memory."""
+    with st.spinner(f"Loading the decoder {name}…"):
+        return Decoder.load(name, on_progress=download_progress(name))
 
 
 @st.cache_resource(show_spinner="Loading the official model with sentence-transformers, once…")

@@ -12,7 +12,7 @@ from ui.export import show_figure
 from ui.inside import Input, official_stages, token_choice
 from ui.maps import probability_bars, readable, tensor_map, token_labels
 from ui.models import load_decoder, load_encoder
-from ui.stages import DECODER_STAGES, ENCODER_STAGES, Stage
+from ui.stages import ENCODER_STAGES, GPT2_STAGES, LLAMA_STAGES, Stage
 from ui.text import show_text
 from ui.tokens import token_chips
 
@@ -22,7 +22,7 @@ STEP_CHARACTERS = 400
 
 def show_pipeline(given: Input, seen: Look, layer: int, head: int) -> None:
     """Draw the six stages as a flow, and the one that is chosen in full."""
-    stages = ENCODER_STAGES if given.model == "encoder" else DECODER_STAGES
+    stages = stages_of(given, seen)
     number = st.segmented_control(
         "Pipeline, from text to vector" if given.model == "encoder" else "Pipeline, from text to next token",
         range(len(stages)),
@@ -42,6 +42,13 @@ def show_pipeline(given: Input, seen: Look, layer: int, head: int) -> None:
         show_next_tokens(seen)
     else:
         show_tensor(stage, seen, layer, head, official)
+
+
+def stages_of(given: Input, seen: Look) -> Sequence[Stage]:
+    """Return the stages that the model has."""
+    if given.model == "encoder":
+        return ENCODER_STAGES
+    return GPT2_STAGES if "embeddings.position" in seen.trace else LLAMA_STAGES
 
 
 def official_panel(given: Input, stages: Sequence[Stage], seen: Look, layer: int) -> dict[str, Array]:
@@ -111,7 +118,7 @@ def byte_pair_rows(text: str) -> list[dict[str, str]]:
         {
             "word": readable(word.original),
             "tokens": "  ".join(word.tokens),
-            "ids": "  ".join("–" if number is None else str(number) for number in word.ids),
+            "ids": "  ".join(map(str, word.ids)),
             "merges, first learnt first (rank)": " › ".join(
                 f"{merge.pair[0]}+{merge.pair[1]} ({merge.rank})" for merge in word.merges
             ),
@@ -175,7 +182,7 @@ def show_next_tokens(seen: Look) -> None:
     last = len(seen.tokens) - 1
     token = token_choice("After token", seen.tokens, last, "next-after", "What would follow it.")
     best = next_tokens(decoder.unembed(seen.trace["norm"][token][None]), 10)
-    words = [decoder.tokenizer.decode([int(number)]) for number in best.ids[0]]
+    words = [decoder.token_text(int(number)) for number in best.ids[0]]
     st.latex(r"p = \mathrm{softmax}(Y T_{token}^\top)")
     show_figure(
         probability_bars(words, best.scores[0].tolist()),

@@ -85,7 +85,7 @@ ENCODER_STAGES = (
     ),
 )
 
-DECODER_STAGES = (
+LLAMA_STAGES = (
     Stage(
         "Tokens",
         "Byte-level BPE starts from bytes and merges the pair that it learnt first, again and again.",
@@ -132,4 +132,48 @@ DECODER_STAGES = (
         "The inner product with every row of the token table says how well each token would follow; the "
         "softmax makes probabilities of it.",
     ),
+)
+
+GPT2_STAGES = (
+    LLAMA_STAGES[0],
+    Stage(
+        "Embeddings",
+        "Each token's id picks a row of one table, its place a row of another, and the two are added.",
+        (
+            Tensor("output", "embeddings.output", r"X = T_{token}[\mathrm{ids}] + T_{position}"),
+            Tensor("token", "embeddings.token", r"T_{token}[\mathrm{ids}]"),
+            Tensor("position", "embeddings.position", r"T_{position}[0 \ldots n - 1]"),
+        ),
+    ),
+    Stage(
+        "Attention",
+        "As in the encoder, but a token sees only itself and what came before it: the rest is masked.",
+        (
+            Tensor("weights", "layers.{i}.attention.weights", r"A = \mathrm{softmax}(S + \mathrm{mask})"),
+            Tensor("norm", "layers.{i}.attention.norm", r"\tilde X = \mathrm{LayerNorm}(X)"),
+            Tensor("query", "layers.{i}.attention.query", r"Q = \tilde X W_Q^\top + b_Q"),
+            Tensor("key", "layers.{i}.attention.key", r"K = \tilde X W_K^\top + b_K"),
+            Tensor("value", "layers.{i}.attention.value", r"V = \tilde X W_V^\top + b_V"),
+            Tensor("scores", "layers.{i}.attention.scores", r"S = Q K^\top / \sqrt{d_{head}}"),
+            Tensor("context", "layers.{i}.attention.context", r"C = A V"),
+            Tensor("output", "layers.{i}.attention.output", r"O = \mathrm{concat}(C) W_O^\top + b_O"),
+        ),
+    ),
+    Stage(
+        "Feed-forward",
+        "Every vector on its own goes through a wide layer and back.",
+        (
+            Tensor("layer output", "layers.{i}.output", r"X_{next} = X' + F, \quad X' = X + O"),
+            Tensor("norm", "layers.{i}.ffn.norm", r"\tilde X' = \mathrm{LayerNorm}(X')"),
+            Tensor("hidden", "layers.{i}.ffn.hidden", r"U = \tilde X' W_1^\top + b_1"),
+            Tensor("activation", "layers.{i}.ffn.activation", r"H = \mathrm{GELU}(U)"),
+            Tensor("output", "layers.{i}.ffn.output", r"F = H W_2^\top + b_2"),
+        ),
+    ),
+    Stage(
+        "Final norm",
+        "After the last layer, every token's vector is brought to a common size.",
+        (Tensor("norm", "norm", r"Y = \mathrm{LayerNorm}(X)"),),
+    ),
+    LLAMA_STAGES[-1],
 )

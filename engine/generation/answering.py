@@ -1,12 +1,17 @@
 """A question in, an answer out, with the passages it was given and the time each stage took."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, replace
 from time import perf_counter
+from typing import Literal
 
 from engine.errors import ContextLengthError, InputError
-from engine.generation.decoder import Decoder, FinishReason
+from engine.generation.decoder import Decoder
+from engine.generation.prefix_cache import PrefixCache
 from engine.generation.prompt import Prompt, Source, assemble_prompt
+from engine.generation.sampling import Sampling
+from engine.generation.server import Piece, Server
+from engine.generation.step import FinishReason, Step
 from engine.models.encoder import Encoder
 from engine.retrieval.index import Hit, Index
 
@@ -15,12 +20,16 @@ from engine.retrieval.index import Hit, Index
 DEFAULT_THRESHOLD = 0.3
 NOTHING_FOUND = "Nothing in these documents comes close enough to this question to answer it."
 
+AnswerEnd = FinishReason | Literal["stopped"]
+
 
 @dataclass(frozen=True)
 class Timings:
     """Seconds of each stage, and the tokens that the two stages of the decoder went through.
 
-    ``prompt_s`` is the time to the first token, ``generate_s`` the time of those after it.
+    ``prompt_s`` is the time to the first token, ``generate_s`` the time of those after it. Of the
+    prompt's tokens ``reused_tokens`` did not have to be read again. Where a server answers, the tokens
+    are counted by the built-in decoder's tokenizer, which is about right.
     """
 
     tokenize_s: float
@@ -28,13 +37,14 @@ class Timings:
     search_s: float
     prompt_s: float = 0.0
     prompt_tokens: int = 0
+    reused_tokens: int = 0
     generate_s: float = 0.0
     answer_tokens: int = 0
 
     @property
     def prompt_tokens_per_s(self) -> float | None:
-        """Prompt tokens read per second."""
-        return self.prompt_tokens / self.prompt_s if self.prompt_s else None
+        """Prompt tokens read per second, without those that were reused."""
+        return (self.prompt_tokens - self.reused_tokens) / self.prompt_s if self.prompt_s else None
 
     @property
     def answer_tokens_per_s(self) -> float | None:
@@ -55,8 +65,12 @@ class Retrieval:
 class Answer:
     """An answer with everything it rests on.
 
-    ``prompt`` and ``finish_reason`` are None where nothing relevant was found and the decoder was
-    not asked; ``hits`` are all passages that the search gave, whatever their score.
+    ``prompt``, ``finish_reason`` and ``model`` are None where nothing relevant was found and no model
+    was asked; ``hits`` are all passages that the search gave, whatever their score.
+
+    ``model`` is the name of the one that wrote the text, and ``server`` the address it runs at, None for
+    the built-in decoder. ``ids`` are the built-in decoder's tokens, with the one that ended the answer;
+    those of a server are not known.
     """
 
     question: str
@@ -64,8 +78,11 @@ class Answer:
     prompt: Prompt | None
     hits: tuple[Hit, ...]
     threshold: float
-    finish_reason: FinishReason | None
+    finish_reason: AnswerEnd | None
     timings: Timings
+    model: str | None = None
+    server: str | None = None
+    ids: tuple[int, ...] = ()
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -106,8 +123,15 @@ def ask(
     max_prompt_tokens: int = 1024,
     max_new_tokens: int = 128,
     temperature: float = 0.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    min_p: float | None = None,
+    repetition_penalty: float = 1.0,
     seed: int | None = None,
+    reuse: PrefixCache | None = None,
+    server: Server | None = None,
     on_text: Callable[[str], None] | None = None,
+    stop: Callable[[], bool] = lambda: False,
 ) -> Answer:
     """Answer a question from the nearest passages of an index.
 
@@ -118,22 +142,34 @@ def ask(
     k
         Passages to search for.
     threshold
-        Lowest cosine of a passage that counts as relevant. Without one the decoder is not asked.
+        Lowest cosine of a passage that counts as relevant. Without one no model is asked.
     max_prompt_tokens, max_new_tokens
         Budgets of prompt and answer; together they fit the decoder's context.
-    temperature, seed
-        As in `Decoder.generate`.
+    temperature, top_k, top_p, min_p, repetition_penalty, seed, reuse
+        As in `Decoder.generate`. Prompts of the same passages begin alike, so that with ``reuse`` the
+        second one is read sooner.
+    server
+        Writes the answer in the decoder's place; the decoder's tokenizer still counts the prompt. Of the
+        settings above a server has ``temperature``, ``top_p`` and ``seed``.
     on_text
-        Called with each piece of the answer as it is generated.
+        Called with each piece of the answer as it is written.
+    stop
+        Asked after each piece: where it says so, the answer ends with what there is, and its
+        ``finish_reason`` is ``"stopped"``.
 
     Raises
     ------
     InputError
-        A blank question, or a setting outside its range.
+        A blank question, a setting outside its range, or one that a server does not have.
     ContextLengthError
         The budgets exceed the decoder's context, or the question exceeds the prompt's.
+    ModelUnavailableError
+        The server does not answer as it should.
     """
-    if max_prompt_tokens + max_new_tokens > decoder.max_tokens:
+    sampling = Sampling(temperature, top_k, top_p, min_p, repetition_penalty)
+    if server is not None:
+        check_server_settings(sampling)
+    elif max_prompt_tokens + max_new_tokens > decoder.max_tokens:
         raise ContextLengthError(
             f"{max_prompt_tokens} prompt tokens and {max_new_tokens} new ones exceed the "
             f"{decoder.max_tokens} positions of {decoder.name}: lower one of them"
@@ -146,22 +182,70 @@ def ask(
 
     start = perf_counter()
     prompt = assemble_prompt(question, found.relevant, decoder, max_prompt_tokens)
-    first_token = start
-    pieces: list[str] = []
-    reason: FinishReason | None = None
-    steps = decoder.generate(prompt.ids, max_new_tokens=max_new_tokens, temperature=temperature, seed=seed)
+    steps: Iterable[Step | Piece]
+    if server is None:
+        steps = decoder.generate(prompt.ids, max_new_tokens, **asdict(sampling), seed=seed, reuse=reuse)
+    else:
+        steps = server.generate(prompt.messages, max_new_tokens, temperature, top_p, seed, is_stopped=stop)
+    written = write(steps, on_text, stop)
+    end = perf_counter()
+    first = end if written.first_at is None else written.first_at
+    return Answer(
+        question=question,
+        text=written.text,
+        prompt=prompt,
+        hits=found.hits,
+        threshold=threshold,
+        finish_reason=written.finish_reason,
+        timings=replace(
+            found.timings,
+            prompt_s=first - start,
+            prompt_tokens=len(prompt.ids),
+            reused_tokens=reuse.reused_tokens if reuse is not None and server is None else 0,
+            generate_s=end - first,
+            answer_tokens=len(written.ids) if server is None else len(decoder.tokenizer.encode(written.text)),
+        ),
+        model=decoder.name if server is None else server.model,
+        server=None if server is None else server.url,
+        ids=written.ids,
+    )
+
+
+@dataclass(frozen=True)
+class _Written:
+    """What a model wrote: its text and tokens, how it ended, and when (None: never) it began."""
+
+    text: str
+    ids: tuple[int, ...]
+    finish_reason: AnswerEnd
+    first_at: float | None
+
+
+def write(
+    steps: Iterable[Step | Piece], on_text: Callable[[str], None] | None, stop: Callable[[], bool]
+) -> _Written:
+    """Go through the steps of a decoder or the pieces of a server, until they or somebody's patience end."""
+    text, ids, first_at = "", [], None
+    reason: AnswerEnd = "stopped"
     for step in steps:
-        if not pieces:
-            first_token = perf_counter()
-        pieces.append(step.text)
-        reason = step.finish_reason
+        first_at = first_at or perf_counter()
+        text += step.text
+        if isinstance(step, Step):
+            ids.append(step.token_id)
         if on_text is not None and step.text:
             on_text(step.text)
-    timings = replace(
-        found.timings,
-        prompt_s=first_token - start,
-        prompt_tokens=len(prompt.ids),
-        generate_s=perf_counter() - first_token,
-        answer_tokens=len(pieces),
-    )
-    return Answer(question, "".join(pieces).strip(), prompt, found.hits, threshold, reason, timings)
+        reason = step.finish_reason or "stopped"
+        if stop():
+            break
+    return _Written(text.strip(), tuple(ids), reason, first_at)
+
+
+def check_server_settings(sampling: Sampling) -> None:
+    """Raise `InputError` for a setting that OpenAI-compatible servers do not share."""
+    plain = Sampling()
+    for name in ("top_k", "min_p", "repetition_penalty"):
+        if getattr(sampling, name) != getattr(plain, name):
+            raise InputError(
+                f"{name} is {getattr(sampling, name)}, and a server has temperature, top_p and seed alone: "
+                "leave it out"
+            )

@@ -38,9 +38,11 @@ class Source:
 class Prompt:
     """The exact prompt and where its tokens go.
 
-    ``max_tokens`` is the budget it was assembled under, ``left_out`` are hits there was no room for.
+    ``messages`` are what the model's template made ``text`` of. ``max_tokens`` is the budget the prompt was
+    assembled under, ``left_out`` are hits there was no room for.
     """
 
+    messages: tuple[Message, ...]
     text: str
     ids: tuple[int, ...]
     question_tokens: int
@@ -58,6 +60,7 @@ class Prompt:
 class _Draft:
     """A prompt under construction: its tokens, and how many lie in each passage and the question."""
 
+    messages: tuple[Message, ...]
     text: str
     encoding: Encoding
     passage_tokens: list[int]
@@ -121,6 +124,7 @@ def assemble_prompt(question: str, hits: Sequence[Hit], decoder: Decoder, max_pr
         )
     )
     return Prompt(
+        messages=final.messages,
         text=final.text,
         ids=tuple(final.encoding.ids),
         question_tokens=final.question_tokens,
@@ -169,10 +173,10 @@ def draft(question: str, passages: Sequence[str], decoder: Decoder) -> _Draft:
         content += f'{passage}"""\n\n'
     question_span = (len(content), len(content) + len(question))
     content += f"{question} {REQUEST}"
-    messages: list[Message] = [
+    messages: tuple[Message, ...] = (
         {"role": "system", "content": SYSTEM},
         {"role": "user", "content": content},
-    ]
+    )
     chat, encoding = decoder.chat_encoding(messages)
     offset = chat.contents[-1][0]
 
@@ -180,4 +184,4 @@ def draft(question: str, passages: Sequence[str], decoder: Decoder) -> _Draft:
         start, end = span[0] + offset, span[1] + offset
         return sum(start < token_end and token_start < end for token_start, token_end in encoding.offsets)
 
-    return _Draft(chat.text, encoding, [count(span) for span in spans], count(question_span))
+    return _Draft(messages, chat.text, encoding, [count(span) for span in spans], count(question_span))

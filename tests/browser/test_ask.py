@@ -2,7 +2,10 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser.conftest import WIDE, serve
+from engine.weights.catalog import DEFAULT_DECODER, KNOWN_MODELS
+from engine.weights.fetch import known_model_path
+from tests.browser.conftest import WIDE, open_app, serve
+from tests.chat_server import WORDS, chat_server, chunk, closed_port, event, whole_answer
 
 ANSWERED = "What does the CarbFix project do with carbon dioxide?"
 UNANSWERED = "How do I bake sourdough bread?"
@@ -11,11 +14,23 @@ TABS = ("Sources", "In the documents", "Timing", "Exact prompt")
 expect.set_options(timeout=60_000)
 
 
-def ask(page, question):
+def begin_to_ask(page, question):
     box = page.get_by_label("Your question")
     box.fill(question)
     box.press("Enter")
-    expect(page.get_by_role("heading", name=question)).to_be_visible()
+
+
+def ask(page, question):
+    begin_to_ask(page, question)
+    expect(answer_of(page).get_by_role("heading", name=question, exact=True)).to_be_visible()
+
+
+def answer_of(page):
+    return page.locator(".st-key-answer")
+
+
+def written_of(page):
+    return page.locator(".st-key-writing")
 
 
 def pick_example(page, question):
@@ -38,6 +53,22 @@ def move_slider(page, label, key, times):
     for _ in range(times):
         thumb.press(key)
     expect(page.locator("[data-testid=stStatusWidget]")).to_have_count(0)
+
+
+def fill_in(page, label, text):
+    field = page.get_by_role("textbox", name=label, exact=True)
+    field.fill(text)
+    field.press("Enter")
+
+
+def use_server(page, url):
+    open_section(page, "Model")
+    page.locator("[data-testid=stSidebar]").get_by_text("A server", exact=True).click()
+    fill_in(page, "Address", url)
+
+
+def metric(page, label):
+    return page.get_by_test_id("stMetric").filter(has_text=label).get_by_test_id("stMetricValue")
 
 
 def test_the_bundled_corpus_is_ready_at_first_load(any_page):
@@ -101,6 +132,141 @@ def test_a_second_question_neither_loads_nor_embeds_again(page):
     ask(page, "What days is the Viktor Wynd Museum closed?")
     expect(page.get_by_role("tab", name="Sources")).to_be_visible()
     assert page.evaluate("window.seen") == ""
+
+
+def test_a_second_question_about_the_same_passages_does_not_read_them_again(page):
+    ask(page, ANSWERED)
+    page.get_by_role("tab", name="Timing").click()
+    expect(metric(page, "not read again")).to_have_text(re.compile(r"^0 of \d+$"))
+    ask(page, "What does the CarbFix project do with carbon dioxide")
+    page.get_by_role("tab", name="Timing").click()
+    expect(metric(page, "not read again")).to_have_text(re.compile(r"^\d{3} of \d{3}$"))
+    expect(page.get_by_text(re.compile(r"keys and values of \d+ tokens, \d+\.\d MB"))).to_be_visible()
+
+
+def test_settings_that_do_nothing_are_greyed_out_and_say_why(page):
+    open_section(page, "Answer")
+    drawn = ("Top-k", "Top-p", "Min-p")
+    for name in drawn:
+        expect(page.get_by_role("slider", name=name)).to_be_disabled()
+    expect(page.get_by_role("slider", name="Repetition penalty")).to_be_enabled()
+    expect(page.get_by_text("At temperature 0 nothing is drawn at random")).to_be_visible()
+    move_slider(page, "Temperature", "ArrowRight", 3)
+    for name in drawn:
+        expect(page.get_by_role("slider", name=name)).to_be_enabled()
+    with chat_server() as server:
+        use_server(page, server.url)
+        for name in ("Top-k", "Min-p", "Repetition penalty"):
+            expect(page.get_by_role("slider", name=name)).to_be_disabled()
+        expect(page.get_by_role("slider", name="Top-p")).to_be_enabled()
+        expect(page.get_by_text("no settings that all servers share")).to_be_visible()
+        ask(page, ANSWERED)
+        [request] = server.requests
+        assert request["temperature"] == 0.3
+        assert "top_p" not in request
+
+
+def test_an_answer_may_come_from_a_server_which_cannot_be_looked_into(page):
+    with chat_server() as server:
+        use_server(page, server.url)
+        ask(page, ANSWERED)
+        [request] = server.requests
+    expect(answer_of(page).get_by_text("".join(WORDS))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"Written by mason at 127\.0\.0\.1"))).to_be_visible()
+    expect(page.get_by_role("tabpanel").locator("mark").first).to_contain_text("[1]")
+    page.get_by_role("tab", name="Timing").click()
+    expect(page.get_by_text("A server cannot be looked into")).to_be_visible()
+    expect(metric(page, "Time to the first word")).to_be_visible()
+    page.get_by_role("tab", name="Exact prompt").click()
+    expect(page.get_by_text(re.compile(r"About \d+ tokens in"))).to_be_visible()
+    for message in request["messages"]:
+        expect(page.get_by_role("tabpanel").get_by_text(message["content"].splitlines()[0])).to_be_visible()
+
+
+def test_stopping_keeps_what_was_written(page):
+    with chat_server(pause=1) as server:
+        use_server(page, server.url)
+        begin_to_ask(page, ANSWERED)
+        expect(written_of(page).get_by_text("Forty masons")).to_be_visible()
+        page.locator(".st-key-stop").get_by_role("button", name="Stop").click()
+        expect(page.get_by_text("You stopped it here.")).to_be_visible()
+        expect(answer_of(page).get_by_text(re.compile(r"^Forty masons( built)?$"))).to_be_visible()
+        assert server.hung_up.wait(5)
+    expect(page.get_by_role("tab", name="Sources")).to_be_visible()
+
+
+def test_what_is_touched_meanwhile_works_and_loses_nothing(page):
+    numbers = [f"w{number} " for number in range(30)]
+    with chat_server(events=[event(chunk(text)) for text in numbers] + whole_answer(), pause=0.3) as server:
+        use_server(page, server.url)
+        begin_to_ask(page, ANSWERED)
+        expect(written_of(page).get_by_text("w0 w1")).to_be_visible()
+        open_section(page, "Search")
+        page.get_by_role("slider", name="Passages").press("ArrowRight")
+        expect(page.get_by_test_id("stSliderThumbValue").filter(has_text=re.compile("^5$"))).to_be_visible()
+        expect(written_of(page).get_by_text(re.compile(r"w0 w1 .*w5"))).to_be_visible()
+        page.get_by_role("link", name="What is never read").click()
+        expect(page.get_by_role("heading", name="What is never read")).to_be_visible()
+        page.get_by_role("link", name="Ask your documents").click()
+        expect(written_of(page).get_by_text(re.compile(r"w0 w1 .*w15"))).to_be_visible()
+        expect(answer_of(page).get_by_text("".join([*numbers, *WORDS]))).to_be_visible()
+        assert len(server.requests) == 1
+
+
+def test_a_new_question_ends_the_answer_before(page):
+    with chat_server(pause=1) as server:
+        use_server(page, server.url)
+        begin_to_ask(page, ANSWERED)
+        expect(written_of(page).get_by_text("Forty")).to_be_visible()
+        ask(page, "What days is the Viktor Wynd Museum closed?")
+        assert server.hung_up.is_set()
+        assert len(server.requests) == 2
+
+
+def test_closing_the_page_ends_the_answer(browser, app):
+    with chat_server(events=[event(chunk("word "))] * 100, pause=0.5) as server:
+        page = open_app(browser.new_page(viewport=WIDE), app)
+        use_server(page, server.url)
+        begin_to_ask(page, ANSWERED)
+        expect(written_of(page).get_by_text("word word")).to_be_visible()
+        page.close()
+        assert server.hung_up.wait(20)
+
+
+def test_a_server_that_cannot_be_used_is_explained_and_the_page_goes_on(page):
+    with closed_port() as url, chat_server() as server:
+        use_server(page, url)
+        sidebar = page.locator("[data-testid=stSidebar]")
+        expect(sidebar.get_by_text(f"the connection to {url} failed")).to_be_visible()
+        begin_to_ask(page, ANSWERED)
+        expect(answer_of(page).get_by_text("no model of")).to_be_visible()
+        fill_in(page, "Address", "localhost:11434")
+        expect(sidebar.get_by_text("give one that begins with http:// or https://")).to_be_visible()
+        fill_in(page, "Address", server.url)
+        expect(sidebar.get_by_test_id("stAlert")).to_have_count(0)
+        ask(page, "What happens to text beyond the token limit?")
+        expect(answer_of(page).get_by_text("".join(WORDS))).to_be_visible()
+
+
+def test_an_answer_that_breaks_off_keeps_its_beginning(page):
+    with chat_server(events=[event(chunk("Forty ")), event("{broken")]) as server:
+        use_server(page, server.url)
+        begin_to_ask(page, ANSWERED)
+        expect(answer_of(page).get_by_text("does not speak as OpenAI's servers do")).to_be_visible()
+        expect(answer_of(page).get_by_text("Forty")).to_be_visible()
+
+
+def test_another_built_in_model_may_be_chosen_and_one_that_is_not_there_changes_nothing(page):
+    path = str(known_model_path(KNOWN_MODELS[DEFAULT_DECODER]))
+    open_section(page, "Model")
+    fill_in(page, "Built-in model", path)
+    ask(page, ANSWERED)
+    expect(page.get_by_text(f"Written by a small model ({path})")).to_be_visible()
+    fill_in(page, "Built-in model", "/nowhere/model.gguf")
+    expect(page.get_by_text("no model '/nowhere/model.gguf'")).to_be_visible()
+    expect(page.get_by_text(f"{path} stays in use.")).to_be_visible()
+    ask(page, "What happens to text beyond the token limit?")
+    expect(page.get_by_text(f"Written by a small model ({path})")).to_be_visible()
 
 
 def test_an_uploaded_document_is_searched_and_its_markup_stays_text(page):

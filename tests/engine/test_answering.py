@@ -8,7 +8,10 @@ from engine.documents.document import Document
 from engine.documents.splitters import split_by_tokens
 from engine.errors import ContextLengthError, InputError
 from engine.generation.answering import NOTHING_FOUND, ask, retrieve
+from engine.generation.prefix_cache import PrefixCache
+from engine.generation.server import Server
 from engine.retrieval.index import build_index
+from tests.chat_server import WORDS, chat_server
 
 DOCUMENTS = {
     "tower.md": "The Vardholm tower was finished in 1891 by forty masons.",
@@ -104,3 +107,120 @@ def test_budgets_beyond_the_context_are_refused(index, encoder, silent):
 def test_a_blank_question_is_refused(index, encoder, silent):
     with pytest.raises(InputError, match="question is empty"):
         ask("  ", index, encoder, silent)
+
+
+def test_an_answer_names_who_wrote_it_and_holds_its_tokens(index, encoder, decoder):
+    answer = ask(QUESTION, index, encoder, decoder, max_new_tokens=32)
+    assert (answer.model, answer.server) == (decoder.name, None)
+    assert len(answer.ids) == answer.timings.answer_tokens
+    written = [number for number in answer.ids if number not in decoder.end_ids]
+    assert decoder.tokenizer.decode(written).strip() == answer.text
+
+
+def test_every_sampling_setting_reaches_the_decoder(index, encoder, decoder):
+    def answer(**settings):
+        return ask(QUESTION, index, encoder, decoder, k=1, threshold=-1, max_new_tokens=12, **settings).text
+
+    greedy = answer()
+    hot = {"temperature": 1.5, "seed": 4}
+    assert answer(**hot) == answer(**hot) != greedy
+    assert answer(temperature=1.5, seed=5) != answer(**hot)
+    for only_the_best in ({"top_k": 1}, {"top_p": 1e-6}, {"min_p": 1.0}):
+        assert answer(**hot, **only_the_best) == greedy
+    assert answer(repetition_penalty=1.8) != greedy
+
+
+@pytest.mark.parametrize(
+    "setting", [{"temperature": -1}, {"top_k": 0}, {"top_p": 2}, {"min_p": 2}, {"repetition_penalty": 0}]
+)
+def test_a_setting_outside_its_range_is_refused_whatever_is_found(index, encoder, silent, setting):
+    with pytest.raises(InputError, match=next(iter(setting))):
+        ask(QUESTION, index, encoder, silent, threshold=1.0, **setting)
+
+
+def test_stopping_keeps_what_was_written(index, encoder, decoder):
+    whole = ask(QUESTION, index, encoder, decoder, max_new_tokens=32)
+    pieces = []
+    answer = ask(
+        QUESTION,
+        index,
+        encoder,
+        decoder,
+        max_new_tokens=32,
+        on_text=pieces.append,
+        stop=lambda: len(pieces) >= 3,
+    )
+    assert len(pieces) == 3
+    assert answer.text == "".join(pieces).strip()
+    assert whole.text.startswith(answer.text)
+    assert answer.finish_reason == "stopped"
+    assert whole.finish_reason in ("stop", "length")
+
+
+def test_a_second_question_about_the_same_passages_reads_only_what_is_new(index, encoder, decoder):
+    cache = PrefixCache()
+    settings = {"k": 1, "threshold": -1, "max_new_tokens": 12}
+    other = "How many masons built the Vardholm tower?"
+    alone = ask(other, index, encoder, decoder, **settings)
+    assert alone.timings.reused_tokens == 0
+    first = ask(QUESTION, index, encoder, decoder, reuse=cache, **settings)
+    assert first.timings.reused_tokens == 0
+    second = ask(other, index, encoder, decoder, reuse=cache, **settings)
+    assert [source.text for source in first.sources] == [source.text for source in second.sources]
+    same = sum(source.n_tokens for source in second.sources)
+    assert same < second.timings.reused_tokens < second.timings.prompt_tokens
+    assert second.ids == alone.ids
+    assert second.timings.prompt_tokens_per_s == pytest.approx(
+        (second.timings.prompt_tokens - second.timings.reused_tokens) / second.timings.prompt_s
+    )
+
+
+def test_a_server_is_sent_what_the_built_in_model_would_read(index, encoder, decoder, silent):
+    silent.tokenizer, silent.chat_encoding = decoder.tokenizer, decoder.chat_encoding
+    with chat_server() as running:
+        pieces = []
+        server = Server(running.url, "mason")
+        answer = ask(
+            QUESTION, index, encoder, silent, server=server, on_text=pieces.append, top_p=0.9, seed=3
+        )
+        [request] = running.requests
+    assert tuple(pieces) == WORDS
+    assert answer.text == "".join(WORDS)
+    assert (answer.model, answer.server, answer.ids) == ("mason", running.url, ())
+    assert answer.finish_reason == "stop"
+    assert tuple(request["messages"]) == answer.prompt.messages
+    assert decoder.chat_encoding(request["messages"])[0].text == answer.prompt.text
+    assert DOCUMENTS["tower.md"] in request["messages"][-1]["content"]
+    assert (request["top_p"], request["seed"]) == (0.9, 3)
+    assert answer.timings.answer_tokens == len(decoder.tokenizer.encode(answer.text))
+    assert answer.timings.prompt_s > 0
+
+
+def test_a_server_can_be_stopped(index, encoder, decoder):
+    with chat_server(pause=0.1) as running:
+        pieces = []
+        answer = ask(
+            QUESTION,
+            index,
+            encoder,
+            decoder,
+            server=Server(running.url, "mason"),
+            on_text=pieces.append,
+            stop=lambda: len(pieces) >= 2,
+        )
+        assert running.hung_up.wait(2)
+    assert answer.text == "".join(WORDS[:2]).strip()
+    assert answer.finish_reason == "stopped"
+
+
+def test_budgets_beyond_the_built_in_context_are_fine_for_a_server(index, encoder, decoder):
+    with chat_server() as running:
+        server = Server(running.url, "mason")
+        assert ask(QUESTION, index, encoder, decoder, max_new_tokens=100_000, server=server).text
+
+
+@pytest.mark.parametrize("setting", [{"top_k": 5}, {"min_p": 0.1}, {"repetition_penalty": 1.2}])
+def test_a_setting_that_servers_do_not_have_is_refused(index, encoder, silent, setting):
+    [name] = setting
+    with pytest.raises(InputError, match=f"{name} is .* leave it out"):
+        ask(QUESTION, index, encoder, silent, server=Server("http://localhost:1/v1", "mason"), **setting)

@@ -48,6 +48,30 @@ def test_ask_prints_answer_sources_and_timings_as_json_alone(corpus):
     assert answer["timings"]["answer_tokens"] <= 24
 
 
+def test_ask_draws_under_the_settings_it_is_given(corpus):
+    question = (
+        "ask",
+        "When was the lighthouse painted?",
+        "--corpus",
+        corpus,
+        "--max-new-tokens",
+        12,
+        "--json",
+    )
+
+    def answer(*settings):
+        result = run(*question, *settings)
+        assert result.exit_code == 0
+        return json.loads(result.stdout)["answer"]
+
+    greedy = answer()
+    hot = ("--temperature", 1.5, "--seed", 4)
+    assert answer(*hot) == answer(*hot) != greedy
+    for only_the_best in (("--top-k", 1), ("--top-p", 1e-6), ("--min-p", 1)):
+        assert answer(*hot, *only_the_best) == greedy
+    assert answer("--repetition-penalty", 1.8) != greedy
+
+
 def test_ask_says_so_where_nothing_is_relevant(corpus):
     result = run("ask", "Who won the chess championship?", "--corpus", corpus, "--json")
     answer = json.loads(result.stdout)
@@ -94,6 +118,12 @@ def test_verify_exits_1_where_a_stage_differs(monkeypatch):
         (["search", "x", "--pooling", "best"], "pooling 'best' is not one of"),
         (["search", "x", "--model", "no-such-model"], "no model 'no-such-model'"),
         (["ask", "x", "--max-prompt-tokens", "9000"], "exceed the 8192 positions"),
+        (["ask", "x", "--temperature", "-1"], "temperature is -1.0"),
+        (["ask", "x", "--top-k", "0"], "top_k is 0"),
+        (["ask", "x", "--top-p", "1.5"], "top_p is 1.5"),
+        (["ask", "x", "--min-p", "2"], "min_p is 2.0"),
+        (["ask", "x", "--repetition-penalty", "0"], "repetition_penalty is 0.0"),
+        (["ask", "dough", "--threshold", "-1", "--seed", "-1"], "seed is -1"),
         (["verify", "--dtype", "float16"], "float32 or float64"),
         (["embed", "x.md", "--out", "vectors.csv"], "does not end in .npz"),
     ],

@@ -1,0 +1,208 @@
+"""Answers from an OpenAI-compatible server: Ollama, vLLM, llama-server and the like, by their address."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from engine.errors import InputError, ModelUnavailableError
+from engine.generation.chat import Message
+from engine.generation.step import FinishReason
+
+if TYPE_CHECKING:
+    from openai import APIStatusError
+
+CONNECT_S = 4.0
+SILENCE_S = 120.0  # a server may have to load the model before its first word
+POLL_S = 0.05  # how soon a stop is noticed while the server is silent
+MAX_WORDS = 300  # characters quoted of a server's own explanation
+NO_KEY = "none"  # the client insists on a key; servers without one ignore it
+
+ADVICE = {
+    401: "give the key that it asks for",
+    403: "give a key that may use this model",
+    404: "choose one of its models, and check the address, which mostly ends in /v1",
+    429: "wait a little, then ask again",
+}
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some of the answer's text; ``finish_reason`` comes with the last one."""
+
+    text: str
+    finish_reason: FinishReason | None
+
+
+@dataclass(frozen=True)
+class Server:
+    """A model behind an OpenAI-compatible address such as ``http://localhost:11434/v1``."""
+
+    url: str
+    model: str = ""
+    api_key: str = field(default="", repr=False)
+
+    def models(self) -> list[str]:
+        """Return the names of the server's models.
+
+        Raises
+        ------
+        InputError
+            The address is not one of http or https, or the key cannot be one.
+        ModelUnavailableError
+            The server cannot be reached, wants a key, or does not list its models.
+        """
+        from openai import OpenAI
+
+        settings = self._client_settings()
+        with clear_errors(self), OpenAI(**settings) as client:
+            return sorted(model.id for model in client.models.list())
+
+    def generate(
+        self,
+        messages: Sequence[Message],
+        max_new_tokens: int = 256,
+        temperature: float = 0.0,
+        top_p: float | None = None,
+        seed: int | None = None,
+        stop: Sequence[str] = (),
+        is_stopped: Callable[[], bool] = lambda: False,
+    ) -> Iterator[Piece]:
+        """Have the server answer chat messages, piece by piece.
+
+        Parameters
+        ----------
+        messages
+            ``{"role": …, "content": …}``, as `Decoder.generate` takes them.
+        max_new_tokens, temperature, top_p, seed, stop
+            As in `Decoder.generate`; what these do exactly is up to the server. It has no others.
+        is_stopped
+            Asked while the server is waited for; where it says so the connection is closed.
+
+        Yields
+        ------
+        Piece
+            Of a server that was not stopped, the last one has a ``finish_reason``.
+
+        Raises
+        ------
+        InputError
+            No model is named, the address is not one of http or https, or the key cannot be one.
+        ModelUnavailableError
+            The server cannot be reached, is silent for too long, refuses the request, or answers
+            with something that is no stream of a chat completion.
+        """
+        if not self.model:
+            raise InputError(f"no model of {self.url} is chosen: give the name of one")
+        settings = {"top_p": top_p, "seed": seed, "stop": list(stop) or None}
+        pieces = self._stream(
+            model=self.model,
+            messages=list(messages),
+            max_tokens=max_new_tokens,
+            temperature=temperature,
+            **{name: value for name, value in settings.items() if value is not None},
+        )
+
+        async def next_piece() -> Piece | None:
+            return await anext(pieces, None)
+
+        # The client is asynchronous so that a stop need not wait for the server's next word. Leaving
+        # the runner cancels what is under way, which closes the connection.
+        with asyncio.Runner() as runner:
+            while True:
+                task = runner.get_loop().create_task(next_piece())
+                while not task.done():
+                    if is_stopped():
+                        return
+                    runner.run(asyncio.wait([task], timeout=POLL_S))
+                piece = task.result()
+                if piece is None:
+                    return
+                yield piece
+
+    async def _stream(self, **request: Any) -> AsyncIterator[Piece]:
+        from openai import AsyncOpenAI
+
+        settings, reason = self._client_settings(), None
+        with clear_errors(self):
+            async with (
+                AsyncOpenAI(**settings) as client,
+                await client.chat.completions.create(stream=True, **request) as stream,
+            ):
+                async for chunk in stream:
+                    for choice in chunk.choices[:1]:  # the last chunk may have none
+                        reason = choice.finish_reason or reason
+                        if choice.delta.content:
+                            yield Piece(choice.delta.content, None)
+        if reason is None:
+            raise ModelUnavailableError(
+                f"{self.url} ended its answer without saying that it is complete: check that the address "
+                "is that of an OpenAI-compatible server, and ask again"
+            )
+        yield Piece("", "length" if reason == "length" else "stop")
+
+    def _client_settings(self) -> dict[str, Any]:
+        from openai import Timeout
+
+        if not is_web_address(self.url):
+            raise InputError(
+                f"{self.url!r} is no address of a server: give one that begins with http:// or https://, "
+                "like http://localhost:11434/v1"
+            )
+        if not (self.api_key.isascii() and self.api_key.isprintable()):
+            raise InputError("the key has characters that no key has: copy it again")
+        return {
+            "base_url": self.url,
+            "api_key": self.api_key
+            or NO_KEY,  # never the one in the environment, which is not for any server
+            "timeout": Timeout(SILENCE_S, connect=CONNECT_S),
+            "max_retries": 0,
+        }
+
+
+def is_web_address(url: str) -> bool:
+    """Whether ``url`` has http or https, a host, and a port that there is."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # of the port, or a bracket
+        return False
+
+
+@contextmanager
+def clear_errors(server: Server) -> Iterator[None]:
+    """Turn the client's errors into `ModelUnavailableError`, each with what to do."""
+    from openai import APIConnectionError, APIError, APIStatusError, APITimeoutError
+
+    try:
+        yield
+    except APITimeoutError as error:
+        raise ModelUnavailableError(
+            f"{server.url} did not answer in time ({CONNECT_S:.0f} s to connect, {SILENCE_S:.0f} s for each "
+            "word): check the address, or that the model is not too large for that machine"
+        ) from error
+    except APIConnectionError as error:
+        raise ModelUnavailableError(
+            f"the connection to {server.url} failed ({error.__cause__ or error}): check that the server is "
+            "running and that this is its address"
+        ) from error
+    except APIStatusError as error:
+        raise ModelUnavailableError(refusal(server, error)) from error
+    except APIError as error:
+        raise ModelUnavailableError(f"{server.url} broke off its answer: {error.message}") from error
+    except (ValueError, TypeError, AttributeError) as error:
+        raise ModelUnavailableError(
+            f"{server.url} does not speak as OpenAI's servers do ({error}): check the address, which mostly "
+            "ends in /v1"
+        ) from error
+
+
+def refusal(server: Server, error: "APIStatusError") -> str:
+    """Say why a server refused, in its own words, and what to do."""
+    wanted = f"the model {server.model!r}" if server.model else "a list of its models"
+    words = error.body.get("message") if isinstance(error.body, dict) else None
+    words = " ".join(str(words or error.message).split())[:MAX_WORDS]
+    advice = ADVICE.get(error.status_code, "change the request, or see the server's log")
+    return f"{server.url} refused {wanted} ({error.status_code}, {words!r}): {advice}"

@@ -1,0 +1,141 @@
+import threading
+import time
+
+import pytest
+
+from engine.errors import GlassboxError, InputError
+from ui import jobs
+from ui.jobs import Job, follow
+
+
+class Place:
+    """A placeholder that keeps what was drawn into it, with the time; `interrupt` ends it as a rerun does."""
+
+    def __init__(self):
+        self.drawn = []
+        self.interrupt = threading.Event()
+
+    def html(self, text):
+        if self.interrupt.is_set():
+            raise InterruptedError
+        self.drawn.append((time.perf_counter(), text))
+
+
+def until_stopped(job):
+    n = 0
+    while not job.stopped:
+        job.write(f"{n} ")
+        n += 1
+        time.sleep(0.005)
+    return n
+
+
+def test_the_result_is_what_the_work_returned_and_the_text_all_it_wrote():
+    def work(job):
+        for piece in ("a ", "b ", "c"):
+            job.write(piece)
+        return 42
+
+    job = Job(work)
+    assert job.result() == 42
+    assert job.done
+    assert job.text == "a b c"
+
+
+def test_stopping_ends_the_work_and_keeps_the_text():
+    job = Job(until_stopped)
+    job.wait("0 1 2 3 4 ")
+    job.stop()
+    n = job.result()
+    assert n > 3
+    assert job.text == "".join(f"{i} " for i in range(n))
+
+
+def test_every_piece_is_drawn_within_50_ms_of_its_birth_and_escaped():
+    births = {}
+
+    def work(job):
+        for number in range(60):
+            mark = f"<{number}>"
+            births[f"&lt;{number}&gt;"] = time.perf_counter()
+            job.write(mark)
+            time.sleep(0.01)
+
+    place = Place()
+    follow(Job(work), place)
+    delays = sorted(
+        next(when for when, text in place.drawn if mark in text) - birth for mark, birth in births.items()
+    )
+    assert delays[int(0.95 * len(delays))] < 0.05
+    assert "<0>" not in place.drawn[-1][1]
+
+
+def test_a_rerun_interrupts_the_drawing_but_not_the_work_and_the_next_run_goes_on():
+    job, place = Job(until_stopped), Place()
+    threading.Timer(0.1, place.interrupt.set).start()
+    with pytest.raises(InterruptedError):
+        follow(job, place)
+    before = job.text
+    assert job.wait(before) > before  # it writes on while nobody follows
+    threading.Timer(0.1, job.stop).start()
+    after = Place()
+    follow(job, after)
+    assert job.text.startswith(before)
+    assert before in after.drawn[0][1]
+    assert job.text in after.drawn[-1][1]
+
+
+def test_drawing_can_be_interrupted_while_no_text_comes():
+    wait_for = threading.Event()
+    job, place = Job(lambda job: wait_for.wait()), Place()
+    threading.Timer(0.2, place.interrupt.set).start()
+    start = time.perf_counter()
+    with pytest.raises(InterruptedError):
+        follow(job, place)
+    assert time.perf_counter() - start < 1
+    wait_for.set()
+
+
+def test_an_error_of_the_engine_reaches_whoever_asks_for_the_result():
+    def work(job):
+        job.write("half")
+        raise InputError("k is 0: give 1 or more")
+
+    job = Job(work)
+    for _ in range(2):
+        with pytest.raises(InputError, match="k is 0: give 1 or more"):
+            job.result()
+    assert job.text == "half"
+
+
+def test_any_other_error_becomes_one_fit_to_show_and_is_logged(caplog):
+    def work(job):
+        return [][1]
+
+    with pytest.raises(GlassboxError, match="IndexError: list index out of range"):
+        Job(work).result()
+    assert "IndexError" in caplog.text
+
+
+def test_a_job_that_nobody_wants_any_more_stops_by_itself(monkeypatch):
+    monkeypatch.setattr(jobs, "GONE_S", 0.2)
+    gone = threading.Event()
+    job = Job(until_stopped, is_wanted=lambda: not gone.is_set())
+    time.sleep(0.3)
+    assert not job.done
+    gone.set()
+    assert job.result() > 0
+
+
+def test_a_connection_lost_for_a_moment_stops_nothing(monkeypatch):
+    monkeypatch.setattr(jobs, "GONE_S", 0.5)
+    gone = threading.Event()
+    job = Job(until_stopped, is_wanted=lambda: not gone.is_set())
+    for _ in range(3):
+        gone.set()
+        time.sleep(0.2)
+        gone.clear()
+        time.sleep(0.2)
+    assert not job.done
+    job.stop()
+    job.result()

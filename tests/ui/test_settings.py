@@ -1,0 +1,64 @@
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from engine.generation.sampling import Sampling
+
+EVERYTHING = {"top_k": 5, "top_p": 0.5, "min_p": 0.1, "repetition_penalty": 1.2, "seed": 7}
+
+
+def page():
+    import streamlit as st
+
+    from ui.settings import sampling_settings
+
+    st.session_state["chosen"] = sampling_settings(st.session_state["on_server"])
+
+
+def sidebar(**values):
+    app = AppTest.from_function(page)
+    app.session_state["on_server"] = False
+    app.run().slider(key="temperature").set_value(0.8).run()
+    for key, value in values.items():
+        widget = app.number_input(key=key) if key == "seed" else app.slider(key=key)
+        widget.set_value(value)
+    return app.run()
+
+
+def chosen(app):
+    assert not app.exception
+    return app.session_state["chosen"]
+
+
+def greyed_out(app):
+    return {widget.key for widget in (*app.slider, *app.number_input) if widget.disabled}
+
+
+def test_everything_is_off_at_first():
+    app = sidebar()
+    assert chosen(app) == (Sampling(0.8), None)
+    assert greyed_out(app) == set()
+
+
+@pytest.mark.parametrize("setting", ["top_k", "top_p", "min_p", "repetition_penalty"])
+def test_each_setting_is_what_was_set(setting):
+    value = EVERYTHING[setting]
+    assert chosen(sidebar(**{setting: value})) == (Sampling(0.8, **{setting: value}), None)
+
+
+def test_the_seed_is_what_was_set():
+    assert chosen(sidebar(seed=7)) == (Sampling(0.8), 7)
+
+
+def test_at_temperature_0_only_the_repetition_penalty_counts():
+    app = sidebar(**EVERYTHING).slider(key="temperature").set_value(0.0).run()
+    assert chosen(app) == (Sampling(repetition_penalty=1.2), None)
+    assert greyed_out(app) == {"top_k", "top_p", "min_p", "seed"}
+    back = app.slider(key="temperature").set_value(0.8).run()
+    assert chosen(back) == (Sampling(0.8, 5, 0.5, 0.1, 1.2), 7)
+
+
+def test_a_server_gets_its_own_settings_alone():
+    app = sidebar(**EVERYTHING)
+    app.session_state["on_server"] = True
+    assert chosen(app.run()) == (Sampling(0.8, top_p=0.5), 7)
+    assert greyed_out(app) == {"top_k", "min_p", "repetition_penalty"}

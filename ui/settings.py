@@ -1,0 +1,190 @@
+"""What the sidebar sets for an answer, each setting with the reason to move it."""
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from engine.documents.splitters import MIN_CHUNK_TOKENS
+from engine.generation.answering import DEFAULT_THRESHOLD
+from engine.generation.sampling import Sampling
+from engine.layers.pooling import POOLINGS
+
+GREEDY = "At temperature 0 nothing is drawn at random, so the settings in grey do nothing."
+NOT_OF_SERVERS = "Top-k, min-p and the repetition penalty are no settings that all servers share."
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the sidebar sets."""
+
+    chunk_tokens: int
+    overlap: int
+    pooling: str
+    k: int
+    threshold: float
+    max_prompt_tokens: int
+    max_new_tokens: int
+    sampling: Sampling
+    seed: int | None
+
+
+def settings_sidebar(max_positions: int, on_server: bool) -> Settings:
+    """Draw the settings; those that a server does not have are greyed out for one."""
+    with st.expander("Chunks", icon=":material/content_cut:"):
+        chunk_tokens = st.slider(
+            "Chunk size (tokens)",
+            MIN_CHUNK_TOKENS * 2,
+            max_positions,
+            min(128, max_positions),
+            step=8,
+            key="chunk_tokens",
+            persist_state="session",
+            help="Documents are cut into pieces of this many tokens, and each piece becomes one vector. "
+            "Small pieces are precise, large ones keep more context but blur it. The default encoder was "
+            "trained on 128 tokens and reads 256.",
+        )
+        overlap = st.slider(
+            "Overlap (tokens)",
+            0,
+            chunk_tokens // 2,
+            min(16, chunk_tokens // 2),
+            key="overlap",
+            persist_state="session",
+            help="How much of a chunk is repeated in the next one, so that a sentence on the border "
+            "is whole in one of them.",
+        )
+        pooling = st.selectbox(
+            "Pooling",
+            POOLINGS,
+            key="pooling",
+            persist_state="session",
+            help="How the vectors of a chunk's tokens become one: their mean, the vector of the first "
+            "token ([CLS]), or BERT's pooler on top of that. This model was trained for the mean.",
+        )
+    with st.expander("Search", icon=":material/search:"):
+        k = st.slider(
+            "Passages",
+            1,
+            10,
+            4,
+            key="k",
+            persist_state="session",
+            help="How many of the nearest chunks the model may be given.",
+        )
+        threshold = st.slider(
+            "Relevance threshold",
+            -0.1,
+            1.0,
+            DEFAULT_THRESHOLD,
+            step=0.01,
+            key="threshold",
+            persist_state="session",
+            help="The lowest cosine between question and passage that counts as relevant. When no passage "
+            "reaches it, the app says so instead of answering.",
+        )
+    with st.expander("Answer", icon=":material/edit_note:"):
+        max_prompt_tokens = st.slider(
+            "Prompt budget (tokens)",
+            128,
+            4096,
+            1024,
+            step=64,
+            key="max_prompt_tokens",
+            persist_state="session",
+            help="Passages are added, best first, until the prompt has this many tokens.",
+        )
+        max_new_tokens = st.slider(
+            "Longest answer (tokens)",
+            16,
+            512,
+            128,
+            step=16,
+            key="max_new_tokens",
+            persist_state="session",
+            help="Generation stops here if the model has not ended its answer.",
+        )
+        sampling, seed = sampling_settings(on_server)
+    return Settings(
+        chunk_tokens, overlap, pooling, k, threshold, max_prompt_tokens, max_new_tokens, sampling, seed
+    )
+
+
+def sampling_settings(on_server: bool) -> tuple[Sampling, int | None]:
+    """Draw how tokens are chosen; return it with the seed."""
+    temperature = st.slider(
+        "Temperature",
+        0.0,
+        1.5,
+        0.0,
+        step=0.1,
+        key="temperature",
+        persist_state="session",
+        help="0 always takes the most probable token; above it, tokens are drawn at random, "
+        "the more freely the higher.",
+    )
+    greedy = temperature == 0
+    if greedy or on_server:
+        st.caption(" ".join([GREEDY] * greedy + [NOT_OF_SERVERS] * on_server))
+    top_k = st.slider(
+        "Top-k",
+        0,
+        100,
+        0,
+        key="top_k",
+        persist_state="session",
+        disabled=greedy or on_server,
+        help="Draw only among this many most probable tokens. 0 is off.",
+    )
+    top_p = st.slider(
+        "Top-p",
+        0.05,
+        1.0,
+        1.0,
+        step=0.05,
+        key="top_p",
+        persist_state="session",
+        disabled=greedy,
+        help="Draw only among the most probable tokens that together reach this probability: few where the "
+        "model is sure, many where it is not. 1 is off.",
+    )
+    min_p = st.slider(
+        "Min-p",
+        0.0,
+        0.5,
+        0.0,
+        step=0.01,
+        key="min_p",
+        persist_state="session",
+        disabled=greedy or on_server,
+        help="Leave out tokens less probable than this share of the most probable one. 0 is off.",
+    )
+    repetition_penalty = st.slider(
+        "Repetition penalty",
+        1.0,
+        2.0,
+        1.0,
+        step=0.05,
+        key="repetition_penalty",
+        persist_state="session",
+        disabled=on_server,
+        help="Above 1, tokens that occurred before become less probable. That punishes the passages' own "
+        "words too, so a high one drives the answer away from them. 1 is off.",
+    )
+    seed = st.number_input(
+        "Seed",
+        min_value=0,
+        value=None,
+        step=1,
+        key="seed",
+        persist_state="session",
+        disabled=greedy,
+        placeholder="another draw each time",
+        help="The same seed and settings give the same answer again.",
+    )
+    if on_server:
+        top_k, min_p, repetition_penalty = 0, 0.0, 1.0
+    if greedy:
+        top_k, top_p, min_p, seed = 0, 1.0, 0.0, None
+    return Sampling(
+        temperature, top_k or None, top_p if top_p < 1 else None, min_p or None, repetition_penalty
+    ), seed
