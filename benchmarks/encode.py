@@ -9,11 +9,8 @@ sentence-transformers. The limit is the BLAS's best matrix product, measured in 
 
 import argparse
 import json
-import os
 import random
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from dataclasses import dataclass, field
@@ -22,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.contestants import CORES, MAX_TOKENS
+from benchmarks.encoders import MAX_TOKENS
+from benchmarks.processes import CORES, Served, environment, pin, run_once, say
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.models.bert import EncoderConfig
 from engine.models.encoder import Encoder
@@ -55,9 +53,8 @@ class Workload:
 class Contestant:
     """A running contestant and what was measured of it."""
 
-    process: subprocess.Popen[str]
+    served: Served
     startup_s: float
-    resident_mb: float
     peak_mb: float = 0.0
     seconds: dict[str, list[float]] = field(default_factory=dict)
     vectors: dict[str, Any] = field(default_factory=dict)
@@ -95,65 +92,28 @@ def flops(lengths: list[int], config: EncoderConfig) -> int:
     return config.n_layers * sum(n * per_token + 4 * n * n * d for n in lengths)
 
 
-def environment(onnx_folder: Path, **extra: str) -> dict[str, str]:
-    """Return an environment without a choice of BLAS kernel or of threads: all choose by themselves."""
-    choices = ("OPENBLAS_", "OMP_", "MKL_", "GOTO_", "NUMBA_", "TOKENIZERS_")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(choices)}
-    return {**kept, "ONNX_FOLDER": str(onnx_folder), "HF_HUB_OFFLINE": "1", **extra}
-
-
-def run_module(name: str, folder: Path, env: dict[str, str]) -> str:
-    """Run a one-off of ``benchmarks.contestants``; return what it printed."""
-    command = [sys.executable, "-m", "benchmarks.contestants", name, str(folder)]
-    done = subprocess.run(command, env=env, text=True, capture_output=True, check=False)
-    if done.returncode:
-        raise SystemExit(f"{name} failed:\n{done.stderr[-2000:]}")
-    return done.stdout
-
-
 def start(name: str, folder: Path, env: dict[str, str], errors: Path) -> Contestant:
     """Start a contestant and wait for its first vector."""
-    command = [sys.executable, "-m", "benchmarks.contestants", name, str(folder)]
     began = time.time()
-    with errors.open("a", encoding="utf-8") as log:
-        process = subprocess.Popen(
-            command, env=env, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log
-        )
-    answer = receive(process, name, errors)
-    return Contestant(process, answer["ready"] - began, answer["resident_mb"])
-
-
-def receive(process: subprocess.Popen[str], name: str, errors: Path) -> dict[str, float]:
-    """Read a contestant's next line."""
-    assert process.stdout is not None
-    line = process.stdout.readline()
-    if not line:
-        raise SystemExit(f"{name} stopped:\n{errors.read_text(encoding='utf-8')[-2000:]}")
-    return json.loads(line)
-
-
-def stop(contestant: Contestant) -> None:
-    """Let a contestant end."""
-    assert contestant.process.stdin is not None
-    contestant.process.stdin.close()
-    contestant.process.wait()
+    served = Served("benchmarks.encoders", [name, str(folder)], env, errors)
+    return Contestant(served, served.ready["ready"] - began)
 
 
 def measure(rounds: int, folder: Path, work: dict[str, Workload], scratch: Path) -> dict[str, Any]:
     """Let the contestants take turns; return what was measured."""
-    env, errors = environment(scratch), scratch / "errors.txt"
+    env, errors = environment(ONNX_FOLDER=str(scratch)), scratch / "errors.txt"
     say("exporting to ONNX")
-    run_module("export", folder, env)
+    run_once("benchmarks.encoders", ["export", str(folder)], env)
     say("first start on a fresh machine")
-    fresh = start(OURS, folder, environment(scratch, NUMBA_CACHE_DIR=str(scratch / "kernels")), errors)
-    stop(fresh)
+    fresh = start(OURS, folder, {**env, "NUMBA_CACHE_DIR": str(scratch / "kernels")}, errors)
+    fresh.served.stop()
 
     startups: dict[str, list[float]] = {name: [] for name in CONTESTANTS}
     running: dict[str, Contestant] = {}
     for turn in range(rounds + 1):  # the first fills the disk cache, and does not count
         for name in CONTESTANTS:
             if name in running:
-                stop(running[name])
+                running[name].served.stop()
             running[name] = start(name, folder, env, errors)
             if turn:
                 startups[name].append(running[name].startup_s)
@@ -161,22 +121,20 @@ def measure(rounds: int, folder: Path, work: dict[str, Workload], scratch: Path)
         (scratch / f"{name}.json").write_text(json.dumps(some.texts), encoding="utf-8")
     peaks: list[dict[str, Any]] = []
     for turn in range(rounds):
-        peaks.append(json.loads(run_module("gemm", folder, env)))
+        peaks.append(json.loads(run_once("benchmarks.encoders", ["gemm", str(folder)], env)))
         for workload in work:
             for name, contestant in running.items():
                 say(f"round {turn + 1} of {rounds}, {workload}: {name}")
-                run(contestant, name, workload, scratch, errors)
+                run(contestant, workload, scratch)
     for contestant in running.values():
-        stop(contestant)
+        contestant.served.stop()
     return {"running": running, "startups": startups, "fresh": fresh, "peaks": peaks}
 
 
-def run(contestant: Contestant, name: str, workload: str, scratch: Path, errors: Path) -> None:
+def run(contestant: Contestant, workload: str, scratch: Path) -> None:
     """Have one contestant embed one workload."""
-    assert contestant.process.stdin is not None
     order = {"texts": str(scratch / f"{workload}.json"), "vectors": str(scratch / "vectors.npy")}
-    print(json.dumps(order), file=contestant.process.stdin, flush=True)
-    answer = receive(contestant.process, name, errors)
+    answer = contestant.served.ask(order)
     contestant.seconds.setdefault(workload, []).append(answer["seconds"])
     contestant.peak_mb = answer["peak_mb"]
     contestant.vectors[workload] = np.load(scratch / "vectors.npy")
@@ -194,7 +152,7 @@ def report(measured: dict[str, Any], work: dict[str, Workload], config: EncoderC
                 for workload, some in work.items()
             },
             "startup_s": statistics.median(measured["startups"][name]),
-            "resident_mb": contestant.resident_mb,
+            "resident_mb": contestant.served.ready["resident_mb"],
             "peak_mb": contestant.peak_mb,
             "max_difference": max(
                 float(np.abs(contestant.vectors[workload] - running[REFERENCE].vectors[workload]).max())
@@ -262,19 +220,13 @@ def print_table(result: dict[str, Any]) -> None:
     print(f"matrix product at best {peak}; reached: {shares}")
 
 
-def say(what: str) -> None:
-    """Show progress on standard error."""
-    print(what, file=sys.stderr)
-
-
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--rounds", type=int, default=3, help="turns each contestant has")
     arguments = parser.parse_args()
-    if hasattr(os, "sched_setaffinity"):  # the same two cores for all, who inherit them
-        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:CORES])
+    pin()
     encoder = Encoder.load()
     work = workloads(encoder)
     with tempfile.TemporaryDirectory() as scratch:

@@ -1,6 +1,6 @@
 """The encoders that ``benchmarks.encode`` compares, each run in a process of its own.
 
-``python -m benchmarks.contestants NAME MODEL_FOLDER``: loads an encoder, embeds one text, and says so
+``python -m benchmarks.encoders NAME MODEL_FOLDER``: loads an encoder, embeds one text, and says so
 on standard output; then embeds what it is told to on standard input, a JSON object a line. Each
 imports only what it needs, since start-up time and memory are part of the comparison.
 """
@@ -13,10 +13,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.processes import CORES, memory
+
 # Texts in; vectors (n_texts, 384) out.
 Encode = Callable[[Sequence[str]], Any]
 
-CORES = 2
 MAX_TOKENS = 256
 BATCH_TEXTS = 32  # what sentence-transformers takes by default
 
@@ -143,14 +144,6 @@ def gemm_peak() -> tuple[float, str]:
             best = max(best, CORES * n_products * 2 * size**3 / (time.perf_counter() - start) / 1e9)
     kernels = {info.get("architecture", "?") for info in threadpool_info() if info["user_api"] == "blas"}
     return best, ", ".join(sorted(kernels))
-
-
-def memory(field: str) -> float:
-    """Return a figure of this process's memory, in MB: VmRSS (now) or VmHWM (the most so far)."""
-    for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
-        if line.startswith(field):
-            return int(line.split()[1]) / 1000
-    return float("nan")
 
 
 def load(name: str, folder: str) -> Encode:

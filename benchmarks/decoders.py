@@ -1,0 +1,156 @@
+"""The decoders that ``benchmarks.decode`` compares, each run in a process of its own.
+
+``python -m benchmarks.decoders NAME FILE.gguf``: loads a decoder, and says so on standard output; then
+continues prompts as it is told to on standard input, a JSON object a line. Each imports only what it
+needs, since loading time and memory are part of the comparison.
+"""
+
+import json
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.processes import CORES, memory
+
+CONTEXT = 1024
+# Prompt and number of new tokens in; the greedy tokens one by one.
+Generate = Callable[[Sequence[int], int], Iterator[int]]
+# Token ids in; logits (n_tokens, vocab_size) out.
+Logits = Callable[[Sequence[int]], Any]
+
+
+def ours(file: str, compiled: bool = True) -> tuple[Generate, Logits]:
+    """Load Glassbox, as its app uses it or the readable NumPy path."""
+    from engine import Decoder
+
+    decoder = Decoder.load(file, compiled=compiled)
+
+    def generate(ids: Sequence[int], n_new: int) -> Iterator[int]:
+        return (step.token_id for step in decoder.generate(ids, max_new_tokens=n_new))
+
+    return generate, decoder.logits
+
+
+def transformers(file: str) -> tuple[Generate, Logits]:
+    """Load transformers in float32; the loop is the shortest that its cache allows."""
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    torch.set_num_threads(CORES)
+    path = Path(file)
+    model = AutoModelForCausalLM.from_pretrained(path.parent, gguf_file=path.name, dtype=torch.float32).eval()
+
+    def generate(ids: Sequence[int], n_new: int) -> Iterator[int]:
+        unread, cache = torch.tensor([list(ids)]), None
+        for _ in range(n_new):
+            with torch.inference_mode():
+                step = model(unread, past_key_values=cache, use_cache=True, logits_to_keep=1)
+            unread, cache = step.logits[:, -1:].argmax(-1), step.past_key_values
+            yield int(unread[0, 0])
+
+    def logits(ids: Sequence[int]) -> Any:
+        with torch.inference_mode():
+            return model(torch.tensor([list(ids)])).logits[0].numpy()
+
+    return generate, logits
+
+
+def llama_cpp(file: str) -> tuple[Generate, Logits]:
+    """Load llama.cpp; its logits are read where they lie, and the largest is taken."""
+    import llama_cpp
+    import numpy as np
+
+    def load(logits_all: bool) -> Any:
+        return llama_cpp.Llama(
+            file,
+            n_ctx=CONTEXT,
+            n_threads=CORES,
+            n_threads_batch=CORES,
+            logits_all=logits_all,
+            verbose=False,
+        )
+
+    model = load(logits_all=False)
+
+    def generate(ids: Sequence[int], n_new: int) -> Iterator[int]:
+        model.reset()
+        unread = list(ids)
+        for _ in range(n_new):
+            model.eval(unread)
+            last = llama_cpp.llama_get_logits_ith(model.ctx, -1)
+            unread = [int(np.ctypeslib.as_array(last, (model.n_vocab(),)).argmax())]
+            yield unread[0]
+
+    def logits(ids: Sequence[int]) -> Any:
+        every = load(logits_all=True)
+        every.eval(list(ids))
+        return every.scores[: len(ids)]
+
+    return generate, logits
+
+
+CONTESTANTS: dict[str, Callable[[str], tuple[Generate, Logits]]] = {
+    "glassbox": ours,
+    "glassbox, NumPy only": lambda file: ours(file, compiled=False),
+    "transformers float32": transformers,
+    "llama.cpp": llama_cpp,
+}
+
+
+def read_bandwidth() -> float:
+    """Most GB/s that two threads read from memory with, each a half of an array too large for a cache."""
+    import numpy as np
+    from numba import njit
+
+    @njit(nogil=True)  # type: ignore[untyped-decorator]
+    def total(x: Any) -> Any:
+        s = np.int64(0)
+        for i in range(x.size):
+            s += x[i]
+        return s
+
+    halves = np.split(np.ones(64_000_000, np.int64), CORES)  # 512 MB
+    total(halves[0][:8])
+    best = 0.0
+    for _ in range(5):
+        threads = [threading.Thread(target=total, args=(half,)) for half in halves]
+        start = time.perf_counter()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        best = max(best, sum(half.nbytes for half in halves) / (time.perf_counter() - start) / 1e9)
+    return best
+
+
+def main() -> None:
+    """Serve one contestant."""
+    name, file = sys.argv[1:]
+    if name == "bandwidth":
+        print(json.dumps({"gb_per_s": read_bandwidth()}))
+        return
+    start = time.perf_counter()
+    generate, logits = CONTESTANTS[name](file)
+    loaded = time.perf_counter() - start
+    print(json.dumps({"load_s": loaded, "resident_mb": memory("VmRSS")}), flush=True)
+    for line in sys.stdin:
+        order = json.loads(line)
+        if "logits" in order:
+            import numpy as np
+
+            np.save(order["logits"], logits(order["ids"]))
+            print(json.dumps({}), flush=True)
+            continue
+        tokens, times = [], [time.perf_counter()]
+        for token in generate(order["ids"], order["n_new"]):
+            tokens.append(token)
+            times.append(time.perf_counter())
+        answer = {"tokens": tokens, "first_s": times[1] - times[0], "rest_s": times[-1] - times[1]}
+        print(json.dumps(answer | {"peak_mb": memory("VmHWM")}), flush=True)
+
+
+if __name__ == "__main__":
+    main()
