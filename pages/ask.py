@@ -1,7 +1,6 @@
 """Ask the documents: retrieval and generation end to end, each step shown."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from html import escape
 
 import streamlit as st
@@ -10,14 +9,13 @@ from engine import Encoder
 from engine.documents.budget import limit_warning
 from engine.documents.document import Document
 from engine.errors import GlassboxError
-from engine.generation.answering import Answer, ask
-from engine.generation.prefix_cache import PrefixCache
+from engine.generation.answering import Answer
 from engine.generation.server import Server
-from engine.retrieval.index import Index
 from ui.answer import escape_markdown, show_answer
+from ui.asking import show_writing, start_answer
 from ui.corpus import document_picker, index_documents
 from ui.frame import require_frame
-from ui.jobs import Job, follow
+from ui.jobs import Job
 from ui.model_choice import model_picker
 from ui.models import load_decoder, load_encoder
 from ui.settings import Settings, settings_sidebar
@@ -60,42 +58,13 @@ def take_example() -> None:
         st.session_state["example_picked"] = True
 
 
-def start_answer(question: str, index: Index, settings: Settings, server: Server | None) -> None:
-    """Begin to answer a question; the answer that is being written, if any, ends."""
-    state = st.session_state
-    if "answer_job" in state:
-        state["answer_job"].stop()
-    encoder, decoder = load_encoder(), load_decoder()
-    reuse = state.setdefault("prefix_cache", PrefixCache())
-
-    def work(job: Job[Answer]) -> Answer:
-        return ask(
-            question,
-            index,
-            encoder,
-            decoder,
-            k=settings.k,
-            threshold=settings.threshold,
-            max_prompt_tokens=settings.max_prompt_tokens,
-            max_new_tokens=settings.max_new_tokens,
-            **asdict(settings.sampling),
-            seed=settings.seed,
-            reuse=reuse,
-            server=server,
-            on_text=job.write,
-            stop=lambda: job.stopped,
-        )
-
-    state["asked"], state["answer_job"] = question, Job(work)
-
-
 def show_job(job: Job[Answer], question: str, documents: Sequence[Document]) -> None:
     """Draw a question and its answer: what is written of it so far, then everything it rests on."""
     writing, finished = st.empty(), st.empty()  # what the second showed before goes at once
     if not job.done:
         with writing.container(key="writing"):
             st.subheader(escape_markdown(question))
-            show_writing(job)
+            show_writing(job, "Searching, reading the passages, writing…")
         writing.empty()
     with finished.container(key="answer"):
         st.subheader(escape_markdown(question))
@@ -107,21 +76,6 @@ def show_job(job: Job[Answer], question: str, documents: Sequence[Document]) -> 
             return
         st.session_state["answer"] = answer
         show_answer(answer, documents)
-
-
-def show_writing(job: Job[Answer]) -> None:
-    """Draw an answer as it is written, and the button that ends it."""
-    controls, place = st.container(horizontal=True, vertical_alignment="center"), st.empty()
-    controls.button(
-        "Stopping…" if job.stopped else "Stop",
-        key="stop",
-        icon=":material/stop_circle:",
-        disabled=job.stopped,
-        on_click=job.stop,
-        help="Ends the answer and keeps what is written of it.",
-    )
-    with controls, st.spinner("Searching, reading the passages, writing…", show_time=True):
-        follow(job, place)
 
 
 def ask_area(

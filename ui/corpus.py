@@ -47,6 +47,7 @@ def document_picker() -> list[Document]:
         "Search in",
         list(documents),
         key="searched",
+        persist_state="session",
         help="The first four come with the app; data/README.md says where they are from.",
     )
     return [documents[name] for name in documents if name in chosen]

@@ -164,13 +164,19 @@ def token_end(encoding: Encoding, n_tokens: int) -> int:
     return end
 
 
+def passage_frame(number: int) -> tuple[str, str]:
+    """What stands before and behind the text of a passage in the prompt."""
+    return f'Passage {number}: """', '"""\n\n'
+
+
 def draft(question: str, passages: Sequence[str], decoder: Decoder) -> _Draft:
     """Render and tokenize the prompt, and count the tokens of its parts."""
     content, spans = f"{OPENING}\n\n" if passages else "", []
     for number, passage in enumerate(passages, start=1):
-        content += f'Passage {number}: """'
+        before, after = passage_frame(number)
+        content += before
         spans.append((len(content), len(content) + len(passage)))
-        content += f'{passage}"""\n\n'
+        content += passage + after
     question_span = (len(content), len(content) + len(question))
     content += f"{question} {REQUEST}"
     messages: tuple[Message, ...] = (

@@ -403,7 +403,7 @@ def attend(step: Array, share: int, thread: int) -> None:
         )
 
 
-@njit
+@njit(inline="always")
 def do(step: Array, share: int, thread: int) -> None:
     """Do one share of a step."""
     what = step[0]
@@ -436,12 +436,15 @@ def do(step: Array, share: int, thread: int) -> None:
 
 
 @njit
-def go_through(program: int, n_steps: int, counters: int, thread: int, n_threads: int) -> None:
+def go_through(program: int, n_steps: int, counters: int, thread: int, n_threads: int) -> int:
     """Take part in every step of a program, until all shares of all steps are done.
+
+    Returns the longest wait for other threads, in rounds.
 
     Every thread has shares of its own, which lie side by side, and then takes what others have left. A
     step counts in ``1 + n_threads`` cache lines: the shares done, and those taken of every thread's own.
     """
+    longest = 0
     for i in range(n_steps):
         step = carray(integers_at(program + 8 * ROW * i), (ROW,))
         if i + 1 < n_steps:
@@ -461,9 +464,11 @@ def go_through(program: int, n_steps: int, counters: int, thread: int, n_threads
         while read(done) < n_shares:
             wait(waited)
             waited += 1
+        longest = max(longest, waited)
+    return longest
 
 
-@njit
+@njit(inline="always")
 def prepare(step: Array, thread: int, n_threads: int) -> None:
     """Ask for the first weights that a thread will need in the next step, while it is busy with this one."""
     if step[0] == LINEAR:
@@ -495,23 +500,25 @@ def sources() -> str:
     return hashlib.sha256(b"".join((folder / name).read_bytes() for name in names)).hexdigest()
 
 
-def entries(version: str) -> tuple[Callable[..., None], Callable[..., None]]:
+def entries(version: str) -> tuple[Callable[..., int], Callable[..., None]]:
     """Return the two functions that Python calls.
 
     numba keeps what it compiled for as long as the file of a function and what it closes over are the
     same; it does not look at other files. So these close over the ``version`` of all of them.
     """
 
-    @njit(void(int64, int64, int64, int64, int64, int64, int64), nogil=True, cache=True)
+    @njit(int64(int64, int64, int64, int64, int64, int64, int64), nogil=True, cache=True)
     def take_part(
         board: int, thread: int, n_threads: int, patience: int, program: int, n_steps: int, counters: int
-    ) -> None:
+    ) -> int:
         """Lead through a program (thread 0), or help with every program that comes up.
 
         The leader has the help of those who are awake; without a board (0) there are none. A helper goes
-        when no program has come up for ``patience`` rounds of waiting.
+        when no program has come up for ``patience`` rounds of waiting. Returns the longest wait for other
+        threads, in rounds.
         """
         _ = version
+        longest = 0
         if thread == 0:
             if board:
                 write(board + PROGRAM, program)
@@ -519,12 +526,12 @@ def entries(version: str) -> tuple[Callable[..., None], Callable[..., None]]:
                 write(board + COUNTERS, counters)
                 write(board + N_THREADS, n_threads)
                 add(board + EPOCH, 1)
-            go_through(program, n_steps, counters, thread, n_threads)
+            longest = go_through(program, n_steps, counters, thread, n_threads)
             if board:
                 add(board + EPOCH, 1)
                 while read(board + INSIDE) > 0:
                     give_way()
-            return
+            return longest
         add(board + AWAKE, 1)
         waited, seen = 0, 0
         while waited < patience:
@@ -538,10 +545,11 @@ def entries(version: str) -> tuple[Callable[..., None], Callable[..., None]]:
                 program, n_steps = read(board + PROGRAM), read(board + N_STEPS)
                 counters, n_threads = read(board + COUNTERS), read(board + N_THREADS)
                 if thread < n_threads:
-                    go_through(program, n_steps, counters, thread, n_threads)
+                    longest = go_through(program, n_steps, counters, thread, n_threads)
             add(board + INSIDE, -1)
             seen, waited = epoch, 0
         add(board + AWAKE, -1)
+        return longest
 
     @njit(void(int64, int64, int64, int64, int64[::1], int64, int64, int64), nogil=True, cache=True)
     def unpack_rows(

@@ -1,6 +1,7 @@
 """The threads that go through the steps of a program together: the caller's, and one for every other core."""
 
 import threading
+from time import perf_counter
 
 import numpy as np
 
@@ -11,9 +12,14 @@ from engine.layers.tracing import Array
 # Rounds of waiting, some 20 ns each, after which a helper goes to sleep: more than pass between two tokens.
 PATIENCE = 20_000
 
+# A wait of so many rounds, some milliseconds, means that a helper has lost his core to another program. For
+# the seconds after it, work goes on without helpers: that beats waiting at every step.
+LOST, ALONE_S = 5_000, 0.1
+
 n_threads = n_cores()
 _leading = threading.Lock()
 _wake: list[threading.Event] = []
+_alone_until = 0.0
 
 
 def lines(n_integers: int) -> tuple[Array, int]:
@@ -30,16 +36,18 @@ def run(program: Array) -> None:
 
     While another thread's program has the helpers, this one has its own thread alone.
     """
-    together = n_threads > 1 and _leading.acquire(blocking=False)
+    global _alone_until
+    alone = n_threads == 1 or perf_counter() < _alone_until or not _leading.acquire(blocking=False)
+    n, board = (1, 0) if alone else (n_threads, BOARD_ADDRESS)
     try:
-        if together:
+        if not alone:
             wake_helpers()
-        n = n_threads if together else 1
         _counters, address = lines(len(program) * (1 + n) * LINE)
-        board = BOARD_ADDRESS if together else 0
-        take_part(board, 0, n, 0, program.ctypes.data, len(program), address)
+        longest_wait = take_part(board, 0, n, 0, program.ctypes.data, len(program), address)
+        if longest_wait > LOST:
+            _alone_until = perf_counter() + ALONE_S
     finally:
-        if together:
+        if not alone:
             _leading.release()
 
 

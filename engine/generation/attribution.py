@@ -1,0 +1,236 @@
+"""What an answer rests on: attention to each passage, and what removing the passage does to it.
+
+Attention says where a model looks, which need not be what it uses (Jain & Wallace 2019). Removing a
+passage and reading the same answer again says what its tokens' probabilities owe to it: the ablation
+of Cohen-Wang et al. (2024, ContextCite), one passage at a time.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from engine.errors import InputError
+from engine.generation.decoder import Decoder
+from engine.generation.passages import ids_without, passage_of_tokens
+from engine.generation.prefix_cache import PrefixCache
+from engine.generation.prompt import Prompt
+from engine.generation.sentences import Sentence
+from engine.layers.tracing import Array
+from engine.models.decoders import decoder_forward
+
+# What else an answer's tokens attend to, in the columns behind the passages.
+OTHER_COLUMNS = ("first token", "rest of the prompt", "answer so far")
+
+
+@dataclass(frozen=True)
+class AttentionShares:
+    """How an answer's tokens spread their attention.
+
+    Attributes
+    ----------
+    shares
+        ``(n_layers, n_heads, n_answer, n_passages + 3)``; the last axis sums to 1. Its last three
+        columns are `OTHER_COLUMNS`: the first token, where heads park what they have no use for, the
+        labels, question and template, and the answer itself.
+    """
+
+    shares: Array
+
+    def by_sentence(self, sentences: Sequence[Sentence], layer: int | None, head: int | None) -> Array:
+        """Mean shares over the tokens of each sentence: ``(n_sentences, n_passages + 3)``.
+
+        Those of one layer, of one head, or for None the mean over all of them.
+        """
+        layers = self.shares if layer is None else self.shares[layer : layer + 1]
+        heads = layers if head is None else layers[:, head : head + 1]
+        by_token = heads.mean(axis=(0, 1))  # (n_answer, n_passages + 3)
+        return np.stack([by_token[s.first_token : s.last_token].mean(axis=0) for s in sentences])
+
+
+@dataclass
+class ColumnShares:
+    """A tracer that sums each layer's attention over groups of keys as it comes.
+
+    Attributes
+    ----------
+    column
+        The group of each key, ``(n_keys,)``.
+    n_columns
+        Number of groups.
+    layers
+        A layer's shares, ``(n_heads, n_query, n_columns)`` each.
+    """
+
+    column: Array
+    n_columns: int
+    layers: list[Array] = field(default_factory=list)
+
+    def __call__(self, name: str, value: Array) -> Array:
+        """Take in a layer's weights, and let everything else pass."""
+        if name.endswith("attention.weights"):
+            member = self.column[:, None] == np.arange(self.n_columns)  # (n_keys, n_columns)
+            self.layers.append(value @ member.astype(value.dtype))
+        return value
+
+
+def attention_to_passages(
+    decoder: Decoder, prompt: Prompt, answer_ids: Sequence[int], reuse: PrefixCache | None = None
+) -> AttentionShares:
+    """Measure how much each answer token attends to each passage, where the model decides on it.
+
+    That is at the token before it: the first token of the answer is decided on at the last one of the
+    prompt. A passage's label and quotes count to the rest of the prompt.
+
+    Parameters
+    ----------
+    decoder, prompt, answer_ids
+        The model, what it was asked, and what it answered: at least one token.
+    reuse
+        As in `Decoder.generate`.
+
+    Raises
+    ------
+    InputError
+        The answer is empty, or the prompt does not hold its passages.
+    ContextLengthError
+        Prompt and answer have more tokens than the model has positions.
+    """
+    ids, start = [*prompt.ids, *check_answer(answer_ids)], len(prompt.ids)
+    decoder.check_ids(ids)
+    n_passages = len(prompt.sources)
+    first, rest, answer = range(n_passages, n_passages + len(OTHER_COLUMNS))
+    passage = passage_of_tokens(prompt, decoder)
+    column = np.concatenate([np.where(passage < 0, rest, passage), np.full(len(answer_ids) - 1, answer)])
+    column[0] = first
+    trace = ColumnShares(column, answer + 1)
+    with (PrefixCache() if reuse is None else reuse).borrow(
+        ids, start - 1, decoder.weights, decoder.config
+    ) as cache:
+        cache.reserve(len(ids))
+        for _ in decoder.read(ids[cache.length : start - 1], cache):
+            pass
+        decoder_forward(ids[start - 1 : -1], decoder.weights, decoder.config, cache, trace)
+    return AttentionShares(np.stack(trace.layers))
+
+
+# In nats per token of a sentence, set with the default decoder on the bundled documents. Nine in ten
+# passages that have nothing to do with the question cost a sentence less than 0.07, and leaving all of
+# those out cost three in four sentences less than 0.32. Of 34 sentences written from passages about the
+# question 29 reach one of these limits, and most of the other 5 are made up; of 54 written from passages
+# about something else 19 do, most of which borrow words from them.
+FALL_WITHOUT_ONE, FALL_WITHOUT_ANY = 0.1, 0.3
+
+
+@dataclass(frozen=True)
+class LeaveOneOut:
+    """Log-probability in nats of each answer token, with and without passages.
+
+    Attributes
+    ----------
+    complete
+        With all passages, ``(n_answer,)``.
+    without
+        With all but one, ``(n_passages, n_answer)``.
+    without_any
+        With none, ``(n_answer,)``.
+    """
+
+    complete: Array
+    without: Array
+    without_any: Array
+
+    def falls(self, sentences: Sequence[Sentence]) -> Array:
+        """How much a sentence's log-probability falls without each passage: ``(n_sentences, n_passages)``.
+
+        In nats; negative where the sentence is more probable without it.
+        """
+        by_token = self.complete - self.without  # (n_passages, n_answer)
+        return np.stack([by_token[:, s.first_token : s.last_token].sum(axis=1) for s in sentences])
+
+    def falls_without_any(self, sentences: Sequence[Sentence]) -> Array:
+        """How much it falls without all of them: ``(n_sentences,)``, in nats."""
+        by_token = self.complete - self.without_any  # (n_answer,)
+        return np.array([by_token[s.first_token : s.last_token].sum() for s in sentences])
+
+
+def leave_one_out(
+    decoder: Decoder,
+    prompt: Prompt,
+    answer_ids: Sequence[int],
+    on_progress: Callable[[int, int], None] | None = None,
+) -> LeaveOneOut:
+    """Read an answer with all passages, without each of them, and without any.
+
+    What removing means is said at `ids_without`.
+
+    Parameters
+    ----------
+    decoder, prompt, answer_ids
+        The model, what it was asked, and what it answered: at least one token.
+    on_progress
+        Called with the number of readings done and to be done.
+
+    Raises
+    ------
+    InputError
+        The answer is empty, or the prompt does not hold its passages.
+    ContextLengthError
+        Prompt and answer have more tokens than the model has positions.
+    """
+    answer = check_answer(answer_ids)
+    numbers = [source.number for source in prompt.sources]
+    # The last passage goes first: the longer the beginning that two readings share, the less is read.
+    readings = [[], *([number] for number in reversed(numbers)), numbers]
+    cache = PrefixCache()
+    rows = []
+    for n_done, removed in enumerate(readings, start=1):
+        ids = ids_without(prompt, removed, decoder)
+        rows.append(decoder.log_probabilities([*ids, *answer], len(ids), cache))
+        if on_progress is not None:
+            on_progress(n_done, len(readings))
+    without = np.array(rows[-2:0:-1]).reshape(len(numbers), len(answer))
+    return LeaveOneOut(rows[0], without, rows[-1])
+
+
+@dataclass(frozen=True)
+class Support:
+    """What a sentence rests on, by leaving passages out.
+
+    Attributes
+    ----------
+    passages
+        Numbers of the passages without which it would be clearly less probable, counted from 1.
+    together
+        Whether it would be so without all of them. With no ``passages`` this means that each can be
+        missing but not all, as where two say the same; without either, it rests on none of them.
+    """
+
+    passages: tuple[int, ...]
+    together: bool
+
+    @property
+    def is_supported(self) -> bool:
+        """Whether it rests on any passage, one or several."""
+        return self.together or bool(self.passages)
+
+
+def support(found: LeaveOneOut, sentences: Sequence[Sentence]) -> tuple[Support, ...]:
+    """Tell what each sentence rests on: falls per token of `FALL_WITHOUT_ONE` and `FALL_WITHOUT_ANY` up."""
+    n_tokens = np.array([sentence.n_tokens for sentence in sentences])
+    falls = found.falls(sentences) / n_tokens[:, None]  # (n_sentences, n_passages)
+    without_any = found.falls_without_any(sentences) / n_tokens
+    return tuple(
+        Support(
+            tuple(int(number) for number in np.flatnonzero(row >= FALL_WITHOUT_ONE) + 1),
+            bool(fall >= FALL_WITHOUT_ANY),
+        )
+        for row, fall in zip(falls, without_any, strict=True)
+    )
+
+
+def check_answer(ids: Sequence[int]) -> list[int]:
+    """Return the ids of an answer, or raise where there are none."""
+    if not ids:
+        raise InputError("the answer is empty: there is nothing that could rest on a passage")
+    return [*ids]

@@ -1,0 +1,73 @@
+"""What the KV cache saves, measured: one more token with it, and without it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import median
+from time import perf_counter
+
+from engine.errors import InputError
+from engine.generation.decoder import Decoder
+from engine.models.decoders import new_cache
+from engine.models.kv_cache import KVCache
+
+REPEATS = 3  # with the cache a token is quick, so the median of some is taken
+
+
+@dataclass(frozen=True)
+class CacheCost:
+    """Seconds for one more token behind texts of several lengths in tokens, ``(n_lengths,)`` each."""
+
+    lengths: tuple[int, ...]
+    cached_s: tuple[float, ...]
+    uncached_s: tuple[float, ...]
+
+
+def measure_cache(
+    decoder: Decoder,
+    ids: Sequence[int],
+    lengths: Sequence[int],
+    on_progress: Callable[[int, int], None] | None = None,
+) -> CacheCost:
+    """Time one more token behind the first tokens of a text, on this machine.
+
+    Without the cache all tokens before it are read again; with it, only the last one is.
+
+    Parameters
+    ----------
+    decoder, ids
+        The model and the text's tokens.
+    lengths
+        How many tokens stand before the one that is timed.
+    on_progress
+        Called with the number of lengths done and to be done.
+
+    Raises
+    ------
+    InputError
+        A length is below 1 or above that of the text.
+    """
+    for length in lengths:
+        if not 1 <= length <= len(ids):
+            raise InputError(f"length {length} is not within the text: give 1 to {len(ids)} tokens")
+    cached, uncached = [], []
+    for n_done, length in enumerate(lengths, start=1):
+        cache = new_cache(decoder.weights, decoder.config, capacity=length)
+        uncached.append(seconds(decoder, ids[:length], cache, keep=0))
+        times = [seconds(decoder, ids[:length], cache, keep=length - 1) for _ in range(REPEATS)]
+        cached.append(median(times))
+        if on_progress is not None:
+            on_progress(n_done, len(lengths))
+    return CacheCost(tuple(lengths), tuple(cached), tuple(uncached))
+
+
+def seconds(decoder: Decoder, ids: Sequence[int], cache: KVCache, keep: int) -> float:
+    """Seconds to the logits behind ``ids``, of which the cache still holds the first ``keep``."""
+    cache.rollback(keep)
+    start = perf_counter()
+    decoder.next_logits(ids[keep:], cache)
+    return perf_counter() - start
+
+
+def cache_bytes(decoder: Decoder, n_tokens: int) -> int:
+    """Bytes of the keys and values of ``n_tokens``: a number each for layer, head and dimension, twice."""
+    return new_cache(decoder.weights, decoder.config, capacity=n_tokens).n_bytes

@@ -1,0 +1,68 @@
+"""Where the passages stand in a prompt, and the prompt without some of them."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.errors import InputError
+from engine.generation.decoder import Decoder
+from engine.generation.prompt import Prompt, passage_frame
+from engine.layers.tracing import Array
+
+
+@dataclass(frozen=True)
+class PassageSpan:
+    """Where a passage stands in the prompt's last message: with its label and quotes, and its text alone."""
+
+    start: int
+    text_start: int
+    text_end: int
+    end: int
+
+
+def passage_spans(prompt: Prompt) -> tuple[PassageSpan, ...]:
+    """Find each passage of a prompt, in characters of its last message.
+
+    Raises
+    ------
+    InputError
+        The prompt does not hold its passages.
+    """
+    content, spans, place = prompt.messages[-1]["content"], [], 0
+    for source in prompt.sources:
+        label, quotes = passage_frame(source.number)
+        start = content.find(f"{label}{source.text}{quotes}", place)
+        if start < 0:
+            raise InputError(f"passage {source.number} is not in the prompt: assemble the prompt again")
+        text_end = start + len(label) + len(source.text)
+        place = text_end + len(quotes)
+        spans.append(PassageSpan(start, start + len(label), text_end, place))
+    return tuple(spans)
+
+
+def passage_of_tokens(prompt: Prompt, decoder: Decoder) -> Array:
+    """Return the place of the passage in whose text each token of a prompt lies: ``(n_tokens,)``.
+
+    It is -1 outside of all passages; labels and quotes are outside.
+    """
+    chat, encoding = decoder.chat_encoding(prompt.messages)
+    starts, ends = np.array(encoding.offsets).T - chat.contents[-1][0]  # (n_tokens,) each
+    passage = np.full(len(prompt.ids), -1)
+    for number, span in enumerate(passage_spans(prompt)):
+        passage[(starts < span.text_end) & (ends > span.text_start)] = number
+    return passage
+
+
+def ids_without(prompt: Prompt, numbers: Collection[int], decoder: Decoder) -> list[int]:
+    """Return the ids of a prompt without the passages of some numbers, counted from 1.
+
+    A passage goes with its label and quotes. The others keep their numbers and all wording stays, so
+    nothing but the passages is gone.
+    """
+    *before, last = prompt.messages
+    content = last["content"]
+    for source, span in reversed([*zip(prompt.sources, passage_spans(prompt), strict=True)]):
+        if source.number in numbers:
+            content = content[: span.start] + content[span.end :]
+    return decoder.chat_encoding([*before, {**last, "content": content}])[1].ids

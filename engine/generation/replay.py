@@ -1,0 +1,74 @@
+"""What a decoder would have told about tokens that are known already, in one reading of them."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from engine.generation.decoder import Decoder
+from engine.generation.prefix_cache import PrefixCache
+from engine.generation.sampling import Sampling, entropy, log_probability
+from engine.generation.sentences import token_texts
+from engine.generation.step import Step
+
+
+def replay(
+    decoder: Decoder,
+    prompt_ids: Sequence[int],
+    answer_ids: Sequence[int],
+    n_candidates: int,
+    sampling: Sampling,
+    reuse: PrefixCache | None = None,
+) -> tuple[Step, ...]:
+    """Return the steps of an answer as `Decoder.generate` would have told them, without choosing anew.
+
+    Parameters
+    ----------
+    decoder, prompt_ids, answer_ids
+        The model, the prompt, and the tokens that followed it, with the one that ended the answer.
+    n_candidates
+        As in `Decoder.generate`; 1 or more.
+    sampling
+        The settings under which the candidates' chances are told.
+    reuse
+        As in `Decoder.generate`.
+
+    Returns
+    -------
+    tuple of Step
+        One a token, none for no tokens; ``finish_reason`` is None but for a token that ended the answer.
+
+    Raises
+    ------
+    ContextLengthError
+        Prompt and answer have more tokens than the model has positions.
+    InputError
+        There is no prompt, or an id outside the vocabulary.
+    """
+    ids, start = [*prompt_ids, *answer_ids], len(prompt_ids)
+    decoder.check_ids(prompt_ids)
+    decoder.check_ids(ids)
+    if not answer_ids:
+        return ()
+    spoken = [number for number in answer_ids if number not in decoder.end_ids]
+    texts = iter(token_texts(spoken, decoder.tokenizer))
+    steps: list[Step] = []
+    kept = PrefixCache() if reuse is None else reuse
+    with kept.borrow(ids, start - 1, decoder.weights, decoder.config) as cache:
+        cache.reserve(len(ids))
+        for _ in decoder.read(ids[cache.length : start - 1], cache):
+            pass
+        hidden = np.concatenate(list(decoder.read(ids[start - 1 : -1], cache)))  # (n_answer, d_model)
+    for place, before in enumerate(hidden, start=start):
+        logits, token = decoder.unembed(before[None])[0], ids[place]
+        ends = token in decoder.end_ids
+        steps.append(
+            Step(
+                token_id=token,
+                text="" if ends else next(texts),
+                log_probability=float(log_probability(logits[None], np.array([token]))[0]),
+                finish_reason="stop" if ends else None,
+                entropy=entropy(logits),
+                candidates=decoder.candidates(logits, n_candidates, token, sampling, ids[:place]),
+            )
+        )
+    return tuple(steps)

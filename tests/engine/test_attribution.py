@@ -1,0 +1,224 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from engine.documents.document import Chunk
+from engine.errors import ContextLengthError, InputError
+from engine.generation.attribution import (
+    FALL_WITHOUT_ANY,
+    FALL_WITHOUT_ONE,
+    LeaveOneOut,
+    attention_to_passages,
+    leave_one_out,
+    support,
+)
+from engine.generation.passages import ids_without, passage_of_tokens, passage_spans
+from engine.generation.prompt import assemble_prompt
+from engine.generation.sentences import Sentence, sentences_of
+from engine.retrieval.index import Hit
+
+QUESTION = "When was the Vardholm tower finished?"
+TOWER = "The Vardholm tower was finished in 1891 by forty masons who sang. Its clock came later."
+BREAD = "Knead the dough for ten minutes, then let it rest overnight in a cold room, covered."
+BEES = "The keeper of the lighthouse kept bees and sold 東京 honey 🙂 to visitors every summer."
+
+
+def prompt_of(decoder, *texts):
+    hits = [Hit(Chunk(f"{n}.md", 0, len(text), text, 20), 0.5) for n, text in enumerate(texts)]
+    return assemble_prompt(QUESTION, hits, decoder, 1024)
+
+
+def generated(decoder, prompt):
+    ids = [step.token_id for step in decoder.generate(prompt.ids, max_new_tokens=40)]
+    return [number for number in ids if number not in decoder.end_ids]
+
+
+@pytest.fixture(scope="module")
+def prompt(decoder):
+    return prompt_of(decoder, BREAD, BEES, TOWER)
+
+
+@pytest.fixture(scope="module")
+def answer(decoder, prompt):
+    return generated(decoder, prompt)
+
+
+@pytest.fixture(scope="module")
+def left_out(decoder, prompt, answer):
+    return leave_one_out(decoder, prompt, answer)
+
+
+@pytest.fixture(scope="module")
+def attended(decoder, prompt, answer):
+    return attention_to_passages(decoder, prompt, answer)
+
+
+def test_passages_are_found_in_their_prompt(decoder, prompt):
+    content = prompt.messages[-1]["content"]
+    for number, (source, span) in enumerate(zip(prompt.sources, passage_spans(prompt), strict=True)):
+        assert content[span.text_start : span.text_end] == source.text
+        assert content[span.start : span.end] == f'Passage {number + 1}: """{source.text}"""\n\n'
+        of_token = np.flatnonzero(passage_of_tokens(prompt, decoder) == number)
+        assert source.text in decoder.tokenizer.decode([prompt.ids[place] for place in of_token])
+        assert len(of_token) == source.n_tokens
+
+
+def test_a_passage_that_quotes_another_is_told_apart_from_it(decoder):
+    quoting = f'He wrote: Passage 2: """{TOWER}"""'
+    prompt = prompt_of(decoder, quoting, TOWER)
+    first, second = passage_spans(prompt)
+    assert prompt.messages[-1]["content"][first.text_start : first.text_end] == quoting
+    assert first.end == second.start
+
+
+def test_a_prompt_without_a_passage_lacks_it_alone(decoder, prompt):
+    left = decoder.tokenizer.decode(ids_without(prompt, [2], decoder))
+    assert f'Passage 1: """{BREAD}"""\n\nPassage 3: """{TOWER}"""\n\n{QUESTION}' in left
+    assert "bees" not in left
+    none = decoder.tokenizer.decode(ids_without(prompt, [1, 2, 3], decoder))
+    assert f"Here are some passages.\n\n{QUESTION}" in none
+
+
+@pytest.mark.parametrize("numbers", [[], [4], [0, 99]])
+def test_removing_a_passage_that_is_not_there_changes_nothing(decoder, prompt, numbers):
+    assert ids_without(prompt, numbers, decoder) == list(prompt.ids)
+
+
+def test_a_prompt_in_another_wording_is_refused(decoder, prompt):
+    content = prompt.messages[-1]["content"].replace("Passage 2", "Text 2")
+    other = replace(prompt, messages=(*prompt.messages[:-1], {"role": "user", "content": content}))
+    with pytest.raises(InputError, match="passage 2 is not in the prompt"):
+        passage_spans(other)
+
+
+def test_the_complete_reading_is_that_of_the_generation(decoder, prompt, answer, left_out):
+    steps = list(decoder.generate(prompt.ids, max_new_tokens=len(answer)))
+    expected = [step.log_probability for step in steps]
+    np.testing.assert_allclose(left_out.complete, expected, atol=5e-3)
+
+
+def test_each_reading_is_that_of_the_prompt_without_the_passage(decoder, prompt, answer, left_out):
+    assert left_out.without.shape == (3, len(answer))
+    for removed, row in [
+        *zip([[1], [2], [3]], left_out.without, strict=True),
+        ([1, 2, 3], left_out.without_any),
+    ]:
+        ids = ids_without(prompt, removed, decoder)
+        alone = decoder.log_probabilities([*ids, *answer], len(ids))
+        np.testing.assert_allclose(row, alone, atol=5e-3)
+
+
+def test_the_passage_that_holds_the_answer_makes_the_largest_fall(decoder, answer, left_out):
+    assert "1891" in decoder.tokenizer.decode(answer)
+    sentences = sentences_of(answer, decoder.tokenizer)
+    falls = left_out.falls(sentences)
+    assert (falls.argmax(axis=1) == 2).all()
+    assert {found.passages for found in support(left_out, sentences)} == {(3,)}  # decoys are not used
+
+
+def test_a_fact_told_twice_rests_on_both_passages_together(decoder):
+    prompt = prompt_of(decoder, TOWER, TOWER, BREAD)
+    answer = generated(decoder, prompt)
+    assert "1891" in decoder.tokenizer.decode(answer)
+    sentences = sentences_of(answer, decoder.tokenizer)
+    [found] = support(leave_one_out(decoder, prompt, answer), sentences)
+    assert found.passages == ()  # each can be missing
+    assert found.together
+    assert found.is_supported
+
+
+def test_a_sentence_that_no_passage_says_rests_on_none(decoder):
+    prompt = prompt_of(decoder, BREAD, BEES)
+    answer = generated(decoder, prompt)
+    sentences = sentences_of(answer, decoder.tokenizer)
+    [found] = support(leave_one_out(decoder, prompt, answer), sentences)
+    assert "Vardholm" in sentences[0].text  # it answers all the same
+    assert not found.is_supported
+
+
+def test_without_passages_there_is_one_reading_with_and_one_without_them(decoder):
+    prompt = assemble_prompt(QUESTION, [], decoder, 1024)
+    seen = []
+    found = leave_one_out(decoder, prompt, [5], lambda done, total: seen.append((done, total)))
+    assert found.without.shape == (0, 1)
+    np.testing.assert_allclose(found.complete, found.without_any, atol=1e-5)
+    assert seen == [(1, 2), (2, 2)]
+
+
+def test_progress_counts_the_readings(decoder, prompt):
+    seen = []
+    leave_one_out(decoder, prompt, [5], lambda done, total: seen.append((done, total)))
+    assert seen == [(n, 5) for n in range(1, 6)]
+
+
+def test_attention_is_shared_out_whole(decoder, prompt, answer, attended):
+    config = decoder.config
+    assert attended.shares.shape == (config.n_layers, config.n_heads, len(answer), 3 + 3)
+    np.testing.assert_allclose(attended.shares.sum(axis=-1), 1, atol=1e-5)
+    sentences = sentences_of(answer, decoder.tokenizer)
+    np.testing.assert_allclose(attended.by_sentence(sentences, 2, None).sum(axis=-1), 1, atol=1e-5)
+    [one_head, *_] = attended.by_sentence(sentences, 3, 1)
+    np.testing.assert_allclose(
+        one_head, attended.shares[3, 1, : sentences[0].last_token].mean(axis=0), atol=1e-6
+    )
+
+
+def test_attention_is_that_of_a_whole_trace(decoder, prompt, answer, attended):
+    ids = [*prompt.ids, *answer]
+    trace = decoder.trace(ids, keep=["layers.4.attention.weights"])
+    weights = trace["layers.4.attention.weights"]  # (n_heads, n_tokens, n_tokens)
+    queries = weights[:, len(prompt.ids) - 1 : -1]
+    of_token = passage_of_tokens(prompt, decoder)
+    for number in range(3):
+        keys = np.flatnonzero(of_token == number)
+        np.testing.assert_allclose(
+            attended.shares[4, :, :, number], queries[..., keys].sum(axis=-1), atol=2e-3
+        )
+    np.testing.assert_allclose(attended.shares[4, :, :, 3], queries[..., 0], atol=5e-3)
+    np.testing.assert_allclose(
+        attended.shares[4, :, :, 5], queries[..., len(prompt.ids) :].sum(axis=-1), atol=2e-3
+    )
+
+
+def test_an_answer_of_one_token_has_attention_and_falls(decoder, prompt):
+    attended = attention_to_passages(decoder, prompt, [5])
+    assert attended.shares.shape[2] == 1
+    np.testing.assert_allclose(attended.shares[..., -1], 0)  # no answer before it
+    assert leave_one_out(decoder, prompt, [5]).falls(sentences_of([5], decoder.tokenizer)).shape == (1, 3)
+
+
+@pytest.mark.parametrize("measure", [attention_to_passages, leave_one_out])
+def test_what_cannot_be_measured_is_said(decoder, prompt, measure):
+    with pytest.raises(InputError, match="the answer is empty"):
+        measure(decoder, prompt, [])
+    too_long = [5] * decoder.max_tokens
+    with pytest.raises(ContextLengthError, match="shorten the prompt or give fewer passages"):
+        measure(decoder, prompt, too_long)
+
+
+def sentence(first, last):
+    return Sentence("x", 0, 1, first, last)
+
+
+def test_falls_add_up_over_the_tokens_of_a_sentence():
+    found = LeaveOneOut(np.array([-1.0, -1, -1]), np.array([[-2.0, -1, -4], [-1, -1, -1]]), np.full(3, -6.0))
+    sentences = [sentence(0, 2), sentence(2, 3)]
+    np.testing.assert_allclose(found.falls(sentences), [[1, 0], [3, 0]])
+    np.testing.assert_allclose(found.falls_without_any(sentences), [10, 5])
+
+
+@pytest.mark.parametrize(
+    ("one", "all_of_them", "passages", "supported"),
+    [
+        (FALL_WITHOUT_ONE, 0.0, (1,), True),
+        (FALL_WITHOUT_ONE * 0.99, FALL_WITHOUT_ANY, (), True),
+        (FALL_WITHOUT_ONE * 0.99, FALL_WITHOUT_ANY * 0.99, (), False),
+        (-5.0, -5.0, (), False),
+    ],
+)
+def test_a_sentence_is_supported_by_one_passage_or_by_all_together(one, all_of_them, passages, supported):
+    found = LeaveOneOut(np.zeros(2), np.array([[-one, -one], [0, 0]]), np.full(2, -all_of_them))
+    [verdict] = support(found, [sentence(0, 2)])
+    assert verdict.passages == passages
+    assert verdict.is_supported is supported

@@ -1,0 +1,75 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.generation.sentences import sentence_spans, sentences_of, token_texts
+
+ALPHABET = st.sampled_from([*"aB1 .!?\n\"')”…。é東🙂", "Dr. ", "3.5", ". A", "U.S. ", "e.g. ", "1. "])
+TEXTS = st.lists(ALPHABET, max_size=40).map("".join)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("It is. So it was. And?", ["It is.", " So it was.", " And?"]),
+        (
+            "Dr. A. Smith met J. R. R. Tolkien in St. Paul. Yes.",
+            ["Dr. A. Smith met J. R. R. Tolkien in St. Paul.", " Yes."],
+        ),
+        ("It costs $3.50 a month, or 0.7% of it. No.", ["It costs $3.50 a month, or 0.7% of it.", " No."]),
+        (
+            "E.g. the U.S. Senate, cf. Fig. 2 in a.py. So.",
+            ["E.g. the U.S. Senate, cf. Fig. 2 in a.py.", " So."],
+        ),
+        ("He asked “Why?” and left. “Go!” She went.", ["He asked “Why?” and left.", " “Go!”", " She went."]),
+        ("It ended… then it went on. Really.", ["It ended… then it went on.", " Really."]),
+        ("1. Knead it.\n2. Bake it.", ["1. Knead it.", "\n2. Bake it."]),
+        ("# Heading\n\n- one\n- two", ["# Heading", "\n\n- one", "\n- two"]),
+        ("The tower (built in 1891). Its clock.", ["The tower (built in 1891).", " Its clock."]),
+        ("東京は首都です。大阪は？はい。", ["東京は首都です。", "大阪は？", "はい。"]),
+        ("  Lead and trail. \n", ["  Lead and trail. \n"]),
+        ("cut off in the mid", ["cut off in the mid"]),
+        ("...", ["..."]),
+        ("", []),
+    ],
+)
+def test_sentences_end_where_a_reader_ends_them(text, sentences):
+    assert [text[start:end] for start, end in sentence_spans(text)] == sentences
+
+
+@given(TEXTS)
+def test_spans_cover_any_text_exactly(text):
+    spans = sentence_spans(text)
+    assert "".join(text[start:end] for start, end in spans) == text
+    assert [start for start, _ in spans[1:]] == [end for _, end in spans[:-1]]
+    if len(spans) > 1:
+        assert all(text[start:end].strip() for start, end in spans)
+
+
+@given(TEXTS)
+def test_sentences_cover_any_answer_exactly_in_characters_and_tokens(decoder, text):
+    ids = decoder.tokenizer.encode(text).ids
+    sentences = sentences_of(ids, decoder.tokenizer)
+    assert "".join(sentence.text for sentence in sentences) == text
+    assert [place for s in sentences for place in range(s.first_token, s.last_token)] == [*range(len(ids))]
+    assert all(text[s.start : s.end] == s.text and s.n_tokens > 0 for s in sentences)
+
+
+@given(st.lists(st.integers(0, 49_000), max_size=30))
+def test_sentences_of_any_tokens_cover_them(decoder, ids):
+    sentences = sentences_of(ids, decoder.tokenizer)
+    assert "".join(s.text for s in sentences) == "".join(token_texts(ids, decoder.tokenizer))
+    assert sum(s.n_tokens for s in sentences) == len(ids)
+
+
+def test_the_tokens_of_a_sentence_are_those_that_make_its_text(decoder):
+    ids = decoder.tokenizer.encode("It was built in 1891. 東京 is far. 🙂 Yes.").ids
+    for sentence in sentences_of(ids, decoder.tokenizer):
+        made = decoder.tokenizer.decode(ids[sentence.first_token : sentence.last_token])
+        assert made == sentence.text
+
+
+def test_a_character_of_several_tokens_counts_to_the_last(decoder):
+    ids = decoder.tokenizer.encode("🙃").ids
+    assert len(ids) > 1
+    assert token_texts(ids, decoder.tokenizer) == [*[""] * (len(ids) - 1), "🙃"]

@@ -1,0 +1,65 @@
+"""A question asked in this session: its answer is written in a thread of its own, and every page sees it."""
+
+from dataclasses import asdict
+from typing import TypeVar
+
+import streamlit as st
+
+from engine.generation.answering import Answer, ask
+from engine.generation.prefix_cache import PrefixCache
+from engine.generation.server import Server
+from engine.retrieval.index import Index
+from ui.jobs import Job, follow
+from ui.models import load_decoder, load_encoder
+from ui.settings import Settings
+
+T = TypeVar("T")
+
+
+def session_prefix_cache() -> PrefixCache:
+    """Return what this session's last prompt left to reuse."""
+    cache: PrefixCache = st.session_state.setdefault("prefix_cache", PrefixCache())
+    return cache
+
+
+def start_answer(question: str, index: Index, settings: Settings, server: Server | None = None) -> None:
+    """Begin to answer a question; the answer that is being written, if any, ends."""
+    state = st.session_state
+    if "answer_job" in state:
+        state["answer_job"].stop()
+    encoder, decoder, reuse = load_encoder(), load_decoder(), session_prefix_cache()
+
+    def work(job: Job[Answer]) -> Answer:
+        return ask(
+            question,
+            index,
+            encoder,
+            decoder,
+            k=settings.k,
+            threshold=settings.threshold,
+            max_prompt_tokens=settings.max_prompt_tokens,
+            max_new_tokens=settings.max_new_tokens,
+            **asdict(settings.sampling),
+            seed=settings.seed,
+            reuse=reuse,
+            server=server,
+            on_text=job.write,
+            stop=lambda: job.stopped,
+        )
+
+    state["asked"], state["answer_job"] = question, Job(work)
+
+
+def show_writing(job: Job[T], label: str, key: str = "stop") -> None:
+    """Draw a text as it is written, and the button that ends it."""
+    controls, place = st.container(horizontal=True, vertical_alignment="center"), st.empty()
+    controls.button(
+        "Stopping…" if job.stopped else "Stop",
+        key=key,
+        icon=":material/stop_circle:",
+        disabled=job.stopped,
+        on_click=job.stop,
+        help="Ends the answer and keeps what is written of it.",
+    )
+    with controls, st.spinner(label, show_time=True):
+        follow(job, place)
