@@ -93,7 +93,10 @@ def has_programs() -> bool:
     The very first time on a machine they are compiled, which takes some ten seconds, and kept on disk.
     """
     try:
-        import engine.layers.program  # noqa: F401
+        from engine.layers.program import Program
+
+        one = np.ones((1, 1), np.float32)
+        Program(0).add(one, one)  # as in `_load_compiled`
     except Exception as error:  # as in `_load_compiled`
         log.info("no compiled steps (%s): NumPy does all the work", error)
         return False

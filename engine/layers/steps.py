@@ -313,12 +313,12 @@ def merge_parts(step: Array, share: int) -> None:
         out = numbers(context + 4 * d_head * head, d_head)
         largest = np.float32(-np.inf)
         for part in own:
-            if part[d_head + 1] > 0:  # an empty part has no largest score
+            if part[d_head + 1] != 0:  # an empty part has no largest score; NaN is not empty
                 largest = max(largest, part[d_head])
         out[:] = np.float32(0)
         total = np.float32(0)
         for part in own:
-            if part[d_head + 1] > 0:
+            if part[d_head + 1] != 0:
                 weight = exp(part[d_head] - largest)
                 total += weight * part[d_head + 1]
                 for d in range(d_head):
