@@ -2,8 +2,10 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -109,14 +111,14 @@ class Server:
             return await anext(pieces, None)
 
         # The client is asynchronous so that a stop need not wait for the server's next word. Leaving
-        # the runner cancels what is under way, which closes the connection.
-        with asyncio.Runner() as runner:
+        # the loop cancels what is under way, which closes the connection.
+        with loop_in_a_thread() as loop:
             while True:
-                task = runner.get_loop().create_task(next_piece())
+                task = asyncio.run_coroutine_threadsafe(next_piece(), loop)
                 while not task.done():
                     if is_stopped():
                         return
-                    runner.run(asyncio.wait([task], timeout=POLL_S))
+                    wait([task], timeout=POLL_S)
                 piece = task.result()
                 if piece is None:
                     return
@@ -160,6 +162,26 @@ class Server:
             "timeout": Timeout(SILENCE_S, connect=CONNECT_S),
             "max_retries": 0,
         }
+
+
+@contextmanager
+def loop_in_a_thread() -> Iterator[asyncio.AbstractEventLoop]:
+    """Run an event loop in a thread of its own: the caller's may have one already, as in a notebook."""
+    ready: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = Future()
+
+    async def run_until_left() -> None:
+        left = asyncio.Event()
+        ready.set_result((asyncio.get_running_loop(), left))
+        await left.wait()
+
+    thread = Thread(target=lambda: asyncio.run(run_until_left()), name="server", daemon=True)
+    thread.start()
+    loop, left = ready.result()
+    try:
+        yield loop
+    finally:
+        loop.call_soon_threadsafe(left.set)
+        thread.join()
 
 
 def is_web_address(url: str) -> bool:

@@ -46,8 +46,10 @@ class PackedMatrix:
         return self.shape[1] // COLUMNS[self.kind]
 
     def __getitem__(self, rows: Array) -> Array:
-        """Return some rows: ``(n,) -> (n, d_in)``."""
-        d_in = self.shape[1]
+        """Return some rows: ``(n,) -> (n, d_in)``; counted from 0 alone."""
+        d_out, d_in = self.shape
+        if len(rows) and not (rows.min() >= 0 and rows.max() < d_out):
+            raise IndexError(f"rows {rows.min()} to {rows.max()} of a matrix that has {d_out}")
         y, columns = np.empty((len(rows), d_in), np.float32), np.empty((d_in, WIDE), np.float32)
         unpack_rows(
             KINDS.index(self.kind),

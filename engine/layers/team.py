@@ -1,6 +1,7 @@
 """The threads that go through the steps of a program together: the caller's, and one for every other core."""
 
 import threading
+from contextlib import suppress
 from time import perf_counter
 
 import numpy as np
@@ -56,9 +57,9 @@ def wake_helpers() -> None:
     while len(_wake) < n_threads - 1:
         _wake.append(threading.Event())
         number = len(_wake)
-        threading.Thread(
-            target=help_out, args=(number, _wake[-1]), daemon=True, name=f"helper-{number}"
-        ).start()
+        arguments = (number, _wake[-1])
+        with suppress(RuntimeError):  # no more threads are to be had: the shares are for those there are
+            threading.Thread(target=help_out, args=arguments, daemon=True, name=f"helper-{number}").start()
     if _board[(BOARD_ADDRESS - _board.ctypes.data + AWAKE) // 8] < len(_wake):
         for event in _wake:
             event.set()
@@ -66,6 +67,7 @@ def wake_helpers() -> None:
 
 def help_out(number: int, wake: threading.Event) -> None:
     """Help whenever woken; helpers are numbered from 1."""
+    _kept = _board  # also while Python takes its modules apart at the end
     while True:
         wake.wait()
         wake.clear()

@@ -151,7 +151,7 @@ def assemble_weights(
         name = names[part].format(number)
         stored = tensor(f"{name}.weight", *((d_in, d_out) if transposed else (d_out, d_in)))
         weight = replace(stored, rows=stored.rows.T) if transposed else stored
-        return Linear(hold(weight, packed), tensor(f"{name}.bias", d_out).float32())
+        return Linear(hold(packed, weight), tensor(f"{name}.bias", d_out).float32())
 
     def layer(number: int) -> GPT2Layer:
         return GPT2Layer(
@@ -163,11 +163,11 @@ def assemble_weights(
             ffn_output=matrix("ffn_output", number, d_model, d_ff),
         )
 
-    token_table = hold(table("token_table", config.vocab_size), packed)
+    token_table = hold(packed, table("token_table", config.vocab_size))
     return GPT2Weights(
         token_table=token_table,
         position_table=table("position_table", config.max_positions).float32(),
         layers=tuple(layer(number) for number in range(config.n_layers)),
         final_norm=norm("final_norm"),
-        unembedding=token_table if config.tied else hold(table("unembedding", config.vocab_size), packed),
+        unembedding=token_table if config.tied else hold(packed, table("unembedding", config.vocab_size)),
     )

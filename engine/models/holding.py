@@ -3,14 +3,14 @@
 import numpy as np
 
 from engine.layers.linear import Matrix
-from engine.weights.stored import StoredTensor
+from engine.weights.stored import StoredTensor, stack
 
 
-def hold(stored: StoredTensor, packed: bool) -> Matrix:
-    """Return a matrix in the form that its model holds it in."""
+def hold(packed: bool, *parts: StoredTensor) -> Matrix:
+    """Return a matrix, or several that read the same input one below the other, as its model holds it."""
     if not packed:
-        return stored.float32()
+        return np.concatenate([part.float32() for part in parts])
     from engine.layers.packed import pack  # needs numba
 
-    kept = stored.kept()
-    return pack(kept.kind, np.ascontiguousarray(kept.rows))
+    stacked = stack(parts)
+    return pack(stacked.kind, np.ascontiguousarray(stacked.rows))

@@ -13,7 +13,7 @@ from engine.layers.tracing import Array
 from engine.models.holding import hold
 from engine.models.llama import LlamaConfig, LlamaLayer, LlamaWeights, matrix_shapes
 from engine.weights.gguf_file import GGUF
-from engine.weights.stored import StoredTensor, stack
+from engine.weights.stored import StoredTensor
 from engine.weights.tensors import config_float, config_size, read_json, with_shape
 
 ARCHITECTURES = ("llama", "qwen2")  # what config.json calls model_type, and GGUF general.architecture
@@ -230,7 +230,7 @@ def assemble_weights(
             for part in parts
             if part in config.biased
         ]
-        return Linear(hold(stack(weights), packed), np.concatenate(biases) if biases else None)
+        return Linear(hold(packed, *weights), np.concatenate(biases) if biases else None)
 
     def norm(part: str, number: int | None = None) -> Array:
         return tensor(part, "weight", d_model, number=number).float32()
@@ -246,7 +246,7 @@ def assemble_weights(
         )
 
     def table(part: str) -> Matrix:
-        return hold(tensor(part, "weight", config.vocab_size, d_model), packed)
+        return hold(packed, tensor(part, "weight", config.vocab_size, d_model))
 
     token_table = table("token_table")
     return LlamaWeights(

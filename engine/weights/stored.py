@@ -115,6 +115,8 @@ def as_q8_0(matrix: StoredTensor) -> StoredTensor:
 def stack(matrices: Sequence[StoredTensor]) -> StoredTensor:
     """Put matrices that read the same input one below the other, in a type that holds them all."""
     kept = [matrix.kept() for matrix in matrices]
-    if len({matrix.kind for matrix in kept}) > 1:
-        kept = [as_q8_0(matrix) for matrix in kept]
+    kinds = {matrix.kind for matrix in kept}
+    if len(kinds) > 1:
+        floats = kinds <= set(FLOATS)
+        kept = [StoredTensor("F32", m.float32()) if floats else as_q8_0(m) for m in kept]
     return StoredTensor(kept[0].kind, np.concatenate([matrix.rows for matrix in kept]))

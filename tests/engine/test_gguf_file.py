@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.errors import ModelFileError
+from engine.models.holding import hold
 from engine.weights.gguf_file import GGUF
 from engine.weights.stored import StoredTensor, as_q8_0, held_bytes, stack
 from engine.weights.tensors import with_shape
@@ -122,6 +123,21 @@ def test_stacked_matrices_of_one_type_stay_as_they_are(tmp_path):
     assert mixed.kind == "Q8_0"
     np.testing.assert_allclose(mixed.float32()[:3], a.float32(), atol=np.abs(a.float32()).max() / 127)
     np.testing.assert_array_equal(mixed.float32()[3:], c.float32())
+
+
+def test_stacked_numbers_of_several_sizes_lose_nothing():
+    half, single = StoredTensor("F16", numbers(3, 64).astype(np.float16)), StoredTensor("F32", numbers(2, 64))
+    assert stack([half, single]).kind == "F32"
+    np.testing.assert_array_equal(
+        stack([half, single]).float32(), np.concatenate([half.float32(), single.float32()])
+    )
+
+
+def test_the_readable_way_rounds_nothing(tmp_path):
+    tensors = {("a", "Q5_0"): numbers(3, 64), ("b", "Q5_1"): numbers(2, 64)}
+    file = GGUF(write(tmp_path / "x.gguf", None, tensors))
+    a, b = (file.tensor(name) for name in "ab")
+    np.testing.assert_array_equal(hold(False, a, b), np.concatenate([a.float32(), b.float32()]))
 
 
 def test_rows_may_be_taken_in_any_order(tmp_path):

@@ -1,3 +1,4 @@
+import asyncio
 import subprocess
 import sys
 import time
@@ -22,6 +23,14 @@ def test_an_answer_comes_in_the_pieces_the_server_sends():
     assert tuple(piece.text for piece in pieces if piece.text) == WORDS
     assert [piece.finish_reason for piece in pieces][-1] == "stop"
     assert all(piece.finish_reason is None for piece in pieces[:-1])
+
+
+def test_an_event_loop_that_runs_already_is_left_alone():
+    async def in_a_notebook():
+        with chat_server() as server:
+            return answer_of(server)
+
+    assert tuple(piece.text for piece in asyncio.run(in_a_notebook()) if piece.text) == WORDS
 
 
 def test_pieces_are_there_before_the_answer_is_complete():

@@ -534,7 +534,6 @@ def test_the_default_decoder_loses_next_to_nothing(decoder, readable):
     at_once = np.concatenate([divergence(readable, exact[b], decoder.unembed(ours[b])) for b in blocks])
     cache = new_cache(decoder.weights, decoder.config, 150)
     singly = divergence(readable, exact[:150], read_singly(decoder, ids[:150], cache))
-    print("ZK", at_once.mean(), at_once.max(), singly.mean(), singly.max())
     for found in (at_once, singly):
         assert found.mean() < 1e-5
         assert found.max() < 1e-3
@@ -649,6 +648,13 @@ assert products.WIDE == 16
 tests = "packed or unpacked or product or twin or attend or scores"
 sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", "tests/engine/test_steps.py", "-k", tests]))
 """
+
+
+@pytest.mark.parametrize("row", [-1, 65])
+def test_a_row_that_is_not_there_is_an_error(row):
+    packed = pack("F32", np.ones((65, 3), np.float32))
+    with pytest.raises(IndexError, match="a matrix that has 65"):
+        packed[np.array([0, row])]
 
 
 def test_narrower_registers_give_the_same(request):
