@@ -108,8 +108,7 @@ def attention_to_passages(
         ids, start - 1, decoder.weights, decoder.config
     ) as cache:
         cache.reserve(len(ids))
-        for _ in decoder.read(ids[cache.length : start - 1], cache):
-            pass
+        decoder.prefill(ids[: start - 1], cache)
         decoder_forward(ids[start - 1 : -1], decoder.weights, decoder.config, cache, trace)
     return AttentionShares(np.stack(trace.layers))
 

@@ -334,8 +334,7 @@ class Decoder:
         found = [np.empty(0, np.float32)]
         with kept.borrow(ids, start - 1, self.weights, self.config) as cache:
             cache.reserve(n_tokens)
-            for _ in self.read(ids[cache.length : start - 1], cache):
-                pass
+            self.prefill(ids[: start - 1], cache)
             for hidden in self.read(ids[start - 1 : -1], cache):  # (n_block, d_model), each before its token
                 behind = np.asarray(ids[cache.length - len(hidden) + 1 : cache.length + 1])
                 for first in range(0, len(hidden), LOGIT_TOKENS):
@@ -355,6 +354,11 @@ class Decoder:
         """Read ``ids`` into the cache block by block; yield the final hidden states of each block."""
         for start in range(0, len(ids), BLOCK_TOKENS):
             yield decoder_forward(ids[start : start + BLOCK_TOKENS], self.weights, self.config, cache)
+
+    def prefill(self, ids: Sequence[int], cache: KVCache) -> None:
+        """Read into the cache what it does not hold yet of ``ids``, which begin with what it holds."""
+        for _ in self.read(ids[cache.length :], cache):
+            pass
 
     def check_ids(self, ids: Sequence[int]) -> int:
         """Return the number of ids, or raise for an empty or too long sequence or an id out of range."""

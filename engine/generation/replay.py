@@ -55,8 +55,7 @@ def replay(
     kept = PrefixCache() if reuse is None else reuse
     with kept.borrow(ids, start - 1, decoder.weights, decoder.config) as cache:
         cache.reserve(len(ids))
-        for _ in decoder.read(ids[cache.length : start - 1], cache):
-            pass
+        decoder.prefill(ids[: start - 1], cache)
         hidden = np.concatenate(list(decoder.read(ids[start - 1 : -1], cache)))  # (n_answer, d_model)
     for place, before in enumerate(hidden, start=start):
         logits, token = decoder.unembed(before[None])[0], ids[place]

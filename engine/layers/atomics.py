@@ -1,6 +1,7 @@
 """What threads in compiled code need to share work: numbers read, written and added to as one step."""
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 import llvmlite.binding
@@ -71,31 +72,17 @@ def give_way(typing_context: Any):  # type: ignore[no-untyped-def]  # noqa: ANN2
     return types.void(), generate
 
 
-@intrinsic
-def numbers_at(typing_context: Any, address):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """Return a pointer to float32 numbers, for `numba.carray`."""
+def make_pointer(kind: Any) -> Callable[[int], Any]:
+    """Return a function that turns an address into a pointer to a type, for `numba.carray`."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.inttoptr(arguments[0], POINTER)
 
-    return types.CPointer(types.float32)(types.intp), generate
+    @intrinsic
+    def pointer(typing_context: Any, address):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+        return types.CPointer(kind)(types.intp), generate
+
+    return pointer
 
 
-@intrinsic
-def integers_at(typing_context: Any, address):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """Return a pointer to 64-bit integers, for `numba.carray`."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.inttoptr(arguments[0], POINTER)
-
-    return types.CPointer(types.int64)(types.intp), generate
-
-
-@intrinsic
-def bytes_at(typing_context: Any, address):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """Return a pointer to signed bytes, for `numba.carray`."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.inttoptr(arguments[0], POINTER)
-
-    return types.CPointer(types.int8)(types.intp), generate
+numbers_at, integers_at, bytes_at = (make_pointer(kind) for kind in (types.float32, types.int64, types.int8))

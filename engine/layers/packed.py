@@ -7,10 +7,10 @@ import numpy as np
 
 from engine.layers.products import WIDE
 from engine.layers.registers import BLOCK, COLUMNS, Kind
-from engine.layers.steps import KINDS, unpack_rows
+from engine.layers.steps import KINDS, LINE, unpack_rows
 from engine.layers.tracing import Array
 
-CACHE_LINE = 64  # bytes
+CACHE_LINE = 8 * LINE  # bytes
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class PackedMatrix:
 
 
 def pack(kind: str, rows: Array) -> PackedMatrix:
-    """Pack a matrix as a file stores it: ``rows`` of a `StoredMatrix` of one of the kept kinds.
+    """Pack a matrix as a file stores it: ``rows`` of a `StoredTensor` of one of the kept kinds.
 
     Parameters
     ----------

@@ -13,6 +13,7 @@ from engine.errors import MemoryLimitError, ModelFileError
 from engine.models.decoders import CACHE_TOKENS, final_norm, memory_bytes
 from engine.models.gpt2 import parameter_count as gpt2_parameters
 from engine.models.llama import parameter_count as llama_parameters
+from tests.model_files import edit_config, edit_tensors
 
 TEXT = "the cat sat on 12 rugs, naïve 🙂"
 ENDS = {"eos_token_id": 0, "bos_token_id": 0}
@@ -308,17 +309,6 @@ def test_what_does_not_fit_is_said_before_a_gguf_file_is_dequantised(tmp_path, t
     write_gguf(tmp_path / "model.gguf", model, tokenizer, dict.clear, metadata)
     with pytest.raises(MemoryLimitError, match="choose a smaller model"):
         Decoder.load(tmp_path / "model.gguf")
-
-
-def edit_config(folder, **changes):
-    path = folder / "config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
-
-
-def edit_tensors(folder, change):
-    tensors = load_file(folder / "model.safetensors")
-    change(tensors)
-    save_file(tensors, folder / "model.safetensors")
 
 
 def cut_file(path):

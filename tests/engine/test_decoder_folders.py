@@ -1,10 +1,7 @@
-import json
-
 import gguf
 import numpy as np
 import pytest
 import torch
-from safetensors.numpy import load_file, save_file
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -12,6 +9,7 @@ from engine import Decoder
 from engine.errors import ContextLengthError, ModelFileError
 from engine.weights.catalog import DEFAULT_DECODER
 from engine.weights.fetch import model_path
+from tests.model_files import edit_config, edit_tensors
 
 CORPUS = ["the cat sat on the mat", "a feline rests on 12 rugs", "naïve café 東京 🙂"] * 4
 SIZES = {
@@ -94,17 +92,6 @@ def test_the_tokenizer_of_a_folder_equals_the_library(tmp_path, tokenizer):
         expected = tokenizer.encode(text)
         assert ours.encode(text).ids == expected.ids
         assert ours.encode(text).tokens == expected.tokens
-
-
-def edit_config(folder, **changes):
-    path = folder / "config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
-
-
-def edit_tensors(folder, change):
-    tensors = load_file(folder / "model.safetensors")
-    change(tensors)
-    save_file(tensors, folder / "model.safetensors")
 
 
 KEY = "model.layers.1.self_attn.k_proj.weight"
