@@ -129,8 +129,9 @@ def sample(logits: Array, sampling: Sampling, seen: Sequence[int], rng: np.rando
 def log_probability(logits: Array, tokens: Array) -> Array:
     """``log_softmax(logits)`` at one token a row: ``(n, vocab_size), (n,) -> (n,)``."""
     largest = logits.max(axis=-1)
-    total = np.exp(logits - largest[:, None]).sum(axis=-1)
-    return logits[np.arange(len(tokens)), tokens] - largest - np.log(total)
+    shifted = logits - largest[:, None]
+    chosen = shifted[np.arange(len(tokens)), tokens]
+    return chosen - np.log(np.exp(shifted, out=shifted).sum(axis=-1))
 
 
 def entropy(logits: Array) -> float:

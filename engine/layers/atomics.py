@@ -10,8 +10,15 @@ from numba import types
 from numba.core.cgutils import get_or_insert_function
 from numba.extending import intrinsic
 
+from engine.layers.tracing import Array
+
 LONG, POINTER = ir.IntType(64), ir.PointerType()
 X86 = llvmlite.binding.get_process_triple().startswith(("x86_64", "i686"))
+
+
+def address(array: Array) -> int:
+    """Where the numbers of an array begin."""
+    return array.__array_interface__["data"][0]  # several times as fast as array.ctypes.data
 
 
 @intrinsic

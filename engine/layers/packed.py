@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engine.layers.atomics import address
 from engine.layers.products import WIDE
 from engine.layers.registers import BLOCK, COLUMNS, Kind
 from engine.layers.steps import KINDS, LINE, unpack_rows
@@ -48,19 +49,11 @@ class PackedMatrix:
     def __getitem__(self, rows: Array) -> Array:
         """Return some rows: ``(n,) -> (n, d_in)``; counted from 0 alone."""
         d_out, d_in = self.shape
-        if len(rows) and not (rows.min() >= 0 and rows.max() < d_out):
-            raise IndexError(f"rows {rows.min()} to {rows.max()} of a matrix that has {d_out}")
         y, columns = np.empty((len(rows), d_in), np.float32), np.empty((d_in, WIDE), np.float32)
-        unpack_rows(
-            KINDS.index(self.kind),
-            self.panels.ctypes.data,
-            self.panels.shape[1],
-            self.n_turns,
-            np.ascontiguousarray(rows, np.int64),
-            columns.ctypes.data,
-            y.ctypes.data,
-            d_in,
-        )
+        panels = (address(self.panels), self.panels.shape[1], self.n_turns)
+        rows = np.ascontiguousarray(rows, np.int64)
+        if not unpack_rows(KINDS.index(self.kind), *panels, rows, d_out, address(columns), address(y), d_in):
+            raise IndexError(f"rows {rows.min()} to {rows.max()} of a matrix that has {d_out}")
         return y
 
     @property
@@ -116,10 +109,10 @@ def settled(panels: Array) -> Array:
     """Return a copy in a piece that matrices share, which lasts as long as any of them does."""
     global _piece
     with _settling:
-        start = -_piece.ctypes.data % CACHE_LINE
+        start = -address(_piece) % CACHE_LINE
         if start + panels.nbytes > len(_piece):
             _piece = np.empty(max(panels.nbytes + CACHE_LINE, PIECE_BYTES), np.uint8)
-            start = -_piece.ctypes.data % CACHE_LINE
+            start = -address(_piece) % CACHE_LINE
         room, _piece = _piece[start : start + panels.nbytes], _piece[start + panels.nbytes :]
     copy = room.reshape(panels.shape)
     copy[:] = panels

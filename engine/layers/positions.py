@@ -5,7 +5,7 @@ added to the attention scores. Positions are given, so those of tokens that foll
 other function.
 """
 
-from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 
@@ -32,14 +32,17 @@ def sinusoidal(positions: Array, d_model: int, dtype: np.dtype = FLOAT32) -> Arr
     return vectors
 
 
-def rope_frequencies(d_head: int, theta: float, factors: Sequence[float] | float = 1.0) -> Array:
+@cache
+def rope_frequencies(d_head: int, theta: float, factors: tuple[float, ...] | float = 1.0) -> Array:
     """Radians by which each pair turns from one position to the next: float32 ``(d_head / 2,)``.
 
     ``theta^(-2i / d_head) / factor`` (Su et al. 2021); the factors, one or ``d_head / 2``, slow the
     rotations down where a model was made to read on beyond the positions it was first trained on.
     """
     frequency = 1 / theta ** (np.arange(0, d_head, 2, dtype=np.float32) / d_head)
-    return (frequency / np.asarray(factors, np.float32)).astype(np.float32)
+    frequency = (frequency / np.asarray(factors, np.float32)).astype(np.float32)
+    frequency.flags.writeable = False  # every caller has the same
+    return frequency
 
 
 def llama3_factors(
@@ -56,14 +59,14 @@ def llama3_factors(
 
 
 def rope_tables(
-    positions: Array, d_head: int, theta: float, dtype: np.dtype, factors: Sequence[float] | float = 1.0
+    positions: Array, d_head: int, theta: float, dtype: np.dtype, factors: tuple[float, ...] | float = 1.0
 ) -> tuple[Array, Array]:
     """Cosine and sine of ``position * frequency``, each ``(n_tokens, d_head / 2)``.
 
     The angles are float32, as in transformers, so that both round alike at far positions.
     """
     angle = positions[:, None].astype(np.float32) * rope_frequencies(d_head, theta, factors)
-    return np.cos(angle).astype(dtype), np.sin(angle).astype(dtype)
+    return np.cos(angle).astype(dtype, copy=False), np.sin(angle).astype(dtype, copy=False)
 
 
 def apply_rope(x: Array, cos: Array, sin: Array) -> Array:

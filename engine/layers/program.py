@@ -5,9 +5,12 @@ before: what differs is what stands in its inputs, and how long the cache is. So
 down, and from then on a token takes one call, not some four hundred.
 """
 
+from functools import cached_property
+
 import numpy as np
 
 from engine.layers import steps
+from engine.layers.atomics import address
 from engine.layers.attention import CachedKeys
 from engine.layers.packed import PackedMatrix
 from engine.layers.products import WIDE
@@ -18,6 +21,7 @@ from engine.layers.tracing import Array, Tracer, no_trace
 
 SHARES = 4 * n_threads  # a step has so many, where it can: threads are not equally fast
 SHARE_BYTES = 16_384  # less than this of a matrix is not worth a share
+SHARE_BLOCKS = 32  # nor are fewer blocks than these of numbers that become fixed-point
 PARTS = 2 * n_threads  # of the keys of a head, for one token's attention
 ACTIVATIONS = ("gelu_new", "gelu_pytorch_tanh")
 
@@ -43,7 +47,7 @@ class Program:
     def __init__(self, length: int, record: bool = False) -> None:
         self.length = np.array([length], np.int64)
         self.record = record
-        self.steps: list[Array] = []
+        self.steps: list[list[int]] = []
         self.arrays: list[Array] = []  # whose addresses are in the steps
         self.activations = dict.fromkeys(ACTIVATIONS, self.gelu_new)
 
@@ -52,23 +56,20 @@ class Program:
         self.length[0] = length
         run(self.recorded)
 
-    @property
+    @cached_property
     def recorded(self) -> Array:
         """The recorded steps, int64 ``(n_steps, ROW)``."""
-        if len(self.steps) != 1:
-            self.steps = [np.concatenate(self.steps)]
-        return self.steps[0]
+        return np.array(self.steps, np.int64)
 
     def do(self, what: int, n_shares: int, *arguments: int | Array) -> None:
         """Go through one step, or write it down; of an array it has the address."""
-        step = np.zeros((1, steps.ROW), np.int64)
-        numbers = [item.ctypes.data if isinstance(item, np.ndarray) else item for item in arguments]
-        step[0, : 2 + len(numbers)] = [what, n_shares, *numbers]
+        numbers = [address(item) if isinstance(item, np.ndarray) else item for item in arguments]
+        step = [what, n_shares, *numbers] + [0] * (steps.ROW - 2 - len(numbers))
         if self.record:
             self.steps.append(step)
             self.arrays += [item for item in arguments if isinstance(item, np.ndarray)]
         else:
-            run(step)
+            run(np.array([step], np.int64))
 
     def linear(self, x: Array, weight: PackedMatrix, bias: Array | None = None) -> Array:
         """``x W^T + b``: ``(n_tokens, d_in) -> (n_tokens, d_out)``."""
@@ -88,7 +89,8 @@ class Program:
         if DOT_PRODUCTS and weight.kind == "q4" and n_tokens <= FEW_TOKENS:
             n_blocks = d_in // BLOCK
             fixed = np.empty((n_tokens, n_blocks, FIXED_BYTES), np.uint8)
-            self.do(steps.TO_FIXED_POINT, n_threads, x, stride, n_tokens, n_blocks, fixed)
+            n_parts = min(n_threads, -(-n_tokens * n_blocks // SHARE_BLOCKS))
+            self.do(steps.TO_FIXED_POINT, n_parts, x, stride, n_tokens, n_blocks, fixed)
             kind, x, stride = FIXED, fixed, fixed.strides[0]
         matrix = (weight.panels, n_panels, panel_bytes, kind, weight.n_turns)
         self.do(steps.LINEAR, n_shares, x, stride, n_tokens, d_in, *matrix, y, start, scratch)

@@ -83,6 +83,16 @@ class Code:
         reduce = self.function(f"llvm.vector.reduce.fadd.v{LANES}f32", SINGLE, [SINGLE, VECTOR])
         return self.builder.call(reduce, [SINGLE(0.0), x], fastmath=("reassoc",))
 
+    def sums(self, vectors: list[Any]) -> Any:
+        """The sum of each of `LANES` vectors, as one vector: neighbouring lanes are added up."""
+        even, odd = (INTEGERS(list(range(first, 2 * LANES, 2))) for first in (0, 1))
+        while len(vectors) > 1:
+            vectors = [
+                self.builder.fadd(*(self.builder.shuffle_vector(a, b, mask) for mask in (even, odd)))
+                for a, b in zip(vectors[::2], vectors[1::2], strict=True)
+            ]
+        return vectors[0]
+
     def sum_of_block(self, address: Any) -> Any:
         """The sum of `BLOCK` numbers, in all lanes."""
         total = self.load(address, 0, VECTOR)
@@ -333,29 +343,44 @@ HALVES = ir.VectorType(HALF, LANES)
 PARTS = range(0, HEAD, LANES)
 
 
-@intrinsic
-def dots(typing_context: Any, query, keys, stride, scores, n_keys):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """Add ``query . key`` of `HEAD` numbers to the score of each float16 key, ``stride`` bytes apart."""
+def make_dots(n_together: int) -> Callable[..., None]:
+    """Return a function that adds ``query . key`` of `HEAD` numbers to the scores of float16 keys.
+
+    Keys are taken one by one, or `LANES` of them together. Its arguments are ``query, keys, stride,
+    scores, n_turns``; keys are ``stride`` bytes apart.
+    """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        query, keys, stride, scores, n_keys = arguments
+        query, keys, stride, scores, n_turns = arguments
         code = Code(builder)
         parts = [code.load(query, 4 * part, VECTOR) for part in PARTS]
 
-        def body(i: Any, nothing: list[Any]) -> list[Any]:
-            key = builder.add(keys, builder.mul(i, stride))
-            products = VECTOR([0.0] * LANES)
+        def products(key: Any) -> Any:
+            total = VECTOR([0.0] * LANES)
             for numbers, part in zip(parts, PARTS, strict=True):
                 half = builder.fpext(code.load(key, 2 * part, HALVES), VECTOR)
-                products = code.multiply_add(numbers, half, products)
-            score = builder.add(scores, builder.mul(i, LONG(4)))
-            code.store(builder.fadd(code.load(score, 0, SINGLE), code.sum(products)), score, 0)
+                total = code.multiply_add(numbers, half, total)
+            return total
+
+        def body(i: Any, nothing: list[Any]) -> list[Any]:
+            key = builder.add(keys, builder.mul(i, builder.mul(stride, LONG(n_together))))
+            found = []
+            for _ in range(n_together):
+                found.append(products(key))
+                key = builder.add(key, stride)
+            score = builder.add(scores, builder.mul(i, LONG(4 * n_together)))
+            sums, kind = (code.sum(found[0]), SINGLE) if n_together == 1 else (code.sums(found), VECTOR)
+            code.store(builder.fadd(code.load(score, 0, kind), sums), score, 0)
             return nothing
 
-        loop(builder, n_keys, [], body)
+        loop(builder, n_turns, [], body)
         return context.get_dummy_value()
 
-    return types.void(*[types.intp] * 5), generate
+    @intrinsic
+    def dots(typing_context: Any, query, keys, stride, scores, n_turns):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+        return types.void(*[types.intp] * 5), generate
+
+    return dots
 
 
 @intrinsic

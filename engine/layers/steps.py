@@ -12,10 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from numba import carray, int64, njit, void
+from numba import boolean, carray, int64, njit
 
 from engine.layers.atomics import add, bytes_at, give_way, integers_at, numbers_at, pause, read, write
-from engine.layers.products import WIDE, exp, ordered, wide_product
+from engine.layers.products import LANES, WIDE, exp, ordered, wide_product
 from engine.layers.registers import (
     BLOCK,
     DOT_PRODUCTS,
@@ -24,8 +24,8 @@ from engine.layers.registers import (
     FIXED_SCALE,
     HEAD,
     Kind,
-    dots,
     fixed_point_product,
+    make_dots,
     make_row_product,
     make_unpack,
     narrow,
@@ -46,6 +46,7 @@ KINDS: tuple[Kind, ...] = ("q4", "q8", "f16", "bf16", "f32")
 Q4, Q8, F16, BF16, F32 = range(5)
 FIXED = 5  # a Q4 matrix times numbers in fixed point
 row_q4, row_q8, row_f16, row_bf16, row_f32 = (make_row_product(kind) for kind in KINDS)
+dot, dots = make_dots(1), make_dots(LANES)
 unpack_q4, unpack_q8, unpack_f16, unpack_bf16, unpack_f32 = (make_unpack(kind) for kind in KINDS)
 
 FEW_TOKENS = 8  # up to which rows are multiplied one by one; with more, a panel is unpacked for all of them
@@ -280,7 +281,10 @@ def attend_to_part(step: Array, share: int) -> None:
     n_shares, query, n_heads, n_kv_heads, d_head, keys, values, capacity, length, scores, parts = step[1:12]
     n_parts = n_shares // n_kv_heads
     kv_head, part = share // n_parts, share % n_parts
-    first, last = part_of(read(length) + 1, part, n_parts)
+    n_all = read(length) + 1
+    first, last = part_of(-(-n_all // LANES), part, n_parts)
+    first, last = LANES * first, min(LANES * last, n_all)
+    n_turns = (last - first) // LANES
     n_keys, group = last - first, n_heads // n_kv_heads
     scale = np.float32(1) / np.sqrt(np.float32(d_head))
     place = 2 * d_head * (kv_head * capacity + first)
@@ -294,7 +298,12 @@ def attend_to_part(step: Array, share: int) -> None:
         s = numbers(own, n_keys)
         s[:] = np.float32(0)
         for d in range(0, d_head, HEAD):
-            dots(query + 4 * (head * d_head + d), keys + place + 2 * d, 2 * d_head, own, n_keys)
+            own_query, own_keys = query + 4 * (head * d_head + d), keys + place + 2 * d
+            if n_turns > 0:
+                dots(own_query, own_keys, 2 * d_head, own, n_turns)
+            if n_keys > LANES * n_turns:
+                rest = LANES * n_turns
+                dot(own_query, own_keys + 2 * d_head * rest, 2 * d_head, own + 4 * rest, n_keys - rest)
         s *= scale
         summary[0] = largest_of(s)
         summary[1] = exponentials(s, summary[0])
@@ -443,14 +452,18 @@ def go_through(program: int, n_steps: int, counters: int, thread: int, n_threads
 
     Every thread has shares of its own, which lie side by side, and then takes what others have left. A
     step counts in ``1 + n_threads`` cache lines: the shares done, and those taken of every thread's own.
+    Steps of one share that follow each other are done by one thread, who has not to wait in between.
     """
-    longest = 0
-    for i in range(n_steps):
-        step = carray(integers_at(program + 8 * ROW * i), (ROW,))
-        if i + 1 < n_steps:
-            prepare(carray(integers_at(program + 8 * ROW * (i + 1)), (ROW,)), thread, n_threads)
+    longest, i = 0, 0
+    while i < n_steps:
+        n_shares = step_of(program, i)[1]
         done = counters + 8 * LINE * (1 + n_threads) * i
-        n_shares = step[1]
+        n_chained = 1
+        while n_shares == 1 and i + n_chained < n_steps and step_of(program, i + n_chained)[1] == 1:
+            n_chained += 1
+        i += n_chained
+        if i < n_steps:
+            prepare(step_of(program, i), thread, n_threads)
         for other in range(n_threads):
             owner = (thread + other) % n_threads
             first, last = part_of(n_shares, owner, n_threads)
@@ -458,7 +471,8 @@ def go_through(program: int, n_steps: int, counters: int, thread: int, n_threads
             while read(taken) < last - first:
                 share = first + add(taken, 1)
                 if share < last:
-                    do(step, share, thread)
+                    for j in range(i - n_chained, i):
+                        do(step_of(program, j), share, thread)
                     add(done, 1)
         waited = 0
         while read(done) < n_shares:
@@ -466,6 +480,12 @@ def go_through(program: int, n_steps: int, counters: int, thread: int, n_threads
             waited += 1
         longest = max(longest, waited)
     return longest
+
+
+@njit(inline="always")
+def step_of(program: int, i: int) -> Array:
+    """Return a step of a program: ``(ROW,)``."""
+    return carray(integers_at(program + 8 * ROW * i), (ROW,))
 
 
 @njit(inline="always")
@@ -500,7 +520,7 @@ def sources() -> str:
     return hashlib.sha256(b"".join((folder / name).read_bytes() for name in names)).hexdigest()
 
 
-def entries(version: str) -> tuple[Callable[..., int], Callable[..., None]]:
+def entries(version: str) -> tuple[Callable[..., int], Callable[..., bool]]:
     """Return the two functions that Python calls.
 
     numba keeps what it compiled for as long as the file of a function and what it closes over are the
@@ -551,21 +571,36 @@ def entries(version: str) -> tuple[Callable[..., int], Callable[..., None]]:
         add(board + AWAKE, -1)
         return longest
 
-    @njit(void(int64, int64, int64, int64, int64[::1], int64, int64, int64), nogil=True, cache=True)
+    @njit(boolean(*[int64] * 4, int64[::1], *[int64] * 4), nogil=True, cache=True)
     def unpack_rows(
-        kind: int, panels: int, panel_bytes: int, n_turns: int, rows: Array, columns: int, y: int, d_in: int
-    ) -> None:
-        """Write some rows of a packed matrix as float32; ``columns`` has room for an unpacked panel."""
+        kind: int,
+        panels: int,
+        panel_bytes: int,
+        n_turns: int,
+        rows: Array,
+        d_out: int,
+        columns: int,
+        y: int,
+        d_in: int,
+    ) -> bool:
+        """Write some rows of a packed matrix as float32, or return False where it has not all of them.
+
+        ``columns`` has room for an unpacked panel.
+        """
         _ = version
+        for row in rows:
+            if not 0 <= row < d_out:
+                return False
         unpacked = -1
         panel = numbers(columns, d_in * WIDE)
         for i in range(len(rows)):
             if rows[i] // WIDE != unpacked:
                 unpacked = rows[i] // WIDE
                 unpack(kind, panels + unpacked * panel_bytes, columns, n_turns)
-            row, lane = numbers(y + 4 * d_in * i, d_in), rows[i] % WIDE
+            y_row, lane = numbers(y + 4 * d_in * i, d_in), rows[i] % WIDE
             for j in range(d_in):
-                row[j] = panel[j * WIDE + lane]
+                y_row[j] = panel[j * WIDE + lane]
+        return True
 
     return take_part, unpack_rows
 

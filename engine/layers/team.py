@@ -6,6 +6,7 @@ from time import perf_counter
 
 import numpy as np
 
+from engine.layers.atomics import address
 from engine.layers.cores import n_cores
 from engine.layers.steps import AWAKE, BOARD, LINE, take_part
 from engine.layers.tracing import Array
@@ -26,7 +27,7 @@ _alone_until = 0.0
 def lines(n_integers: int) -> tuple[Array, int]:
     """Return 64-bit zeros with room for ``n_integers`` from the start of a cache line, and where that is."""
     room = np.zeros(n_integers + LINE, np.int64)
-    return room, -(-room.ctypes.data // (8 * LINE)) * 8 * LINE
+    return room, -(-address(room) // (8 * LINE)) * 8 * LINE
 
 
 _board, BOARD_ADDRESS = lines(BOARD)
@@ -43,8 +44,8 @@ def run(program: Array) -> None:
     try:
         if not alone:
             wake_helpers()
-        _counters, address = lines(len(program) * (1 + n) * LINE)
-        longest_wait = take_part(board, 0, n, 0, program.ctypes.data, len(program), address)
+        _counters, counters = lines(len(program) * (1 + n) * LINE)
+        longest_wait = take_part(board, 0, n, 0, address(program), len(program), counters)
         if longest_wait > LOST:
             _alone_until = perf_counter() + ALONE_S
     finally:
@@ -60,7 +61,7 @@ def wake_helpers() -> None:
         arguments = (number, _wake[-1])
         with suppress(RuntimeError):  # no more threads are to be had: the shares are for those there are
             threading.Thread(target=help_out, args=arguments, daemon=True, name=f"helper-{number}").start()
-    if _board[(BOARD_ADDRESS - _board.ctypes.data + AWAKE) // 8] < len(_wake):
+    if _board[(BOARD_ADDRESS - address(_board) + AWAKE) // 8] < len(_wake):
         for event in _wake:
             event.set()
 

@@ -89,7 +89,7 @@ def test_rope_equals_transformers(rope, theta, start):
     factors = {
         "default": 1.0,
         "linear": 4.0,
-        "llama3": llama3_factors(32, theta, 8.0, 1.0, 4.0, 128),
+        "llama3": tuple(llama3_factors(32, theta, 8.0, 1.0, 4.0, 128)),
     }[rope["rope_type"]]
     ours = apply_rope(x, *rope_tables(positions, 32, theta, x.dtype, factors))
     assert ours.dtype == np.float32
