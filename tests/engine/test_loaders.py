@@ -4,7 +4,15 @@ import pytest
 
 from engine.documents import loaders
 from engine.documents.document import Document
-from engine.documents.loaders import load_corpus, load_document, parse_document, unique
+from engine.documents.loaders import (
+    SUFFIXES,
+    load_corpus,
+    load_document,
+    parse_document,
+    parse_file,
+    read_corpus,
+    unique,
+)
 from engine.errors import DocumentError
 
 
@@ -18,9 +26,10 @@ def test_line_ends_and_byte_order_mark_are_normalised():
     [
         ("a.txt", b"", "is empty"),
         ("a.txt", b" \n\t ", "is empty"),
-        ("a.md", b"\x89PNG\0\0", "binary"),
-        ("a.txt", b"caf\xe9", "not UTF-8 text .byte 3."),
-        ("a.pdf", b"text", "not a .txt or .md file"),
+        ("a.md", b"text\0", "binary"),
+        ("a.exe", b"text", r"a\.exe is of a kind that is not read: give \.txt"),
+        ("a", b"text", "of a kind that is not read"),
+        ("a.csv", b"id\n1", "read it with parse_file"),
     ],
 )
 def test_content_that_is_no_text_is_refused(name, content, reason):
@@ -48,14 +57,65 @@ def test_a_path_that_cannot_be_read_says_why(tmp_path):
 
 def test_a_folder_gives_its_texts_named_by_their_path(tmp_path):
     (tmp_path / "sub").mkdir()
-    for name in ("b.txt", "sub/b.txt", "a.MD", "ignored.pdf"):
-        (tmp_path / name).write_text(f"text of {name}")
-    names = [document.name for document in load_corpus(tmp_path)]
-    assert names == ["a.MD", "b.txt", "sub/b.txt"]
+    (tmp_path / ".git").mkdir()
+    for name in ("b.txt", "sub/b.txt", "a.MD", "ignored.exe", ".git/hidden.md"):
+        (tmp_path / name).write_text(f"# text of {name}")
+    documents = load_corpus(tmp_path)
+    assert [document.name for document in documents] == ["a.MD", "b.txt", "sub/b.txt"]
+    assert documents[0].title == "text of a.MD"
+    assert documents[0].section_at(0).headings == ("text of a.MD",)
+
+
+def test_a_folder_is_read_past_its_failures_or_the_first_is_raised(tmp_path):
+    texts = {"a.md": "a", "b.ipynb": "no JSON", "c.txt": "", "d.csv": "text\nx\ny", "e.o": ""}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    loaded = read_corpus(tmp_path, csv_column="text")
+    assert [(d.name, d.text) for d in loaded.documents] == [("a.md", "a"), ("d.csv#2", "x"), ("d.csv#3", "y")]
+    assert [failure.name for failure in loaded.failures] == ["b.ipynb", "c.txt"]
+    assert loaded.skipped == ("e.o",)
+    with pytest.raises(DocumentError, match=r"b\.ipynb is not JSON"):
+        load_corpus(tmp_path)
+
+
+def test_a_file_is_a_corpus(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"text": "one"}\n{"text": "two"}')
+    assert [document.text for document in load_corpus(tmp_path / "a.jsonl")] == ["one", "two"]
+    (tmp_path / "a.exe").write_text("x")
+    with pytest.raises(DocumentError, match="of a kind that is not read"):
+        load_corpus(tmp_path / "a.exe")
+
+
+def test_code_and_text_are_read_as_they_are():
+    for suffix in (".txt", ".py", ".JS", ".c", ".rs", ".sql", ".toml", ".yaml", ".json"):
+        assert parse_document(f"a{suffix}", b"if a < b:\n\tc") == Document(f"a{suffix}", "if a < b:\n\tc")
+    assert len(set(SUFFIXES)) == len(SUFFIXES)
+
+
+def test_one_file_holds_no_more_documents_than_the_limit(monkeypatch):
+    monkeypatch.setattr(loaders, "MAX_DOCUMENTS", 2)
+    assert len(parse_file("a.csv", b"text\n1\n2").documents) == 2
+    loaded = parse_file("a.csv", b"text\n1\n2\n3")
+    assert loaded.documents == ()
+    assert "more than 2 documents: split it" in loaded.failures[0].reason
+
+
+def test_what_a_file_holds_is_told_without_raising():
+    assert parse_file("a.md", b"text").documents == (Document("a.md", "text"),)
+    for name, content, reason in (
+        ("a.exe", b"x", "of a kind that is not read"),
+        ("a.pdf", b"", "a.pdf is empty"),
+        ("a.zip", b"", "a.zip is empty"),
+        ("a.txt", b"x" * (loaders.MAX_BYTES + 1), "more than the 20 MB that are read: split it"),
+    ):
+        loaded = parse_file(name, content)
+        assert loaded.documents == ()
+        assert [failure.name for failure in loaded.failures] == [name]
+        assert reason in loaded.failures[0].reason
 
 
 def test_a_corpus_without_texts_is_refused(tmp_path):
-    with pytest.raises(DocumentError, match=r"holds no \.txt or \.md file"):
+    with pytest.raises(DocumentError, match="holds no file that is read"):
         load_corpus(tmp_path)
     with pytest.raises(DocumentError, match="does not exist"):
         load_corpus(tmp_path / "missing")

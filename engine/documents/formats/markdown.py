@@ -1,0 +1,59 @@
+"""Markdown, whose text stays as it is: only its headings are noted."""
+
+from collections.abc import Iterator
+
+from engine.documents.document import Document
+from engine.documents.formats.outline import Heading, sections_under, title_of
+from engine.documents.formats.plain import decode
+
+
+def read_markdown(name: str, content: bytes) -> Document:
+    """Make a document whose sections are those under its ATX headings (``#`` to ``######``)."""
+    text = decode(name, content)
+    headings = list(atx_headings(text))
+    return Document(name, text, title_of(headings), sections_under(headings))
+
+
+def atx_headings(text: str, offset: int = 0) -> Iterator[Heading]:
+    """Yield the headings outside of code fences (CommonMark 0.31, sections 4.2 and 4.5).
+
+    ``offset`` is where the text begins in the document.
+    """
+    fence = ""
+    for line in text.split("\n"):
+        body = line.lstrip(" ")
+        if len(line) - len(body) > 3:  # indented code, or the content of a list
+            pass
+        elif fence:
+            if closes(body, fence):
+                fence = ""
+        elif opening := fence_of(body):
+            fence = opening
+        elif heading := heading_of(body):
+            yield Heading(offset + len(line) - len(body), *heading)
+        offset += len(line) + 1
+
+
+def fence_of(line: str) -> str:
+    """Return the three or more marks that open a code fence, or nothing."""
+    marks = line[: len(line) - len(line.lstrip(line[:1]))] if line[:1] in ("`", "~") else ""
+    return marks if len(marks) >= 3 and not (marks[0] == "`" and "`" in line[len(marks) :]) else ""
+
+
+def closes(line: str, fence: str) -> bool:
+    """Whether a line ends a code fence: only its marks, as many or more."""
+    marks = line.rstrip(" \t")
+    return len(marks) >= len(fence) and marks == fence[0] * len(marks)
+
+
+def heading_of(line: str) -> tuple[int, str] | None:
+    """Return level and text of an ATX heading without its closing marks, or None."""
+    rest = line.lstrip("#")
+    level = len(line) - len(rest)
+    if not 1 <= level <= 6 or (rest and rest[0] not in " \t"):
+        return None
+    text = rest.strip(" \t")
+    unmarked = text.rstrip("#")
+    if not unmarked or unmarked[-1] in " \t":
+        text = unmarked.rstrip(" \t")
+    return (level, text) if text else None

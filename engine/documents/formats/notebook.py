@@ -1,0 +1,50 @@
+"""Jupyter notebooks: their Markdown and code, without what the code put out."""
+
+from typing import Any
+
+from engine.documents.document import Document
+from engine.documents.formats.json_lines import parse_json
+from engine.documents.formats.markdown import atx_headings
+from engine.documents.formats.outline import Heading, sections_under, title_of
+from engine.documents.formats.plain import decode, unified
+from engine.errors import DocumentError
+
+GAP = "\n\n"  # between cells
+
+
+def read_notebook(name: str, content: bytes) -> Document:
+    """Make a document of a notebook of format 4; the headings of its Markdown cells become sections.
+
+    The JSON is read as it is (https://nbformat.readthedocs.io/en/latest/format_description.html): two keys
+    of a cell are all that is needed, for which nbformat would bring a JSON schema's validator.
+
+    Raises
+    ------
+    DocumentError
+        The content is no notebook of format 4, or no cell has text.
+    """
+    notebook = parse_json(name, decode(name, content))
+    cells = notebook.get("cells") if isinstance(notebook, dict) else None
+    if not isinstance(cells, list):
+        raise DocumentError(f"{name} has no cells: save it as a notebook of format 4")
+    texts: list[str] = []
+    headings: list[Heading] = []
+    start = 0
+    for cell in cells:
+        kind, text = cell_source(cell)
+        if text.strip():
+            headings += atx_headings(text, start) if kind == "markdown" else ()
+            texts.append(text)
+            start += len(text) + len(GAP)
+    if not texts:
+        raise DocumentError(f"{name} is empty: there is no text to search")
+    return Document(name, GAP.join(texts), title_of(headings), sections_under(headings))
+
+
+def cell_source(cell: Any) -> tuple[str, str]:
+    """Return a cell's kind and text, which a notebook stores as a string or as a list of lines."""
+    if not isinstance(cell, dict) or cell.get("cell_type") not in ("markdown", "code"):
+        return "", ""
+    source = cell.get("source", "")
+    lines = source if isinstance(source, list) else [source]
+    return cell["cell_type"], unified("".join(line for line in lines if isinstance(line, str)))

@@ -1,0 +1,76 @@
+"""PDF files: their text, page by page (pypdf)."""
+
+import logging
+import time
+from io import BytesIO
+
+from engine.documents.document import Document, Section
+from engine.documents.formats.outline import one_line
+from engine.documents.formats.plain import kind_of, unified
+from engine.errors import DocumentError
+
+# A hostile file can keep pypdf, which is written in Python, busy for hours: its own limits hold for a page.
+MAX_SECONDS = 60.0
+GAP = "\n\n"  # between pages
+
+
+def read_pdf(name: str, content: bytes) -> Document:
+    """Make a document of a PDF's text, with a section a page; pages without text have none.
+
+    Raises
+    ------
+    DocumentError
+        The file is no PDF, damaged, encrypted, a scan without text, or takes over `MAX_SECONDS`.
+    """
+    if b"%PDF-" not in content[:1024]:  # where readers look for it
+        kind = kind_of(content) or "something else"
+        raise DocumentError(
+            f"{name} is no PDF but {kind}: give it the ending of its kind, or export it as PDF"
+        )
+    title, pages = read_pages(name, content)
+    if not any(pages):
+        raise DocumentError(
+            f"{name} has no text on its {len(pages)} pages, which are pictures (a scan): "
+            "have its text recognised (OCR) first"
+        )
+    parts, sections, start = [], [], 0
+    for number, text in enumerate(pages, 1):
+        if text:
+            parts.append(text)
+            sections.append(Section(start, page=number))
+            start += len(text) + len(GAP)
+    return Document(name, GAP.join(parts), title, tuple(sections))
+
+
+def read_pages(name: str, content: bytes) -> tuple[str, list[str]]:
+    """Return the title, and the text of every page without blanks around it."""
+    from pypdf import PdfReader
+    from pypdf.errors import DependencyError, FileNotDecryptedError
+
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # what it finds odd in a file is not an error
+    deadline = time.monotonic() + MAX_SECONDS
+    pages: list[str] = []
+    try:
+        reader = PdfReader(BytesIO(content))
+        for page in reader.pages:
+            if time.monotonic() > deadline:
+                raise DocumentError(
+                    f"{name} takes over {MAX_SECONDS:.0f} s, after {len(pages)} pages: split it"
+                )
+            pages.append(unified(page.extract_text()).strip())
+        metadata = reader.metadata
+        return one_line(unified(str((metadata and metadata.title) or ""))), pages
+    except DocumentError:
+        raise
+    except FileNotDecryptedError as error:
+        raise DocumentError(f"{name} is encrypted: save a copy without a password") from error
+    except DependencyError as error:  # AES and Brotli take packages of their own
+        raise DocumentError(
+            f"{name} is encrypted or packed in a way that is not read ({one_line(str(error))[:200]}): "
+            "save a copy without a password"
+        ) from error
+    except Exception as error:  # of any kind, as pypdf's documentation says of damaged files
+        where = f"after page {len(pages)}" if pages else "from its start"
+        raise DocumentError(
+            f"{name} is damaged {where} ({one_line(str(error))[:200]}): export it as PDF again"
+        ) from error

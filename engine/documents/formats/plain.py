@@ -1,0 +1,104 @@
+"""Text files: what encoding they have, and whether they are text at all."""
+
+from engine.documents.document import Document
+from engine.errors import DocumentError
+
+# The first bytes of files that are not text, and what they are.
+SIGNATURES = (
+    (b"%PDF-", "a PDF"),
+    (b"PK\x03\x04", "a ZIP archive or Office file"),
+    (b"\xd0\xcf\x11\xe0", "an old or encrypted Office file"),
+    (b"\x89PNG", "a PNG image"),
+    (b"\xff\xd8\xff", "a JPEG image"),
+    (b"GIF87a", "a GIF image"),
+    (b"GIF89a", "a GIF image"),
+    (b"\x1f\x8b", "a gzip archive"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
+    (b"Rar!\x1a\x07", "a RAR archive"),
+    (b"\x7fELF", "a program"),
+    (b"SQLite format 3\0", "an SQLite database"),
+)
+# Longest first: UTF-32's little-endian mark begins with UTF-16's.
+BYTE_ORDER_MARKS = (
+    (b"\xff\xfe\0\0", "utf-32"),
+    (b"\0\0\xfe\xff", "utf-32"),
+    (b"\xef\xbb\xbf", "utf-8-sig"),
+    (b"\xff\xfe", "utf-16"),
+    (b"\xfe\xff", "utf-16"),
+)
+# The legacy encodings that browsers know (https://encoding.spec.whatwg.org/#names-and-labels). Among all
+# that Python knows, short texts are taken for UTF-16 without a mark, or for Johab.
+LEGACY = (
+    "cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp1258", "cp874",
+    "iso8859_2", "iso8859_5", "iso8859_7", "iso8859_15", "koi8_r", "koi8_u", "cp866", "mac_roman",
+    "cp932", "shift_jis", "euc_jp", "iso2022_jp", "gb18030", "big5", "cp949",
+)  # fmt: skip
+
+
+def read_plain(name: str, content: bytes) -> Document:
+    r"""Make a document of a text file; but for line ends, which become ``\n``, the text stays as it is."""
+    return Document(name, decode(name, content))
+
+
+def decode(name: str, content: bytes, declared: str | None = None) -> str:
+    r"""Return the text of a file, without its byte order mark, and with ``\n`` for line ends.
+
+    A byte order mark decides, then UTF-8 is tried, then ``declared``, the encoding that the file names;
+    at last the encoding is guessed from the letters (charset-normalizer).
+
+    Raises
+    ------
+    DocumentError
+        The content is another kind of file, binary, in no encoding that fits, or blank.
+    """
+    kind = kind_of(content)
+    if kind:
+        raise DocumentError(f"{name} is {kind}, not text: give it the ending of its kind, or save it as text")
+    marked = next((encoding for mark, encoding in BYTE_ORDER_MARKS if content.startswith(mark)), None)
+    if marked is None and b"\0" in content:
+        raise DocumentError(f"{name} is a binary file, not text: save it as UTF-8 text")
+    text = decoded(content, marked or "utf-8")
+    if text is None and marked:
+        raise DocumentError(f"{name} begins as {marked.upper()} and is not: save it as UTF-8 text")
+    if text is None and declared:
+        text = decoded(content, declared)
+    if text is None:
+        text = guessed(name, content)
+    if not text.strip():
+        raise DocumentError(f"{name} is empty: there is no text to search")
+    return unified(text)
+
+
+def kind_of(content: bytes) -> str:
+    """Return what a file that is not text is by its first bytes, or nothing where they say nothing."""
+    return next((kind for signature, kind in SIGNATURES if content.startswith(signature)), "")
+
+
+def decoded(content: bytes, encoding: str) -> str | None:
+    """Return the text in an encoding, None where it does not fit or there is no such encoding."""
+    try:
+        return content.decode(encoding)
+    except (UnicodeError, LookupError):
+        return None
+
+
+def guessed(name: str, content: bytes) -> str:
+    """Return the text in the legacy encoding that makes most sense of it."""
+    from charset_normalizer import from_bytes
+
+    matches = list(from_bytes(content, cp_isolation=list(LEGACY), enable_fallback=False))
+    if not matches:
+        raise DocumentError(f"{name} is not text in UTF-8 or another known encoding: save it as UTF-8 text")
+    best = matches[0]
+    # Many fit a short text equally well; of those Windows-1252 is by far the commonest.
+    equal = (match for match in matches if (match.chaos, match.coherence) == (best.chaos, best.coherence))
+    return str(next((match for match in equal if match.encoding == LEGACY[0]), best))
+
+
+def unified(text: str) -> str:
+    r"""Return a text that can be written as UTF-8: ``\n`` for line ends, and no halves of surrogate pairs.
+
+    JSON's escapes and a PDF's fonts can name such halves; two that belong together become one character.
+    """
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -1,0 +1,115 @@
+"""Word files (.docx): paragraphs, headings and tables, in their order (python-docx)."""
+
+from collections.abc import Iterator
+from io import BytesIO
+from typing import Any
+from zipfile import ZipFile
+
+from engine.documents.document import Document
+from engine.documents.formats.archive import open_archive, read_member
+from engine.documents.formats.outline import Block, join_blocks, one_line
+from engine.documents.formats.plain import unified
+from engine.errors import DocumentError
+
+WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+PARAGRAPH, TABLE = f"{WORD}p", f"{WORD}tbl"
+MARKS = {f"{WORD}tab": "\t", f"{WORD}br": "\n", f"{WORD}cr": "\n", f"{WORD}noBreakHyphen": "-"}
+# What is deleted, and the second copy of a text box, for old versions of Word.
+UNSEEN = (
+    f"{WORD}del",
+    f"{WORD}moveFrom",
+    "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback",
+)
+
+
+def read_docx(name: str, content: bytes) -> Document:
+    """Make a document of a Word file's body; headings are by their style, ``Heading 1`` to ``Heading 9``.
+
+    A table's row is a line, its cells parted by `` | ``. Insertions that are tracked count as text and
+    deletions do not. Headers, footers, notes and comments are left out; Word stores no page numbers.
+
+    Raises
+    ------
+    DocumentError
+        The file is no Word file, encrypted, damaged, too large when unpacked, or has no text.
+    """
+    import docx
+    from lxml import etree
+
+    plain = repacked(name, content)
+    try:
+        document = docx.Document(plain)
+        levels = {style.style_id: heading_level(style.name or "") for style in document.styles}
+        body = document.element.body
+        etree.strip_elements(body, *UNSEEN, with_tail=False)
+        text, sections = join_blocks(body_blocks(body, levels))
+        title = document.core_properties.title
+    except Exception as error:  # of any kind, as python-docx takes the parts of a file for granted
+        raise DocumentError(
+            f"{name} is no Word file, or damaged ({one_line(str(error))[:200]}): save it again as .docx"
+        ) from error
+    if not text.strip():
+        raise DocumentError(f"{name} is empty: there is no text to search")
+    return Document(name, text, one_line(title), sections)
+
+
+def repacked(name: str, content: bytes) -> BytesIO:
+    """Return the archive with its members unpacked within bounds, as python-docx reads them without any."""
+    plain = BytesIO()
+    with open_archive(name, content) as archive, ZipFile(plain, "w") as copy:
+        for info in {info.filename: info for info in archive.infolist()}.values():  # of equal names the last
+            if not info.filename.endswith("/"):
+                try:
+                    copy.writestr(info.filename, read_member(archive, info))
+                except DocumentError as error:
+                    raise DocumentError(f"{name}/{error}") from error
+    return plain
+
+
+def heading_level(style: str) -> int:
+    """Return the level of a style's headings, else 0; python-docx gives built-in styles English names."""
+    name, _, number = style.partition(" ")
+    return int(number) if name == "Heading" and number in list("123456789") else 0
+
+
+def body_blocks(body: Any, levels: dict[str, int]) -> Iterator[Block]:
+    """Yield the paragraphs and the rows of tables below an element, those in content controls too."""
+    for element in nearest(body, PARAGRAPH, TABLE):
+        if element.tag == TABLE:
+            yield from table_rows(element)
+        elif (text := paragraph_text(element)).strip():
+            yield Block(text, levels.get(element.style or "", 0))
+
+
+def table_rows(table: Any) -> Iterator[Block]:
+    """Yield a table's rows; a table within a cell is part of the cell."""
+    gap = "\n\n"
+    for row in nearest(table, f"{WORD}tr"):
+        cells = [
+            " ".join(map(paragraph_text, nearest(cell, PARAGRAPH))) for cell in nearest(row, f"{WORD}tc")
+        ]
+        if any(cell.strip() for cell in cells):
+            yield Block(" | ".join(map(one_line, cells)), 0, gap)
+            gap = "\n"
+
+
+def nearest(element: Any, *tags: str) -> Iterator[Any]:
+    """Yield the elements of these tags below an element, and not those within one of them.
+
+    libxml2 refuses a file that nests deeper than 256, so the recursion has an end.
+    """
+    for child in element:
+        if child.tag in tags:
+            yield child
+        else:
+            yield from nearest(child, *tags)
+
+
+def paragraph_text(paragraph: Any) -> str:
+    """Return a paragraph's text, that of links, insertions and text boxes included."""
+    pieces = (
+        MARKS.get(element.tag) or element.text or ""
+        for element in paragraph.iter(f"{WORD}t", *MARKS)
+        if element.getparent().tag == f"{WORD}r"  # a style's tab stops have the tag of tabs
+    )
+    return unified("".join(pieces))
