@@ -10,6 +10,7 @@ from engine.documents.document import Chunk
 from engine.errors import InputError
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
+from engine.retrieval.vector_cache import VectorCache, cached_encode
 from engine.weights.fetch import Progress
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ def build_index(
     pooling: str = "mean",
     max_tokens: int | None = None,
     on_progress: Progress | None = None,
+    cache: VectorCache | None = None,
 ) -> Index:
     """Embed chunks and put them into an exact inner-product index.
 
@@ -69,11 +71,16 @@ def build_index(
         How they are embedded, as in `Encoder.encode`.
     on_progress
         Called with chunks done and chunks in all.
+    cache
+        Where vectors are looked up before and kept after; the index is the same as without.
     """
     if not chunks:
         raise InputError("there are no chunks to index: load a document with text")
-    vectors = encoder.encode(
-        [chunk.text for chunk in chunks], pooling=pooling, max_tokens=max_tokens, on_progress=on_progress
+    texts = [chunk.text for chunk in chunks]
+    vectors = (
+        encoder.encode(texts, pooling, max_tokens=max_tokens, on_progress=on_progress)
+        if cache is None
+        else cached_encode(texts, encoder, pooling, max_tokens, cache, on_progress)
     )
     return index_vectors(chunks, vectors, encoder.name, pooling, encoder.token_limit(max_tokens))
 

@@ -1,9 +1,13 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from engine.documents.document import Chunk
 from engine.errors import InputError
+from engine.layers.primitives import prepare_compiled
 from engine.retrieval.index import build_index, join_indexes
+from engine.retrieval.vector_cache import VectorCache
 
 TEXTS = ["The cat sat on the mat.", "Knead the dough.", "The tower was finished in 1891.", "Dogs bark."]
 
@@ -66,3 +70,23 @@ def test_the_stamp_names_the_pooling_and_limit_that_were_asked_for(index, encode
     )
     assert (other.pooling, other.max_tokens) == ("cls", 64)
     assert seen[-1] == (4, 4)
+
+
+def test_an_index_built_through_a_cache_is_the_same_bit_for_bit(index, encoder):
+    prepare_compiled().join()
+    twice = [*index.chunks, *index.chunks[:2]]
+    plain = build_index(twice, encoder)
+    cache, seen = VectorCache(), []
+    for chunks in (twice[1:3], twice, twice):  # with nothing in the cache, with a part, with everything
+        cached = build_index(chunks, encoder, cache=cache, on_progress=lambda *step: seen.append(step))
+        assert cached.chunks == tuple(chunks)
+        assert seen[-1] == (len(chunks), len(chunks))
+        expected = plain.vectors[1:3] if chunks == twice[1:3] else plain.vectors
+        assert cached.vectors.tobytes() == expected.tobytes()
+    assert (cached.model, cached.pooling, cached.max_tokens) == (plain.model, plain.pooling, plain.max_tokens)
+
+
+def test_without_compiled_kernels_a_new_cache_gives_the_same_bits(index, encoder):
+    readable = replace(encoder, compiled=False)
+    cached = build_index(index.chunks, readable, cache=VectorCache())
+    assert cached.vectors.tobytes() == build_index(index.chunks, readable).vectors.tobytes()

@@ -1,0 +1,56 @@
+"""Which model it is, by what it does and not by its name."""
+
+import weakref
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import fields, is_dataclass
+from hashlib import sha256
+
+import numpy as np
+
+from engine.layers.tracing import Array
+from engine.models.encoder import Encoder
+
+# Lower case, accents, Chinese characters, control characters, added tokens, a word too long to be cut:
+# where two tokenizers of one vocabulary differ.
+PROBE = f"Café NAÏVE e\u0301 中文 a\u200bb\x00c [MASK] [mask] don't {'x' * 101}"
+
+_fingerprints: dict[int, str] = {}  # by the id of a living encoder, which has no hash of its own
+
+
+def fingerprint(encoder: Encoder) -> str:
+    """Return a SHA-256 over all that decides an encoder's vectors, worked out once an encoder.
+
+    Two folders of the same weights, configuration and tokenizer have one fingerprint; a folder whose
+    files were replaced has another than before.
+    """
+    number = id(encoder)
+    if number not in _fingerprints:
+        _fingerprints[number] = encoder_digest(encoder)
+        weakref.finalize(encoder, _fingerprints.pop, number, None)
+    return _fingerprints[number]
+
+
+def encoder_digest(encoder: Encoder) -> str:
+    """Hash the sizes, every weight, the vocabulary, and the tokens of a text that shows the tokenizer."""
+    digest = sha256(f"{encoder.config!r} {encoder.compiled}".encode())
+    for array in arrays(encoder.weights):
+        digest.update(f"{array.dtype} {array.shape}".encode())
+        digest.update(array.tobytes())
+    for number in range(encoder.tokenizer.vocab_size):
+        with suppress(KeyError):  # a number that no token has
+            digest.update(f"{number} {encoder.tokenizer.token(number)}\n".encode())
+    digest.update(repr(encoder.tokenizer.encode(PROBE).ids).encode())
+    return digest.hexdigest()
+
+
+def arrays(weights: object) -> Iterator[Array]:
+    """Yield every array of nested dataclasses and tuples, in the order of their fields."""
+    if isinstance(weights, np.ndarray):
+        yield weights
+    elif isinstance(weights, tuple):
+        for part in weights:
+            yield from arrays(part)
+    elif is_dataclass(weights):
+        for field in fields(weights):
+            yield from arrays(getattr(weights, field.name))

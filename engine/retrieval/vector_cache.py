@@ -1,0 +1,284 @@
+"""Vectors of texts that were embedded before, kept in SQLite: no text is embedded twice.
+
+A vector is found by the model that made it (its weights and tokenizer, not its name), the pooling, the
+token limit and the SHA-256 of the text. Whatever is wrong with a row or a file is a miss.
+"""
+
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b, sha256
+from pathlib import Path
+from threading import RLock
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import InputError
+from engine.layers.tracing import Array
+from engine.models.encoder import Encoder, check_several
+from engine.models.streaming import BLOCK_TEXTS
+from engine.retrieval.fingerprint import fingerprint
+from engine.sqlite_file import connect_ours, transaction
+from engine.weights.fetch import Progress
+
+T = TypeVar("T")
+
+MAX_BYTES = 512 * 1024**2  # of vectors: 350,000 of 384 numbers
+KEYS_PER_QUERY = 500
+FLOAT32 = np.dtype("<f4")
+# The index by use holds all that throwing out the oldest needs, so that no vector is read for it.
+CACHE_SCHEMA = (
+    "CREATE TABLE vectors (key BLOB PRIMARY KEY, used INTEGER, n_bytes INTEGER, checksum BLOB, vector BLOB)",
+    "CREATE INDEX vectors_by_use ON vectors (used, n_bytes)",
+)
+
+
+@dataclass(frozen=True)
+class VectorKind:
+    """How vectors were made; vectors of one kind can be compared.
+
+    ``model`` is the `fingerprint` of the encoder, ``d_model`` the length of a vector.
+    """
+
+    model: str
+    pooling: str
+    max_tokens: int
+    d_model: int
+
+    @classmethod
+    def of(cls, encoder: Encoder, pooling: str = "mean", max_tokens: int | None = None) -> "VectorKind":
+        """Return the kind that an encoder makes; arguments and errors are those of `Encoder.encode`."""
+        encoder.check_poolings([pooling])
+        return cls(fingerprint(encoder), pooling, encoder.token_limit(max_tokens), encoder.config.d_model)
+
+    def keys(self, texts: Sequence[str]) -> list[bytes]:
+        """Return what the vector of each text is found by."""
+        stamp = f"{self.model} {self.pooling} {self.max_tokens} {self.d_model} ".encode()
+        hashes = (sha256(text.encode("utf-8", "surrogatepass")).digest() for text in texts)
+        return [sha256(stamp + text_hash).digest() for text_hash in hashes]
+
+
+class VectorCache:
+    """Vectors by kind and text, the least recently used thrown out above ``max_bytes``.
+
+    Threads may share a cache, and processes its file. A file that cannot be used (damaged, something
+    else, not writable, or held by somebody for too long) is left as it is: the cache goes on in
+    memory, and ``notice``, empty otherwise, says so in a line for the user. Texts are not kept, only
+    their hashes.
+
+    Parameters
+    ----------
+    path
+        The SQLite file, made where there is none; it may be a workspace's. None keeps vectors in memory,
+        for as long as the cache lives.
+    max_bytes
+        Bytes of vectors to keep; the file is about a third larger.
+    """
+
+    def __init__(self, path: Path | None = None, max_bytes: int = MAX_BYTES) -> None:
+        if max_bytes < 0:
+            raise InputError(f"max_bytes is {max_bytes}: give 0 or more")
+        self.notice = ""
+        self._path, self._max_bytes = path, max_bytes
+        self._lock = RLock()
+        self._connection: sqlite3.Connection | None = None
+        self._run(lambda connection: None)
+
+    def get_many(self, texts: Sequence[str], kind: VectorKind) -> tuple[Array, NDArray[np.bool_]]:
+        """Look texts up.
+
+        Returns
+        -------
+        vectors
+            float32 ``(n_texts, d_model)``; rows of missing texts hold zeros.
+        known
+            Whether each text was found, ``(n_texts,)``.
+        """
+        keys = kind.keys(texts)
+        found = self._run(lambda connection: look_up(connection, keys)) if keys else {}
+        blobs = [valid_blob(key, found.get(key), kind.d_model) for key in keys]
+        nothing = bytes(FLOAT32.itemsize * kind.d_model)
+        rows = np.frombuffer(b"".join(blob or nothing for blob in blobs), FLOAT32)
+        vectors = rows.reshape(len(keys), kind.d_model).astype(np.float32)  # (n_texts, d_model)
+        known = np.array([blob is not None for blob in blobs], bool)
+        return vectors, known
+
+    def put_many(self, texts: Sequence[str], vectors: Array, kind: VectorKind) -> None:
+        """Keep the vectors ``(n_texts, d_model)`` of texts; what is not finite is not kept.
+
+        Raises
+        ------
+        InputError
+            There is not one vector of ``kind.d_model`` numbers for each text.
+        """
+        if vectors.shape != (len(texts), kind.d_model):
+            raise InputError(f"vectors of shape {vectors.shape} for {len(texts)} texts of {kind.d_model}")
+        now = time.time_ns()
+        finite = set(np.flatnonzero(np.isfinite(vectors).all(axis=1)).tolist())
+        blobs = [row.tobytes() for row in vectors.astype(FLOAT32)]
+        rows = [
+            (key, now, len(blob), checksum(key, blob), blob)
+            for number, (key, blob) in enumerate(zip(kind.keys(texts), blobs, strict=True))
+            if number in finite
+        ]
+
+        def write(connection: sqlite3.Connection) -> None:
+            connection.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?, ?)", rows)
+            throw_out(connection, self._max_bytes)
+
+        self._run(write)
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of all the vectors that are kept."""
+        return self._run(total_bytes)
+
+    @property
+    def n_vectors(self) -> int:
+        """How many vectors are kept, of all kinds."""
+        return self._run(lambda connection: connection.execute("SELECT count(*) FROM vectors").fetchone()[0])
+
+    def clear(self) -> None:
+        """Forget every vector, of every kind."""
+        self._run(lambda connection: connection.execute("DELETE FROM vectors"))
+
+    def close(self) -> None:
+        """Close the file, which the next use opens again; what is in memory is forgotten."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Do something in one transaction; where the file fails, do it on an empty cache in memory."""
+        with self._lock:
+            try:
+                return self._transaction(work)
+            except (sqlite3.Error, OSError, ValueError) as error:  # ValueError: a null character in the path
+                if self._path is None:
+                    raise
+                self.close()
+                self.notice = (
+                    f"{self._path} cannot keep embeddings ({error}): they are kept in memory until the app "
+                    f"stops; move the file away if it is damaged, or give another path"
+                )
+                self._path = None
+                return self._transaction(work)
+
+    def _transaction(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        if self._connection is None:
+            self._connection = connect_ours(":memory:" if self._path is None else str(self._path))
+            create_cache(self._connection)
+        with transaction(self._connection):
+            return work(self._connection)
+
+
+def create_cache(connection: sqlite3.Connection) -> None:
+    """Make the cache's table where it is missing."""
+    with transaction(connection):
+        if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'vectors'").fetchone():
+            for statement in CACHE_SCHEMA:
+                connection.execute(statement)
+    connection.execute("PRAGMA synchronous = NORMAL")  # a lost vector is made again
+
+
+def look_up(connection: sqlite3.Connection, keys: Sequence[bytes]) -> dict[bytes, tuple[Any, Any]]:
+    """Checksum and vector of every key that is there, which were used just now."""
+    found: dict[bytes, tuple[Any, Any]] = {}
+    now = time.time_ns()
+    for start in range(0, len(keys), KEYS_PER_QUERY):
+        some = keys[start : start + KEYS_PER_QUERY]
+        marks = ", ".join("?" * len(some))
+        rows = connection.execute(f"SELECT key, checksum, vector FROM vectors WHERE key IN ({marks})", some)
+        found.update((key, (check, blob)) for key, check, blob in rows)
+        connection.execute(f"UPDATE vectors SET used = ? WHERE key IN ({marks})", [now, *some])
+    return found
+
+
+def valid_blob(key: bytes, row: tuple[Any, Any] | None, d_model: int) -> bytes | None:
+    """Return the bytes of a vector, or None where the row is missing or damaged."""
+    if row is None:
+        return None
+    check, blob = row
+    right = isinstance(blob, bytes) and len(blob) == FLOAT32.itemsize * d_model
+    if not right or check != checksum(key, blob) or not np.isfinite(np.frombuffer(blob, FLOAT32)).all():
+        return None
+    return blob
+
+
+def checksum(key: bytes, blob: bytes) -> bytes:
+    """Return what a damaged row, or a row that came under another key, does not match."""
+    return blake2b(blob, digest_size=8, key=key).digest()
+
+
+def total_bytes(connection: sqlite3.Connection) -> int:
+    """Bytes of all vectors."""
+    return connection.execute("SELECT coalesce(sum(n_bytes), 0) FROM vectors").fetchone()[0]
+
+
+def throw_out(connection: sqlite3.Connection, max_bytes: int) -> None:
+    """Delete the vectors that were used least recently, until the rest fits."""
+    if total_bytes(connection) > max_bytes:
+        connection.execute(
+            "DELETE FROM vectors WHERE rowid IN (SELECT rowid FROM (SELECT rowid, sum(n_bytes) OVER "
+            "(ORDER BY used DESC, rowid DESC) AS newest FROM vectors) WHERE newest > ?)",
+            [max_bytes],
+        )
+
+
+def cached_encode(
+    texts: Sequence[str],
+    encoder: Encoder,
+    pooling: str,
+    max_tokens: int | None,
+    cache: VectorCache,
+    on_progress: Progress | None = None,
+) -> Array:
+    """Embed texts, each once however often it comes, and only those that the cache does not hold.
+
+    What is done is kept every `BLOCK_TEXTS` texts, so that a run that was stopped goes on from there.
+    The compiled kernels give a text the same vector whatever texts are embedded with it; without them,
+    or before they are ready, a vector may differ from one of `Encoder.encode` by float32 rounding.
+
+    Parameters
+    ----------
+    texts, encoder, pooling, max_tokens
+        As in `Encoder.encode`; None is the model's own limit.
+    cache
+        Where vectors are looked up and kept.
+    on_progress
+        Called with texts done and texts in all, those that were found among the done.
+
+    Returns
+    -------
+    Array
+        float32 ``(n_texts, d_model)``, rows of length 1.
+    """
+    check_several(texts)
+    kind = VectorKind.of(encoder, pooling, max_tokens)
+    vectors, known = cache.get_many(texts, kind)
+    rows: dict[str, list[int]] = {}  # where each missing text stands
+    for row in np.flatnonzero(~known).tolist():
+        rows.setdefault(texts[row], []).append(row)
+    missing, n_found = list(rows), len(texts) - len(rows)
+
+    def report(done: int) -> None:
+        if on_progress is not None:
+            on_progress(n_found + done, len(texts))
+
+    report(0)
+    for start in range(0, len(missing), BLOCK_TEXTS):
+        block = missing[start : start + BLOCK_TEXTS]
+        new = encoder.encode(
+            block,
+            pooling,
+            max_tokens=max_tokens,
+            on_progress=lambda done, _, start=start: report(start + done),
+        )
+        cache.put_many(block, new, kind)
+        for text, vector in zip(block, new, strict=True):
+            vectors[rows[text]] = vector
+    return vectors

@@ -1,0 +1,304 @@
+"""A workspace: documents, settings, index, question sets and runs in one SQLite file.
+
+The file holds texts, numbers and JSON, so opening one from somebody else executes nothing. It is written
+in one transaction: whatever happens meanwhile, it holds all of the old state or all of the new.
+"""
+
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from engine.documents.document import Chunk, Document, Section
+from engine.errors import DocumentError, InputError
+from engine.retrieval.index import Index, index_vectors
+from engine.sqlite_file import connect, connect_ours
+from engine.workspace_file import Row, Rows, check_bytes, in_one_line, read_rows, write_rows
+
+T = TypeVar("T")
+
+FLOAT32 = np.dtype("<f4")
+
+
+@dataclass(frozen=True)
+class Run:
+    """What came out of something that was run: any JSON object, with a name and an ISO 8601 time."""
+
+    name: str
+    time: str
+    content: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """All that a user works with.
+
+    Attributes
+    ----------
+    documents
+        The documents, each with a name of its own.
+    settings
+        Any JSON object.
+    index
+        Chunks of those documents and their vectors, if they were indexed.
+    question_sets
+        Under each name ``[{"question": str, "references": [{"content": str, "start_index": int,
+        "end_index": int}], "corpus_id": str}]``.
+    runs
+        What was run.
+    saved_as
+        Digest of the file that this was read from or written to, by which `save_workspace` sees that
+        somebody else has written to it; empty for a new workspace.
+    """
+
+    documents: tuple[Document, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    index: Index | None = None
+    question_sets: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
+    runs: tuple[Run, ...] = ()
+    saved_as: str = field(default="", compare=False)
+
+
+def save_workspace(path: Path, workspace: Workspace) -> Workspace:
+    """Write a workspace to a file, which may hold an older state of it; embeddings kept there stay.
+
+    Only parts that differ are written, and the older state is there until all of the new one is. While
+    another session writes, this one waits, and tells so where that takes too long.
+
+    Returns
+    -------
+    Workspace
+        The workspace to go on with: its ``saved_as`` is that of the file.
+
+    Raises
+    ------
+    InputError
+        The workspace holds what would not come back from a file: two documents of one name, half of a
+        surrogate pair, chunks of other documents, values that JSON has not.
+    DocumentError
+        It is too large; or the file is another program's, damaged, of a newer version, not writable,
+        being written, or was written by somebody else since ``workspace.saved_as``.
+    """
+    rows = checked_rows(workspace)
+    with in_one_line(path.name), closing(connect_ours(str(path))) as connection:
+        return replace(workspace, saved_as=write_rows(connection, rows, workspace.saved_as, path.name))
+
+
+def open_workspace(path: Path) -> Workspace:
+    """Read the workspace that a file holds.
+
+    Raises
+    ------
+    DocumentError
+        The file is missing, no workspace, damaged, of a newer version, or too large.
+    """
+    with in_one_line(path.name):
+        if not path.is_file():
+            raise DocumentError(f"{path} does not exist: give a file that was saved as a workspace")
+        with closing(connect(str(path))) as connection:
+            return read_workspace(connection, path.name)
+
+
+def export_workspace(workspace: Workspace) -> bytes:
+    """Return the file of a workspace, for somebody to download; errors as in `save_workspace`."""
+    rows = checked_rows(workspace)
+    with in_one_line("the workspace"), closing(connect_ours(":memory:")) as connection:
+        write_rows(connection, rows, "", "the workspace")
+        content = connection.serialize()
+    check_bytes("the workspace", len(content))
+    return content
+
+
+def import_workspace(name: str, content: bytes) -> Workspace:
+    """Read a workspace from the content of the file ``name``; `DocumentError` as in `open_workspace`."""
+    check_bytes(name, len(content))
+    with in_one_line(name), closing(connect(":memory:")) as connection:
+        # Two bytes of the header may say that a log lies beside the file, which memory has no place for.
+        connection.deserialize(content[:18] + b"\1\1" + content[20:])
+        return read_workspace(connection, name)
+
+
+def read_workspace(connection: sqlite3.Connection, name: str) -> Workspace:
+    """Read the workspace of an open file."""
+    rows, digest = read_rows(connection, name)
+    return replace(from_rows(rows), saved_as=digest)
+
+
+def checked_rows(workspace: Workspace) -> Rows:
+    """Make the rows of a workspace, or raise `InputError` where they would not give the same again."""
+    try:
+        rows = to_rows(workspace)
+        again = from_rows(rows)
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
+        raise InputError(f"the workspace cannot be saved: {error}") from error
+    for part in ("documents", "settings", "question_sets", "runs"):
+        if getattr(again, part) != getattr(workspace, part):
+            raise InputError(f"the workspace's {part} hold what JSON does not, such as a tuple: use a list")
+    if workspace.index and again.index and again.index.chunks != workspace.index.chunks:
+        raise InputError("the workspace's chunks are not spans of its documents: build the index again")
+    return rows
+
+
+def to_rows(workspace: Workspace) -> Rows:
+    """Lay a workspace out in tables."""
+    index = workspace.index
+    return {
+        "documents": [
+            (number, document.name, document.title, document.text, to_json(section_rows(document)))
+            for number, document in enumerate(workspace.documents)
+        ],
+        "settings": [(0, to_json(dict(workspace.settings)))],
+        "stamp": [(0, index.model, index.pooling, int(index.max_tokens))] if index else [],
+        "chunks": chunk_rows(index, workspace.documents) if index else [],
+        "question_sets": [
+            (number, name, to_json(questions))
+            for number, (name, questions) in enumerate(workspace.question_sets.items())
+        ],
+        "runs": [
+            (number, run.name, run.time, to_json(dict(run.content)))
+            for number, run in enumerate(workspace.runs)
+        ],
+    }
+
+
+def from_rows(rows: Rows) -> Workspace:
+    """Make a workspace of its tables; whatever is not as it must be raises, with the value in the message."""
+    documents = tuple(to_document(*row) for row in rows["documents"])
+    if len({document.name for document in documents}) < len(documents):
+        raise ValueError("two documents have one name")
+    [(_, settings)] = rows["settings"]
+    return Workspace(
+        documents,
+        checked(json.loads(settings), dict),
+        to_index(rows["stamp"], rows["chunks"], documents),
+        {checked(name, str): to_questions(questions) for _, name, questions in rows["question_sets"]},
+        tuple(to_run(*row) for row in rows["runs"]),
+    )
+
+
+def section_rows(document: Document) -> list[Any]:
+    """Lay the sections of a document out as JSON."""
+    return [[int(s.start), list(s.headings), optional_int(s.page)] for s in document.sections]
+
+
+def to_document(_: int, name: str, title: str, text: str, sections: str) -> Document:
+    """Make a document of its row."""
+    return Document(
+        checked(name, str),
+        checked(text, str),
+        checked(title, str),
+        tuple(
+            Section(checked(start, int), to_headings(headings), optional(page, int))
+            for start, headings, page in checked(json.loads(sections), list)
+        ),
+    )
+
+
+def chunk_rows(index: Index, documents: Sequence[Document]) -> list[Row]:
+    """Lay the chunks of an index and their vectors out, each parent once and before its children."""
+    places = {document.name: place for place, document in enumerate(documents)}
+    parents: dict[Chunk, int] = {}
+    rows: list[Row] = []
+
+    def add(chunk: Chunk, parent: int | None, vector: bytes | None) -> int:
+        if chunk.document not in places:
+            raise ValueError(
+                f"its index has chunks of {chunk.document}, which it lacks: build the index again"
+            )
+        span = (places[chunk.document], int(chunk.start), int(chunk.end), int(chunk.n_tokens))
+        headings, page = to_json(list(chunk.headings)), optional_int(chunk.page)
+        rows.append((len(rows), *span, headings, page, parent, vector))
+        return len(rows) - 1
+
+    for chunk, vector in zip(index.chunks, index.vectors.astype(FLOAT32), strict=True):
+        if chunk.parent is not None and chunk.parent not in parents:
+            parents[chunk.parent] = add(chunk.parent, None, None)
+        add(chunk, parents[chunk.parent] if chunk.parent is not None else None, vector.tobytes())
+    return rows
+
+
+def to_index(stamp: Sequence[Row], rows: Sequence[Row], documents: Sequence[Document]) -> Index | None:
+    """Make an index of its stamp and its chunks; None where there is no stamp."""
+    if not stamp and not rows:
+        return None
+    [(_, model, pooling, max_tokens)] = stamp
+    parents: dict[int, Chunk] = {}
+    chunks, vectors = [], []
+    for place, number, start, stop, n_tokens, headings, page, parent, vector in rows:
+        document = documents[number]
+        if not 0 <= start <= stop <= len(document.text):
+            raise ValueError(f"{document.name} has no characters {start} to {stop}")
+        if vector is None and parent is not None:
+            raise ValueError("the parent of a chunk has a parent")
+        chunk = Chunk(
+            document.name,
+            start,
+            stop,
+            document.text[start:stop],
+            checked(n_tokens, int),
+            to_headings(json.loads(headings)),
+            optional(page, int),
+            None if parent is None else parents[parent],
+        )
+        if vector is None:
+            parents[place] = chunk
+        else:
+            chunks.append(chunk)
+            vectors.append(checked(vector, bytes))
+    [n_bytes] = {len(vector) for vector in vectors}
+    matrix = np.frombuffer(b"".join(vectors), FLOAT32).reshape(len(chunks), n_bytes // FLOAT32.itemsize)
+    if not np.isfinite(matrix).all():
+        raise ValueError("a vector is not finite")
+    return index_vectors(chunks, matrix, checked(model, str), checked(pooling, str), checked(max_tokens, int))
+
+
+def to_questions(text: str) -> list[dict[str, Any]]:
+    """Make a question set of its JSON."""
+    questions = checked(json.loads(text), list)
+    for question in questions:
+        checked(question["question"], str)
+        checked(question["corpus_id"], str)
+        for reference in checked(question["references"], list):
+            checked(reference["content"], str)
+            checked(reference["start_index"], int)
+            checked(reference["end_index"], int)
+    return questions
+
+
+def to_run(_: int, name: str, time: str, content: str) -> Run:
+    """Make a run of its row."""
+    datetime.fromisoformat(time)
+    return Run(checked(name, str), time, checked(json.loads(content), dict))
+
+
+def to_headings(value: object) -> tuple[str, ...]:
+    """Make a path of headings of its JSON."""
+    return tuple(checked(heading, str) for heading in checked(value, list))
+
+
+def to_json(value: object) -> str:
+    """Write JSON; what JSON has no form for raises."""
+    return json.dumps(value, allow_nan=False)
+
+
+def optional_int(value: int | None) -> int | None:
+    """Make a plain int of one that may be NumPy's, or may be missing."""
+    return None if value is None else int(value)
+
+
+def optional(value: object, kind: type[T]) -> T | None:
+    """Return a value that is None or of a kind."""
+    return None if value is None else checked(value, kind)
+
+
+def checked(value: object, kind: type[T]) -> T:
+    """Return a value of a kind; `TypeError` for any other, and for a bool, which Python calls an int."""
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise TypeError(f"{value!r:.80} stands where a {kind.__name__} must be")
+    return value
