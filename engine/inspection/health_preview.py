@@ -1,0 +1,57 @@
+"""How rankings change without some chunks."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.layers.norm import l2_normalize
+from engine.layers.tracing import Array
+
+
+@dataclass(frozen=True)
+class Change:
+    """How one question's ranking changes: rows of chunks, best first, before and after."""
+
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+
+    @property
+    def gone(self) -> tuple[int, ...]:
+        """Hits that are no longer there."""
+        return tuple(row for row in self.before if row not in self.after)
+
+    @property
+    def come(self) -> tuple[int, ...]:
+        """Hits that were not there before."""
+        return tuple(row for row in self.after if row not in self.before)
+
+
+def preview(vectors: Array, removed: Sequence[int], questions: Array, k: int) -> list[Change]:
+    """Say how rankings change without some chunks.
+
+    Parameters
+    ----------
+    vectors
+        ``(n_chunks, d_model)``.
+    removed
+        Rows of the chunks to leave out.
+    questions
+        ``(n_questions, d_model)``.
+    k
+        Hits of a question; fewer where fewer chunks are left.
+
+    Returns
+    -------
+    list of Change
+        One a question; rows count in all the chunks. Of equal scores the earlier chunk comes first.
+    """
+    kept = np.setdiff1d(np.arange(len(vectors)), np.array(removed, np.int64))
+    unit, asked = l2_normalize(vectors), l2_normalize(questions)
+    changes = []
+    for question in asked:
+        scores = unit @ question  # (n_chunks,)
+        after = kept[np.argsort(-scores[kept], kind="stable")[:k]]
+        before = np.argsort(-scores, kind="stable")[:k]
+        changes.append(Change(tuple(before.tolist()), tuple(after.tolist())))
+    return changes
