@@ -14,6 +14,7 @@ from engine.generation.server import Piece, Server
 from engine.generation.step import FinishReason, Step
 from engine.models.encoder import Encoder
 from engine.retrieval.index import Hit, Index
+from engine.retrieval.parents import search_parents
 
 # On the bundled corpus the best passage of every labelled question reaches this, and that of nine in
 # ten unanswerable ones does not: benchmarks/threshold.py prints both shares.
@@ -91,9 +92,10 @@ class Answer:
 
 
 def retrieve(question: str, index: Index, encoder: Encoder, k: int, threshold: float) -> Retrieval:
-    """Find the ``k`` nearest chunks to a question, and those of them scoring ``threshold`` or more.
+    """Find the ``k`` nearest passages to a question, and those of them scoring ``threshold`` or more.
 
-    The question is embedded as the index was: its pooling and token limit.
+    The question is embedded as the index was: its pooling and token limit. A passage is a chunk, or its
+    parent where it has one.
     """
     if not question.strip():
         raise InputError("the question is empty: ask something")
@@ -104,7 +106,7 @@ def retrieve(question: str, index: Index, encoder: Encoder, k: int, threshold: f
     tokenized = perf_counter()
     [vector] = encoder.encode_ids([ids], pooling=index.pooling)
     encoded = perf_counter()
-    hits = tuple(index.search(vector, k))
+    hits = tuple(search_parents(index, vector, k))
     searched = perf_counter()
     return Retrieval(
         hits=hits,

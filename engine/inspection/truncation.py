@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engine.documents.budget import stops_at
 from engine.errors import InputError
 from engine.layers.norm import l2_normalize
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
-from engine.tokenizers.encoding import Encoding
 from engine.weights.fetch import Progress
 
 # all-MiniLM-L6-v2 comes with three: the length it was trained at, what sentence-transformers reads,
@@ -101,7 +101,7 @@ def truncation_report(
             max_tokens=limit,
             n_tokens=len(encoding),
             tokens_read=len(windows[limit][0]),
-            read_end=read_end(encoding, text, limit),
+            read_end=stops_at(encoding, text, limit),
             cosine_longest=cosine(parts[limit][0], longest),
             cosine_split=cosine(parts[limit][0], weighted_mean(parts[limit], chosen[limit])),
             n_windows=len(windows[limit]),
@@ -109,12 +109,6 @@ def truncation_report(
         )
         for limit in limits
     ]
-
-
-def read_end(encoding: Encoding, text: str, max_tokens: int) -> int:
-    """Character of a text where reading stops under a limit: its end where nothing is lost."""
-    # [CLS] stands at 0 and [SEP] takes the last place, so the last token of the text is the one before.
-    return len(text) if len(encoding) <= max_tokens else encoding.offsets[max_tokens - 2][1]
 
 
 def split_windows(ids: Sequence[int], max_tokens: int) -> list[list[int]]:

@@ -239,8 +239,7 @@ class Encoder:
         vectors = {s: np.empty((len(sequences), self.config.d_model), self.dtype) for s in strategies}
 
         def embed(batch: slice) -> None:
-            ops = best_primitives() if self.compiled else NUMPY
-            token_vectors = encoder_forward(sequences[batch], self.weights, self.config, ops=ops)
+            token_vectors = self.token_vectors(sequences[batch])
             for strategy in strategies:
                 vectors[strategy][batch] = [self.pool(tokens, strategy) for tokens in token_vectors]
 
@@ -252,6 +251,11 @@ class Encoder:
         if normalize:
             vectors = {strategy: l2_normalize(v) for strategy, v in vectors.items()}
         return vectors[pooling] if isinstance(pooling, str) else vectors
+
+    def token_vectors(self, sequences: Sequence[Sequence[int]]) -> list[Array]:
+        """Run a few tokenized texts as one pack, and pool nothing: ``(n_tokens, d_model)`` of each."""
+        ops = best_primitives() if self.compiled else NUMPY
+        return encoder_forward(sequences, self.weights, self.config, ops=ops)
 
     def pool(self, token_vectors: Array, strategy: str) -> Array:
         """Pool one text's token vectors: ``(n_tokens, d_model) -> (d_model,)``."""

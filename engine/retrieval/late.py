@@ -1,0 +1,201 @@
+"""Late chunking (Günther et al. 2024): read a long text first, cut it into chunks after.
+
+Ordinarily each chunk is read alone, and "it was finished in 1891" never learns what "it" is. Here the
+tokens of the whole text attend to each other, and a chunk's vector is the mean over its own tokens.
+
+What that costs: a model knows contexts as long as those it was trained on, and all-MiniLM-L6-v2 was
+trained on 128 tokens. Its position table has 512 rows, but vectors from longer contexts are outside what
+it learnt to make comparable, and they drift towards what the whole window is about. Whether a chunk is
+found better or worse for it has to be measured, question by question.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.documents.document import Chunk, Document
+from engine.errors import InputError
+from engine.layers.norm import l2_normalize
+from engine.layers.pooling import mean_pooling
+from engine.layers.tracing import Array
+from engine.models.encoder import Encoder
+from engine.models.parallel import run_parallel
+from engine.weights.fetch import Progress
+
+
+@dataclass(frozen=True)
+class Move:
+    """Where a question finds one chunk by its ordinary and by its late vector.
+
+    ``row`` is the chunk's place among the chunks; ranks count from 1, scores are cosines.
+    """
+
+    row: int
+    rank: int
+    score: float
+    late_rank: int
+    late_score: float
+
+
+def late_vectors(
+    document: Document,
+    chunks: Sequence[Chunk],
+    encoder: Encoder,
+    context_tokens: int = 512,
+    on_progress: Progress | None = None,
+) -> Array:
+    """Embed the chunks of one document in the context of what stands around them.
+
+    The document is read in windows of ``context_tokens``, each half a window after the one before and
+    between [CLS] and [SEP] of its own; a chunk is pooled from the window whose middle is nearest to
+    its own. Tokens are pooled as in the paper's code: [CLS] counts for the document's first chunk and
+    [SEP] for its last, so that a chunk which is the whole document has its ordinary vector.
+
+    Parameters
+    ----------
+    document
+        The document.
+    chunks
+        Its chunks, in any order; they may overlap.
+    encoder
+        The encoder; vectors are mean-pooled.
+    context_tokens
+        Tokens read at once, [CLS] and [SEP] included.
+    on_progress
+        Called with windows read and windows in all.
+
+    Returns
+    -------
+    Array
+        ``(n_chunks, d_model)``, rows of length 1.
+
+    Raises
+    ------
+    InputError
+        A chunk is not the document's, or longer than the context, or the context is longer than the
+        position table.
+    """
+    room = encoder.token_limit(context_tokens) - encoder.tokenizer.n_special
+    check_chunks(document, chunks)
+    [encoding] = encoder.tokenizer.encode_batch([document.text])
+    first, last = token_spans(encoding.offsets[1:-1], chunks)  # (n_chunks,) each
+    check_context(chunks, last - first, room)
+    n_tokens = len(encoding) - encoder.tokenizer.n_special
+    starts = window_starts(first, last, n_tokens, room)  # (n_chunks,)
+    vectors = np.empty((len(chunks), encoder.config.d_model), np.float32)
+    cls, *body, sep = encoding.ids
+
+    def read(start: int) -> None:
+        """Read one window and pool the chunks that belong to it."""
+        [tokens] = encoder.token_vectors([[cls, *body[start : start + room], sep]])
+        for row in np.flatnonzero(starts == start):
+            begin = first[row] - start + (first[row] > 0)  # [CLS] stands before the window's tokens
+            end = last[row] - start + 1 + (last[row] == n_tokens)
+            vectors[row] = mean_pooling(tokens[begin:end])
+
+    windows = np.unique(starts).tolist()
+    for n_done, _ in enumerate(run_parallel(read, windows), start=1):
+        if on_progress is not None:
+            on_progress(n_done, len(windows))
+    return l2_normalize(vectors)
+
+
+def token_spans(offsets: Sequence[tuple[int, int]], chunks: Sequence[Chunk]) -> tuple[Array, Array]:
+    """First token of each chunk and the one behind its last, not counting [CLS]: ``(n_chunks,)`` each."""
+    spans = np.array(offsets, np.int64).reshape(-1, 2)  # (n_tokens, 2)
+    first = np.searchsorted(spans[:, 1], [chunk.start for chunk in chunks], side="right")
+    last = np.searchsorted(spans[:, 0], [chunk.end for chunk in chunks], side="left")
+    # A chunk of nothing but characters that the tokenizer drops has the token before it.
+    return np.minimum(first, np.maximum(last - 1, 0)), last
+
+
+def window_starts(first: Array, last: Array, n_tokens: int, room: int) -> Array:
+    """First token of the window that each chunk is pooled from: ``(n_chunks,)``.
+
+    Windows of ``room`` tokens stand half a window apart, and the last ends with the document, so that one
+    holds any chunk of up to half a window; a longer one that falls between two has a window of its own.
+    """
+    step = max(room // 2, 1)
+    furthest = max(n_tokens - room, 0)
+    centred = np.clip((first + last - room) // 2, 0, furthest)
+    before = centred // step * step
+    after = np.minimum(before + step, furthest)  # the last window ends with the document
+    nearest = np.where(centred - before < after - centred, before, after)
+    holds = (nearest <= first) & (last <= nearest + room)
+    return np.where(holds, nearest, centred)
+
+
+def moved(ordinary: Array, late: Array) -> Array:
+    """Cosine of each chunk's two vectors of length 1: two of ``(n_chunks, d_model)`` to ``(n_chunks,)``."""
+    check_alike(ordinary, late)
+    return np.clip(np.einsum("nd,nd->n", ordinary.astype(np.float64), late.astype(np.float64)), -1, 1)
+
+
+def moves(question: Array, ordinary: Array, late: Array) -> list[Move]:
+    """Where a question finds each chunk by its ordinary and by its late vector, best late rank first.
+
+    Parameters
+    ----------
+    question
+        The question's vector, ``(d_model,)``: a question is short, and read as ever.
+    ordinary, late
+        The chunks' vectors, ``(n_chunks, d_model)`` each, rows of length 1.
+
+    Raises
+    ------
+    InputError
+        The vectors do not fit each other.
+    """
+    check_alike(ordinary, late)
+    check_question(question, ordinary)
+    scores, late_scores = ordinary @ question, late @ question  # (n_chunks,) each
+    before, after = ranks(scores, scores), ranks(late_scores, late_scores)
+    return [
+        Move(row, int(before[row]), float(scores[row]), int(after[row]), float(late_scores[row]))
+        for row in np.argsort(-late_scores, kind="stable").tolist()
+    ]
+
+
+def ranks(scores: Array, among: Array) -> Array:
+    """Rank that each score has among others, 1 for the best: one more than those greater than it."""
+    return 1 + len(among) - np.searchsorted(np.sort(among), scores, side="right")
+
+
+def check_chunks(document: Document, chunks: Sequence[Chunk]) -> None:
+    """Raise `InputError` for a chunk that is not where it says in the document."""
+    for chunk in chunks:
+        if chunk.document != document.name or document.text[chunk.start : chunk.end] != chunk.text:
+            raise InputError(
+                f"the chunk at {chunk.start} to {chunk.end} of {chunk.document} is not one of "
+                f"{document.name}: split this document again"
+            )
+
+
+def check_context(chunks: Sequence[Chunk], n_tokens: Array, room: int) -> None:
+    """Raise `InputError` for a chunk of more tokens than a window has room for."""
+    if len(chunks) and n_tokens.max() > room:
+        chunk = chunks[int(n_tokens.argmax())]
+        raise InputError(
+            f"the chunk at {chunk.start} of {chunk.document} has {n_tokens.max()} tokens, and a context of "
+            f"{room + 2} has room for {room}: lower the chunk size or raise the context"
+        )
+
+
+def check_alike(ordinary: Array, late: Array) -> None:
+    """Raise `InputError` unless two sets of vectors can be compared row by row."""
+    if ordinary.shape != late.shape:
+        raise InputError(
+            f"the vectors have shapes {ordinary.shape} and {late.shape}: give both kinds of the same chunks"
+        )
+
+
+def check_question(question: Array, vectors: Array) -> None:
+    """Raise `InputError` for a question's vector that is not finite or not of the vectors' length."""
+    if question.shape != vectors.shape[1:]:
+        raise InputError(
+            f"the question's vector has shape {question.shape}, the chunks' have {vectors.shape[1:]}: embed "
+            f"both with one model"
+        )
+    if not np.isfinite(question).all():
+        raise InputError("the question's vector is not finite: it holds NaN or infinity")

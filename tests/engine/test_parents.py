@@ -1,0 +1,93 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.documents.document import Chunk
+from engine.errors import InputError
+from engine.generation.answering import ask, retrieve
+from engine.retrieval.index import Hit, build_index, index_vectors
+from engine.retrieval.parents import parent_hits, search_parents
+
+TOWER = "The Vardholm tower stands above the harbour. It was finished in 1891 by forty masons."
+BREAD = "Knead the dough for ten minutes. Let it rest overnight. Bake it in the morning."
+QUESTION = "When was it finished, and by how many masons?"
+
+
+def children(name, text):
+    """The sentences of a text, each with the whole text as its parent."""
+    parent = Chunk(name, 0, len(text), text, 20)
+    spans, start = [], 0
+    for sentence in text.split(". "):
+        spans.append((start, start + len(sentence)))
+        start += len(sentence) + 2
+    return [Chunk(name, a, b, text[a:b], 10, parent=parent) for a, b in spans]
+
+
+@pytest.fixture(scope="module")
+def index(encoder):
+    alone = Chunk("bees.md", 0, 24, "Bees make honey in June.", 8)
+    return build_index([*children("tower.md", TOWER), *children("bread.md", BREAD), alone], encoder)
+
+
+def test_each_parent_comes_once_with_the_score_of_its_best_child():
+    tower, bread = children("tower.md", TOWER), children("bread.md", BREAD)
+    alone = Chunk("bees.md", 0, 5, "Bees.", 4)
+    hits = [Hit(bread[1], 0.9), Hit(tower[0], 0.8), Hit(bread[0], 0.7), Hit(alone, 0.6), Hit(tower[1], 0.5)]
+    assert parent_hits(hits) == [Hit(bread[0].parent, 0.9), Hit(tower[0].parent, 0.8), Hit(alone, 0.6)]
+
+
+@settings(max_examples=60)
+@given(
+    families=st.lists(st.integers(0, 5), min_size=1, max_size=25),
+    k=st.integers(1, 8),
+    seed=st.integers(0, 99),
+)
+def test_k_different_parents_are_found_where_there_are_as_many(families, k, seed):
+    """Children of family 0 have no parent; a brute-force ranking of all of them says what is right."""
+    chunks = [
+        Chunk("d.md", i, i + 1, "x", 3, parent=Chunk(f"{family}.md", 0, 9, "x" * 9, 9) if family else None)
+        for i, family in enumerate(families)
+    ]
+    rng = np.random.default_rng(seed)
+    vectors, query = rng.normal(size=(len(chunks), 4)), rng.normal(size=4).astype(np.float32)
+    index = index_vectors(chunks, vectors, "model", "mean", 256)
+    found = search_parents(index, query, k)
+    ranking = [chunks[row].parent or chunks[row] for row in np.argsort(-(vectors.astype(np.float32) @ query))]
+    assert [hit.chunk for hit in found] == list(dict.fromkeys(ranking))[:k]
+    assert [hit.score for hit in found] == sorted((hit.score for hit in found), reverse=True)
+
+
+def test_without_parents_it_is_an_ordinary_search(encoder):
+    chunks = [Chunk("d.md", i, i + 9, f"sentence {i}", 5) for i in range(9)]
+    index = build_index(chunks, encoder)
+    [query] = encoder.encode(["sentence 3"])
+    assert search_parents(index, query, 4) == index.search(query, 4)
+    assert search_parents(index, query, 100) == index.search(query, 100)
+
+
+def test_k_below_1_is_refused(index, encoder):
+    with pytest.raises(InputError, match="k is 0"):
+        search_parents(index, encoder.encode(["x"])[0], 0)
+
+
+def test_children_are_searched_and_parents_retrieved(index, encoder):
+    found = retrieve(QUESTION, index, encoder, k=2, threshold=-1)
+    best = found.hits[0]
+    assert (best.chunk.document, best.chunk.text) == ("tower.md", TOWER)
+    assert len({hit.chunk.document for hit in found.hits}) == 2
+    vectors = encoder.encode([QUESTION, TOWER.split(". ")[1]])
+    assert best.score == pytest.approx(float(vectors[0] @ vectors[1]), abs=1e-5)
+
+
+def test_the_threshold_is_of_the_best_child(index, encoder):
+    score = retrieve(QUESTION, index, encoder, k=3, threshold=-1).hits[0].score
+    assert len(retrieve(QUESTION, index, encoder, k=3, threshold=score - 1e-6).relevant) == 1
+    assert retrieve(QUESTION, index, encoder, k=3, threshold=score + 1e-6).relevant == ()
+
+
+def test_an_answer_is_given_the_parent_of_the_sentence_that_was_found(index, encoder, decoder):
+    answer = ask(QUESTION, index, encoder, decoder, k=1, threshold=-1, max_new_tokens=4)
+    [source] = answer.sources
+    assert (source.document, source.start, source.end, source.text) == ("tower.md", 0, len(TOWER), TOWER)
+    assert TOWER in answer.prompt.text
