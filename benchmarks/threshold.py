@@ -12,7 +12,7 @@ import numpy as np
 
 from engine import Encoder
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
-from engine.documents.splitters import split_by_tokens
+from engine.documents.splitters import split
 from engine.layers.tracing import Array
 from engine.retrieval.index import build_index
 
@@ -33,9 +33,7 @@ def main() -> None:
 
     encoder = Encoder.load()
     chunks = [
-        chunk
-        for document in load_corpus(BUNDLED_CORPUS)
-        for chunk in split_by_tokens(document, encoder.tokenizer)
+        chunk for document in load_corpus(BUNDLED_CORPUS) for chunk in split(document, encoder.tokenizer)
     ]
     index = build_index(chunks, encoder)
 

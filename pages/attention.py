@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from engine.documents.document import Document
-from engine.documents.splitters import MIN_CHUNK_TOKENS, split_by_tokens
+from engine.documents.splitters import MIN_CHUNK_TOKENS, Splitting, split
 from engine.errors import GlassboxError
 from engine.inspection.look import Look
 from engine.trace import trace_bytes
@@ -34,7 +34,8 @@ DECODER_TOKENS = 512
 @st.cache_data(max_entries=8, show_spinner="Cutting the document into chunks…")
 def chunks_of(document: Document, chunk_tokens: int) -> list[str]:
     """Cut a document into chunks."""
-    return [chunk.text for chunk in split_by_tokens(document, load_encoder().tokenizer, chunk_tokens, 0)]
+    splitting = Splitting("fixed", chunk_tokens, 0)
+    return [chunk.text for chunk in split(document, load_encoder().tokenizer, splitting)]
 
 
 def input_sidebar() -> tuple[Model, int]:

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from engine.documents.document import Document
-from engine.documents.splitters import split_by_tokens
+from engine.documents.splitters import split
 from engine.errors import ContextLengthError, InputError
 from engine.generation.answering import NOTHING_FOUND, ask, retrieve
 from engine.generation.prefix_cache import PrefixCache
@@ -26,7 +26,7 @@ def index(encoder):
     chunks = [
         chunk
         for name, text in DOCUMENTS.items()
-        for chunk in split_by_tokens(Document(name, text), encoder.tokenizer)
+        for chunk in split(Document(name, text), encoder.tokenizer)
     ]
     return build_index(chunks, encoder)
 
@@ -87,7 +87,7 @@ def test_only_passages_above_the_threshold_are_given(index, encoder, decoder):
 
 
 def test_the_question_is_embedded_as_the_index_was(encoder):
-    chunks = split_by_tokens(Document("d.md", DOCUMENTS["tower.md"]), encoder.tokenizer)
+    chunks = split(Document("d.md", DOCUMENTS["tower.md"]), encoder.tokenizer)
     index = build_index(chunks, encoder, pooling="cls")
     [hit] = retrieve(QUESTION, index, encoder, 1, -1).hits
     vectors = encoder.encode([QUESTION, hit.chunk.text], pooling="cls")

@@ -2,7 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.generation.sentences import sentence_spans, sentences_of, token_texts
+from engine.documents.sentences import sentence_spans
+from engine.generation.sentences import sentences_of, token_texts
 
 ALPHABET = st.sampled_from([*"aB1 .!?\n\"')”…。é東🙂", "Dr. ", "3.5", ". A", "U.S. ", "e.g. ", "1. "])
 TEXTS = st.lists(ALPHABET, max_size=40).map("".join)
