@@ -12,9 +12,9 @@ import numpy as np
 import typer
 
 from engine.documents.budget import limit_warning
-from engine.documents.document import Chunk
+from engine.documents.document import Chunk, Document
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
-from engine.documents.splitters import split_by_tokens
+from engine.documents.splitters import METHODS, Splitting, split, split_small_to_big
 from engine.errors import GlassboxError
 from engine.generation.answering import DEFAULT_THRESHOLD, Answer, ask, retrieve
 from engine.generation.decoder import Decoder
@@ -36,12 +36,20 @@ app = typer.Typer(
 
 CorpusOption = Annotated[
     Path,
-    typer.Option("--corpus", help="A .txt or .md file, or a folder of them.", show_default="bundled corpus"),
+    typer.Option(
+        "--corpus",
+        help="A file (text, PDF, Word, HTML, CSV, .zip, …), or a folder.",
+        show_default="bundled corpus",
+    ),
 ]
 EncoderOption = Annotated[
     str, typer.Option("--model", help="Encoder: a known name, a BERT-family folder or a Hugging Face id.")
 ]
 ChunkOption = Annotated[int, typer.Option(help="Tokens of a chunk, special tokens included.")]
+SplitterOption = Annotated[str, typer.Option(help=f"How documents are cut: {', '.join(METHODS)}.")]
+ParentOption = Annotated[
+    int, typer.Option(help="Tokens of the larger chunk around each that is given in its place; 0: the chunk.")
+]
 OverlapOption = Annotated[int, typer.Option(help="Tokens a chunk repeats from the one before.")]
 PoolingOption = Annotated[str, typer.Option(help="How token vectors become one: mean, cls or pooler.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
@@ -78,24 +86,26 @@ def print_json(content: dict[str, Any]) -> None:
     print(json.dumps(content, ensure_ascii=False, indent=2))
 
 
-def load_chunks(corpus: Path, encoder: Encoder, chunk_tokens: int, overlap: int) -> list[Chunk]:
+def load_chunks(corpus: Path, encoder: Encoder, splitting: Splitting, parent_tokens: int) -> list[Chunk]:
     """Load and split a corpus; warn on standard error where chunks pass the model's limit."""
-    chunks = [
-        chunk
-        for document in load_corpus(corpus)
-        for chunk in split_by_tokens(document, encoder.tokenizer, chunk_tokens, overlap)
-    ]
+
+    def cut(document: Document) -> list[Chunk]:
+        if parent_tokens:
+            return split_small_to_big(document, encoder.tokenizer, splitting, parent_tokens)
+        return split(document, encoder.tokenizer, splitting, embed=encoder.encode)
+
+    chunks = [chunk for document in load_corpus(corpus) for chunk in cut(document)]
     if warning := limit_warning(chunks, encoder.max_tokens):
         print(f"warning: {warning}", file=sys.stderr)
     return chunks
 
 
 def load_index(
-    corpus: Path, model: str, chunk_tokens: int, overlap: int, pooling: str
+    corpus: Path, model: str, splitting: Splitting, parent_tokens: int, pooling: str
 ) -> tuple[Encoder, Index]:
     """Load the encoder, and index a corpus with it."""
     encoder = Encoder.load(model, on_progress=progress(f"downloading {model}"))
-    chunks = load_chunks(corpus, encoder, chunk_tokens, overlap)
+    chunks = load_chunks(corpus, encoder, splitting, parent_tokens)
     return encoder, build_index(
         chunks, encoder, pooling, on_progress=progress(f"embedding {len(chunks)} chunks")
     )
@@ -155,13 +165,17 @@ def search(
     corpus: CorpusOption = BUNDLED_CORPUS,
     k: Annotated[int, typer.Option(help="How many passages.")] = 5,
     model: EncoderOption = DEFAULT_ENCODER,
+    splitter: SplitterOption = "fixed",
     chunk_tokens: ChunkOption = 128,
     overlap: OverlapOption = 16,
+    parent_tokens: ParentOption = 0,
     pooling: PoolingOption = "mean",
     as_json: JsonOption = False,
 ) -> None:
     """Find the passages of a corpus nearest to a question."""
-    encoder, index = load_index(corpus, model, chunk_tokens, overlap, pooling)
+    encoder, index = load_index(
+        corpus, model, Splitting(splitter, chunk_tokens, overlap), parent_tokens, pooling
+    )
     found = retrieve(question, index, encoder, k, threshold=-1)
     if as_json:
         print_json(
@@ -188,8 +202,10 @@ def ask_command(
         str,
         typer.Option(help="Decoder: a known name, a .gguf file, a Llama-family folder or a Hugging Face id."),
     ] = DEFAULT_DECODER,
+    splitter: SplitterOption = "fixed",
     chunk_tokens: ChunkOption = 128,
     overlap: OverlapOption = 16,
+    parent_tokens: ParentOption = 0,
     pooling: PoolingOption = "mean",
     max_prompt_tokens: Annotated[int, typer.Option(help="Token budget of the prompt.")] = 1024,
     max_new_tokens: Annotated[int, typer.Option(help="Most tokens of the answer.")] = 128,
@@ -208,7 +224,9 @@ def ask_command(
     as_json: JsonOption = False,
 ) -> None:
     """Answer a question from the passages of a corpus, and list the passages."""
-    encoder, index = load_index(corpus, model, chunk_tokens, overlap, pooling)
+    encoder, index = load_index(
+        corpus, model, Splitting(splitter, chunk_tokens, overlap), parent_tokens, pooling
+    )
     answer = ask(
         question,
         index,
@@ -247,9 +265,10 @@ def answer_json(answer: Answer) -> dict[str, Any]:
 @app.command()
 @clear_errors
 def embed(
-    path: Annotated[Path, typer.Argument(help="A .txt or .md file, or a folder of them.")],
+    path: Annotated[Path, typer.Argument(help="A file or a folder, as for a corpus.")],
     out: Annotated[Path, typer.Option(help="The .npz file to write.")],
     model: EncoderOption = DEFAULT_ENCODER,
+    splitter: SplitterOption = "fixed",
     chunk_tokens: ChunkOption = 128,
     overlap: OverlapOption = 16,
     pooling: PoolingOption = "mean",
@@ -264,7 +283,7 @@ def embed(
         raise typer.BadParameter(f"{out} does not end in .npz", param_hint="--out")
     if not out.parent.is_dir():
         raise typer.BadParameter(f"the folder {out.parent} does not exist", param_hint="--out")
-    encoder, index = load_index(path, model, chunk_tokens, overlap, pooling)
+    encoder, index = load_index(path, model, Splitting(splitter, chunk_tokens, overlap), 0, pooling)
     ids = [
         encoder.truncate(sequence)
         for sequence in encoder.tokenizer.ids_batch([chunk.text for chunk in index.chunks])

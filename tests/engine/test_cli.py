@@ -30,6 +30,30 @@ def test_search_prints_the_nearest_passages_as_json_alone(corpus):
     assert 0.3 < hit["score"] <= 1
 
 
+@pytest.mark.parametrize("splitter", ["recursive", "sentences", "semantic", "sliding"])
+def test_search_cuts_as_it_is_told(corpus, splitter):
+    sizes = ("--splitter", splitter, "--chunk-tokens", 16, "--overlap", 0)
+    result = run("search", "honey", "--corpus", corpus, *sizes, "--json")
+    hit = json.loads(result.stdout)["hits"][0]
+    assert "honey" in hit["text"]
+    assert len(hit["text"]) < len(TEXT)
+
+
+def test_small_chunks_are_searched_and_large_ones_given(corpus):
+    sizes = ("--splitter", "sentences", "--chunk-tokens", 16, "--overlap", 0)
+    result = run("search", "honey", "--corpus", corpus, *sizes, "--parent-tokens", 128, "--k", 1, "--json")
+    [hit] = json.loads(result.stdout)["hits"]
+    assert hit["text"] == TEXT
+
+
+def test_a_corpus_may_be_of_other_kinds_than_text(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("who,what\nAda,wrote the first program\nGrace,found the moth\n", encoding="utf-8")
+    result = run("search", "Who found the moth?", "--corpus", path, "--k", 1, "--json")
+    [hit] = json.loads(result.stdout)["hits"]
+    assert hit["document"] == "rows.csv#3"
+
+
 def test_search_prints_score_place_and_text(corpus):
     result = run("search", "kneading dough", "--corpus", corpus, "--k", 1)
     assert "bread.txt:0-32" in result.stdout
@@ -115,6 +139,8 @@ def test_verify_exits_1_where_a_stage_differs(monkeypatch):
         (["search", " "], "question is empty"),
         (["search", "x", "--k", "0"], "k is 0"),
         (["search", "x", "--chunk-tokens", "2"], "chunk size 2 is too small"),
+        (["search", "x", "--splitter", "magic"], "magic"),
+        (["search", "x", "--parent-tokens", "64"], "64"),
         (["search", "x", "--pooling", "best"], "pooling 'best' is not one of"),
         (["search", "x", "--model", "no-such-model"], "no model 'no-such-model'"),
         (["ask", "x", "--max-prompt-tokens", "9000"], "exceed the 8192 positions"),
