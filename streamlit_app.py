@@ -8,6 +8,7 @@ st.set_page_config(page_title="Glassbox", page_icon=":material/deployed_code:", 
 page = st.navigation(
     [
         st.Page("pages/ask.py", title="Ask your documents", icon=":material/forum:", default=True),
+        st.Page("pages/documents.py", title="Documents and chunks", icon=":material/topic:"),
         st.Page("pages/generate.py", title="Inside the answer", icon=":material/account_tree:"),
         st.Page("pages/attention.py", title="Inside the model", icon=":material/visibility:"),
         st.Page("pages/truncation.py", title="What is never read", icon=":material/content_cut:"),

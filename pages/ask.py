@@ -85,7 +85,7 @@ def ask_area(
     if not documents:
         st.info("No document is chosen. Add one or pick some under “Search in” in the sidebar.")
         return
-    index = index_documents(documents, encoder, settings.chunk_tokens, settings.overlap, settings.pooling)
+    index = index_documents(documents, encoder, settings.cut, settings.pooling)
     n_tokens = sum(chunk.n_tokens for chunk in index.chunks)
     st.caption(
         f"{len(documents)} documents · {len(index.chunks)} chunks · {n_tokens:,} tokens · "
@@ -112,7 +112,7 @@ def main() -> None:
             documents = document_picker()
             with st.expander("Model", icon=":material/smart_toy:"):
                 server = model_picker()
-            settings = settings_sidebar(encoder.config.max_positions, on_server=server is not None)
+            settings = settings_sidebar(encoder, on_server=server is not None)
         ask_area(encoder, documents, settings, server)
         load_decoder()  # ready before the first question
     except GlassboxError as error:

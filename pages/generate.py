@@ -16,7 +16,7 @@ from engine.generation.step import Step
 from ui.answer import NO_TEXT, escape_markdown, show_nothing_found
 from ui.asking import session_prefix_cache, show_writing, start_answer
 from ui.attribution import show_attribution
-from ui.corpus import index_documents, session_documents
+from ui.corpus import chosen_documents, index_documents
 from ui.frame import require_frame
 from ui.generate_cache import show_cache
 from ui.generate_compare import show_without
@@ -35,13 +35,6 @@ EXAMPLES = (
 TABS = ("Tokens", "What it rests on", "Passages off", "KV cache", "Positions")
 N_CANDIDATES = 8
 STEP = 64  # of the prompt's budget in the sidebar
-
-
-def chosen_documents() -> list[Document]:
-    """Return the documents that are searched: those picked on the page that asks, all before any choice."""
-    documents = session_documents()
-    chosen = st.session_state.get("searched", [document.name for document in documents])
-    return [document for document in documents if document.name in chosen]
 
 
 def question_box(documents: Sequence[Document], has_answer: bool) -> str | None:
@@ -179,9 +172,7 @@ def begin(question: str, documents: Sequence[Document], settings: Settings) -> b
         )
         offer_less(question, settings)
     else:
-        index = index_documents(
-            documents, load_encoder(), settings.chunk_tokens, settings.overlap, settings.pooling
-        )
+        index = index_documents(documents, load_encoder(), settings.cut, settings.pooling)
         start_answer(question, index, settings)
         return True
     return False
@@ -219,7 +210,7 @@ def main() -> None:
     try:
         encoder = load_encoder()
         with st.sidebar:
-            settings = settings_sidebar(encoder.config.max_positions, on_server=False)
+            settings = settings_sidebar(encoder, on_server=False)
         documents = chosen_documents()
         question = question_box(documents, has_answer="answer_job" in state)
         with st.container():  # whatever is drawn meanwhile, what follows keeps its place on the page

@@ -8,11 +8,13 @@ import numpy as np
 import streamlit as st
 
 from engine import Encoder
+from engine.documents.splitters import Splitting
 from engine.errors import GlassboxError
 from engine.inspection.faults import Faults, broken_trace, broken_vectors, drift, ranks
 from engine.layers.tracing import Array
 from engine.retrieval.index import Index
 from engine.verify import StageCheck
+from ui.chunk_settings import Cut
 from ui.corpus import bundled_documents, index_documents
 from ui.export import show_figure
 from ui.faults import FAULTS, broken_corpus, drift_figure, fault_switches, names_of, ranking_html
@@ -23,7 +25,7 @@ from ui.verification import check_rows, difference_figure, layer_differences, ve
 DEFAULT_TEXT = "The cat sat unhappily on the mat — naïve, perhaps, but 東京 was far away 🙂."
 DEFAULT_QUESTION = "What does the CarbFix project do with carbon dioxide?"
 ROUNDING = " That may be rounding: compare in float64, where rounding all but vanishes and a mistake stays."
-CHUNK_TOKENS, OVERLAP = 128, 16
+CUT = Cut(Splitting("fixed", 128, 16), parent_tokens=0, max_tokens=256)
 TOP, OVERLAP_AT = 5, 10
 STAGES = ("embeddings.output", "layers.*.output", "normalized")
 
@@ -196,7 +198,7 @@ def show_drift(encoder: Encoder, question: str, faults: Faults) -> None:
 def show_ranking(encoder: Encoder, question: str, faults: Faults) -> None:
     """Draw the ranking of the bundled corpus by the intact and by the broken model."""
     st.subheader("What is left of the search")
-    index = index_documents(bundled_documents(), encoder, CHUNK_TOKENS, OVERLAP, "mean")
+    index = index_documents(bundled_documents(), encoder, CUT)
     vectors = broken_corpus(tuple(chunk.text for chunk in index.chunks), faults, encoder)
     [intact_query], [broken_query] = encoder.encode([question]), broken_vectors(encoder, [question], faults)
     intact, broken = index.vectors @ intact_query, vectors @ broken_query  # (n_chunks,)

@@ -1,15 +1,35 @@
 """The documents of a session, and the index over those that are searched."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 import streamlit as st
+from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from engine import Encoder
-from engine.documents.document import Document
-from engine.documents.loaders import BUNDLED_CORPUS, MAX_BYTES, SUFFIXES, load_corpus, parse_document
-from engine.documents.splitters import split_by_tokens
+from engine.documents.document import Chunk, Document
+from engine.documents.loaders import (
+    BUNDLED_CORPUS,
+    MAX_BYTES,
+    SUFFIXES,
+    Failure,
+    Loaded,
+    load_corpus,
+    parse_file,
+)
+from engine.documents.splitters import Splitting, split, split_small_to_big
+from engine.documents.token_spans import TokenSpans, measure
 from engine.errors import DocumentError
 from engine.retrieval.index import Index, build_index, join_indexes
+from engine.retrieval.vector_cache import VectorCache
+from ui.answer import escape_markdown
+from ui.chunk_settings import Cut
+from ui.models import load_encoder
+
+PASTED = "pasted text"
+# Where the owner of this machine lets the app keep things; by default nothing outlives a session.
+WORKSPACES = Path(folder).expanduser() if (folder := os.environ.get("GLASSBOX_WORKSPACES")) else None
 
 
 @st.cache_data(show_spinner=False)
@@ -18,89 +38,192 @@ def bundled_documents() -> list[Document]:
     return load_corpus(BUNDLED_CORPUS)
 
 
+def uploads() -> dict[str, tuple[Document, ...]]:
+    """Return what the user added in this session: the documents of each file."""
+    files: dict[str, tuple[Document, ...]] = st.session_state.setdefault("uploads", {})
+    return files
+
+
+def session_files() -> dict[str, tuple[Document, ...]]:
+    """Return the documents of every file there is, the bundled ones first."""
+    return {document.name: (document,) for document in bundled_documents()} | uploads()
+
+
 def session_documents() -> list[Document]:
     """Return the bundled documents and those that the user added."""
-    uploads: dict[str, Document] = st.session_state.setdefault("uploads", {})
-    return [*bundled_documents(), *uploads.values()]
+    return [document for documents in session_files().values() for document in documents]
+
+
+def chosen_documents() -> list[Document]:
+    """Return the documents that are searched: those picked in the sidebar, all before any choice."""
+    files = session_files()
+    chosen = st.session_state.get("searched", list(files))
+    return [document for name in files if name in chosen for document in files[name]]
 
 
 def document_picker() -> list[Document]:
     """Draw upload and selection; return the documents to search, in order."""
-    state = st.session_state
-    number = state.setdefault("uploader", 0)
-    st.file_uploader(
-        "Add documents",
-        type=[suffix.lstrip(".") for suffix in SUFFIXES],
-        accept_multiple_files=True,
-        key=f"uploader-{number}",
-        on_change=take_uploads,
-        args=(f"uploader-{number}",),
-        help=f"Text or Markdown in UTF-8, up to {MAX_BYTES // 1024**2} MB a file. They stay in this "
-        "session and are gone when you close it.",
-    )
-    for message in state.get("upload_errors", []):
-        st.error(message, icon=":material/error:")
-    documents = {document.name: document for document in session_documents()}
-    if "searched" not in state:
-        state["searched"] = list(documents)
-    chosen = st.multiselect(
+    upload_box()
+    files, state = session_files(), st.session_state
+    # Files are picked as they come. Only one that the browser has shown as picked can have been left out by
+    # the user: what it sends before it has drawn a new file knows nothing of it.
+    picked = [name for name in state.get("searched", ()) if name in files]
+    state["offered"] = {*state.get("offered", ()), *picked}
+    if new := [name for name in files if name not in state["offered"]]:
+        state["searched"] = [*picked, *new]
+    st.multiselect(
         "Search in",
-        list(documents),
+        list(files),
         key="searched",
         persist_state="session",
         help="The first four come with the app; data/README.md says where they are from.",
     )
-    return [documents[name] for name in documents if name in chosen]
+    return chosen_documents()
 
 
-def take_uploads(key: str) -> None:
-    """Read new uploads into the session; a file that cannot be read leaves the others as they are."""
+def upload_box() -> None:
+    """Draw the place to drop files; read new ones, and say what could not be read."""
     state = st.session_state
-    bundled = {document.name for document in bundled_documents()}
-    errors = []
-    for file in state[key]:
+    files = st.file_uploader(
+        "Add documents",
+        type=[suffix.lstrip(".") for suffix in SUFFIXES],
+        accept_multiple_files=True,
+        key=f"uploader-{state.setdefault('uploader', 0)}",
+        max_upload_size=MAX_BYTES // 1024**2,
+        help=f"Text, Markdown, HTML, PDF, Word, CSV, JSONL, notebooks, source code, or a .zip of them, up to "
+        f"{MAX_BYTES // 1024**2} MB a file. They stay in this session and are gone when you close it, unless "
+        "you save them on the page “Documents and chunks”.",
+    )
+    if files:
+        read_uploads(files)
+        state["uploader"] += 1  # a fresh, empty uploader
+        st.rerun()
+    show_failures(state.get("upload_failures", []))
+    if skipped := state.get("upload_skipped", []):
+        st.info(f"{len(skipped):,} files of kinds that are not read were passed over: {listed(skipped)}.")
+
+
+def read_uploads(files: Sequence[UploadedFile]) -> None:
+    """Read files into the session under a progress bar; one that cannot be read never stops the others."""
+    failures: list[Failure] = []
+    skipped: list[str] = []
+    bar = st.progress(0.0)
+    for number, file in enumerate(files):
+        bar.progress(number / len(files), f"Reading {file.name} ({number + 1} of {len(files)})")
         try:
-            if file.name in bundled:
-                raise DocumentError(f"{file.name} has the name of a bundled document: rename it")
-            state["uploads"][file.name] = parse_document(file.name, file.getvalue())
-            if file.name not in state["searched"]:
-                state["searched"] = [*state["searched"], file.name]
+            loaded = parse_file(file.name, file.getvalue())
+            add_file(file.name, loaded)
+            failures += loaded.failures
+            skipped += loaded.skipped
         except DocumentError as error:
-            errors.append(str(error))
-    state["upload_errors"] = errors
-    state["uploader"] += 1  # a fresh, empty uploader
+            failures.append(Failure(file.name, str(error)))
+    bar.empty()
+    st.session_state["upload_failures"], st.session_state["upload_skipped"] = failures, skipped
 
 
+def listed(names: Sequence[str], most: int = 3) -> str:
+    """``["a", "b", "c", "d"] -> "a, b, c and 1 more"``, so that no mark in a name is Markdown's."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return escape_markdown(", ".join(names[:most])) + more
+
+
+def add_file(name: str, loaded: Loaded) -> None:
+    """Take a file's documents into the session, to be searched, in the place of one of the same name."""
+    if name in {document.name for document in bundled_documents()}:
+        raise DocumentError(f"{name} has the name of a bundled document: rename it")
+    if loaded.documents:
+        state = st.session_state
+        state["offered"] = {*state.get("offered", ())} - {name}
+        uploads()[name] = loaded.documents
+
+
+def show_failures(failures: Sequence[Failure]) -> None:
+    """List what could not be read, and why."""
+    for failure in failures[:3]:
+        st.error(escape_markdown(failure.reason), icon=":material/error:")
+    if len(failures) > 3:
+        with st.expander(f"{len(failures) - 3} more could not be read"):
+            for failure in failures[3:]:
+                st.text(failure.reason)
+
+
+def split_documents(documents: Iterable[Document], cut: Cut) -> list[list[Chunk]]:
+    """Cut documents, each once for a setting; what comes with the app is cut for all sessions."""
+    bundled = {document.name for document in bundled_documents()}
+    return [
+        (shared_chunks if document.name in bundled else session_chunks)(
+            document, cut.splitting, cut.parent_tokens
+        )
+        for document in documents
+    ]
+
+
+def chunks_of(document: Document, splitting: Splitting, parent_tokens: int) -> list[Chunk]:
+    """Cut one document; its text is measured once, whatever the settings."""
+    encoder = load_encoder()
+    tokens = tokens_of(document.text)
+    if parent_tokens:
+        return split_small_to_big(document, encoder.tokenizer, splitting, parent_tokens, tokens=tokens)
+    return split(document, encoder.tokenizer, splitting, embed=encoder.encode, tokens=tokens)
+
+
+shared_chunks = st.cache_resource(max_entries=256, show_spinner=False)(chunks_of)
+session_chunks = st.cache_resource(max_entries=4096, show_spinner=False, scope="session")(chunks_of)
+
+
+@st.cache_resource(max_entries=2048, show_spinner=False, scope="session")
+def tokens_of(text: str) -> TokenSpans:
+    """Find the tokens of a text, once."""
+    return measure(text, load_encoder().tokenizer)
+
+
+@st.cache_resource(show_spinner=False)
+def shared_vectors() -> VectorCache:
+    """Return the vectors of what comes with the app, which all sessions share."""
+    return VectorCache()
+
+
+@st.cache_resource(show_spinner=False)
+def kept_vectors(folder: Path) -> VectorCache:
+    """Return the vectors that are kept on this machine, those of all sessions."""
+    folder.mkdir(parents=True, exist_ok=True)
+    return VectorCache(folder / "vectors.sqlite3")
+
+
+def session_vectors() -> VectorCache:
+    """Return the vectors of the user's own documents, kept where the machine's owner lets the app."""
+    if WORKSPACES is not None:
+        return kept_vectors(WORKSPACES)
+    cache: VectorCache = st.session_state.setdefault("vectors", VectorCache())
+    return cache
+
+
+@st.cache_resource(max_entries=3, show_spinner=False, scope="session")
 def index_documents(
-    documents: Sequence[Document], encoder: Encoder, chunk_tokens: int, overlap: int, pooling: str
+    documents: Sequence[Document], _encoder: Encoder, cut: Cut, pooling: str = "mean"
 ) -> Index:
-    """Index documents; each is split and embedded once for a setting.
+    """Index documents; no chunk is embedded twice.
 
-    The bundled ones are shared by all sessions, a user's own stay in the user's session.
+    The vectors of the bundled ones are shared by all sessions, those of a user's own stay in the user's.
     """
+    bar = st.progress(0.0, "Cutting the documents…")
     bundled = {document.name for document in bundled_documents()}
     parts = []
-    for document in documents:
-        index = shared_index if document.name in bundled else session_index
-        parts.append(index(document, encoder, chunk_tokens, overlap, pooling))
-    return join_indexes(parts)
-
-
-def embed_document(
-    document: Document, _encoder: Encoder, chunk_tokens: int, overlap: int, pooling: str
-) -> Index:
-    """Split and embed one document under a progress bar; the one place that does."""
-    bar = st.progress(0.0, f"Embedding {document.name}…")
-
-    def show(done: int, total: int) -> None:
-        bar.progress(done / total, f"Embedding {document.name}: {done} of {total} chunks")
-
     try:
-        chunks = split_by_tokens(document, _encoder.tokenizer, chunk_tokens, overlap)
-        return build_index(chunks, _encoder, pooling, on_progress=show)
+        for cache, own in ((shared_vectors(), False), (session_vectors(), True)):
+            chosen = [document for document in documents if (document.name not in bundled) == own]
+            chunks = [c for chunks in split_documents(chosen, cut) for c in chunks]
+            if not chunks:
+                continue
+
+            def show(done: int, total: int) -> None:
+                bar.progress(done / total, f"Embedding: {done:,} of {total:,} chunks")
+
+            parts.append(build_index(chunks, _encoder, pooling, cut.max_tokens, show, cache))
     finally:
         bar.empty()
-
-
-shared_index = st.cache_resource(max_entries=24, show_spinner=False)(embed_document)
-session_index = st.cache_resource(max_entries=24, show_spinner=False, scope="session")(embed_document)
+    if notice := session_vectors().notice:
+        st.warning(escape_markdown(notice), icon=":material/database_off:")
+    if not parts:
+        raise DocumentError("the chosen documents hold no text to search: choose others")
+    return join_indexes(parts)

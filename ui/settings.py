@@ -4,21 +4,44 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from engine import Encoder
 from engine.documents.splitters import MIN_CHUNK_TOKENS
 from engine.generation.answering import DEFAULT_THRESHOLD
 from engine.generation.sampling import Sampling
 from engine.layers.pooling import POOLINGS
+from ui.chunk_settings import METHODS, Cut, chunk_settings
 
 GREEDY = "At temperature 0 nothing is drawn at random, so the settings in grey do nothing."
 NOT_OF_SERVERS = "Top-k, min-p and the repetition penalty are no settings that all servers share."
+
+
+# The ranges and values of the widgets, which also decide what is taken from a workspace's file.
+COUNTS: dict[str, tuple[int, int]] = {
+    "chunk_tokens": (2 * MIN_CHUNK_TOKENS, 512),
+    "overlap": (0, 256),
+    "parent_tokens": (0, 1024),
+    "max_tokens": (2 * MIN_CHUNK_TOKENS, 512),
+    "k": (1, 10),
+    "max_prompt_tokens": (128, 4096),
+    "max_new_tokens": (16, 512),
+    "top_k": (0, 100),
+}
+AMOUNTS: dict[str, tuple[float, float]] = {
+    "threshold": (-0.1, 1.0),
+    "temperature": (0.0, 1.5),
+    "top_p": (0.05, 1.0),
+    "min_p": (0.0, 0.5),
+    "repetition_penalty": (1.0, 2.0),
+}
+DEFAULT_K, DEFAULT_PROMPT_TOKENS = 4, 1024
+CHOICES = {"splitter": tuple(METHODS), "pooling": POOLINGS}
 
 
 @dataclass(frozen=True)
 class Settings:
     """What the sidebar sets."""
 
-    chunk_tokens: int
-    overlap: int
+    cut: Cut
     pooling: str
     k: int
     threshold: float
@@ -28,31 +51,10 @@ class Settings:
     seed: int | None
 
 
-def settings_sidebar(max_positions: int, on_server: bool) -> Settings:
+def settings_sidebar(encoder: Encoder, on_server: bool) -> Settings:
     """Draw the settings; those that a server does not have are greyed out for one."""
     with st.expander("Chunks", icon=":material/content_cut:"):
-        chunk_tokens = st.slider(
-            "Chunk size (tokens)",
-            MIN_CHUNK_TOKENS * 2,
-            max_positions,
-            min(128, max_positions),
-            step=8,
-            key="chunk_tokens",
-            persist_state="session",
-            help="Documents are cut into pieces of this many tokens, and each piece becomes one vector. "
-            "Small pieces are precise, large ones keep more context but blur it. The default encoder was "
-            "trained on 128 tokens and reads 256.",
-        )
-        overlap = st.slider(
-            "Overlap (tokens)",
-            0,
-            chunk_tokens // 2,
-            min(16, chunk_tokens // 2),
-            key="overlap",
-            persist_state="session",
-            help="How much of a chunk is repeated in the next one, so that a sentence on the border "
-            "is whole in one of them.",
-        )
+        cut = chunk_settings(encoder)
         pooling = st.selectbox(
             "Pooling",
             POOLINGS,
@@ -64,17 +66,15 @@ def settings_sidebar(max_positions: int, on_server: bool) -> Settings:
     with st.expander("Search", icon=":material/search:"):
         k = st.slider(
             "Passages",
-            1,
-            10,
-            4,
+            *COUNTS["k"],
+            DEFAULT_K,
             key="k",
             persist_state="session",
             help="How many of the nearest chunks the model may be given.",
         )
         threshold = st.slider(
             "Relevance threshold",
-            -0.1,
-            1.0,
+            *AMOUNTS["threshold"],
             DEFAULT_THRESHOLD,
             step=0.01,
             key="threshold",
@@ -85,9 +85,8 @@ def settings_sidebar(max_positions: int, on_server: bool) -> Settings:
     with st.expander("Answer", icon=":material/edit_note:"):
         max_prompt_tokens = st.slider(
             "Prompt budget (tokens)",
-            128,
-            4096,
-            1024,
+            *COUNTS["max_prompt_tokens"],
+            DEFAULT_PROMPT_TOKENS,
             step=64,
             key="max_prompt_tokens",
             persist_state="session",
@@ -95,8 +94,7 @@ def settings_sidebar(max_positions: int, on_server: bool) -> Settings:
         )
         max_new_tokens = st.slider(
             "Longest answer (tokens)",
-            16,
-            512,
+            *COUNTS["max_new_tokens"],
             128,
             step=16,
             key="max_new_tokens",
@@ -104,17 +102,14 @@ def settings_sidebar(max_positions: int, on_server: bool) -> Settings:
             help="Generation stops here if the model has not ended its answer.",
         )
         sampling, seed = sampling_settings(on_server)
-    return Settings(
-        chunk_tokens, overlap, pooling, k, threshold, max_prompt_tokens, max_new_tokens, sampling, seed
-    )
+    return Settings(cut, pooling, k, threshold, max_prompt_tokens, max_new_tokens, sampling, seed)
 
 
 def sampling_settings(on_server: bool) -> tuple[Sampling, int | None]:
     """Draw how tokens are chosen; return it with the seed."""
     temperature = st.slider(
         "Temperature",
-        0.0,
-        1.5,
+        *AMOUNTS["temperature"],
         0.0,
         step=0.1,
         key="temperature",
@@ -127,8 +122,7 @@ def sampling_settings(on_server: bool) -> tuple[Sampling, int | None]:
         st.caption(" ".join([GREEDY] * greedy + [NOT_OF_SERVERS] * on_server))
     top_k = st.slider(
         "Top-k",
-        0,
-        100,
+        *COUNTS["top_k"],
         0,
         key="top_k",
         persist_state="session",
@@ -137,8 +131,7 @@ def sampling_settings(on_server: bool) -> tuple[Sampling, int | None]:
     )
     top_p = st.slider(
         "Top-p",
-        0.05,
-        1.0,
+        *AMOUNTS["top_p"],
         1.0,
         step=0.05,
         key="top_p",
@@ -149,8 +142,7 @@ def sampling_settings(on_server: bool) -> tuple[Sampling, int | None]:
     )
     min_p = st.slider(
         "Min-p",
-        0.0,
-        0.5,
+        *AMOUNTS["min_p"],
         0.0,
         step=0.01,
         key="min_p",
@@ -160,8 +152,7 @@ def sampling_settings(on_server: bool) -> tuple[Sampling, int | None]:
     )
     repetition_penalty = st.slider(
         "Repetition penalty",
-        1.0,
-        2.0,
+        *AMOUNTS["repetition_penalty"],
         1.0,
         step=0.05,
         key="repetition_penalty",
@@ -188,3 +179,22 @@ def sampling_settings(on_server: bool) -> tuple[Sampling, int | None]:
     return Sampling(
         temperature, top_k or None, top_p if top_p < 1 else None, min_p or None, repetition_penalty
     ), seed
+
+
+def kept_settings() -> dict[str, float | str]:
+    """Return the widgets' values that a workspace keeps."""
+    return {key: st.session_state[key] for key in (*COUNTS, *AMOUNTS, *CHOICES) if key in st.session_state}
+
+
+def take_settings(values: object, max_positions: int) -> None:
+    """Set the widgets to values from a file; what does not fit a widget is left out."""
+    given, state = values if isinstance(values, dict) else {}, st.session_state
+    for key, (low, high) in (COUNTS | AMOUNTS).items():
+        value = given.get(key)
+        if type(value) is type(low) and low <= value <= high:
+            state[key] = value
+    for key, choices in CHOICES.items():
+        if given.get(key) in choices:
+            state[key] = given[key]
+    for key in {"chunk_tokens", "max_tokens"} & set(state):
+        state[key] = min(state[key], max_positions)

@@ -1,0 +1,98 @@
+"""What each file gave: its documents, and how much of them a model would read."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from engine.documents.document import Chunk, Document
+from engine.documents.loaders import Failure, parse_file
+from engine.errors import DocumentError
+from ui.corpus import PASTED, add_file, show_failures, tokens_of, uploads
+
+MAX_PASTED = 2_000_000  # characters
+
+
+def show_files(documents: Sequence[Document], chunks: Sequence[Sequence[Chunk]], limit: int) -> None:
+    """Draw a row a document, the box to paste a text into, and what may be taken out again."""
+    if not documents:
+        st.info("No document is chosen. Add one in the sidebar, paste a text below, or pick some there.")
+    else:
+        show_table(documents, chunks, limit)
+        st.caption(
+            "Add files in the sidebar, or paste a text here. The other tabs show what becomes of them."
+        )
+    paste_box()
+    if own := list(uploads()):
+        with st.expander("Take documents out of this session", icon=":material/delete:"):
+            chosen = st.multiselect("Files", own, key="files-removed", placeholder="None")
+            st.button("Take them out", on_click=remove_files, disabled=not chosen)
+
+
+def show_table(documents: Sequence[Document], chunks: Sequence[Sequence[Chunk]], limit: int) -> None:
+    """Draw a row a document."""
+    rows = [
+        {
+            "Document": document.name,
+            "Title": document.title,
+            "Pages": max((section.page or 0 for section in document.sections), default=0) or None,
+            "Headings": len({section.headings for section in document.sections if section.headings}) or None,
+            "Characters": len(document.text),
+            "Tokens": tokens_of(document.text).n_tokens,
+            "Chunks": len(own),
+            "Longest chunk": max((chunk.n_tokens for chunk in own), default=0),
+        }
+        for document, own in zip(documents, chunks, strict=True)
+    ]
+    told = [name for name in rows[0] if any(row[name] for row in rows)]
+    st.dataframe(
+        rows,
+        hide_index=True,
+        column_order=told,
+        placeholder="",
+        column_config={
+            "Document": st.column_config.TextColumn(width="medium"),
+            "Tokens": st.column_config.NumberColumn(format="localized", help="As the encoder counts them."),
+            "Characters": st.column_config.NumberColumn(format="localized"),
+            "Longest chunk": st.column_config.NumberColumn(
+                help=f"In tokens; the encoder reads {limit} of a chunk."
+            ),
+        },
+        alt=f"{len(documents)} documents with their pages, headings, characters, tokens and chunks",
+    )
+
+
+def paste_box() -> None:
+    """Draw the box for a text that is in no file."""
+    with st.expander("Paste a text", icon=":material/content_paste:"), st.form("paste", border=False):
+        st.text_input("Name", PASTED, key="paste-name", max_chars=80)
+        st.text_area(
+            "Text", key="paste-text", height=160, max_chars=MAX_PASTED, placeholder="Any text, or Markdown."
+        )
+        st.form_submit_button("Add it", on_click=take_paste)
+    show_failures(st.session_state.pop("paste-failures", ()))
+
+
+def take_paste() -> None:
+    """Take a pasted text into the session; one that cannot be read stays in its box."""
+    state = st.session_state
+    name = state["paste-name"].strip() or PASTED
+    # Markdown, so that headings are seen where there are any.
+    file = name if name.endswith((".md", ".txt")) else f"{name}.md"
+    loaded = parse_file(file, state["paste-text"].encode("utf-8", "replace"))
+    failures = list(loaded.failures)
+    try:
+        add_file(file, loaded)
+    except DocumentError as error:
+        failures.append(Failure(file, str(error)))
+    state["paste-failures"] = failures
+    if not failures:
+        state["paste-text"] = ""
+
+
+def remove_files() -> None:
+    """Forget the files that are picked to be taken out."""
+    state = st.session_state
+    for name in state["files-removed"]:
+        uploads().pop(name, None)
+    state["searched"] = [name for name in state.get("searched", []) if name not in state["files-removed"]]
+    state["files-removed"] = []
