@@ -91,7 +91,9 @@ def load_chunks(corpus: Path, encoder: Encoder, splitting: Splitting, parent_tok
 
     def cut(document: Document) -> list[Chunk]:
         if parent_tokens:
-            return split_small_to_big(document, encoder.tokenizer, splitting, parent_tokens)
+            return split_small_to_big(
+                document, encoder.tokenizer, splitting, parent_tokens, embed=encoder.encode
+            )
         return split(document, encoder.tokenizer, splitting, embed=encoder.encode)
 
     chunks = [chunk for document in load_corpus(corpus) for chunk in cut(document)]

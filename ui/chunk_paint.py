@@ -1,6 +1,6 @@
 """Chunks painted on the text that they were cut from."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from itertools import pairwise
 
@@ -16,14 +16,14 @@ TINTS = (MARKS[1], MARKS[0], MARKS[2])  # blue, orange, green: neighbours never 
 
 
 def painted(
-    document: Document, chunks: Sequence[Chunk], read_ends: Sequence[int], start: int, end: int
+    document: Document, chunks: Sequence[Chunk], read_ends: Mapping[int, int], start: int, end: int
 ) -> str:
     """Return ``document.text[start:end]`` escaped, every chunk in its tint and with its number before it.
 
     Text of two chunks is striped in both tints. ``read_ends`` are the characters where reading stops in
-    each chunk; text that no chunk is read as far as is struck through.
+    the chunks `near_to` that text, by their places; text that no chunk is read as far as is struck through.
     """
-    near = [number for number, chunk in enumerate(chunks) if chunk.start < end and chunk.end > start]
+    near = near_to(chunks, start, end)
     places = {place for n in near for place in (chunks[n].start, chunks[n].end, read_ends[n])}
     borders = sorted({start, end} | {place for place in places if start < place < end})
     html = ""
@@ -36,6 +36,11 @@ def painted(
             escape(document.text[left:right]), covering, all(read_ends[n] <= left for n in covering)
         )
     return html
+
+
+def near_to(chunks: Sequence[Chunk], start: int, end: int) -> list[int]:
+    """Return the places of the chunks that hold some of ``document.text[start:end]``."""
+    return [number for number, chunk in enumerate(chunks) if chunk.start < end and chunk.end > start]
 
 
 def label(number: int, chunk: Chunk) -> str:

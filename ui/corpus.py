@@ -21,8 +21,9 @@ from engine.documents.loaders import (
 from engine.documents.splitters import Splitting, split, split_small_to_big
 from engine.documents.token_spans import TokenSpans, measure
 from engine.errors import DocumentError
+from engine.layers.tracing import Array
 from engine.retrieval.index import Index, build_index, join_indexes
-from engine.retrieval.vector_cache import VectorCache
+from engine.retrieval.vector_cache import VectorCache, cached_encode
 from ui.answer import escape_markdown
 from ui.chunk_settings import Cut
 from ui.models import load_encoder
@@ -111,7 +112,7 @@ def read_uploads(files: Sequence[UploadedFile]) -> None:
     for number, file in enumerate(files):
         bar.progress(number / len(files), f"Reading {file.name} ({number + 1} of {len(files)})")
         try:
-            loaded = parse_file(file.name, file.getvalue())
+            loaded = parse_file(file.name, file.getvalue(), st.session_state.get("csv_column") or None)
             add_file(file.name, loaded)
             failures += loaded.failures
             skipped += loaded.skipped
@@ -162,9 +163,15 @@ def chunks_of(document: Document, splitting: Splitting, parent_tokens: int) -> l
     """Cut one document; its text is measured once, whatever the settings."""
     encoder = load_encoder()
     tokens = tokens_of(document.text)
+    is_bundled = document.name in {bundled.name for bundled in bundled_documents()}
+    cache = shared_vectors() if is_bundled else session_vectors()
+
+    def embed(sentences: Sequence[str]) -> Array:
+        return cached_encode(sentences, encoder, "mean", None, cache)
+
     if parent_tokens:
-        return split_small_to_big(document, encoder.tokenizer, splitting, parent_tokens, tokens=tokens)
-    return split(document, encoder.tokenizer, splitting, embed=encoder.encode, tokens=tokens)
+        return split_small_to_big(document, encoder.tokenizer, splitting, parent_tokens, tokens, embed)
+    return split(document, encoder.tokenizer, splitting, embed, tokens)
 
 
 shared_chunks = st.cache_resource(max_entries=256, show_spinner=False)(chunks_of)

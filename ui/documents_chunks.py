@@ -13,7 +13,7 @@ from engine.documents.budget import read_ends
 from engine.documents.document import Chunk, Document
 from engine.errors import GlassboxError
 from ui.answer import escape_markdown
-from ui.chunk_paint import painted, size_figure
+from ui.chunk_paint import near_to, painted, size_figure
 from ui.chunk_settings import METHODS, WHAT, Cut, chunk_settings
 from ui.corpus import split_documents
 from ui.export import show_figure
@@ -93,9 +93,12 @@ def show_one(document: Document, encoder: Encoder, cut: Cut, start: int, end: in
     seconds = perf_counter() - began
     st.caption(f"{METHODS[method]}: {WHAT[method]}" + parents_note(chunks))
     show_numbers(document, chunks, cut.max_tokens, seconds)
-    ends = read_ends(chunks, encoder.tokenizer, cut.max_tokens)
+    near = near_to(chunks, start, end)
+    stops = read_ends([chunks[number] for number in near], encoder.tokenizer, cut.max_tokens)
     with st.container(border=True):
-        st.html(text_html(painted(document, chunks, ends, start, end), height=520))
+        st.html(
+            text_html(painted(document, chunks, dict(zip(near, stops, strict=True)), start, end), height=520)
+        )
     sizes = {"n_tokens": np.array([chunk.n_tokens for chunk in chunks])}
     words = f"{len(chunks)} chunks of {sizes['n_tokens'].min()} to {sizes['n_tokens'].max()} tokens"
     show_figure(size_figure(chunks, cut.max_tokens), f"chunk-sizes-{key}", sizes, words)

@@ -21,6 +21,15 @@ def show_files(documents: Sequence[Document], chunks: Sequence[Sequence[Chunk]],
         st.caption(
             "Add files in the sidebar, or paste a text here. The other tabs show what becomes of them."
         )
+    st.text_input(
+        "Column of CSV files",
+        key="csv_column",
+        persist_state="session",
+        max_chars=200,
+        placeholder="all columns",
+        help="Of CSV files that you add from now on, only the cells of this column become text. Left empty, "
+        "every row is a document of all its columns.",
+    )
     paste_box()
     if own := list(uploads()):
         with st.expander("Take documents out of this session", icon=":material/delete:"):

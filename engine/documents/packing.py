@@ -7,7 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from engine.documents.token_spans import Ints, TokenSpans
+from engine.documents.run_words import Ints
+from engine.documents.token_spans import TokenSpans
 from engine.tokenizers.wordpiece import WordPieceTokenizer
 
 # A text in; where its units begin out, but for the first.

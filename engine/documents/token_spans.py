@@ -11,13 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from engine.documents.run_words import BLANKS, Words, known_of, words_of_runs
+from engine.documents.run_words import BLANKS, Ints, Words, known_of, words_of_runs
 from engine.tokenizers.encoding import check_text
 from engine.tokenizers.wordpiece import WordPieceTokenizer
-
-Ints = NDArray[np.int32]
 
 BLOCK_CHARACTERS = 1 << 20  # so many are looked at together, which bounds the memory
 

@@ -282,7 +282,7 @@ def test_an_uploaded_document_is_searched_and_its_markup_stays_text(page):
 def test_files_that_cannot_be_read_are_named_and_change_nothing(page):
     for name, content, reason in (
         ("empty.txt", b"", "empty.txt is empty"),
-        ("picture.md", b"\x89PNG\r\n\x1a\n\0\0\0", "picture.md is a binary file"),
+        ("picture.md", b"\x89PNG\r\n\x1a\n\0\0\0", "picture.md is a PNG image"),
         ("bytes.txt", bytes(range(1, 256)) * 4, "bytes.txt is not text"),
     ):
         upload(page, name, content)

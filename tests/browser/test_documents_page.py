@@ -115,6 +115,17 @@ def test_many_files_are_read_and_the_bad_ones_named(wide):
     assert "alert" not in "".join(wide.locator("mark").all_text_contents())
 
 
+def test_one_column_of_a_table_may_be_the_text(wide):
+    box = wide.get_by_role("textbox", name="Column of CSV files")
+    box.fill("place")
+    box.press("Enter")
+    upload(wide, ("rows.csv", b"name,place\nAda,London\nGrace,New York\n"))
+    search_only(wide, "rows.csv")
+    open_tab(wide, "Chunks")
+    pick(wide, "Document", "rows.csv#3")
+    expect(wide.locator("mark")).to_have_text(["New York"])
+
+
 def test_moving_a_slider_paints_the_chunks_anew(wide):
     open_tab(wide, "Chunks")
     pick(wide, "Document", "inside_the_pipeline.md")

@@ -24,9 +24,7 @@ QUESTION = "When was the Vardholm tower finished?"
 @pytest.fixture(scope="module")
 def index(encoder):
     chunks = [
-        chunk
-        for name, text in DOCUMENTS.items()
-        for chunk in split(Document(name, text), encoder.tokenizer)
+        chunk for name, text in DOCUMENTS.items() for chunk in split(Document(name, text), encoder.tokenizer)
     ]
     return build_index(chunks, encoder)
 

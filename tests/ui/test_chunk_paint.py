@@ -16,7 +16,7 @@ def chunk(start, end, n_tokens=8, text=TEXT, **more):
 
 def paint(chunks, read_ends=None, text=TEXT):
     ends = [c.end for c in chunks] if read_ends is None else read_ends
-    return painted(Document("d.md", text), chunks, ends, 0, len(text))
+    return painted(Document("d.md", text), chunks, dict(enumerate(ends)), 0, len(text))
 
 
 def shown(html):
@@ -38,7 +38,9 @@ spans = st.lists(
 @given(st.text(min_size=45, max_size=60), spans, st.integers(0, 20), st.integers(20, 45))
 def test_the_text_stays_as_it_is_whatever_is_painted_on_it(text, spans, start, end):
     chunks = [chunk(first, last, text=text) for first, last, _ in spans]
-    html = painted(Document("d.md", text), chunks, [stop for _, _, stop in spans], start, end)
+    html = painted(
+        Document("d.md", text), chunks, {n: stop for n, (_, _, stop) in enumerate(spans)}, start, end
+    )
     assert shown(html) == text[start:end]
 
 
