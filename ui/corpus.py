@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import streamlit as st
@@ -130,12 +131,17 @@ def listed(names: Sequence[str], most: int = 3) -> str:
 
 def add_file(name: str, loaded: Loaded) -> None:
     """Take a file's documents into the session, to be searched, in the place of one of the same name."""
-    if name in {document.name for document in bundled_documents()}:
-        raise DocumentError(f"{name} has the name of a bundled document: rename it")
+    check_own(name)
     if loaded.documents:
         state = st.session_state
         state["offered"] = {*state.get("offered", ())} - {name}
         uploads()[name] = loaded.documents
+
+
+def check_own(name: str) -> None:
+    """Raise `DocumentError` for a name that a bundled document has: what is of all sessions is told by it."""
+    if name in {document.name for document in bundled_documents()}:
+        raise DocumentError(f"{name} has the name of a bundled document: rename it")
 
 
 def show_failures(failures: Sequence[Failure]) -> None:
@@ -193,7 +199,8 @@ def shared_vectors() -> VectorCache:
 @st.cache_resource(show_spinner=False)
 def kept_vectors(folder: Path) -> VectorCache:
     """Return the vectors that are kept on this machine, those of all sessions."""
-    folder.mkdir(parents=True, exist_ok=True)
+    with suppress(OSError):  # the cache says so itself, and goes on in memory
+        folder.mkdir(parents=True, exist_ok=True)
     return VectorCache(folder / "vectors.sqlite3")
 
 

@@ -24,6 +24,7 @@ from ui.chunk_settings import Cut
 from ui.corpus import (
     WORKSPACES,
     bundled_documents,
+    check_own,
     index_documents,
     session_files,
     session_vectors,
@@ -135,7 +136,13 @@ def take_workspace(workspace: Workspace) -> None:
 
 
 def grouped(workspace: Workspace) -> dict[str, tuple[Document, ...]]:
-    """Return a workspace's documents under the files that they came from; one of no file is its own."""
+    """Return a workspace's documents under the files that they came from; one of no file is its own.
+
+    Raises
+    ------
+    DocumentError
+        One has the name of a bundled document.
+    """
     layout = workspace.settings.get("files")
     file_of = {
         name: str(file)
@@ -145,6 +152,7 @@ def grouped(workspace: Workspace) -> dict[str, tuple[Document, ...]]:
     }
     files: dict[str, tuple[Document, ...]] = {}
     for document in workspace.documents:
+        check_own(document.name)
         file = file_of.get(document.name, document.name)
         files[file] = (*files.get(file, ()), document)
     return files
