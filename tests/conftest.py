@@ -2,8 +2,9 @@ import os
 from pathlib import Path
 
 os.environ["HF_HUB_OFFLINE"] = "1"
-# A BLAS of several threads waits for all of them, very long where another process holds a core.
-os.environ["OPENBLAS_NUM_THREADS"] = "1"
+# Threads that wait for each other wait very long where another process holds a core, and the tests
+# themselves run in several.
+os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 import pytest

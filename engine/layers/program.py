@@ -99,13 +99,14 @@ class Program:
     def rms_norm(self, x: Array, weight: Array, eps: float) -> Array:
         """``x / sqrt(mean(x^2) + eps) * weight`` of ``(n_tokens, d_model)``."""
         y, floor = np.empty(x.shape, np.float32), np.array([eps], np.float32)
-        self.do(steps.RMS_NORM, min(len(x), SHARES), *rows(x), weight, floor, y)
+        self.do(steps.RMS_NORM, min(len(x), SHARES), *rows(x), np.ascontiguousarray(weight), floor, y)
         return y
 
     def layer_norm(self, x: Array, weight: Array, bias: Array, eps: float) -> Array:
         """``(x - mean) / sqrt(var + eps) * weight + bias`` of ``(n_tokens, d_model)``."""
         y, floor = np.empty(x.shape, np.float32), np.array([eps], np.float32)
-        self.do(steps.LAYER_NORM, min(len(x), SHARES), *rows(x), weight, floor, y, bias)
+        scale, shift = np.ascontiguousarray(weight), np.ascontiguousarray(bias)
+        self.do(steps.LAYER_NORM, min(len(x), SHARES), *rows(x), scale, floor, y, shift)
         return y
 
     def add(self, x: Array, y: Array) -> Array:

@@ -155,6 +155,19 @@ def test_rms_norm_equals_its_numpy_twin(n_tokens, d_model, scale, seed):
     np.testing.assert_allclose(Program(0).rms_norm(x, weight, 1e-5), expected, rtol=2e-6)
 
 
+def test_weights_may_lie_in_memory_in_any_order():
+    rng = np.random.default_rng(0)
+    x, weight, bias = (rng.normal(size=n).astype(np.float32) for n in ((3, 64), 128, 64))
+    for view in (weight[::2], weight[63::-1]):
+        np.testing.assert_array_equal(
+            Program(0).rms_norm(x, view, 1e-5), Program(0).rms_norm(x, view.copy(), 1e-5)
+        )
+        np.testing.assert_array_equal(
+            Program(0).layer_norm(x, view, bias[::-1], 1e-5),
+            Program(0).layer_norm(x, view.copy(), bias[::-1].copy(), 1e-5),
+        )
+
+
 @some
 @given(few_rows, widths, st.sampled_from([0.0, 1.0, 100.0]), seeds)
 def test_layer_norm_equals_its_numpy_twin(n_tokens, d_model, mean, seed):
