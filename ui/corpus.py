@@ -6,7 +6,6 @@ from contextlib import suppress
 from pathlib import Path
 
 import streamlit as st
-from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from engine import Encoder
 from engine.documents.document import Chunk, Document
@@ -67,12 +66,13 @@ def document_picker() -> list[Document]:
     """Draw upload and selection; return the documents to search, in order."""
     upload_box()
     files, state = session_files(), st.session_state
-    # Files are picked as they come. Only one that the browser has shown as picked can have been left out by
-    # the user: what it sends before it has drawn a new file knows nothing of it.
-    picked = [name for name in state.get("searched", ()) if name in files]
-    state["offered"] = {*state.get("offered", ()), *picked}
-    if new := [name for name in files if name not in state["offered"]]:
-        state["searched"] = [*picked, *new]
+    # What the browser sends before it has drawn a new file knows nothing of it: a new one is picked again
+    # until it has come back picked.
+    searched = [name for name in dict.fromkeys(state.get("searched", files)) if name in files]
+    new = dict.fromkeys(state.get("new_files", ()))
+    state["new_files"] = [name for name in new if name in files and name not in searched]
+    if "searched" not in state or state["new_files"]:
+        state["searched"] = [*searched, *state["new_files"]]
     st.multiselect(
         "Search in",
         list(files),
@@ -86,41 +86,53 @@ def document_picker() -> list[Document]:
 def upload_box() -> None:
     """Draw the place to drop files; read new ones, and say what could not be read."""
     state = st.session_state
-    files = st.file_uploader(
+    key = f"uploader-{state.setdefault('uploader', 0)}"
+    st.file_uploader(
         "Add documents",
         type=[suffix.lstrip(".") for suffix in SUFFIXES],
         accept_multiple_files=True,
-        key=f"uploader-{state.setdefault('uploader', 0)}",
+        key=key,
         max_upload_size=MAX_BYTES // 1024**2,
+        on_change=take_uploads,
+        args=(key,),
         help=f"Text, Markdown, HTML, PDF, Word, CSV, JSONL, notebooks, source code, or a .zip of them, up to "
         f"{MAX_BYTES // 1024**2} MB a file. They stay in this session and are gone when you close it, unless "
         "you save them on the page “Documents and chunks”.",
     )
-    if files:
-        read_uploads(files)
-        state["uploader"] += 1  # a fresh, empty uploader
-        st.rerun()
+    if state.get("unread"):
+        read_uploads()
     show_failures(state.get("upload_failures", []))
     if skipped := state.get("upload_skipped", []):
         st.info(f"{len(skipped):,} files of kinds that are not read were passed over: {listed(skipped)}.")
 
 
-def read_uploads(files: Sequence[UploadedFile]) -> None:
-    """Read files into the session under a progress bar; one that cannot be read never stops the others."""
-    failures: list[Failure] = []
-    skipped: list[str] = []
-    bar = st.progress(0.0)
-    for number, file in enumerate(files):
-        bar.progress(number / len(files), f"Reading {file.name} ({number + 1} of {len(files)})")
+def take_uploads(key: str) -> None:
+    """Take uploaded files to be read in the next run of the page, and empty the uploader."""
+    state = st.session_state
+    state["unread"] = [*state.get("unread", ()), *((file.name, file.getvalue()) for file in state[key])]
+    state["upload_failures"], state["upload_skipped"] = [], []
+    state["uploader"] += 1  # a fresh, empty uploader
+
+
+def read_uploads() -> None:
+    """Read files into the session under a progress bar; one that cannot be read never stops the others.
+
+    The run of the page may end wherever it draws, and the next one goes on with what is unread then.
+    """
+    state = st.session_state
+    bar, n_files = st.progress(0.0), len(state["unread"])
+    while state["unread"]:
+        (name, content), number = state["unread"][0], n_files - len(state["unread"])
+        bar.progress(number / n_files, f"Reading {name} ({number + 1} of {n_files})")
+        loaded = parse_file(name, content, state.get("csv_column") or None)
         try:
-            loaded = parse_file(file.name, file.getvalue(), st.session_state.get("csv_column") or None)
-            add_file(file.name, loaded)
-            failures += loaded.failures
-            skipped += loaded.skipped
+            add_file(name, loaded)
+            state["upload_failures"] += loaded.failures
+            state["upload_skipped"] += loaded.skipped
         except DocumentError as error:
-            failures.append(Failure(file.name, str(error)))
+            state["upload_failures"] += [Failure(name, str(error))]
+        state["unread"] = state["unread"][1:]
     bar.empty()
-    st.session_state["upload_failures"], st.session_state["upload_skipped"] = failures, skipped
 
 
 def listed(names: Sequence[str], most: int = 3) -> str:
@@ -133,8 +145,7 @@ def add_file(name: str, loaded: Loaded) -> None:
     """Take a file's documents into the session, to be searched, in the place of one of the same name."""
     check_own(name)
     if loaded.documents:
-        state = st.session_state
-        state["offered"] = {*state.get("offered", ())} - {name}
+        st.session_state["new_files"] = [*st.session_state.get("new_files", ()), name]
         uploads()[name] = loaded.documents
 
 

@@ -123,7 +123,7 @@ def take_workspace(workspace: Workspace) -> None:
     searched = workspace.settings.get("searched")
     chosen = searched if isinstance(searched, list) else names
     state["searched"] = [name for name in session_files() if name in chosen and name in names]
-    state["offered"] = set(session_files())
+    state["new_files"] = []
     take_settings(workspace.settings.get("widgets"), encoder.config.max_positions)
     index = workspace.index
     if index is not None and workspace.settings.get("encoder") == fingerprint(encoder):

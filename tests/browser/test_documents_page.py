@@ -45,8 +45,10 @@ def upload(page, *files):
     chooser = page.locator("[data-testid=stSidebar] input[type=file]")
     expect(chooser).to_have_count(1)
     chooser.set_input_files(
-        [{"name": n, "mimeType": "text/plain", "buffer": content} for n, content in files]
+        [{"name": name, "mimeType": "text/plain", "buffer": content} for name, content in files]
     )
+    picked = page.get_by_test_id("stMultiSelect").first
+    expect(picked.get_by_text(files[-1][0], exact=True)).to_be_visible()
     settled(page)
 
 
