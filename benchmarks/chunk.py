@@ -10,7 +10,6 @@ The limit is what the `tokenizers` library alone needs for the same lines on all
 ``pip install -r benchmarks/requirements.txt``.
 """
 
-import argparse
 import json
 import random
 import re
@@ -23,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.chunkers import CHUNK_TOKENS, CONTESTANTS, OVERLAP
-from benchmarks.processes import CORES, Served, environment, pin, say
+from benchmarks.processes import CORES, Served, environment, pin, read_arguments, say
 from engine.documents.document import Document, Section
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.documents.splitters import METHODS, Splitting, split
@@ -155,10 +154,7 @@ def print_table(result: dict[str, Any]) -> None:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument("--rounds", type=int, default=5, help="turns each contestant has")
-    arguments = parser.parse_args()
+    arguments = read_arguments(__doc__, rounds=5)
     pin()
     text = varied_text(N_DOCUMENTS * DOCUMENT_PAGES * PAGE)
     with tempfile.TemporaryDirectory() as folder:

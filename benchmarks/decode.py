@@ -8,7 +8,6 @@ distribution from that of float32 transformers over 500 tokens. The limit is the
 be read, measured in between. llama.cpp comes with ``pip install -r benchmarks/requirements.txt``.
 """
 
-import argparse
 import importlib.util
 import json
 import statistics
@@ -19,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.decoders import CONTESTANTS
-from benchmarks.processes import CORES, Served, environment, pin, run_once, say
+from benchmarks.processes import CORES, Served, environment, pin, read_arguments, run_once, say
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.generation.decoder import Decoder
 from engine.layers.activation import log_softmax
@@ -155,10 +154,7 @@ def print_table(result: dict[str, Any]) -> None:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument("--rounds", type=int, default=5, help="turns each contestant has")
-    arguments = parser.parse_args()
+    arguments = read_arguments(__doc__, rounds=5)
     names = list(CONTESTANTS)
     if importlib.util.find_spec("llama_cpp") is None:
         say("without llama.cpp, which pip install -r benchmarks/requirements.txt installs")

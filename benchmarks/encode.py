@@ -7,7 +7,6 @@ vector), resident memory after loading, peak memory, and the largest difference 
 sentence-transformers. The limit is the BLAS's best matrix product, measured in between.
 """
 
-import argparse
 import json
 import random
 import statistics
@@ -20,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.encoders import MAX_TOKENS
-from benchmarks.processes import CORES, Served, environment, pin, run_once, say
+from benchmarks.processes import CORES, Served, environment, pin, read_arguments, run_once, say
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.models.bert import EncoderConfig
 from engine.models.encoder import Encoder
@@ -222,10 +221,7 @@ def print_table(result: dict[str, Any]) -> None:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument("--rounds", type=int, default=3, help="turns each contestant has")
-    arguments = parser.parse_args()
+    arguments = read_arguments(__doc__, rounds=3)
     pin()
     encoder = Encoder.load()
     work = workloads(encoder)

@@ -1,5 +1,6 @@
 """What benchmarks that let programs take turns share: a process for each, on the same cores."""
 
+import argparse
 import json
 import os
 import subprocess
@@ -10,6 +11,14 @@ from typing import Any
 CORES = 2
 # Which kernels a BLAS uses and how many threads, each library chooses by itself.
 CHOICES = ("OPENBLAS_", "OMP_", "MKL_", "GOTO_", "NUMBA_", "TOKENIZERS_")
+
+
+def read_arguments(doc: str | None, rounds: int) -> argparse.Namespace:
+    """Read the options of a benchmark whose description is the first line of its ``doc``."""
+    parser = argparse.ArgumentParser(description=doc.splitlines()[0] if doc else None)
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--rounds", type=int, default=rounds, help="turns each contestant has")
+    return parser.parse_args()
 
 
 def pin() -> None:

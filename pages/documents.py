@@ -1,11 +1,15 @@
 """Documents and chunks: every cut, and every character that a model would never read, before indexing."""
 
+from collections.abc import Callable
+
 import streamlit as st
 
+from engine import Encoder
+from engine.documents.document import Document
 from engine.errors import GlassboxError
 from ui.answer import escape_markdown
-from ui.chunk_settings import chunk_settings
-from ui.corpus import document_picker, split_documents
+from ui.chunk_settings import Cut, chunk_settings
+from ui.corpus import document_picker
 from ui.documents_budget import show_budget
 from ui.documents_chunks import show_chunks
 from ui.documents_files import show_files
@@ -15,7 +19,16 @@ from ui.documents_search import show_corpus_health, show_corpus_map
 from ui.frame import require_frame
 from ui.models import load_encoder
 
-TABS = ("Files", "Chunks", "Token budget", "Late chunking", "Map", "Health", "Keep")
+VIEWS: dict[str, Callable[[list[Document], Encoder, Cut], None]] = {
+    "Files": show_files,
+    "Chunks": show_chunks,
+    "Token budget": show_budget,
+    "Late chunking": show_late,
+    "Map": show_corpus_map,
+    "Health": show_corpus_health,
+    "Keep": show_keep,
+}
+WITHOUT_DOCUMENTS = (show_files, show_keep)  # which have something to show all the same
 
 
 def main() -> None:
@@ -32,33 +45,16 @@ def main() -> None:
             documents = document_picker()
             with st.expander("Chunks", icon=":material/content_cut:", expanded=True):
                 cut = chunk_settings(encoder)
-        files, chunks, budget, late, where, health, keep = st.tabs(
-            TABS, on_change="rerun", key="documents-tab"
-        )
-        if files.open:
-            with files:
-                show_files(documents, split_documents(documents, cut), cut.max_tokens)
-        if keep.open:
-            with keep:
-                show_keep(encoder, cut)
-        if not documents and not (files.open or keep.open):
-            st.info("No document is chosen. Add one or pick some under “Search in” in the sidebar.")
-            return
-        if chunks.open:
-            with chunks:
-                show_chunks(documents, encoder, cut)
-        if budget.open:
-            with budget:
-                show_budget(documents, encoder, cut)
-        if late.open:
-            with late:
-                show_late(documents, encoder, cut)
-        if where.open:
-            with where:
-                show_corpus_map(documents, encoder, cut)
-        if health.open:
-            with health:
-                show_corpus_health(documents, encoder, cut)
+        for tab, show in zip(
+            st.tabs(list(VIEWS), on_change="rerun", key="documents-tab"), VIEWS.values(), strict=True
+        ):
+            if not tab.open:
+                continue
+            with tab:
+                if documents or show in WITHOUT_DOCUMENTS:
+                    show(documents, encoder, cut)
+                else:
+                    st.info("No document is chosen. Add one or pick some under “Search in” in the sidebar.")
     except GlassboxError as error:
         st.error(escape_markdown(str(error)), icon=":material/error:")
 

@@ -39,6 +39,11 @@ def bundled_documents() -> list[Document]:
     return load_corpus(BUNDLED_CORPUS)
 
 
+def bundled_names() -> set[str]:
+    """Return the names of the documents that come with the app, which all sessions share."""
+    return {document.name for document in bundled_documents()}
+
+
 def uploads() -> dict[str, tuple[Document, ...]]:
     """Return what the user added in this session: the documents of each file."""
     files: dict[str, tuple[Document, ...]] = st.session_state.setdefault("uploads", {})
@@ -151,7 +156,7 @@ def add_file(name: str, loaded: Loaded) -> None:
 
 def check_own(name: str) -> None:
     """Raise `DocumentError` for a name that a bundled document has: what is of all sessions is told by it."""
-    if name in {document.name for document in bundled_documents()}:
+    if name in bundled_names():
         raise DocumentError(f"{name} has the name of a bundled document: rename it")
 
 
@@ -167,7 +172,7 @@ def show_failures(failures: Sequence[Failure]) -> None:
 
 def split_documents(documents: Iterable[Document], cut: Cut) -> list[list[Chunk]]:
     """Cut documents, each once for a setting; what comes with the app is cut for all sessions."""
-    bundled = {document.name for document in bundled_documents()}
+    bundled = bundled_names()
     return [
         (shared_chunks if document.name in bundled else session_chunks)(
             document, cut.splitting, cut.parent_tokens
@@ -180,8 +185,7 @@ def chunks_of(document: Document, splitting: Splitting, parent_tokens: int) -> l
     """Cut one document; its text is measured once, whatever the settings."""
     encoder = load_encoder()
     tokens = tokens_of(document.text)
-    is_bundled = document.name in {bundled.name for bundled in bundled_documents()}
-    cache = shared_vectors() if is_bundled else session_vectors()
+    cache = shared_vectors() if document.name in bundled_names() else session_vectors()
 
     def embed(sentences: Sequence[str]) -> Array:
         return cached_encode(sentences, encoder, "mean", None, cache)
@@ -232,7 +236,7 @@ def index_documents(
     The vectors of the bundled ones are shared by all sessions, those of a user's own stay in the user's.
     """
     bar = st.progress(0.0, "Cutting the documents…")
-    bundled = {document.name for document in bundled_documents()}
+    bundled = bundled_names()
     parts = []
     try:
         for cache, own in ((shared_vectors(), False), (session_vectors(), True)):

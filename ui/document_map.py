@@ -21,7 +21,7 @@ from engine.inspection.map import (
     umap_plane,
 )
 from engine.layers.tracing import Array
-from ui.export import npz
+from ui.export import show_save
 from ui.map_figures import (
     document_groups,
     figure_config,
@@ -90,7 +90,7 @@ def show_map(
         key=key,
         alt=f"Map of {len(shown):,} chunks by {method}, coloured by {colour_by.lower()}.",
     )
-    show_save(figure, saved_arrays(shown, plane, rows, groups, cosines))
+    show_save(figure, "map-of-chunks", saved_arrays(shown, plane, rows, groups, cosines))
     show_notes(plane, len(shown), len(chunks), question_vector is not None)
     show_selected(shown, rows_of(figure, picked.selection.points), cosines)
 
@@ -167,28 +167,6 @@ def saved_arrays(
     arrays = {"chunk": rows, "document": documents, "points": plane.points}
     parts = {"explained_variance": plane.explained, "group": groups, "cosine": cosines}
     return arrays | {name: part for name, part in parts.items() if part is not None}
-
-
-def show_save(figure: go.Figure, arrays: dict[str, Array]) -> None:
-    """Draw the ways to take the map and its numbers away."""
-    with st.popover("Save", icon=":material/download:", type="tertiary", key="map-save"):
-        st.caption("PNG: the camera in the corner of the map.")
-        st.download_button(
-            "Standalone HTML page",
-            lambda: figure.to_html(include_plotlyjs=True),
-            file_name="map-of-chunks.html",
-            mime="text/html",
-            key="map-html",
-            on_click="ignore",
-        )
-        st.download_button(
-            "Numbers (.npz)",
-            lambda: npz(arrays),
-            file_name="map-of-chunks.npz",
-            mime="application/octet-stream",
-            key="map-npz",
-            on_click="ignore",
-        )
 
 
 def show_notes(plane: Plane, n_shown: int, n_chunks: int, has_question: bool) -> None:

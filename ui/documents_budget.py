@@ -32,7 +32,7 @@ def show_budget(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> No
     whose = limits_of(encoder)
     whose.setdefault(cut.max_tokens, "the limit that is set")
     limits = sorted(whose)
-    budgets = dict(zip(limits, budgets_of(documents, encoder, cut, tuple(limits)), strict=True))
+    budgets = dict(zip(limits, budgets_of(documents, cut, tuple(limits), chunks, encoder), strict=True))
     show_limits(budgets, whose, cut.max_tokens)
     chosen = budgets[cut.max_tokens]
     if not chosen.losses:
@@ -52,11 +52,14 @@ def show_budget(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> No
 
 @st.cache_resource(max_entries=8, show_spinner="Counting what is read…", scope="session")
 def budgets_of(
-    documents: Sequence[Document], _encoder: Encoder, cut: Cut, limits: tuple[int, ...]
+    documents: Sequence[Document],
+    cut: Cut,
+    limits: tuple[int, ...],
+    _chunks: Sequence[Chunk],
+    _encoder: Encoder,
 ) -> list[CorpusBudget]:
-    """Count what each limit loses, once a setting."""
-    chunks = [chunk for own in split_documents(documents, cut) for chunk in own]
-    return corpus_budgets(chunks, _encoder.tokenizer, limits)
+    """Count what each limit loses of the chunks of some documents, once a setting."""
+    return corpus_budgets(_chunks, _encoder.tokenizer, limits)
 
 
 def show_limits(budgets: Mapping[int, CorpusBudget], whose: Mapping[int, str], chosen: int) -> None:

@@ -4,20 +4,22 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from engine import Encoder
 from engine.documents.document import Chunk, Document
 from engine.documents.loaders import Failure, parse_file
 from engine.errors import DocumentError
-from ui.corpus import PASTED, add_file, show_failures, tokens_of, uploads
+from ui.chunk_settings import Cut
+from ui.corpus import PASTED, add_file, show_failures, split_documents, tokens_of, uploads
 
 MAX_PASTED = 2_000_000  # characters
 
 
-def show_files(documents: Sequence[Document], chunks: Sequence[Sequence[Chunk]], limit: int) -> None:
+def show_files(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> None:
     """Draw a row a document, the box to paste a text into, and what may be taken out again."""
     if not documents:
         st.info("No document is chosen. Add one in the sidebar, paste a text below, or pick some there.")
     else:
-        show_table(documents, chunks, limit)
+        show_table(documents, split_documents(documents, cut), cut.max_tokens)
         st.caption(
             "Add files in the sidebar, or paste a text here. The other tabs show what becomes of them."
         )

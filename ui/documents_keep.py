@@ -1,6 +1,7 @@
 """Keeping what a session holds: as one file to take away, or in a folder of this machine."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -23,7 +24,7 @@ from ui.answer import escape_markdown
 from ui.chunk_settings import Cut
 from ui.corpus import (
     WORKSPACES,
-    bundled_documents,
+    bundled_names,
     check_own,
     index_documents,
     session_files,
@@ -37,7 +38,7 @@ SUFFIX = ".glassbox"
 MAX_UPLOAD_MB = 200
 
 
-def show_keep(encoder: Encoder, cut: Cut) -> None:
+def show_keep(_documents: Sequence[Document], encoder: Encoder, cut: Cut) -> None:
     """Draw how to take the session away, and how to bring one back."""
     st.write(
         "Documents and settings are gone when you close this session. A workspace holds them in one file: "
@@ -119,7 +120,7 @@ def take_workspace(workspace: Workspace) -> None:
     own, state = uploads(), st.session_state
     own.clear()
     own.update(files)
-    names = {*own, *(document.name for document in bundled_documents())}
+    names = {*own, *bundled_names()}
     searched = workspace.settings.get("searched")
     chosen = searched if isinstance(searched, list) else names
     state["searched"] = [name for name in session_files() if name in chosen and name in names]

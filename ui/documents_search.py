@@ -11,7 +11,7 @@ from engine.documents.document import Document
 from engine.documents.loaders import BUNDLED_CORPUS
 from engine.layers.tracing import Array
 from ui.chunk_settings import Cut
-from ui.corpus import bundled_documents, index_documents
+from ui.corpus import bundled_names, index_documents
 from ui.document_map import show_map
 from ui.health import show_health
 
@@ -48,7 +48,7 @@ def show_corpus_health(documents: Sequence[Document], encoder: Encoder, cut: Cut
 def question_lines(documents: Sequence[Document]) -> list[str]:
     """Draw the questions whose rankings are previewed; return them."""
     names = {document.name for document in documents}
-    example = "\n".join(bundled_questions()) if names & {d.name for d in bundled_documents()} else ""
+    example = "\n".join(bundled_questions()) if names & bundled_names() else ""
     with st.expander("Questions for the previews", icon=":material/quiz:"):
         text = st.text_area(
             "One a line",

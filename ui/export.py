@@ -28,6 +28,11 @@ def show_figure(figure: go.Figure, name: str, arrays: Mapping[str, Array], alt: 
     buttons = {"modeBarButtons": [["toImage"]], "displayModeBar": True, "displaylogo": False}
     image = {"toImageButtonOptions": {"format": "png", "filename": name, "scale": 2}}
     st.plotly_chart(figure, config={**buttons, **image}, key=f"figure-{name}", alt=alt)
+    show_save(figure, name, arrays)
+
+
+def show_save(figure: go.Figure, name: str, arrays: Mapping[str, Array]) -> None:
+    """Draw the ways to take a figure and its numbers away; ``name`` as in `show_figure`."""
     with st.popover("Save", icon=":material/download:", type="tertiary", key=f"save-{name}"):
         st.caption("PNG: the camera in the corner of the figure.")
         st.download_button(
