@@ -2,9 +2,10 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from concurrent.futures import Future, wait
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -99,30 +100,36 @@ class Server:
         if not self.model:
             raise InputError(f"no model of {self.url} is chosen: give the name of one")
         settings = {"top_p": top_p, "seed": seed, "stop": list(stop) or None}
-        pieces = self._stream(
-            model=self.model,
-            messages=list(messages),
-            max_tokens=max_new_tokens,
-            temperature=temperature,
-            **{name: value for name, value in settings.items() if value is not None},
-        )
+        received: SimpleQueue[Piece | None] = SimpleQueue()
 
-        async def next_piece() -> Piece | None:
-            return await anext(pieces, None)
+        async def receive() -> None:
+            try:
+                async for piece in self._stream(
+                    model=self.model,
+                    messages=list(messages),
+                    max_tokens=max_new_tokens,
+                    temperature=temperature,
+                    **{name: value for name, value in settings.items() if value is not None},
+                ):
+                    received.put(piece)
+            finally:
+                received.put(None)
 
         # The client is asynchronous so that a stop need not wait for the server's next word. Leaving
         # the loop cancels what is under way, which closes the connection.
         with loop_in_a_thread() as loop:
-            while True:
-                task = asyncio.run_coroutine_threadsafe(next_piece(), loop)
-                while not task.done():
-                    if is_stopped():
-                        return
-                    wait([task], timeout=POLL_S)
-                piece = task.result()
-                if piece is None:
-                    return
-                yield piece
+            receiving = asyncio.run_coroutine_threadsafe(receive(), loop)
+            try:
+                while not is_stopped():
+                    try:
+                        piece = received.get(timeout=POLL_S)
+                    except Empty:
+                        continue
+                    if piece is None:
+                        return receiving.result()
+                    yield piece
+            finally:
+                receiving.cancel()
 
     async def _stream(self, **request: Any) -> AsyncIterator[Piece]:
         from openai import AsyncOpenAI
@@ -173,6 +180,11 @@ def loop_in_a_thread() -> Iterator[asyncio.AbstractEventLoop]:
         left = asyncio.Event()
         ready.set_result((asyncio.get_running_loop(), left))
         await left.wait()
+        # Generators that the client dropped are closed by tasks, each freeing the next; leaving before
+        # they are done would have them all closed at once, and one inside another cannot be.
+        await asyncio.sleep(0)
+        while others := asyncio.all_tasks() - {asyncio.current_task()}:
+            await asyncio.wait(others)
 
     thread = Thread(target=lambda: asyncio.run(run_until_left()), name="server", daemon=True)
     thread.start()
