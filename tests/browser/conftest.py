@@ -71,22 +71,42 @@ def app(tmp_path_factory, encoder, decoder):
     assert "Traceback" not in log.read_text()
 
 
-@pytest.fixture(params=[WIDE, NARROW], ids=["1440px", "390px"])
-def any_page(browser, app, request):
-    page = browser.new_page(viewport=request.param)
-    yield open_app(page, app)
-    page.close()
+@pytest.fixture(scope="session")
+def widths(browser):
+    """A window of each width. Tabs of one share what the browser knows of the app's scripts, no more."""
+    windows = {"1440px": browser.new_context(viewport=WIDE), "390px": browser.new_context(viewport=NARROW)}
+    for window in windows.values():
+        window.set_default_timeout(90_000)
+    yield windows
+    for window in windows.values():
+        window.close()
+
+
+@pytest.fixture(params=["1440px", "390px"])
+def any_tab(widths, request):
+    tab = widths[request.param].new_page()
+    yield tab
+    tab.close()
 
 
 @pytest.fixture
-def page(browser, app):
-    page = browser.new_page(viewport=WIDE)
-    yield open_app(page, app)
-    page.close()
+def tab(widths):
+    tab = widths["1440px"].new_page()
+    yield tab
+    tab.close()
+
+
+@pytest.fixture
+def any_page(any_tab, app):
+    return open_app(any_tab, app)
+
+
+@pytest.fixture
+def page(tab, app):
+    return open_app(tab, app)
 
 
 def open_app(page, url: str):
-    page.set_default_timeout(90_000)
     page.goto(url)
     page.get_by_label("Your question").wait_for()
     return page

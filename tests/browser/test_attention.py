@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import NARROW, WIDE, serve
+from tests.browser.conftest import WIDE, serve
 from tests.engine.test_encoder_folders import save_model
 
 TABS = ("Pipeline", "Attention", "Across layers", "A token's way")
@@ -13,25 +13,20 @@ expect.set_options(timeout=60_000)
 
 
 def open_inside(page, app):
-    page.set_default_timeout(90_000)
     page.goto(f"{app}/attention")
     page.get_by_role("tab", name="Pipeline").wait_for()
     settle(page)
     return page
 
 
-@pytest.fixture(params=[WIDE, NARROW], ids=["1440px", "390px"])
-def any_inside(browser, app, request):
-    page = browser.new_page(viewport=request.param)
-    yield open_inside(page, app)
-    page.close()
+@pytest.fixture
+def any_inside(any_tab, app):
+    return open_inside(any_tab, app)
 
 
 @pytest.fixture
-def inside(browser, app):
-    page = browser.new_page(viewport=WIDE)
-    yield open_inside(page, app)
-    page.close()
+def inside(tab, app):
+    return open_inside(tab, app)
 
 
 def settle(page):

@@ -20,13 +20,13 @@ def open_documents(page, app):
 
 
 @pytest.fixture
-def anywhere(any_page, app):
-    return open_documents(any_page, app)
+def anywhere(any_tab, app):
+    return open_documents(any_tab, app)
 
 
 @pytest.fixture
-def wide(page, app):
-    return open_documents(page, app)
+def wide(tab, app):
+    return open_documents(tab, app)
 
 
 def open_tab(page, name):

@@ -14,13 +14,13 @@ def open_truncation(page, app):
 
 
 @pytest.fixture
-def anywhere(any_page, app):
-    return open_truncation(any_page, app)
+def anywhere(any_tab, app):
+    return open_truncation(any_tab, app)
 
 
 @pytest.fixture
-def wide(page, app):
-    return open_truncation(page, app)
+def wide(tab, app):
+    return open_truncation(tab, app)
 
 
 def type_text(page, text):

@@ -24,13 +24,13 @@ def open_verification(page, address):
 
 
 @pytest.fixture
-def anywhere(any_page, app):
-    return open_verification(any_page, app)
+def anywhere(any_tab, app):
+    return open_verification(any_tab, app)
 
 
 @pytest.fixture
-def wide(page, app):
-    return open_verification(page, app)
+def wide(tab, app):
+    return open_verification(tab, app)
 
 
 def compare(page):
