@@ -16,9 +16,11 @@ from engine.documents.document import Chunk, Document
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.documents.splitters import METHODS, Splitting, split, split_small_to_big
 from engine.errors import GlassboxError
-from engine.generation.answering import DEFAULT_THRESHOLD, Answer, ask, retrieve
+from engine.generation.answering import DEFAULT_MIN_RELEVANCE, Answer, Retrieval, ask, retrieve
 from engine.generation.decoder import Decoder
+from engine.generation.prompt import Source
 from engine.models.encoder import Encoder
+from engine.retrieval.background import closer_than
 from engine.retrieval.index import Hit, Index, build_index
 from engine.verify import DEFAULT_TEXTS, verify_encoder
 from engine.weights.catalog import DEFAULT_DECODER, DEFAULT_ENCODER
@@ -53,7 +55,13 @@ ParentOption = Annotated[
 OverlapOption = Annotated[int, typer.Option(help="Tokens a chunk repeats from the one before.")]
 PoolingOption = Annotated[str, typer.Option(help="How token vectors become one: mean, cls or pooler.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
-ThresholdOption = Annotated[float, typer.Option(help="Lowest cosine of a passage that counts as relevant.")]
+RelevanceOption = Annotated[
+    float,
+    typer.Option(
+        help="Passages count where they are closer than the best that this share (percent) of unrelated "
+        "questions finds; 0: all."
+    ),
+]
 
 
 def clear_errors(command: Callable[P, None]) -> Callable[P, None]:
@@ -113,15 +121,18 @@ def load_index(
     )
 
 
-def passage(hit: Hit) -> dict[str, Any]:
-    """Return a hit as the JSON output spells it."""
-    chunk = hit.chunk
+def passage(place: Chunk | Source, found: Retrieval | Answer, rank: int) -> dict[str, Any]:
+    """Return a passage, which was found as hit number ``rank`` from 0, as the JSON output spells it."""
+    score, margin = found.hits[rank].score, found.margins[rank]
     return {
-        "document": chunk.document,
-        "start": chunk.start,
-        "end": chunk.end,
-        "score": round(hit.score, 6),
-        "text": chunk.text,
+        "document": place.document,
+        "start": place.start,
+        "end": place.end,
+        "score": round(score, 6),
+        "percentile": round(found.background.percentile(score), 4),
+        "relevance": round(found.background.relevance(score), 4),
+        "margin": None if margin is None else round(margin, 6),
+        "text": place.text,
     }
 
 
@@ -178,18 +189,20 @@ def search(
     encoder, index = load_index(
         corpus, model, Splitting(splitter, chunk_tokens, overlap), parent_tokens, pooling
     )
-    found = retrieve(question, index, encoder, k, threshold=-1)
+    found = retrieve(question, index, encoder, k)
     if as_json:
         print_json(
             {
                 "question": question,
-                "hits": [passage(hit) for hit in found.hits],
+                "hits": [passage(hit.chunk, found, rank) for rank, hit in enumerate(found.hits)],
                 "timings": asdict(found.timings),
             }
         )
         return
     for rank, hit in enumerate(found.hits, start=1):
-        print(f"{rank}. {hit.score:.3f}  {place(hit)}\n   {one_line(hit.chunk.text)}")
+        percentile = found.background.percentile(hit.score)
+        print(f"{rank}. {hit.score:.3f}, {closer_than(percentile)}  {place(hit)}")
+        print(f"   {one_line(hit.chunk.text)}")
 
 
 @app.command(name="ask")
@@ -198,7 +211,7 @@ def ask_command(
     question: Annotated[str, typer.Argument(help="What to answer.")],
     corpus: CorpusOption = BUNDLED_CORPUS,
     k: Annotated[int, typer.Option(help="How many passages to search for.")] = 4,
-    threshold: ThresholdOption = DEFAULT_THRESHOLD,
+    min_relevance: RelevanceOption = DEFAULT_MIN_RELEVANCE,
     model: EncoderOption = DEFAULT_ENCODER,
     decoder: Annotated[
         str,
@@ -235,7 +248,7 @@ def ask_command(
         encoder,
         Decoder.load(decoder, on_progress=progress(f"downloading {decoder}")),
         k=k,
-        threshold=threshold,
+        min_relevance=min_relevance,
         max_prompt_tokens=max_prompt_tokens,
         max_new_tokens=max_new_tokens,
         temperature=temperature,
@@ -251,15 +264,18 @@ def ask_command(
         return
     print("\n")
     for source in answer.sources:
-        print(f"[{source.number}] {source.score:.3f}  {source.document}:{source.start}-{source.end}")
+        percentile = answer.background.percentile(source.score)
+        print(
+            f"[{source.number}] {source.score:.3f}, {closer_than(percentile)}  "
+            f"{source.document}:{source.start}-{source.end}"
+        )
 
 
 def answer_json(answer: Answer) -> dict[str, Any]:
     """Return an answer as the JSON output spells it."""
-    fields = ("document", "start", "end", "score", "text")
     return {
         "answer": answer.text,
-        "sources": [{field: getattr(source, field) for field in fields} for source in answer.sources],
+        "sources": [passage(source, answer, rank) for rank, source in enumerate(answer.sources)],
         "timings": asdict(answer.timings),
     }
 

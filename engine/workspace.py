@@ -18,6 +18,7 @@ import numpy as np
 from engine.documents.document import Chunk, Document, Section
 from engine.errors import DocumentError, InputError
 from engine.retrieval.index import Index, index_vectors
+from engine.retrieval.vector_kind import VectorKind
 from engine.sqlite_file import connect, connect_ours
 from engine.workspace_file import Row, Rows, check_bytes, in_one_line, read_rows, write_rows
 
@@ -154,7 +155,7 @@ def to_rows(workspace: Workspace) -> Rows:
             for number, document in enumerate(workspace.documents)
         ],
         "settings": [(0, to_json(dict(workspace.settings)))],
-        "stamp": [(0, index.model, index.pooling, int(index.max_tokens))] if index else [],
+        "stamp": [kind_row(index)] if index else [],
         "chunks": chunk_rows(index, workspace.documents) if index else [],
         "question_sets": [
             (number, name, to_json(questions))
@@ -180,6 +181,12 @@ def from_rows(rows: Rows) -> Workspace:
         {checked(name, str): to_questions(questions) for _, name, questions in rows["question_sets"]},
         tuple(to_run(*row) for row in rows["runs"]),
     )
+
+
+def kind_row(index: Index) -> Row:
+    """Lay out how the vectors of an index were made."""
+    kind, idf = index.kind, None if index.idf is None else index.idf.astype(FLOAT32).tobytes()
+    return (0, kind.model, kind.name, kind.pooling, int(kind.max_tokens), int(kind.d_model), idf)
 
 
 def section_rows(document: Document) -> list[Any]:
@@ -227,7 +234,14 @@ def to_index(stamp: Sequence[Row], rows: Sequence[Row], documents: Sequence[Docu
     """Make an index of its stamp and its chunks; None where there is no stamp."""
     if not stamp and not rows:
         return None
-    [(_, model, pooling, max_tokens)] = stamp
+    [(_, model, name, pooling, max_tokens, d_model, idf)] = stamp
+    kind = VectorKind(
+        checked(model, str),
+        checked(pooling, str),
+        checked(max_tokens, int),
+        checked(d_model, int),
+        checked(name, str),
+    )
     parents: dict[int, Chunk] = {}
     chunks, vectors = [], []
     for place, number, start, stop, n_tokens, headings, page, parent, vector in rows:
@@ -251,11 +265,13 @@ def to_index(stamp: Sequence[Row], rows: Sequence[Row], documents: Sequence[Docu
         else:
             chunks.append(chunk)
             vectors.append(checked(vector, bytes))
-    [n_bytes] = {len(vector) for vector in vectors}
-    matrix = np.frombuffer(b"".join(vectors), FLOAT32).reshape(len(chunks), n_bytes // FLOAT32.itemsize)
+    if not vectors:
+        raise ValueError("the index has no chunks")
+    matrix = np.frombuffer(b"".join(vectors), FLOAT32).reshape(len(chunks), kind.d_model)
     if not np.isfinite(matrix).all():
         raise ValueError("a vector is not finite")
-    return index_vectors(chunks, matrix, checked(model, str), checked(pooling, str), checked(max_tokens, int))
+    words = None if idf is None else np.frombuffer(checked(idf, bytes), FLOAT32)  # (vocab_size,)
+    return index_vectors(chunks, matrix, kind, words)
 
 
 def to_questions(text: str) -> list[dict[str, Any]]:

@@ -19,7 +19,8 @@ SCHEMA_VERSION = 1
 TABLES = {
     "documents": "position INTEGER PRIMARY KEY, name TEXT, title TEXT, text TEXT, sections TEXT",
     "settings": "position INTEGER PRIMARY KEY, content TEXT",
-    "stamp": "position INTEGER PRIMARY KEY, model TEXT, pooling TEXT, max_tokens INTEGER",
+    "stamp": "position INTEGER PRIMARY KEY, model TEXT, name TEXT, pooling TEXT, max_tokens INTEGER, "
+    "d_model INTEGER, idf BLOB",
     "chunks": (
         "position INTEGER PRIMARY KEY, document INTEGER, start INTEGER, stop INTEGER, n_tokens INTEGER, "
         "headings TEXT, page INTEGER, parent INTEGER, vector BLOB"

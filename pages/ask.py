@@ -13,7 +13,7 @@ from engine.generation.answering import Answer
 from engine.generation.server import Server
 from ui.answer import escape_markdown, show_answer
 from ui.asking import show_writing, start_answer
-from ui.corpus import document_picker, index_documents
+from ui.corpus import background_of_documents, document_picker, index_documents
 from ui.frame import require_frame
 from ui.jobs import Job
 from ui.model_choice import model_picker
@@ -91,10 +91,11 @@ def ask_area(
         f"{len(documents)} documents · {len(index.chunks)} chunks · {n_tokens:,} tokens · "
         f"encoder {encoder.name}"
     )
-    if warning := limit_warning(index.chunks, index.max_tokens):
+    if warning := limit_warning(index.chunks, index.kind.max_tokens):
         st.warning(warning, icon=":material/content_cut:")
     if question := question_box():
-        start_answer(question, index, settings, server)
+        background = background_of_documents(documents, encoder, settings.cut, settings.pooling)
+        start_answer(question, index, background, settings, server)
 
 
 def main() -> None:

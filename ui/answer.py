@@ -8,6 +8,7 @@ import streamlit as st
 
 from engine.documents.document import Document
 from engine.generation.answering import Answer, Timings
+from ui.closeness import chance_words, score_words, show_closeness
 from ui.figures import readable_seconds, timing_figure, token_figure
 from ui.text import in_context, mark_colour, show_text
 
@@ -15,6 +16,11 @@ from ui.text import in_context, mark_colour, show_text
 # with more.
 PASSAGE_CONTEXT, DOCUMENT_CONTEXT = 240, 100_000
 
+SCORE_HELP = (
+    "The cosine between the vectors of question and passage: 1 is the same direction. It is no percentage, "
+    "and its scale is the model's own; so beside it stands how many pairs of an unrelated question and a "
+    "passage of these documents have a smaller one, and by how much the next passage's is smaller."
+)
 NO_TEXT = {
     "stop": "(the model ended its answer at once)",
     "length": "(no word within the longest answer allowed)",
@@ -62,27 +68,30 @@ def is_unchanged(document: Document, answer: Answer) -> bool:
 def show_nothing_found(answer: Answer) -> None:
     """Say that no passage is close enough, and how close the nearest come."""
     st.info(answer.text, icon=":material/search_off:")
-    best = answer.hits[0].score
+    relevance = answer.background.relevance(answer.hits[0].score)
     st.caption(
-        f"The nearest passage scores {best:.2f}, the threshold is {answer.threshold:.2f}. "
-        "Ask in other words, add a document, or move the threshold under Search in the sidebar."
+        f"The nearest passage: {score_words(answer, 0)}. But {chance_words(relevance)}, and at most "
+        f"{100 - answer.min_relevance:.0f} may. "
+        "Ask in other words, add a document, or move the relevance threshold under Search in the sidebar."
     )
     with st.expander("The nearest passages, too far to be used"):
-        for hit in answer.hits:
-            st.caption(f"{hit.score:.2f} · {escape_markdown(hit.chunk.document)}")
+        for rank, hit in enumerate(answer.hits):
+            st.caption(f"{escape_markdown(hit.chunk.document)} · {score_words(answer, rank)}")
             show_text(escape(hit.chunk.text))
+    show_closeness(answer)
 
 
 def show_sources(answer: Answer, documents: dict[str, Document]) -> None:
     """List the passages the decoder was given, each marked in its surroundings."""
-    for source in answer.sources:
+    for rank, source in enumerate(answer.sources):
         with st.container(border=True):
             number = f'<b style="background:{mark_colour(source.number)};padding:2px 6px;border-radius:3px">'
             cut = " · cut to fit the prompt" if source.cut else ""
             show_text(
                 f"{number}[{source.number}]</b> {escape(source.document)} · characters "
-                f"{source.start}–{source.end} · score {source.score:.3f} · {source.n_tokens} tokens{cut}"
+                f"{source.start}–{source.end} · {source.n_tokens} tokens{cut}"
             )
+            st.caption(score_words(answer, rank), help=SCORE_HELP)
             if source.document in documents:
                 show_text(in_context(documents[source.document], [source], PASSAGE_CONTEXT))
             else:
@@ -90,9 +99,7 @@ def show_sources(answer: Answer, documents: dict[str, Document]) -> None:
                 st.caption("This document is no longer among those searched.")
     if left_out := answer.prompt.left_out if answer.prompt else ():
         st.caption(f"{len(left_out)} more relevant passages did not fit the prompt's budget.")
-    st.caption(
-        "The score is the cosine between the vectors of question and passage: 1 is the same direction."
-    )
+    show_closeness(answer)
 
 
 def show_documents(answer: Answer, documents: dict[str, Document]) -> None:

@@ -8,6 +8,7 @@ import streamlit as st
 from engine.generation.answering import Answer, ask
 from engine.generation.prefix_cache import PrefixCache
 from engine.generation.server import Server
+from engine.retrieval.background import Background
 from engine.retrieval.index import Index
 from ui.jobs import Job, follow
 from ui.models import load_decoder, load_encoder
@@ -22,7 +23,9 @@ def session_prefix_cache() -> PrefixCache:
     return cache
 
 
-def start_answer(question: str, index: Index, settings: Settings, server: Server | None = None) -> None:
+def start_answer(
+    question: str, index: Index, background: Background, settings: Settings, server: Server | None = None
+) -> None:
     """Begin to answer a question; the answer that is being written, if any, ends."""
     state = st.session_state
     if "answer_job" in state:
@@ -36,13 +39,14 @@ def start_answer(question: str, index: Index, settings: Settings, server: Server
             encoder,
             decoder,
             k=settings.k,
-            threshold=settings.threshold,
+            min_relevance=settings.min_relevance,
             max_prompt_tokens=settings.max_prompt_tokens,
             max_new_tokens=settings.max_new_tokens,
             **asdict(settings.sampling),
             seed=settings.seed,
             reuse=reuse,
             server=server,
+            background=background,
             on_text=job.write,
             stop=lambda: job.stopped,
         )

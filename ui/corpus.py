@@ -22,6 +22,7 @@ from engine.documents.splitters import Splitting, split, split_small_to_big
 from engine.documents.token_spans import TokenSpans, measure
 from engine.errors import DocumentError
 from engine.layers.tracing import Array
+from engine.retrieval.background import Background, background_of
 from engine.retrieval.index import Index, build_index, join_indexes
 from engine.retrieval.vector_cache import VectorCache, cached_encode
 from ui.answer import escape_markdown
@@ -237,11 +238,14 @@ def index_documents(
     """
     bar = st.progress(0.0, "Cutting the documents…")
     bundled = bundled_names()
+    shared = [document for document in documents if document.name in bundled]
+    own = [document for document in documents if document.name not in bundled]
     parts = []
     try:
-        for cache, own in ((shared_vectors(), False), (session_vectors(), True)):
-            chosen = [document for document in documents if (document.name not in bundled) == own]
-            chunks = [c for chunks in split_documents(chosen, cut) for c in chunks]
+        pieces = [[c for chunks in split_documents(part, cut) for c in chunks] for part in (shared, own)]
+        if pooling == "idf":  # words are weighed by all documents, so not by either part alone
+            _encoder = _encoder.with_idf([chunk.text for chunks in pieces for chunk in chunks])
+        for cache, chunks in zip((shared_vectors(), session_vectors()), pieces, strict=True):
             if not chunks:
                 continue
 
@@ -256,3 +260,11 @@ def index_documents(
     if not parts:
         raise DocumentError("the chosen documents hold no text to search: choose others")
     return join_indexes(parts)
+
+
+@st.cache_resource(max_entries=3, show_spinner="Asking these documents unrelated questions…", scope="session")
+def background_of_documents(
+    documents: Sequence[Document], _encoder: Encoder, cut: Cut, pooling: str = "mean"
+) -> Background:
+    """Return what unrelated questions score in the index of documents."""
+    return background_of(index_documents(documents, _encoder, cut, pooling), _encoder)

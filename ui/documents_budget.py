@@ -7,10 +7,11 @@ import streamlit as st
 from engine import Encoder
 from engine.documents.budget import CorpusBudget, corpus_budgets, suggestions
 from engine.documents.document import Chunk, Document
-from engine.generation.answering import retrieve
 from engine.generation.prompt import assemble_prompt
 from engine.inspection.counterfactual import Counterfactual, TailVectors, counterfactuals, tail_vectors
 from engine.retrieval.index import Index
+from engine.retrieval.parents import search_parents
+from engine.retrieval.vector_kind import embed_query
 from ui.chunk_settings import Cut
 from ui.corpus import index_documents, split_documents
 from ui.figures import token_figure
@@ -150,12 +151,13 @@ def show_prompt(question: str, documents: Sequence[Document], encoder: Encoder, 
     """Draw which of the nearest passages fit the prompt."""
     k = st.session_state.get("k", DEFAULT_K)
     budget = st.session_state.get("max_prompt_tokens", DEFAULT_PROMPT_TOKENS)
-    found = retrieve(question, index_documents(documents, encoder, cut), encoder, k, threshold=-1)
-    prompt = assemble_prompt(question, found.hits, load_decoder(), budget)
+    query = embed_query(question, encoder, max_tokens=cut.max_tokens)
+    hits = search_parents(index_documents(documents, encoder, cut), query, k)
+    prompt = assemble_prompt(question, hits, load_decoder(), budget)
     whole = sum(not source.cut for source in prompt.sources)
     frame = len(prompt.ids) - prompt.source_tokens - prompt.question_tokens
     st.write(
-        f"**{whole} of the {len(found.hits)} nearest passages fit the prompt whole**, "
+        f"**{whole} of the {len(hits)} nearest passages fit the prompt whole**, "
         f"{len(prompt.sources) - whole} in part, {len(prompt.left_out)} not at all: {len(prompt.ids):,} of "
         f"{budget:,} tokens, as the decoder counts them."
     )

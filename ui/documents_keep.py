@@ -11,8 +11,6 @@ import streamlit as st
 from engine import Encoder
 from engine.documents.document import Document
 from engine.errors import GlassboxError
-from engine.retrieval.fingerprint import fingerprint
-from engine.retrieval.vector_cache import VectorKind
 from engine.workspace import (
     Workspace,
     export_workspace,
@@ -106,7 +104,6 @@ def current_workspace(encoder: Encoder, cut: Cut) -> Workspace:
         "files": layout,
         "searched": state.get("searched", list(session_files())),
         "widgets": kept_settings(),
-        "encoder": fingerprint(encoder),
     }
     index = index_documents(own, encoder, cut, state.get("pooling", "mean")) if own else None
     opened = state.get("workspace", Workspace())
@@ -127,9 +124,8 @@ def take_workspace(workspace: Workspace) -> None:
     state["new_files"] = []
     take_settings(workspace.settings.get("widgets"), encoder.config.max_positions)
     index = workspace.index
-    if index is not None and workspace.settings.get("encoder") == fingerprint(encoder):
-        kind = VectorKind.of(encoder, index.pooling, index.max_tokens)
-        session_vectors().put_many([chunk.text for chunk in index.chunks], index.vectors, kind)
+    if index is not None:
+        session_vectors().put_many([chunk.text for chunk in index.chunks], index.vectors, index.kind)
     state["workspace"] = replace(workspace, index=None)
     state["workspace-opened"] = (
         f"Opened: {len(own)} file{'s' * (len(own) != 1)} of your own, and the settings."

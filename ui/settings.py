@@ -6,7 +6,7 @@ import streamlit as st
 
 from engine import Encoder
 from engine.documents.splitters import MIN_CHUNK_TOKENS
-from engine.generation.answering import DEFAULT_THRESHOLD
+from engine.generation.answering import DEFAULT_MIN_RELEVANCE
 from engine.generation.sampling import Sampling
 from engine.layers.pooling import POOLINGS
 from ui.chunk_settings import METHODS, Cut, chunk_settings
@@ -22,12 +22,12 @@ COUNTS: dict[str, tuple[int, int]] = {
     "parent_tokens": (0, 1024),
     "max_tokens": (2 * MIN_CHUNK_TOKENS, 512),
     "k": (1, 10),
+    "min_relevance": (0, 100),
     "max_prompt_tokens": (128, 4096),
     "max_new_tokens": (16, 512),
     "top_k": (0, 100),
 }
 AMOUNTS: dict[str, tuple[float, float]] = {
-    "threshold": (-0.1, 1.0),
     "temperature": (0.0, 1.5),
     "top_p": (0.05, 1.0),
     "min_p": (0.0, 0.5),
@@ -44,7 +44,7 @@ class Settings:
     cut: Cut
     pooling: str
     k: int
-    threshold: float
+    min_relevance: int
     max_prompt_tokens: int
     max_new_tokens: int
     sampling: Sampling
@@ -72,15 +72,15 @@ def settings_sidebar(encoder: Encoder, on_server: bool) -> Settings:
             persist_state="session",
             help="How many of the nearest chunks the model may be given.",
         )
-        threshold = st.slider(
+        min_relevance = st.slider(
             "Relevance threshold",
-            *AMOUNTS["threshold"],
-            DEFAULT_THRESHOLD,
-            step=0.01,
-            key="threshold",
+            *COUNTS["min_relevance"],
+            round(DEFAULT_MIN_RELEVANCE),
+            key="min_relevance",
             persist_state="session",
-            help="The lowest cosine between question and passage that counts as relevant. When no passage "
-            "reaches it, the app says so instead of answering.",
+            help="A passage counts where at least this many of 100 unrelated questions find nothing as close "
+            "in the same documents. When none does, the app says so instead of answering. 0 lets every "
+            "passage count. It is no cosine: what is a high one differs with model, pooling and chunks.",
         )
     with st.expander("Answer", icon=":material/edit_note:"):
         max_prompt_tokens = st.slider(
@@ -102,7 +102,7 @@ def settings_sidebar(encoder: Encoder, on_server: bool) -> Settings:
             help="Generation stops here if the model has not ended its answer.",
         )
         sampling, seed = sampling_settings(on_server)
-    return Settings(cut, pooling, k, threshold, max_prompt_tokens, max_new_tokens, sampling, seed)
+    return Settings(cut, pooling, k, min_relevance, max_prompt_tokens, max_new_tokens, sampling, seed)
 
 
 def sampling_settings(on_server: bool) -> tuple[Sampling, int | None]:

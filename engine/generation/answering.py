@@ -1,7 +1,8 @@
 """A question in, an answer out, with the passages it was given and the time each stage took."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from itertools import pairwise
 from time import perf_counter
 from typing import Literal
 
@@ -13,12 +14,14 @@ from engine.generation.sampling import Sampling
 from engine.generation.server import Piece, Server
 from engine.generation.step import FinishReason, Step
 from engine.models.encoder import Encoder
+from engine.retrieval.background import Background, background_of
 from engine.retrieval.index import Hit, Index
 from engine.retrieval.parents import search_parents
+from engine.retrieval.vector_kind import Query, VectorKind
 
-# On the bundled corpus the best passage of every labelled question reaches this, and that of nine in
-# ten unanswerable ones does not: benchmarks/threshold.py prints both shares.
-DEFAULT_THRESHOLD = 0.3
+# Of ten questions that have nothing to do with the documents about one is answered. benchmarks/threshold.py
+# counts how many are, and what share of the answerable ones, under several poolings and chunk sizes.
+DEFAULT_MIN_RELEVANCE = 90.0
 NOTHING_FOUND = "Nothing in these documents comes close enough to this question to answer it."
 
 AnswerEnd = FinishReason | Literal["stopped"]
@@ -55,10 +58,16 @@ class Timings:
 
 @dataclass(frozen=True)
 class Retrieval:
-    """What a search found: hits at or above the threshold, and all of them."""
+    """What a search found: all hits, best first, and those of them that are relevant.
+
+    ``margins`` are by how much the cosine of each hit exceeds that of the next passage, which need not be
+    among the hits; None where there is no next one. ``background`` says how close the hits are.
+    """
 
     hits: tuple[Hit, ...]
     relevant: tuple[Hit, ...]
+    margins: tuple[float | None, ...]
+    background: Background = field(repr=False)
     timings: Timings
 
 
@@ -67,7 +76,8 @@ class Answer:
     """An answer with everything it rests on.
 
     ``prompt``, ``finish_reason`` and ``model`` are None where nothing relevant was found and no model
-    was asked; ``hits`` are all passages that the search gave, whatever their score.
+    was asked; ``hits`` are all passages that the search gave, whatever their score, with ``margins`` and
+    ``background`` as in `Retrieval`. Source number n is hit n, the first being 1.
 
     ``model`` is the name of the one that wrote the text, and ``server`` the address it runs at, None for
     the built-in decoder. ``ids`` are the built-in decoder's tokens, with the one that ended the answer;
@@ -78,7 +88,9 @@ class Answer:
     text: str
     prompt: Prompt | None
     hits: tuple[Hit, ...]
-    threshold: float
+    margins: tuple[float | None, ...]
+    background: Background = field(repr=False)
+    min_relevance: float
     finish_reason: AnswerEnd | None
     timings: Timings
     model: str | None = None
@@ -91,28 +103,46 @@ class Answer:
         return self.prompt.sources if self.prompt else ()
 
 
-def retrieve(question: str, index: Index, encoder: Encoder, k: int, threshold: float) -> Retrieval:
-    """Find the ``k`` nearest passages to a question, and those of them scoring ``threshold`` or more.
+def retrieve(
+    question: str,
+    index: Index,
+    encoder: Encoder,
+    k: int,
+    min_relevance: float = DEFAULT_MIN_RELEVANCE,
+    background: Background | None = None,
+) -> Retrieval:
+    """Find the ``k`` nearest passages to a question, and those of them that are relevant.
 
     The question is embedded as the index was: its pooling and token limit. A passage is a chunk, or its
-    parent where it has one.
+    parent where it has one. ``min_relevance`` and ``background`` are as in `ask`.
     """
     if not question.strip():
         raise InputError("the question is empty: ask something")
-    if encoder.name != index.model:
-        raise InputError(f"the index holds vectors of {index.model}, not of {encoder.name}: build it again")
+    if not 0 <= min_relevance <= 100:
+        raise InputError(f"min_relevance is {min_relevance}: give 0 (every passage counts) to 100 percent")
+    background = background_of(index, encoder) if background is None else background
+    encoder, kind = index.encoder(encoder), index.kind
     start = perf_counter()
-    ids = encoder.truncate(encoder.tokenizer.ids_batch([question])[0], index.max_tokens)
+    ids = encoder.truncate(encoder.tokenizer.ids_batch([question])[0], kind.max_tokens)
     tokenized = perf_counter()
-    [vector] = encoder.encode_ids([ids], pooling=index.pooling)
+    [vector] = encoder.encode_ids([ids], kind.pooling)
     encoded = perf_counter()
-    hits = tuple(search_parents(index, vector, k))
+    query = Query(vector, VectorKind.of(encoder, kind.pooling, kind.max_tokens))
+    found = search_parents(index, query, k + 1 if k > 0 else k)  # one more, for the margin of the last
     searched = perf_counter()
+    hits = tuple(found[:k])
     return Retrieval(
         hits=hits,
-        relevant=tuple(hit for hit in hits if hit.score >= threshold),
+        relevant=tuple(hit for hit in hits if background.relevance(hit.score) >= min_relevance),
+        margins=margins(found)[:k],
+        background=background,
         timings=Timings(tokenized - start, encoded - tokenized, searched - encoded),
     )
+
+
+def margins(hits: Sequence[Hit]) -> tuple[float | None, ...]:
+    """By how much each hit's score exceeds the next one's; None for the last."""
+    return (*(hit.score - following.score for hit, following in pairwise(hits)), None)
 
 
 def ask(
@@ -121,7 +151,7 @@ def ask(
     encoder: Encoder,
     decoder: Decoder,
     k: int = 4,
-    threshold: float = DEFAULT_THRESHOLD,
+    min_relevance: float = DEFAULT_MIN_RELEVANCE,
     max_prompt_tokens: int = 1024,
     max_new_tokens: int = 128,
     temperature: float = 0.0,
@@ -132,6 +162,7 @@ def ask(
     seed: int | None = None,
     reuse: PrefixCache | None = None,
     server: Server | None = None,
+    background: Background | None = None,
     on_text: Callable[[str], None] | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> Answer:
@@ -143,8 +174,10 @@ def ask(
         The question, where to look, and the two models; the encoder is the one of the index.
     k
         Passages to search for.
-    threshold
-        Lowest cosine of a passage that counts as relevant. Without one no model is asked.
+    min_relevance
+        Lowest `Background.relevance` of a passage that counts as relevant, 0 to 100: the share of unrelated
+        questions, in percent, of which even the best passage is further away. Without a relevant passage
+        no model is asked.
     max_prompt_tokens, max_new_tokens
         Budgets of prompt and answer; together they fit the decoder's context.
     temperature, top_k, top_p, min_p, repetition_penalty, seed, reuse
@@ -153,6 +186,9 @@ def ask(
     server
         Writes the answer in the decoder's place; the decoder's tokenizer still counts the prompt. Of the
         settings above a server has ``temperature``, ``top_p`` and ``seed``.
+    background
+        What unrelated questions score in this index; None makes it here, at the cost of about a hundred
+        questions embedded.
     on_text
         Called with each piece of the answer as it is written.
     stop
@@ -176,11 +212,21 @@ def ask(
             f"{max_prompt_tokens} prompt tokens and {max_new_tokens} new ones exceed the "
             f"{decoder.max_tokens} positions of {decoder.name}: lower one of them"
         )
-    found = retrieve(question, index, encoder, k, threshold)
+    found = retrieve(question, index, encoder, k, min_relevance, background)
     if not found.relevant:
         if on_text is not None:
             on_text(NOTHING_FOUND)
-        return Answer(question, NOTHING_FOUND, None, found.hits, threshold, None, found.timings)
+        return Answer(
+            question=question,
+            text=NOTHING_FOUND,
+            prompt=None,
+            hits=found.hits,
+            margins=found.margins,
+            background=found.background,
+            min_relevance=min_relevance,
+            finish_reason=None,
+            timings=found.timings,
+        )
 
     start = perf_counter()
     prompt = assemble_prompt(question, found.relevant, decoder, max_prompt_tokens)
@@ -197,7 +243,9 @@ def ask(
         text=written.text,
         prompt=prompt,
         hits=found.hits,
-        threshold=threshold,
+        margins=found.margins,
+        background=found.background,
+        min_relevance=min_relevance,
         finish_reason=written.finish_reason,
         timings=replace(
             found.timings,

@@ -12,6 +12,7 @@ from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
 from engine.retrieval.index import Index
 from engine.retrieval.late import check_question, ranks
+from engine.retrieval.vector_kind import VectorKind
 from engine.weights.fetch import Progress
 
 
@@ -112,14 +113,15 @@ def tail_vectors(
     InputError
         The encoder is not the index's, or a row is not in it or lost nothing.
     """
-    if encoder.name != index.model:
-        raise InputError(f"the index holds vectors of {index.model}, not of {encoder.name}: build it again")
+    encoder, kind = index.encoder(encoder), index.kind
+    if VectorKind.of(encoder, kind.pooling, kind.max_tokens) != kind:
+        raise InputError(f"the index holds vectors of {kind}, not of {encoder.name}: build it again")
     if rows is None:
-        rows = [row for row, chunk in enumerate(index.chunks) if chunk.n_tokens > index.max_tokens]
+        rows = [row for row, chunk in enumerate(index.chunks) if chunk.n_tokens > index.kind.max_tokens]
     for row in rows:
         check_row(row, index)
     chunks = [index.chunks[row] for row in rows]
-    room = index.max_tokens - encoder.tokenizer.n_special
+    room = index.kind.max_tokens - encoder.tokenizer.n_special
     whole, windows, spans, n_windows = [], [], [], []
     for chunk, encoding in zip(chunks, tokenized([c.text for c in chunks], encoder.tokenizer), strict=True):
         whole.append(encoder.truncate(encoding.ids, encoder.config.max_positions))
@@ -129,7 +131,7 @@ def tail_vectors(
         n_windows.append(len(own))
         spans += tail_spans(chunk, encoding.offsets[1:-1], room)
     sequences = whole + windows
-    vectors = encoder.encode_ids(sequences, index.pooling, on_progress=on_progress).astype(np.float32)
+    vectors = encoder.encode_ids(sequences, kind.pooling, on_progress=on_progress).astype(np.float32)
     return TailVectors(
         index=index,
         rows=tuple(rows),
@@ -187,7 +189,7 @@ def counterfactuals(question: Array, tails: TailVectors) -> list[Counterfactual]
         Counterfactual(
             chunk=index.chunks[row],
             row=row,
-            tokens_lost=index.chunks[row].n_tokens - index.max_tokens,
+            tokens_lost=index.chunks[row].n_tokens - index.kind.max_tokens,
             now=Place(int(now_ranks[i]), float(now[i])),
             whole=Place(int(whole_ranks[i]), float(whole[i])),
             windows=Place(int(best_ranks[i]), float(best[i])),
@@ -220,7 +222,7 @@ def check_row(row: int, index: Index) -> None:
     if not 0 <= row < len(index.chunks):
         raise InputError(f"chunk {row} is not in the index: it holds 0 to {len(index.chunks) - 1}")
     n_tokens = index.chunks[row].n_tokens
-    if n_tokens <= index.max_tokens:
+    if n_tokens <= index.kind.max_tokens:
         raise InputError(
-            f"chunk {row} lost nothing: it has {n_tokens} tokens and {index.max_tokens} are read of one"
+            f"chunk {row} lost nothing: it has {n_tokens} tokens and {index.kind.max_tokens} are read of one"
         )

@@ -66,16 +66,23 @@ def attention(
     """
     n_heads, n_query, d_head = query.shape
     n_kv_heads, n_key, _ = key.shape
-    # The queries that share a key head stand one below the other, so each key head is read once.
+    weights = attention_weights(query, key, mask, trace)
+    # The queries that share a value head stand one below the other, so each is read once.
     shared = (n_kv_heads, n_heads // n_kv_heads * n_query)
+    context = weights.reshape(*shared, n_key) @ value  # (n_kv_heads, group * n_query, d_head)
+    return trace("context", context.reshape(n_heads, n_query, d_head))
 
+
+def attention_weights(query: Array, key: Array, mask: Array | None = None, trace: Tracer = no_trace) -> Array:
+    """``softmax(Q K^T / sqrt(d_head) + mask)``, as in `attention`: ``(n_heads, n_query, n_key)``."""
+    n_heads, n_query, d_head = query.shape
+    n_kv_heads, n_key, _ = key.shape
+    shared = (n_kv_heads, n_heads // n_kv_heads * n_query)  # as for the values
     scores = query.reshape(*shared, d_head) @ key.swapaxes(1, 2)  # (n_kv_heads, group * n_query, n_key)
     scores = scores.reshape(n_heads, n_query, n_key)
     scores *= query.dtype.type(1 / np.sqrt(d_head))
     scores = trace("scores", scores)
-    weights = trace("weights", softmax(scores if mask is None else scores + mask))
-    context = weights.reshape(*shared, n_key) @ value  # (n_kv_heads, group * n_query, d_head)
-    return trace("context", context.reshape(n_heads, n_query, d_head))
+    return trace("weights", softmax(scores if mask is None else scores + mask))
 
 
 def causal_attention(

@@ -1,7 +1,7 @@
 """The encoder: texts in, one vector each out, as sentence-transformers does it."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
@@ -9,19 +9,19 @@ import numpy as np
 
 from engine.errors import ContextLengthError, InputError, ModelFileError
 from engine.layers.norm import l2_normalize
-from engine.layers.pooling import POOLINGS, cls_pooling, mean_pooling, pooler_pooling
+from engine.layers.pooling import POOLINGS, idf
 from engine.layers.primitives import NUMPY, best_primitives, prepare_compiled
-from engine.layers.tracing import Array, Shapes, Tracer
+from engine.layers.tracing import Array, Shapes, Tracer, no_trace
 from engine.models.bert import (
     EncoderConfig,
     EncoderWeights,
-    encoder_forward,
     read_config,
     read_weights,
     trace_shapes,
 )
 from engine.models.parallel import run_parallel
 from engine.models.streaming import VectorSpool, each_once
+from engine.models.token_states import TokenStates, pooled, token_states
 from engine.tokenizers.encoding import Encoding, check_vocab_size
 from engine.tokenizers.wordpiece import WordPieceTokenizer
 from engine.trace import MAX_TRACE_BYTES, Trace, check_trace
@@ -41,6 +41,7 @@ class Encoder:
     ``max_tokens`` is how many tokens of a text are read where a call does not say otherwise,
     [CLS] and [SEP] included; ``config.max_positions`` is the most that can be asked for.
     ``compiled`` encoders use compiled kernels as soon as they are ready, where numba is installed.
+    ``idf`` are the weights of the words of a corpus, ``(vocab_size,)``: see `with_idf`.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Encoder:
     tokenizer: WordPieceTokenizer
     max_tokens: int
     compiled: bool = False
+    idf: Array | None = field(default=None, repr=False)
 
     @classmethod
     def load(
@@ -96,6 +98,18 @@ class Encoder:
     def dtype(self) -> np.dtype:
         """Precision of the weights and of every result."""
         return self.weights.token_table.dtype
+
+    def with_idf(self, texts: Sequence[str]) -> "Encoder":
+        """Return this encoder with the weights that its tokens have in a corpus, for pooling ``"idf"``.
+
+        A token weighs ``ln((1 + N) / (1 + df))``, where ``df`` of the ``N`` texts hold it; they are
+        counted whole, whatever is read of them.
+        """
+        check_several(texts)
+        frequency = np.zeros(self.config.vocab_size, np.int64)
+        for ids in self.tokenizer.ids_batch(list(texts)):
+            frequency[np.unique(ids)] += 1
+        return replace(self, idf=idf(frequency, len(texts)).astype(self.dtype))
 
     def token_limit(self, max_tokens: int | None) -> int:
         """Return ``max_tokens``, or this encoder's own limit for None, checked against its positions."""
@@ -147,7 +161,7 @@ class Encoder:
         texts
             The texts; what is beyond ``max_tokens`` of one is not read.
         pooling
-            One strategy (``mean``, ``cls`` or ``pooler``), or several for the same pass.
+            One strategy of `POOLINGS`, or several for the same pass through the layers.
         normalize
             Scale each vector to length 1, so that inner products are cosines.
         max_tokens
@@ -239,9 +253,9 @@ class Encoder:
         vectors = {s: np.empty((len(sequences), self.config.d_model), self.dtype) for s in strategies}
 
         def embed(batch: slice) -> None:
-            token_vectors = self.token_vectors(sequences[batch])
+            states = self.token_states(sequences[batch], strategies)
             for strategy in strategies:
-                vectors[strategy][batch] = [self.pool(tokens, strategy) for tokens in token_vectors]
+                vectors[strategy][batch] = [self.pool(each, strategy) for each in states]
 
         n_done = 0
         for batch in run_parallel(embed, list(packs(sequences, BATCH_TOKENS))):
@@ -252,19 +266,22 @@ class Encoder:
             vectors = {strategy: l2_normalize(v) for strategy, v in vectors.items()}
         return vectors[pooling] if isinstance(pooling, str) else vectors
 
-    def token_vectors(self, sequences: Sequence[Sequence[int]]) -> list[Array]:
-        """Run a few tokenized texts as one pack, and pool nothing: ``(n_tokens, d_model)`` of each."""
+    def token_states(
+        self, sequences: Sequence[Sequence[int]], strategies: Sequence[str] = ("mean",)
+    ) -> list[TokenStates]:
+        """Run a few tokenized texts as one pack, and keep what the strategies need to pool each."""
         ops = best_primitives() if self.compiled else NUMPY
-        return encoder_forward(sequences, self.weights, self.config, ops=ops)
+        return token_states(sequences, strategies, self.weights, self.config, no_trace, ops)
 
-    def pool(self, token_vectors: Array, strategy: str) -> Array:
-        """Pool one text's token vectors: ``(n_tokens, d_model) -> (d_model,)``."""
-        if strategy == "mean":
-            return mean_pooling(token_vectors)
-        if strategy == "cls":
-            return cls_pooling(token_vectors)
-        assert self.weights.pooler is not None, "checked by check_poolings"
-        return pooler_pooling(token_vectors, self.weights.pooler)
+    def pool(self, states: TokenStates, strategy: str, mask: Array | None = None) -> Array:
+        """Pool one text's tokens, or those that the mask ``(n_tokens,)`` keeps: ``(d_model,)``."""
+        return pooled(states, strategy, self.weights.pooler, self.idf, mask)
+
+    @property
+    def poolings(self) -> tuple[str, ...]:
+        """The strategies that this encoder has the weights for."""
+        missing = {"pooler": self.weights.pooler is None, "idf": self.idf is None}
+        return tuple(strategy for strategy in POOLINGS if not missing.get(strategy))
 
     def check_poolings(self, strategies: Sequence[str]) -> None:
         """Raise `InputError` for a strategy that is unknown or that this model has no weights for."""
@@ -275,6 +292,10 @@ class Encoder:
                 raise InputError(f"pooling {strategy!r} is not one of {', '.join(POOLINGS)}")
             if strategy == "pooler" and self.weights.pooler is None:
                 raise InputError(f"{self.name} has no pooler weights: use mean or cls")
+            if strategy == "idf" and self.idf is None:
+                raise InputError(
+                    "pooling 'idf' weighs tokens by a corpus: make an encoder for it by with_idf(texts)"
+                )
 
     def read(self, text: str, pair: str | None = None, max_tokens: int | None = None) -> Encoding:
         """Return the tokens the model reads of a text, or of a pair of texts: its first ``max_tokens``.
@@ -305,8 +326,7 @@ class Encoder:
 
     def trace_shapes(self, n_tokens: int) -> Shapes:
         """Name and shape of every array in the trace of a text, besides its tokens and ids."""
-        strategies = [s for s in POOLINGS if s != "pooler" or self.weights.pooler is not None]
-        vectors = [f"pooled.{strategy}" for strategy in strategies] + ["normalized"]
+        vectors = [f"pooled.{strategy}" for strategy in self.poolings] + ["normalized"]
         return trace_shapes(self.config, n_tokens) | dict.fromkeys(vectors, (self.config.d_model,))
 
     def trace(
@@ -364,13 +384,11 @@ class Encoder:
     ) -> Array:
         """Run one text under a tracer, which sees every pooling; return its normalised vector."""
         types = None if type_ids is None else [type_ids]
-        [token_vectors] = encoder_forward([ids], self.weights, self.config, trace, type_ids=types)
-        pooled = {
-            strategy: trace(f"pooled.{strategy}", self.pool(token_vectors, strategy))
-            for strategy in POOLINGS
-            if strategy != "pooler" or self.weights.pooler is not None
+        [states] = token_states([ids], self.poolings, self.weights, self.config, trace, type_ids=types)
+        vectors = {
+            strategy: trace(f"pooled.{strategy}", self.pool(states, strategy)) for strategy in self.poolings
         }
-        return trace("normalized", l2_normalize(pooled[pooling]))
+        return trace("normalized", l2_normalize(vectors[pooling]))
 
 
 def check_several(texts: object) -> None:

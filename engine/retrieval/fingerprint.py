@@ -15,25 +15,27 @@ from engine.models.encoder import Encoder
 # where two tokenizers of one vocabulary differ.
 PROBE = f"Café NAÏVE e\u0301 中文 a\u200bb\x00c [MASK] [mask] don't {'x' * 101}"
 
-_fingerprints: dict[int, str] = {}  # by the id of a living encoder, which has no hash of its own
+_digests: dict[tuple[int, int], str] = {}  # by the ids of living weights and tokenizers, which have no hash
 
 
 def fingerprint(encoder: Encoder) -> str:
-    """Return a SHA-256 over all that decides an encoder's vectors, worked out once an encoder.
+    """Return a SHA-256 over all that decides an encoder's vectors, the weights of `with_idf` aside.
 
     Two folders of the same weights, configuration and tokenizer have one fingerprint; a folder whose
     files were replaced has another than before.
     """
-    number = id(encoder)
-    if number not in _fingerprints:
-        _fingerprints[number] = encoder_digest(encoder)
-        weakref.finalize(encoder, _fingerprints.pop, number, None)
-    return _fingerprints[number]
+    parts = encoder.weights, encoder.tokenizer
+    key = id(parts[0]), id(parts[1])
+    if key not in _digests:
+        _digests[key] = parts_digest(encoder)
+        for part in parts:
+            weakref.finalize(part, _digests.pop, key, None)
+    return sha256(f"{encoder.config!r} {encoder.compiled} {_digests[key]}".encode()).hexdigest()
 
 
-def encoder_digest(encoder: Encoder) -> str:
-    """Hash the sizes, every weight, the vocabulary, and the tokens of a text that shows the tokenizer."""
-    digest = sha256(f"{encoder.config!r} {encoder.compiled}".encode())
+def parts_digest(encoder: Encoder) -> str:
+    """Hash every weight, the vocabulary, and the tokens of a text that shows the tokenizer."""
+    digest = sha256()
     for array in arrays(encoder.weights):
         digest.update(f"{array.dtype} {array.shape}".encode())
         digest.update(array.tobytes())

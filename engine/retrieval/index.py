@@ -1,7 +1,7 @@
 """A FAISS index over embedded chunks."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +11,7 @@ from engine.errors import InputError
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
 from engine.retrieval.vector_cache import VectorCache, cached_encode
+from engine.retrieval.vector_kind import Query, VectorKind
 from engine.weights.fetch import Progress
 
 if TYPE_CHECKING:
@@ -29,28 +30,49 @@ class Hit:
 class Index:
     """Chunks and their vectors, ready to search, stamped with how the vectors were made.
 
-    ``vectors`` is float32 ``(n_chunks, d_model)``, rows of length 1.
+    ``vectors`` is float32 ``(n_chunks, d_model)``, rows of length 1. ``idf`` are the weights that words had
+    in them, ``(vocab_size,)``, where the pooling has such.
     """
 
     chunks: tuple[Chunk, ...] = field(repr=False)
     vectors: Array = field(repr=False)
     faiss: "faiss.IndexFlatIP" = field(repr=False)
-    model: str
-    pooling: str
-    max_tokens: int
+    kind: VectorKind
+    idf: Array | None = field(default=None, repr=False)
 
-    def search(self, query: Array, k: int) -> list[Hit]:
-        """Return the ``k`` chunks with the largest inner product with ``query (d_model,)``, best first."""
+    def search(self, query: Query, k: int) -> list[Hit]:
+        """Return the ``k`` chunks with the largest inner product with the question's vector, best first.
+
+        Raises
+        ------
+        InputError
+            ``k`` is below 1, or the question was embedded in another way than the chunks, which no shape
+            would show, or is not finite.
+        """
         if k < 1:
             raise InputError(f"k is {k}: ask for 1 passage or more")
-        if query.shape != (self.faiss.d,):
-            raise InputError(
-                f"the query has shape {query.shape}, the index holds vectors of ({self.faiss.d},)"
-            )
-        if not np.isfinite(query).all():
-            raise InputError("the query vector is not finite: it holds NaN or infinity")
-        scores, rows = self.faiss.search(query[None].astype(np.float32), min(k, len(self.chunks)))
+        self.check(query)
+        vector = query.vector[None].astype(np.float32)
+        scores, rows = self.faiss.search(vector, min(k, len(self.chunks)))
         return [Hit(self.chunks[row], float(score)) for row, score in zip(rows[0], scores[0], strict=True)]
+
+    def check(self, query: Query) -> None:
+        """Raise `InputError` for a question that cannot be compared with the index."""
+        if query.kind != self.kind:
+            raise InputError(
+                f"the index holds vectors of {self.kind}, and the question's is of {query.kind}: embed both "
+                "in one way, or build the index again"
+            )
+        if query.vector.shape != (self.faiss.d,):
+            raise InputError(
+                f"the query has shape {query.vector.shape}, the index holds vectors of ({self.faiss.d},)"
+            )
+        if not np.isfinite(query.vector).all():
+            raise InputError("the query vector is not finite: it holds NaN or infinity")
+
+    def encoder(self, encoder: Encoder) -> Encoder:
+        """Return the encoder with the weights of words that the index's vectors were made with, if any."""
+        return encoder if self.idf is None else replace(encoder, idf=self.idf)
 
 
 def build_index(
@@ -68,7 +90,8 @@ def build_index(
     chunks
         The chunks; at least one.
     encoder, pooling, max_tokens
-        How they are embedded, as in `Encoder.encode`.
+        How they are embedded, as in `Encoder.encode`; ``"idf"`` weighs words by these chunks, unless the
+        encoder has weights of a corpus already.
     on_progress
         Called with chunks done and chunks in all.
     cache
@@ -77,16 +100,19 @@ def build_index(
     if not chunks:
         raise InputError("there are no chunks to index: load a document with text")
     texts = [chunk.text for chunk in chunks]
+    if pooling == "idf" and encoder.idf is None:
+        encoder = encoder.with_idf(texts)
     vectors = (
         encoder.encode(texts, pooling, max_tokens=max_tokens, on_progress=on_progress)
         if cache is None
         else cached_encode(texts, encoder, pooling, max_tokens, cache, on_progress)
     )
-    return index_vectors(chunks, vectors, encoder.name, pooling, encoder.token_limit(max_tokens))
+    kind = VectorKind.of(encoder, pooling, max_tokens)
+    return index_vectors(chunks, vectors, kind, encoder.idf if pooling == "idf" else None)
 
 
 def index_vectors(
-    chunks: Sequence[Chunk], vectors: Array, model: str, pooling: str, max_tokens: int
+    chunks: Sequence[Chunk], vectors: Array, kind: VectorKind, idf: Array | None = None
 ) -> Index:
     """Index vectors ``(n_chunks, d_model)`` of length 1 that were made already."""
     import faiss
@@ -94,13 +120,14 @@ def index_vectors(
     vectors = vectors.astype(np.float32)
     index = faiss.IndexFlatIP(vectors.shape[1])
     index.add(vectors)
-    return Index(tuple(chunks), vectors, index, model, pooling, max_tokens)
+    return Index(tuple(chunks), vectors, index, kind, idf)
 
 
 def join_indexes(indexes: Sequence[Index]) -> Index:
     """Make one index of several whose vectors were made alike."""
-    stamps = {(index.model, index.pooling, index.max_tokens) for index in indexes}
-    if len(stamps) != 1:
-        raise InputError(f"indexes made in {len(stamps)} different ways cannot be joined: build them again")
+    kinds = {index.kind for index in indexes}
+    if len(kinds) != 1:
+        raise InputError(f"indexes made in {len(kinds)} different ways cannot be joined: build them again")
     chunks = [chunk for index in indexes for chunk in index.chunks]
-    return index_vectors(chunks, np.concatenate([index.vectors for index in indexes]), *stamps.pop())
+    vectors = np.concatenate([index.vectors for index in indexes])
+    return index_vectors(chunks, vectors, kinds.pop(), indexes[0].idf)

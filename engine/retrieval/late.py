@@ -88,11 +88,11 @@ def late_vectors(
 
     def read(start: int) -> None:
         """Read one window and pool the chunks that belong to it."""
-        [tokens] = encoder.token_vectors([[cls, *body[start : start + room], sep]])
+        [states] = encoder.token_states([[cls, *body[start : start + room], sep]])
         for row in np.flatnonzero(starts == start):
             begin = first[row] - start + (first[row] > 0)  # [CLS] stands before the window's tokens
             end = last[row] - start + 1 + (last[row] == n_tokens)
-            vectors[row] = mean_pooling(tokens[begin:end])
+            vectors[row] = mean_pooling(states.vectors[begin:end])
 
     windows = np.unique(starts).tolist()
     for n_done, _ in enumerate(run_parallel(read, windows), start=1):

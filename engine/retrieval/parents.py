@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from engine.layers.tracing import Array
 from engine.retrieval.index import Hit, Index
+from engine.retrieval.vector_kind import Query
 
 
 def parent_hits(hits: Sequence[Hit]) -> list[Hit]:
@@ -26,7 +26,7 @@ def parent_hits(hits: Sequence[Hit]) -> list[Hit]:
     return list(best.values())
 
 
-def search_parents(index: Index, query: Array, k: int) -> list[Hit]:
+def search_parents(index: Index, query: Query, k: int) -> list[Hit]:
     """Return the ``k`` best passages: parents of chunks, and chunks that have none.
 
     Several of the nearest chunks can have one parent, so the search goes deeper until ``k`` different
@@ -37,7 +37,7 @@ def search_parents(index: Index, query: Array, k: int) -> list[Hit]:
     index
         The index of the children.
     query
-        The question's vector, ``(d_model,)``.
+        The question.
     k
         Passages wanted.
 

@@ -7,8 +7,7 @@ token limit and the SHA-256 of the text. Whatever is wrong with a row or a file 
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from hashlib import blake2b, sha256
+from hashlib import blake2b
 from pathlib import Path
 from threading import RLock
 from typing import Any, TypeVar
@@ -20,7 +19,7 @@ from engine.errors import InputError
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder, check_several
 from engine.models.streaming import BLOCK_TEXTS
-from engine.retrieval.fingerprint import fingerprint
+from engine.retrieval.vector_kind import VectorKind
 from engine.sqlite_file import connect_ours, transaction
 from engine.weights.fetch import Progress
 
@@ -34,31 +33,6 @@ CACHE_SCHEMA = (
     "CREATE TABLE vectors (key BLOB PRIMARY KEY, used INTEGER, n_bytes INTEGER, checksum BLOB, vector BLOB)",
     "CREATE INDEX vectors_by_use ON vectors (used, n_bytes)",
 )
-
-
-@dataclass(frozen=True)
-class VectorKind:
-    """How vectors were made; vectors of one kind can be compared.
-
-    ``model`` is the `fingerprint` of the encoder, ``d_model`` the length of a vector.
-    """
-
-    model: str
-    pooling: str
-    max_tokens: int
-    d_model: int
-
-    @classmethod
-    def of(cls, encoder: Encoder, pooling: str = "mean", max_tokens: int | None = None) -> "VectorKind":
-        """Return the kind that an encoder makes; arguments and errors are those of `Encoder.encode`."""
-        encoder.check_poolings([pooling])
-        return cls(fingerprint(encoder), pooling, encoder.token_limit(max_tokens), encoder.config.d_model)
-
-    def keys(self, texts: Sequence[str]) -> list[bytes]:
-        """Return what the vector of each text is found by."""
-        stamp = f"{self.model} {self.pooling} {self.max_tokens} {self.d_model} ".encode()
-        hashes = (sha256(text.encode("utf-8", "surrogatepass")).digest() for text in texts)
-        return [sha256(stamp + text_hash).digest() for text_hash in hashes]
 
 
 class VectorCache:

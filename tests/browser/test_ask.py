@@ -81,8 +81,12 @@ def test_an_example_question_is_answered_from_passages_that_are_shown(any_page):
     panel = any_page.get_by_role("tabpanel")
     expect(panel.locator("mark").first).to_contain_text("[1]")
     expect(
-        panel.get_by_text(re.compile(r"chatlogs\.md · characters \d+–\d+ · score 0\.\d{3}")).first
+        panel.get_by_text(re.compile(r"chatlogs\.md · characters \d+–\d+ · \d+ tokens")).first
     ).to_be_visible()
+    closeness = r"cosine 0\.\d{3} · closer than all random pairs · 0\.\d{3} ahead of the next"
+    expect(panel.get_by_text(re.compile(closeness)).first).to_be_visible()
+    panel.get_by_text("How close is close?").click()
+    expect(panel.get_by_text("best passages of unrelated questions")).to_be_visible()
     assert "CarbFix" in any_page.locator("mark").first.inner_text()
 
 
@@ -114,8 +118,10 @@ def test_sources_are_marked_in_their_document(page):
 def test_an_unanswerable_question_is_refused_and_the_threshold_can_be_moved(page):
     pick_example(page, UNANSWERED)
     expect(page.get_by_text("Nothing in these documents comes close enough")).to_be_visible()
+    expect(page.get_by_text(re.compile(r"closer than 9\d\.\d\d % of random pairs")).first).to_be_visible()
+    expect(page.get_by_text(re.compile(r"\d\d find a passage as close, and at most 10 may"))).to_be_visible()
     open_section(page, "Search")
-    move_slider(page, "Relevance threshold", "ArrowLeft", 25)
+    move_slider(page, "Relevance threshold", "Home", 1)
     ask(page, UNANSWERED)
     expect(page.get_by_role("tab", name="Sources")).to_be_visible()
 

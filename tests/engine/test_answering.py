@@ -10,6 +10,7 @@ from engine.errors import ContextLengthError, InputError
 from engine.generation.answering import NOTHING_FOUND, ask, retrieve
 from engine.generation.prefix_cache import PrefixCache
 from engine.generation.server import Server
+from engine.retrieval.background import background_of
 from engine.retrieval.index import build_index
 from tests.chat_server import WORDS, chat_server
 
@@ -30,6 +31,11 @@ def index(encoder):
 
 
 @pytest.fixture(scope="module")
+def background(index, encoder):
+    return background_of(index, encoder)
+
+
+@pytest.fixture(scope="module")
 def silent(decoder):
     """A decoder that must not be asked."""
 
@@ -42,7 +48,7 @@ def silent(decoder):
 def test_an_answer_lists_the_passages_it_was_given(index, encoder, decoder):
     pieces = []
     answer = ask(
-        QUESTION, index, encoder, decoder, k=2, threshold=-1, max_new_tokens=32, on_text=pieces.append
+        QUESTION, index, encoder, decoder, k=2, min_relevance=0, max_new_tokens=32, on_text=pieces.append
     )
     assert "1891" in answer.text
     assert "".join(pieces).strip() == answer.text
@@ -65,11 +71,11 @@ def test_every_stage_is_timed_and_every_token_counted(index, encoder, decoder):
 
 
 @pytest.mark.parametrize(
-    ("question", "threshold"), [("Who won the chess championship?", 0.3), (QUESTION, 1.0)]
+    ("question", "min_relevance"), [("Who won the chess championship?", 90), (QUESTION, 100)]
 )
-def test_where_nothing_is_relevant_the_decoder_is_not_asked(index, encoder, silent, question, threshold):
+def test_where_nothing_is_relevant_the_decoder_is_not_asked(index, encoder, silent, question, min_relevance):
     pieces = []
-    answer = ask(question, index, encoder, silent, threshold=threshold, on_text=pieces.append)
+    answer = ask(question, index, encoder, silent, min_relevance=min_relevance, on_text=pieces.append)
     assert answer.text == NOTHING_FOUND == "".join(pieces)
     assert answer.sources == ()
     assert answer.prompt is None
@@ -77,24 +83,56 @@ def test_where_nothing_is_relevant_the_decoder_is_not_asked(index, encoder, sile
     assert answer.timings.prompt_tokens == 0
 
 
-def test_only_passages_above_the_threshold_are_given(index, encoder, decoder):
-    scores = [hit.score for hit in retrieve(QUESTION, index, encoder, 3, -1).hits]
-    answer = ask(QUESTION, index, encoder, decoder, threshold=(scores[0] + scores[1]) / 2, max_new_tokens=4)
+def test_only_passages_as_relevant_as_asked_for_are_given(index, encoder, decoder):
+    found = retrieve(QUESTION, index, encoder, 3, 0)
+    first, second = (found.background.relevance(hit.score) for hit in found.hits[:2])
+    answer = ask(QUESTION, index, encoder, decoder, min_relevance=(first + second) / 2, max_new_tokens=4)
     assert len(answer.sources) == 1
     assert len(answer.hits) == 3
+
+
+def test_a_margin_is_the_distance_to_the_next_passage_whether_it_is_asked_for_or_not(index, encoder):
+    every = retrieve(QUESTION, index, encoder, 3)
+    scores = [hit.score for hit in every.hits]
+    assert every.margins == (scores[0] - scores[1], scores[1] - scores[2], None)
+    for k in (1, 2):
+        found = retrieve(QUESTION, index, encoder, k)
+        assert found.hits == every.hits[:k]
+        assert found.margins == every.margins[:k]
+
+
+def test_another_background_decides_otherwise(index, encoder):
+    own = retrieve(QUESTION, index, encoder, 3, 90)
+    assert [hit.chunk.document for hit in own.relevant] == ["tower.md"]
+    about_towers = background_of(index, encoder, ["When was the tower built?", "Who built Vardholm tower?"])
+    found = retrieve(QUESTION, index, encoder, 3, 99, about_towers)
+    assert found.background is about_towers
+    assert found.relevant == ()
+
+
+@pytest.mark.parametrize("min_relevance", [-0.1, 101, float("nan")])
+def test_a_relevance_that_is_no_percentage_is_refused(index, encoder, min_relevance):
+    with pytest.raises(InputError, match=r"min_relevance is .*: give 0"):
+        retrieve(QUESTION, index, encoder, 3, min_relevance)
+
+
+@pytest.mark.parametrize("k", [0, -1])
+def test_no_passages_cannot_be_asked_for(index, encoder, k):
+    with pytest.raises(InputError, match=f"k is {k}"):
+        retrieve(QUESTION, index, encoder, k)
 
 
 def test_the_question_is_embedded_as_the_index_was(encoder):
     chunks = split(Document("d.md", DOCUMENTS["tower.md"]), encoder.tokenizer)
     index = build_index(chunks, encoder, pooling="cls")
-    [hit] = retrieve(QUESTION, index, encoder, 1, -1).hits
+    [hit] = retrieve(QUESTION, index, encoder, 1, 0).hits
     vectors = encoder.encode([QUESTION, hit.chunk.text], pooling="cls")
     np.testing.assert_allclose(hit.score, vectors[0] @ vectors[1], atol=1e-5)
 
 
 def test_an_index_of_another_model_is_refused(index, encoder, silent):
     with pytest.raises(InputError, match="vectors of other"):
-        ask(QUESTION, replace(index, model="other"), encoder, silent)
+        ask(QUESTION, replace(index, kind=replace(index.kind, model="x", name="other")), encoder, silent)
 
 
 def test_budgets_beyond_the_context_are_refused(index, encoder, silent):
@@ -115,9 +153,11 @@ def test_an_answer_names_who_wrote_it_and_holds_its_tokens(index, encoder, decod
     assert decoder.tokenizer.decode(written).strip() == answer.text
 
 
-def test_every_sampling_setting_reaches_the_decoder(index, encoder, decoder):
+def test_every_sampling_setting_reaches_the_decoder(index, encoder, decoder, background):
+    fixed = {"k": 1, "min_relevance": 0, "max_new_tokens": 12, "background": background}
+
     def answer(**settings):
-        return ask(QUESTION, index, encoder, decoder, k=1, threshold=-1, max_new_tokens=12, **settings).text
+        return ask(QUESTION, index, encoder, decoder, **fixed, **settings).text
 
     greedy = answer()
     hot = {"temperature": 1.5, "seed": 4}
@@ -133,7 +173,7 @@ def test_every_sampling_setting_reaches_the_decoder(index, encoder, decoder):
 )
 def test_a_setting_outside_its_range_is_refused_whatever_is_found(index, encoder, silent, setting):
     with pytest.raises(InputError, match=next(iter(setting))):
-        ask(QUESTION, index, encoder, silent, threshold=1.0, **setting)
+        ask(QUESTION, index, encoder, silent, min_relevance=100, **setting)
 
 
 def test_stopping_keeps_what_was_written(index, encoder, decoder):
@@ -155,9 +195,11 @@ def test_stopping_keeps_what_was_written(index, encoder, decoder):
     assert whole.finish_reason in ("stop", "length")
 
 
-def test_a_second_question_about_the_same_passages_reads_only_what_is_new(index, encoder, decoder):
+def test_a_second_question_about_the_same_passages_reads_only_what_is_new(
+    index, encoder, decoder, background
+):
     cache = PrefixCache()
-    settings = {"k": 1, "threshold": -1, "max_new_tokens": 12}
+    settings = {"k": 1, "min_relevance": 0, "max_new_tokens": 12, "background": background}
     other = "How many masons built the Vardholm tower?"
     alone = ask(other, index, encoder, decoder, **settings)
     assert alone.timings.reused_tokens == 0

@@ -1,4 +1,5 @@
 import json
+import re
 
 import numpy as np
 import pytest
@@ -6,6 +7,7 @@ from typer.testing import CliRunner
 
 from engine.cli import app
 
+FIELDS = {"document", "start", "end", "score", "percentile", "relevance", "margin", "text"}
 TEXT = "The lighthouse of Vardholm was painted green in 1931.\n\nIts keeper kept bees and sold the honey."
 
 
@@ -27,7 +29,31 @@ def test_search_prints_the_nearest_passages_as_json_alone(corpus):
     [hit] = json.loads(result.stdout)["hits"]
     assert hit["document"] == "lighthouse.md"
     assert TEXT[hit["start"] : hit["end"]] == hit["text"]
+    assert set(hit) == FIELDS
     assert 0.3 < hit["score"] <= 1
+    assert hit["percentile"] == 100
+    assert 90 < hit["relevance"] < 100
+
+
+def test_how_close_a_passage_is_stands_beside_its_score(corpus):
+    question = ("search", "What colour is the lighthouse?", "--corpus", corpus)
+    first, last = json.loads(run(*question, "--json").stdout)["hits"]
+    assert first["margin"] == pytest.approx(first["score"] - last["score"], abs=2e-6)
+    assert last["margin"] is None
+    assert 0 <= last["percentile"] < first["percentile"]
+    lines = run(*question).stdout.splitlines()
+    assert lines[0].startswith(f"1. {first['score']:.3f}, closer than all random pairs  lighthouse.md:")
+    assert re.match(
+        rf"2\. -?{abs(last['score']):.3f}, closer than \d+\.\d\d % of random pairs  bread", lines[2]
+    )
+
+
+def test_a_fixed_cosine_would_have_answered_what_the_relevance_refuses(corpus):
+    settings = ("--corpus", corpus, "--pooling", "cls", "--json")
+    [nearest, _] = json.loads(run("search", "Who won the chess championship?", *settings).stdout)["hits"]
+    assert nearest["score"] > 0.5
+    answer = json.loads(run("ask", "Who won the chess championship?", *settings).stdout)
+    assert answer["sources"] == []
 
 
 @pytest.mark.parametrize("splitter", ["recursive", "sentences", "semantic", "sliding"])
@@ -67,8 +93,9 @@ def test_ask_prints_answer_sources_and_timings_as_json_alone(corpus):
     assert result.exit_code == 0
     answer = json.loads(result.stdout)
     assert set(answer) == {"answer", "sources", "timings"}
-    assert set(answer["sources"][0]) == {"document", "start", "end", "score", "text"}
+    assert set(answer["sources"][0]) == FIELDS
     assert answer["sources"][0]["document"] == "lighthouse.md"
+    assert answer["sources"][0]["relevance"] >= 90
     assert answer["timings"]["answer_tokens"] <= 24
 
 
@@ -144,12 +171,13 @@ def test_verify_exits_1_where_a_stage_differs(monkeypatch):
         (["search", "x", "--pooling", "best"], "pooling 'best' is not one of"),
         (["search", "x", "--model", "no-such-model"], "no model 'no-such-model'"),
         (["ask", "x", "--max-prompt-tokens", "9000"], "exceed the 8192 positions"),
+        (["ask", "x", "--min-relevance", "101"], "min_relevance is 101.0"),
         (["ask", "x", "--temperature", "-1"], "temperature is -1.0"),
         (["ask", "x", "--top-k", "0"], "top_k is 0"),
         (["ask", "x", "--top-p", "1.5"], "top_p is 1.5"),
         (["ask", "x", "--min-p", "2"], "min_p is 2.0"),
         (["ask", "x", "--repetition-penalty", "0"], "repetition_penalty is 0.0"),
-        (["ask", "dough", "--threshold", "-1", "--seed", "-1"], "seed is -1"),
+        (["ask", "dough", "--min-relevance", "0", "--seed", "-1"], "seed is -1"),
         (["verify", "--dtype", "float16"], "float32 or float64"),
         (["embed", "x.md", "--out", "vectors.csv"], "does not end in .npz"),
     ],

@@ -16,6 +16,7 @@ from engine.inspection.counterfactual import (
     tail_windows,
 )
 from engine.retrieval.index import build_index, index_vectors
+from engine.retrieval.vector_kind import Query
 
 DOUGH = "Knead the dough for ten minutes, then let it rest overnight under a damp cloth. "
 TOWER = "The Vardholm tower was finished in 1891 by forty masons. "
@@ -55,7 +56,7 @@ def question(encoder):
 
 
 def rank_in(index, question, row):
-    hits = index.search(question, len(index.chunks))
+    hits = index.search(Query(question, index.kind), len(index.chunks))
     return [hit.chunk.text for hit in hits].index(index.chunks[row].text) + 1
 
 
@@ -71,7 +72,7 @@ def test_the_tail_that_was_lost_is_what_the_question_asks_for(tails, question):
 
 def test_ranks_and_scores_now_are_those_of_a_search(tails, index, question):
     for one in counterfactuals(question, tails):
-        hits = index.search(question, len(TEXTS))
+        hits = index.search(Query(question, index.kind), len(TEXTS))
         assert hits[one.now.rank - 1].chunk == one.chunk
         assert hits[one.now.rank - 1].score == pytest.approx(one.now.score, abs=1e-6)
 
@@ -82,7 +83,7 @@ def test_read_in_one_go_is_the_index_with_one_chunk_read_further(encoder, tails,
     for one in found:
         vectors = index.vectors.copy()
         vectors[one.row] = encoder.encode([one.chunk.text], max_tokens=512)[0]
-        other = index_vectors(index.chunks, vectors, index.model, index.pooling, 512)
+        other = index_vectors(index.chunks, vectors, index.kind)
         assert rank_in(other, question, one.row) == one.whole.rank
         assert one.whole.score == pytest.approx(float(vectors[one.row] @ question), abs=1e-6)
 
@@ -194,7 +195,7 @@ def test_the_best_window_is_the_best_of_its_own_chunk(windows):
 
 def test_what_does_not_fit_the_index_is_refused(encoder, index, tails):
     with pytest.raises(InputError, match="build it again"):
-        tail_vectors(replace(index, model="another"), encoder)
+        tail_vectors(replace(index, kind=replace(index.kind, model="another")), encoder)
     with pytest.raises(InputError, match="chunk 2 lost nothing"):
         tail_vectors(index, encoder, rows=[2])
     with pytest.raises(InputError, match="holds 0 to 5"):

@@ -11,6 +11,7 @@ from engine.inspection.health_preview import preview
 from engine.inspection.health_texts import boilerplate
 from engine.layers.norm import l2_normalize
 from engine.retrieval.index import index_vectors
+from engine.retrieval.vector_kind import Query, VectorKind
 
 SEEDS = st.integers(0, 9999)
 
@@ -209,11 +210,13 @@ def test_a_preview_equals_searching_a_smaller_index(n, k, seed, data):
     vectors, questions = random_unit(n, 24, seed), random_unit(3, 24, seed + 1)
     chunks = [prose(number) for number in range(n)]
     kept = [row for row in range(n) if row not in removed]
-    whole = index_vectors(chunks, vectors, "m", "mean", 128)
-    smaller = index_vectors([chunks[row] for row in kept], vectors[kept], "m", "mean", 128)
+    kind = VectorKind("m", "mean", 128, vectors.shape[1])
+    whole = index_vectors(chunks, vectors, kind)
+    smaller = index_vectors([chunks[row] for row in kept], vectors[kept], kind)
     for question, change in zip(questions, preview(vectors, sorted(removed), questions, k), strict=True):
-        assert [chunks[row] for row in change.before] == [hit.chunk for hit in whole.search(question, k)]
-        assert [chunks[row] for row in change.after] == [hit.chunk for hit in smaller.search(question, k)]
+        query = Query(question, kind)
+        assert [chunks[row] for row in change.before] == [hit.chunk for hit in whole.search(query, k)]
+        assert [chunks[row] for row in change.after] == [hit.chunk for hit in smaller.search(query, k)]
         assert set(change.gone) == set(change.before) & removed
         assert set(change.come) == set(change.after) - set(change.before)
 

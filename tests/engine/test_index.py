@@ -8,6 +8,7 @@ from engine.errors import InputError
 from engine.layers.primitives import prepare_compiled
 from engine.retrieval.index import build_index, join_indexes
 from engine.retrieval.vector_cache import VectorCache
+from engine.retrieval.vector_kind import Query, embed_query
 
 TEXTS = ["The cat sat on the mat.", "Knead the dough.", "The tower was finished in 1891.", "Dogs bark."]
 
@@ -19,26 +20,26 @@ def index(encoder):
 
 
 def test_hits_are_ordered_by_cosine(index, encoder):
-    [query] = encoder.encode(["When was the tower built?"])
+    query = embed_query("When was the tower built?", encoder)
     hits = index.search(query, 4)
-    cosines = encoder.encode(TEXTS) @ query
+    cosines = encoder.encode(TEXTS) @ query.vector
     assert [hit.chunk.text for hit in hits] == [TEXTS[i] for i in np.argsort(-cosines)]
     np.testing.assert_allclose([hit.score for hit in hits], np.sort(cosines)[::-1], atol=1e-6)
 
 
 def test_more_than_there_are_gives_all(index, encoder):
-    assert len(index.search(encoder.encode(["x"])[0], 100)) == 4
+    assert len(index.search(embed_query("x", encoder), 100)) == 4
 
 
 def test_an_index_says_how_its_vectors_were_made(index, encoder):
-    assert (index.model, index.pooling, index.max_tokens) == (encoder.name, "mean", 256)
+    kind = index.kind
+    assert (kind.name, kind.pooling, kind.max_tokens, kind.d_model) == (encoder.name, "mean", 256, 384)
 
 
 def test_joined_indexes_search_as_one(index, encoder):
     chunk = Chunk("e.md", 0, 5, "Cats.", 4)
     joined = join_indexes([index, build_index([chunk], encoder)])
-    [query] = encoder.encode(["Cats."])
-    assert joined.search(query, 1)[0].chunk == chunk
+    assert joined.search(embed_query("Cats.", encoder), 1)[0].chunk == chunk
     assert len(joined.chunks) == 5
 
 
@@ -50,9 +51,9 @@ def test_indexes_made_differently_are_not_joined(index, encoder):
 
 def test_bad_requests_are_refused(index, encoder):
     with pytest.raises(InputError, match="k is 0"):
-        index.search(encoder.encode(["x"])[0], 0)
+        index.search(embed_query("x", encoder), 0)
     with pytest.raises(InputError, match="shape"):
-        index.search(np.zeros(3, np.float32), 1)
+        index.search(Query(np.zeros(3, np.float32), index.kind), 1)
     with pytest.raises(InputError, match="no chunks"):
         build_index([], encoder)
 
@@ -60,7 +61,7 @@ def test_bad_requests_are_refused(index, encoder):
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_a_query_that_is_not_finite_is_refused(index, value):
     with pytest.raises(InputError, match="finite"):
-        index.search(np.full(384, value, np.float32), 1)
+        index.search(Query(np.full(384, value, np.float32), index.kind), 1)
 
 
 def test_the_stamp_names_the_pooling_and_limit_that_were_asked_for(index, encoder):
@@ -68,7 +69,7 @@ def test_the_stamp_names_the_pooling_and_limit_that_were_asked_for(index, encode
     other = build_index(
         index.chunks, encoder, pooling="cls", max_tokens=64, on_progress=lambda *step: seen.append(step)
     )
-    assert (other.pooling, other.max_tokens) == ("cls", 64)
+    assert (other.kind.pooling, other.kind.max_tokens) == ("cls", 64)
     assert seen[-1] == (4, 4)
 
 
@@ -83,10 +84,33 @@ def test_an_index_built_through_a_cache_is_the_same_bit_for_bit(index, encoder):
         assert seen[-1] == (len(chunks), len(chunks))
         expected = plain.vectors[1:3] if chunks == twice[1:3] else plain.vectors
         assert cached.vectors.tobytes() == expected.tobytes()
-    assert (cached.model, cached.pooling, cached.max_tokens) == (plain.model, plain.pooling, plain.max_tokens)
+    assert cached.kind == plain.kind
 
 
 def test_without_compiled_kernels_a_new_cache_gives_the_same_bits(index, encoder):
     readable = replace(encoder, compiled=False)
     cached = build_index(index.chunks, readable, cache=VectorCache())
     assert cached.vectors.tobytes() == build_index(index.chunks, readable).vectors.tobytes()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda encoder: embed_query("cats", encoder, "cls"),
+        lambda encoder: embed_query("cats", encoder, max_tokens=64),
+        lambda encoder: embed_query("cats", replace(encoder, compiled=not encoder.compiled)),
+    ],
+    ids=["pooling", "limit", "model"],
+)
+def test_a_question_embedded_in_another_way_is_refused_though_its_shape_fits(index, encoder, other):
+    with pytest.raises(InputError, match="embed both in one way"):
+        index.search(other(encoder), 1)
+
+
+def test_an_index_weighs_the_words_of_questions_as_those_of_its_chunks(index, encoder):
+    weighted = build_index(index.chunks, encoder, pooling="idf")
+    own = encoder.with_idf(TEXTS)
+    np.testing.assert_array_equal(weighted.idf, own.idf)
+    assert weighted.search(embed_query("cats", weighted.encoder(encoder), "idf"), 1)
+    with pytest.raises(InputError, match="embed both in one way"):
+        weighted.search(embed_query("cats", encoder.with_idf(TEXTS[:2]), "idf"), 1)

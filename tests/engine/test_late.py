@@ -160,8 +160,8 @@ def test_equal_scores_share_a_rank():
 
 def test_token_vectors_are_what_the_poolings_pool(encoder, official):
     ids = encoder.tokenizer.ids_batch([TOWER, DOUGH])
-    for text, tokens in zip([TOWER, DOUGH], encoder.token_vectors(ids), strict=True):
-        np.testing.assert_allclose(tokens, official_tokens(official, text)[0], rtol=0, atol=1e-5)
+    for text, states in zip([TOWER, DOUGH], encoder.token_states(ids), strict=True):
+        np.testing.assert_allclose(states.vectors, official_tokens(official, text)[0], rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize(

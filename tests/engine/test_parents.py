@@ -8,6 +8,7 @@ from engine.errors import InputError
 from engine.generation.answering import ask, retrieve
 from engine.retrieval.index import Hit, build_index, index_vectors
 from engine.retrieval.parents import parent_hits, search_parents
+from engine.retrieval.vector_kind import Query, VectorKind, embed_query
 
 TOWER = "The Vardholm tower stands above the harbour. It was finished in 1891 by forty masons."
 BREAD = "Knead the dough for ten minutes. Let it rest overnight. Bake it in the morning."
@@ -51,8 +52,8 @@ def test_k_different_parents_are_found_where_there_are_as_many(families, k, seed
     ]
     rng = np.random.default_rng(seed)
     vectors, query = rng.normal(size=(len(chunks), 4)), rng.normal(size=4).astype(np.float32)
-    index = index_vectors(chunks, vectors, "model", "mean", 256)
-    found = search_parents(index, query, k)
+    index = index_vectors(chunks, vectors, VectorKind("model", "mean", 256, vectors.shape[1]))
+    found = search_parents(index, Query(query, index.kind), k)
     ranking = [chunks[row].parent or chunks[row] for row in np.argsort(-(vectors.astype(np.float32) @ query))]
     assert [hit.chunk for hit in found] == list(dict.fromkeys(ranking))[:k]
     assert [hit.score for hit in found] == sorted((hit.score for hit in found), reverse=True)
@@ -61,18 +62,18 @@ def test_k_different_parents_are_found_where_there_are_as_many(families, k, seed
 def test_without_parents_it_is_an_ordinary_search(encoder):
     chunks = [Chunk("d.md", i, i + 9, f"sentence {i}", 5) for i in range(9)]
     index = build_index(chunks, encoder)
-    [query] = encoder.encode(["sentence 3"])
+    query = embed_query("sentence 3", encoder)
     assert search_parents(index, query, 4) == index.search(query, 4)
     assert search_parents(index, query, 100) == index.search(query, 100)
 
 
 def test_k_below_1_is_refused(index, encoder):
     with pytest.raises(InputError, match="k is 0"):
-        search_parents(index, encoder.encode(["x"])[0], 0)
+        search_parents(index, embed_query("x", encoder), 0)
 
 
 def test_children_are_searched_and_parents_retrieved(index, encoder):
-    found = retrieve(QUESTION, index, encoder, k=2, threshold=-1)
+    found = retrieve(QUESTION, index, encoder, k=2, min_relevance=0)
     best = found.hits[0]
     assert (best.chunk.document, best.chunk.text) == ("tower.md", TOWER)
     assert len({hit.chunk.document for hit in found.hits}) == 2
@@ -80,14 +81,16 @@ def test_children_are_searched_and_parents_retrieved(index, encoder):
     assert best.score == pytest.approx(float(vectors[0] @ vectors[1]), abs=1e-5)
 
 
-def test_the_threshold_is_of_the_best_child(index, encoder):
-    score = retrieve(QUESTION, index, encoder, k=3, threshold=-1).hits[0].score
-    assert len(retrieve(QUESTION, index, encoder, k=3, threshold=score - 1e-6).relevant) == 1
-    assert retrieve(QUESTION, index, encoder, k=3, threshold=score + 1e-6).relevant == ()
+def test_the_relevance_is_of_the_best_child(index, encoder):
+    found = retrieve(QUESTION, index, encoder, k=3, min_relevance=0)
+    relevance = found.background.relevance(found.hits[0].score)
+    settings = {"k": 3, "background": found.background}
+    assert len(retrieve(QUESTION, index, encoder, min_relevance=relevance - 1e-6, **settings).relevant) == 1
+    assert retrieve(QUESTION, index, encoder, min_relevance=relevance + 1e-6, **settings).relevant == ()
 
 
 def test_an_answer_is_given_the_parent_of_the_sentence_that_was_found(index, encoder, decoder):
-    answer = ask(QUESTION, index, encoder, decoder, k=1, threshold=-1, max_new_tokens=4)
+    answer = ask(QUESTION, index, encoder, decoder, k=1, min_relevance=0, max_new_tokens=4)
     [source] = answer.sources
     assert (source.document, source.start, source.end, source.text) == ("tower.md", 0, len(TOWER), TOWER)
     assert TOWER in answer.prompt.text

@@ -16,7 +16,8 @@ from hypothesis.extra.numpy import arrays
 from engine.documents.document import Chunk, Document, Section
 from engine.errors import DocumentError, GlassboxError, InputError
 from engine.retrieval.index import index_vectors
-from engine.retrieval.vector_cache import VectorCache, VectorKind
+from engine.retrieval.vector_cache import VectorCache
+from engine.retrieval.vector_kind import Query, VectorKind
 from engine.sqlite_file import connect_ours
 from engine.workspace import (
     Run,
@@ -72,7 +73,9 @@ def workspaces(draw):
     parents = [None, *draw(st.lists(chunks(held), max_size=2))]
     pieces = [draw(chunks(held, draw(st.sampled_from(parents)))) for _ in range(draw(st.integers(0, 5)))]
     vectors = draw(arrays(np.float32, (len(pieces), 4), elements=FLOATS))
-    index = index_vectors(pieces, vectors, draw(TEXT), draw(TEXT), 256) if pieces else None
+    kind = replace(KIND, name=draw(TEXT), pooling=draw(TEXT))
+    idf = draw(st.none() | arrays(np.float32, 5, elements=FLOATS))
+    index = index_vectors(pieces, vectors, kind, idf) if pieces else None
     questions = st.fixed_dictionaries({"question": TEXT, "references": st.just([]), "corpus_id": TEXT})
     runs = st.builds(Run, TEXT, st.datetimes().map(lambda time: time.isoformat()), OBJECTS)
     sets = draw(st.dictionaries(TEXT, st.lists(questions, max_size=3), max_size=3))
@@ -91,7 +94,7 @@ def small():
         Chunk("b.md", 0, 6, "Omega.", 4),
     ]
     vectors = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
-    index = index_vectors(pieces, vectors, "model", "mean", 256)
+    index = index_vectors(pieces, vectors, KIND)
     run = Run("first", "2024-05-01T12:00:00+00:00", {"recall": 0.5})
     return Workspace(held, {"k": 4}, index, {"mine": [QUESTION]}, (run,))
 
@@ -103,8 +106,11 @@ def assert_same(found, expected):
         assert found.index.chunks == expected.index.chunks
         assert found.index.vectors.tobytes() == expected.index.vectors.tobytes()
         assert found.index.vectors.dtype == np.float32
-        for name in ("model", "pooling", "max_tokens"):
-            assert getattr(found.index, name) == getattr(expected.index, name)
+        assert found.index.kind == expected.index.kind
+        assert found.index.kind.name == expected.index.kind.name
+        assert (found.index.idf is None) == (expected.index.idf is None)
+        if found.index.idf is not None:
+            assert found.index.idf.tobytes() == expected.index.idf.tobytes()
 
 
 @settings(max_examples=30)
@@ -129,7 +135,7 @@ def test_children_share_their_parent_again(tmp_path):
 def test_an_opened_index_can_be_searched(tmp_path):
     save_workspace(tmp_path / "w", small())
     index = open_workspace(tmp_path / "w").index
-    assert index.search(small().index.vectors[2], 1)[0].chunk.text == "Omega."
+    assert index.search(Query(small().index.vectors[2], KIND), 1)[0].chunk.text == "Omega."
 
 
 def test_the_later_state_takes_the_place_of_the_earlier(tmp_path):
@@ -144,7 +150,7 @@ def test_chunks_with_numpys_numbers_are_kept(tmp_path):
     workspace = small()
     [piece] = workspace.index.chunks[:1]
     piece = replace(piece, start=np.int64(0), end=np.int64(5), n_tokens=np.int32(3), page=np.int64(1))
-    index = index_vectors([piece], workspace.index.vectors[:1], "model", "mean", np.int64(256))
+    index = index_vectors([piece], workspace.index.vectors[:1], replace(KIND, max_tokens=np.int64(256)))
     save_workspace(tmp_path / "w", replace(workspace, index=index))
     assert open_workspace(tmp_path / "w").index.chunks == workspace.index.chunks[:1]
 
@@ -176,7 +182,7 @@ def test_what_would_not_come_back_is_refused(tmp_path, change, message):
 
 def test_an_index_with_a_vector_that_is_not_finite_is_refused(tmp_path):
     workspace = small()
-    index = index_vectors(workspace.index.chunks, np.full((3, 4), np.nan, np.float32), "m", "mean", 256)
+    index = index_vectors(workspace.index.chunks, np.full((3, 4), np.nan, np.float32), KIND)
     with pytest.raises(InputError, match="not finite"):
         export_workspace(replace(workspace, index=index))
 
@@ -200,6 +206,7 @@ from pathlib import Path
 import numpy as np
 from engine.documents.document import Chunk, Document
 from engine.retrieval.index import index_vectors
+from engine.retrieval.vector_kind import VectorKind
 from engine.workspace import Run, Workspace, open_workspace, save_workspace
 
 path = Path(sys.argv[1])
@@ -207,7 +214,7 @@ path = Path(sys.argv[1])
 def state(n):
     text = f"{n} " * 20_000
     chunk = Chunk("d", 0, 9, text[:9], n)
-    index = index_vectors([chunk], np.full((1, 384), n, np.float32), "m", "mean", 256)
+    index = index_vectors([chunk], np.full((1, 384), n, np.float32), VectorKind("m", "mean", 256, 384))
     return Workspace((Document("d", text),), {"n": n}, index, {}, (Run(str(n), "2024-05-01", {}),))
 
 saved = save_workspace(path, state(0))
@@ -485,7 +492,7 @@ def test_a_file_with_anything_but_our_tables_is_refused(tmp_path, statements):
         ("documents", 4, "[" * 100_000),
         ("settings", 1, "[]"),
         ("settings", 1, "1" * 10_000),
-        ("stamp", 3, "many"),
+        ("stamp", 4, "many"),
         ("chunks", 1, 99),
         ("chunks", 2, -1),
         ("chunks", 3, 10**6),

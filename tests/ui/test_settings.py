@@ -62,3 +62,27 @@ def test_a_server_gets_its_own_settings_alone():
     app.session_state["on_server"] = True
     assert chosen(app.run()) == (Sampling(0.8, top_p=0.5), 7)
     assert greyed_out(app) == {"top_k", "min_p", "repetition_penalty"}
+
+
+def whole_page():
+    import streamlit as st
+
+    from engine import Encoder
+    from ui.settings import kept_settings, settings_sidebar, take_settings
+
+    take_settings(st.session_state["given"], 512)
+    st.session_state["settings"] = settings_sidebar(Encoder.load(), on_server=False)
+    st.session_state["kept"] = kept_settings()
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [({}, 90), ({"min_relevance": 75}, 75), ({"min_relevance": 101}, 90), ({"threshold": 0.3}, 90)],
+)
+def test_the_relevance_of_a_workspace_is_taken_where_it_is_one(given, expected):
+    app = AppTest.from_function(whole_page)
+    app.session_state["given"] = given
+    app.run()
+    assert not app.exception
+    assert app.session_state["settings"].min_relevance == expected
+    assert app.session_state["kept"]["min_relevance"] == expected

@@ -1,0 +1,1 @@
+"""How well a search finds what answers a question, and how sure that is."""

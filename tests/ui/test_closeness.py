@@ -1,0 +1,75 @@
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from engine.documents.document import Chunk
+from engine.generation.answering import NOTHING_FOUND, Answer, Timings
+from engine.retrieval.background import Background
+from engine.retrieval.index import Hit
+from ui.closeness import N_BINS, chance_words, closeness_figure, score_words
+
+BACKGROUND = Background(np.linspace(-0.2, 0.6, 10_000), np.linspace(0.2, 0.6, 100))
+HITS = tuple(Hit(Chunk("<b>.md", n, n + 5, "*text*", 3), score) for n, score in enumerate((0.61, 0.41, 0.05)))
+
+
+def answer(min_relevance=90):
+    return Answer(
+        question="Which?",
+        text=NOTHING_FOUND,
+        prompt=None,
+        hits=HITS,
+        margins=(0.2, 0.36, None),
+        background=BACKGROUND,
+        min_relevance=min_relevance,
+        finish_reason=None,
+        timings=Timings(0, 0, 0),
+    )
+
+
+def test_a_score_stands_beside_its_percentile_and_margin():
+    assert score_words(answer(), 0) == "cosine 0.610 · closer than all random pairs · 0.200 ahead of the next"
+    assert (
+        score_words(answer(), 1)
+        == "cosine 0.410 · closer than 76.25 % of random pairs · 0.360 ahead of the next"
+    )
+    assert score_words(answer(), 2) == "cosine 0.050 · closer than 31.25 % of random pairs"
+
+
+@pytest.mark.parametrize(("relevance", "n"), [(0, 100), (28.3, 72), (89.99, 11), (90, 10), (99.99, 1)])
+def test_questions_that_find_as_much_are_never_counted_too_few(relevance, n):
+    assert chance_words(relevance) == f"of 100 unrelated questions, {n} find a passage as close"
+
+
+def test_the_figure_has_every_pair_and_a_line_for_every_hit():
+    pairs, bests, hits, limit = closeness_figure(answer()).data
+    assert len(pairs.x) == N_BINS
+    assert (pairs.customdata.sum(), bests.customdata.sum()) == (10_000, 100)
+    assert list(hits.x[::3]) == [hit.score for hit in HITS]
+    assert limit.x[0] == BACKGROUND.score_of(90)
+
+
+@pytest.mark.parametrize("min_relevance", [0, 100])
+def test_where_all_or_nothing_is_relevant_no_limit_is_drawn(min_relevance):
+    figure = closeness_figure(answer(min_relevance))
+    assert len(figure.data[3].x) == 0
+    assert all(np.isfinite(figure.layout.xaxis.range))
+
+
+def page():
+    import streamlit as st
+
+    from ui.answer import show_nothing_found
+
+    show_nothing_found(st.session_state["shown"])
+
+
+def test_where_nothing_is_relevant_the_page_says_how_close_the_best_is():
+    app = AppTest.from_function(page)
+    app.session_state["shown"] = answer()
+    app.run()
+    assert not app.exception
+    relevance = BACKGROUND.relevance(0.61)
+    text = app.caption[0].value
+    assert text.startswith(f"The nearest passage: {score_words(answer(), 0)}. But {chance_words(relevance)}")
+    assert "at most 10 may" in text
+    assert r"\<b\>\.md" in app.caption[1].value
