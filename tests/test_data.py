@@ -1,10 +1,12 @@
 import csv
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from engine.documents.loaders import load_corpus
+from engine.evaluation.sts import load_pairs
 
 DATA = Path(__file__).parent.parent / "data"
 
@@ -33,3 +35,14 @@ def test_every_bundled_document_has_questions_and_a_licence(rows):
 def test_questions_are_distinct(rows):
     questions = [row["question"] for row in rows]
     assert len(set(questions)) == len(questions)
+
+
+def test_scored_pairs_are_distinct_and_spread_over_the_scale():
+    pairs = load_pairs(DATA / "sts_pairs.csv")
+    assert len({frozenset((pair.first, pair.second)) for pair in pairs}) == len(pairs)
+    assert all(pair.first != pair.second for pair in pairs)
+    scores = Counter(pair.score for pair in pairs)
+    assert set(scores) == {half / 2 for half in range(11)}
+    assert min(scores.values()) >= 5
+    readme = (DATA / "README.md").read_text(encoding="utf-8")
+    assert f"`sts_pairs.csv` | {len(pairs)} pairs" in readme

@@ -1,0 +1,249 @@
+"""Semantic textual similarity: whether cosines order pairs of sentences as people do.
+
+People scored how much two sentences mean the same. A strategy is the better, the more its cosines rise and
+fall with these scores, whatever their scale: Spearman's correlation, as the STS benchmark is reported (Cer
+et al. 2017; Reimers, Beyer and Gurevych 2016 say why Spearman's and not Pearson's).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from engine.documents.formats.plain import decode
+from engine.documents.formats.table import numbered_rows
+from engine.documents.loaders import BUNDLED_CORPUS
+from engine.errors import InputError
+from engine.evaluation.bootstrap import N_RESAMPLES, Interval, Statistics, resampled
+from engine.layers.tracing import Array
+from engine.models.encoder import Encoder
+from engine.weights.fetch import Progress
+
+BUNDLED_PAIRS = BUNDLED_CORPUS.parent / "sts_pairs.csv"
+COLUMNS = ("sentence1", "sentence2", "score")
+# Files of the STS benchmark's archive have no header: genre, file, year, number, score, two sentences, and
+# sometimes where these are from.
+ARCHIVE_COLUMNS = ("genre", "file", "year", "number", "score", "sentence1", "sentence2")
+FEWEST_PAIRS = 3
+DECIMALS = 6  # of cosines: beyond these, float32 rounding would rank pairs
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two sentences, and how similar people found their meanings: the higher, the more."""
+
+    first: str
+    second: str
+    score: float
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """A strategy's Spearman correlation with people's scores, and what it has over another strategy's."""
+
+    strategy: str
+    spearman: Interval
+    gain: Interval
+
+
+def load_pairs(path: Path = BUNDLED_PAIRS) -> list[Pair]:
+    """Read scored pairs from a file, as `parse_pairs` does.
+
+    Raises
+    ------
+    InputError
+        There is no such file, or `parse_pairs` raises it.
+    DocumentError
+        It is no text file.
+    """
+    if not path.is_file():
+        raise InputError(f"{path} does not exist: give a file with the columns {', '.join(COLUMNS)}")
+    return parse_pairs(path.name, path.read_bytes())
+
+
+def parse_pairs(name: str, content: bytes) -> list[Pair]:
+    """Read scored pairs from the content of a file.
+
+    Two formats are read: a table whose header names the columns ``sentence1``, ``sentence2`` and ``score``
+    among others, in any order (CSV, with commas or semicolons; or with tabs, in which case quotes are
+    letters like others, as in all STS files), and the files of the STS benchmark's archive.
+
+    Raises
+    ------
+    InputError
+        A column or a cell is missing, a score is no number, there are fewer than `FEWEST_PAIRS` pairs, or
+        all have the same score: the message names the row.
+    DocumentError
+        It is no text file, or its quotes are broken.
+    """
+    if not content.strip():
+        raise InputError(f"{name} is empty: give a file with the columns {', '.join(COLUMNS)}")
+    rows = table_rows(name, decode(name, content))
+    number, first = next(rows)
+    columns = [cell.strip().lower() for cell in first]
+    pairs = []
+    if is_archive_row(first):
+        columns = list(ARCHIVE_COLUMNS)
+        pairs.append(to_pair(first, columns, f"{name}, row {number}"))
+    elif missing := [column for column in COLUMNS if column not in columns]:
+        raise InputError(
+            f"{name} has no column {' and no column '.join(missing)}: name the columns "
+            f"{', '.join(COLUMNS)} in its first row"
+        )
+    pairs += [to_pair(row, columns, f"{name}, row {number}") for number, row in rows]
+    check_pairs(name, pairs)
+    return pairs
+
+
+def table_rows(name: str, text: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows that are not blank with their numbers from 1; with tabs, quotes join no cells."""
+    text = text.lstrip("\n")
+    if "\t" not in text.partition("\n")[0]:
+        yield from numbered_rows(name, text)
+        return
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            yield number, line.split("\t")
+
+
+def is_archive_row(cells: Sequence[str]) -> bool:
+    """Whether a file's first row is a pair of the STS benchmark's archive, and so no header."""
+    return len(cells) >= len(ARCHIVE_COLUMNS) and as_number(cells[ARCHIVE_COLUMNS.index("score")]) is not None
+
+
+def as_number(cell: str) -> float | None:
+    """Return the finite number that a cell holds, or None."""
+    try:
+        number = float(cell)
+    except ValueError:
+        return None
+    return number if np.isfinite(number) else None
+
+
+def to_pair(row: Sequence[str], columns: Sequence[str], place: str) -> Pair:
+    """Make a pair of a row; errors name the place it is from."""
+    cells = dict(zip(columns, (cell.strip() for cell in row), strict=False))
+    for column in COLUMNS:
+        if not cells.get(column):
+            raise InputError(f"{place} has no {column}: fill it in, or take the row out")
+    score = as_number(cells["score"])
+    if score is None:
+        shown = cells["score"][:40]
+        raise InputError(f"{place} has the score {shown!r}, which is no number: write it as 3.5")
+    return Pair(cells["sentence1"], cells["sentence2"], score)
+
+
+def check_pairs(name: str, pairs: Sequence[Pair]) -> None:
+    """Raise `InputError` where there is nothing to correlate."""
+    if len(pairs) < FEWEST_PAIRS:
+        raise InputError(f"{name} holds {len(pairs)} scored pairs: give at least {FEWEST_PAIRS}")
+    if len({pair.score for pair in pairs}) == 1:
+        raise InputError(
+            f"all {len(pairs)} pairs of {name} have the score {pairs[0].score:g}, so there is no order to "
+            "compare with: give pairs of different similarity"
+        )
+
+
+def sentences(pairs: Sequence[Pair]) -> list[str]:
+    """Return the distinct sentences of some pairs, in the order they come."""
+    return list(dict.fromkeys(text for pair in pairs for text in (pair.first, pair.second)))
+
+
+def sts_scores(
+    encoder: Encoder,
+    pairs: Sequence[Pair],
+    strategies: Sequence[str] | None = None,
+    max_tokens: int | None = None,
+    on_progress: Progress | None = None,
+) -> dict[str, Array]:
+    """Score pairs by the cosine of their sentences' vectors under every strategy, in one pass.
+
+    Parameters
+    ----------
+    encoder
+        The encoder. Whatever corpus it has weights of words for, ``"idf"`` takes them from the sentences
+        of these pairs, each counted once.
+    pairs
+        The pairs; a sentence in several of them is embedded once.
+    strategies
+        Strategies of pooling; None for all that the encoder has.
+    max_tokens, on_progress
+        As in `Encoder.encode`.
+
+    Returns
+    -------
+    dict
+        Of each strategy the cosines, ``(n_pairs,)``.
+    """
+    texts = sentences(pairs)
+    encoder = encoder.with_idf(texts)
+    chosen = list(encoder.poolings if strategies is None else strategies)
+    vectors = encoder.encode(texts, chosen, max_tokens=max_tokens, on_progress=on_progress)
+    row = {text: number for number, text in enumerate(texts)}
+    first, second = [row[pair.first] for pair in pairs], [row[pair.second] for pair in pairs]
+    return {name: cosines(every[first], every[second]) for name, every in vectors.items()}
+
+
+def cosines(first: Array, second: Array) -> Array:
+    """Cosine of each row with the same row of the other, of length 1: ``(n, d_model)`` twice to ``(n,)``."""
+    return np.einsum("nd,nd->n", first, second, dtype=np.float64).round(DECIMALS)
+
+
+def correlations(
+    pairs: Sequence[Pair],
+    scores: dict[str, Array],
+    baseline: str = "mean",
+    n_resamples: int = N_RESAMPLES,
+    seed: int = 0,
+) -> list[Correlation]:
+    """Correlate every strategy's cosines ``(n_pairs,)`` with people's scores, best first.
+
+    The intervals are of 95 %, over resamples of the pairs; ``gain`` is over the strategy ``baseline``. A
+    strategy that gives all pairs the same cosine has NaN and comes last.
+    """
+    gold = np.array([pair.score for pair in pairs])
+    names = list(scores)
+    statistics = spearman(gold, np.column_stack([scores[name] for name in names]))
+    found = resampled(statistics, len(pairs), n_resamples, seed)
+    all_of_them = [
+        Correlation(name, found.interval(i), found.difference_interval(i, names.index(baseline)))
+        for i, name in enumerate(names)
+    ]
+    return sorted(all_of_them, key=lambda one: -np.nan_to_num(one.spearman.estimate, nan=-2))
+
+
+def spearman(gold: Array, scores: Array) -> Statistics:
+    """Make Spearman's correlations of ``gold (n,)`` with columns of ``scores (n, n_strategies)`` statistics.
+
+    A resample is never sorted: its mid-ranks follow from how often each item was drawn.
+    """
+
+    def of_resamples(counts: Array) -> Array:
+        """``(n_resamples, n) -> (n_resamples, n_strategies)``."""
+        wanted = centred_ranks(gold, counts)
+        given = (centred_ranks(column, counts) for column in scores.T)
+        return np.column_stack([pearson(wanted, ranks, counts) for ranks in given])
+
+    return of_resamples
+
+
+def centred_ranks(values: Array, counts: Array) -> Array:
+    """Mid-ranks of items of which there are ``counts (n_resamples, n)`` each, less their mean: as counts.
+
+    Equal values share the mean of their places, as in scipy's ``rankdata``.
+    """
+    order = np.argsort(values, kind="stable")
+    is_new = np.r_[True, np.diff(values[order]) > 0]  # (n,), where a value differs from the one before
+    group = np.empty(len(values), np.int64)
+    group[order] = np.cumsum(is_new) - 1
+    held = np.add.reduceat(counts[:, order], np.flatnonzero(is_new), axis=1)  # (n_resamples, n_groups)
+    ranks = held.cumsum(axis=1) - (held - 1) / 2
+    return (ranks - (len(values) + 1) / 2)[:, group]
+
+
+def pearson(a: Array, b: Array, counts: Array) -> Array:
+    """Correlate centred rows, each item by its count: ``(n_resamples, n)`` to ``(n_resamples,)``."""
+    covariance, of_a, of_b = (np.einsum("rn,rn,rn->r", counts, x, y) for x, y in ((a, b), (a, a), (b, b)))
+    spread = np.sqrt(of_a * of_b)
+    return np.divide(covariance, spread, out=np.full(len(counts), np.nan), where=spread > 0)

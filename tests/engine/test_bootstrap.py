@@ -1,0 +1,85 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import bootstrap
+
+from engine.errors import InputError
+from engine.evaluation.bootstrap import draws, mean_interval, means, percentile_interval, resampled
+
+
+def test_the_interval_of_a_mean_is_that_of_scipy():
+    values = np.random.default_rng(3).exponential(size=200)
+    ours = mean_interval(values, n_resamples=20_000)
+    theirs = bootstrap(
+        (values,), np.mean, n_resamples=20_000, method="percentile", rng=np.random.default_rng(9)
+    ).confidence_interval
+    assert ours.estimate == pytest.approx(values.mean())
+    # The end of 20,000 resamples scatters by 0.02 of the mean's standard error, and there are two seeds.
+    tolerance = 0.1 * values.std() / np.sqrt(len(values))
+    assert ours.low == pytest.approx(theirs.low, abs=tolerance)
+    assert ours.high == pytest.approx(theirs.high, abs=tolerance)
+
+
+@pytest.mark.parametrize(("confidence", "wanted"), [(0.95, 0.95), (0.5, 0.5)])
+def test_intervals_cover_the_truth_as_often_as_they_say(confidence, wanted):
+    samples = np.random.default_rng(0).normal(2.0, 1.0, size=(400, 60))
+    found = [mean_interval(sample, confidence, n_resamples=400, seed=i) for i, sample in enumerate(samples)]
+    covered = np.mean([one.low <= 2.0 <= one.high for one in found])
+    assert covered == pytest.approx(wanted, abs=4 * np.sqrt(wanted * (1 - wanted) / 400) + 0.01)
+
+
+def test_a_difference_is_surer_than_its_parts():
+    generator = np.random.default_rng(1)
+    hard = generator.normal(size=300)  # what makes an item easy or hard for both
+    values = np.column_stack([hard + 0.1, hard]) + 0.1 * generator.normal(size=(300, 2))
+    found = resampled(means(values), 300)
+    first, second, gain = found.interval(0), found.interval(1), found.difference_interval(0, 1)
+    assert first.low < second.high
+    assert 0 < gain.low < 0.1 < gain.high
+    assert gain.estimate == pytest.approx((values[:, 0] - values[:, 1]).mean())
+    alone = mean_interval(values[:, 0] - values[:, 1])
+    assert (gain.low, gain.high) == pytest.approx((alone.low, alone.high))
+
+
+@given(st.integers(1, 40), st.integers(1, 30), st.integers(0, 2**32))
+def test_every_resample_has_as_many_items_as_there_are(n_items, n_resamples, seed):
+    counts = np.concatenate(list(draws(n_items, n_resamples, seed)))
+    assert counts.shape == (n_resamples, n_items)
+    assert (counts >= 0).all()
+    assert (counts.sum(axis=1) == n_items).all()
+
+
+def test_items_are_drawn_equally_often():
+    counts = np.concatenate(list(draws(10, 20_000, seed=5)))
+    np.testing.assert_allclose(counts.mean(axis=0), 1, atol=0.04)
+    assert counts.var(axis=0).mean() == pytest.approx(0.9, abs=0.03)  # n p (1 - p)
+
+
+def test_many_items_are_drawn_in_several_blocks(monkeypatch):
+    whole = np.concatenate(list(draws(50, 30, seed=2)))
+    monkeypatch.setattr("engine.evaluation.bootstrap.BLOCK", 120)
+    blocks = list(draws(50, 30, seed=2))
+    assert len(blocks) == 15
+    np.testing.assert_array_equal(np.concatenate(blocks), whole)
+
+
+def test_the_seed_decides():
+    values = np.arange(30.0)
+    assert mean_interval(values, seed=4) == mean_interval(values, seed=4)
+    assert mean_interval(values, seed=4) != mean_interval(values, seed=5)
+
+
+def test_resamples_without_the_statistic_are_left_out():
+    found = percentile_interval(1.0, np.array([np.nan, 2.0, 2.0, np.nan]))
+    assert (found.low, found.high) == (2.0, 2.0)
+    assert np.isnan(percentile_interval(np.nan, np.full(3, np.nan)).low)
+
+
+def test_nothing_to_resample_is_an_error():
+    with pytest.raises(InputError, match="of 0 items"):
+        mean_interval(np.array([]))
+    with pytest.raises(InputError, match="0 resamples"):
+        mean_interval(np.ones(3), n_resamples=0)
+    with pytest.raises(InputError, match=r"95 is not between 0 and 1: give 0\.95"):
+        mean_interval(np.ones(3), confidence=95)

@@ -1,0 +1,106 @@
+from math import log2
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import ndcg_score
+
+from engine.errors import InputError
+from engine.evaluation.metrics import hit_rate, ndcg, precision, ranked, recall, reciprocal_rank
+
+# Scores of four values, so that many are equal.
+SCORE = st.sampled_from([-1.5, 0.0, 0.25, 3.0])
+
+
+@st.composite
+def searches(draw, scores=SCORE):
+    """Scores and relevance of a few questions, and how many places are judged, often more than there are."""
+    n_chunks = draw(st.integers(1, 12))
+    rows = st.lists(scores, min_size=n_chunks, max_size=n_chunks)
+    marks = st.lists(st.booleans(), min_size=n_chunks, max_size=n_chunks)
+    pairs = draw(st.lists(st.tuples(rows, marks), min_size=1, max_size=4))
+    found, relevant = zip(*pairs, strict=True)
+    return np.array(found), np.array(relevant), draw(st.integers(1, 20))
+
+
+def brute_ranking(scores, relevant):
+    """Relevance, best score first; of equal scores the first is first."""
+    places = sorted(range(len(scores)), key=lambda place: (-scores[place], place))
+    return [bool(relevant[place]) for place in places]
+
+
+def brute(scores, relevant, k):
+    """All metrics of one question, by their definitions."""
+    ranking = brute_ranking(scores, relevant)
+    top, n_relevant = ranking[:k], sum(ranking)
+    gain = sum(1 / log2(rank + 1) for rank, found in enumerate(top, 1) if found)
+    best = sum(1 / log2(rank + 1) for rank in range(1, min(k, n_relevant) + 1))
+    return {
+        reciprocal_rank: next((1 / rank for rank, found in enumerate(top, 1) if found), 0),
+        hit_rate: float(any(top)),
+        precision: sum(top) / k,
+        recall: sum(top) / n_relevant if n_relevant else 0,
+        ndcg: gain / best if n_relevant else 0,
+    }
+
+
+@settings(max_examples=50)
+@given(searches())
+def test_every_metric_is_its_definition(search):
+    scores, relevant, k = search
+    expected = [brute(*row, k) for row in zip(scores, relevant, strict=True)]
+    for metric in expected[0]:
+        np.testing.assert_allclose(metric(scores, relevant, k), [row[metric] for row in expected], atol=1e-12)
+
+
+@settings(max_examples=50)
+@given(searches(st.floats(-1, 1, width=32)))
+def test_ndcg_is_that_of_scikit_learn_where_no_scores_are_equal(search):
+    scores, relevant, k = search
+    if scores.shape[1] == 1:
+        return  # which it refuses
+    scores = np.argsort(np.argsort(scores, axis=1), axis=1)
+    assert ndcg(scores, relevant, k).mean() == pytest.approx(ndcg_score(relevant, scores, k=k))
+
+
+def test_numbers_by_hand():
+    scores = np.array([[0.9, 0.8, 0.7, 0.6, 0.5]])
+    relevant = np.array([[False, True, False, True, True]])
+    assert reciprocal_rank(scores, relevant) == [0.5]
+    assert reciprocal_rank(scores, relevant, 1) == [0]
+    assert recall(scores, relevant, 4) == pytest.approx([2 / 3])
+    assert precision(scores, relevant, 4) == [0.5]
+    expected = (1 / log2(3) + 1 / log2(5)) / (1 + 1 / log2(3) + 1 / log2(4))
+    assert ndcg(scores, relevant, 4) == pytest.approx([expected])
+
+
+@settings(max_examples=50)
+@given(searches())
+def test_metrics_lie_between_0_and_1_and_reach_1_where_the_relevant_come_first(search):
+    scores, relevant, k = search
+    for metric in (reciprocal_rank, hit_rate, precision, recall, ndcg):
+        values = metric(scores, relevant, k)
+        assert ((values >= 0) & (values <= 1 + 1e-12)).all()
+    some = relevant.any(axis=1)
+    for metric in (reciprocal_rank, hit_rate, ndcg):
+        np.testing.assert_allclose(metric(relevant.astype(float), relevant, k), some)
+    np.testing.assert_allclose(recall(relevant.astype(float), relevant, relevant.shape[1]), some)
+
+
+def test_of_equal_scores_the_first_comes_first_and_nan_comes_last():
+    relevant = np.array([[False, False, True]])
+    assert reciprocal_rank(np.zeros((1, 3)), relevant) == pytest.approx([1 / 3])
+    assert reciprocal_rank(np.array([[np.nan, np.nan, -9.0]]), relevant) == [1]
+
+
+def test_a_search_in_nothing_finds_nothing():
+    scores, relevant = np.empty((2, 0)), np.empty((2, 0), bool)
+    for metric in (reciprocal_rank, hit_rate, precision, recall, ndcg):
+        np.testing.assert_array_equal(metric(scores, relevant, 5), [0, 0])
+
+
+@pytest.mark.parametrize("k", [0, -1])
+def test_no_places_to_judge_are_refused(k):
+    with pytest.raises(InputError, match=f"k is {k}: judge 1"):
+        ranked(np.ones((1, 2)), np.ones((1, 2), bool), k)
