@@ -1,0 +1,130 @@
+"""Late interaction: every token of a question with its best match among a chunk's tokens.
+
+ColBERT's MaxSim (Khattab & Zaharia 2020), here over the token vectors of any encoder. All tokens take part
+as the model gives them, [CLS] and [SEP] included, as ColBERT keeps its own. The paper sums over the
+question's tokens; here it is their mean, which ranks the same and can be read beside a cosine.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from engine.errors import InputError
+from engine.layers.norm import l2_normalize
+from engine.layers.tracing import Array
+from engine.models.encoder import BATCH_TOKENS, Encoder, check_several, packs
+from engine.models.parallel import run_parallel
+from engine.weights.fetch import Progress
+
+MAXSIM = "maxsim"
+
+
+def matches(query_vectors: Array, chunk_vectors: Array) -> tuple[Array, Array]:
+    """Best token of a chunk for each token of a question, the first of equals, and their cosine.
+
+    ``(n_query, d), (n_chunk, d)``, rows of length 1, to ``(n_query,)`` places and ``(n_query,)`` cosines.
+
+    Raises
+    ------
+    InputError
+        There are no tokens, or the vectors are of different lengths.
+    """
+    if not len(query_vectors) or not len(chunk_vectors):
+        raise InputError(
+            f"MaxSim of {len(query_vectors)} and {len(chunk_vectors)} tokens: each text needs one or more"
+        )
+    if query_vectors.shape[1:] != chunk_vectors.shape[1:]:
+        raise InputError(
+            f"the tokens' vectors have shapes {query_vectors.shape} and {chunk_vectors.shape}: embed both "
+            f"texts with one model"
+        )
+    cosines = query_vectors @ chunk_vectors.T  # (n_query, n_chunk)
+    best = cosines.argmax(axis=1)
+    return best, np.take_along_axis(cosines, best[:, None], axis=1)[:, 0]
+
+
+def max_sim(query_vectors: Array, chunk_vectors: Array) -> float:
+    """``1/n sum_i max_j q_i · k_j`` over the ``n`` tokens of the question; the rest is as in `matches`."""
+    return float(matches(query_vectors, chunk_vectors)[1].mean())
+
+
+def maxsim_scores(
+    questions: Sequence[str],
+    texts: Sequence[str],
+    encoder: Encoder,
+    max_tokens: int | None = None,
+    on_progress: Progress | None = None,
+) -> Array:
+    """Score every chunk for every question.
+
+    Parameters
+    ----------
+    questions
+        The questions; their tokens' vectors are held, ``4 * d_model`` bytes a token.
+    texts
+        The chunks' texts; their tokens' vectors are made a pack at a time and never held.
+    encoder
+        The encoder.
+    max_tokens
+        Tokens read of each question and chunk, [CLS] and [SEP] included; None for the model's own limit.
+    on_progress
+        Called with chunks done and chunks in all.
+
+    Returns
+    -------
+    Array
+        `max_sim` of each question with each chunk, float32 ``(n_questions, n_chunks)``.
+
+    Raises
+    ------
+    InputError
+        A bare string instead of several, or a limit beyond the position table.
+    """
+    check_several(questions)
+    check_several(texts)
+    asked, read = (
+        [encoder.truncate(ids, max_tokens) for ids in encoder.tokenizer.ids_batch(list(both))]
+        for both in (questions, texts)
+    )
+    return maxsim_of_ids(asked, read, encoder, on_progress)
+
+
+def maxsim_of_ids(
+    questions: Sequence[Sequence[int]],
+    chunks: Sequence[Sequence[int]],
+    encoder: Encoder,
+    on_progress: Progress | None = None,
+) -> Array:
+    """Score texts that are tokenized already; the rest is as in `maxsim_scores`."""
+    scores = np.empty((len(questions), len(chunks)), np.float32)
+    lengths = np.array([len(ids) for ids in questions], int)
+    starts = np.cumsum(lengths) - lengths
+    query_vectors = unit_vectors(questions, encoder)  # (tokens of all questions, d_model)
+
+    def score(batch: slice) -> None:
+        """Score a pack of chunks, one after the other so that no product is larger than a chunk's."""
+        states = encoder.token_states(chunks[batch])
+        for number, each in enumerate(states, start=batch.start):
+            best = (query_vectors @ l2_normalize(each.vectors).T).max(axis=1)  # (tokens of all questions,)
+            scores[:, number] = np.add.reduceat(best, starts) / lengths
+
+    n_done = 0
+    for batch in run_parallel(score, list(packs(chunks, BATCH_TOKENS)) if len(questions) else []):
+        n_done += batch.stop - batch.start
+        if on_progress is not None:
+            on_progress(n_done, len(chunks))
+    return scores
+
+
+def unit_vectors(sequences: Sequence[Sequence[int]], encoder: Encoder) -> Array:
+    """Vectors of the tokens of all texts, one text after the other, each of length 1: ``(n, d_model)``."""
+    ends = np.cumsum([len(ids) for ids in sequences], dtype=int)
+    vectors = np.empty((sum(len(ids) for ids in sequences), encoder.config.d_model), encoder.dtype)
+
+    def embed(batch: slice) -> None:
+        for end, each in zip(ends[batch], encoder.token_states(sequences[batch]), strict=True):
+            vectors[end - len(each.ids) : end] = l2_normalize(each.vectors)
+
+    for _ in run_parallel(embed, list(packs(sequences, BATCH_TOKENS))):
+        pass
+    return vectors
