@@ -1,0 +1,169 @@
+"""One question, or many with known answers, searched under several ways to pool."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.errors import InputError
+from engine.evaluation.metrics import hit_rate, reciprocal_rank
+from engine.layers.tracing import Array
+
+
+@dataclass(frozen=True)
+class Rankings:
+    """How each strategy ranks the chunks that any of them has among its first ``k``.
+
+    Attributes
+    ----------
+    strategies
+        Their names.
+    k
+        How many places count as found; no more than there are chunks.
+    rows
+        The chunks, ``(n_rows,)``: in the first strategy's order, then those that the second adds, and so on.
+    ranks
+        Their places among all chunks, from 1, ``(n_strategies, n_rows)``. Of equal scores the first chunk
+        comes first.
+    scores
+        Likewise ``(n_strategies, n_rows)``.
+    """
+
+    strategies: tuple[str, ...]
+    k: int
+    rows: Array
+    ranks: Array
+    scores: Array
+
+    @property
+    def found(self) -> Array:
+        """Whether each strategy has each chunk among its first ``k``: bool ``(n_strategies, n_rows)``."""
+        return self.ranks <= self.k
+
+
+@dataclass(frozen=True)
+class Judged:
+    """How well questions with known answers are searched.
+
+    Attributes
+    ----------
+    strategies
+        Their names.
+    reciprocal_ranks
+        1 over the rank of the first right chunk, ``(n_strategies, n_strategies, n_questions)``: the index
+        pooled by the first, the questions by the second. On the diagonal both are pooled alike.
+    hits
+        1 where a right chunk is among the first ``k``, both pooled alike: ``(n_strategies, n_questions)``.
+    """
+
+    strategies: tuple[str, ...]
+    reciprocal_ranks: Array
+    hits: Array
+
+    @property
+    def mixed(self) -> Array:
+        """Mean reciprocal rank by index and question pooling: ``(n_strategies, n_strategies)``."""
+        return self.reciprocal_ranks.mean(axis=2)
+
+    @property
+    def matched(self) -> Array:
+        """Reciprocal ranks with both pooled alike: ``(n_strategies, n_questions)``."""
+        return np.einsum("iiq->iq", self.reciprocal_ranks)
+
+
+def cosines(question_vectors: Mapping[str, Array], chunk_vectors: Mapping[str, Array]) -> dict[str, Array]:
+    """Inner products of a question's vector with the chunks', strategy by strategy: ``(n_chunks,)`` each.
+
+    Parameters
+    ----------
+    question_vectors
+        ``(d_model,)`` for each strategy, of length 1.
+    chunk_vectors
+        ``(n_chunks, d_model)`` for each of these strategies or more, rows of length 1.
+    """
+    return {strategy: chunk_vectors[strategy] @ vector for strategy, vector in question_vectors.items()}
+
+
+def rankings(scores: Mapping[str, Array], k: int) -> Rankings:
+    """Rank chunks by the scores ``(n_chunks,)`` of each strategy.
+
+    Raises
+    ------
+    InputError
+        ``k`` is below 1, or there is no strategy or no chunk.
+    """
+    if k < 1:
+        raise InputError(f"k is {k}: ask for 1 passage or more")
+    if not scores:
+        raise InputError("no strategy was given: choose one or more")
+    all_scores = np.stack(list(scores.values()))  # (n_strategies, n_chunks)
+    if not all_scores.shape[1]:
+        raise InputError("there are no chunks to rank: load a document with text")
+    order = np.argsort(-all_scores, axis=1, kind="stable")
+    ranks = np.argsort(order, axis=1) + 1  # the inverse of each permutation, from 1
+    rows = np.array(list(dict.fromkeys(order[:, :k].ravel().tolist())))
+    return Rankings(tuple(scores), min(k, order.shape[1]), rows, ranks[:, rows], all_scores[:, rows])
+
+
+def only_found_by(compared: Rankings) -> dict[str, Array]:
+    """Of each strategy, the chunks that it alone has among its first ``k``, best first: ``(n_only,)``."""
+    alone = compared.found & (compared.found.sum(axis=0) == 1)  # (n_strategies, n_rows)
+    return {
+        strategy: compared.rows[np.flatnonzero(own)[np.argsort(ranks[own])]]
+        for strategy, own, ranks in zip(compared.strategies, alone, compared.ranks, strict=True)
+    }
+
+
+def overlap(compared: Rankings) -> Array:
+    """Share of the first ``k`` that two strategies have in common: ``(n_strategies, n_strategies)``."""
+    found = compared.found.astype(float)
+    return found @ found.T / compared.k
+
+
+def kendall_tau(compared: Rankings) -> Array:
+    """Kendall's tau between strategies, over all chunks compared: ``(n_strategies, n_strategies)``.
+
+    Of all pairs of chunks, the share that two strategies have in one order less the share that they have
+    in opposite orders (Kendall 1938): 1 for equal rankings, -1 for reversed ones. A single chunk gives 1.
+    """
+    n_rows = len(compared.rows)
+    if n_rows == 1:
+        return np.ones((len(compared.strategies),) * 2)
+    signs = np.sign(compared.ranks[:, :, None] - compared.ranks[:, None, :])  # (n_strategies, n_rows, n_rows)
+    flat = signs.reshape(len(signs), -1).astype(float)
+    return flat @ flat.T / (n_rows * (n_rows - 1))
+
+
+def judge(
+    question_vectors: Mapping[str, Array], chunk_vectors: Mapping[str, Array], relevant: Array, k: int
+) -> Judged:
+    """Search with every pooling of the questions in the index of every pooling of the chunks.
+
+    The vectors of two strategies have one shape, so a mixed search runs like any other; only what it finds
+    tells the difference.
+
+    Parameters
+    ----------
+    question_vectors
+        ``(n_questions, d_model)`` for each strategy.
+    chunk_vectors
+        ``(n_chunks, d_model)`` for each of these strategies or more.
+    relevant
+        Which chunks hold an answer, bool ``(n_questions, n_chunks)``.
+    k
+        How many places count for a hit.
+
+    Raises
+    ------
+    InputError
+        There is no question.
+    """
+    if not len(relevant):
+        raise InputError("there is no labelled question to judge by: give one or more")
+    strategies = tuple(question_vectors)
+    found = [
+        [reciprocal_rank(question_vectors[asked] @ chunk_vectors[stored].T, relevant) for asked in strategies]
+        for stored in strategies
+    ]
+    hits = [hit_rate(question_vectors[one] @ chunk_vectors[one].T, relevant, k) for one in strategies]
+    return Judged(strategies, np.array(found), np.array(hits))
