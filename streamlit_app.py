@@ -11,6 +11,7 @@ page = st.navigation(
         st.Page("pages/documents.py", title="Documents and chunks", icon=":material/topic:"),
         st.Page("pages/generate.py", title="Inside the answer", icon=":material/account_tree:"),
         st.Page("pages/attention.py", title="Inside the model", icon=":material/visibility:"),
+        st.Page("pages/pooling.py", title="Pooling compared", icon=":material/merge:"),
         st.Page("pages/truncation.py", title="What is never read", icon=":material/content_cut:"),
         st.Page("pages/verification.py", title="Verify and break", icon=":material/fact_check:"),
     ]

@@ -1,0 +1,121 @@
+"""Two texts, and how alike each pooling finds them."""
+
+import numpy as np
+import streamlit as st
+
+from engine import Encoder
+from engine.retrieval.maxsim import maxsim_scores
+from ui.answer import escape_markdown
+from ui.export import show_figure
+from ui.pooling_examples import EXAMPLES, MAX_CHARACTERS, cut_notes
+from ui.pooling_sentences import cosines_of, weightless_sentences
+from ui.poolings import LABELS
+from ui.similarity_figures import pair_bars
+
+FORWARD, BACK = "MaxSim, 1 looked up in 2", "MaxSim, 2 looked up in 1"
+UNRELATED = tuple(example.sentences[0] for example in EXAMPLES.values())
+
+
+def show_pair(encoder: Encoder, max_tokens: int) -> tuple[str, str] | None:
+    """Draw two texts' likeness under every pooling; return the texts, None where one is blank."""
+    picked_examples()
+    left, right = st.columns(2)
+    first, second = (
+        column.text_area(
+            label,
+            key=f"pooling-pair-{number}",
+            persist_state="session",
+            max_chars=MAX_CHARACTERS,
+            height=80,
+            help="Leave the box, or press Ctrl + Enter, to compare.",
+        )
+        for number, (column, label) in enumerate(((left, "First text"), (right, "Second text")))
+    )
+    if not first.strip() or not second.strip():
+        st.info("Write a text in both boxes to compare them.", icon=":material/notes:")
+        return None
+    texts = [first, second]
+    for note in cut_notes(texts, encoder, max_tokens, "Text"):
+        st.warning(escape_markdown(note), icon=":material/content_cut:")
+    if first == second:
+        st.info("The two texts are the same, so every strategy finds them alike.")
+    if weightless := weightless_sentences(texts, encoder, max_tokens):
+        st.info(
+            f"No word of text {' and '.join(map(str, weightless))} has an IDF weight, since all chunks hold "
+            "them. IDF pooling takes the plain mean there."
+        )
+    show_bars(first, second, encoder, max_tokens)
+    return first, second
+
+
+def picked_examples() -> None:
+    """Draw examples that fill the boxes."""
+    state = st.session_state
+    pairs = {
+        f"{name}: {kind}": (example.sentences[0], example.sentences[other])
+        for name, example in EXAMPLES.items()
+        for kind, other in (("alike", 1), ("unlike", 2))
+    }
+
+    def take() -> None:
+        if state["pooling-pair-example"]:
+            state["pooling-pair-0"], state["pooling-pair-1"] = pairs[state["pooling-pair-example"]]
+            state["pooling-pair-example"] = None
+
+    for number, text in enumerate(next(iter(pairs.values()))):
+        state.setdefault(f"pooling-pair-{number}", text)
+    st.selectbox(
+        "Try a pair",
+        list(pairs),
+        index=None,
+        placeholder="Examples",
+        key="pooling-pair-example",
+        on_change=take,
+        help="Fills both boxes. “Alike” and “unlike” say what the meaning is, not what a model finds.",
+    )
+
+
+def show_bars(first: str, second: str, encoder: Encoder, max_tokens: int) -> None:
+    """Draw the cosine of two texts under each strategy, beside what unrelated sentences have."""
+    cosines, unrelated = likeness((first, second), encoder, max_tokens)
+    above = {label: cosine - unrelated[label] for label, cosine in cosines.items()}
+    best, least = max(above, key=above.__getitem__), min(above, key=above.__getitem__)
+    show_figure(
+        pair_bars(cosines, unrelated, (FORWARD, BACK)),
+        "pooling-pair",
+        {
+            "strategies": np.array(list(cosines)),
+            "cosines": np.array(list(cosines.values())),
+            "unrelated": np.array(list(unrelated.values())),
+        },
+        "Cosine of the two texts under each strategy. "
+        + "; ".join(f"{label}: {cosine:.3f}" for label, cosine in cosines.items()),
+    )
+    st.markdown(
+        f"Each strategy has a level of its own, so measure from the diamond, the mean over pairs of "
+        f"{len(UNRELATED)} sentences on different subjects. These two lie farthest above it under "
+        f"**{escape_markdown(best)}** ({above[best]:+.2f}), least under **{escape_markdown(least)}** "
+        f"({above[least]:+.2f})."
+    )
+    st.caption(
+        "MaxSim pools nothing: every token of one text takes its best match among those of the other, and "
+        "the cosines are averaged. Which text is looked up in which makes a difference."
+    )
+
+
+def likeness(
+    texts: tuple[str, str], encoder: Encoder, max_tokens: int
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Cosine of two texts, and of unrelated sentences on average, by the strategies' labels."""
+    own, others = (cosines_of(each, encoder, max_tokens) for each in (texts, UNRELATED))
+    cosines = {LABELS[strategy]: float(own[strategy][0, 1]) for strategy in encoder.poolings}
+    unrelated = {LABELS[strategy]: off_diagonal(others[strategy]) for strategy in encoder.poolings}
+    matches = maxsim_scores(texts, texts, encoder, max_tokens)
+    cosines |= {FORWARD: float(matches[0, 1]), BACK: float(matches[1, 0])}
+    level = off_diagonal(maxsim_scores(UNRELATED, UNRELATED, encoder, max_tokens))
+    return cosines, unrelated | {FORWARD: level, BACK: level}
+
+
+def off_diagonal(scores: np.ndarray) -> float:
+    """Mean of a square matrix without its diagonal."""
+    return float(scores[~np.eye(len(scores), dtype=bool)].mean())
