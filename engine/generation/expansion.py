@@ -1,0 +1,44 @@
+"""A question made longer before it is searched for: what an answer might look like, by the decoder.
+
+HyDE (Gao et al. 2022) searches with passages that a language model makes up: wrong as they may be, they use
+the words that right ones do. As in query2doc (Wang et al. 2023), the question stays before its passage.
+
+A small decoder makes up too much: with SmolLM2-135M-Instruct, on every fourth question of Cranfield, nDCG@10
+falls from 0.448 to 0.439 by vectors, from 0.442 to 0.427 by words.
+"""
+
+from engine.errors import InputError
+from engine.generation.decoder import Decoder
+
+EXPANSION_TOKENS = 48
+REQUEST = "Write a short passage that answers the question."
+
+
+def expanded(question: str, decoder: Decoder, max_new_tokens: int = EXPANSION_TOKENS) -> str:
+    """Return the question and, on the next line, the beginning of a passage that might answer it.
+
+    The same question is always expanded in the same way: the decoder takes its most probable tokens.
+
+    Parameters
+    ----------
+    question
+        The question.
+    decoder
+        The model that makes up the passage.
+    max_new_tokens
+        Most tokens of the passage.
+
+    Raises
+    ------
+    InputError
+        The question is blank.
+    ContextLengthError
+        It leaves no room for a passage in the decoder's context.
+    """
+    question = question.strip()
+    if not question:
+        raise InputError("the question is empty: ask something")
+    messages = [{"role": "user", "content": f"{REQUEST}\nQuestion: {question}\nPassage:"}]
+    steps = decoder.generate(messages, max_new_tokens=max_new_tokens)
+    passage = " ".join("".join(step.text for step in steps).split())
+    return f"{question}\n{passage}".strip()

@@ -1,0 +1,70 @@
+"""BM25: chunks that share words with the question, the rarer the words the better.
+
+Robertson and Zaragoza 2009, in Lucene's variant (Kamphuis et al. 2020), by bm25s (Lù 2024). A word w that
+stands tf times in a chunk of l words, among N chunks of which df have the word, adds
+
+    ln(1 + (N - df + 0.5) / (df + 0.5)) · tf / (tf + k1 · (1 - b + b · l / average l))
+
+as often as the question has it. Words are runs of two or more letters, digits or underscores in lower case,
+without Lucene's 33 English stop words; they are not stemmed.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from engine.errors import InputError
+from engine.layers.tracing import Array
+from engine.models.encoder import check_several
+
+
+class Bm25:
+    """An index of texts by their words.
+
+    Parameters
+    ----------
+    texts
+        The chunks' texts; none, or such without words, are never found.
+    k1
+        How much more a word counts that stands in a chunk again and again; 0 for not at all.
+    b
+        How much the length of a chunk counts against it, 0 to 1.
+
+    Raises
+    ------
+    InputError
+        A bare string instead of several, or ``k1`` or ``b`` outside its range.
+    """
+
+    def __init__(self, texts: Sequence[str], k1: float = 1.5, b: float = 0.75) -> None:
+        from bm25s import BM25
+
+        check_several(texts)
+        if not 0 <= k1 < float("inf"):
+            raise InputError(f"k1 is {k1}: give 0 or more, such as 1.5")
+        if not 0 <= b <= 1:
+            raise InputError(f"b is {b}: give 0 to 1, such as 0.75")
+        tokens = words(texts)
+        self._n_texts, self._index = len(texts), BM25(k1=k1, b=b)
+        self._has_words = any(tokens)
+        if self._has_words:
+            self._index.index(tokens, show_progress=False)
+
+    def scores(self, questions: Sequence[str]) -> Array:
+        """Score every text for every question: float32 ``(n_questions, n_texts)``.
+
+        It is 0 where they share no word: for every text, where a question is blank or of stop words alone.
+        """
+        check_several(questions)
+        scores = np.zeros((len(questions), self._n_texts), np.float32)
+        if self._has_words:
+            for row, tokens in zip(scores, words(questions), strict=True):
+                row[:] = self._index.get_scores_from_ids(self._index.get_tokens_ids(tokens))
+        return scores
+
+
+def words(texts: Sequence[str]) -> list[list[str]]:
+    """Cut texts into the words that count."""
+    from bm25s import tokenize
+
+    return tokenize(list(texts), return_ids=False, show_progress=False)

@@ -1,0 +1,96 @@
+"""Several rankings made one: by ranks, or by scores brought to one scale."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from engine.errors import InputError
+from engine.layers.tracing import Array
+from engine.retrieval.ranking import ranks
+
+# Cormack, Clarke and Büttcher found the constant in a pilot study, and that it hardly matters.
+RRF_CONSTANT = 60
+
+
+def reciprocal_rank_fusion(scores: Sequence[Array], constant: float = RRF_CONSTANT) -> Array:
+    """Add 1 / (constant + rank) over several rankings (Cormack, Clarke and Büttcher 2009).
+
+    Ranks are over all chunks, and chunks of one score share the best of their ranks: those that BM25 does
+    not find, all with 0, are not ordered by where they stand in the corpus. A chunk with ``-inf`` has no
+    rank, and no share in the sum.
+
+    Parameters
+    ----------
+    scores
+        Score matrices ``(n_questions, n_chunks)``, one or more; only their order counts.
+    constant
+        The larger, the less the first places count above the next ones; 0 or more.
+
+    Returns
+    -------
+    Array
+        float32 ``(n_questions, n_chunks)``.
+
+    Raises
+    ------
+    InputError
+        There are no matrices, they are of different shapes, or the constant is below 0.
+    """
+    check_shapes(scores)
+    if not constant >= 0:
+        raise InputError(f"the constant is {constant}: give 0 or more, such as {RRF_CONSTANT}")
+    parts = [np.where(np.isneginf(one), 0, 1 / (constant + ranks(one))) for one in scores]
+    return np.sum(parts, axis=0).astype(np.float32)
+
+
+def weighted_fusion(scores: Sequence[Array], weights: Sequence[float]) -> Array:
+    """Add scores that were brought to 0 … 1 a question, each matrix times its weight.
+
+    Parameters
+    ----------
+    scores
+        Score matrices ``(n_questions, n_chunks)``, one or more.
+    weights
+        One a matrix, 0 or more, not all 0.
+
+    Returns
+    -------
+    Array
+        float32 ``(n_questions, n_chunks)``.
+
+    Raises
+    ------
+    InputError
+        There are no matrices, they are of different shapes, or the weights are not as above.
+    """
+    check_shapes(scores)
+    if len(weights) != len(scores) or not all(0 <= weight < np.inf for weight in weights) or not any(weights):
+        raise InputError(
+            f"the weights are {list(weights)}: give {len(scores)}, one for each of the rankings, none below "
+            f"0 and one or more above"
+        )
+    parts = [weight * min_max(one) for weight, one in zip(weights, scores, strict=True)]
+    return np.sum(parts, axis=0).astype(np.float32)
+
+
+def min_max(scores: Array) -> Array:
+    """Bring each question's scores to 0 for its lowest and 1 for its best: ``(n_questions, n_chunks)``.
+
+    What is not found (``-inf``) is as good as the lowest, and where all are equal all are 0.
+    """
+    scores = scores.astype(np.float64)  # whose differences are finite for all float32
+    found = np.isfinite(scores)
+    low = scores.min(axis=1, keepdims=True, where=found, initial=np.inf)  # (n_questions, 1)
+    high = scores.max(axis=1, keepdims=True, where=found, initial=-np.inf)
+    spread = np.where(high > low, high - low, 1)
+    return np.where(found & (high > low), (scores - low) / spread, 0)
+
+
+def check_shapes(scores: Sequence[Array]) -> None:
+    """Raise `InputError` unless there are matrices to fuse, all of one shape."""
+    shapes = sorted({one.shape for one in scores})
+    if len(shapes) != 1:
+        raise InputError(
+            f"score matrices of {len(shapes)} shapes {shapes} cannot be fused: give one or more, each with "
+            f"a row a question and a column a chunk"
+        )

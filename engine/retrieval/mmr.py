@@ -1,0 +1,84 @@
+"""Chunks that are relevant and do not all say the same.
+
+Maximal marginal relevance (Carbonell and Goldstein 1998).
+"""
+
+import numpy as np
+
+from engine.errors import InputError
+from engine.layers.tracing import Array
+from engine.retrieval.ranking import best_first, candidates, check_depth, ordered_scores
+
+MMR_K = 10
+# Diversity is paid for with relevance: on Cranfield nDCG@10 falls from 0.400 to 0.388 at 0.1, 0.327 at 0.3.
+MMR_DIVERSITY = 0.1
+MMR_DEPTH = 50
+
+
+def mmr_scores(
+    scores: Array,
+    chunk_vectors: Array,
+    k: int = MMR_K,
+    diversity: float = MMR_DIVERSITY,
+    depth: int = MMR_DEPTH,
+) -> Array:
+    """Order the first ``k`` chunks of each question anew, such that each adds something to those before.
+
+    Parameters
+    ----------
+    scores
+        Relevance ``(n_questions, n_chunks)``, on the scale of cosines.
+    chunk_vectors
+        ``(n_chunks, d_model)``, rows of length 1.
+    k
+        How many are chosen; all others follow in their old order.
+    diversity
+        0 for the order of relevance, 1 for nothing but difference; it is 1 - λ of the paper.
+    depth
+        How many of the most relevant are chosen from.
+
+    Returns
+    -------
+    Array
+        Minus the new place, float32 ``(n_questions, n_chunks)``; ``-inf`` where the relevance is.
+
+    Raises
+    ------
+    InputError
+        ``k`` or ``depth`` is below 1, the diversity is outside 0 to 1, or there is not one vector a chunk.
+    """
+    check_depth(depth)
+    if k < 1:
+        raise InputError(f"k is {k}: choose 1 chunk or more")
+    if not 0 <= diversity <= 1:
+        raise InputError(f"the diversity is {diversity}: give 0 to 1, such as {MMR_DIVERSITY}")
+    if len(chunk_vectors) != scores.shape[1]:
+        raise InputError(
+            f"there are {len(chunk_vectors)} vectors and scores of {scores.shape[1]} chunks: give a vector "
+            f"for each chunk"
+        )
+    order = best_first(scores)  # (n_questions, n_chunks)
+    for row, relevance in zip(order, scores, strict=True):
+        near = candidates(row, relevance, depth)
+        chosen = mmr_order(relevance[near], chunk_vectors[near], k, diversity)
+        row[: len(near)] = np.concatenate([near[chosen], np.delete(near, chosen)])
+    return ordered_scores(order, scores)
+
+
+def mmr_order(relevance: Array, vectors: Array, k: int, diversity: float) -> list[int]:
+    """Choose ``k`` of the candidates, each the best of (1 - diversity) · relevance - diversity · redundance.
+
+    ``(n,), (n, d_model)`` to places among the n. The redundance is the cosine with the most similar of those
+    chosen before, and 0 for the first; of equals the first is taken.
+    """
+    similarity = vectors @ vectors.T  # (n, n)
+    gain = (1 - diversity) * relevance.astype(np.float64)  # (n,)
+    redundance = np.zeros(len(relevance))
+    chosen: list[int] = []
+    for _ in range(min(k, len(relevance))):
+        marginal = gain - diversity * redundance
+        marginal[chosen] = -np.inf
+        best = int(marginal.argmax())
+        redundance = np.maximum(redundance, similarity[best]) if chosen else similarity[best]
+        chosen.append(best)
+    return chosen

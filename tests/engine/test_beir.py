@@ -1,0 +1,167 @@
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from benchmarks.cranfield import convert, smart_records
+from engine.errors import InputError
+from engine.evaluation.beir import load_beir
+
+HEADER = "query-id\tcorpus-id\tscore"
+CORPUS = [
+    {"_id": "d1", "title": "Wings", "text": "Lift of a\r\nwing.", "metadata": {"url": "x"}},
+    {"_id": "d 2", "title": "", "text": "Drag.\u2028More drag."},
+    {"_id": "3.txt", "text": ""},
+]
+QUERIES = [
+    {"_id": "q2", "text": "what is drag"},
+    {"_id": "unjudged", "text": "why"},
+    {"_id": "q1", "text": "naïve wing", "metadata": {}},
+]
+QRELS = [("q1", "d1", 2), ("q2", "d 2", 1), ("q1", "d 2", 0), ("q1", "3.txt", -1), ("q2", "3.txt", 4)]
+
+
+def jsonl(rows):
+    return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
+
+
+def tsv(rows):
+    return "\n".join([HEADER, *("\t".join(map(str, row)) for row in rows)])
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "qrels").mkdir()
+    (tmp_path / "corpus.jsonl").write_text(jsonl(CORPUS), encoding="utf-8")
+    (tmp_path / "queries.jsonl").write_text(jsonl(QUERIES), encoding="utf-8")
+    (tmp_path / "qrels" / "test.tsv").write_text(tsv(QRELS), encoding="utf-8")
+    return tmp_path
+
+
+def test_a_folder_is_read(folder):
+    found = load_beir(folder)
+    assert [(d.name, d.title, d.text) for d in found.documents] == [
+        ("d1", "Wings", "Wings\n\nLift of a\nwing."),
+        ("d 2", "", "Drag.\u2028More drag."),
+        ("3.txt", "", ""),
+    ]
+    assert found.query_ids == ("q2", "q1")
+    assert found.questions == ("what is drag", "naïve wing")
+    assert found.qrels == {"q1": {"d1": 2, "d 2": 0, "3.txt": -1}, "q2": {"d 2": 1, "3.txt": 4}}
+
+
+def test_relevance_is_of_the_documents_that_are_named(folder):
+    found = load_beir(folder)
+    # in the order of the questions: q2, q1
+    relevant = found.relevance([document.name for document in found.documents])
+    np.testing.assert_array_equal(relevant, [[False, True, True], [True, False, False]])
+    of_chunks = found.relevance(["d 2", "d1", "d1", "other"])
+    np.testing.assert_array_equal(of_chunks, [[True, False, False, False], [False, True, True, False]])
+    assert found.relevance([]).shape == (2, 0)
+
+
+def test_lines_may_end_as_on_windows_and_begin_with_a_mark(folder):
+    expected = load_beir(folder)
+    for path in [*folder.glob("*.jsonl"), *folder.glob("qrels/*")]:
+        content = path.read_bytes().replace(b"\n", b"\r\n")
+        path.write_bytes(b"\xef\xbb\xbf" + content)
+    assert load_beir(folder) == expected
+
+
+def test_a_split_is_chosen_by_name_and_test_is_the_first_choice(folder):
+    (folder / "qrels" / "dev.tsv").write_text(tsv([("unjudged", "d1", 1)]))
+    assert load_beir(folder).query_ids == ("q2", "q1")
+    assert load_beir(folder, "dev").query_ids == ("unjudged",)
+    with pytest.raises(InputError, match=r"no train\.tsv: choose one of the splits dev, test"):
+        load_beir(folder, "train")
+    (folder / "qrels" / "test.tsv").rename(folder / "qrels" / "train.tsv")
+    with pytest.raises(InputError, match="choose one of the splits dev, train"):
+        load_beir(folder)
+    (folder / "qrels" / "train.tsv").unlink()
+    assert load_beir(folder).query_ids == ("unjudged",)
+
+
+@pytest.mark.parametrize("name", ["corpus.jsonl", "queries.jsonl", "qrels/test.tsv"])
+def test_a_missing_file_is_named(folder, name):
+    (folder / name).unlink()
+    with pytest.raises(InputError, match="qrels" if name.startswith("qrels") else name):
+        load_beir(folder)
+
+
+ROW = jsonl([{"_id": "a", "text": "one"}])
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("corpus.jsonl", "", r"corpus\.jsonl is empty"),
+        ("corpus.jsonl", ROW + "{", r"corpus\.jsonl, line 2 is no JSON"),
+        ("corpus.jsonl", ROW + "\n[1]", r"corpus\.jsonl, line 3 has not both"),
+        ("corpus.jsonl", '{"_id": 1, "text": "one"}', r"corpus\.jsonl, line 1 has not both"),
+        ("corpus.jsonl", '{"_id": "1"}', r"corpus\.jsonl, line 1 has not both"),
+        ("corpus.jsonl", '{"_id": "1", "text": "", "title": 5}', r"corpus\.jsonl, line 1 has a title"),
+        ("corpus.jsonl", ROW + ROW, r"corpus\.jsonl, line 2 has the _id 'a'"),
+        ("queries.jsonl", '{"_id": " ", "text": "one"}', r"queries\.jsonl, line 1 has the _id ' '"),
+        ("queries.jsonl", ROW.encode("utf-16"), r"queries\.jsonl is no UTF-8 \(byte 0\)"),
+        ("qrels/test.tsv", "", r"test\.tsv, line 1 is no header"),
+        ("qrels/test.tsv", "q1\td1\t1\n", r"test\.tsv, line 1 is no header"),
+        ("qrels/test.tsv", f"{HEADER}\n\n", r"test\.tsv holds no judgements"),
+        ("qrels/test.tsv", tsv([("q1", "d1", 1), ("q1", "d1")]), r"test\.tsv, line 3 is no judgement"),
+        ("qrels/test.tsv", tsv([("q1", "d1", "high")]), r"test\.tsv, line 2 is no judgement .*'q1"),
+        ("qrels/test.tsv", tsv([("q9", "d1", 1)]), r"test\.tsv, line 2 judges question 'q9'"),
+        ("qrels/test.tsv", tsv([("q1", "d9", 1)]), r"test\.tsv, line 2 judges document 'd9'"),
+        ("qrels/test.tsv", tsv([("q1", "d1", 1), ("q1", "d1", 0)]), r"test\.tsv, line 3 judges what"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_place(folder, name, content, message):
+    (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(InputError, match=message):
+        load_beir(folder)
+
+
+SMART = {
+    "cran.all.1400": (
+        ".I 1\n.T\nflow past\na plate .\n.A\nting-yili\n.B\nj. ae. scs.\n.W\nflow past\na plate .\n"
+        ".I 2\n.T\n.A\n.B\n.W\n.I 3\n.T\nheat .\n.A\n.B\n.W\nheat .\n.5 of it .\n"
+    ),
+    "cran.qry": ".I 001\n.W\nwhat flows\npast .\n.I 004\n.W\nwhat heats .\n",
+    "cranqrel": "1 1 2\n1 3 -1\n2 3  4\n2 1 1 \n",
+}
+
+
+@pytest.fixture
+def smart(tmp_path):
+    source = tmp_path / "smart"
+    source.mkdir()
+    for name, text in SMART.items():
+        (source / name).write_text(text, encoding="latin-1")
+    return source
+
+
+def test_cranfield_becomes_a_beir_folder(smart, tmp_path):
+    convert(smart, tmp_path / "beir")
+    found = load_beir(tmp_path / "beir")
+    assert [(d.name, d.text) for d in found.documents] == [
+        ("1", "flow past\na plate .\n\nflow past\na plate ."),
+        ("2", ""),
+        ("3", "heat .\n\nheat .\n.5 of it ."),
+    ]
+    assert dict(zip(found.query_ids, found.questions, strict=True)) == {
+        "1": "what flows\npast .",
+        "2": "what heats .",
+    }
+    assert found.qrels == {"1": {"1": 1, "3": 0}, "2": {"3": 1, "1": 1}}
+
+
+def test_what_stands_before_the_first_record_or_field_is_no_text():
+    assert smart_records("header\n.T\n.I 1\nnothing\n.W\nfirst\n") == [{"W": "first\n"}]
+
+
+def test_a_folder_that_is_not_there_is_said_in_a_line(tmp_path):
+    command = [sys.executable, "-m", "benchmarks.cranfield", str(tmp_path / "no"), str(tmp_path / "out")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "cran.all.1400 cannot be used (No such file" in done.stderr
+    assert done.stderr.count("\n") == 1

@@ -1,0 +1,152 @@
+from dataclasses import replace
+
+import faiss
+import numpy as np
+import pytest
+
+from engine.errors import InputError
+from engine.retrieval.bm25 import Bm25
+from engine.retrieval.dense import dense_scores
+from engine.retrieval.fusion import reciprocal_rank_fusion, weighted_fusion
+from engine.retrieval.maxsim import maxsim_scores
+from engine.retrieval.mmr import mmr_scores
+from engine.retrieval.ranking import best_first
+from engine.retrieval.rerank import MaxSim, rerank
+from engine.retrieval.retrievers import RETRIEVERS, Searched, Texts, retriever_scores
+
+CHUNKS = (
+    "The bridge over the Forth was opened in 1890.",
+    "Steel bridges need paint every few years.",
+    "Rain falls mostly in the west of Scotland.",
+    "Cats sleep through most of the day.",
+    "",
+    "A kitten is a young cat.",
+)
+QUESTIONS = ("When was the Forth bridge opened?", "what do cats do", "of the")
+
+
+@pytest.fixture(scope="module")
+def searched(encoder):
+    vectors = encoder.encode([*QUESTIONS, *CHUNKS])
+    texts = Texts(QUESTIONS, CHUNKS, encoder)
+    return Searched(texts, vectors[: len(QUESTIONS)], vectors[len(QUESTIONS) :])
+
+
+@pytest.mark.parametrize("name", RETRIEVERS)
+def test_every_retriever_scores_every_chunk(searched, name):
+    scores = retriever_scores(name, searched)
+    assert scores.dtype == np.float32
+    assert scores.shape == (len(QUESTIONS), len(CHUNKS))
+    assert np.isfinite(scores).all()
+    best = scores.argmax(axis=1)
+    assert best[0] == 0
+    assert best[1] in (3, 5)
+
+
+def test_each_is_what_its_module_makes_of_the_same_scores(searched):
+    dense = dense_scores(searched.question_vectors, searched.chunk_vectors)
+    bm25 = Bm25(CHUNKS).scores(QUESTIONS)
+    expected = {
+        "dense": dense,
+        "bm25": bm25,
+        "hybrid": reciprocal_rank_fusion([dense, bm25], 5),
+        "weighted": weighted_fusion([dense, bm25], [0.2, 0.8]),
+        "mmr": mmr_scores(dense, searched.chunk_vectors, 2, 0.9, 3),
+        "maxsim": rerank(dense, searched.texts.maxsim, 3),
+    }
+    for name, scores in expected.items():
+        found = retriever_scores(name, searched, weight=0.2, constant=5, diversity=0.9, k=2, depth=3)
+        np.testing.assert_array_equal(found, scores, err_msg=name)
+
+
+def test_a_question_of_stop_words_is_left_to_the_vectors(searched):
+    dense = best_first(retriever_scores("dense", searched))[2]
+    for name in ("hybrid", "weighted"):
+        np.testing.assert_array_equal(best_first(retriever_scores(name, searched))[2], dense)
+
+
+def test_dense_scores_are_those_of_an_exact_faiss_index(searched):
+    index = faiss.IndexFlatIP(searched.chunk_vectors.shape[1])
+    index.add(searched.chunk_vectors)
+    scores, order = index.search(searched.question_vectors, len(CHUNKS))
+    np.testing.assert_array_equal(best_first(searched.dense), order)
+    np.testing.assert_allclose(np.take_along_axis(searched.dense, order, axis=1), scores, atol=1e-6)
+
+
+def test_scores_are_made_once_and_shared_by_all_vectors_of_the_texts(searched):
+    other = replace(searched, question_vectors=searched.question_vectors[:, ::-1])
+    for name in ("dense", "bm25"):
+        assert retriever_scores(name, searched) is retriever_scores(name, searched)
+    assert retriever_scores("bm25", other) is retriever_scores("bm25", searched)
+    assert retriever_scores("dense", other) is not retriever_scores("dense", searched)
+    assert other.texts.maxsim is searched.texts.maxsim
+
+
+@pytest.mark.parametrize("depth", [1, 3, 100])
+def test_the_best_are_ordered_by_maxsim_and_the_others_follow(searched, encoder, depth):
+    order = best_first(rerank(searched.dense, MaxSim(QUESTIONS, CHUNKS, encoder), depth))
+    closer = maxsim_scores(QUESTIONS, CHUNKS, encoder)
+    for row, before, own in zip(order.tolist(), best_first(searched.dense).tolist(), closer, strict=True):
+        assert row[:depth] == sorted(before[:depth], key=lambda chunk: (-own[chunk], before.index(chunk)))
+        assert row[depth:] == before[depth:]
+
+
+def test_a_chunk_is_read_once_and_only_if_it_is_needed(searched, encoder):
+    maxsim, read = MaxSim(QUESTIONS, CHUNKS, encoder), []
+
+    def note(done, total):
+        read.append(total)
+
+    first = np.unique(best_first(searched.dense)[:, :1])
+    rerank(searched.dense, maxsim, 1, note)
+    assert set(read) == {len(first)}
+    read.clear()
+    rerank(searched.dense, maxsim, 1, note)
+    assert not read
+    rerank(searched.dense, maxsim, len(CHUNKS), note)
+    assert set(read) == {len(CHUNKS) - len(first)}
+
+
+def test_what_the_first_stage_did_not_find_is_not_read_and_stays_unfound(searched, encoder):
+    scores, read = searched.dense.copy(), []
+    scores[:, [0, 3]] = -np.inf
+    maxsim = MaxSim(QUESTIONS, CHUNKS, encoder)
+    found = rerank(scores, maxsim, on_progress=lambda done, total: read.append(total))
+    assert set(read) == {len(CHUNKS) - 2}
+    np.testing.assert_array_equal(np.isneginf(found), np.isneginf(scores))
+
+
+@pytest.mark.parametrize("name", RETRIEVERS)
+@pytest.mark.parametrize(("n_questions", "n_chunks"), [(0, 6), (3, 0), (0, 0)])
+def test_nothing_asked_and_nothing_to_find(searched, name, n_questions, n_chunks):
+    texts = replace(searched.texts, questions=QUESTIONS[:n_questions], chunks=CHUNKS[:n_chunks])
+    part = Searched(texts, searched.question_vectors[:n_questions], searched.chunk_vectors[:n_chunks])
+    assert retriever_scores(name, part).shape == (n_questions, n_chunks)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "message"),
+    [
+        ("best", {}, "'best' is not one of dense, bm25"),
+        ("weighted", {"weight": 1.5}, "weights"),
+        ("hybrid", {"constant": -1}, "constant is -1"),
+        ("mmr", {"diversity": 2}, "diversity is 2"),
+        ("maxsim", {"depth": 0}, "depth is 0"),
+    ],
+)
+def test_what_cannot_be_scored_is_said(searched, name, settings, message):
+    with pytest.raises(InputError, match=message):
+        retriever_scores(name, searched, **settings)
+
+
+def test_maxsim_asks_for_the_encoder(searched):
+    without = replace(searched, texts=replace(searched.texts, encoder=None))
+    with pytest.raises(InputError, match="give the encoder"):
+        retriever_scores("maxsim", without)
+
+
+def test_vectors_that_are_not_of_the_texts_are_refused(searched):
+    with pytest.raises(InputError, match="3 questions and 6 chunks, but vectors of 3 and 5"):
+        replace(searched, chunk_vectors=searched.chunk_vectors[1:])
+    with pytest.raises(InputError, match="one model"):
+        retriever_scores("dense", replace(searched, chunk_vectors=searched.chunk_vectors[:, 1:]))
