@@ -2,8 +2,9 @@
 
 Every function takes ``scores`` and ``relevant``, both ``(n_questions, n_chunks)``, and returns a value a
 question, ``(n_questions,)``; their mean is the metric. Relevance is binary. A question without anything
-relevant counts as 0. Of equal scores the first comes first, as in a stable sort, and NaN comes last. Each
-raises `InputError` for a ``k`` below 1; one beyond the chunks there are takes them all.
+relevant counts as 0. Of equal scores the first comes first, as in a stable sort; a chunk that scores
+``-inf`` or NaN was not found. Each raises `InputError` for a ``k`` below 1; one beyond the chunks there are
+takes them all.
 """
 
 import numpy as np
@@ -17,7 +18,7 @@ def ranked(scores: Array, relevant: Array, k: int | None = None) -> Array:
     if k is not None and k < 1:
         raise InputError(f"k is {k}: judge 1 place or more")
     order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
-    return np.take_along_axis(relevant, order, axis=1)
+    return np.take_along_axis(relevant & (scores > -np.inf), order, axis=1)
 
 
 def reciprocal_rank(scores: Array, relevant: Array, k: int | None = None) -> Array:

@@ -104,3 +104,8 @@ def test_a_search_in_nothing_finds_nothing():
 def test_no_places_to_judge_are_refused(k):
     with pytest.raises(InputError, match=f"k is {k}: judge 1"):
         ranked(np.ones((1, 2)), np.ones((1, 2), bool), k)
+
+
+def test_what_was_not_found_does_not_count():
+    scores, relevant = np.array([[1.0, -np.inf, np.nan]]), np.array([[False, True, True]])
+    assert hit_rate(scores, relevant, 3) == reciprocal_rank(scores, relevant) == 0

@@ -1,0 +1,179 @@
+"""What is wrong with a set of questions, before a metric is taken of it.
+
+A passage that is not where its question says makes every retriever look bad, and no metric shows it. So all
+of it is looked at first, said in one line each, and where the passage stands elsewhere in its document, as
+it is, spelled alike or approximately, that place is offered.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from pathlib import PurePath
+
+from engine.documents.document import Document
+from engine.evaluation.passage_search import Searched
+from engine.evaluation.questions import Question, Reference
+
+SHOWN = 60  # characters of a text that is quoted
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something that is wrong with questions.
+
+    Attributes
+    ----------
+    questions
+        The questions it is about, counted from 0.
+    text
+        What is wrong and what to do, in one line; it counts from 1.
+    reference
+        The reference that it is about, counted from 0, where it is about one.
+    suggestion
+        What to put in that reference's place, where its passage, or one like it, was found.
+    """
+
+    questions: tuple[int, ...]
+    text: str
+    reference: int | None = None
+    suggestion: Reference | None = None
+
+
+def check_questions(questions: Sequence[Question], documents: Sequence[Document]) -> list[Problem]:
+    """Compare questions with the documents that they are about.
+
+    Found are questions that are blank, asked twice of one document, without a passage that answers them, or
+    about no document there is, and passages that are not in their document at the place given for them.
+    """
+    texts: dict[str, list[Searched]] = {}
+    for document in documents:
+        texts.setdefault(PurePath(document.name).stem, []).append(Searched(document.name, document.text))
+    return [
+        *unknown_documents(questions, list(texts)),
+        *ambiguous_documents(questions, texts),
+        *blank_questions(questions),
+        *repeated_questions(questions),
+        *unanswered_questions(questions),
+        *misplaced_passages(questions, texts),
+    ]
+
+
+def repaired(questions: Sequence[Question], problems: Sequence[Problem]) -> list[Question]:
+    """Put the suggestions in the places of the references that they are about; all else stays as it is."""
+    kept = list(questions)
+    for problem in problems:
+        if problem.suggestion is not None and problem.reference is not None:
+            for number in problem.questions:
+                references = list(kept[number].references)
+                references[problem.reference] = problem.suggestion
+                kept[number] = replace(kept[number], references=tuple(references))
+    return kept
+
+
+def unknown_documents(questions: Sequence[Question], stems: Sequence[str]) -> list[Problem]:
+    """Find questions about documents that are not there: one problem a document."""
+    loaded = ", ".join(map(quoted, stems)) or "none"
+    problems = []
+    for name, numbers in by_document(questions).items():
+        if name in stems:
+            continue
+        close = get_close_matches(name, stems, 1)
+        hint = f"correct corpus_id to {quoted(close[0])}, or load" if close else "load"
+        problems.append(
+            Problem(
+                tuple(numbers),
+                f"{counted(numbers)} about {quoted(name)}, and no document is called that (there are: "
+                f"{loaded}): {hint} that document, or leave these questions out",
+            )
+        )
+    return problems
+
+
+def ambiguous_documents(questions: Sequence[Question], texts: dict[str, list[Searched]]) -> list[Problem]:
+    """Find questions that could be about several documents: one problem a name."""
+    return [
+        Problem(
+            tuple(numbers),
+            f"{counted(numbers)} about {quoted(name)}, which {len(texts[name])} documents are called "
+            f"({', '.join(quoted(searched.name) for searched in texts[name])}), and a chunk of any would "
+            "count as an answer: leave all but one out, or rename them",
+        )
+        for name, numbers in by_document(questions).items()
+        if len(texts.get(name, ())) > 1
+    ]
+
+
+def by_document(questions: Sequence[Question]) -> dict[str, list[int]]:
+    """Group the numbers of questions by what document they are about."""
+    about: dict[str, list[int]] = {}
+    for number, question in enumerate(questions):
+        about.setdefault(question.corpus_id, []).append(number)
+    return about
+
+
+def counted(numbers: Sequence[int]) -> str:
+    """Say which questions something is about, up to the verb."""
+    if len(numbers) == 1:
+        return f"question {numbers[0] + 1} is"
+    return f"{len(numbers)} questions, the first is question {numbers[0] + 1}, are"
+
+
+def blank_questions(questions: Sequence[Question]) -> list[Problem]:
+    """Find questions that ask nothing."""
+    return [
+        Problem((number,), f"question {number + 1} is blank: write what it asks, or leave it out")
+        for number, question in enumerate(questions)
+        if not question.text.strip()
+    ]
+
+
+def repeated_questions(questions: Sequence[Question]) -> list[Problem]:
+    """Find questions that were asked of the same document before, whatever their case and white space."""
+    first: dict[tuple[str, str], int] = {}
+    problems = []
+    for number, question in enumerate(questions):
+        words = " ".join(question.text.split()).casefold()
+        before = first.setdefault((words, question.corpus_id), number)
+        if words and before != number:
+            said = f"question {number + 1} repeats question {before + 1}, {quoted(question.text)}"
+            problems.append(
+                Problem((before, number), f"{said}: it counts twice in every mean, so leave one out")
+            )
+    return problems
+
+
+def unanswered_questions(questions: Sequence[Question]) -> list[Problem]:
+    """Find questions without a passage that answers them."""
+    return [
+        Problem(
+            (number,),
+            f"question {number + 1}, {quoted(question.text)}, has no passage that answers it, and so counts "
+            "as 0 in every metric: give it one, or leave it out",
+        )
+        for number, question in enumerate(questions)
+        if not question.references
+    ]
+
+
+def misplaced_passages(questions: Sequence[Question], texts: dict[str, list[Searched]]) -> list[Problem]:
+    """Find references whose passage is not at their place, and look for it elsewhere in the document."""
+    problems = []
+    for number, question in enumerate(questions):
+        candidates = texts.get(question.corpus_id, [])
+        for i, reference in enumerate(question.references):
+            if not candidates or any(searched.holds(reference) for searched in candidates):
+                continue
+            how, suggestion = candidates[0].find(reference)
+            said = (
+                f"question {number + 1}: its passage {quoted(reference.content)} does not stand at "
+                f"{reference.start} to {reference.end} of {quoted(candidates[0].name)}, which has "
+                f"{len(candidates[0].text)} characters; {how}"
+            )
+            problems.append(Problem((number,), said, i, suggestion))
+    return problems
+
+
+def quoted(text: str) -> str:
+    """Put a text into quotation marks, on one line and shortened."""
+    line = " ".join(text.split())
+    return f"“{line if len(line) <= SHOWN else line[: SHOWN - 1] + '…'}”"

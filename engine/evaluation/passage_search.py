@@ -1,0 +1,151 @@
+"""Finding a passage that is not where it should be: as it is, spelled alike, or approximately."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+
+from engine.evaluation.questions import Reference
+from engine.layers.tracing import Array
+
+# What is typed in one way and printed in another; each stands for one character.
+ALIKE = str.maketrans("‘’‚‛′`“”„‟″«»‐‑‒–—―−", "''''''" + '"' * 7 + "-" * 7)
+# Chinese, Japanese and Korean put no space between words: there a character counts as one.
+CJK = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
+WORD = re.compile(f"[{CJK}]|[^\\W{CJK}]+")
+# A share of words in common, in order, below which a place is not like the passage; measured against both.
+LEAST_ALIKE = 0.6
+# Words that a place may have more than the passage between two that both have.
+MOST_INSERTED = 5
+ROUNDING = 1e-9  # of sums of words' weights
+
+
+@dataclass(frozen=True)
+class Searched:
+    """A document's text, prepared once to look for many passages."""
+
+    name: str
+    text: str
+
+    def holds(self, reference: Reference) -> bool:
+        """Whether a passage is at its place."""
+        return reference.start >= 0 and self.text[reference.start : reference.end] == reference.content
+
+    def find(self, reference: Reference) -> tuple[str, Reference | None]:
+        """Look for a passage: say what was found, and give the place nearest to where it should be."""
+        content, start = reference.content, reference.start
+        if content.strip():
+            if span := nearest(self.text, content, start):
+                return self.offer("it stands", span)
+            if span := self.alike(content, start):
+                return self.offer("spelled alike, it stands", span)
+            span, ratio = self.approximate(content, start)
+            if span and ratio >= LEAST_ALIKE:
+                return self.offer(f"a text that is alike to {ratio:.0%} stands", span)
+        return "nothing like it was found there: correct the passage, or leave it out", None
+
+    def offer(self, how: str, span: tuple[int, int]) -> tuple[str, Reference]:
+        """Make a suggestion of a place."""
+        start, end = span
+        return f"{how} at {start} to {end}: take that place", Reference(self.text[start:end], start, end)
+
+    @cached_property
+    def plain(self) -> tuple[str, Array, Array]:
+        """The text in one spelling with single spaces, and where its words begin in the text and in that."""
+        starts = np.fromiter((run.start() for run in re.finditer(r"\S+", self.text)), np.int64)
+        runs = self.text.split()
+        lengths = np.fromiter((len(run) + 1 for run in runs), np.int64, len(runs))
+        return " ".join(runs).translate(ALIKE), starts, np.cumsum(lengths) - lengths
+
+    def alike(self, content: str, start: int) -> tuple[int, int] | None:
+        """Find a passage that differs in white space, quotation marks and dashes alone."""
+        plain, starts, plain_starts = self.plain
+        before = max(0, int(np.searchsorted(starts, start, "right")) - 1)
+        near = plain_starts[before] if len(starts) else 0
+        span = nearest(plain, " ".join(content.split()).translate(ALIKE), int(near))
+        if span is None:
+            return None
+        ends = np.array([span[0], span[1] - 1])  # the first and the last character
+        runs = np.searchsorted(plain_starts, ends, "right") - 1
+        first, last = (starts[runs] + ends - plain_starts[runs]).tolist()
+        return first, last + 1
+
+    @cached_property
+    def words(self) -> tuple[Array, dict[str, int], Array]:
+        """Where words stand, (n_words, 2), a number for each different one, and every word's, (n_words,)."""
+        numbers: dict[str, int] = {}
+        spans = np.array([word.span() for word in WORD.finditer(self.text)], np.int64).reshape(-1, 2)
+        ids = np.fromiter((numbers.setdefault(word, len(numbers)) for word in words_of(self.text)), np.int64)
+        return spans, numbers, ids
+
+    def approximate(self, content: str, start: int) -> tuple[tuple[int, int] | None, float]:
+        """Find the place most like a passage, and how much of either is in the other, from 0 to 1.
+
+        Of all windows as long as the passage, the one with most of its words, rare ones counting more, is
+        compared with it in order.
+        """
+        spans, numbers, ids = self.words
+        wanted = [numbers.get(word, -1) for word in words_of(content)]
+        known = [number for number in set(wanted) if number >= 0]
+        if not known:
+            return None, 0.0
+        weights = np.where(np.isin(np.arange(len(numbers)), known), 1 / np.bincount(ids), 0)[
+            ids
+        ]  # (n_words,)
+        sums = np.cumsum(np.concatenate([[0.0], weights, np.zeros(len(wanted))]))
+        found = sums[len(wanted) :] - sums[: -len(wanted)]  # (n_words + 1,), by the window's first word
+        best = np.flatnonzero(found >= found.max() - ROUNDING)
+        middle = int(best[np.abs(best - np.searchsorted(spans[:, 0], start)).argmin()])
+        low, high = max(0, middle - len(wanted) // 2), middle + len(wanted) + len(wanted) // 2 + 1
+        first, last, ratio = most_alike(wanted, ids[low:high].tolist())
+        return with_marks(content, self.text, int(spans[low + first, 0]), int(spans[low + last, 1])), ratio
+
+
+def words_of(text: str) -> Iterator[str]:
+    """Yield the words of a text, whatever their case."""
+    return (word[0].casefold() for word in WORD.finditer(text))
+
+
+def nearest(text: str, content: str, near: int) -> tuple[int, int] | None:
+    """Return where a content stands in a text, nearest to a position, or None."""
+    places = [text.rfind(content, 0, near + len(content)), text.find(content, max(0, near))]
+    found = [place for place in places if place >= 0]
+    if not found:
+        return None
+    start = min(found, key=lambda place: abs(place - near))
+    return start, start + len(content)
+
+
+def most_alike(wanted: Sequence[int], window: Sequence[int]) -> tuple[int, int, float]:
+    """Find the part of a window with most of the wanted words in their order: its first and last, the share.
+
+    The window has at least one of the words.
+    """
+    matches = [match for match in SequenceMatcher(None, wanted, window).get_matching_blocks() if match.size]
+    groups = [matches[:1]]
+    for before, after in pairwise(matches):  # what stands far apart in the text is no one place
+        inserted = (after.b - before.b - before.size) - (after.a - before.a - before.size)
+        if inserted > MOST_INSERTED:
+            groups.append([])
+        groups[-1].append(after)
+    group = max(groups, key=lambda group: sum(match.size for match in group))
+    begin, end = group[0], group[-1]
+    first = max(0, begin.b - begin.a)  # words that differ at either end belong to the place, too
+    last = min(len(window), end.b + len(wanted) - end.a) - 1
+    n_shared = sum(match.size for match in group)
+    return first, last, 2 * n_shared / (len(wanted) + last + 1 - first)
+
+
+def with_marks(content: str, text: str, start: int, end: int) -> tuple[int, int]:
+    """Widen a span of words by the marks that the passage begins and ends with, where they stand there."""
+    words = list(WORD.finditer(content))
+    opening, closing = content[: words[0].start()].lstrip(), content[words[-1].end() :].rstrip()
+    if text.endswith(opening, 0, start):
+        start -= len(opening)
+    if text.startswith(closing, end):
+        end += len(closing)
+    return start, end

@@ -1,0 +1,160 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import kstest, permutation_test
+
+from engine.errors import InputError
+from engine.evaluation.bootstrap import mean_interval
+from engine.evaluation.significance import compare, holm, randomisation_test
+
+P_VALUES = st.lists(st.floats(0, 1), min_size=1, max_size=8)
+
+
+def by_scipy(baseline, other, n_tosses=np.inf):
+    """The p-value of scipy's test of paired samples."""
+    return permutation_test(
+        (other, baseline),
+        lambda x, y, axis: np.mean(x - y, axis=axis),
+        permutation_type="samples",
+        vectorized=True,
+        n_resamples=n_tosses,
+        rng=1,
+    ).pvalue
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 2**32), st.integers(2, 9), st.sampled_from([1, 3, 2**20]))
+def test_few_questions_have_the_exact_p_value_of_scipy(seed, n, n_levels):
+    baseline, other = np.random.default_rng(seed).integers(0, n_levels + 1, (2, n)) / n_levels
+    assert randomisation_test(baseline, other) == pytest.approx(by_scipy(baseline, other), abs=1e-12)
+
+
+@pytest.mark.parametrize("gain", [0, 0.03, 0.06])
+def test_many_questions_have_the_p_value_of_scipy_but_for_chance(gain):
+    random = np.random.default_rng(3)
+    baseline = random.random(200)
+    other = np.clip(baseline + gain + 0.3 * random.standard_normal(200), 0, 1)
+    expected = by_scipy(baseline, other, 9999)
+    noise = np.sqrt(expected * (1 - expected) / 9999) + 1 / 9999
+    assert randomisation_test(baseline, other) == pytest.approx(expected, abs=6 * noise)
+
+
+def test_a_case_by_hand():
+    """All of five questions gained: of 32 tosses, all swapped and none are as far apart."""
+    baseline = np.array([0.1, 0.2, 0.3, 0.4, 0.5])
+    assert randomisation_test(baseline, baseline + 0.1) == 2 / 32
+    assert randomisation_test(baseline + 0.1, baseline) == 2 / 32
+
+
+def test_questions_on_which_the_systems_agree_change_nothing():
+    few = randomisation_test(np.zeros(4), np.array([1, 1, 1, 0.5]))
+    many = randomisation_test(np.zeros(1000), np.r_[1, 1, 1, 0.5, np.zeros(996)])
+    assert few == many == 2 / 16
+
+
+def test_equal_systems_have_a_p_value_of_1():
+    values = np.random.default_rng(0).random(50)
+    assert randomisation_test(values, values) == 1
+    assert compare(values, values).difference == 0
+
+
+def test_p_is_never_0_where_tosses_are_random():
+    assert randomisation_test(np.zeros(500), np.ones(500), n_tosses=99) == 1 / 100
+
+
+def test_p_is_uniform_where_the_systems_are_alike():
+    random = np.random.default_rng(0)
+    p_values = [
+        randomisation_test(random.random(40), random.random(40), n_tosses=499, seed=seed)
+        for seed in range(400)
+    ]
+    assert kstest(p_values, "uniform").pvalue > 0.01
+    assert np.mean(np.array(p_values) <= 0.05) == pytest.approx(0.05, abs=0.03)
+
+
+def test_a_difference_that_is_there_is_found():
+    random = np.random.default_rng(1)
+    baseline = random.random(300)
+    found = compare(baseline, baseline + 0.1 + 0.2 * random.standard_normal(300), seed=5)
+    assert found.p_value < 0.001
+    assert 0 < found.low < found.difference < found.high
+
+
+def test_the_interval_is_the_bootstraps_and_the_seed_decides():
+    baseline, other = np.random.default_rng(2).random((2, 60))
+    found = compare(baseline, other, seed=7)
+    interval = mean_interval(other - baseline, seed=7)
+    assert (found.difference, found.low, found.high) == (interval.estimate, interval.low, interval.high)
+    assert found == compare(baseline, other, seed=7)
+    assert found.p_value != compare(baseline, other, seed=8).p_value
+
+
+def test_blocks_of_tosses_are_as_one():
+    """200,000 questions take a block for every few tosses."""
+    other = np.ones(200_000)
+    other[:100_000] = -1
+    assert 0.1 < randomisation_test(np.zeros(200_000), other, n_tosses=19) <= 1
+
+
+@pytest.mark.parametrize(
+    ("baseline", "other", "message"),
+    [
+        ([1.0], [1.0, 2.0], r"shapes \(1,\) and \(2,\) cannot be paired"),
+        ([], [], "cannot be paired"),
+        ([[1.0]], [[1.0]], "cannot be paired"),
+        ([1.0, np.nan], [1.0, 1.0], "not finite"),
+        ([1.0, 1.0], [1.0, np.inf], "not finite"),
+    ],
+)
+def test_what_cannot_be_paired_is_said(baseline, other, message):
+    with pytest.raises(InputError, match=message):
+        compare(np.array(baseline), np.array(other))
+
+
+def test_at_least_one_toss_is_made():
+    with pytest.raises(InputError, match="0 tosses"):
+        randomisation_test(np.zeros(3), np.ones(3), n_tosses=0)
+
+
+@pytest.mark.parametrize(
+    ("p_values", "expected"),
+    [
+        ([0.01, 0.04, 0.03, 0.005], [0.03, 0.06, 0.06, 0.02]),  # 4 x 0.005, 3 x 0.01, 2 x 0.03, 1 x 0.04
+        ([0.001, 0.001, 0.9], [0.003, 0.003, 0.9]),
+        ([0.5, 0.6], [1.0, 1.0]),
+        ([0.02], [0.02]),
+        ([], []),
+    ],
+)
+def test_holm_by_hand(p_values, expected):
+    np.testing.assert_allclose(holm(p_values), expected)
+
+
+@settings(max_examples=50)
+@given(P_VALUES)
+def test_holm_lies_between_no_correction_and_bonferronis(p_values):
+    p, corrected = np.array(p_values), holm(p_values)
+    assert (corrected >= p).all()
+    assert (corrected <= np.minimum(p * len(p), 1)).all()
+    order = np.argsort(p, kind="stable")
+    assert (np.diff(corrected[order]) >= 0).all()
+
+
+@settings(max_examples=50)
+@given(P_VALUES, st.floats(0.001, 0.5))
+def test_holm_rejects_as_the_step_down_procedure_does(p_values, level):
+    """From the smallest on, stop at the first above level over the comparisons that are left."""
+    order = np.argsort(p_values, kind="stable")
+    rejected = set()
+    for step, number in enumerate(order):
+        if p_values[number] * (len(order) - step) > level:
+            break
+        rejected.add(int(number))
+    assert set(np.flatnonzero(holm(p_values) <= level)) == rejected
+
+
+@pytest.mark.parametrize("p_values", [[0.5, 1.1], [-0.1], [np.nan]])
+def test_p_values_are_probabilities(p_values):
+    with pytest.raises(InputError, match="from 0 to 1"):
+        holm(p_values)
