@@ -10,6 +10,7 @@ from engine.generation.answering import DEFAULT_MIN_RELEVANCE
 from engine.generation.sampling import Sampling
 from engine.layers.pooling import POOLINGS
 from ui.chunk_settings import METHODS, Cut, chunk_settings
+from ui.poolings import LABELS, WHAT
 
 GREEDY = "At temperature 0 nothing is drawn at random, so the settings in grey do nothing."
 NOT_OF_SERVERS = "Top-k, min-p and the repetition penalty are no settings that all servers share."
@@ -58,10 +59,11 @@ def settings_sidebar(encoder: Encoder, on_server: bool) -> Settings:
         pooling = st.selectbox(
             "Pooling",
             POOLINGS,
+            format_func=LABELS.__getitem__,
             key="pooling",
             persist_state="session",
-            help="How the vectors of a chunk's tokens become one: their mean, the vector of the first "
-            "token ([CLS]), or BERT's pooler on top of that. This model was trained for the mean.",
+            help="How the vectors of a chunk's tokens become one. “Pooling compared” shows what each does.\n"
+            + "\n".join(f"- **{LABELS[name]}**: {words}" for name, words in WHAT.items()),
         )
     with st.expander("Search", icon=":material/search:"):
         k = st.slider(
