@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import StringIO
@@ -16,6 +17,8 @@ from engine.errors import InputError
 from engine.layers.tracing import Array
 
 BUNDLED_QUESTIONS = BUNDLED_CORPUS.parent / "questions.csv"
+LAST_PLACE = 2**31  # in a document; no file that is read comes near
+HALF_PAIR = re.compile("[\ud800-\udfff]")  # JSON can name one, and neither a page nor a file can hold it
 
 
 @dataclass(frozen=True)
@@ -43,27 +46,39 @@ class Question:
 
 
 def load_questions(path: Path = BUNDLED_QUESTIONS) -> list[Question]:
-    """Read questions from CSV (columns ``question``, ``references``, ``corpus_id``) or JSONL of these keys.
-
-    ``references`` are a list of ``{"content", "start_index", "end_index"}``, in a CSV file as JSON; an empty
-    list says that nothing answers the question.
+    """Read questions from a file, as `parse_questions` does.
 
     Raises
     ------
     InputError
-        There is no such file, it is no UTF-8, it holds no questions, or a row is not as above: the message
-        names it.
+        There is no such file, or `parse_questions` raises it.
     """
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        content = path.read_bytes()
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}): give a CSV or JSONL file") from error
+    return parse_questions(path.name, content)
+
+
+def parse_questions(name: str, content: bytes) -> list[Question]:
+    """Read questions from CSV (columns ``question``, ``references``, ``corpus_id``) or JSONL of these keys.
+
+    ``references`` are a list of ``{"content", "start_index", "end_index"}``, in a CSV file as JSON; an empty
+    list says that nothing answers the question. A name that ends in ``.jsonl`` says that it is JSONL.
+
+    Raises
+    ------
+    InputError
+        It is no UTF-8, it holds no questions, or a row is not as above: the message names it.
+    """
+    try:
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InputError(f"{path} is no UTF-8 (byte {error.start}): save it as UTF-8") from error
-    read = jsonl_rows if path.suffix.lower() == ".jsonl" else csv_rows
-    questions = [to_question(row, place) for row, place in read(text, path.name)]
+        raise InputError(f"{name} is no UTF-8 (byte {error.start}): save it as UTF-8") from error
+    read = jsonl_rows if PurePath(name).suffix.lower() == ".jsonl" else csv_rows
+    questions = [to_question(row, place) for row, place in read(text, name)]
     if not questions:
-        raise InputError(f"{path} holds no questions: give one a row, under question, references, corpus_id")
+        raise InputError(f"{name} holds no questions: give one a row, under question, references, corpus_id")
     return questions
 
 
@@ -98,29 +113,36 @@ def csv_rows(text: str, name: str) -> Iterator[tuple[Any, str]]:
 def to_question(row: Any, place: str) -> Question:
     """Make a question of a row's fields; errors name the place it is from."""
     try:
-        references = tuple(to_reference(fields) for fields in row["references"])
-        question, corpus_id = row["question"], row["corpus_id"]
+        if not isinstance(row, dict):
+            raise ValueError("it is no object")
+        question, corpus_id, references = row["question"], row["corpus_id"], row["references"]
         if not (is_text(question) and is_text(corpus_id)):
-            raise ValueError("question and corpus_id are text, and not blank")
-        return Question(question, corpus_id, references)
-    except (KeyError, TypeError, ValueError) as error:
+            raise ValueError("question and corpus_id are text, not blank, without half a surrogate pair")
+        if not isinstance(references, list):
+            raise ValueError("its references are no list")
+        return Question(question, corpus_id, tuple(to_reference(fields) for fields in references))
+    except (KeyError, ValueError) as error:
+        why = f"{error} is missing" if isinstance(error, KeyError) else error
         raise InputError(
-            f"{place} is no labelled question ({error!r}): it needs question, corpus_id, and references as "
+            f"{place} is no labelled question ({why}): it needs question, corpus_id, and references as "
             'a JSON list of {"content", "start_index", "end_index"}'
         ) from error
 
 
 def to_reference(fields: Any) -> Reference:
     """Make a reference of its fields."""
+    if not isinstance(fields, dict):
+        raise ValueError(f"no span of text: {repr(fields)[:80]}")
     content, start, end = fields["content"], fields["start_index"], fields["end_index"]
-    if type(content) is not str or type(start) is not int or type(end) is not int or not 0 <= start < end:
+    has_place = type(start) is int and type(end) is int and 0 <= start < end <= LAST_PLACE
+    if not has_place or type(content) is not str or HALF_PAIR.search(content):
         raise ValueError(f"no span of text: {repr(fields)[:80]}")
     return Reference(content, start, end)
 
 
 def is_text(value: Any) -> bool:
-    """Whether a field is a text that is not blank."""
-    return isinstance(value, str) and bool(value.strip())
+    """Whether a field is a text that is not blank, and that can be written to a file."""
+    return isinstance(value, str) and bool(value.strip()) and not HALF_PAIR.search(value)
 
 
 def relevance(questions: Sequence[Question], chunks: Sequence[Chunk]) -> Array:

@@ -1,0 +1,325 @@
+import io
+import json
+import zipfile
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from engine.documents.document import Document
+from engine.documents.splitters import Splitting
+from engine.evaluation.question_files import question_fields, to_jsonl
+from engine.evaluation.questions import Question, Reference, load_questions, parse_questions
+from engine.workspace import Workspace, export_workspace, import_workspace
+from ui.answer import escape_markdown
+from ui.chunk_settings import Cut
+from ui.kept_questions import BUNDLED, LABELLED, SELF_TEST
+from ui.question_labels import with_label
+from ui.question_self_test import depth_figure, summary
+
+EVIL = "<script>alert(1)</script> **bold**"
+TEXT = (
+    f"The tide turns twice a day. The moon pulls the sea {EVIL}. Sailors know when it does. The end is near."
+)
+TIDE = Document("tide.md", TEXT)
+MOON = Reference(f"The moon pulls the sea {EVIL}.", 28, 28 + len(f"The moon pulls the sea {EVIL}."))
+ASKED = Question("Who moves the water?", "tide", (MOON,))
+CUT = Cut(Splitting("recursive", 32, 0), 0, 256)
+PATIENT = {"default_timeout": 60}
+
+
+def uploaded(file, files):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for path, content in files.items():
+            archive.writestr(path, content)
+    return file, buffer.getvalue(), "application/zip"
+
+
+def picker_page():
+    import streamlit as st
+
+    from ui.corpus import chosen_documents
+    from ui.question_sets import question_set_picker
+
+    documents = st.session_state.get("given") or chosen_documents()
+    st.session_state["picked"] = question_set_picker(documents)
+
+
+def labelling_page():
+    import streamlit as st
+
+    from ui.models import load_encoder
+    from ui.question_labels import show_labelling
+
+    show_labelling(st.session_state["given"], load_encoder(), st.session_state["cut"])
+
+
+def self_test_page():
+    import streamlit as st
+
+    from ui.models import load_encoder
+    from ui.question_self_test import show_self_test
+
+    show_self_test(st.session_state["given"], load_encoder(), st.session_state["cut"])
+
+
+def app_of(page, documents=None):
+    app = AppTest.from_function(page, **PATIENT)
+    app.session_state["given"] = documents
+    app.session_state["cut"] = CUT
+    return app.run()
+
+
+def give(app, name, content, kind="text/csv"):
+    number = app.session_state["questions-uploader"]
+    return app.file_uploader(key=f"questions-file-{number}").upload(name, content, kind).run()
+
+
+def jsonl(*questions):
+    return to_jsonl(questions).encode()
+
+
+def words(app):
+    return " ".join(element.value for element in (*app.caption, *app.info, *app.error))
+
+
+def test_the_bundled_set_is_chosen_first_and_only_its_questions_about_the_documents_are_used():
+    app = app_of(picker_page)
+    assert app.selectbox(key="questions").value == BUNDLED
+    assert app.session_state["picked"] == load_questions()
+    app.session_state["searched"] = ["wikitexts.md"]
+    app.run()
+    own = [question for question in load_questions() if question.corpus_id == "wikitexts"]
+    assert app.session_state["picked"] == own
+    assert f"{len(own)} questions about these documents" in words(app)
+    assert f"{310 - len(own)} about documents that are not searched" in words(app)
+    assert not app.exception
+
+
+def test_without_labels_about_the_documents_the_self_test_is_chosen():
+    text = " ".join(f"The tide of day {n} is high, and the moon is full again." for n in range(9))
+    app = app_of(picker_page, [Document("tide.md", text)])
+    assert app.selectbox(key="questions").value == SELF_TEST
+    assert "smoke test and no more" in words(app)
+    picked = app.session_state["picked"]
+    assert f"{len(picked)} questions about these documents" in words(app)
+    for question in picked:
+        [one] = question.references
+        assert text[one.start : one.end] == one.content
+    app.selectbox(key="questions").set_value(LABELLED).run()
+    assert app.session_state["picked"] == []
+    assert "No question is labelled yet" in words(app)
+
+
+def test_documents_that_the_self_test_cannot_use_give_one_line():
+    app = app_of(picker_page, [Document("short.md", "Too short.")])
+    assert app.session_state["picked"] == []
+    assert len(app.error) == 1
+    assert not app.exception
+
+
+def test_a_file_is_chosen_kept_and_taken_out_again():
+    app = give(app_of(picker_page, [TIDE]), "mine.jsonl", jsonl(ASKED))
+    assert not app.exception
+    assert app.selectbox(key="questions").value == "mine.jsonl"
+    assert "Uploaded: mine.jsonl" in app.selectbox(key="questions").options
+    assert app.session_state["picked"] == [ASKED]
+    assert app.session_state["workspace"].question_sets == {"mine.jsonl": [question_fields(ASKED)]}
+    app.button(key="questions-remove").click().run()
+    assert not app.exception
+    assert app.session_state["workspace"].question_sets == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("bad.jsonl", b'{"question": "*high*"}', "'corpus_id' is missing"),
+        ("bad.csv", b"\x89PNG\xff", "no UTF-8"),
+        ("bad.csv", b"", "holds no questions"),
+        ("bad.zip", b"PK\x03\x04nothing", "is damaged"),
+        ("bad.jsonl", jsonl(ASKED) * 5001, "at most 5,000"),
+    ],
+    ids=["key", "image", "empty", "zip", "length"],
+)
+def test_a_file_that_cannot_be_read_gives_one_line_and_loses_nothing(name, content, message):
+    app = give(app_of(picker_page, [TIDE]), "mine.jsonl", jsonl(ASKED))
+    give(app, name, content)
+    [error] = app.error
+    assert escape_markdown(message) in error.value
+    assert "\n" not in error.value
+    assert not app.exception
+    assert app.session_state["picked"] == [ASKED]
+    assert list(app.session_state["workspace"].question_sets) == ["mine.jsonl"]
+    give(app, "good.jsonl", jsonl(ASKED))
+    assert not app.error
+
+
+def test_misplaced_passages_are_left_out_until_one_click_puts_them_right():
+    moved = Question("Who?", "tide", (Reference(MOON.content, MOON.start + 9, MOON.end + 9),))
+    gone = Question("What?", "tide", (Reference("Nothing like it zyx.", 0, 20),))
+    bare = Question("Why?", "tide", ())
+    lost = Question(EVIL, "tides", (MOON,))
+    app = give(app_of(picker_page, [TIDE]), "mine.jsonl", jsonl(ASKED, moved, gone, bare, lost))
+    assert app.session_state["picked"] == [ASKED]
+    assert "1 about documents that are not searched, 3 without a passage at its place" in words(app)
+    said = [caption.value for caption in app.caption if caption.value.startswith("Question")]
+    assert len(said) == 4
+    assert any("correct corpus" in line and "“tide”" in line for line in said)
+    assert any(f"stands at {MOON.start} to {MOON.end}" in line for line in said)
+    app.button(key="questions-repair").click().run()
+    assert not app.exception
+    assert app.session_state["picked"] == [ASKED, Question("Who?", "tide", (MOON,))]
+    assert len(app.session_state["workspace"].question_sets["mine.jsonl"]) == 5
+    assert "3 problems" in app.expander[1].label
+
+
+def test_a_collection_brings_its_documents():
+    rows = [{"_id": "d1", "title": EVIL, "text": "Lift."}, {"_id": "d2", "text": "Drag is what it costs."}]
+    files = {
+        "corpus.jsonl": "\n".join(map(json.dumps, rows)),
+        "queries.jsonl": json.dumps({"_id": "q", "text": "Cost of wings?"}),
+        "qrels/test.tsv": "query-id\tcorpus-id\tscore\nq\td2\t1\n",
+    }
+    app = give(app_of(picker_page), *uploaded("wings.zip", files))
+    assert not app.exception
+    assert not app.error
+    [document] = app.session_state["uploads"]["wings.zip"]
+    assert app.session_state["new_files"] == ["wings.zip"]
+    app.session_state["searched"] = ["wings.zip"]
+    [question] = app.run().session_state["picked"]
+    [one] = question.references
+    assert document.text[one.start : one.end] == one.content == "Drag is what it costs."
+
+
+def test_questions_of_two_documents_of_one_name_are_used_and_told():
+    app = give(app_of(picker_page, [TIDE, Document("other/tide.txt", TEXT)]), "mine.jsonl", jsonl(ASKED))
+    assert app.session_state["picked"] == [ASKED]
+    assert "which 2 documents are called" in words(app)
+
+
+def test_a_workspace_that_got_a_question_wrong_says_so_and_keeps_the_others():
+    app = AppTest.from_function(picker_page, **PATIENT)
+    app.session_state["given"] = [TIDE]
+    rows = [question_fields(ASKED), {"question": " ", "corpus_id": "tide", "references": []}]
+    app.session_state["workspace"] = Workspace(question_sets={"odd.csv": rows})
+    app.run()
+    assert not app.exception
+    assert app.session_state["picked"] == [ASKED]
+    assert "Question 2 of the workspace is no labelled question" in words(app)
+
+
+def test_labels_are_kept_saved_opened_and_deleted():
+    app = app_of(labelling_page, [TIDE])
+    assert "Write a question to begin" in words(app)
+    app.text_input(key="label-question").set_value(f"Who moves it? {EVIL}").run()
+    assert not app.exception
+    app.button(key="label-hit-0").click().run()
+    app.selectbox(key="passage-from").set_value(1).run()
+    app.selectbox(key="passage-to").set_value(1).run()
+    app.button(key="label-keep").click().run()
+    assert not app.exception
+    expected = Question(f"Who moves it? {EVIL}", "tide", (MOON,))
+    kept = app.session_state["workspace"]
+    assert kept.question_sets == {LABELLED: [question_fields(expected)]}
+    opened = import_workspace("mine.glassbox", export_workspace(kept))
+    assert opened.question_sets == kept.question_sets
+
+    other = AppTest.from_function(picker_page, **PATIENT)
+    other.session_state["given"], other.session_state["workspace"] = [TIDE], opened
+    other.run()
+    assert other.selectbox(key="questions").value == LABELLED
+    assert other.session_state["picked"] == [expected]
+
+    app.multiselect(key="label-deleted").set_value([0]).run()
+    app.button(key="label-delete").click().run()
+    assert not app.exception
+    assert app.session_state["workspace"].question_sets == {}
+    for html in app.get("html"):
+        assert "<script" not in html.proto.body
+
+
+def test_passages_are_found_by_words_too_and_marked_where_they_stand():
+    app = app_of(labelling_page, [Document("long.md", "Filler goes here. " * 90 + TEXT)])
+    app.text_input(key="label-question").set_value("Who?").run()
+    app.segmented_control(key="label-how").set_value("By words").run()
+    app.text_input(key="label-words").set_value("SAILORS know").run()
+    app.button(key="label-hit-0").click().run()
+    assert not app.exception
+    assert app.selectbox(key="passage-from").value == app.selectbox(key="passage-to").value == 92
+    app.slider(key="passage-place").set_value(92).run()
+    assert app.selectbox(key="passage-from").value == app.selectbox(key="passage-to").value == 91
+    app.selectbox(key="passage-to").set_value(93).run()
+    app.selectbox(key="passage-from").set_value(92).run()
+    app.button(key="label-keep").click().run()
+    [row] = app.session_state["workspace"].question_sets[LABELLED]
+    assert row["references"][0]["content"] == "Sailors know when it does. The end is near."
+    app.text_input(key="label-words").set_value("no such words").run()
+    assert "No sentence of these documents" in words(app)
+
+
+def test_documents_that_a_label_cannot_tell_apart_are_not_labelled():
+    app = AppTest.from_function(labelling_page, **PATIENT)
+    rows = tuple(Document(f"rows.csv#{n}", f"The tide is {n} high today.") for n in (2, 3))
+    app.session_state["given"], app.session_state["cut"] = list(rows), CUT
+    app.session_state["uploads"] = {"rows.csv": rows}
+    app.run()
+    app.text_input(key="label-question").set_value("How high?").run()
+    assert app.button(key="label-keep").disabled
+    assert "2 documents are called rows" in app.warning[0].value
+
+
+def test_a_second_passage_joins_its_question():
+    second = Reference("The end is near.", 90, 106)
+    one = with_label([], ASKED.text, "tide", MOON)
+    assert one == [ASKED]
+    assert with_label(one, ASKED.text, "tide", MOON) == one
+    assert with_label(one, ASKED.text, "tide", second) == [Question(ASKED.text, "tide", (MOON, second))]
+    assert len(with_label(one, ASKED.text, "moon", second)) == len(with_label(one, "Why?", "tide", MOON)) == 2
+    assert parse_questions("labels.jsonl", jsonl(*one)) == one
+
+
+def sentences_page():
+    import streamlit as st
+
+    from ui.passage_picker import sentences_of
+    from ui.question_labels import sentences_with
+
+    state = st.session_state
+    text = state["given"][0].text
+    state["sentences"] = [text[start:end] for start, end in sentences_of(text)]
+    state["found"] = list(sentences_with(state["words"], state["given"]))
+
+
+def test_sentences_have_no_white_space_around_and_are_found_by_all_of_the_words():
+    spaced = Document("spaced.md", "\n One is here.  Two is there.\n\n\n Three")
+    app = AppTest.from_function(sentences_page, **PATIENT)
+    app.session_state["given"], app.session_state["words"] = [spaced, TIDE], []
+    app.run()
+    assert app.session_state["sentences"] == ["One is here.", "Two is there.", "Three"]
+    assert app.session_state["found"] == []
+    app.session_state["words"] = ["is", "moon"]
+    assert app.run().session_state["found"] == []
+    app.session_state["words"] = ["sea", "moon"]
+    assert app.run().session_state["found"] == [(TIDE, MOON.start, MOON.end)]
+
+
+def test_the_self_test_says_where_least_is_found():
+    nan = float("nan")
+    assert "Every sentence" in summary({"verbatim": [1, nan, 1], "paraphrase": [1, nan, 1]}, 4)
+    assert summary({"verbatim": [1, 0.9, 1], "paraphrase": [1, 0.8, 0.25]}, 3) == (
+        "25% to 100% of the sentences find their own chunk among the first 3, least from the tail, reworded."
+    )
+    assert summary({"verbatim": [0.5] * 3, "paraphrase": [0.5] * 3}, 1).startswith("50% of the sentences")
+    figure = depth_figure({"verbatim": [1, nan, 0.5], "paraphrase": [0.25, nan, 0]}, [4, 0, 2], 3)
+    assert [list(bar.text) for bar in figure.data] == [["100%", "", "50%"], ["25%", "", "0%"]]
+    assert [bar.y[0] for bar in figure.data] == [100, 25]
+
+
+def test_the_self_test_is_drawn():
+    text = " ".join(f"The tide of day {n} is high, and the moon is full again." for n in range(9))
+    app = app_of(self_test_page, [Document("tide.md", text)])
+    assert not app.exception
+    assert "find" in app.markdown[1].value
+    app.slider(key="self-test-k").set_value(20).run()
+    assert "Every sentence finds its own chunk among the first 20" in app.markdown[1].value
+    assert any("9 sentences" in caption.value for caption in app.caption)

@@ -1,0 +1,201 @@
+"""Question sets: those that come with the app, those that the user brings, and a test without labels."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+import streamlit as st
+
+from engine.documents.document import Document
+from engine.errors import GlassboxError
+from engine.evaluation.checks import Problem, check_questions, repaired
+from engine.evaluation.questions import Question, load_questions
+from engine.evaluation.self_test import self_test_questions
+from ui.answer import escape_markdown
+from ui.corpus import bundled_names, session_documents
+from ui.kept_questions import (
+    BUNDLED,
+    LABELLED,
+    SELF_TEST,
+    keep_questions,
+    kept_names,
+    kept_questions,
+    uploaded_names,
+)
+from ui.map_figures import shortened
+from ui.question_upload import show_upload, take_unread
+
+N_SENTENCES = 60  # of the self-test
+LISTED = 50  # problems
+NAME_CHARACTERS = 40
+SMOKE_TEST = (
+    "A smoke test and no more: sentences of the documents, and the same reworded by fixed rules, must find "
+    "the chunk that they are from. People ask in words that the documents have not, so a search that passes "
+    "may fail them all."
+)
+
+
+@dataclass(frozen=True)
+class Examined:
+    """A question set, compared with the documents that are searched.
+
+    ``usable`` are about these, with every passage at its place; ``n_elsewhere`` are about others,
+    ``n_faulty`` about these but not usable. ``problems`` are what is wrong, questions about others left out.
+    """
+
+    usable: tuple[Question, ...]
+    n_elsewhere: int
+    n_faulty: int
+    problems: tuple[Problem, ...]
+
+
+def question_set_picker(documents: Sequence[Document], key: str = "questions") -> list[Question]:
+    """Draw the choice of a question set; return its questions about the documents, all else counted.
+
+    Parameters
+    ----------
+    documents
+        Those that are searched.
+    key
+        The choice's key; a page with several pickers gives each its own.
+    """
+    take_unread(key)
+    names, state = [BUNDLED, LABELLED, *uploaded_names(), SELF_TEST], st.session_state
+    if state.get(key) not in names:
+        state[key] = first_choice(documents)
+    name = st.selectbox(
+        "Questions",
+        names,
+        format_func=choice_label,
+        key=key,
+        persist_state="session",
+        help="What a search is measured by. Labels are places in the text of a document, so one set serves "
+        "every way to cut it.",
+    )
+    show_upload(key, name)
+    try:
+        return self_test(documents) if name == SELF_TEST else set_questions(name, documents, key)
+    except GlassboxError as error:
+        st.error(escape_markdown(str(error)), icon=":material/error:")
+        return []
+
+
+def first_choice(documents: Sequence[Document]) -> str:
+    """Return the set to begin with: the first with questions about the documents, else the self-test."""
+    stems = stems_of(documents)
+    if {document.name for document in documents} & bundled_names():
+        return BUNDLED
+    for name in kept_names():
+        if any(question.corpus_id in stems for question in kept_questions(name)[0]):
+            return name
+    return SELF_TEST
+
+
+def choice_label(name: str) -> str:
+    """Say what a set is."""
+    own = (BUNDLED, LABELLED, SELF_TEST)
+    return name if name in own else f"Uploaded: {shortened(name, NAME_CHARACTERS)}"
+
+
+def self_test(documents: Sequence[Document]) -> list[Question]:
+    """Draw what the self-test is; return its questions."""
+    questions = self_test_set(documents)
+    st.caption(f"{len(questions)} questions about these documents. {SMOKE_TEST}")
+    return questions
+
+
+@st.cache_data(max_entries=4, show_spinner="Drawing sentences…", scope="session")
+def self_test_set(documents: Sequence[Document]) -> list[Question]:
+    """Draw the self-test's questions, once."""
+    return [probe.question for probe in self_test_questions(documents, N_SENTENCES)]
+
+
+def set_questions(name: str, documents: Sequence[Document], key: str) -> list[Question]:
+    """Draw how many of a set's questions are used, and what is wrong with others; return the used."""
+    questions, unread = (bundled_questions(), []) if name == BUNDLED else kept_questions(name)
+    if not questions and not unread:
+        st.info("No question is labelled yet. Label some here, upload a file, or take another set.")
+        return []
+    stems = stems_of(documents)
+    others = [document for document in session_documents() if PurePath(document.name).stem not in stems]
+    found = examined(questions, documents, others)
+    show_counts(found)
+    show_problems(name, questions, [*unread, *found.problems], key)
+    return list(found.usable)
+
+
+@st.cache_data(show_spinner=False)
+def bundled_questions() -> list[Question]:
+    """Return the labelled questions that come with the app."""
+    return load_questions()
+
+
+@st.cache_data(max_entries=8, show_spinner="Comparing the questions with the documents…", scope="session")
+def examined(
+    questions: Sequence[Question], documents: Sequence[Document], others: Sequence[Document]
+) -> Examined:
+    """Compare questions with the documents that are searched, and with others that there are."""
+    stems, elsewhere = stems_of(documents), stems_of(others)
+    problems = tuple(
+        problem
+        for problem in check_questions(questions, [*documents, *others])
+        if any(questions[number].corpus_id not in elsewhere for number in problem.questions)
+    )
+    misplaced = {n for problem in problems if problem.reference is not None for n in problem.questions}
+    about = [number for number, question in enumerate(questions) if question.corpus_id in stems]
+    usable = [n for n in about if questions[n].references and n not in misplaced]
+    return Examined(
+        tuple(questions[number] for number in usable),
+        len(questions) - len(about),
+        len(about) - len(usable),
+        problems,
+    )
+
+
+def stems_of(documents: Sequence[Document]) -> set[str]:
+    """Return the names by which questions know documents."""
+    return {PurePath(document.name).stem for document in documents}
+
+
+def show_counts(found: Examined) -> None:
+    """Say how many questions are used, and why others are left out."""
+    left_out = [
+        f"{number:,} {why}"
+        for number, why in (
+            (found.n_elsewhere, "about documents that are not searched"),
+            (found.n_faulty, "without a passage at its place"),
+        )
+        if number
+    ]
+    said = f"Left out: {', '.join(left_out)}." if left_out else ""
+    if not found.usable:
+        st.info(
+            f"No question of this set can be used. {said} Choose the documents that it is about, or another "
+            "set."
+        )
+        return
+    n = len(found.usable)
+    st.caption(f"{n:,} question{'s' * (n != 1)} about these documents. {said}")
+
+
+def show_problems(name: str, questions: Sequence[Question], problems: Sequence[Problem], key: str) -> None:
+    """List what is wrong with a set, with one click to put right what can be."""
+    if not problems:
+        return
+    offers = [problem for problem in problems if problem.suggestion is not None]
+    n = len(problems)
+    with st.expander(f"{n:,} problem{'s' * (n != 1)} in this set", icon=":material/rule:"):
+        for problem in problems[:LISTED]:
+            st.caption(escape_markdown(problem.text[:1].upper() + problem.text[1:]))
+        if n > LISTED:
+            st.caption(f"And {n - LISTED:,} more.")
+    if offers and name != BUNDLED:
+        st.button(
+            f"Take all {len(offers):,} offered places" if len(offers) > 1 else "Take the offered place",
+            key=f"{key}-repair",
+            on_click=lambda: keep_questions(name, repaired(questions, offers)),
+            icon=":material/build:",
+            width="stretch",
+            help="Puts the passages that were found in the place of those that are not where they should "
+            "be. The list says which of them are only alike: read these before.",
+        )
