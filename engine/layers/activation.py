@@ -1,4 +1,8 @@
-"""Element-wise non-linearities, and the softmax."""
+"""Element-wise non-linearities, the softmax, and their gradients.
+
+A backward ``f_backward(d_y, x)`` keeps the input of its forward, the softmax's its output; all arrays
+have the shape of the forward's.
+"""
 
 from collections.abc import Callable
 
@@ -16,6 +20,13 @@ def softmax(x: Array) -> Array:
     return y
 
 
+def softmax_backward(d_y: Array, y: Array) -> Array:
+    """Gradient of `softmax` from its output: ``y * (d_y - sum(d_y * y))``, sums over the last axis."""
+    d_x = d_y * y
+    d_x -= y * d_x.sum(axis=-1, keepdims=True)
+    return d_x
+
+
 def log_softmax(x: Array) -> Array:
     """``log(softmax(x))`` over the last axis."""
     shifted = x - x.max(axis=-1, keepdims=True)
@@ -27,6 +38,11 @@ def relu(x: Array) -> Array:
     return np.maximum(x, 0)
 
 
+def relu_backward(d_y: Array, x: Array) -> Array:
+    """``d_y`` where ``x > 0``, else 0; at 0 itself, where there is no slope, 0 as in torch."""
+    return d_y * (x > 0)
+
+
 def gelu(x: Array) -> Array:
     """``x * Phi(x)`` with the exact normal distribution function (Hendrycks & Gimpel 2016)."""
     y: Array = erf(x * x.dtype.type(1 / np.sqrt(2)))
@@ -36,10 +52,31 @@ def gelu(x: Array) -> Array:
     return y
 
 
+def gelu_backward(d_y: Array, x: Array) -> Array:
+    """``d_y * (Phi(x) + x * phi(x))`` with the normal density ``phi``."""
+    slope: Array = erf(x * x.dtype.type(1 / np.sqrt(2)))
+    slope += 1
+    slope *= 0.5  # Phi(x)
+    density = np.exp(-0.5 * x * x)
+    density *= x.dtype.type(1 / np.sqrt(2 * np.pi))
+    slope += x * density
+    slope *= d_y
+    return slope
+
+
 def gelu_new(x: Array) -> Array:
     """The tanh approximation of GELU, as GPT-2 and ``hidden_act: gelu_new`` use it."""
     inner = x.dtype.type(np.sqrt(2 / np.pi)) * (x + 0.044715 * x**3)
     return 0.5 * x * (1 + np.tanh(inner))
+
+
+def gelu_new_backward(d_y: Array, x: Array) -> Array:
+    """``d_y * (1 + t + x (1 - t^2) u') / 2`` with ``t = tanh(u)`` and ``u`` the polynomial in `gelu_new`."""
+    root = x.dtype.type(np.sqrt(2 / np.pi))
+    square = x * x
+    tanh = np.tanh(root * x * (1 + 0.044715 * square))
+    inner_slope = root * (1 + 3 * 0.044715 * square)
+    return d_y * (0.5 * (1 + tanh + x * (1 - tanh * tanh) * inner_slope))
 
 
 def silu(x: Array) -> Array:
@@ -48,9 +85,21 @@ def silu(x: Array) -> Array:
         return x / (1 + np.exp(-x))
 
 
+def silu_backward(d_y: Array, x: Array) -> Array:
+    """``d_y * s (1 + x (1 - s))`` with ``s = sigmoid(x)``."""
+    with np.errstate(over="ignore"):  # as in `silu`
+        sigmoid = 1 / (1 + np.exp(-x))
+    return d_y * sigmoid * (1 + x * (1 - sigmoid))
+
+
 def swiglu(gate: Array, up: Array) -> Array:
     """``silu(gate) * up``, the element-wise part of SwiGLU (Shazeer 2020): ``(n_tokens, d_ff)`` each."""
     return silu(gate) * up
+
+
+def swiglu_backward(d_y: Array, gate: Array, up: Array) -> tuple[Array, Array]:
+    """Gradients of `swiglu`, which keeps both inputs: ``d_gate, d_up``, all of one shape."""
+    return silu_backward(d_y * up, gate), d_y * silu(gate)
 
 
 ACTIVATIONS: dict[str, Callable[[Array], Array]] = {

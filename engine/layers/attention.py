@@ -1,10 +1,10 @@
-"""Scaled dot-product attention (Vaswani et al. 2017, section 3.2.1), with grouped queries."""
+"""Scaled dot-product attention (Vaswani et al. 2017, section 3.2.1) with grouped queries; its gradient."""
 
 from typing import Protocol
 
 import numpy as np
 
-from engine.layers.activation import softmax
+from engine.layers.activation import softmax, softmax_backward
 from engine.layers.tracing import Array, Tracer, no_trace
 
 
@@ -22,15 +22,18 @@ class CachedKeys(Protocol):
 
 
 def split_heads(x: Array, n_heads: int) -> Array:
-    """``(n_tokens, n_heads * d_head) -> (n_heads, n_tokens, d_head)``."""
-    n_tokens, width = x.shape
-    return x.reshape(n_tokens, n_heads, width // n_heads).swapaxes(0, 1)
+    """``(..., n_tokens, n_heads * d_head) -> (..., n_heads, n_tokens, d_head)``, a view."""
+    *batch, n_tokens, width = x.shape
+    return x.reshape(*batch, n_tokens, n_heads, width // n_heads).swapaxes(-3, -2)
 
 
 def merge_heads(x: Array) -> Array:
-    """``(n_heads, n_tokens, d_head) -> (n_tokens, n_heads * d_head)``."""
-    n_heads, n_tokens, d_head = x.shape
-    return x.swapaxes(0, 1).reshape(n_tokens, n_heads * d_head)
+    """``(..., n_heads, n_tokens, d_head) -> (..., n_tokens, n_heads * d_head)``.
+
+    Undoes `split_heads`, so each is the other's gradient.
+    """
+    *batch, n_heads, n_tokens, d_head = x.shape
+    return x.swapaxes(-3, -2).reshape(*batch, n_tokens, n_heads * d_head)
 
 
 def causal_mask(n_query: int, n_key: int, dtype: np.dtype) -> Array:
@@ -45,44 +48,85 @@ def causal_mask(n_query: int, n_key: int, dtype: np.dtype) -> Array:
 def attention(
     query: Array, key: Array, value: Array, mask: Array | None = None, trace: Tracer = no_trace
 ) -> Array:
-    """``softmax(Q K^T / sqrt(d_head) + mask) V`` for every head.
+    """``softmax(Q K^T / sqrt(d_head) + mask) V`` for every head, of one text or of each of a batch.
 
     Parameters
     ----------
     query
-        ``(n_heads, n_query, d_head)``.
+        ``(..., n_heads, n_query, d_head)``.
     key, value
-        ``(n_kv_heads, n_key, d_head)``. With fewer of them than query heads, each is shared by
+        ``(..., n_kv_heads, n_key, d_head)``. With fewer of them than query heads, each is shared by
         ``n_heads / n_kv_heads`` consecutive query heads (Ainslie et al. 2023).
     mask
-        ``(n_query, n_key)``, added to the scores, or None.
+        Added to the scores ``(..., n_heads, n_query, n_key)``, to whose shape it is broadcast, or None.
+        Every query must be left a key to look at.
     trace
         Told ``scores`` (before the mask), ``weights`` and ``context``.
 
     Returns
     -------
     Array
-        The context, ``(n_heads, n_query, d_head)``.
+        The context, ``(..., n_heads, n_query, d_head)``.
     """
-    n_heads, n_query, d_head = query.shape
-    n_kv_heads, n_key, _ = key.shape
-    weights = attention_weights(query, key, mask, trace)
-    # The queries that share a value head stand one below the other, so each is read once.
-    shared = (n_kv_heads, n_heads // n_kv_heads * n_query)
-    context = weights.reshape(*shared, n_key) @ value  # (n_kv_heads, group * n_query, d_head)
-    return trace("context", context.reshape(n_heads, n_query, d_head))
+    return trace("context", attention_context(attention_weights(query, key, mask, trace), value))
 
 
 def attention_weights(query: Array, key: Array, mask: Array | None = None, trace: Tracer = no_trace) -> Array:
-    """``softmax(Q K^T / sqrt(d_head) + mask)``, as in `attention`: ``(n_heads, n_query, n_key)``."""
-    n_heads, n_query, d_head = query.shape
-    n_kv_heads, n_key, _ = key.shape
-    shared = (n_kv_heads, n_heads // n_kv_heads * n_query)  # as for the values
-    scores = query.reshape(*shared, d_head) @ key.swapaxes(1, 2)  # (n_kv_heads, group * n_query, n_key)
-    scores = scores.reshape(n_heads, n_query, n_key)
-    scores *= query.dtype.type(1 / np.sqrt(d_head))
+    """``softmax(Q K^T / sqrt(d_head) + mask)``, as in `attention`: ``(..., n_heads, n_query, n_key)``."""
+    # (..., n_kv_heads, group * n_query, d_head), (..., d_head, n_key) -> (..., group * n_query, n_key)
+    scores = _shared(query, key) @ key.swapaxes(-2, -1)
+    scores = scores.reshape(*query.shape[:-1], key.shape[-2])
+    scores *= query.dtype.type(1 / np.sqrt(query.shape[-1]))
     scores = trace("scores", scores)
     return trace("weights", softmax(scores if mask is None else scores + mask))
+
+
+def attention_context(weights: Array, value: Array) -> Array:
+    """Mean of the values by each query's weights, as in `attention`: ``(..., n_heads, n_query, d_head)``."""
+    context = _shared(weights, value) @ value  # (..., n_kv_heads, group * n_query, d_head)
+    return context.reshape(*weights.shape[:-1], value.shape[-1])
+
+
+def attention_backward(
+    d_context: Array, query: Array, key: Array, value: Array, weights: Array
+) -> tuple[Array, Array, Array]:
+    """Gradients of `attention`, which keeps its inputs and the weights.
+
+    Parameters
+    ----------
+    d_context
+        Gradient of the context, ``(..., n_heads, n_query, d_head)``.
+    query, key, value
+        As given to `attention`.
+    weights
+        What `attention_weights` gave, ``(..., n_heads, n_query, n_key)``: where a mask hid a key, causal
+        or padding, its weight is 0, so the mask itself is not needed.
+
+    Returns
+    -------
+    tuple of Array
+        ``d_query, d_key, d_value``, of the shapes of those three. Where query heads share a key and a
+        value, theirs are summed.
+    """
+    d_shared = _shared(d_context, value)  # (..., n_kv_heads, group * n_query, d_head)
+    d_value = _shared(weights, value).swapaxes(-2, -1) @ d_shared
+    d_weights = (d_shared @ value.swapaxes(-2, -1)).reshape(weights.shape)
+    d_scores = softmax_backward(d_weights, weights)
+    d_scores *= query.dtype.type(1 / np.sqrt(query.shape[-1]))
+    d_scores = _shared(d_scores, key)  # (..., n_kv_heads, group * n_query, n_key)
+    d_query = (d_scores @ key).reshape(query.shape)
+    d_key = d_scores.swapaxes(-2, -1) @ _shared(query, key)
+    return d_query, d_key, d_value
+
+
+def _shared(x: Array, key: Array) -> Array:
+    """Put the queries that share a key or value head one below the other, so that each is read once.
+
+    ``(..., n_heads, n_query, d) -> (..., n_kv_heads, n_heads / n_kv_heads * n_query, d)``.
+    """
+    *batch, n_heads, n_query, width = x.shape
+    n_kv_heads = key.shape[-3]
+    return x.reshape(*batch, n_kv_heads, n_heads // n_kv_heads * n_query, width)
 
 
 def causal_attention(

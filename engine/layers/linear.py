@@ -1,4 +1,4 @@
-"""The affine map."""
+"""The affine map and its gradient."""
 
 from typing import NamedTuple, Protocol
 
@@ -45,7 +45,33 @@ def linear(x: Array, weight: Matrix, bias: Array | None = None) -> Array:
     Array
         ``(..., d_out)``.
     """
-    y: Array = x @ weight.T  # (..., d_in), (d_out, d_in) -> (..., d_out)
+    if x.ndim > 2:  # the rows of a batch stand one below the other, so that there is a single product
+        return linear(x.reshape(-1, x.shape[-1]), weight, bias).reshape(*x.shape[:-1], weight.shape[0])
+    y: Array = x @ weight.T  # (n_rows, d_in), (d_out, d_in) -> (n_rows, d_out)
     if bias is not None:
         y += bias
     return y
+
+
+def linear_backward(d_y: Array, x: Array, weight: Array) -> tuple[Array, Array, Array]:
+    """Gradients of `linear`, which keeps its input.
+
+    Parameters
+    ----------
+    d_y
+        Gradient of the output, ``(..., d_out)``.
+    x
+        The input, ``(..., d_in)``.
+    weight
+        ``(d_out, d_in)``.
+
+    Returns
+    -------
+    tuple of Array
+        ``d_x = d_y W`` of ``(..., d_in)``, ``d_weight = d_y^T x`` of ``(d_out, d_in)`` and ``d_bias``, the
+        sum of ``d_y``, of ``(d_out,)``; the last two sum over all leading axes.
+    """
+    d_rows = d_y.reshape(-1, d_y.shape[-1])  # (n_rows, d_out)
+    d_x = (d_rows @ weight).reshape(x.shape)
+    d_weight = d_rows.T @ x.reshape(-1, x.shape[-1])  # (d_out, n_rows), (n_rows, d_in) -> (d_out, d_in)
+    return d_x, d_weight, d_rows.sum(axis=0)

@@ -1,10 +1,17 @@
-"""Layer norm (Ba et al. 2016), RMS norm (Zhang & Sennrich 2019) and L2 normalisation."""
+"""Layer norm (Ba et al. 2016), RMS norm (Zhang & Sennrich 2019), L2 normalisation, and their gradients.
+
+Each backward keeps the input of its forward and works out mean and scale again: with ``x^`` the
+normalised input, a change of ``x`` along ``x^`` (and, for layer norm, of all of ``x`` alike) changes
+nothing, so those parts of the gradient are taken out.
+"""
 
 from typing import NamedTuple
 
 import numpy as np
 
 from engine.layers.tracing import Array
+
+SHORTEST = 1e-12  # the floor on a vector's length, that of `torch.nn.functional.normalize`
 
 
 class LayerNorm(NamedTuple):
@@ -24,16 +31,59 @@ def layer_norm(x: Array, weight: Array, bias: Array, eps: float) -> Array:
     return centred
 
 
+def layer_norm_backward(d_y: Array, x: Array, weight: Array, eps: float) -> tuple[Array, Array, Array]:
+    """Gradients of `layer_norm`: ``d_y`` and ``x`` of ``(..., d_model)`` to ``d_x, d_weight, d_bias``.
+
+    ``d_x = (g - mean(g) - x^ mean(g x^)) / sqrt(var + eps)`` with ``g = d_y * weight``; ``d_weight`` and
+    ``d_bias``, both ``(d_model,)``, are the sums of ``d_y x^`` and ``d_y`` over all vectors.
+    """
+    normed = x - x.mean(axis=-1, keepdims=True)
+    scale = np.sqrt(np.square(normed).mean(axis=-1, keepdims=True) + eps)  # (..., 1)
+    normed /= scale
+    d_normed = d_y * weight
+    d_x = d_normed - d_normed.mean(axis=-1, keepdims=True)
+    d_x -= normed * (d_normed * normed).mean(axis=-1, keepdims=True)
+    d_x /= scale
+    return d_x, _sum_of_vectors(d_y * normed), _sum_of_vectors(d_y)
+
+
 def rms_norm(x: Array, weight: Array, eps: float) -> Array:
     """``x / sqrt(mean(x^2) + eps) * weight`` over the last axis of ``(..., d_model)``."""
     mean_square = np.square(x).mean(axis=-1, keepdims=True)  # (..., 1)
     return x / np.sqrt(mean_square + eps) * weight
 
 
-def l2_normalize(x: Array) -> Array:
-    """Scale each vector of ``(..., d)`` to length 1; a zero vector stays zero.
+def rms_norm_backward(d_y: Array, x: Array, weight: Array, eps: float) -> tuple[Array, Array]:
+    """Gradients of `rms_norm`: ``d_y`` and ``x`` of ``(..., d_model)`` to ``d_x, d_weight``.
 
-    The floor of 1e-12 on the length is that of ``torch.nn.functional.normalize``.
+    ``d_x = (g - x^ mean(g x^)) / sqrt(mean(x^2) + eps)`` with ``g = d_y * weight``; ``d_weight``,
+    ``(d_model,)``, is the sum of ``d_y x^`` over all vectors.
+    """
+    scale = np.sqrt(np.square(x).mean(axis=-1, keepdims=True) + eps)  # (..., 1)
+    normed = x / scale
+    d_normed = d_y * weight
+    d_x = d_normed - normed * (d_normed * normed).mean(axis=-1, keepdims=True)
+    d_x /= scale
+    return d_x, _sum_of_vectors(d_y * normed)
+
+
+def l2_normalize(x: Array) -> Array:
+    """Scale each vector of ``(..., d)`` to length 1; a zero vector stays zero."""
+    length = np.linalg.norm(x, axis=-1, keepdims=True)  # (..., 1)
+    return x / np.maximum(length, SHORTEST)
+
+
+def l2_normalize_backward(d_y: Array, x: Array) -> Array:
+    """Gradient of `l2_normalize`, which keeps its input: both ``(..., d)``, to ``d_x`` of the same.
+
+    ``d_x = (d_y - x^ (x^ · d_y)) / |x|``. Below the floor the length is a constant, so nothing is taken out.
     """
     length = np.linalg.norm(x, axis=-1, keepdims=True)  # (..., 1)
-    return x / np.maximum(length, 1e-12)
+    floored = np.maximum(length, SHORTEST)
+    normed = x / floored
+    along = (normed * d_y).sum(axis=-1, keepdims=True)
+    return (d_y - normed * np.where(length < SHORTEST, 0, along)) / floored
+
+
+def _sum_of_vectors(x: Array) -> Array:
+    return x.reshape(-1, x.shape[-1]).sum(axis=0)  # (..., d_model) -> (d_model,)

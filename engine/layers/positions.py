@@ -15,7 +15,10 @@ FLOAT32 = np.dtype(np.float32)
 
 
 def learned(table: Array, positions: Array) -> Array:
-    """Rows of a trained table ``(n_positions, d_model)``: ``(n_tokens,) -> (n_tokens, d_model)``."""
+    """Rows of a trained table ``(n_positions, d_model)``: ``(n_tokens,) -> (n_tokens, d_model)``.
+
+    Its gradient is that of a token embedding, `embedding_backward`.
+    """
     return table[positions]
 
 
@@ -70,10 +73,18 @@ def rope_tables(
 
 
 def apply_rope(x: Array, cos: Array, sin: Array) -> Array:
-    """Rotate each pair ``(x[i], x[i + d_head / 2])`` of ``(n_heads, n_tokens, d_head)``."""
+    """Rotate each pair ``(x[i], x[i + d_head / 2])`` of ``(..., n_heads, n_tokens, d_head)``."""
     half = x.shape[-1] // 2
     first, second = x[..., :half], x[..., half:]
     return np.concatenate([first * cos - second * sin, second * cos + first * sin], axis=-1)
+
+
+def rope_backward(d_y: Array, cos: Array, sin: Array) -> Array:
+    """Gradient of `apply_rope`, which keeps its tables: the rotation by the negative angle.
+
+    ``d_y`` and what is returned are ``(..., n_heads, n_tokens, d_head)``, the tables `rope_tables`'.
+    """
+    return apply_rope(d_y, cos, -sin)
 
 
 def alibi_slopes(n_heads: int) -> Array:

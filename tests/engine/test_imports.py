@@ -18,6 +18,16 @@ ARROWS = {
     "retrieval": {"documents", "layers", "models", "weights", "sqlite_file", *SHARED},
     "generation": {"layers", "tokenizers", "weights", "models", "documents", "retrieval", *SHARED},
     "evaluation": {"documents", "layers", "models", "retrieval", "weights", *SHARED},
+    "training": {
+        "documents",
+        "evaluation",
+        "layers",
+        "models",
+        "retrieval",
+        "tokenizers",
+        "weights",
+        *SHARED,
+    },
     "inspection": {
         "evaluation",
         "layers",

@@ -1,0 +1,31 @@
+"""Dropout (Srivastava et al. 2014), inverted: what stays is scaled up while training, so nothing is later."""
+
+import numpy as np
+
+from engine.layers.tracing import Array
+
+
+def dropout(x: Array, rate: float, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Set a random share ``rate`` of ``x`` to 0 and divide the rest by ``1 - rate``; any shape.
+
+    Returns
+    -------
+    tuple of Array
+        ``x * mask``, and the mask, which is what to keep: 0 or ``1 / (1 - rate)``, both of the shape and
+        dtype of ``x``. The same state of ``rng`` gives the same mask on any machine.
+
+    Raises
+    ------
+    ValueError
+        If ``rate`` is not in [0, 1).
+    """
+    if not 0 <= rate < 1:
+        raise ValueError(f"a dropout rate of {rate:g} is outside 0 <= rate < 1: at 1 nothing would be left")
+    kept = rng.random(x.shape, dtype=np.float32) >= rate
+    mask = kept * x.dtype.type(1 / (1 - rate))
+    return x * mask, mask
+
+
+def dropout_backward(d_y: Array, mask: Array) -> Array:
+    """Gradient of `dropout`, which keeps its mask: what was dropped gets none."""
+    return d_y * mask

@@ -1,0 +1,1 @@
+"""Training by hand: losses, optimisers, schedules and loops; the backward passes lie in `engine.layers`."""
