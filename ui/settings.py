@@ -56,24 +56,9 @@ def settings_sidebar(encoder: Encoder, on_server: bool) -> Settings:
     """Draw the settings; those that a server does not have are greyed out for one."""
     with st.expander("Chunks", icon=":material/content_cut:"):
         cut = chunk_settings(encoder)
-        pooling = st.selectbox(
-            "Pooling",
-            POOLINGS,
-            format_func=LABELS.__getitem__,
-            key="pooling",
-            persist_state="session",
-            help="How the vectors of a chunk's tokens become one. “Pooling compared” shows what each does.\n"
-            + "\n".join(f"- **{LABELS[name]}**: {words}" for name, words in WHAT.items()),
-        )
+        pooling = pooling_setting()
     with st.expander("Search", icon=":material/search:"):
-        k = st.slider(
-            "Passages",
-            *COUNTS["k"],
-            DEFAULT_K,
-            key="k",
-            persist_state="session",
-            help="How many of the nearest chunks the model may be given.",
-        )
+        k = passages_setting()
         min_relevance = st.slider(
             "Relevance threshold",
             *COUNTS["min_relevance"],
@@ -105,6 +90,33 @@ def settings_sidebar(encoder: Encoder, on_server: bool) -> Settings:
         )
         sampling, seed = sampling_settings(on_server)
     return Settings(cut, pooling, k, min_relevance, max_prompt_tokens, max_new_tokens, sampling, seed)
+
+
+def pooling_setting() -> str:
+    """Draw the choice of pooling."""
+    chosen: str = st.selectbox(
+        "Pooling",
+        POOLINGS,
+        format_func=LABELS.__getitem__,
+        key="pooling",
+        persist_state="session",
+        help="How the vectors of a chunk's tokens become one. “Pooling compared” shows what each does.\n"
+        + "\n".join(f"- **{LABELS[name]}**: {words}" for name, words in WHAT.items()),
+    )
+    return chosen
+
+
+def passages_setting() -> int:
+    """Draw how many passages a search gives."""
+    chosen: int = st.slider(
+        "Passages",
+        *COUNTS["k"],
+        DEFAULT_K,
+        key="k",
+        persist_state="session",
+        help="How many of the nearest chunks count as found, and the model may be given.",
+    )
+    return chosen
 
 
 def sampling_settings(on_server: bool) -> tuple[Sampling, int | None]:

@@ -1,0 +1,164 @@
+"""Grids of settings: every combination of the values given for each."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from engine.documents.splitters import METHODS, Splitting, check_splitting
+from engine.errors import InputError
+from engine.evaluation.library_model import OWN, LibraryModel, Model, vector_kind
+from engine.layers.pooling import POOLINGS
+from engine.models.encoder import Encoder
+from engine.retrieval.retrievers import RETRIEVERS
+from engine.weights.catalog import DEFAULT_ENCODER
+
+N_SPECIAL = 2  # [CLS] and [SEP], which every encoder of the BERT family puts around a text
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One combination of settings.
+
+    Attributes
+    ----------
+    splitter, chunk_tokens, overlap
+        How documents are cut, as in `Splitting`.
+    model
+        The name that the sweep finds the model under.
+    max_tokens
+        Tokens that the model reads of a text, None for its own limit.
+    pooling
+        One of `POOLINGS`, or ``"own"`` for a model of the library.
+    retriever
+        One of `RETRIEVERS`.
+    k
+        How many chunks are retrieved.
+    """
+
+    splitter: str = "fixed"
+    chunk_tokens: int = 128
+    overlap: int = 16
+    model: str = DEFAULT_ENCODER
+    max_tokens: int | None = None
+    pooling: str = "mean"
+    retriever: str = "dense"
+    k: int = 5
+
+    @property
+    def splitting(self) -> Splitting:
+        """How documents are cut."""
+        return Splitting(self.splitter, self.chunk_tokens, self.overlap)
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A combination that cannot be, or is another one again, and why."""
+
+    cell: Cell
+    why: str
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The combinations to measure, and those that were left out."""
+
+    cells: tuple[Cell, ...]
+    left_out: tuple[LeftOut, ...] = ()
+
+
+def grid(
+    splitters: Sequence[str] = ("fixed",),
+    chunk_tokens: Sequence[int] = (128,),
+    overlaps: Sequence[int] = (16,),
+    models: Sequence[str] = (DEFAULT_ENCODER,),
+    poolings: Sequence[str] = ("mean",),
+    retrievers: Sequence[str] = ("dense",),
+    ks: Sequence[int] = (5,),
+    max_tokens: Sequence[int | None] = (None,),
+) -> Grid:
+    """Combine every value of each setting with every one of the others; a value that comes twice counts once.
+
+    Left out are sizes that leave no room for an overlap, and, since the splitter "sliding" has no overlap
+    to choose, all overlaps but the first with it.
+
+    Raises
+    ------
+    InputError
+        There is no value for a setting, a splitter, pooling or retriever is unknown, or a ``k`` is below 1.
+    """
+    check_names("splitter", splitters, METHODS)
+    check_names("pooling", poolings, (*POOLINGS, OWN))
+    check_names("retriever", retrievers, RETRIEVERS)
+    for what, values in {"size": chunk_tokens, "overlap": overlaps, "model": models, "k": ks}.items():
+        check_some(what, values)
+    check_some("token limit", max_tokens)
+    for k in ks:
+        if k < 1:
+            raise InputError(f"k is {k}: retrieve 1 chunk or more")
+    settings: tuple[Sequence[Any], ...] = (
+        splitters,
+        chunk_tokens,
+        overlaps,
+        models,
+        max_tokens,
+        poolings,
+        retrievers,
+        ks,
+    )
+    cells = [Cell(*values) for values in product(*map(dict.fromkeys, settings))]
+    return sieved(cells, lambda cell: splitting_problem(cell, overlaps[0]))
+
+
+def fitting(cells: Grid, models: Mapping[str, Model]) -> Grid:
+    """Leave out what a model cannot do as well: a pooling it has no weights for, MaxSim with the library."""
+    kept = sieved(cells.cells, lambda cell: model_problem(cell, models[cell.model]))
+    return Grid(kept.cells, cells.left_out + kept.left_out)
+
+
+def sieved(cells: Sequence[Cell], problem: Callable[[Cell], str]) -> Grid:
+    """Keep the cells without a problem."""
+    problems = [problem(cell) for cell in cells]
+    return Grid(
+        tuple(cell for cell, why in zip(cells, problems, strict=True) if not why),
+        tuple(LeftOut(cell, why) for cell, why in zip(cells, problems, strict=True) if why),
+    )
+
+
+def splitting_problem(cell: Cell, first_overlap: int) -> str:
+    """Why documents cannot be cut so, or need not be; empty where they can."""
+    if cell.splitter == "sliding" and cell.overlap != first_overlap:
+        return f"splitter 'sliding' repeats what it does whatever the overlap: {first_overlap} stands for all"
+    return why_not(lambda: check_splitting(cell.splitting, N_SPECIAL))
+
+
+def model_problem(cell: Cell, model: Model) -> str:
+    """Why a model cannot do what a cell asks for; empty where it can."""
+    if isinstance(model, LibraryModel) and cell.retriever == "maxsim":
+        return f"retriever 'maxsim' reads tokens, which {model.name} keeps inside the library: choose another"
+    if cell.pooling == "idf" and isinstance(model, Encoder):  # whose weights come from the chunks
+        return why_not(lambda: model.token_limit(cell.max_tokens))
+    return why_not(lambda: vector_kind(model, cell.pooling, cell.max_tokens))
+
+
+def why_not(check: Callable[[], object]) -> str:
+    """Return what a check says against something, or nothing."""
+    try:
+        check()
+    except InputError as error:
+        return str(error)
+    return ""
+
+
+def check_some(what: str, values: Sequence[object]) -> None:
+    """Raise `InputError` where no value is given for a setting."""
+    if isinstance(values, str) or not values:
+        raise InputError(f"no {what} is given: give one or more, as a list")
+
+
+def check_names(what: str, names: Sequence[str], known: Sequence[str]) -> None:
+    """Raise `InputError` for a name that a setting does not have."""
+    check_some(what, names)
+    for name in names:
+        if name not in known:
+            raise InputError(f"there is no {what} {name!r}: choose of {', '.join(known)}")

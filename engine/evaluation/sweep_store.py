@@ -1,0 +1,150 @@
+r"""Rows of a sweep in a file, which a crash leaves readable, and as JSON or CSV for others.
+
+The file has a JSON object a line: first a header with a stamp of what was swept, then a row a line as rows
+come. A line counts once its ``\n`` is there; what a crash left of the last one is dropped.
+"""
+
+import csv
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields
+from hashlib import sha256
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from engine.documents.document import Document
+from engine.errors import InputError
+from engine.evaluation.grid import Cell
+from engine.evaluation.library_model import LibraryModel, Model
+from engine.evaluation.questions import Question
+from engine.evaluation.sweep_row import METRICS, SweepRow
+from engine.retrieval.fingerprint import fingerprint
+
+FORMAT = "glassbox sweep 1"
+SETTINGS = tuple(field.name for field in fields(Cell))
+FIGURES = ("n_chunks", "n_questions", "seconds", "index_bytes")
+
+
+def stamp_of(
+    documents: Sequence[Document], questions: Sequence[Question], models: Mapping[str, Model]
+) -> str:
+    """Return a SHA-256 over all that decides the rows of a sweep, the cells aside."""
+    digest = sha256(repr((documents, questions)).encode("utf-8", "surrogatepass"))
+    for name, model in sorted(models.items()):
+        known = model.fingerprint if isinstance(model, LibraryModel) else fingerprint(model)
+        digest.update(f"{name} {known}\n".encode())
+    return digest.hexdigest()
+
+
+def resume(path: Path, stamp: str) -> list[SweepRow]:
+    """Open a file to go on with: make it where there is none, and return the rows that it holds.
+
+    Parameters
+    ----------
+    path
+        The file.
+    stamp
+        Of what is swept now, as `stamp_of` gives it.
+
+    Raises
+    ------
+    InputError
+        The file is of a sweep of other documents, questions or models, is no file of a sweep, or cannot be
+        read or written. It is left as it is.
+    """
+    header = line_of({"format": FORMAT, "stamp": stamp})
+    try:
+        content = path.read_bytes() if path.exists() else b""
+        whole = content[: content.rfind(b"\n") + 1]
+        if not whole and header.startswith(content):  # new, or stopped within the header
+            path.write_bytes(header)
+            return []
+        rows = parse(path, whole, stamp)
+        if len(whole) < len(content):
+            os.truncate(path, len(whole))
+    except OSError as error:
+        raise InputError(f"{path} cannot be used ({error.strerror}): give another file") from error
+    return rows
+
+
+def parse(path: Path, content: bytes, stamp: str) -> list[SweepRow]:
+    """Read the header and the rows of whole lines."""
+    lines = content.split(b"\n")[:-1]
+    try:
+        header = json.loads(lines[0])
+        if header["format"] != FORMAT:
+            raise ValueError
+    except (IndexError, KeyError, TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"{path} is no file of a sweep: give another, or one that is not there") from error
+    if header["stamp"] != stamp:
+        raise InputError(
+            f"{path} holds a sweep of other documents, questions or models: give these again, or another file"
+        )
+    rows = []
+    for number, line in enumerate(lines[1:], 2):
+        try:
+            rows.append(to_row(json.loads(line)))
+        except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
+            raise InputError(f"{path}, line {number} is damaged: delete that line, and go on") from error
+    return rows
+
+
+def append(path: Path, row: SweepRow) -> None:
+    """Write a row behind those that are there, and onto the disk.
+
+    Raises
+    ------
+    InputError
+        The file cannot be written.
+    """
+    try:
+        with path.open("ab") as file:
+            file.write(line_of(asdict(row)))
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise InputError(f"{path} cannot be written ({error.strerror}): give another file") from error
+
+
+def line_of(content: Mapping[str, Any]) -> bytes:
+    """Return an object as a line."""
+    return f"{json.dumps(content)}\n".encode()
+
+
+def to_row(content: dict[str, Any]) -> SweepRow:
+    """Make a row of what `append` wrote."""
+    return SweepRow(
+        cell=Cell(**content["cell"]),
+        metrics={name: float(content["metrics"][name]) for name in METRICS},
+        intervals={name: (content["intervals"][name][0], content["intervals"][name][1]) for name in METRICS},
+        values={name: tuple(content["values"][name]) for name in METRICS},
+        **{name: content[name] for name in FIGURES},
+    )
+
+
+def to_json(rows: Sequence[SweepRow]) -> dict[str, Any]:
+    """Return ``{"rows": [{settings, figures, metrics, "intervals": {metric: [low, high]}}, …]}``."""
+    return {
+        "rows": [
+            {**flat(row), "intervals": {name: list(row.intervals[name]) for name in METRICS}} for row in rows
+        ]
+    }
+
+
+def to_csv(rows: Sequence[SweepRow]) -> str:
+    """Return a table with a line a row: settings, figures, metrics, and the ends of each one's interval."""
+    ends = [f"{name} {end}" for name in METRICS for end in ("low", "high")]
+    text = StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*SETTINGS, *FIGURES, *METRICS, *ends])
+    for row in rows:
+        bounds = [bound for name in METRICS for bound in row.intervals[name]]
+        writer.writerow([*flat(row).values(), *bounds])
+    return text.getvalue()
+
+
+def flat(row: SweepRow) -> dict[str, Any]:
+    """Return settings, figures and metrics of a row under their names."""
+    return {**asdict(row.cell), **{name: getattr(row, name) for name in FIGURES}, **row.metrics}

@@ -1,0 +1,233 @@
+"""The question that failed and the passage that it should have found, given in one of three ways."""
+
+from dataclasses import dataclass
+from pathlib import PurePath
+
+import streamlit as st
+
+from engine import Encoder
+from engine.documents.document import Document
+from engine.documents.sentences import sentence_spans
+from engine.evaluation.metrics import reciprocal_rank
+from engine.evaluation.questions import Question, Reference, load_questions, relevance
+from engine.inspection.diagnosis_place import Location, locate
+from engine.inspection.diagnosis_settings import as_question
+from engine.retrieval.index import Index
+from engine.retrieval.vector_cache import cached_encode
+from ui.answer import escape_markdown
+from ui.chunk_settings import Cut
+from ui.corpus import bundled_names, shared_vectors
+from ui.map_figures import shortened
+
+LABELLED, PASTED, SEARCHED = "A labelled question", "Paste the passage", "Find it in a document"
+CHOSEN = "diagnose-chosen"  # of the session's state: the name of the labelled question that is looked at
+MOST_HITS = 50
+MOST_CHARACTERS = 5_000
+
+
+@dataclass(frozen=True)
+class Search:
+    """What is searched, how it was cut into the index, and how many chunks count as found."""
+
+    documents: tuple[Document, ...]
+    encoder: Encoder
+    cut: Cut
+    index: Index
+    k: int
+
+    def document(self, name: str) -> Document:
+        """Return the document of a name."""
+        return next(document for document in self.documents if document.name == name)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question, the passage that should have come, and where it stands; None where it is in no document."""
+
+    question: str
+    passage: str
+    place: Location | None
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """A labelled question, one of its passages, where it stands, and its rank now."""
+
+    question: Question
+    reference: Reference
+    place: Location
+    rank: int
+
+    @property
+    def name(self) -> str:
+        """The question with the beginning of the passage, as it is listed."""
+        return f"{self.question.text} · “{shortened(' '.join(self.reference.content.split()), 60)}”"
+
+
+def ask(search: Search) -> Asked | None:
+    """Draw the choice; return the question and the passage, None before both are given."""
+    bundled = bundled_names()
+    has_labels = any(document.name in bundled for document in search.documents)
+    way = st.segmented_control(
+        "The passage that should have come",
+        [LABELLED, PASTED, SEARCHED] if has_labels else [PASTED, SEARCHED],
+        default=LABELLED if has_labels else PASTED,
+        required=True,
+        key=f"diagnose-way-{has_labels}",
+        persist_state="session",
+        help="The bundled documents come with questions whose passages are known. For your own, paste the "
+        "passage, or look for it by a few of its words.",
+    )
+    if way == LABELLED:
+        return ask_labelled(search)
+    question = st.text_input(
+        "Your question",
+        key="diagnose-question",
+        persist_state="session",
+        max_chars=2000,
+        placeholder="What was asked, and did not find the passage?",
+        help="As you asked it on the page “Ask your documents”.",
+    )
+    return (ask_pasted if way == PASTED else ask_searched)(question, search.documents)
+
+
+def ask_labelled(search: Search) -> Asked | None:
+    """Draw the labelled questions about the chosen documents, those that miss first of all."""
+    pooling = search.index.kind.pooling
+    labelled = ranked_labels(search.documents, search.cut, pooling, search.encoder, search.index)
+    missing = [one for one in labelled if one.rank > search.k]
+    only_missing = st.toggle(
+        f"Only those whose passage is not among the first {search.k}: {len(missing):,} of {len(labelled):,}",
+        value=True,
+        key="diagnose-missing",
+        persist_state="session",
+        help="A question with several passages is in the list once for each of them.",
+    )
+    # One that new settings find stays in the list while it is looked at.
+    last = st.session_state.get(CHOSEN)
+    shown = [one for one in labelled if one.rank > search.k or not only_missing or one.name == last]
+    if not shown:
+        st.success(
+            "Under these settings every labelled passage is found. Try fewer passages or other chunks."
+        )
+        return None
+    by_name = {one.name: one for one in shown}
+    chosen = st.selectbox(
+        "Question and passage",
+        list(by_name),
+        index=list(by_name).index(last) if last in by_name else 0,
+        key="diagnose-labelled",
+        help="The question, and the beginning of the passage.",
+    )
+    st.session_state[CHOSEN] = chosen
+    one = by_name[chosen]
+    st.caption(f"Question: {escape_markdown(one.question.text)}")  # a narrow screen cuts it off above
+    return Asked(one.question.text, one.reference.content, one.place)
+
+
+@st.cache_resource(max_entries=4, show_spinner="Searching for the labelled questions…", scope="session")
+def ranked_labels(
+    documents: tuple[Document, ...], cut: Cut, pooling: str, _encoder: Encoder, _index: Index
+) -> list[Labelled]:
+    """Rank the passages of the labelled questions about some documents, in the index of this cut."""
+    own = {
+        PurePath(document.name).stem: document for document in documents if document.name in bundled_names()
+    }
+    pairs = [
+        (question, reference)
+        for question in load_questions()
+        for reference in question.references
+        if question.corpus_id in own
+    ]
+    places = [Location(own[question.corpus_id].name, ref.start, ref.end) for question, ref in pairs]
+    asked = [
+        as_question(question.text, place, own[question.corpus_id])
+        for (question, _), place in zip(pairs, places, strict=True)
+    ]
+    kind = _index.kind
+    texts = [question.text for question in asked]
+    vectors = cached_encode(
+        texts, _index.encoder(_encoder), kind.pooling, kind.max_tokens, shared_vectors()
+    )  # (n_pairs, d_model)
+    reciprocal = reciprocal_rank(vectors @ _index.vectors.T, relevance(asked, _index.chunks))
+    return [
+        Labelled(question, reference, place, round(1 / each))
+        for (question, reference), place, each in zip(pairs, places, reciprocal.tolist(), strict=True)
+        if each
+    ]
+
+
+def ask_pasted(question: str, documents: tuple[Document, ...]) -> Asked | None:
+    """Draw a box for the passage, and look for it in all chosen documents."""
+    passage = st.text_area(
+        "The passage",
+        key="diagnose-passage",
+        persist_state="session",
+        max_chars=MOST_CHARACTERS,
+        placeholder="Paste the text that should have been found",
+        help="Other white space, quotation marks or dashes than in the document are no matter, and a few "
+        "words may differ.",
+    )
+    if not question.strip() or not passage.strip():
+        st.info("Give the question, and the passage that should have come.", icon=":material/find_in_page:")
+        return None
+    return Asked(question, passage, place_of(passage, documents))
+
+
+@st.cache_data(max_entries=32, show_spinner="Looking for the passage…", scope="session")
+def place_of(passage: str, documents: tuple[Document, ...]) -> Location | None:
+    """Find a passage in documents, once."""
+    return locate(passage, documents)
+
+
+def ask_searched(question: str, documents: tuple[Document, ...]) -> Asked | None:
+    """Draw a search for a sentence of a document by some of its words."""
+    left, right = st.columns(2)
+    number = left.selectbox(
+        "Document",
+        range(len(documents)),
+        format_func=lambda number: documents[number].name,
+        key="diagnose-document",
+        help="The document that the passage stands in.",
+    )
+    document = documents[min(number, len(documents) - 1)]
+    wanted = right.text_input(
+        "Words of the passage",
+        key="diagnose-words",
+        persist_state="session",
+        max_chars=200,
+        placeholder="Sentences with all of them are listed",
+        help="Upper and lower case are alike; parts of words count too.",
+    )
+    if not wanted.strip():
+        st.info("Type a few words of the passage to pick its sentence.", icon=":material/find_in_page:")
+        return None
+    spans = sentences_with(wanted, document.text)
+    if not spans:
+        st.info("No sentence of this document has all these words. Try fewer, or another document.")
+        return None
+    if len(spans) > MOST_HITS:
+        st.caption(f"The first {MOST_HITS} of {len(spans):,} sentences. More words make them fewer.")
+    start, end = st.selectbox(
+        "The passage",
+        spans[:MOST_HITS],
+        format_func=lambda span: shortened(" ".join(document.text[slice(*span)].split()), 160),
+        key="diagnose-sentence",
+        help="Sentences with all the words, in the order of the document.",
+    )
+    if not question.strip():
+        st.info("Give the question that should have found it.", icon=":material/find_in_page:")
+        return None
+    return Asked(question, document.text[start:end], Location(document.name, start, end))
+
+
+def sentences_with(wanted: str, text: str) -> list[tuple[int, int]]:
+    """Return where the sentences with all of some words stand, white space around them left out."""
+    words = wanted.casefold().split()
+    found = []
+    for start, end in sentence_spans(text):
+        sentence = text[start:end]
+        if all(word in sentence.casefold() for word in words):
+            first = start + len(sentence) - len(sentence.lstrip())
+            found.append((first, first + len(sentence.strip())))
+    return found
