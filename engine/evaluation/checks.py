@@ -8,11 +8,10 @@ it is, spelled alike or approximately, that place is offered.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from pathlib import PurePath
 
 from engine.documents.document import Document
 from engine.evaluation.passage_search import Searched
-from engine.evaluation.questions import Question, Reference
+from engine.evaluation.questions import Question, Reference, stem
 
 SHOWN = 60  # characters of a text that is quoted
 
@@ -47,7 +46,7 @@ def check_questions(questions: Sequence[Question], documents: Sequence[Document]
     """
     texts: dict[str, list[Searched]] = {}
     for document in documents:
-        texts.setdefault(PurePath(document.name).stem, []).append(Searched(document.name, document.text))
+        texts.setdefault(stem(document.name), []).append(Searched(document.name, document.text))
     return [
         *unknown_documents(questions, list(texts)),
         *ambiguous_documents(questions, texts),

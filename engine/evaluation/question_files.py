@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path, PurePath, PurePosixPath
+from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -13,7 +13,7 @@ from engine.documents.formats.loaded import Failure
 from engine.documents.loaders import MAX_BYTES
 from engine.errors import DocumentError, InputError
 from engine.evaluation.beir import BeirSet, load_beir
-from engine.evaluation.questions import Question, Reference
+from engine.evaluation.questions import Question, Reference, stem
 
 MAX_TEXT = MAX_BYTES  # characters of a collection
 COMMAND = "measure it with python -m engine evaluate FOLDER"
@@ -109,8 +109,8 @@ def as_collection(name: str, found: BeirSet) -> Collection:
         if (n := len(document.text))
     }
     return Collection(
-        Document(name, text, PurePath(name).stem, sections),
-        tuple(judged_questions(PurePath(name).stem, found, references)),
+        Document(name, text, stem(name), sections),
+        tuple(judged_questions(stem(name), found, references)),
     )
 
 

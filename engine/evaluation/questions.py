@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from io import StringIO
 from pathlib import Path, PurePath
 from typing import Any
@@ -19,6 +20,12 @@ from engine.layers.tracing import Array
 BUNDLED_QUESTIONS = BUNDLED_CORPUS.parent / "questions.csv"
 LAST_PLACE = 2**31  # in a document; no file that is read comes near
 HALF_PAIR = re.compile("[\ud800-\udfff]")  # JSON can name one, and neither a page nor a file can hold it
+
+
+@lru_cache(maxsize=4096)
+def stem(name: str) -> str:
+    """``"notes/a.md" -> "a"``: what a question calls a document by."""
+    return PurePath(name).stem
 
 
 @dataclass(frozen=True)
@@ -40,7 +47,7 @@ class Question:
 
     def is_answered_by(self, chunk: Chunk) -> bool:
         """Whether a chunk shares a character with one of the passages, however it was cut."""
-        return PurePath(chunk.document).stem == self.corpus_id and any(
+        return stem(chunk.document) == self.corpus_id and any(
             chunk.start < reference.end and reference.start < chunk.end for reference in self.references
         )
 
@@ -150,7 +157,7 @@ def relevance(questions: Sequence[Question], chunks: Sequence[Chunk]) -> Array:
 
     It is what `Question.is_answered_by` says, of all of them at once.
     """
-    stems = np.array([PurePath(chunk.document).stem for chunk in chunks], object)  # (n_chunks,)
+    stems = np.array([stem(chunk.document) for chunk in chunks], object)  # (n_chunks,)
     starts = np.array([chunk.start for chunk in chunks], np.int64)
     ends = np.array([chunk.end for chunk in chunks], np.int64)
     relevant = np.zeros((len(questions), len(chunks)), bool)

@@ -16,7 +16,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
-from pathlib import PurePath
 
 import numpy as np
 
@@ -24,7 +23,7 @@ from engine.documents.document import Chunk, Document
 from engine.documents.sentences import sentence_spans
 from engine.errors import InputError
 from engine.evaluation.metrics import hit_rate
-from engine.evaluation.questions import Question, Reference
+from engine.evaluation.questions import Question, Reference, stem
 from engine.layers.tracing import Array
 
 DEPTHS = ("head", "middle", "tail")  # thirds of a document
@@ -113,7 +112,7 @@ def candidates(document: Document) -> list[tuple[Question, str]]:
         reference = Reference(sentence, first, first + len(sentence))
         middle = first + len(sentence) / 2
         depth = DEPTHS[int(len(DEPTHS) * middle / len(document.text))]
-        found.append((Question(sentence, PurePath(document.name).stem, (reference,)), depth))
+        found.append((Question(sentence, stem(document.name), (reference,)), depth))
     return found
 
 
@@ -147,7 +146,7 @@ def own_chunks(questions: Sequence[Question], chunks: Sequence[Chunk]) -> Array:
     Shapes: ``(n_questions, n_chunks)``. A sentence that was cut belongs to the chunk with its larger part,
     and one that overlapping chunks hold to each of these.
     """
-    stems = np.array([PurePath(chunk.document).stem for chunk in chunks], object)  # (n_chunks,)
+    stems = np.array([stem(chunk.document) for chunk in chunks], object)  # (n_chunks,)
     starts = np.array([chunk.start for chunk in chunks], np.int64)
     ends = np.array([chunk.end for chunk in chunks], np.int64)
     held = np.zeros((len(questions), len(chunks)), np.int64)

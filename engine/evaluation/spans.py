@@ -17,13 +17,12 @@ what sets would have. What is 0 over 0 counts as 0.
 
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
-from pathlib import PurePath
 
 import numpy as np
 
 from engine.documents.document import Chunk
 from engine.errors import InputError
-from engine.evaluation.questions import Question
+from engine.evaluation.questions import Question, stem
 from engine.layers.tracing import Array
 
 Range = tuple[int, int]
@@ -40,7 +39,7 @@ class SpanMetrics:
 
 def span_metrics(retrieved: Sequence[Chunk], question: Question) -> SpanMetrics:
     """Compare the chunks retrieved for a question, of any document, with the passages that answer it."""
-    own = [chunk for chunk in retrieved if PurePath(chunk.document).stem == question.corpus_id]
+    own = [chunk for chunk in retrieved if stem(chunk.document) == question.corpus_id]
     found = union([(chunk.start, chunk.end) for chunk in own])
     passages = [(reference.start, reference.end) for reference in question.references]
     matched = shared(found, union(passages))
@@ -109,7 +108,7 @@ def precision_omega(chunks: Sequence[Chunk], questions: Sequence[Question]) -> A
     As in chunking_evaluation, a chunk that ends just where a passage begins, or begins where it ends,
     counts among those with a part of it, and so do characters of passages that are in no chunk.
     """
-    stems = np.array([PurePath(chunk.document).stem for chunk in chunks], object)  # (n_chunks,)
+    stems = np.array([stem(chunk.document) for chunk in chunks], object)  # (n_chunks,)
     spans = np.array([(chunk.start, chunk.end) for chunk in chunks], np.int64).reshape(-1, 2)
     spans_of = {name: spans[stems == name] for name in {question.corpus_id for question in questions}}
     values = np.zeros(len(questions))

@@ -1,0 +1,299 @@
+"""The commands that measure: ``python -m engine sweep`` and ``python -m engine evaluate``."""
+
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from engine.cli import CorpusOption, EncoderOption, JsonOption, app, clear_errors, print_json, progress
+from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
+from engine.documents.splitters import METHODS
+from engine.errors import InputError, ModelFileError
+from engine.evaluation.beir import BeirSet, load_beir
+from engine.evaluation.bootstrap import mean_interval
+from engine.evaluation.checks import check_questions
+from engine.evaluation.grid import Grid, fitting, grid
+from engine.evaluation.library_model import OWN, LibraryModel, Model
+from engine.evaluation.metrics import ndcg, recall, reciprocal_rank
+from engine.evaluation.questions import BUNDLED_QUESTIONS, load_questions
+from engine.evaluation.sweep import sweep
+from engine.evaluation.sweep_cost import Cost, estimate
+from engine.evaluation.sweep_row import SweepRow
+from engine.evaluation.sweep_store import append, resume, stamp_of, to_csv, to_json
+from engine.evaluation.sweep_watch import CellProgress
+from engine.layers.pooling import POOLINGS
+from engine.models.encoder import Encoder
+from engine.retrieval.retrievers import RETRIEVERS, Searched, Texts, retriever_scores
+from engine.retrieval.vector_cache import VectorCache
+from engine.weights.catalog import DEFAULT_ENCODER
+
+EVALUATED = ("dense", "bm25", "hybrid")
+EVALUATED_K = 10
+SHOWN_ROWS = 20
+REPORT_SECONDS = 0.2  # between two lines of progress
+
+
+@app.command(name="sweep")
+@clear_errors
+def sweep_command(
+    corpus: CorpusOption = BUNDLED_CORPUS,
+    questions: Annotated[
+        Path,
+        typer.Option(
+            help="Labelled questions: CSV or JSONL with question, references, corpus_id.",
+            show_default="bundled questions",
+        ),
+    ] = BUNDLED_QUESTIONS,
+    splitter: Annotated[str, typer.Option(help=f"Of {', '.join(METHODS)}; several with commas.")] = "fixed",
+    chunk_tokens: Annotated[str, typer.Option(help="Tokens of a chunk; several with commas.")] = "128",
+    overlap: Annotated[str, typer.Option(help="Tokens repeated; several with commas.")] = "16",
+    pooling: Annotated[
+        str,
+        typer.Option(
+            help=f"Of {', '.join(POOLINGS)}; several with commas. Models of sentence-transformers have "
+            f"their own."
+        ),
+    ] = "mean",
+    retriever: Annotated[
+        str, typer.Option(help=f"Of {', '.join(RETRIEVERS)}; several with commas.")
+    ] = "dense",
+    k: Annotated[str, typer.Option(help="How many chunks are retrieved; several with commas.")] = "5",
+    model: Annotated[
+        str,
+        typer.Option(
+            help="Known names, BERT-family folders or Hugging Face ids, several with commas; what is of "
+            "another family is run by sentence-transformers."
+        ),
+    ] = DEFAULT_ENCODER,
+    max_tokens: Annotated[
+        str, typer.Option(help="Tokens read of a chunk, several with commas; 0 for the model's own limit.")
+    ] = "0",
+    resume_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--resume", help="A file that keeps rows as they come, and is gone on with if it exists."
+        ),
+    ] = None,
+    cache: Annotated[
+        Path | None, typer.Option(help="A file that keeps embeddings between sweeps (SQLite).")
+    ] = None,
+    csv: Annotated[Path | None, typer.Option(help="Write a table to this file.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure every combination of settings on labelled questions, and show the best.
+
+    Each of the options takes several values with commas between. A sweep that was stopped goes on where it
+    was, when given the same --resume file.
+    """
+    if csv is not None and not csv.parent.is_dir():
+        raise InputError(f"the folder {csv.parent} does not exist: give --csv a file in one that does")
+    axes: dict[str, list[Any]] = {
+        "splitters": names_of("--splitter", splitter),
+        "chunk_tokens": numbers_of("--chunk-tokens", chunk_tokens),
+        "overlaps": numbers_of("--overlap", overlap),
+        "models": names_of("--model", model),
+        "poolings": names_of("--pooling", pooling),
+        "retrievers": names_of("--retriever", retriever),
+        "ks": numbers_of("--k", k),
+        "max_tokens": [limit or None for limit in numbers_of("--max-tokens", max_tokens)],
+    }
+    cells = grid(**axes)
+    documents, asked = load_corpus(corpus), load_questions(questions)
+    for problem in check_questions(asked, documents):
+        print(f"warning: {problem.text}", file=sys.stderr)
+    models = load_models(axes["models"])
+    if any(isinstance(each, LibraryModel) for each in models.values()):
+        cells = grid(**{**axes, "poolings": [*axes["poolings"], OWN]})
+    chosen = fitting(cells, models)
+    tell_left_out(chosen)
+    done: list[SweepRow] = []
+    if resume_file is not None:
+        kept = resume(resume_file, stamp_of(documents, asked, models))
+        done = [row for row in kept if row.cell in set(chosen.cells)]
+    if sys.stderr.isatty():
+        print(in_words(estimate(documents, asked, chosen.cells, models)), file=sys.stderr)
+    rows = list(done)
+    vectors = VectorCache(cache)
+    for row in sweep(documents, asked, chosen.cells, models, vectors, cell_progress(), done=done):
+        rows.append(row)
+        if resume_file is not None:
+            append(resume_file, row)
+    if vectors.notice:
+        print(f"warning: {vectors.notice}", file=sys.stderr)
+    place = {cell: number for number, cell in enumerate(chosen.cells)}
+    rows.sort(key=lambda row: place[row.cell])
+    if csv is not None:
+        write_csv(csv, rows)
+    if as_json:
+        print_json(to_json(rows))
+    elif csv is None:
+        print_best(rows)
+
+
+def names_of(option: str, text: str) -> list[str]:
+    """Read the names between commas."""
+    found = [part.strip() for part in text.split(",") if part.strip()]
+    if not found:
+        raise InputError(f"{option} is empty: give one value or more, with commas between")
+    return found
+
+
+def numbers_of(option: str, text: str) -> list[int]:
+    """Read the whole numbers between commas."""
+    parts = names_of(option, text)
+    try:
+        return [int(part) for part in parts]
+    except ValueError as error:
+        raise InputError(f"{option} is {text!r}: give whole numbers, with commas between") from error
+
+
+def load_models(names: Sequence[str]) -> dict[str, Model]:
+    """Load the models, those of an architecture that the engine does not know with sentence-transformers."""
+    models: dict[str, Model] = {}
+    for name in names:
+        try:
+            models[name] = Encoder.load(name, on_progress=progress(f"downloading {name}"))
+        except ModelFileError as error:
+            print(f"{error}: trying sentence-transformers, with chunks cut by our tokenizer", file=sys.stderr)
+            models[name] = LibraryModel.load(name, Encoder.load().tokenizer)
+    return models
+
+
+def tell_left_out(chosen: Grid) -> None:
+    """Say on standard error which reasons left cells out; raise `InputError` where none is left."""
+    reasons: dict[str, int] = {}
+    for each in chosen.left_out:
+        reasons[each.why] = reasons.get(each.why, 0) + 1
+    if not chosen.cells:
+        raise InputError(f"nothing is left of the grid: {next(iter(reasons))}")
+    for why, n_cells in reasons.items():
+        print(f"left out {n_cells} of the grid: {why}", file=sys.stderr)
+
+
+def in_words(cost: Cost) -> str:
+    """Say what a sweep is made of."""
+    about = "" if cost.is_exact else "about "
+    return (
+        f"{cost.n_cells} cells, {cost.n_splittings} splittings: {about}{cost.n_chunks} chunks, "
+        f"{cost.n_tokens} tokens to embed, {time_words(cost.seconds)} if none was before"
+    )
+
+
+def time_words(seconds: float) -> str:
+    """``50 s``, ``3 min`` or ``2.5 h``."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
+def cell_progress() -> CellProgress:
+    """Return a reporter of cells and time left, a line on standard error where that is a terminal."""
+    begin = last = time.monotonic()
+    first: float | None = None
+
+    def report(done: float, total: int) -> None:
+        nonlocal first, last
+        now = time.monotonic()
+        first = done if first is None else first
+        ended = done >= total
+        if not sys.stderr.isatty() or (now - last < REPORT_SECONDS and not ended):
+            return
+        last = now
+        left = (total - done) * (now - begin) / (done - first) if done > first else None
+        words = "" if left is None or ended else f", {time_words(left)} left"
+        print(f"\rcell {int(done)} of {total}{words:20}", end="\n" if ended else "", file=sys.stderr)
+
+    return report
+
+
+def write_csv(path: Path, rows: Sequence[SweepRow]) -> None:
+    """Write the table of a sweep."""
+    try:
+        path.write_text(to_csv(rows), encoding="utf-8", newline="")
+    except OSError as error:
+        raise InputError(f"{path} cannot be written ({error.strerror}): give another file") from error
+
+
+def print_best(rows: Sequence[SweepRow]) -> None:
+    """Print the rows with the best mean reciprocal rank, best first."""
+    names = ("splitter", "size", "overlap", "model", "limit", "pooling", "retriever", "k")
+    best = sorted(rows, key=lambda row: -row.metrics["mrr"])[:SHOWN_ROWS]
+    table = [cells_of(row) for row in best]
+    header = [*names, "MRR", "95 % interval", "recall@k"]
+    widths = [max(map(len, column)) for column in zip(header, *table, strict=True)]
+    for line in (header, *table):
+        print("  ".join(f"{cell:{width}}" for cell, width in zip(line, widths, strict=True)).rstrip())
+    if len(rows) > SHOWN_ROWS:
+        print(f"the best {SHOWN_ROWS} of {len(rows)}: --csv or --json gives all")
+
+
+def cells_of(row: SweepRow) -> list[str]:
+    """Return a line of the table that people see."""
+    cell = row.cell
+    settings = (cell.splitter, cell.chunk_tokens, cell.overlap, cell.model, cell.max_tokens or "own")
+    low, high = row.intervals["mrr"]
+    figures = (f"{row.metrics['mrr']:.3f}", f"{low:.3f} to {high:.3f}", f"{row.metrics['recall@k']:.3f}")
+    return [*map(str, settings), cell.pooling, cell.retriever, str(cell.k), *figures]
+
+
+@app.command()
+@clear_errors
+def evaluate(
+    folder: Annotated[
+        Path, typer.Argument(help="A BEIR folder: corpus.jsonl, queries.jsonl and qrels/*.tsv.")
+    ],
+    model: EncoderOption = DEFAULT_ENCODER,
+    pooling: Annotated[str, typer.Option(help="How token vectors become one.")] = "mean",
+    as_json: JsonOption = False,
+) -> None:
+    """Judge vector search, BM25 and both on a labelled collection, each document as one passage.
+
+    What a document has beyond the model's limit is not read. Relevance counts as yes or no.
+    """
+    collection = load_beir(folder)
+    encoder = Encoder.load(model, on_progress=progress(f"downloading {model}"))
+    rows = judged(collection, encoder, pooling)
+    if as_json:
+        print_json(
+            {
+                "folder": str(folder),
+                "model": model,
+                "pooling": pooling,
+                "n_documents": len(collection.documents),
+                "n_questions": len(collection.questions),
+                "rows": rows,
+            }
+        )
+        return
+    print(f"{len(collection.questions)} questions, {len(collection.documents)} documents, {model}")
+    names = [name for name in rows[0] if name not in ("retriever", "intervals")]
+    print("".join(f"{name:12}" for name in ("retriever", *names)).rstrip())
+    for row in rows:
+        print(f"{row['retriever']:12}" + "".join(f"{row[name]:<12.4f}" for name in names).rstrip())
+
+
+def judged(collection: BeirSet, encoder: Encoder, pooling: str) -> list[dict[str, Any]]:
+    """Take the metrics of each retriever, with their intervals, as the JSON output spells them."""
+    documents, questions = ([each.text for each in collection.documents], list(collection.questions))
+    if pooling == "idf":
+        encoder = encoder.with_idf(documents)
+    label = f"embedding {len(documents)} documents"
+    vectors = encoder.encode(questions + documents, pooling, on_progress=progress(label))
+    texts = Texts(tuple(questions), tuple(documents))
+    searched = Searched(texts, *np.split(vectors, [len(questions)]))
+    relevant = collection.relevance([document.name for document in collection.documents])
+    rows = []
+    for retriever in EVALUATED:
+        scores = retriever_scores(retriever, searched)
+        found = {
+            f"{name}@{EVALUATED_K}": mean_interval(metric(scores, relevant, EVALUATED_K))
+            for name, metric in {"ndcg": ndcg, "recall": recall, "mrr": reciprocal_rank}.items()
+        }
+        figures = {name: each.estimate for name, each in found.items()}
+        intervals = {name: [each.low, each.high] for name, each in found.items()}
+        rows.append({"retriever": retriever, **figures, "intervals": intervals})
+    return rows
