@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from engine.errors import InputError
-from engine.evaluation.bootstrap import mean_interval
+from engine.evaluation.bootstrap import mean_interval, means, resampled
 from engine.layers.tracing import Array
 
 N_TOSSES = 9999
 BLOCK = 2**20  # signs held at a time
+SYSTEMS = 500  # compared at a time
 # Sums of the same numbers in another order differ by rounding, and count as equal.
 ROUNDING = 1e-12
 
@@ -47,6 +48,41 @@ def compare(baseline: Array, other: Array, seed: int = 0) -> Comparison:
     interval = mean_interval(differences, seed=seed)
     p_value = randomisation_test(baseline, other, seed=seed)
     return Comparison(interval.estimate, interval.low, interval.high, p_value)
+
+
+def compare_all(baseline: Array, others: Array) -> list[Comparison]:
+    """Compare many systems with one, as `compare` does, with the same resamples and tosses for all.
+
+    Parameters
+    ----------
+    baseline, others
+        Values of a measure for the same questions: ``(n_questions,)`` and ``(n_systems, n_questions)``.
+    """
+    found = []
+    for start in range(0, len(others), SYSTEMS):
+        differences = (others[start : start + SYSTEMS] - baseline).T  # (n_questions, n_block)
+        intervals = resampled(means(differences), len(differences))
+        for number, p_value in enumerate(p_values(differences)):
+            one = intervals.interval(number)
+            found.append(Comparison(one.estimate, one.low, one.high, float(p_value)))
+    return found
+
+
+def p_values(differences: Array) -> Array:
+    """Return the randomisation test's p-value of each column of ``(n_questions, n_systems)``.
+
+    Where so few questions differ that every exchange can be tried, it is the exact one.
+    """
+    n_questions, n_systems = differences.shape
+    sums = differences.sum(axis=0)
+    observed = np.abs(sums) - ROUNDING * np.abs(differences).sum(axis=0)
+    as_large = np.ones(n_systems)
+    for swaps in random_swaps(n_questions, N_TOSSES, seed=0):
+        as_large += (np.abs(sums - 2 * swaps @ differences) >= observed).sum(axis=0)
+    found = as_large / (N_TOSSES + 1)
+    for number in np.flatnonzero(2.0 ** (differences != 0).sum(axis=0) <= N_TOSSES):
+        found[number] = randomisation_test(np.zeros(n_questions), differences[:, number])
+    return found
 
 
 def randomisation_test(baseline: Array, other: Array, n_tosses: int = N_TOSSES, seed: int = 0) -> float:

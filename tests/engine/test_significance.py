@@ -6,7 +6,7 @@ from scipy.stats import kstest, permutation_test
 
 from engine.errors import InputError
 from engine.evaluation.bootstrap import mean_interval
-from engine.evaluation.significance import compare, holm, randomisation_test
+from engine.evaluation.significance import compare, compare_all, holm, randomisation_test
 
 P_VALUES = st.lists(st.floats(0, 1), min_size=1, max_size=8)
 
@@ -158,3 +158,15 @@ def test_holm_rejects_as_the_step_down_procedure_does(p_values, level):
 def test_p_values_are_probabilities(p_values):
     with pytest.raises(InputError, match="from 0 to 1"):
         holm(p_values)
+
+
+@pytest.mark.parametrize("n_questions", [9, 60])
+def test_many_rows_are_compared_as_one_by_one(n_questions):
+    generator = np.random.default_rng(1)
+    baseline, *others = generator.choice([0.0, 0.25, 0.5, 1.0], (6, n_questions))
+    others[0] = baseline.copy()
+    for found, other in zip(compare_all(baseline, np.array(others)), others, strict=True):
+        alone = compare(baseline, other)
+        interval = found.difference, found.low, found.high
+        assert interval == pytest.approx((alone.difference, alone.low, alone.high), abs=1e-12)
+        assert found.p_value == pytest.approx(alone.p_value, abs=0.02 if n_questions == 60 else 1e-12)

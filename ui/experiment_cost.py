@@ -1,0 +1,121 @@
+"""What a grid costs before it is run, and the button that runs it."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from hashlib import sha256
+
+import streamlit as st
+
+from engine.documents.document import Document
+from engine.evaluation.grid import Cell
+from engine.evaluation.library_model import Model
+from engine.evaluation.questions import Question
+from engine.evaluation.sweep_cost import Cost, estimate
+from ui.experiment_running import running, start
+from ui.experiment_runs import Experiment, digest
+from ui.experiment_words import readable_time
+
+MANY_CELLS, MANY_SECONDS = 200, 600  # beyond either, one click more is asked for
+PLURALS = {
+    "splitter": "splitters",
+    "chunk_tokens": "sizes",
+    "overlap": "overlaps",
+    "max_tokens": "limits",
+    "pooling": "poolings",
+    "retriever": "retrievers",
+    "k": "counts of passages",
+    "model": "models",
+}
+TIME_HELP = "Estimated for this machine. What was embedded before in this session takes no time again."
+
+
+def show_cost(
+    documents: Sequence[Document],
+    cells: tuple[Cell, ...],
+    models: Mapping[str, Model],
+    questions: Sequence[Question],
+) -> Cost:
+    """Draw what a grid takes to measure, before it is."""
+    wanted = sha256(repr((cells, questions)).encode()).hexdigest() + digest(documents)
+    cost = cost_of(wanted, documents, questions, cells, models)
+    about = "" if cost.is_exact else "about "
+    shown = {
+        "Cells": (f"{len(cells):,}", "Combinations that are measured, the baseline among them."),
+        "Questions": (f"{len(questions):,}", "Each is asked in every cell."),
+        "Chunks": (f"{about}{cost.n_chunks:,}", f"In {cost.n_splittings:,} ways to cut the documents."),
+        "Tokens to read": (f"{about}{cost.n_tokens:,}", "Each text once, whatever the number of its chunks."),
+        "Time": (f"about {readable_time(cost.seconds)}", TIME_HELP),
+    }
+    with st.container(horizontal=True):
+        for name, (value, words) in shown.items():
+            st.metric(name, value, help=words, border=True, width="content")
+    return cost
+
+
+@st.cache_resource(max_entries=16, show_spinner="Counting what this costs…", scope="session")
+def cost_of(
+    wanted: str,
+    _documents: Sequence[Document],
+    _questions: Sequence[Question],
+    _cells: tuple[Cell, ...],
+    _models: Mapping[str, Model],
+) -> Cost:
+    """Estimate what a grid takes, once for the same one."""
+    return estimate(_documents, _questions, _cells, _models)
+
+
+def show_start(
+    documents: Sequence[Document],
+    cells: tuple[Cell, ...],
+    questions: Sequence[Question],
+    models: Mapping[str, Model],
+    cost: Cost,
+) -> None:
+    """Draw the button that runs the grid; a large one has to be meant."""
+    is_running = running() is not None
+    is_large = len(cells) > MANY_CELLS or cost.seconds > MANY_SECONDS
+    name, button = st.columns([3, 1], vertical_alignment="bottom")
+    name.text_input(
+        "Name of the run",
+        key="grid-name",
+        persist_state="session",
+        max_chars=80,
+        placeholder=default_name(cells),
+        help="By which you find it again under Runs, and in a saved workspace.",
+    )
+    meant = not is_large or st.checkbox(
+        f"Run all {len(cells):,} cells, which takes about {readable_time(cost.seconds)}: it can be stopped "
+        "and gone on with",
+        key="grid-meant",
+    )
+    button.button(
+        "Run the grid",
+        key="grid-run",
+        type="primary",
+        icon=":material/play_arrow:",
+        disabled=is_running or not meant,
+        on_click=run_grid,
+        args=(documents, cells, questions, models),
+        width="stretch",
+    )
+    if is_running:
+        st.caption("Another run is at work: stop it, or wait for it to end.")
+
+
+def default_name(cells: tuple[Cell, ...]) -> str:
+    """``"3 sizes × 2 poolings"``, the baseline's own values left out."""
+    counts = {axis: len({getattr(cell, axis) for cell in cells[1:]}) for axis in PLURALS}
+    return " × ".join(f"{n} {PLURALS[axis]}" for axis, n in counts.items() if n > 1) or "one setting"
+
+
+def run_grid(
+    documents: Sequence[Document],
+    cells: tuple[Cell, ...],
+    questions: Sequence[Question],
+    models: Mapping[str, Model],
+) -> None:
+    """Begin to measure a grid."""
+    name = st.session_state["grid-name"].strip() or default_name(cells)
+    names = tuple(document.name for document in documents)
+    time = datetime.now().isoformat(timespec="seconds")
+    start(Experiment(name, time, names, digest(documents), tuple(questions), cells), documents, models)

@@ -1,0 +1,211 @@
+"""The grid of an experiment as widgets, and what it costs before it is run."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any
+
+import streamlit as st
+
+from engine import Encoder
+from engine.documents.document import Document
+from engine.errors import GlassboxError, InputError
+from engine.evaluation.grid import Cell, Grid, fitting, grid
+from engine.evaluation.library_model import OWN, LibraryModel, Model
+from engine.evaluation.questions import Question
+from engine.layers.pooling import POOLINGS
+from engine.retrieval.retrievers import RETRIEVERS
+from ui.answer import escape_markdown
+from ui.chunk_settings import METHODS, WHAT, Cut
+from ui.experiment_cost import show_cost, show_start
+from ui.experiment_models import models_named
+from ui.experiment_words import RETRIEVER_LABELS, RETRIEVERS_SAID, cell_words
+from ui.models import ENCODER
+from ui.poolings import LABELS
+from ui.poolings import WHAT as POOLED
+from ui.settings import DEFAULT_K
+
+SIZES = (32, 48, 64, 96, 128, 192, 256, 384, 512)
+OVERLAPS = (0, 8, 16, 32, 64, 128)
+LIMITS = (128, 256, 512)
+KS = (*range(1, 11), 20)
+FIRST_LOOK: dict[str, list[object]] = {
+    "splitters": ["fixed"],
+    "chunk_tokens": [64, 128, 256],
+    "overlaps": [16],
+    "poolings": ["mean", "idf"],
+    "retrievers": ["dense", "hybrid"],
+}
+ONE_SETTING = FIRST_LOOK | {"chunk_tokens": [128], "poolings": ["mean"], "retrievers": ["dense"]}
+PRESETS: dict[str, dict[str, list[object]]] = {
+    "A first look": FIRST_LOOK,
+    "Chunk sizes": ONE_SETTING | {"chunk_tokens": [32, 64, 96, 128, 192, 256], "overlaps": [0, 16]},
+    "Every splitter": ONE_SETTING | {"splitters": list(METHODS)},
+    "Every pooling": ONE_SETTING | {"poolings": list(POOLINGS)},
+    "Every retriever": ONE_SETTING | {"retrievers": list(RETRIEVERS)},
+}
+MOST_CELLS = 10_000
+SAID = {
+    "splitters": "the splitter",
+    "chunk_tokens": "the chunk size",
+    "overlaps": "the overlap",
+    "poolings": "the pooling",
+    "retrievers": "the retriever",
+    "max_tokens": "the tokens read",
+    "ks": "the passages",
+}
+PRESET_HELP = "Fills in the grid below. Change anything afterwards."
+
+
+def show_grid(
+    documents: Sequence[Document], encoder: Encoder, cut: Cut, questions: Sequence[Question]
+) -> None:
+    """Draw the choice of a grid, what it costs, and the button that runs it."""
+    st.pills("Start from", list(PRESETS), key="grid-preset", on_change=take_preset, help=PRESET_HELP)
+    values = grid_widgets()
+    models = model_box(encoder)
+    baseline = baseline_cell(cut)
+    try:
+        chosen = cells_of(values, models, baseline)
+    except GlassboxError as error:
+        st.error(escape_markdown(str(error)), icon=":material/error:")
+        return
+    st.caption(f"The baseline, always measured: the app's settings now. {cell_words(baseline)}.")
+    show_left_out(chosen)
+    if not questions:
+        st.info("Choose questions about the chosen documents: without them there is nothing to measure.")
+        return
+    cost = show_cost(documents, chosen.cells, models, questions)
+    show_start(documents, chosen.cells, questions, models, cost)
+
+
+def take_preset() -> None:
+    """Set the grid's widgets to a preset."""
+    if preset := st.session_state["grid-preset"]:
+        for axis, values in PRESETS[preset].items():
+            st.session_state[f"grid-{axis}"] = list(values)
+
+
+def grid_widgets() -> dict[str, list[Any]]:
+    """Draw a choice of values for every setting; return those chosen."""
+    as_now = {"max_tokens": [256], "ks": [st.session_state.get("k", DEFAULT_K)]}
+    for axis, first in (FIRST_LOOK | as_now).items():
+        st.session_state.setdefault(f"grid-{axis}", list(first))
+    said = {name: f"- **{METHODS[name]}**: {words}" for name, words in WHAT.items()}
+    pooled = {name: f"- **{LABELS[name]}**: {words}" for name, words in POOLED.items()}
+    ranked = {name: f"- **{RETRIEVER_LABELS[name]}**: {words}" for name, words in RETRIEVERS_SAID.items()}
+    left, right = st.columns(2)
+    with left:
+        values = {
+            "chunk_tokens": choice("Chunk sizes (tokens)", "chunk_tokens", SIZES, "Most tokens of a chunk."),
+            "poolings": choice("Poolings", "poolings", POOLINGS, "\n".join(pooled.values()), LABELS),
+        }
+    with right:
+        values["retrievers"] = choice(
+            "Retrievers", "retrievers", RETRIEVERS, "\n".join(ranked.values()), RETRIEVER_LABELS
+        )
+        values["splitters"] = choice(
+            "Splitters", "splitters", tuple(METHODS), "\n".join(said.values()), METHODS
+        )
+    with st.expander("Overlap, tokens read, passages", icon=":material/tune:"):
+        columns = st.columns(3)
+        more = {
+            "overlaps": (
+                "Overlaps (tokens)",
+                OVERLAPS,
+                "Most tokens that a chunk repeats of the one before.",
+            ),
+            "max_tokens": ("Tokens read", LIMITS, "What the encoder reads of a chunk; the rest is dropped."),
+            "ks": ("Passages (k)", KS, "How many chunks are retrieved: the k of all metrics but MRR."),
+        }
+        for column, (axis, (label, options, words)) in zip(columns, more.items(), strict=True):
+            with column:
+                values[axis] = choice(label, axis, options, words)
+    return values
+
+
+def choice(
+    label: str, axis: str, options: Sequence[Any], words: str, names: Mapping[str, str] | None = None
+) -> list[Any]:
+    """Draw the choice of values of one setting."""
+    return st.multiselect(
+        label,
+        options,
+        format_func=str if names is None else names.__getitem__,
+        key=f"grid-{axis}",
+        persist_state="session",
+        help=words,
+    )
+
+
+def model_box(encoder: Encoder) -> dict[str, Model]:
+    """Draw the choice of one more model; return all models by their names."""
+    with st.expander("Another model", icon=":material/smart_toy:"):
+        name = st.text_input(
+            "Compare with",
+            key="grid-model",
+            persist_state="session",
+            placeholder="a folder or a Hugging Face id",
+            help="An encoder of the BERT family is run by the engine, with every pooling; any other one by "
+            "sentence-transformers, with the pooling it brings along.",
+        ).strip()
+        models: dict[str, Model] = {ENCODER: encoder}
+        if name and name != ENCODER:
+            try:
+                models |= models_named([name])
+            except GlassboxError as error:
+                st.error(f"{escape_markdown(str(error))}. The grid has {ENCODER} alone.")
+    return models
+
+
+def baseline_cell(cut: Cut) -> Cell:
+    """Return the app's settings as they are: they search by cosine."""
+    splitting, state = cut.splitting, st.session_state
+    return Cell(
+        splitting.method,
+        splitting.chunk_tokens,
+        splitting.overlap,
+        ENCODER,
+        cut.max_tokens,
+        state.get("pooling", "mean"),
+        "dense",
+        state.get("k", DEFAULT_K),
+    )
+
+
+def cells_of(values: Mapping[str, list[Any]], models: Mapping[str, Model], baseline: Cell) -> Grid:
+    """Return the baseline and every combination that can be measured, each once.
+
+    Raises
+    ------
+    InputError
+        A setting has no value, there are too many combinations, or the baseline cannot be measured.
+    """
+    for axis, chosen in values.items():
+        if not chosen:
+            raise InputError(f"nothing is chosen for {SAID[axis]}: choose one value or more")
+    n_cells = prod(len(chosen) for chosen in values.values()) * len(models)
+    if n_cells > MOST_CELLS:
+        raise InputError(
+            f"the grid has {n_cells:,} cells, at most {MOST_CELLS:,} are measured: choose fewer values"
+        )
+    poolings = [*values["poolings"]]
+    if any(isinstance(model, LibraryModel) for model in models.values()):
+        poolings.append(OWN)
+    whole = grid(**{**values, "poolings": poolings}, models=list(models))
+    cells = fitting(Grid((baseline, *(cell for cell in whole.cells if cell != baseline))), models)
+    if not cells.cells or cells.cells[0] != baseline:
+        raise InputError(f"the app's settings now cannot be measured: {cells.left_out[0].why}")
+    return Grid(cells.cells, whole.left_out + cells.left_out)
+
+
+def show_left_out(chosen: Grid) -> None:
+    """Say which combinations are not measured, and why."""
+    if not chosen.left_out:
+        return
+    n_left_out = len(chosen.left_out)
+    with st.expander(
+        f"{n_left_out:,} combination{'s' * (n_left_out != 1)} left out", icon=":material/block:"
+    ):
+        for why, n_cells in Counter(one.why for one in chosen.left_out).most_common(20):
+            st.write(f"{n_cells:,} × {escape_markdown(why)}")

@@ -1,0 +1,147 @@
+"""Experiments of a session: what each was of, what was measured, and where they are kept."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from hashlib import sha256
+from typing import Any
+
+import streamlit as st
+
+from engine.documents.document import Document
+from engine.errors import InputError
+from engine.evaluation.grid import Cell
+from engine.evaluation.question_files import question_fields
+from engine.evaluation.questions import Question, to_question
+from engine.evaluation.sweep_row import SweepRow
+from engine.evaluation.sweep_store import to_row
+from engine.workspace import Run, Workspace
+
+LISTS = ("intervals", "values")  # of a row, by metric
+KIND = "sweep"  # of a workspace's runs, those that are experiments
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A grid over documents and questions, and what was measured of it so far.
+
+    Attributes
+    ----------
+    name, time
+        What the user calls it, and when it began (ISO 8601).
+    documents
+        Names of the documents.
+    corpus
+        The `digest` of their texts, by which they are known again.
+    questions
+        What was searched for.
+    cells
+        The settings, the baseline first.
+    rows
+        What was measured, the baseline first.
+    """
+
+    name: str
+    time: str
+    documents: tuple[str, ...]
+    corpus: str
+    questions: tuple[Question, ...] = field(repr=False)
+    cells: tuple[Cell, ...] = field(repr=False)
+    rows: tuple[SweepRow, ...] = field(default=(), repr=False)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every cell was measured."""
+        return len(self.rows) == len(self.cells)
+
+    @property
+    def key(self) -> str:
+        """What tells it from all others."""
+        return f"{self.time} {self.name}"
+
+
+def digest(documents: Sequence[Document]) -> str:
+    """Hash the names and texts of documents."""
+    texts = sha256()
+    for document in documents:
+        for part in (document.name, document.text):
+            texts.update(sha256(part.encode("utf-8", "surrogatepass")).digest())
+    return texts.hexdigest()
+
+
+def session_runs() -> tuple[Run, ...]:
+    """Return the experiments among the runs of the session's workspace, as they came."""
+    workspace: Workspace = st.session_state.get("workspace", Workspace())
+    return tuple(run for run in workspace.runs if run.content.get("kind") == KIND)
+
+
+def session_experiments() -> dict[str, Experiment]:
+    """Return the experiments of the session by their keys, the newest first; what is damaged is left out."""
+    found = {}
+    for run in reversed(session_runs()):
+        try:
+            experiment = opened(run.time, run.name, len(run.content["rows"]), run.content)
+        except (LookupError, TypeError, ValueError):
+            continue
+        found[experiment.key] = experiment
+    return found
+
+
+@st.cache_resource(max_entries=32, show_spinner=False, scope="session")
+def opened(time: str, name: str, n_rows: int, _content: Mapping[str, Any]) -> Experiment:
+    """Make an experiment of a run's content, once."""
+    return Experiment(
+        name,
+        time,
+        tuple(_content["documents"]),
+        _content["corpus"],
+        tuple(to_question(fields, "a question of the run") for fields in _content["questions"]),
+        tuple(Cell(**fields) for fields in _content["cells"]),
+        tuple(to_row(fields) for fields in _content["rows"]),
+    )
+
+
+def to_run(experiment: Experiment) -> Run:
+    """Lay an experiment out as JSON, for a workspace."""
+    content = {
+        "kind": KIND,
+        "documents": list(experiment.documents),
+        "corpus": experiment.corpus,
+        "questions": [question_fields(question) for question in experiment.questions],
+        "cells": [asdict(cell) for cell in experiment.cells],
+        "rows": [row_fields(row) for row in experiment.rows],
+    }
+    return Run(experiment.name, experiment.time, content)
+
+
+def row_fields(row: SweepRow) -> dict[str, Any]:
+    """Lay a row out as JSON, which has lists and no tuples."""
+    lists = {name: {key: list(found) for key, found in getattr(row, name).items()} for name in LISTS}
+    return asdict(replace(row, intervals={}, values={})) | lists
+
+
+def keep(experiment: Experiment) -> None:
+    """Put an experiment into the session's workspace, in the place of what was measured of it before."""
+    remove(experiment)
+    workspace: Workspace = st.session_state.get("workspace", Workspace())
+    st.session_state["workspace"] = replace(workspace, runs=(*workspace.runs, to_run(experiment)))
+
+
+def remove(experiment: Experiment) -> None:
+    """Take an experiment out of the session's workspace."""
+    workspace: Workspace = st.session_state.get("workspace", Workspace())
+    left = tuple(run for run in workspace.runs if (run.time, run.name) != (experiment.time, experiment.name))
+    st.session_state["workspace"] = replace(workspace, runs=left)
+
+
+def check_alike(first: Experiment, second: Experiment) -> None:
+    """Raise `InputError` where two experiments did not ask the same questions of the same documents."""
+    if first.questions != second.questions:
+        raise InputError(
+            f"{first.name} asks {len(first.questions)} questions and {second.name} asks "
+            f"{len(second.questions)}, not the same ones: compare runs of one question set"
+        )
+    if first.corpus != second.corpus:
+        raise InputError(
+            f"{first.name} and {second.name} searched different documents: a question is as hard as the "
+            "documents it is asked of, so compare runs of the same ones"
+        )

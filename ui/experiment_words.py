@@ -1,0 +1,87 @@
+"""The settings of a grid in words for people."""
+
+from collections.abc import Iterable, Sequence
+
+from engine.evaluation.grid import Cell
+from ui.chunk_settings import METHODS
+from ui.poolings import LABELS
+
+AXES = {
+    "splitter": "Splitter",
+    "chunk_tokens": "Chunk size",
+    "overlap": "Overlap",
+    "max_tokens": "Tokens read",
+    "pooling": "Pooling",
+    "retriever": "Retriever",
+    "k": "Passages (k)",
+    "model": "Model",
+}
+RETRIEVER_LABELS = {
+    "dense": "dense (cosine)",
+    "bm25": "BM25 (words)",
+    "hybrid": "hybrid (ranks fused)",
+    "weighted": "hybrid (scores weighted)",
+    "mmr": "dense, less repeated (MMR)",
+    "maxsim": "dense, reordered by tokens (MaxSim)",
+}
+RETRIEVERS_SAID = {
+    "dense": "The cosine of the vectors of question and chunk. The app searches this way.",
+    "bm25": "Words that question and chunk share, the rarer the better. Reads no vectors.",
+    "hybrid": "Dense and BM25, by reciprocal rank fusion.",
+    "weighted": "Dense and BM25, by a weighted mean of their scores.",
+    "mmr": "Dense, but a chunk that repeats one above it goes down (maximal marginal relevance).",
+    "maxsim": "The best 50 of dense, ordered anew by the best match of every single token.",
+}
+
+
+def value_words(cell: Cell, axis: str) -> str:
+    """Return the value of one of the `AXES` in words."""
+    value = getattr(cell, axis)
+    match axis:
+        case "splitter":
+            return METHODS[value]
+        case "pooling":
+            return LABELS.get(value, str(value))
+        case "retriever":
+            return RETRIEVER_LABELS[value]
+        case "max_tokens":
+            return "model's own" if value is None else str(value)
+    return str(value)
+
+
+def varied(cells: Iterable[Cell]) -> list[str]:
+    """Return the axes along which cells differ."""
+    cells = list(cells)
+    return [axis for axis in AXES if len({getattr(cell, axis) for cell in cells}) > 1]
+
+
+def cell_words(cell: Cell, axes: Sequence[str] = tuple(AXES)) -> str:
+    """``"Chunk size 128 · Pooling mean"``, of the axes that matter."""
+    return " · ".join(f"{AXES[axis]} {value_words(cell, axis)}" for axis in axes) or "the only setting"
+
+
+def in_order(cells: Iterable[Cell], axis: str) -> list[str]:
+    """Return the values of an axis that occur, in words: numbers by size, the rest as they come."""
+    values = list(dict.fromkeys(getattr(cell, axis) for cell in cells))
+    if all(isinstance(value, int) or value is None for value in values):
+        values.sort(key=lambda value: -1 if value is None else value)
+    return [value_words(Cell(**{axis: value}), axis) for value in values]
+
+
+def readable_time(seconds: float) -> str:
+    """``7.6 -> "8 s"``, ``400 -> "6 min 40 s"``, ``9000 -> "2 h 30 min"``."""
+    whole = max(1, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def readable_bytes(n_bytes: float) -> str:
+    """``1234567 -> "1.2 MB"``."""
+    for unit in ("B", "kB", "MB"):
+        if n_bytes < 1000:
+            return f"{n_bytes:.0f} {unit}" if unit == "B" else f"{n_bytes:.1f} {unit}"
+        n_bytes /= 1000
+    return f"{n_bytes:.1f} GB"
