@@ -46,8 +46,7 @@ def show_keep(_documents: Sequence[Document], encoder: Encoder, cut: Cut) -> Non
     take_away, bring_back = st.columns(2)
     with take_away.container(border=True, height="stretch"):
         st.markdown("**Take it away**")
-        n_own = len(uploads())
-        st.caption(f"{n_own} file{'s' * (n_own != 1)} of your own and the settings.")
+        st.caption(f"{contents(len(uploads()), workspace)}, and the settings.")
         st.download_button(
             "Download the workspace",
             lambda: export_workspace(workspace),
@@ -127,9 +126,16 @@ def take_workspace(workspace: Workspace) -> None:
     if index is not None:
         session_vectors().put_many([chunk.text for chunk in index.chunks], index.vectors, index.kind)
     state["workspace"] = replace(workspace, index=None)
-    state["workspace-opened"] = (
-        f"Opened: {len(own)} file{'s' * (len(own) != 1)} of your own, and the settings."
-    )
+    state["workspace-opened"] = f"Opened: {contents(len(own), workspace)}, and the settings."
+
+
+def contents(n_files: int, workspace: Workspace) -> str:
+    """``"2 files of your own, 1 question set"``: what a workspace holds besides settings."""
+    held = [f"{n_files} file{'s' * (n_files != 1)} of your own"]
+    for what, n in (("question set", len(workspace.question_sets)), ("run", len(workspace.runs))):
+        if n:
+            held.append(f"{n} {what}{'s' * (n != 1)}")
+    return ", ".join(held)
 
 
 def grouped(workspace: Workspace) -> dict[str, tuple[Document, ...]]:
