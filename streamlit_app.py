@@ -14,6 +14,7 @@ page = st.navigation(
         st.Page("pages/pooling.py", title="Pooling compared", icon=":material/merge:"),
         st.Page("pages/experiments.py", title="Experiments", icon=":material/science:"),
         st.Page("pages/diagnose.py", title="Why wasn't it found?", icon=":material/troubleshoot:"),
+        st.Page("pages/lab.py", title="The lab", icon=":material/biotech:"),
         st.Page("pages/truncation.py", title="What is never read", icon=":material/content_cut:"),
         st.Page("pages/verification.py", title="Verify and break", icon=":material/fact_check:"),
     ]
