@@ -7,10 +7,12 @@ import streamlit as st
 from engine.errors import GlassboxError
 from ui.answer import escape_markdown
 from ui.frame import require_frame
+from ui.lab_seq2seq import show_seq2seq
 from ui.lab_worked import show_worked_example
 
 VIEWS: dict[str, Callable[[], None]] = {
     "The worked example": show_worked_example,
+    "Learn to translate": show_seq2seq,
 }
 
 
