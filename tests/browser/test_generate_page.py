@@ -147,7 +147,7 @@ def test_what_cannot_be_looked_into_is_said(browser, app):
     page.get_by_role("button", name="Ask", exact=True).click()
     expect(page.get_by_text("Type a question first")).to_be_visible()
     ask(page, "How do I bake sourdough bread?")
-    expect(page.get_by_text("The nearest passage scores")).to_be_visible()
+    expect(page.get_by_text("The nearest passage: cosine")).to_be_visible()
     expect(page.get_by_role("tab")).to_have_count(0)
     expect(page.locator("[data-testid=stException]")).to_have_count(0)
     page.close()
