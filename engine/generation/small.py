@@ -1,0 +1,119 @@
+"""Writing on with a small decoder, token by token, with its attention at every step."""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.errors import InputError
+from engine.generation.sampling import Sampling, log_probability, sample
+from engine.generation.step import FinishReason
+from engine.layers.tracing import Array
+from engine.models.kv_cache import KVCache
+from engine.models.small_decoder import Params, SmallDecoderConfig, forward
+
+
+@dataclass(frozen=True)
+class SmallStep:
+    """One token that was written.
+
+    ``attention``, ``(n_layers, n_heads, n_seen)``, is where the model looked from the last token before
+    this one; the tokens seen begin at place ``first_seen`` of the prompt and what was written.
+    """
+
+    token_id: int
+    log_probability: float
+    finish_reason: FinishReason | None
+    attention: Array
+    first_seen: int
+
+
+def generate(
+    params: Params,
+    config: SmallDecoderConfig,
+    prompt_ids: Sequence[int],
+    max_new_tokens: int,
+    sampling: Sampling,
+    stop_ids: Collection[int] = (),
+    seed: int = 0,
+    kv_cache: bool = True,
+) -> Iterator[SmallStep]:
+    """Write on from a prompt until a stop token or the maximum.
+
+    Whenever the context is full, the older half of what is seen is forgotten, and the rest is read anew
+    as if it were the beginning. With the cache only new tokens go through the layers; without it, all that
+    are seen go through them for every token. Both write the same.
+
+    Parameters
+    ----------
+    params, config
+        The model.
+    prompt_ids
+        What to go on from, of any length above 0.
+    max_new_tokens
+        How many tokens to write at most.
+    sampling
+        How each is chosen.
+    stop_ids
+        Tokens that end the text; the one met is the last that is written.
+    seed
+        Of the draws.
+    kv_cache
+        Whether keys and values are kept.
+
+    Raises
+    ------
+    InputError
+        There is no prompt, an id is not in the vocabulary, or a number is outside its range.
+    """
+    if not prompt_ids:
+        raise InputError("there is no token to go on from: give a prompt")
+    if max_new_tokens < 1:
+        raise InputError(f"max_new_tokens is {max_new_tokens}: give 1 or more")
+    ids, rng = list(prompt_ids), np.random.default_rng(seed)
+    reader = _Reader(params, config, kv_cache)
+    for number in range(1, max_new_tokens + 1):
+        logits, attention, first = reader.read(ids)
+        token = sample(logits, sampling, ids, rng)
+        ids.append(token)
+        finish: FinishReason | None = "length" if number == max_new_tokens else None
+        finish = "stop" if token in stop_ids else finish
+        chance = log_probability(logits[None], np.array([token]))[0]
+        yield SmallStep(token, float(chance), finish, attention, first)
+        if finish == "stop":
+            return
+
+
+def first_seen(n_tokens: int, context: int) -> int:
+    """Place of the first token that is seen: all of them, or from a half to a whole context of the last."""
+    if n_tokens <= context:
+        return 0
+    half = max(context // 2, 1)
+    return -(-(n_tokens - context) // half) * half
+
+
+class _Reader:
+    """Reads what is seen of a text that grows, all of it or what the cache does not hold yet."""
+
+    def __init__(self, params: Params, config: SmallDecoderConfig, kv_cache: bool) -> None:
+        self._params, self._config, self._keeps = params, config, kv_cache
+        self._cache, self._first = self._empty(), 0
+
+    def read(self, ids: Sequence[int]) -> tuple[Array, Array, int]:
+        """Logits of the next token ``(vocab_size,)``, the last one's attention, and the first place seen."""
+        first = first_seen(len(ids), self._config.context)
+        if not self._keeps or first != self._first:
+            self._cache, self._first = self._empty(), first
+        seen = np.array(ids[first + self._cache.length :])
+        weights: list[Array] = []
+
+        def keep(name: str, value: Array) -> Array:
+            if name.endswith("attention.weights"):
+                weights.append(value[:, -1])  # (n_heads, n_query, n_key) -> (n_heads, n_key)
+            return value
+
+        logits = forward(self._params, seen, self._config, keep, self._cache)
+        return logits[-1], np.stack(weights), first
+
+    def _empty(self) -> KVCache:
+        return KVCache(self._config, self._config.context)

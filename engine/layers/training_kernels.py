@@ -1,0 +1,182 @@
+"""Compiled twins (numba) of what training does between its matrix products.
+
+Each is the function of the same name in its own file, for float32, made like those in ``kernels``: no
+threads of its own, and Python's lock let go, so one worker a core runs them side by side. The products
+themselves are left to the BLAS.
+"""
+
+import numpy as np
+from numba import float32, njit, void
+
+from engine.layers.kernels import FAST, MATRIX, SQRT_HALF, VECTOR, erf
+from engine.layers.products import exp, ordered
+from engine.layers.tracing import Array, Tracer, no_trace
+
+HEADS, MASKS = float32[:, :, :, ::1], float32[:, :, ::1]
+DENSITY = np.float32(1 / np.sqrt(2 * np.pi))
+OPTIONS = {"fastmath": FAST, "nogil": True, "cache": True, "error_model": "numpy"}
+
+
+@njit(void(VECTOR, VECTOR), **OPTIONS)
+def _gelu(x: Array, y: Array) -> None:
+    for i in range(x.size):
+        y[i] = np.float32(0.5) * x[i] * (np.float32(1) + erf(x[i] * SQRT_HALF))
+
+
+@njit(void(VECTOR, VECTOR, VECTOR), **OPTIONS)
+def _gelu_backward(d_y: Array, x: Array, d_x: Array) -> None:
+    for i in range(x.size):
+        below = np.float32(0.5) * (np.float32(1) + erf(x[i] * SQRT_HALF))
+        density = DENSITY * exp(np.float32(-0.5) * x[i] * x[i])
+        d_x[i] = d_y[i] * (below + x[i] * density)
+
+
+@njit(void(MATRIX, VECTOR, VECTOR, float32, MATRIX), **OPTIONS)
+def _layer_norm(x: Array, weight: Array, bias: Array, eps: np.float32, y: Array) -> None:
+    share = np.float32(1) / np.float32(x.shape[1])
+    for i in range(x.shape[0]):
+        total = np.float32(0)
+        for j in range(x.shape[1]):
+            total += x[i, j]
+        mean = total * share
+        squares = np.float32(0)
+        for j in range(x.shape[1]):
+            squares += (x[i, j] - mean) * (x[i, j] - mean)
+        scale = np.float32(1) / np.sqrt(squares * share + eps)
+        for j in range(x.shape[1]):
+            y[i, j] = (x[i, j] - mean) * scale * weight[j] + bias[j]
+
+
+@njit(void(MATRIX, MATRIX, VECTOR, float32, MATRIX, VECTOR, VECTOR), **OPTIONS)
+def _layer_norm_backward(
+    d_y: Array, x: Array, weight: Array, eps: np.float32, d_x: Array, d_weight: Array, d_bias: Array
+) -> None:
+    share = np.float32(1) / np.float32(x.shape[1])
+    for i in range(x.shape[0]):
+        total = np.float32(0)
+        for j in range(x.shape[1]):
+            total += x[i, j]
+        mean = total * share
+        squares = np.float32(0)
+        for j in range(x.shape[1]):
+            squares += (x[i, j] - mean) * (x[i, j] - mean)
+        scale = np.float32(1) / np.sqrt(squares * share + eps)
+        slope, along = np.float32(0), np.float32(0)
+        for j in range(x.shape[1]):
+            slope += d_y[i, j] * weight[j]
+            along += d_y[i, j] * weight[j] * (x[i, j] - mean)
+        slope, along = slope * share, along * share * scale
+        for j in range(x.shape[1]):
+            normed = (x[i, j] - mean) * scale
+            d_x[i, j] = (d_y[i, j] * weight[j] - slope - normed * along) * scale
+            d_weight[j] += d_y[i, j] * normed
+            d_bias[j] += d_y[i, j]
+
+
+@njit(void(HEADS, MASKS, float32), **OPTIONS)
+def _softmax(x: Array, mask: Array, scale: np.float32) -> None:
+    """``softmax(scale * x + mask)`` in place, 0 at keys after their query."""
+    n_query, n_key = x.shape[2:]
+    bits = x.view(np.int32)
+    for n in range(x.shape[0]):
+        for head in range(x.shape[1]):
+            of_head = mask[head % mask.shape[0]]
+            for i in range(n_query):
+                n_seen = n_key - n_query + i + 1
+                for j in range(n_seen):
+                    x[n, head, i, j] = x[n, head, i, j] * scale + of_head[i, j]
+                order = ordered(bits[n, head, i, 0])
+                for j in range(n_seen):
+                    order = max(order, ordered(bits[n, head, i, j]))
+                largest = np.int32(ordered(order)).view(np.float32)
+                total = np.float32(0)
+                for j in range(n_seen):
+                    x[n, head, i, j] = exp(x[n, head, i, j] - largest)
+                    total += x[n, head, i, j]
+                share = np.float32(1) / total
+                for j in range(n_seen):
+                    x[n, head, i, j] *= share
+                for j in range(n_seen, n_key):
+                    x[n, head, i, j] = np.float32(0)
+
+
+@njit(void(HEADS, HEADS, float32), **OPTIONS)
+def _softmax_backward(d_y: Array, y: Array, scale: np.float32) -> None:
+    """Gradient of ``_softmax`` by its ``x``, in the place of ``d_y``."""
+    n_query, n_key = y.shape[2:]
+    for n in range(y.shape[0]):
+        for head in range(y.shape[1]):
+            for i in range(n_query):
+                n_seen = n_key - n_query + i + 1
+                along = np.float32(0)
+                for j in range(n_seen):
+                    along += d_y[n, head, i, j] * y[n, head, i, j]
+                for j in range(n_seen):
+                    d_y[n, head, i, j] = y[n, head, i, j] * (d_y[n, head, i, j] - along) * scale
+                for j in range(n_seen, n_key):
+                    d_y[n, head, i, j] = np.float32(0)
+
+
+def gelu(x: Array) -> Array:
+    """``x * Phi(x)``."""
+    y = np.empty_like(x)
+    _gelu(x.reshape(-1), y.reshape(-1))
+    return y
+
+
+def gelu_backward(d_y: Array, x: Array) -> Array:
+    """``d_y * (Phi(x) + x * phi(x))`` with the normal density ``phi``."""
+    d_x = np.empty_like(x)
+    _gelu_backward(d_y.reshape(-1), x.reshape(-1), d_x.reshape(-1))
+    return d_x
+
+
+def layer_norm(x: Array, weight: Array, bias: Array, eps: float) -> Array:
+    """``(x - mean) / sqrt(var + eps) * weight + bias`` over the last axis of ``(..., d_model)``."""
+    y = np.empty_like(x)
+    _layer_norm(_rows(x), weight, bias, np.float32(eps), _rows(y))
+    return y
+
+
+def layer_norm_backward(d_y: Array, x: Array, weight: Array, eps: float) -> tuple[Array, Array, Array]:
+    """Gradients of `layer_norm`: ``d_y`` and ``x`` of ``(..., d_model)`` to ``d_x, d_weight, d_bias``."""
+    d_x, d_weight, d_bias = np.empty_like(x), np.zeros_like(weight), np.zeros_like(weight)
+    _layer_norm_backward(_rows(d_y), _rows(x), weight, np.float32(eps), _rows(d_x), d_weight, d_bias)
+    return d_x, d_weight, d_bias
+
+
+def attention(query: Array, key: Array, value: Array, mask: Array, trace: Tracer = no_trace) -> Array:
+    """``softmax(Q K^T / sqrt(d_head) + mask) V`` of ``(..., n_heads, n_tokens, d_head)``, causal.
+
+    The mask, ``(n_query, n_key)`` or one for each head, must hide the keys after a query, since they are
+    not even looked at. The tracer is told ``weights`` and ``context``.
+    """
+    weights = query @ key.swapaxes(-2, -1)  # (..., n_heads, n_query, n_key)
+    _softmax(_four_axes(weights), mask.reshape(-1, *mask.shape[-2:]), _scale(query))
+    *batch, n_heads, n_query, _ = weights.shape
+    # The context's heads stand side by side for each token, so that merging them copies nothing.
+    context = np.empty((*batch, n_query, n_heads, value.shape[-1]), value.dtype).swapaxes(-3, -2)
+    np.matmul(trace("weights", weights), value, out=context)
+    return trace("context", context)
+
+
+def attention_backward(
+    d_context: Array, query: Array, key: Array, value: Array, weights: Array
+) -> tuple[Array, Array, Array]:
+    """Gradients of `attention`, which keeps its inputs and the weights: ``d_query, d_key, d_value``."""
+    d_value = weights.swapaxes(-2, -1) @ d_context
+    d_scores = d_context @ value.swapaxes(-2, -1)  # by the weights as yet, (..., n_heads, n_query, n_key)
+    _softmax_backward(_four_axes(d_scores), _four_axes(weights), _scale(query))
+    return d_scores @ key, d_scores.swapaxes(-2, -1) @ query, d_value
+
+
+def _rows(x: Array) -> Array:
+    return np.ascontiguousarray(x).reshape(-1, x.shape[-1])  # (..., d) -> (n_rows, d)
+
+
+def _four_axes(x: Array) -> Array:
+    return x.reshape(-1, *x.shape[-3:])  # (..., n_heads, n_query, n_key) -> (n, n_heads, n_query, n_key)
+
+
+def _scale(query: Array) -> np.float32:
+    return np.float32(1 / np.sqrt(query.shape[-1]))

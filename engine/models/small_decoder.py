@@ -1,0 +1,311 @@
+"""A small decoder to be trained by hand: GPT-2's layers with a choice of positions and of norm order.
+
+Ids are ``(..., n_tokens)``: one sequence, or a batch of sequences of one length. Every array that the
+backward pass (`engine.training.decoder_step`) reads is told to the tracer, by the names that a trace of
+any decoder has.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from engine.errors import ContextLengthError, InputError
+from engine.layers.activation import ACTIVATIONS
+from engine.layers.attention import causal_mask, merge_heads
+from engine.layers.dropout import dropout
+from engine.layers.embedding import embedding
+from engine.layers.linear import linear
+from engine.layers.positions import FLOAT32, alibi_bias, apply_rope, learned, rope_tables, sinusoidal
+from engine.layers.tracing import Array, Shapes, Tracer, no_trace, scoped
+from engine.layers.training_primitives import NUMPY_TRAINING, TrainingPrimitives
+from engine.models.kv_cache import KVCache
+
+Params = Mapping[str, Array]  # dotted names, as `parameter_shapes` lists them
+Positions = Literal["sinusoidal", "learned", "rope", "alibi"]
+ROPE_THETA = 10_000.0
+NORM_EPS = 1e-5
+INIT_STD = 0.02  # of GPT-2's matrices
+
+
+@dataclass(frozen=True)
+class SmallDecoderConfig:
+    """Sizes of a small decoder.
+
+    ``norm_first`` normalises what goes into attention and feed-forward, with one norm more at the end
+    (GPT-2); without it, the sum after each of them (Vaswani et al. 2017). The table that embeds the
+    tokens gives, transposed, the logits. ``dropout`` falls on the embeddings and on what each part adds.
+
+    Raises
+    ------
+    InputError
+        For sizes that no model has.
+    """
+
+    vocab_size: int
+    d_model: int = 128
+    n_layers: int = 4
+    n_heads: int = 4
+    d_ff: int = 512
+    context: int = 128
+    positions: Positions = "learned"
+    norm_first: bool = True
+    dropout: float = 0.0
+    activation: str = "gelu"
+
+    def __post_init__(self) -> None:
+        for name in ("vocab_size", "d_model", "n_layers", "n_heads", "d_ff", "context"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} is {getattr(self, name)}: give 1 or more")
+        if self.d_model % self.n_heads:
+            raise InputError(
+                f"d_model {self.d_model} cannot be shared by {self.n_heads} heads: give a multiple"
+            )
+        if self.positions == "rope" and self.d_head % 2:
+            raise InputError(f"RoPE turns pairs, and a head has {self.d_head} numbers: give an even number")
+        if self.positions not in ("sinusoidal", "learned", "rope", "alibi"):
+            raise InputError(
+                f"positions {self.positions!r} are unknown: give sinusoidal, learned, rope or alibi"
+            )
+        if self.activation not in ACTIVATIONS:
+            raise InputError(
+                f"activation {self.activation!r} is unknown: give one of {', '.join(ACTIVATIONS)}"
+            )
+        if not 0 <= self.dropout < 1:
+            raise InputError(f"dropout is {self.dropout}: give 0 (none) to less than 1")
+
+    @property
+    def d_head(self) -> int:
+        """Numbers in a head's query, key and value."""
+        return self.d_model // self.n_heads
+
+    @property
+    def n_kv_heads(self) -> int:
+        """Heads of keys and values: every query head has its own."""
+        return self.n_heads
+
+
+def parameter_shapes(config: SmallDecoderConfig) -> Shapes:
+    """Shape of every parameter by name, in the order a forward pass reads; matrices are ``(d_out, d_in)``."""
+    d_model, d_ff = config.d_model, config.d_ff
+    shapes: Shapes = {"embedding.weight": (config.vocab_size, d_model)}
+    if config.positions == "learned":
+        shapes["positions.weight"] = (config.context, d_model)
+    for i in range(config.n_layers):
+        attention, ffn = f"layers.{i}.attention", f"layers.{i}.ffn"
+        shapes |= _norm_shapes(attention, d_model)
+        shapes |= _affine_shapes(f"{attention}.qkv", d_model, 3 * d_model)
+        shapes |= _affine_shapes(f"{attention}.output", d_model, d_model)
+        shapes |= _norm_shapes(ffn, d_model)
+        shapes |= _affine_shapes(f"{ffn}.hidden", d_model, d_ff)
+        shapes |= _affine_shapes(f"{ffn}.output", d_ff, d_model)
+    return shapes | (_norm_shapes("final", d_model) if config.norm_first else {})
+
+
+def init_params(config: SmallDecoderConfig, seed: int, dtype: np.dtype = FLOAT32) -> dict[str, Array]:
+    """Random parameters to be trained, as GPT-2's begin; the same seed gives the same on any machine.
+
+    Matrices are normal with standard deviation 0.02, those that add to the residual stream by
+    ``1 / sqrt(2 n_layers)`` less (Radford et al. 2019, section 2.3); biases are 0, scales of norms 1.
+    """
+    rng = np.random.default_rng(seed)
+    params = {}
+    for name, shape in parameter_shapes(config).items():
+        if len(shape) == 1:
+            params[name] = np.full(shape, name.endswith("norm.weight"), dtype)
+            continue
+        adds = name.endswith("output.weight")
+        std = INIT_STD / np.sqrt(2 * config.n_layers) if adds else INIT_STD
+        params[name] = (rng.standard_normal(shape, np.float32) * np.float32(std)).astype(dtype)
+    return params
+
+
+def forward(
+    params: Params,
+    ids: Array,
+    config: SmallDecoderConfig,
+    trace: Tracer = no_trace,
+    cache: KVCache | None = None,
+    rng: np.random.Generator | None = None,
+    ops: TrainingPrimitives = NUMPY_TRAINING,
+) -> Array:
+    """Logits of the token after each of ``ids``: ``(..., n_tokens) -> (..., n_tokens, vocab_size)``.
+
+    Parameters
+    ----------
+    params
+        By name, as `parameter_shapes` lists them.
+    ids
+        One sequence, or a batch of sequences of one length.
+    config
+        The model's sizes.
+    trace
+        Told what each step made.
+    cache
+        Keys and values of the tokens that stand before ``ids``, of one sequence; it takes in the new ones.
+    rng
+        What dropout draws from, while training; without it nothing is dropped.
+    ops
+        The steps as NumPy says them, or their compiled twins.
+
+    Raises
+    ------
+    InputError
+        An id is not in the vocabulary, or there is none.
+    ContextLengthError
+        There are more tokens than the context has positions.
+    """
+    start = 0 if cache is None else cache.length
+    check_ids(ids, start, config)
+    positions = np.arange(start, start + ids.shape[-1])
+    x = embed(params, ids, positions, config, scoped(trace, "embeddings"), rng)
+    about = _Surroundings.of(positions, config, x.dtype)
+    for i in range(config.n_layers):
+        x = _layer(x, i, params, config, about, cache, scoped(trace, f"layers.{i}"), rng, ops)
+    if cache is not None:
+        cache.length += ids.shape[-1]
+    if config.norm_first:
+        x = trace("final.output", _norm(trace("final.input", x), params, "final", ops))
+    return trace("logits", linear(x, params["embedding.weight"]))
+
+
+def embed(
+    params: Params,
+    ids: Array,
+    positions: Array,
+    config: SmallDecoderConfig,
+    trace: Tracer = no_trace,
+    rng: np.random.Generator | None = None,
+) -> Array:
+    """Token vectors and, where positions are vectors too, those: ``(..., n_tokens, d_model)``."""
+    x = trace("token", embedding(params["embedding.weight"], ids))
+    if config.positions == "learned":
+        x = x + learned(params["positions.weight"], positions)
+    elif config.positions == "sinusoidal":
+        x = x * token_scale(config, x.dtype) + sinusoidal(positions, config.d_model, x.dtype)
+    return _dropped(x, config.dropout, trace, rng)
+
+
+def token_scale(config: SmallDecoderConfig, dtype: np.dtype) -> np.generic:
+    """``sqrt(d_model)``, which token vectors are multiplied by beside sinusoids (section 3.4)."""
+    scale: np.generic = dtype.type(np.sqrt(config.d_model))
+    return scale
+
+
+def check_ids(ids: Array, start: int, config: SmallDecoderConfig) -> None:
+    """Raise unless the model can read ``ids`` behind ``start`` tokens; the errors are those of `forward`."""
+    if ids.size == 0:
+        raise InputError("there is no token to read: give at least one")
+    if start + ids.shape[-1] > config.context:
+        raise ContextLengthError(
+            f"{start + ids.shape[-1]} tokens exceed the model's context of {config.context}: "
+            "shorten the text, or train a model with a longer context"
+        )
+    if ids.min() < 0 or ids.max() >= config.vocab_size:
+        wrong = ids[(ids < 0) | (ids >= config.vocab_size)][0]
+        raise InputError(
+            f"token id {wrong} is not in the vocabulary: ids go from 0 to {config.vocab_size - 1}"
+        )
+
+
+@dataclass(frozen=True)
+class _Surroundings:
+    """What attention knows of places: ``mask`` is added to the scores, ``turns`` are RoPE's cos and sin."""
+
+    mask: Array
+    turns: tuple[Array, Array] | None
+
+    @classmethod
+    def of(cls, positions: Array, config: SmallDecoderConfig, dtype: np.dtype) -> "_Surroundings":
+        n_query, n_key = len(positions), int(positions[-1]) + 1
+        mask = causal_mask(n_query, n_key, dtype)  # (n_query, n_key)
+        if config.positions == "alibi":
+            mask = mask + alibi_bias(config.n_heads, n_query, n_key, dtype)  # (n_heads, n_query, n_key)
+        if config.positions != "rope":
+            return cls(mask, None)
+        return cls(mask, rope_tables(positions, config.d_head, ROPE_THETA, dtype))
+
+
+def _layer(
+    x: Array,
+    i: int,
+    params: Params,
+    config: SmallDecoderConfig,
+    about: _Surroundings,
+    cache: KVCache | None,
+    trace: Tracer,
+    rng: np.random.Generator | None,
+    ops: TrainingPrimitives,
+) -> Array:
+    """Attention, then feed-forward; each adds to ``x (..., n_tokens, d_model)``, a norm before or after."""
+    for part in ("attention", "ffn"):
+        name, told = f"layers.{i}.{part}", scoped(trace, part)
+        told("input", x)
+        into = told("norm", _norm(x, params, name, ops)) if config.norm_first else x
+        if part == "attention":
+            made = _attend(into, name, i, params, config, about, cache, told, ops)
+        else:
+            made = _feed_forward(into, name, params, config, told, ops)
+        total = x + _dropped(made, config.dropout, told, rng)
+        x = total if config.norm_first else _norm(told("sum", total), params, name, ops)
+    return trace("output", x)
+
+
+def _attend(
+    x: Array,
+    name: str,
+    layer: int,
+    params: Params,
+    config: SmallDecoderConfig,
+    about: _Surroundings,
+    cache: KVCache | None,
+    trace: Tracer,
+    ops: TrainingPrimitives,
+) -> Array:
+    """Multi-head causal attention with one matrix for queries, keys and values: the shape of ``x``."""
+    qkv = _affine(x, params, f"{name}.qkv").reshape(*x.shape[:-1], 3, config.n_heads, config.d_head)
+    # (..., n_tokens, 3, n_heads, d_head) -> 3 views (..., n_heads, n_tokens, d_head)
+    query, key, value = (qkv[..., j, :, :].swapaxes(-3, -2) for j in range(3))
+    if about.turns is not None:
+        query, key = apply_rope(query, *about.turns), apply_rope(key, *about.turns)
+    if cache is not None:
+        key, value = cache.extend(layer, key, value)
+    trace("query", query), trace("key", key), trace("value", value)
+    context = ops.attention(query, key, value, about.mask, trace)
+    merged = trace("merged", merge_heads(context))  # (..., n_tokens, d_model)
+    return trace("output", _affine(merged, params, f"{name}.output"))
+
+
+def _feed_forward(
+    x: Array, name: str, params: Params, config: SmallDecoderConfig, trace: Tracer, ops: TrainingPrimitives
+) -> Array:
+    """``f(x W1 + b1) W2 + b2``: ``(..., d_model) -> (..., d_ff) -> (..., d_model)``."""
+    hidden = trace("hidden", _affine(x, params, f"{name}.hidden"))
+    activation = trace("activation", ops.activations[config.activation](hidden))
+    return trace("output", _affine(activation, params, f"{name}.output"))
+
+
+def _affine(x: Array, params: Params, name: str) -> Array:
+    return linear(x, params[f"{name}.weight"], params[f"{name}.bias"])
+
+
+def _norm(x: Array, params: Params, name: str, ops: TrainingPrimitives) -> Array:
+    return ops.layer_norm(x, params[f"{name}.norm.weight"], params[f"{name}.norm.bias"], NORM_EPS)
+
+
+def _dropped(x: Array, rate: float, trace: Tracer, rng: np.random.Generator | None) -> Array:
+    """Dropout while training, whose mask the trace keeps."""
+    if rng is None or rate == 0:
+        return x
+    x, mask = dropout(x, rate, rng)
+    trace("dropout", mask)
+    return x
+
+
+def _norm_shapes(name: str, d_model: int) -> Shapes:
+    return {f"{name}.norm.weight": (d_model,), f"{name}.norm.bias": (d_model,)}
+
+
+def _affine_shapes(name: str, d_in: int, d_out: int) -> Shapes:
+    return {f"{name}.weight": (d_out, d_in), f"{name}.bias": (d_out,)}

@@ -1,0 +1,141 @@
+"""Learning a byte-level BPE vocabulary from a text (Sennrich et al. 2016; on bytes, Radford et al. 2019).
+
+The pair of neighbouring symbols that occurs most often becomes one symbol, again and again. The result
+is that of the `tokenizers` library's ``BpeTrainer``.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+import regex
+
+from engine.errors import InputError
+from engine.tokenizers.bpe import BPETokenizer
+from engine.tokenizers.bpe_vocabulary import BYTE_LEVEL, BPEVocabulary
+from engine.tokenizers.byte_level import byte_characters, byte_symbols
+from engine.tokenizers.patterns import GPT2, cut
+
+Pair = tuple[int, int]
+N_BYTES = 256
+
+
+def learn_merges(
+    text: str, vocab_size: int, on_progress: Callable[[int, int], None] | None = None
+) -> list[tuple[str, str]]:
+    """Merges learnt from a text, the first learnt first.
+
+    Parameters
+    ----------
+    text
+        What to learn from; it is cut into words as GPT-2's texts are, and no merge crosses a word's border.
+    vocab_size
+        Tokens in all: the 256 bytes, and one for each merge.
+    on_progress
+        Told how many merges are learnt, and of how many.
+
+    Returns
+    -------
+    list of tuple
+        Pairs of symbols; fewer than asked for where no word has two symbols left.
+
+    Raises
+    ------
+    InputError
+        The vocabulary has no room for the bytes, or the text is empty.
+    """
+    if vocab_size < N_BYTES:
+        raise InputError(
+            f"a vocabulary of {vocab_size} has no room for the {N_BYTES} bytes: give {N_BYTES} or more"
+        )
+    if not text:
+        raise InputError("there is no text to learn merges from: give one")
+    symbols = sorted(byte_characters().values())
+    words, counts = _words(text, {symbol: number for number, symbol in enumerate(symbols)})
+    pairs, places = _count_pairs(words, counts)
+    merges: list[tuple[str, str]] = []
+    n_merges = vocab_size - N_BYTES
+    while len(merges) < n_merges and pairs:
+        best = min(
+            pairs, key=lambda pair: (-pairs[pair], pair)
+        )  # of equally frequent ones the oldest symbols
+        merges.append((symbols[best[0]], symbols[best[1]]))
+        for number in places.pop(best):
+            _replace(words[number], best, len(symbols), counts[number], number, pairs, places)
+        del pairs[best]
+        symbols.append("".join(merges[-1]))
+        if on_progress is not None:
+            on_progress(len(merges), n_merges)
+    return merges
+
+
+def bpe_tokenizer(merges: Sequence[tuple[str, str]]) -> BPETokenizer:
+    """Return the tokenizer of merges that were learnt; ids are first the bytes', then the merges'."""
+    symbols = [*sorted(byte_characters().values()), *(left + right for left, right in merges)]
+    ranks = {pair: number for number, pair in enumerate(merges)}
+    return BPETokenizer(
+        BPEVocabulary(
+            tokens={symbol: number for number, symbol in enumerate(symbols)},
+            added=(),
+            alphabet=BYTE_LEVEL,
+            rank=lambda left, right: ranks.get((left, right)),
+            patterns=(GPT2,),
+        )
+    )
+
+
+def _words(text: str, ids: dict[str, int]) -> tuple[list[list[int]], list[int]]:
+    """Each different word as ids of its bytes, and how often it occurs."""
+    spans = cut(regex.compile(GPT2), text, 0, len(text))
+    counted = Counter(text[start:end] for start, end in spans)
+    return [[ids[symbol] for symbol in byte_symbols(word)] for word in counted], list(counted.values())
+
+
+def _count_pairs(
+    words: Sequence[Sequence[int]], counts: Sequence[int]
+) -> tuple[Counter[Pair], defaultdict[Pair, set[int]]]:
+    """How often each pair of neighbours occurs, and the numbers of the words that have it."""
+    pairs: Counter[Pair] = Counter()
+    places: defaultdict[Pair, set[int]] = defaultdict(set)
+    for number, word in enumerate(words):
+        for pair in pairwise(word):
+            pairs[pair] += counts[number]
+            places[pair].add(number)
+    return pairs, places
+
+
+def _replace(
+    word: list[int],
+    pair: Pair,
+    merged: int,
+    count: int,
+    number: int,
+    pairs: Counter[Pair],
+    places: defaultdict[Pair, set[int]],
+) -> None:
+    """Merge a pair wherever a word has it, from the left, and count its neighbours anew."""
+    i = 0
+    while i < len(word) - 1:
+        if (word[i], word[i + 1]) == pair:
+            for before, after in _neighbours(word, i, merged):
+                _add(pairs, before, -count)
+                _add(pairs, after, count)
+                places[after].add(number)
+            word[i : i + 2] = [merged]
+        i += 1
+
+
+def _neighbours(word: Sequence[int], i: int, merged: int) -> list[tuple[Pair, Pair]]:
+    """Pairs that touch ``word[i : i + 2]``, as they are and as they will be with those two merged."""
+    changed = []
+    if i > 0:
+        changed.append(((word[i - 1], word[i]), (word[i - 1], merged)))
+    if i + 2 < len(word):
+        changed.append(((word[i + 1], word[i + 2]), (merged, word[i + 2])))
+    return changed
+
+
+def _add(pairs: Counter[Pair], pair: Pair, count: int) -> None:
+    pairs[pair] += count
+    if pairs[pair] <= 0:
+        del pairs[pair]
