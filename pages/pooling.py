@@ -74,9 +74,7 @@ def main() -> None:
             documents = document_picker()
             with st.expander("Chunks", icon=":material/content_cut:"):
                 cut = chunk_settings(encoder)
-        for tab, view in zip(
-            st.tabs(list(VIEWS), on_change="rerun", key="pooling-tab"), VIEWS, strict=True
-        ):
+        for tab, view in zip(st.tabs(list(VIEWS), on_change="rerun", key="pooling-tab"), VIEWS, strict=True):
             if tab.open:
                 with tab:
                     show_view(view, documents, encoder, cut)

@@ -1,0 +1,168 @@
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from engine.documents.document import Document
+from engine.documents.splitters import Splitting
+from engine.errors import InputError
+from engine.evaluation.questions import Question, Reference
+from engine.evaluation.significance import Comparison
+from engine.training.folds import CrossValidated, Judged, Labelled, Spread
+from engine.training.tuning import Tuned
+from ui.chunk_settings import Cut
+from ui.jobs import Job
+from ui.lab_tuning_figures import gain_figure, loss_figure, spread_figure
+from ui.lab_tuning_results import on_documents, verdict
+from ui.lab_tuning_running import Request, Running, Stopped
+
+EVIL = "<script>alert(1)</script> **bold**"
+TOPICS = (
+    "glass",
+    "bread",
+    "canals",
+    "winters",
+    "banks",
+    "reeds",
+    "copper",
+    "clouds",
+    "maps",
+    "bells",
+    "ropes",
+)
+CUT = Cut(Splitting("recursive", 16, 0), 0, 256)
+PATIENT = {"default_timeout": 60}
+GAIN, LOSS = Comparison(0.05, 0.01, 0.09, 0.01), Comparison(-0.05, -0.09, -0.01, 0.0001)
+NOTHING = Comparison(0.01, -0.02, 0.04, 0.6)
+
+
+def page():
+    import streamlit as st
+
+    from ui.lab_tuning import show_tuning
+    from ui.models import load_encoder
+
+    state = st.session_state
+    show_tuning(state["documents"], state["questions"], load_encoder(), state["cut"])
+
+
+def data(n_questions):
+    """Two documents of a sentence a topic, and a question for each."""
+    documents, questions = [], []
+    for stem in ("first", "second"):
+        text = ""
+        for topic in TOPICS:
+            sentence = (
+                f"In the {stem} town, the master of {topic} is a man whose name was forgotten long ago.\n\n"
+            )
+            place = len(text)
+            text += sentence
+            where = Reference(sentence.strip(), place, place + len(sentence.strip()))
+            questions.append(Question(f"Who looks after {topic} in town {stem}? {EVIL}", stem, (where,)))
+        documents.append(Document(f"{stem}.md", text))
+    return documents, questions[:n_questions]
+
+
+def app(n_questions):
+    test = AppTest.from_function(page, **PATIENT)
+    test.session_state["documents"], test.session_state["questions"] = data(n_questions)
+    test.session_state["cut"] = CUT
+    return test.run()
+
+
+def tuned(by_question, by_document, keep):
+    def judged(comparison):
+        return Judged("nDCG@10", np.array([0.5]), np.array([0.5 + comparison.difference]), comparison)
+
+    scores = np.zeros((1, 1))
+    run = CrossValidated(scores, scores, (), (), ())
+    documents = (judged(by_document),) if by_document else ()
+    return Tuned(None, None, "", run, None, (judged(by_question),), documents, "", keep)
+
+
+def test_too_few_questions_are_told():
+    test = app(9)
+    assert not test.exception
+    assert "There are 9 labelled questions" in test.info[0].value
+    assert not test.button
+
+
+def test_before_training_there_is_nothing_to_see():
+    test = app(22)
+    assert "Nothing is trained yet" in test.info[0].value
+    assert test.button(key="tuning-train").label == "Train"
+
+
+def test_an_adapter_is_trained_and_judged():
+    test = app(22)
+    test.slider(key="tuning-folds").set_value(2)
+    test.slider(key="tuning-adapter-epochs").set_value(5)
+    test.button(key="tuning-train").click().run()
+    test.session_state["tuning"].job.result()
+    test.run()
+    assert not test.exception
+    assert not test.error
+    verdicts = [*test.success, *test.warning]
+    assert len(verdicts) == 1
+    assert "nDCG@10" in verdicts[0].value
+    assert sum(int(metric.value) for metric in test.metric) == 22
+    metrics = test.dataframe[0].value
+    assert metrics["tested on"].tolist() == 3 * ["new questions"] + 3 * ["new documents"]
+    test.slider(key="tuning-folds").set_value(3).run()
+    assert any("results of the last training" in caption.value for caption in test.caption)
+
+
+def test_a_failure_is_one_clear_line():
+    test = app(22)
+    elsewhere = [Question(one.text, "elsewhere", one.references) for one in test.session_state["questions"]]
+    test.session_state["questions"] = elsewhere
+    test.run()
+    test.button(key="tuning-train").click().run()
+    with pytest.raises(InputError, match="5 folds of 0 questions"):
+        test.session_state["tuning"].job.result()
+    test.run()
+    assert not test.exception
+    assert "5 folds of 0 questions" in test.error[0].value
+
+
+def test_a_training_that_is_stopped_ends_where_it_next_tells_how_far_it_is():
+    labelled = Labelled(("q",), ("c",), ("d",), np.ones((1, 1), bool))
+    running = Running(Request(0, 2, 5, (), (), CUT), labelled)
+    running.job = Job(lambda job: None, lambda: True)
+    running.tell("Testing", 1, 4)
+    assert (running.stage, running.share) == ("Testing", 0.25)
+    running.job.stop()
+    with pytest.raises(Stopped, match="nothing was changed"):
+        running.tell("Testing", 2, 4)
+
+
+@pytest.mark.parametrize(
+    ("by_question", "by_document", "keep", "words"),
+    [
+        (GAIN, GAIN, True, ("It helps beyond noise", "never saw, too")),
+        (GAIN, NOTHING, True, ("It helps beyond noise", "no difference beyond noise")),
+        (GAIN, LOSS, False, ("harms on new documents: the original is kept", "it harms (-0.050")),
+        (NOTHING, None, False, ("No gain beyond noise: the original is kept", "cannot be told")),
+        (LOSS, None, False, ("It harms: the original is kept", "p < 0.001")),
+    ],
+)
+def test_the_verdict_says_what_the_figures_do(by_question, by_document, keep, words):
+    found = tuned(by_question, by_document, keep)
+    said = f"{verdict(found)} {on_documents(found)}"
+    assert all(part in said for part in words)
+
+
+def test_figures_draw_every_fold():
+    curves = (((0, 2.0), (1, 1.5)), ((0, 2.1), (1, 1.9)))
+    spreads = ((Spread(1.0, -3.0), Spread(1.2, -3.5)),) * 3
+    run = CrossValidated(np.zeros((1, 1)), np.zeros((1, 1)), spreads, (curves,) * 3, ())
+    losses = loss_figure(run)
+    assert [(trace.name, list(trace.y)) for trace in losses.data[:2]] == [
+        ("trained on", [2.0, 1.5]),
+        ("held out", [2.1, 1.9]),
+    ]
+    assert len(losses.data) == 6
+    before, after = spread_figure(run).data[-2:]
+    assert (list(before.x), list(after.y)) == ([1.0] * 3, [-3.5] * 3)
+    [dots] = gain_figure([("nDCG@10", Judged("nDCG@10", None, None, GAIN))]).data
+    assert dots.error_x.array[0] == pytest.approx(0.04)
+    assert dots.error_x.arrayminus[0] == pytest.approx(0.04)

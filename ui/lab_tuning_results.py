@@ -1,0 +1,182 @@
+"""What a tuning found: the verdict, metrics before and after, figures, and the model to take away."""
+
+import numpy as np
+import streamlit as st
+
+from engine.evaluation.significance import Comparison
+from engine.training.folds import MAIN, Judged, is_better, is_worse
+from engine.training.tuned_model import tuned_zip
+from engine.training.tuning import Tuned
+from ui.export import show_figure
+from ui.lab_tuning_figures import (
+    gain_figure,
+    loss_arrays,
+    loss_figure,
+    spread_array,
+    spread_figure,
+)
+from ui.lab_tuning_running import Running
+
+LISTED = 8  # questions that won, and that lost
+
+
+def show_results(running: Running, tuned: Tuned) -> None:
+    """Draw all there is to say of a tuning that is done."""
+    show_verdict(tuned)
+    show_metrics(tuned)
+    show_questions(running, tuned.question_metrics[0])
+    left, right = st.columns(2)
+    with left:
+        st.markdown(
+            "**Where the questions lie**",
+            help="Alignment: mean squared distance of questions and chunks that answer them. Uniformity: how "
+            "evenly the questions spread over the sphere. Less is better for both (Wang and Isola 2020). A "
+            "line joins a fold's test questions before and after.",
+        )
+        show_figure(
+            spread_figure(tuned.by_question),
+            "tuning-spread",
+            {"alignment_uniformity": spread_array(tuned.by_question)},
+            "Alignment and uniformity of each fold's test questions before and after tuning.",
+        )
+    with right:
+        st.markdown(
+            "**The loss by epoch**",
+            help="A line a fold. Training stops where the questions held out within it, which are not those "
+            "of the test, do best.",
+        )
+        show_figure(
+            loss_figure(tuned.by_question),
+            "tuning-loss",
+            loss_arrays(tuned.by_question),
+            "Loss by epoch of each fold, on the questions trained on and on those held out.",
+        )
+    show_download(running, tuned)
+
+
+def show_verdict(tuned: Tuned) -> None:
+    """Say whether the tuned model is better beyond noise, and what becomes of it."""
+    gain = tuned.question_metrics[0].comparison
+    text = f"{verdict(tuned)} {on_documents(tuned)}"
+    if tuned.keep:
+        st.success(text, icon=":material/verified:")
+    elif is_worse(gain):
+        st.error(text, icon=":material/block:")
+    else:
+        st.warning(text, icon=":material/balance:")
+
+
+def verdict(tuned: Tuned) -> str:
+    """Say what tuning does for new questions, and which model is kept."""
+    found = tuned.question_metrics[0]
+    numbers = (
+        f"{MAIN} of questions that were not trained on goes from {found.before.mean():.3f} to "
+        f"{found.after.mean():.3f} ({interval(found.comparison)})"
+    )
+    if tuned.keep:
+        return f"**It helps beyond noise.** {numbers}."
+    if is_better(found.comparison):
+        return f"**It helps on new questions, and harms on new documents: the original is kept.** {numbers}."
+    if is_worse(found.comparison):
+        return f"**It harms: the original is kept.** {numbers}."
+    return f"**No gain beyond noise: the original is kept.** {numbers}."
+
+
+def on_documents(tuned: Tuned) -> str:
+    """Say what tuning does for documents that training knew nothing of."""
+    if not tuned.document_metrics:
+        return "Whether it would help on new documents cannot be told: all questions are about the same ones."
+    found = tuned.document_metrics[0].comparison
+    numbers = f"({interval(found)})"
+    if is_better(found):
+        return f"It helps on documents that training never saw, too {numbers}."
+    if is_worse(found):
+        return f"On documents that training never saw, it harms {numbers}."
+    return (
+        f"On documents that training never saw, it makes no difference beyond noise {numbers}: tune again "
+        "when documents are added."
+    )
+
+
+def interval(found: Comparison) -> str:
+    """Write a difference with its interval and p-value."""
+    p = "p < 0.001" if found.p_value < 0.001 else f"p = {found.p_value:.3f}"
+    return f"{found.difference:+.3f}, 95 % interval {found.low:+.3f} to {found.high:+.3f}, {p}"
+
+
+def show_metrics(tuned: Tuned) -> None:
+    """Draw every metric before and after, on new questions and on new documents."""
+    rows = [("new questions", one) for one in tuned.question_metrics]
+    rows += [("new documents", one) for one in tuned.document_metrics]
+    labelled = [(f"{one.metric}, {where}", one) for where, one in rows]
+    show_figure(
+        gain_figure(labelled),
+        "tuning-gain",
+        {
+            "difference_low_high": np.array(
+                [[one.comparison.difference, one.comparison.low, one.comparison.high] for _, one in rows]
+            )
+        },
+        "Difference of each metric with its 95 % interval.",
+    )
+    st.dataframe(
+        {
+            "metric": [one.metric for _, one in rows],
+            "tested on": [where for where, _ in rows],
+            "before": [one.before.mean() for _, one in rows],
+            "after": [one.after.mean() for _, one in rows],
+            "difference": [interval(one.comparison) for _, one in rows],
+        },
+        hide_index=True,
+        column_config={
+            name: st.column_config.NumberColumn(format="%.3f", help="Mean over the questions; 1 is best.")
+            for name in ("before", "after")
+        },
+    )
+
+
+def show_questions(running: Running, found: Judged) -> None:
+    """Count questions won and lost, and list those that changed most."""
+    change = found.after - found.before
+    won, lost = int((change > 0).sum()), int((change < 0).sum())
+    columns = st.columns(3)
+    for column, (label, number) in zip(
+        columns, {"Won": won, "Lost": lost, "The same": len(change) - won - lost}.items(), strict=True
+    ):
+        column.metric(label, f"{number:,}", help=f"Questions by their {MAIN} before and after.")
+    with st.expander("Questions that changed most"):
+        order = np.argsort(-change, kind="stable")
+        shown = dict.fromkeys([*order[:LISTED].tolist(), *order[-LISTED:].tolist()])
+        numbers = [number for number in shown if change[number]]
+        st.dataframe(
+            {
+                "question": [running.labelled.questions[number] for number in numbers],
+                "before": found.before[numbers],
+                "after": found.after[numbers],
+                "change": change[numbers],
+            },
+            hide_index=True,
+            column_config={
+                name: st.column_config.NumberColumn(format="%.3f") for name in ("before", "after", "change")
+            },
+        )
+
+
+def show_download(running: Running, tuned: Tuned) -> None:
+    """Offer the model trained on all questions, whatever the verdict."""
+    beside = " with the adapter for question vectors beside it" if tuned.adapter is not None else ""
+    st.caption(
+        f"The model below is trained on all {len(running.labelled.questions):,} questions ({tuned.choice}). "
+        "Its own figures would flatter it; those above are of models that had not seen the question."
+    )
+    st.download_button(
+        "Download the tuned model (.zip)",
+        lambda: tuned_zip(tuned.encoder, tuned.adapter),
+        file_name="tuned-model.zip",
+        mime="application/zip",
+        icon=":material/download:",
+        key="tuning-download",
+        on_click="ignore",
+        type="primary" if tuned.keep else "secondary",
+        help=f"A folder that sentence-transformers loads{beside}; about 90 MB.",
+    )
