@@ -24,7 +24,6 @@ from engine.retrieval.bm25 import Bm25
 from engine.retrieval.fusion import weighted_fusion
 from engine.retrieval.retrievers import DENSE_WEIGHT
 from engine.training.adapter import adapter_fit
-from engine.training.contrastive import hard_negatives
 from engine.training.fine_tune import FineTuning, fine_tuning_fit, freeze
 from engine.training.folds import (
     CrossValidated,
@@ -35,6 +34,7 @@ from engine.training.folds import (
     folds_by_question,
     judge,
 )
+from engine.training.hard_negatives import hard_negatives
 
 OURS, PEER = "glassbox", "torch eager"
 N_FOLDS, HARD_DEPTH = 5, 20

@@ -7,7 +7,6 @@ from engine.evaluation.grid import Cell
 from ui.corpus import bundled_names
 from ui.experiment_runs import Experiment
 from ui.experiment_words import AXES
-from ui.models import ENCODER
 from ui.question_sets import bundled_questions
 
 # The names that a setting has in `grid` and on the command line.
@@ -90,8 +89,3 @@ def is_bundled(experiment: Experiment) -> bool:
 def asks_bundled(experiment: Experiment) -> bool:
     """Whether the questions are those that come with the app."""
     return list(experiment.questions) == bundled_questions()
-
-
-def needs_other_model(experiment: Experiment) -> bool:
-    """Whether a model is among the cells that is not the app's own."""
-    return any(cell.model != ENCODER for cell in experiment.cells)

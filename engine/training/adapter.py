@@ -15,8 +15,8 @@ from engine.layers.linear import linear
 from engine.layers.norm import l2_normalize, l2_normalize_backward
 from engine.layers.tracing import Array
 from engine.models.parallel import run_parallel, single_threaded_blas
-from engine.training.contrastive import SCALE, softmax_loss
 from engine.training.folds import DEPTH, Fit, Fitted, Fold, Labelled, Losses, inner_folds
+from engine.training.losses import SCALE, softmax_loss
 from engine.training.optimizers import Parameters, adam, no_moments
 from engine.weights.fetch import Progress
 

@@ -16,7 +16,6 @@ from engine.layers.tracing import Array
 from engine.models.bert import EncoderConfig, EncoderWeights, encoder_forward, encoder_layer
 from engine.models.encoder import Encoder, packs
 from engine.models.parallel import run_parallel
-from engine.training.contrastive import contrastive_loss
 from engine.training.encoder_backward import (
     Kept,
     layer_parameters,
@@ -27,6 +26,7 @@ from engine.training.encoder_backward import (
     with_parameters,
 )
 from engine.training.folds import Fit, Fitted, Fold, Labelled, Losses, inner_folds
+from engine.training.losses import info_nce
 from engine.training.optimizers import Parameters, adamw, clip_gradients, no_moments
 from engine.training.schedules import warmup_linear
 from engine.weights.fetch import Progress
@@ -216,7 +216,7 @@ def gradients(
     dtype = next(iter(params.values())).dtype
     query_vectors, query_passes = embed(questions, batch.questions.tolist(), params, config, dtype)
     key_vectors, key_passes = embed(chunks, batch.chunks.tolist(), params, config, dtype)
-    loss, d_queries, d_keys = contrastive_loss(query_vectors, key_vectors, batch.relevant)
+    loss, d_queries, d_keys = info_nce(query_vectors, key_vectors, relevant=batch.relevant)
     d_vectors = np.concatenate([d_queries, d_keys])
     return loss, embed_backward(d_vectors, [*query_passes, *key_passes], params, config)
 
@@ -339,7 +339,7 @@ def validation_loss(
     dtype = next(iter(params.values())).dtype
     query_vectors, _ = embed(questions, batch.questions.tolist(), params, config, dtype)
     key_vectors, _ = embed(chunks, batch.chunks.tolist(), params, config, dtype)
-    return contrastive_loss(query_vectors, key_vectors, batch.relevant)[0]
+    return info_nce(query_vectors, key_vectors, relevant=batch.relevant)[0]
 
 
 def tuned_encoder(encoder: Encoder, params: Parameters) -> Encoder:

@@ -7,6 +7,8 @@ from engine.layers.activation import log_softmax
 from engine.layers.norm import l2_normalize, l2_normalize_backward
 from engine.layers.tracing import Array
 
+SCALE = 20.0  # what cosines are multiplied by, as in sentence-transformers' MultipleNegativesRankingLoss
+
 
 def cross_entropy(
     logits: Array, targets: Array, label_smoothing: float = 0.0, ignore: int | None = None
@@ -53,20 +55,25 @@ def cross_entropy(
     return float(losses.mean()), d_logits.reshape(logits.shape)
 
 
-def info_nce(queries: Array, keys: Array, scale: float = 20.0) -> tuple[float, Array, Array]:
-    """Cross-entropy of telling each query's own key from all others by ``scale * cosine``.
+def info_nce(
+    queries: Array, keys: Array, scale: float = SCALE, relevant: Array | None = None
+) -> tuple[float, Array, Array]:
+    """``-mean_q mean_p log softmax(scale cos(q, keys))_p`` over each query's relevant keys ``p``.
 
-    InfoNCE (van den Oord et al. 2018) as sentence-transformers' ``MultipleNegativesRankingLoss``
-    computes it: ``queries[i]`` belongs to ``keys[i]``, and every other key is a negative.
+    InfoNCE (van den Oord et al. 2018) as sentence-transformers' ``MultipleNegativesRankingLoss`` computes
+    it; with several relevant keys, the "out" variant of Khosla et al. 2020, equation 2.
 
     Parameters
     ----------
     queries
-        ``(n, d)``, of any length: they are scaled to length 1 here, as the keys are.
+        ``(n_queries, d)``, of any length: they are scaled to length 1 here, as the keys are.
     keys
-        ``(n, d)``, or with hard negatives below them ``(n + n_hard, d)``.
+        ``(n_keys, d)``; those that are not relevant to a query are its negatives.
     scale
         What the cosines are multiplied by: 1 / temperature.
+    relevant
+        Bool ``(n_queries, n_keys)``, one or more a row; None where ``keys[i]`` belongs to ``queries[i]``
+        alone and hard negatives, if any, stand below.
 
     Returns
     -------
@@ -76,19 +83,40 @@ def info_nce(queries: Array, keys: Array, scale: float = 20.0) -> tuple[float, A
     Raises
     ------
     InputError
-        If there are fewer keys than queries.
+        A query has no relevant key, or there are fewer keys than queries to belong to.
     """
-    if len(keys) < len(queries):
-        raise InputError(
-            f"{len(queries)} queries have only {len(keys)} keys: give each query its own key first"
-        )
+    if relevant is None:
+        if len(keys) < len(queries):
+            raise InputError(
+                f"{len(queries)} queries have only {len(keys)} keys: give each query its own key first"
+            )
+        relevant = np.eye(len(queries), len(keys), dtype=bool)
     unit_queries, unit_keys = l2_normalize(queries), l2_normalize(keys)
-    scores = scale * (unit_queries @ unit_keys.T)  # (n, n + n_hard)
-    loss, d_scores = cross_entropy(scores, np.arange(len(queries)))
+    loss, d_scores = softmax_loss(scale * (unit_queries @ unit_keys.T), relevant)  # (n_queries, n_keys)
     d_cosines = scale * d_scores
     d_queries = l2_normalize_backward(d_cosines @ unit_keys, queries)
     d_keys = l2_normalize_backward(d_cosines.T @ unit_queries, keys)
     return loss, d_queries, d_keys
+
+
+def softmax_loss(scores: Array, relevant: Array) -> tuple[float, Array]:
+    """``-mean_q mean_p log softmax(scores_q)_p`` and its gradient by the scores, ``(n_queries, n_keys)``.
+
+    Raises
+    ------
+    InputError
+        A query has no relevant key.
+    """
+    n_relevant = relevant.sum(axis=1, keepdims=True)  # (n_queries, 1)
+    if not n_relevant.all():
+        raise InputError("a question has no relevant chunk: leave out the questions that nothing answers")
+    log_probs = log_softmax(scores)
+    targets = relevant / n_relevant.astype(scores.dtype)
+    loss = -float(np.vdot(targets, log_probs)) / len(scores)
+    d_scores = np.exp(log_probs)
+    d_scores -= targets
+    d_scores /= scores.dtype.type(len(scores))
+    return loss, d_scores
 
 
 def _counted(targets: Array, n_classes: int, ignore: int | None) -> tuple[Array, Array]:

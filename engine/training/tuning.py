@@ -10,7 +10,6 @@ from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
 from engine.retrieval.bm25 import Bm25
 from engine.training.adapter import N_EPOCHS, Adapter, adapter_fit, fit_adapter
-from engine.training.contrastive import hard_negatives
 from engine.training.fine_tune import FineTuning, fine_tune, fine_tuning_fit, freeze, tuned_encoder
 from engine.training.folds import (
     CrossValidated,
@@ -23,6 +22,7 @@ from engine.training.folds import (
     judge,
     should_keep,
 )
+from engine.training.hard_negatives import hard_negatives
 from engine.weights.fetch import Progress
 
 HARD_DEPTH = 20  # places of the cosines' and of BM25's ranking that hard negatives are drawn from

@@ -5,8 +5,8 @@ from engine.errors import InputError, ModelFileError
 from engine.layers.norm import l2_normalize
 from engine.training import adapter as module
 from engine.training.adapter import Adapter, fit_adapter, hardest, training
-from engine.training.contrastive import contrastive_loss, hard_negatives, softmax_loss
-from engine.training.losses import info_nce
+from engine.training.hard_negatives import hard_negatives
+from engine.training.losses import info_nce, softmax_loss
 from engine.training.tuned_model import load_adapter, save_adapter
 
 D = 12
@@ -22,14 +22,6 @@ def turned():
     return asked, chunks, np.eye(60, 120, dtype=bool)
 
 
-def test_with_one_relevant_key_each_the_loss_is_info_nce():
-    rng = np.random.default_rng(2)
-    queries, keys = rng.normal(size=(5, D)), rng.normal(size=(9, D))
-    ours = contrastive_loss(queries, keys, np.eye(5, 9, dtype=bool))
-    for mine, theirs in zip(ours, info_nce(queries, keys), strict=True):
-        np.testing.assert_allclose(mine, theirs)
-
-
 def test_gradients_of_several_relevant_keys_are_those_of_autograd():
     import torch
 
@@ -43,7 +35,7 @@ def test_gradients_of_several_relevant_keys_are_those_of_autograd():
         [row[torch.tensor(r)].mean() for row, r in zip(log_probs, relevant, strict=True)]
     ).mean()
     expected.backward()
-    loss, d_queries, d_keys = contrastive_loss(queries, keys, relevant)
+    loss, d_queries, d_keys = info_nce(queries, keys, relevant=relevant)
     assert loss == pytest.approx(float(expected.detach()))
     np.testing.assert_allclose(d_queries, q.grad.numpy(), atol=1e-12)
     np.testing.assert_allclose(d_keys, k.grad.numpy(), atol=1e-12)
