@@ -37,6 +37,7 @@ def open_tab(page, name):
 
 
 def settled(page):
+    page.wait_for_timeout(300)  # what was just done has to reach the server first
     expect(page.get_by_test_id("stProgress")).to_have_count(0)
     expect(page.locator("[data-testid=stStatusWidget]")).to_have_count(0)
 
