@@ -16,6 +16,7 @@ def open_documents(page, app):
     page.goto(f"{app}/documents")
     expect(page.get_by_role("heading", name="Documents and chunks", level=1)).to_be_visible()
     expect(page.get_by_text("Add files in the sidebar, or paste a text here.")).to_be_visible()
+    settled(page)
     return page
 
 

@@ -20,6 +20,8 @@ def open_verification(page, address):
     page.goto(f"{address}/verification")
     expect(page.get_by_role("heading", name="Verify and break", level=1)).to_be_visible()
     expect(page.get_by_role("textbox", name="Text to compare on")).to_be_visible()
+    page.wait_for_timeout(300)
+    expect(page.locator("[data-testid=stStatusWidget]")).to_have_count(0)
     return page
 
 
