@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import expect, sync_playwright
 
 ROOT = Path(__file__).parent.parent.parent
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
@@ -109,4 +109,6 @@ def page(tab, app):
 def open_app(page, url: str):
     page.goto(url)
     page.get_by_label("Your question").wait_for()
+    page.wait_for_timeout(300)
+    expect(page.locator("[data-testid=stStatusWidget]")).to_have_count(0)
     return page
