@@ -6,11 +6,9 @@ with more and more context.
 """
 
 import argparse
-import csv
 import json
 from collections.abc import Sequence
 from itertools import groupby
-from pathlib import PurePath
 
 import numpy as np
 
@@ -18,31 +16,23 @@ from engine import Encoder
 from engine.documents.document import Chunk, Document
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.documents.splitters import Splitting, split
+from engine.evaluation.metrics import hit_rate, reciprocal_rank
+from engine.evaluation.questions import load_questions, relevance
 from engine.layers.tracing import Array
-from engine.retrieval.late import late_vectors, ranks
+from engine.retrieval.dense import dense_scores
+from engine.retrieval.late import late_vectors
 
 SIZES, CONTEXTS = (64, 128), (128, 256, 512)
 FIRST = 5
 
 
-def answers(row: dict[str, str], chunks: Sequence[Chunk]) -> Array:
-    """Whether each chunk holds part of the answer to a question: ``(n_chunks,)``."""
-    spans = [(span["start_index"], span["end_index"]) for span in json.loads(row["references"])]
-    return np.array(
-        [
-            PurePath(chunk.document).stem == row["corpus_id"]
-            and any(chunk.start < end and start < chunk.end for start, end in spans)
-            for chunk in chunks
-        ]
-    )
-
-
 def quality(questions: Array, vectors: Array, relevant: Array) -> dict[str, float]:
     """Score a search by vectors ``(n_chunks, d_model)``; ``relevant`` is ``(n_questions, n_chunks)``."""
-    scores = questions @ vectors.T  # (n_questions, n_chunks)
-    best = np.where(relevant, scores, -np.inf).max(axis=1)
-    places = np.array([ranks(one, row) for one, row in zip(best, scores, strict=True)])
-    return {"mrr": float((1 / places).mean()), f"hits_at_{FIRST}": float((places <= FIRST).mean())}
+    scores = dense_scores(questions, vectors)
+    return {
+        "mrr": float(reciprocal_rank(scores, relevant).mean()),
+        f"hits_at_{FIRST}": float(hit_rate(scores, relevant, FIRST).mean()),
+    }
 
 
 def late(documents: dict[str, Document], chunks: Sequence[Chunk], encoder: Encoder, context: int) -> Array:
@@ -59,14 +49,13 @@ def main() -> None:
 
     encoder = Encoder.load()
     documents = {document.name: document for document in load_corpus(BUNDLED_CORPUS)}
-    with (BUNDLED_CORPUS.parent / "questions.csv").open(encoding="utf-8", newline="") as file:
-        labelled = list(csv.DictReader(file))
-    questions = encoder.encode([row["question"] for row in labelled])
+    labelled = load_questions()
+    questions = encoder.encode([question.text for question in labelled])
     rows = []
     for size in SIZES:
         splitting = Splitting("fixed", size, overlap=0)
         chunks = [c for d in documents.values() for c in split(d, encoder.tokenizer, splitting)]
-        relevant = np.array([answers(row, chunks) for row in labelled])
+        relevant = relevance(labelled, chunks)
         ordinary = encoder.encode([chunk.text for chunk in chunks])
         rows.append({"chunk_tokens": size, "context": None, **quality(questions, ordinary, relevant)})
         for context in CONTEXTS:
