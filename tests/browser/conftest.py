@@ -109,6 +109,12 @@ def page(tab, app):
 def open_app(page, url: str):
     page.goto(url)
     page.get_by_label("Your question").wait_for()
-    page.wait_for_timeout(300)
-    expect(page.locator("[data-testid=stStatusWidget]")).to_have_count(0)
+    settled(page)
     return page
+
+
+def settled(page):
+    """Wait until the server has heard of what was just done, and has drawn all of it."""
+    page.wait_for_timeout(300)
+    for waiting in ("stProgress", "stSpinner", "stStatusWidget"):
+        expect(page.get_by_test_id(waiting)).to_have_count(0)

@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from engine.workspace import import_workspace
+from tests.browser.conftest import settled
 
 expect.set_options(timeout=60_000)
 
@@ -35,12 +36,6 @@ def open_tab(page, name):
     settled(page)
     tab.click()
     expect(tab).to_have_attribute("aria-selected", "true")
-
-
-def settled(page):
-    page.wait_for_timeout(300)  # what was just done has to reach the server first
-    expect(page.get_by_test_id("stProgress")).to_have_count(0)
-    expect(page.locator("[data-testid=stStatusWidget]")).to_have_count(0)
 
 
 def upload(page, *files):

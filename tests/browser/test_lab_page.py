@@ -1,6 +1,8 @@
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.conftest import settled
+
 expect.set_options(timeout=60_000)
 
 
@@ -20,12 +22,6 @@ def anywhere(any_tab, app):
 @pytest.fixture
 def wide(tab, app):
     return open_lab(tab, app)
-
-
-def settled(page):
-    page.wait_for_timeout(300)
-    for waiting in ("stProgress", "stSpinner", "stStatusWidget"):
-        expect(page.get_by_test_id(waiting)).to_have_count(0)
 
 
 def set_cell(page, matrix, row, column, text):

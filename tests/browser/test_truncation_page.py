@@ -3,6 +3,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.conftest import settled
+
 expect.set_options(timeout=60_000)
 
 
@@ -10,8 +12,7 @@ def open_truncation(page, app):
     page.goto(f"{app}/truncation")
     expect(page.get_by_role("heading", name="What is never read", level=1)).to_be_visible()
     expect(page.get_by_role("textbox", name="Your text")).to_be_visible()
-    page.wait_for_timeout(300)
-    expect(page.locator("[data-testid=stStatusWidget]")).to_have_count(0)
+    settled(page)
     return page
 
 

@@ -3,7 +3,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import WIDE, serve
+from tests.browser.conftest import WIDE, serve, settled
 
 expect.set_options(timeout=90_000)
 QUESTION = "What is the price of insulin for seniors on Medicare?"
@@ -20,8 +20,7 @@ def open_verification(page, address):
     page.goto(f"{address}/verification")
     expect(page.get_by_role("heading", name="Verify and break", level=1)).to_be_visible()
     expect(page.get_by_role("textbox", name="Text to compare on")).to_be_visible()
-    page.wait_for_timeout(300)
-    expect(page.locator("[data-testid=stStatusWidget]")).to_have_count(0)
+    settled(page)
     return page
 
 
