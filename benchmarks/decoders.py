@@ -22,14 +22,15 @@ Generate = Callable[[Sequence[int], int], Iterator[int]]
 Logits = Callable[[Sequence[int]], Any]
 
 
-def ours(file: str, compiled: bool = True) -> tuple[Generate, Logits]:
-    """Load Glassbox, as its app uses it or the readable NumPy path."""
+def ours(file: str, compiled: bool = True, prompt_lookup: bool = True) -> tuple[Generate, Logits]:
+    """Load Glassbox, as its app uses it, token by token, or the readable NumPy path."""
     from engine import Decoder
 
     decoder = Decoder.load(file, compiled=compiled)
 
     def generate(ids: Sequence[int], n_new: int) -> Iterator[int]:
-        return (step.token_id for step in decoder.generate(ids, max_new_tokens=n_new))
+        steps = decoder.generate(ids, max_new_tokens=n_new, prompt_lookup=prompt_lookup)
+        return (step.token_id for step in steps)
 
     return generate, decoder.logits
 
@@ -94,6 +95,7 @@ def llama_cpp(file: str) -> tuple[Generate, Logits]:
 
 CONTESTANTS: dict[str, Callable[[str], tuple[Generate, Logits]]] = {
     "glassbox": ours,
+    "glassbox, no prompt lookup": lambda file: ours(file, prompt_lookup=False),
     "glassbox, NumPy only": lambda file: ours(file, compiled=False),
     "transformers float32": transformers,
     "llama.cpp": llama_cpp,

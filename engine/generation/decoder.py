@@ -9,6 +9,7 @@ import numpy as np
 from engine.errors import ContextLengthError, InputError
 from engine.generation.chat import Message, RenderedChat, render_chat
 from engine.generation.prefix_cache import PrefixCache
+from engine.generation.prompt_lookup import PromptLookup
 from engine.generation.sampling import (
     Sampling,
     chances,
@@ -25,6 +26,7 @@ from engine.models.decoders import (
     DecoderConfig,
     DecoderWeights,
     decoder_forward,
+    is_packed,
     new_cache,
     next_logits,
     read_folder_model,
@@ -207,6 +209,7 @@ class Decoder:
         kv_cache: bool = True,
         n_candidates: int = 0,
         reuse: PrefixCache | None = None,
+        prompt_lookup: bool = True,
     ) -> Iterator[Step]:
         """Generate a continuation, token by token.
 
@@ -237,6 +240,9 @@ class Decoder:
         reuse
             Keeps what was read for the next prompt, and has what the last one read: the same beginning
             is not read again.
+        prompt_lookup
+            Where the text repeats itself, read the tokens that followed the last time along with the
+            newest one (`PromptLookup`): sooner, and the same tokens. Compiled decoders with a cache do so.
 
         Yields
         ------
@@ -264,29 +270,37 @@ class Decoder:
         texts = TextStream([stop] if isinstance(stop, str) else stop)
         end_ids = self.end_ids | set(stop_ids)
         kept = PrefixCache() if reuse is None else reuse
+        guesses = prompt_lookup and kv_cache and is_packed(self.weights)
 
         def steps() -> Iterator[Step]:
-            rng = np.random.default_rng(seed)
+            rng, lookup = np.random.default_rng(seed), PromptLookup()
             with kept.borrow(ids, n_prompt - 1 if kv_cache else 0, self.weights, self.config) as cache:
                 cache.reserve(n_prompt + min(n_new, ROOM_TOKENS))
                 reason: FinishReason | None = None
                 while reason is None:
                     if not kv_cache:
                         cache.rollback(0)
-                    logits = self.next_logits(ids[cache.length :], cache)
-                    token = sample(logits, sampling, ids, rng)
-                    chosen = float(log_probability(logits[None], np.array([token]))[0])
-                    others = self.candidates(logits, n_candidates, token, sampling, ids)
-                    spread = entropy(logits) if n_candidates else None
-                    ids.append(token)
-                    text = "" if token in end_ids else texts.push(self.tokenizer.token_bytes(token))
-                    if token in end_ids or texts.stopped:
-                        reason = "stop"
-                    elif len(ids) == n_prompt + n_new:
-                        reason = "length"
-                    if reason:
-                        text += texts.finish()
-                    yield Step(token, text, chosen, reason, spread, others)
+                    unread, n_left = ids[cache.length :], n_prompt + n_new - len(ids)
+                    guess = lookup.guess(ids, n_left - 1) if guesses and len(unread) == 1 else []
+                    rows = self.next_logits(unread, cache, guess)  # (1 + n_guessed, vocab_size)
+                    for logits, guessed in zip(rows, [*guess, None], strict=True):
+                        token = sample(logits, sampling, ids, rng)
+                        chosen = float(log_probability(logits[None], np.array([token]))[0])
+                        others = self.candidates(logits, n_candidates, token, sampling, ids)
+                        spread = entropy(logits) if n_candidates else None
+                        if token != guessed:
+                            cache.rollback(len(ids))  # behind them only a wrong guess was read
+                        ids.append(token)
+                        text = "" if token in end_ids else texts.push(self.tokenizer.token_bytes(token))
+                        if token in end_ids or texts.stopped:
+                            reason = "stop"
+                        elif len(ids) == n_prompt + n_new:
+                            reason = "length"
+                        if reason:
+                            text += texts.finish()
+                        yield Step(token, text, chosen, reason, spread, others, token == guessed)
+                        if reason or token != guessed:
+                            break
 
         return steps()
 
@@ -342,13 +356,17 @@ class Decoder:
                     found.append(log_probability(self.unembed(hidden[block]), behind[block]))
         return np.concatenate(found)
 
-    def next_logits(self, ids: Sequence[int], cache: KVCache) -> Array:
-        """Read ``ids`` into the cache; return the logits after the last one: ``(vocab_size,)``."""
+    def next_logits(self, ids: Sequence[int], cache: KVCache, guess: Sequence[int] = ()) -> Array:
+        """Read ``ids`` into the cache; return the logits after the last one: ``(1, vocab_size)``.
+
+        Where only one is to be read, a ``guess`` of what follows may be read along with it, and the logits
+        after each of its tokens come below: ``(1 + n_guessed, vocab_size)``.
+        """
         if len(ids) == 1:
-            return next_logits(ids[0], self.weights, self.config, cache)
+            return next_logits([*ids, *guess], self.weights, self.config, cache)
         for hidden in self.read(ids, cache):
             last = hidden[-1:]
-        return self.unembed(last)[0]
+        return self.unembed(last)
 
     def read(self, ids: Sequence[int], cache: KVCache) -> Iterator[Array]:
         """Read ``ids`` into the cache block by block; yield the final hidden states of each block."""

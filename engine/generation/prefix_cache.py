@@ -67,7 +67,7 @@ class PrefixCache:
         try:
             yield cache
         finally:  # also where reading failed, or whoever reads lost interest
-            cache.recorded = None  # it names the decoder's weights, which are not to stay for its sake
+            cache.recorded.clear()  # it names the decoder's weights, which are not to stay for its sake
             with self._lock:
                 self._ids, self._cache, self._weights = list(ids[: cache.length]), cache, ref(weights)
 

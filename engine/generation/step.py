@@ -27,7 +27,7 @@ class Step:
     ``text`` is what may be shown now: it lags behind the tokens where a character or a stop string
     may go on. ``log_probability`` is that of the token under the model's own distribution, and
     ``entropy`` that distribution's, in nats. ``entropy`` and ``candidates`` are there where they were
-    asked for.
+    asked for. ``guessed`` is whether the token was read before it was chosen, as a right guess.
     """
 
     token_id: int
@@ -36,3 +36,4 @@ class Step:
     finish_reason: FinishReason | None
     entropy: float | None = None
     candidates: tuple[Candidate, ...] = ()
+    guessed: bool = False

@@ -22,7 +22,7 @@ from engine.layers.tracing import Array, Tracer, no_trace
 SHARES = 4 * n_threads  # a step has so many, where it can: threads are not equally fast
 SHARE_BYTES = 16_384  # less than this of a matrix is not worth a share
 SHARE_BLOCKS = 32  # nor are fewer blocks than these of numbers that become fixed-point
-PARTS = 2 * n_threads  # of the keys of a head, for one token's attention
+PARTS = 2 * n_threads  # of the keys of a head, for the attention of few tokens
 ACTIVATIONS = ("gelu_new", "gelu_pytorch_tanh")
 
 
@@ -151,18 +151,19 @@ class Program:
         sizes = (n_tokens, n_kv_heads, d_head, keys, values, capacity, self.length)
         self.do(steps.REMEMBER, min(n_tokens, SHARES), key, value, key.strides[1], *sizes)
         context = np.empty((n_tokens, n_heads, d_head), np.float32)
-        if n_tokens == 1:
-            scores = np.empty((n_heads, capacity), np.float32)
-            parts = np.empty((n_heads, PARTS, d_head + SUMMARY), np.float32)
-            heads = (query, n_heads, n_kv_heads, d_head, keys, values, capacity, self.length)
-            self.do(steps.ATTEND_TO_PART, n_kv_heads * PARTS, *heads, scores, parts)
-            self.do(steps.MERGE_PARTS, 1, parts, PARTS, d_head, n_heads, context)
+        if n_tokens <= FEW_TOKENS:
+            scores = np.empty((n_tokens, n_heads, capacity), np.float32)
+            parts = np.empty((n_tokens, n_heads, PARTS, d_head + SUMMARY), np.float32)
+            heads = (query, query.strides[1], n_tokens, n_heads, n_kv_heads, d_head)
+            cached = (keys, values, capacity, self.length)
+            self.do(steps.ATTEND_TO_PART, n_kv_heads * PARTS, *heads, *cached, scores, parts)
+            self.do(steps.MERGE_PARTS, n_tokens, parts, PARTS, d_head, n_tokens * n_heads, context)
             return context.swapaxes(0, 1)
         n_panels, n_blocks = -(-n_keys // WIDE), -(-n_tokens // QUERY_BLOCK)
         panels = np.empty((n_kv_heads, n_panels, d_head, WIDE), np.float32)
         singles = np.empty((n_kv_heads, n_keys, d_head), np.float32)
-        cached = (keys, values, capacity)
-        self.do(steps.LAY_OUT, n_kv_heads * n_panels, *cached, n_kv_heads, d_head, n_keys, panels, singles)
+        sources = (keys, values, capacity, n_kv_heads, d_head, n_keys)
+        self.do(steps.LAY_OUT, n_kv_heads * n_panels, *sources, panels, singles)
         scores = np.empty((n_threads, QUERY_BLOCK, n_panels * WIDE), np.float32)
         queries = (query, query.strides[1], n_tokens, n_heads, n_kv_heads, d_head)
         room = (context, scores, np.zeros(WIDE, np.float32))

@@ -274,14 +274,50 @@ def exponentials(x: Array, largest: np.float32) -> np.float32:
 
 @njit(fastmath=FAST, error_model="numpy")
 def attend_to_part(step: Array, share: int) -> None:
-    """Attention of one token to a part of the keys of one key head (Dao et al. 2023, flash decoding).
+    """Attention of few tokens to a part of the keys of one key head (Dao et al. 2023, flash decoding).
 
-    What is left of a part are the values weighed by their scores' exponentials, and a `SUMMARY`.
+    What is left of a part are the values weighed by their scores' exponentials, and a `SUMMARY`. A token's
+    numbers are the same, to the last bit, whichever others stand behind it.
     """
-    n_shares, query, n_heads, n_kv_heads, d_head, keys, values, capacity, length, scores, parts = step[1:12]
+    n_shares, query, stride, n_tokens, n_heads, n_kv_heads, d_head = step[1:8]
+    keys, values, capacity, length, scores, parts = step[8:14]
     n_parts = n_shares // n_kv_heads
-    kv_head, part = share // n_parts, share % n_parts
-    n_all = read(length) + 1
+    past = read(length)
+    for token in range(n_tokens):
+        token_attends_to_part(
+            query + token * stride,
+            n_heads,
+            n_kv_heads,
+            d_head,
+            keys,
+            values,
+            capacity,
+            past + token + 1,
+            scores + 4 * token * n_heads * capacity,
+            parts + 4 * token * n_heads * n_parts * (d_head + SUMMARY),
+            share // n_parts,
+            share % n_parts,
+            n_parts,
+        )
+
+
+@njit(fastmath=FAST, error_model="numpy")
+def token_attends_to_part(
+    query: int,
+    n_heads: int,
+    n_kv_heads: int,
+    d_head: int,
+    keys: int,
+    values: int,
+    capacity: int,
+    n_all: int,
+    scores: int,
+    parts: int,
+    kv_head: int,
+    part: int,
+    n_parts: int,
+) -> None:
+    """`attend_to_part` of one token, which sees ``n_all`` keys."""
     first, last = part_of(-(-n_all // LANES), part, n_parts)
     first, last = LANES * first, min(LANES * last, n_all)
     n_turns = (last - first) // LANES

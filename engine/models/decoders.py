@@ -170,33 +170,36 @@ def new_program(length: int, record: bool = False) -> Any:
 
 
 @dataclass(frozen=True)
-class RecordedStep:
-    """One token's way through a decoder, to be gone again: where it begins, its steps, where it ends."""
+class RecordedPass:
+    """A few tokens' way through a decoder, to be gone again: where it begins, its steps, where it ends."""
 
     begin: tuple[Array, ...]
     program: "Program"
     logits: Array
 
 
-def next_logits(token: int, weights: DecoderWeights, config: DecoderConfig, cache: KVCache) -> Array:
-    """Logits after one more token, which the cache takes in: ``(vocab_size,)``."""
+def next_logits(ids: Sequence[int], weights: DecoderWeights, config: DecoderConfig, cache: KVCache) -> Array:
+    """Logits after each of a few more tokens, which the cache takes in: ``(n_tokens, vocab_size)``.
+
+    Compiled steps give a token the same logits, to the last bit, whichever others are read along with it.
+    """
     if cache.keys.dtype != np.float16:
-        return unembed(decoder_forward([token], weights, config, cache), weights)[0]
+        return unembed(decoder_forward(ids, weights, config, cache), weights)
     family = forward_module(config)
-    cache.reserve(cache.length + 1)
-    begin = family.embed([token], weights, config, cache.length)
-    if isinstance(cache.recorded, RecordedStep):
-        recorded = cache.recorded
+    cache.reserve(cache.length + len(ids))
+    begin = family.embed(ids, weights, config, cache.length)
+    recorded = cache.recorded.get(len(ids))
+    if isinstance(recorded, RecordedPass):
         for place, value in zip(recorded.begin, begin, strict=True):
             place[:] = value
     else:
         ops = new_program(cache.length, record=True)
         hidden = family.layers(begin, weights, config, cache, ops)
         logits = ops.linear(family.final_norm(hidden, weights, config, ops), weights.unembedding)
-        recorded = cache.recorded = RecordedStep(begin, ops, logits)
+        recorded = cache.recorded[len(ids)] = RecordedPass(begin, ops, logits)
     recorded.program.run(cache.length)
-    cache.length += 1
-    return recorded.logits[0].copy()
+    cache.length += len(ids)
+    return recorded.logits.copy()
 
 
 def final_norm(hidden: Array, weights: DecoderWeights, config: DecoderConfig) -> Array:

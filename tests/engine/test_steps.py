@@ -441,7 +441,7 @@ def test_a_compiled_decoder_chooses_the_tokens_of_the_readable_one(models):
 
 
 def read_singly(decoder, ids, cache):
-    return np.array([next_logits(token, decoder.weights, decoder.config, cache) for token in ids])
+    return np.array([next_logits([token], decoder.weights, decoder.config, cache)[0] for token in ids])
 
 
 def test_a_step_gone_through_again_gives_what_its_primitives_give_one_by_one(models):
@@ -450,14 +450,30 @@ def test_a_step_gone_through_again_gives_what_its_primitives_give_one_by_one(mod
     cache, plain = (new_cache(weights, config, len(IDS)) for _ in range(2))
     recorded = None
     for token in IDS:
-        ours = next_logits(token, weights, config, cache)
-        expected = unembed(decoder_forward([token], weights, config, plain), weights)[0]
+        ours = next_logits([token], weights, config, cache)
+        expected = unembed(decoder_forward([token], weights, config, plain), weights)
         np.testing.assert_array_equal(ours, expected)
-        recorded = recorded or cache.recorded
-        assert cache.recorded is recorded is not None  # once for all tokens
+        recorded = recorded or cache.recorded[1]
+        assert cache.recorded[1] is recorded  # once for all tokens
     assert cache.length == len(IDS)
     np.testing.assert_array_equal(cache.keys, plain.keys)
     np.testing.assert_array_equal(cache.values, plain.values)
+
+
+def test_tokens_read_together_have_the_numbers_of_tokens_read_one_by_one(models):
+    decoder, _ = models
+    weights, config = decoder.weights, decoder.config
+    together, singly = (new_cache(weights, config, len(IDS)) for _ in range(2))
+    expected = read_singly(decoder, IDS, singly)
+    for n_tokens in (1, 3, 2, 70, FEW_TOKENS, 1, 3, 62):  # as a guess, or as what follows a known beginning
+        ids = IDS[together.length :][:n_tokens]
+        behind = expected[together.length :][:n_tokens]
+        if n_tokens <= FEW_TOKENS:
+            np.testing.assert_array_equal(next_logits(ids, weights, config, together), behind)
+        else:
+            decoder_forward(ids, weights, config, together)
+            together.keys[:], together.values[:] = singly.keys, singly.values
+    assert together.length == len(IDS)
 
 
 def test_a_cache_that_grows_gives_what_one_with_room_gives(models):
@@ -466,9 +482,9 @@ def test_a_cache_that_grows_gives_what_one_with_room_gives(models):
     grown = new_cache(weights, config, 1, limit=len(IDS))
     ours, capacities, records = [], [], []
     for token in IDS:
-        ours.append(next_logits(token, weights, config, grown))
+        ours.append(next_logits([token], weights, config, grown)[0])
         capacities.append(grown.capacity)
-        records.append(grown.recorded)
+        records.append(grown.recorded[1])
     assert sorted(set(capacities)) == [1, 2, 4, 8, 16, 32, 64, 128, 150]
     moved = np.diff(capacities) > 0
     assert [b is not a for a, b in pairwise(records)] == moved.tolist()
@@ -478,7 +494,7 @@ def test_a_cache_that_grows_gives_what_one_with_room_gives(models):
 def test_logits_of_a_step_stay_what_they_were(models):
     decoder, _ = models
     cache = new_cache(decoder.weights, decoder.config, 10)
-    first = next_logits(IDS[0], decoder.weights, decoder.config, cache)
+    first = next_logits(IDS[:1], decoder.weights, decoder.config, cache)
     copy = first.copy()
     read_singly(decoder, IDS[1:10], cache)
     np.testing.assert_array_equal(first, copy)

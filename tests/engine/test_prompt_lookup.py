@@ -1,0 +1,105 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.generation import decoder as decoder_module
+from engine.generation import prompt_lookup
+from engine.generation.prefix_cache import PrefixCache
+from engine.generation.prompt_lookup import GUESSED_TOKENS, N_GRAMS, PromptLookup
+
+# What a small model continues by saying it again, word for word.
+REFRAIN = "The river rises in the hills. The river runs to the sea. " * 3 + "The river"
+DRAWN = {"temperature": 0.5, "top_p": 0.9, "repetition_penalty": 1.01, "seed": 7}
+
+
+def searched(ids):
+    """What followed the last earlier place of the last three tokens, or else two, found by looking at all."""
+    for n in N_GRAMS:
+        for place in range(len(ids) - 1, n - 1, -1):
+            if ids[place - n : place] == ids[len(ids) - n :]:
+                return ids[place : place + GUESSED_TOKENS]
+    return []
+
+
+@given(st.lists(st.integers(0, 3), max_size=40), st.lists(st.integers(1, 5), max_size=10))
+def test_what_followed_last_time_is_guessed_however_the_text_grows(ids, pieces):
+    lookup = PromptLookup()
+    for end in [*np.cumsum(pieces).tolist(), len(ids)]:
+        assert lookup.guess(ids[:end], most=GUESSED_TOKENS) == searched(ids[:end])
+
+
+@pytest.mark.parametrize("most", range(4))
+def test_no_more_is_guessed_than_is_of_use(most):
+    assert PromptLookup().guess([1, 2, 3, 4, 1, 2], most) == [3, 4][:most]
+
+
+@pytest.fixture
+def passes(monkeypatch):
+    """The number of tokens of every pass after the prompt's."""
+    counts, next_logits = [], decoder_module.next_logits
+
+    def counted(ids, *arguments):
+        counts.append(len(ids))
+        return next_logits(ids, *arguments)
+
+    monkeypatch.setattr(decoder_module, "next_logits", counted)
+    return counts
+
+
+def told(steps):
+    """All that is told of steps but whether they were guessed."""
+    return [(s.token_id, s.text, s.log_probability, s.finish_reason, s.entropy, s.candidates) for s in steps]
+
+
+@pytest.mark.parametrize("settings", [{}, DRAWN, {"n_candidates": 3}, {"stop": "the sea"}], ids=str)
+def test_an_answer_is_the_same_to_the_last_bit_with_guesses_and_without(decoder, passes, settings):
+    with_guesses = list(decoder.generate(REFRAIN, max_new_tokens=40, **settings))
+    n_passes, most_tokens = len(passes), max(passes)
+    without = list(decoder.generate(REFRAIN, max_new_tokens=40, prompt_lookup=False, **settings))
+    assert told(with_guesses) == told(without)
+    assert not any(step.guessed for step in without)
+    assert sum(step.guessed for step in with_guesses) > 0
+    assert n_passes < len(passes) - n_passes
+    assert most_tokens == 1 + GUESSED_TOKENS
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 5])
+def test_an_answer_is_no_longer_than_asked_for(decoder, most):
+    steps = list(decoder.generate(REFRAIN, max_new_tokens=most))
+    assert len(steps) == most
+    assert [step.finish_reason for step in steps] == [None] * (most - 1) + ["length"]
+
+
+def test_wrong_guesses_leave_nothing_behind(decoder, monkeypatch):
+    right = list(decoder.generate(REFRAIN, max_new_tokens=24, prompt_lookup=False))
+    monkeypatch.setattr(prompt_lookup.PromptLookup, "guess", lambda _, ids, most: [100, 101, 102][:most])
+    wrong = list(decoder.generate(REFRAIN, max_new_tokens=24))
+    assert told(wrong) == told(right)
+    assert not any(step.guessed for step in wrong)
+
+
+@pytest.mark.parametrize("n_taken", range(1, 13))
+def test_whoever_leaves_early_finds_only_what_was_said(decoder, n_taken):
+    reuse = PrefixCache()
+    ids = decoder.prompt_ids(REFRAIN)
+    steps = decoder.generate(ids, max_new_tokens=24, reuse=reuse)
+    said = [next(steps).token_id for _ in range(n_taken)]
+    steps.close()
+    again = list(decoder.generate([*ids, *said], max_new_tokens=6, reuse=reuse))
+    assert reuse.reused_tokens >= len(ids) + n_taken - 2
+    fresh = list(decoder.generate([*ids, *said], max_new_tokens=6))
+    assert [step.token_id for step in again] == [step.token_id for step in fresh]
+    np.testing.assert_allclose(
+        [step.log_probability for step in again], [step.log_probability for step in fresh], atol=1e-2
+    )
+
+
+def test_the_last_position_of_the_context_can_be_reached(decoder):
+    ids, room = decoder.prompt_ids(REFRAIN), 5
+    short = replace(decoder, config=replace(decoder.config, max_positions=len(ids) + room))
+    steps = list(short.generate(ids, max_new_tokens=100))
+    assert len(steps) == room
+    assert steps[-1].finish_reason == "length"
