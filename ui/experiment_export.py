@@ -16,6 +16,7 @@ from ui.experiment_code import QUESTIONS, command_line, python_lines
 from ui.experiment_runs import Experiment
 from ui.experiment_verdicts import MEASURES, Verdict, p_words, said, summary
 from ui.experiment_words import AXES, cell_words, readable_bytes, value_words
+from ui.export import standalone
 
 PACKAGES = ("numpy", "faiss-cpu", "bm25s", "numba")
 STYLE = """
@@ -102,7 +103,8 @@ def report(experiment: Experiment, judged: Sequence[Verdict], measure: str) -> s
         f"<h2>Figures</h2>{figures_html(report_figures(experiment, measure))}"
         f"<h2>Every cell</h2>{table_html(experiment, judged, measure)}"
         "<p>Intervals are 95 %, by drawing the questions again (bootstrap). A cell is better or worse where "
-        "a paired randomisation test has p below 0.05 after Holm's correction for the number of cells.</p>"
+        "a paired randomisation test has p below 0.05, corrected for the number of cells "
+        "(Westfall and Young's step-down max-T).</p>"
         f"<h2>To measure it again</h2><pre>{escape(command_line(experiment))}</pre>"
         f"<pre>{escape(python_lines(experiment))}</pre></body></html>"
     )
@@ -128,7 +130,7 @@ def report_figures(experiment: Experiment, measure: str) -> dict[str, go.Figure]
 def figures_html(figures: dict[str, go.Figure]) -> str:
     """Lay figures out, with Plotly's own script once before them."""
     return "".join(
-        f"<h3>{escape(title)}</h3>{figure.to_html(full_html=False, include_plotlyjs=number == 0)}"
+        f"<h3>{escape(title)}</h3>{standalone(figure).to_html(full_html=False, include_plotlyjs=number == 0)}"
         for number, (title, figure) in enumerate(figures.items())
     )
 

@@ -165,7 +165,7 @@ def show_table(experiment: Experiment, judged: Sequence[Verdict], measure: str) 
             ),
             "Against the app's": st.column_config.TextColumn(
                 help="Better or worse, where a paired randomisation test over the questions has p below "
-                f"{ALPHA} after Holm's correction for there being so many rows; else “not sure”."
+                f"{ALPHA} corrected for there being so many rows; else “not sure”."
             ),
             "Difference": st.column_config.TextColumn(
                 width="medium",
@@ -173,7 +173,7 @@ def show_table(experiment: Experiment, judged: Sequence[Verdict], measure: str) 
                 "this row alone, so it may leave 0 out where the verdict, which knows how many rows there "
                 "are, is “not sure”.",
             ),
-            "p": number(format="%.3f", help="Of the paired randomisation test, after Holm's correction."),
+            "p": number(format="%.3f", help="Of the paired randomisation test, corrected for all rows."),
             "Seconds": number(format="%.2f", help=COSTS["Seconds"][3]),
         }
         | {name: number(format="%.3f", help=words) for name, words in MEASURES.values()},

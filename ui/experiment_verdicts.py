@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.evaluation.significance import Comparison, compare_all, holm
+from engine.evaluation.significance import Comparison, compare_all
 from engine.evaluation.sweep_row import SweepRow
 
 ALPHA = 0.05
@@ -26,28 +26,29 @@ class Verdict:
     """What a row has over the baseline, its p-value corrected for all rows, and that in a word."""
 
     comparison: Comparison
-    p_value: float
     word: str
+
+    @property
+    def p_value(self) -> float:
+        """The corrected p-value."""
+        return self.comparison.p_value
 
 
 def verdicts(rows: Sequence[SweepRow], measure: str) -> list[Verdict]:
     """Judge every row against the first, the baseline, whose own verdict is "baseline".
 
-    A difference counts where its p-value, corrected by Holm's method for there being so many rows, is below
-    0.05.
+    A difference counts where its p-value, corrected for there being so many rows, is below 0.05.
     """
     values = np.array([row.values[measure] for row in rows], np.float64)  # (n_rows, n_questions)
     found = compare_all(values[0], values)
-    corrected = [1.0, *holm([one.p_value for one in found[1:]])]
-    words = ["baseline", *map(word, found[1:], corrected[1:])]
-    return [Verdict(*each) for each in zip(found, map(float, corrected), words, strict=True)]
+    return [Verdict(found[0], "baseline"), *(Verdict(one, word(one)) for one in found[1:])]
 
 
-def word(found: Comparison, p_value: float) -> str:
+def word(found: Comparison) -> str:
     """Say whether a difference is one."""
     if found.low == found.high == found.difference == 0:
         return "the same"
-    if p_value >= ALPHA:
+    if found.p_value >= ALPHA:
         return "not sure"
     return "better" if found.difference > 0 else "worse"
 

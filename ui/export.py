@@ -37,7 +37,7 @@ def show_save(figure: go.Figure, name: str, arrays: Mapping[str, Array]) -> None
         st.caption("PNG: the camera in the corner of the figure.")
         st.download_button(
             "Standalone HTML page",
-            lambda: figure.to_html(include_plotlyjs=True),
+            lambda: standalone(figure).to_html(include_plotlyjs=True),
             file_name=f"{name}.html",
             mime="text/html",
             key=f"html-{name}",
@@ -51,6 +51,11 @@ def show_save(figure: go.Figure, name: str, arrays: Mapping[str, Array]) -> None
             key=f"npz-{name}",
             on_click="ignore",
         )
+
+
+def standalone(figure: go.Figure) -> go.Figure:
+    """Return a figure in Plotly's own theme; the app's has colours and margins that its pages fill in."""
+    return go.Figure(figure).update_layout(template="plotly_white")
 
 
 def npz(arrays: Mapping[str, Array]) -> bytes:

@@ -10,14 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from engine.errors import InputError
 from engine.evaluation.bootstrap import mean_interval, means, resampled
 from engine.layers.tracing import Array
 
 N_TOSSES = 9999
-BLOCK = 2**20  # signs held at a time
+BLOCK = 2**20  # signs, or sums of several systems, held at a time
 SYSTEMS = 500  # compared at a time
 # Sums of the same numbers in another order differ by rounding, and count as equal.
 ROUNDING = 1e-12
@@ -36,8 +35,8 @@ class Comparison:
 def compare(baseline: Array, other: Array, seed: int = 0) -> Comparison:
     """Compare two systems by their values of a metric on the same questions, both ``(n_questions,)``.
 
-    The interval is the bootstrap's over questions, the p-value that of `randomisation_test`; where many
-    systems are compared with one baseline, `holm` corrects their p-values.
+    The interval is the bootstrap's over questions, the p-value that of `randomisation_test`; for many systems
+    and one baseline there is `compare_all`.
 
     Raises
     ------
@@ -51,38 +50,66 @@ def compare(baseline: Array, other: Array, seed: int = 0) -> Comparison:
 
 
 def compare_all(baseline: Array, others: Array) -> list[Comparison]:
-    """Compare many systems with one, as `compare` does, with the same resamples and tosses for all.
+    """Compare many systems with one; their p-values are corrected for there being so many.
 
     Parameters
     ----------
     baseline, others
         Values of a measure for the same questions: ``(n_questions,)`` and ``(n_systems, n_questions)``.
+
+    Returns
+    -------
+    list of Comparison
+        Differences and intervals as `compare` has them, with the p-values of `corrected_p_values`.
     """
+    differences = np.array([paired_differences(baseline, other) for other in others]).T
     found = []
     for start in range(0, len(others), SYSTEMS):
-        differences = (others[start : start + SYSTEMS] - baseline).T  # (n_questions, n_block)
-        intervals = resampled(means(differences), len(differences))
-        for number, p_value in enumerate(p_values(differences)):
-            one = intervals.interval(number)
-            found.append(Comparison(one.estimate, one.low, one.high, float(p_value)))
-    return found
+        block = differences[:, start : start + SYSTEMS]  # (n_questions, n_block)
+        intervals = resampled(means(block), len(block))
+        found += [intervals.interval(number) for number in range(block.shape[1])]
+    p_values = corrected_p_values(differences) if found else []
+    return [
+        Comparison(one.estimate, one.low, one.high, float(p)) for one, p in zip(found, p_values, strict=True)
+    ]
 
 
-def p_values(differences: Array) -> Array:
-    """Return the randomisation test's p-value of each column of ``(n_questions, n_systems)``.
+def corrected_p_values(differences: Array) -> Array:
+    """Step-down max-T of Westfall and Young (1993): p-values corrected for several systems.
 
-    Where so few questions differ that every exchange can be tried, it is the exact one.
+    A system's value is how often the largest difference of all systems that differ no more than it does is
+    as large as its own, when the same questions are exchanged for all of them. Differences are in units of
+    their own root sum of squares, which no exchange changes, so that no noisy system drowns the others.
+    Where those below 0.05 are called differences, the chance to call even one that is none is at most 5 %;
+    unlike with a factor for every system, any number of them can be told apart.
+
+    Parameters
+    ----------
+    differences
+        From the baseline: ``(n_questions, n_systems)``.
+
+    Returns
+    -------
+    Array
+        ``(n_systems,)``; one that is the same as the baseline has 1.
     """
     n_questions, n_systems = differences.shape
-    sums = differences.sum(axis=0)
-    observed = np.abs(sums) - ROUNDING * np.abs(differences).sum(axis=0)
-    as_large = np.ones(n_systems)
-    for swaps in random_swaps(n_questions, N_TOSSES, seed=0):
-        as_large += (np.abs(sums - 2 * swaps @ differences) >= observed).sum(axis=0)
-    found = as_large / (N_TOSSES + 1)
-    for number in np.flatnonzero(2.0 ** (differences != 0).sum(axis=0) <= N_TOSSES):
-        found[number] = randomisation_test(np.zeros(n_questions), differences[:, number])
-    return found
+    size = np.sqrt(np.square(differences).sum(axis=0))
+    scaled = differences / np.where(size > 0, size, 1)
+    order = np.argsort(np.abs(scaled.sum(axis=0)), kind="stable")  # the least first
+    scaled = scaled[:, order]
+    sums = scaled.sum(axis=0)
+    observed = np.abs(sums) - ROUNDING * np.abs(scaled).sum(axis=0)
+    is_exact = 2**n_questions <= N_TOSSES
+    swaps = all_swaps(n_questions) if is_exact else random_swaps(n_questions, N_TOSSES, 0, n_systems)
+    as_large = np.zeros(n_systems)
+    for block in swaps:
+        drawn = np.abs(sums - 2 * block @ scaled)  # (n_swaps, n_systems)
+        as_large += (np.maximum.accumulate(drawn, axis=1) >= observed).sum(axis=0)
+    p = as_large / 2**n_questions if is_exact else (as_large + 1) / (N_TOSSES + 1)
+    corrected = np.empty(n_systems)
+    corrected[order] = np.maximum.accumulate(p[::-1])[::-1]  # none more certain than one that differs more
+    return corrected
 
 
 def randomisation_test(baseline: Array, other: Array, n_tosses: int = N_TOSSES, seed: int = 0) -> float:
@@ -135,32 +162,13 @@ def all_swaps(n: int) -> Iterator[Array]:
     yield (np.arange(2**n)[:, None] >> np.arange(n) & 1).astype(np.float64)
 
 
-def random_swaps(n: int, n_tosses: int, seed: int) -> Iterator[Array]:
-    """Yield ``n_tosses`` random ways to exchange the values of ``n`` questions, in blocks ``(n_rows, n)``."""
+def random_swaps(n: int, n_tosses: int, seed: int, n_systems: int = 1) -> Iterator[Array]:
+    """Yield ``n_tosses`` random ways to exchange the values of ``n`` questions, in blocks ``(n_rows, n)``.
+
+    The more systems, the smaller the blocks.
+    """
     generator = np.random.default_rng(seed)
-    size = max(1, BLOCK // n)
+    size = max(1, BLOCK // max(n, n_systems))
     for start in range(0, n_tosses, size):
         rows = min(size, n_tosses - start)
         yield generator.integers(2, size=(rows, n), dtype=np.int8).astype(np.float64)
-
-
-def holm(p_values: ArrayLike) -> Array:
-    """Correct the p-values of several comparisons, ``(n,)``, for there being several (Holm 1979).
-
-    Where those below 0.05 after the correction are called differences, the chance to call even one that is
-    none is at most 5 %, however the comparisons depend on each other. The smallest is multiplied by ``n``,
-    the next by ``n - 1``, and so on; none becomes smaller than one before it, or larger than 1.
-
-    Raises
-    ------
-    InputError
-        One is no probability.
-    """
-    p = np.asarray(p_values, np.float64)
-    if not ((p >= 0) & (p <= 1)).all():
-        raise InputError("p-values lie from 0 to 1: one of these does not")
-    order = np.argsort(p, kind="stable")
-    scaled = p[order] * np.arange(len(p), 0, -1)
-    corrected = np.empty(len(p))
-    corrected[order] = np.minimum(np.maximum.accumulate(scaled), 1)
-    return corrected

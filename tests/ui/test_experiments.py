@@ -79,7 +79,7 @@ def experiment(name="a run", **changed):
 def test_a_verdict_goes_by_the_corrected_p_value(difference, low, high, p_value, expected):
     if difference == 0 and low < 0:
         expected, p_value = "not sure", 1.0
-    assert word(Comparison(difference, low, high, p_value), p_value) == expected
+    assert word(Comparison(difference, low, high, p_value)) == expected
 
 
 def test_rows_are_judged_against_the_first():
