@@ -1,19 +1,17 @@
 """All chunks at once: where their vectors lie, and what ails the corpus."""
 
-import csv
 from collections.abc import Sequence
-from io import StringIO
 
 import streamlit as st
 
 from engine import Encoder
 from engine.documents.document import Document
-from engine.documents.loaders import BUNDLED_CORPUS
 from engine.layers.tracing import Array
 from ui.chunk_settings import Cut
 from ui.corpus import bundled_names, index_documents
 from ui.document_map import show_map
 from ui.health import show_health
+from ui.question_sets import bundled_questions
 
 MAX_QUESTIONS = 200
 EXAMPLE_QUESTIONS = 12  # of the bundled ones, spread evenly over the documents
@@ -48,7 +46,7 @@ def show_corpus_health(documents: Sequence[Document], encoder: Encoder, cut: Cut
 def question_lines(documents: Sequence[Document]) -> list[str]:
     """Draw the questions whose rankings are previewed; return them."""
     names = {document.name for document in documents}
-    example = "\n".join(bundled_questions()) if names & bundled_names() else ""
+    example = "\n".join(example_questions()) if names & bundled_names() else ""
     with st.expander("Questions for the previews", icon=":material/quiz:"):
         text = st.text_area(
             "One a line",
@@ -61,11 +59,9 @@ def question_lines(documents: Sequence[Document]) -> list[str]:
     return [line.strip() for line in text.splitlines() if line.strip()][:MAX_QUESTIONS]
 
 
-@st.cache_data(show_spinner=False)
-def bundled_questions() -> list[str]:
+def example_questions() -> list[str]:
     """Return some of the labelled questions about the bundled documents."""
-    content = (BUNDLED_CORPUS.parent / "questions.csv").read_text("utf-8")
-    questions = [row["question"] for row in csv.DictReader(StringIO(content))]
+    questions = [question.text for question in bundled_questions()]
     return questions[:: max(1, len(questions) // EXAMPLE_QUESTIONS)][:EXAMPLE_QUESTIONS]
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
 
 import numpy as np
 import plotly.graph_objects as go
@@ -10,15 +9,14 @@ import streamlit as st
 
 from engine.documents.document import Chunk
 from engine.documents.sentences import sentence_spans
-from engine.evaluation.questions import Question, load_questions, relevance
 from engine.inspection.geometry import GeometryRow, anisotropy, geometry_rows, norms
 from engine.layers.tracing import Array
-from ui.corpus import bundled_names
 from ui.export import show_figure
 from ui.figures import BLUE, GREY, styled
 from ui.pooled_chunks import PooledChunks
 from ui.pooling_changes import show_changes
 from ui.poolings import LABELS, WHAT
+from ui.question_sets import labelled_questions
 
 STAND_INS = 100  # sentences that stand in for questions
 MIN_WORDS = 4  # of such a sentence
@@ -83,17 +81,6 @@ def measure(pooled: PooledChunks, strategy: str) -> Geometry:
         return Geometry(pooled, norms(chunks), tuple(rows))
     finally:
         bar.empty()
-
-
-def labelled_questions(chunks: Sequence[Chunk]) -> tuple[list[Question], Array]:
-    """Return the bundled questions that a chunk answers, and which do: bool ``(n_questions, n_chunks)``."""
-    bundled = bundled_names()
-    own = np.array([chunk.document not in bundled for chunk in chunks])  # a name's stem says too little
-    stems = {PurePath(chunk.document).stem for chunk in chunks if chunk.document in bundled}
-    questions = [question for question in load_questions() if question.corpus_id in stems]
-    relevant = relevance(questions, chunks) & ~own
-    answered = relevant.any(axis=1)
-    return [q for q, yes in zip(questions, answered, strict=True) if yes], relevant[answered]
 
 
 def stand_ins(chunks: Sequence[Chunk]) -> list[str]:

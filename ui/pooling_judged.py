@@ -1,23 +1,21 @@
 """Which pooling to trust: labelled questions searched in every way, matched and mixed."""
 
 from collections.abc import Sequence
-from pathlib import PurePath
 
 import numpy as np
 import streamlit as st
 
 from engine.documents.document import Chunk
 from engine.errors import InputError
-from engine.evaluation.questions import load_questions, relevance
 from engine.inspection.strategies import Judged, judge
 from engine.layers.tracing import Array
 from engine.retrieval.vector_kind import embed_query
 from ui.answer import escape_markdown
-from ui.corpus import bundled_names
 from ui.export import show_figure
 from ui.health import BOX, beginning
 from ui.pooled_chunks import PooledChunks
 from ui.poolings import LABELS
+from ui.question_sets import labelled_questions
 from ui.rank_flow import matrix_figure
 from ui.text import show_text
 
@@ -36,14 +34,9 @@ def distinct(pooled: PooledChunks) -> list[str]:
 )
 def judge_bundled(content: str, max_tokens: int, _pooled: PooledChunks) -> Judged | None:
     """Search the labelled questions about the chosen bundled documents; None where none is chosen."""
-    chunks, bundled = _pooled.chunks, bundled_names()
-    rows = [number for number, chunk in enumerate(chunks) if chunk.document in bundled]
-    stems = {PurePath(chunks[row].document).stem for row in rows}
-    questions = [question for question in load_questions() if question.corpus_id in stems]
+    questions, relevant = labelled_questions(_pooled.chunks)
     if not questions:
         return None
-    relevant = np.zeros((len(questions), len(chunks)), bool)
-    relevant[:, rows] = relevance(questions, [chunks[row] for row in rows])
     texts = [question.text for question in questions]
     vectors = _pooled.encoder.encode(texts, distinct(_pooled), max_tokens=max_tokens)
     return judge(vectors, _pooled.vectors, relevant, HIT_K)

@@ -8,7 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from engine import Encoder
 from engine.documents.document import Chunk
-from engine.evaluation.questions import Question, load_questions
+from engine.evaluation.questions import Question, relevance
 from engine.inspection.faults import PAD_TOKENS
 from engine.inspection.pooling_mistakes import MISTAKES, MistakeReport, mistake_report, mistaken_vectors
 from engine.inspection.stop_words import STOP_WORDS
@@ -20,6 +20,7 @@ from ui.export import show_figure
 from ui.pooled_chunks import PooledChunks
 from ui.pooling_examples import cut_notes, sentence_input
 from ui.pooling_sentences import show_matrices, show_numbered
+from ui.question_sets import labelled_questions
 from ui.similarity_figures import turned_map
 
 NAMES = {
@@ -120,7 +121,7 @@ def ranking_change(right: Array, wrong: Array) -> str:
 
 def show_search(pooled: PooledChunks) -> None:
     """Search the chunks with every mistake for the answers to the bundled questions, on demand."""
-    questions = answerable(load_questions(), pooled.chunks)
+    questions = answerable(pooled.chunks)
     if not questions:
         st.info(
             "The labelled questions are about the bundled documents, and none of those is chosen: choose one "
@@ -140,9 +141,11 @@ def show_search(pooled: PooledChunks) -> None:
         show_reports(reports_of(key, pooled, questions))
 
 
-def answerable(questions: Sequence[Question], chunks: Sequence[Chunk]) -> list[Question]:
-    """Return the questions that some of the chunks answer."""
-    return [question for question in questions if any(map(question.is_answered_by, chunks))]
+def answerable(chunks: Sequence[Chunk]) -> list[Question]:
+    """Return the bundled questions that chunks answer, but for those that a user's document would, too."""
+    questions, relevant = labelled_questions(chunks)
+    is_clear = (relevance(questions, chunks) == relevant).all(axis=1)
+    return [question for question, yes in zip(questions, is_clear, strict=True) if yes]
 
 
 def reports_of(key: str, pooled: PooledChunks, questions: Sequence[Question]) -> list[MistakeReport]:

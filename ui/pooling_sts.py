@@ -4,31 +4,26 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from textwrap import wrap
 
 import numpy as np
-import plotly.graph_objects as go
 import streamlit as st
 from scipy.stats import rankdata
 
 from engine import Encoder
 from engine.errors import GlassboxError, InputError
-from engine.evaluation.bootstrap import Interval
 from engine.evaluation.sts import BUNDLED_PAIRS, Correlation, Pair, correlations, parse_pairs, sts_scores
 from engine.layers.tracing import Array
 from ui.answer import escape_markdown
 from ui.export import show_figure
-from ui.figures import BLUE, GREEN, GREY, ORANGE, styled
 from ui.map_figures import shortened
-from ui.maps import plain
+from ui.pooling_sts_figures import correlation_figure, pair_figure
+from ui.pooling_sts_words import BASELINE, correlation_row, summary
 from ui.poolings import LABELS
 from ui.text import show_text
 
-BASELINE = "mean"
 MAX_PAIRS, MAX_MEGABYTES = 20_000, 10
 FEW_PAIRS = 300  # below these, differences of two or three points stay within chance
 LISTED = 8
-SAME = 0.0005  # of a correlation: nothing that a table with one decimal shows
 EXAMPLE = """sentence1,sentence2,score
 A cat sleeps.,A feline is asleep.,4.5
 "It rained, and it rained.",It snowed.,2
@@ -167,99 +162,6 @@ def show_correlations(measured: Measured) -> None:
     )
 
 
-def summary(found: Sequence[Correlation]) -> str:
-    """Say in a sentence what can be told apart."""
-    verdicts = [verdict(one) for one in found]
-    better, worse = verdicts.count("yes"), verdicts.count("no")
-    if not better and not worse:
-        return "On these pairs no strategy is better or worse than the plain mean beyond chance."
-    return f"Against the plain mean, beyond chance: {number_of(better)} better, {number_of(worse)} worse."
-
-
-def number_of(n: int) -> str:
-    """``0 -> "none is", 1 -> "1 is", 2 -> "2 are"``."""
-    return f"{n} are" if n > 1 else f"{n or 'none'} is"
-
-
-def verdict(one: Correlation) -> str:
-    """Say whether a strategy is better than the baseline: yes, no, the same, or not sure."""
-    gain = one.gain
-    if one.strategy == BASELINE or max(abs(gain.low), abs(gain.high)) < SAME:
-        return "the same"
-    if gain.low > 0:
-        return "yes"
-    return "no" if gain.high < 0 else "not sure"
-
-
-def correlation_row(one: Correlation) -> dict[str, object]:
-    """Return a strategy as a row of the table."""
-    return {
-        "Strategy": LABELS.get(one.strategy, one.strategy),
-        "Spearman × 100": 100 * one.spearman.estimate,
-        "Better than the mean?": verdict(one),
-        "95 % interval": ends(one.spearman, ".1f"),
-        "Difference to the mean": "" if verdict(one) == "the same" else difference(one.gain),
-    }
-
-
-def ends(interval: Interval, form: str) -> str:
-    """Return the ends of an interval in points of 100."""
-    return f"{100 * interval.low:{form}} to {100 * interval.high:{form}}"
-
-
-def difference(gain: Interval) -> str:
-    """Return a difference in points of 100, with its interval."""
-    return f"{100 * gain.estimate:+.1f} ({ends(gain, '+.1f')})"
-
-
-def correlation_figure(found: Sequence[Correlation]) -> go.Figure:
-    """A point a strategy with its interval, best on top; the mean's own is carried down as a line."""
-    colours = {"yes": GREEN, "no": ORANGE, "the same": BLUE, "not sure": GREY}
-    names = {
-        "yes": "better than the mean",
-        "no": "worse",
-        "the same": "the mean, or the same",
-        "not sure": "not sure",
-    }
-    shapes = {"yes": "triangle-up", "no": "triangle-down", "the same": "circle", "not sure": "diamond"}
-    figure = go.Figure()
-    for kind, colour in colours.items():
-        own = [one for one in found if verdict(one) == kind and not np.isnan(one.spearman.estimate)]
-        if not own:
-            continue
-        at = [100 * one.spearman.estimate for one in own]
-        figure.add_trace(
-            go.Scatter(
-                x=at,
-                y=[axis_label(one.strategy) for one in own],
-                mode="markers",
-                name=names[kind],
-                marker={"size": 11, "color": colour, "symbol": shapes[kind]},
-                error_x={
-                    "array": [100 * one.spearman.high - x for one, x in zip(own, at, strict=True)],
-                    "arrayminus": [x - 100 * one.spearman.low for one, x in zip(own, at, strict=True)],
-                    "thickness": 2,
-                    "width": 5,
-                },
-                customdata=[(ends(one.spearman, ".1f"), difference(one.gain)) for one in own],
-                hovertemplate="%{y}: %{x:.1f}<br>95 %: %{customdata[0]}<br>to the mean: %{customdata[1]}"
-                "<extra></extra>",
-            )
-        )
-    [mean] = [one.spearman.estimate for one in found if one.strategy == BASELINE]
-    figure.add_vline(x=100 * mean, line_dash="dot", line_color=BLUE, line_width=1)
-    order = [axis_label(one.strategy) for one in found if not np.isnan(one.spearman.estimate)]
-    figure.update_yaxes(categoryorder="array", categoryarray=order[::-1], automargin=True)
-    figure.update_xaxes(title="Spearman × 100")
-    figure.update_layout(legend={"orientation": "h", "y": -0.14, "yanchor": "top", "x": 0})
-    return styled(figure, height=120 + 38 * len(order))
-
-
-def axis_label(strategy: str) -> str:
-    """Return a strategy's label on lines short enough for a narrow screen."""
-    return "<br>".join(wrap(LABELS.get(strategy, strategy), 18))
-
-
 def show_strategy(measured: Measured) -> None:
     """Draw every pair under one strategy, and those it is most wrong about."""
     st.subheader("Pair by pair")
@@ -274,41 +176,13 @@ def show_strategy(measured: Measured) -> None:
     )
     cosines = measured.cosines[strategy]
     show_figure(
-        pair_figure(measured, strategy),
+        pair_figure(measured.pairs, measured.gold, cosines),
         "sts-pairs",
         {"score": measured.gold, "cosine": cosines},
         alt=f"{len(cosines)} pairs: people's score against the cosine of {strategy}",
     )
     gold_ranks, ranks = rankdata(-measured.gold), rankdata(-cosines)  # (n_pairs,), 1 is the most alike
     show_most_wrong(measured, cosines, gold_ranks, ranks)
-
-
-def pair_figure(measured: Measured, strategy: str) -> go.Figure:
-    """People's score against the cosine, a point a pair."""
-    kind = go.Scattergl if len(measured.pairs) > 1500 else go.Scatter
-    figure = go.Figure(
-        kind(
-            x=measured.gold,
-            y=measured.cosines[strategy],
-            mode="markers",
-            marker={"size": 8, "color": BLUE, "opacity": 0.55, "line": {"width": 0.7, "color": GREY}},
-            hovertext=[hover(pair, 160) for pair in measured.pairs],
-            hovertemplate="%{hovertext}<br>score %{x:.2f}, cosine %{y:.3f}<extra></extra>",
-        )
-    )
-    figure.update_xaxes(title="people's score")
-    figure.update_yaxes(title="cosine")
-    figure.update_layout(hoverlabel={"align": "left"}, showlegend=False)
-    return styled(figure, height=420)
-
-
-def hover(pair: Pair, characters: int) -> str:
-    """Return both sentences, wrapped and escaped, for Plotly's little HTML."""
-    both = [
-        "<br>".join(plain(line) for line in wrap(shortened(text, characters), 42))
-        for text in (pair.first, pair.second)
-    ]
-    return "<br>– ".join(["– " + both[0], both[1]])
 
 
 def show_most_wrong(measured: Measured, cosines: Array, gold_ranks: Array, ranks: Array) -> None:

@@ -1,16 +1,18 @@
 """Question sets: those that come with the app, those that the user brings, and a test without labels."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
 
+import numpy as np
 import streamlit as st
 
-from engine.documents.document import Document
+from engine.documents.document import Chunk, Document
 from engine.errors import GlassboxError
 from engine.evaluation.checks import Problem, check_questions, repaired
-from engine.evaluation.questions import Question, load_questions
+from engine.evaluation.questions import Question, load_questions, questions_about, relevance, stem
 from engine.evaluation.self_test import self_test_questions
+from engine.layers.tracing import Array
 from ui.answer import escape_markdown
 from ui.corpus import bundled_names, session_documents
 from ui.kept_questions import (
@@ -40,12 +42,14 @@ class Examined:
     """A question set, compared with the documents that are searched.
 
     ``usable`` are about these, with every passage at its place; ``n_elsewhere`` are about others,
-    ``n_faulty`` about these but not usable. ``problems`` are what is wrong, questions about others left out.
+    ``n_faulty`` about these but not usable; ``n_unclear`` are usable, and several of these are called as
+    their document is. ``problems`` are what is wrong, questions about others left out.
     """
 
     usable: tuple[Question, ...]
     n_elsewhere: int
     n_faulty: int
+    n_unclear: int
     problems: tuple[Problem, ...]
 
 
@@ -82,11 +86,11 @@ def question_set_picker(documents: Sequence[Document], key: str = "questions") -
 
 def first_choice(documents: Sequence[Document]) -> str:
     """Return the set to begin with: the first with questions about the documents, else the self-test."""
-    stems = stems_of(documents)
-    if {document.name for document in documents} & bundled_names():
+    names = names_of(documents)
+    if set(names) & bundled_names():
         return BUNDLED
     for name in kept_names():
-        if any(question.corpus_id in stems for question in kept_questions(name)[0]):
+        if questions_about(kept_questions(name)[0], names):
             return name
     return SELF_TEST
 
@@ -116,8 +120,8 @@ def set_questions(name: str, documents: Sequence[Document], key: str) -> list[Qu
     if not questions and not unread:
         st.info("No question is labelled yet. Label some here, upload a file, or take another set.")
         return []
-    stems = stems_of(documents)
-    others = [document for document in session_documents() if PurePath(document.name).stem not in stems]
+    stems = set(map(stem, names_of(documents)))
+    others = [document for document in session_documents() if stem(document.name) not in stems]
     found = examined(questions, documents, others)
     show_counts(found)
     show_problems(name, questions, [*unread, *found.problems], key)
@@ -130,31 +134,48 @@ def bundled_questions() -> list[Question]:
     return load_questions()
 
 
+def labelled_questions(chunks: Sequence[Chunk]) -> tuple[list[Question], Array]:
+    """Return the bundled questions that a chunk answers, and which do: bool ``(n_questions, n_chunks)``.
+
+    A chunk of a document that the user called as a bundled one is called answers none.
+    """
+    bundled = bundled_names()
+    is_bundled = np.array([chunk.document in bundled for chunk in chunks], bool)
+    names = {chunk.document for chunk in chunks} & bundled
+    questions = questions_about(bundled_questions(), names)
+    relevant = relevance(questions, chunks) & is_bundled
+    answered = relevant.any(axis=1)
+    return [q for q, yes in zip(questions, answered, strict=True) if yes], relevant[answered]
+
+
 @st.cache_data(max_entries=8, show_spinner="Comparing the questions with the documents…", scope="session")
 def examined(
     questions: Sequence[Question], documents: Sequence[Document], others: Sequence[Document]
 ) -> Examined:
     """Compare questions with the documents that are searched, and with others that there are."""
-    stems, elsewhere = stems_of(documents), stems_of(others)
+    names, elsewhere = names_of(documents), set(map(stem, names_of(others)))
     problems = tuple(
         problem
         for problem in check_questions(questions, [*documents, *others])
         if any(questions[number].corpus_id not in elsewhere for number in problem.questions)
     )
     misplaced = {n for problem in problems if problem.reference is not None for n in problem.questions}
-    about = [number for number, question in enumerate(questions) if question.corpus_id in stems]
-    usable = [n for n in about if questions[n].references and n not in misplaced]
+    n_about = len(questions_about(questions, names))
+    sound = [question for n, question in enumerate(questions) if question.references and n not in misplaced]
+    usable = questions_about(sound, names)
+    shared = {name for name, count in Counter(map(stem, names)).items() if count > 1}
     return Examined(
-        tuple(questions[number] for number in usable),
-        len(questions) - len(about),
-        len(about) - len(usable),
+        tuple(usable),
+        len(questions) - n_about,
+        n_about - len(usable),
+        len(questions_about(usable, shared)),
         problems,
     )
 
 
-def stems_of(documents: Sequence[Document]) -> set[str]:
-    """Return the names by which questions know documents."""
-    return {PurePath(document.name).stem for document in documents}
+def names_of(documents: Sequence[Document]) -> list[str]:
+    """Return the documents' names."""
+    return [document.name for document in documents]
 
 
 def show_counts(found: Examined) -> None:
@@ -176,6 +197,13 @@ def show_counts(found: Examined) -> None:
         return
     n = len(found.usable)
     st.caption(f"{n:,} question{'s' * (n != 1)} about these documents. {said}")
+    if found.n_unclear:
+        st.warning(
+            f"{found.n_unclear:,} of them may be judged wrongly: several of these documents have the name "
+            "that they are about (endings of files aside), and a passage of any counts as an answer. Leave "
+            "all but one of these out, or rename them.",
+            icon=":material/file_copy:",
+        )
 
 
 def show_problems(name: str, questions: Sequence[Question], problems: Sequence[Problem], key: str) -> None:

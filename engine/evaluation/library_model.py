@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,6 +44,10 @@ class LibraryModel:
         Numbers of a vector.
     fingerprint
         A SHA-256 over all weights and the modules' settings.
+    most_tokens
+        Its own limit of tokens, None where it names none.
+    in_use
+        Held while texts are embedded: the limit at work is the library's state, and threads share it.
     """
 
     name: str
@@ -50,6 +55,8 @@ class LibraryModel:
     tokenizer: "WordPieceTokenizer" = field(repr=False)
     d_model: int
     fingerprint: str
+    most_tokens: int | None
+    in_use: Lock = field(default_factory=Lock, repr=False, compare=False)
 
     @classmethod
     def load(cls, source: str | Path, tokenizer: "WordPieceTokenizer") -> "LibraryModel":
@@ -82,7 +89,7 @@ class LibraryModel:
             raise ModelUnavailableError(
                 f"sentence-transformers finds no model {source} {where}: {reason[:200]}"
             ) from error
-        return cls(str(source), model, tokenizer, d_model, weights_digest(model))
+        return cls(str(source), model, tokenizer, d_model, weights_digest(model), model.max_seq_length)
 
     def token_limit(self, max_tokens: int | None) -> int:
         """Return ``max_tokens``, or the model's own limit for None, which it cannot exceed.
@@ -92,7 +99,7 @@ class LibraryModel:
         InputError
             It does, or leaves no room for a token.
         """
-        most = self.model.max_seq_length
+        most = self.most_tokens
         limit = most if max_tokens is None else max_tokens
         if limit is None:
             raise InputError(f"{self.name} names no limit of tokens: give max_tokens")
@@ -131,17 +138,18 @@ class LibraryModel:
         check_several(texts)
         for strategy in pooling:
             self.vector_kind(strategy, max_tokens)
-        before, self.model.max_seq_length = self.model.max_seq_length, self.token_limit(max_tokens)
         blocks = [np.empty((0, self.d_model), np.float32)]
-        try:
-            for start in range(0, len(texts), BLOCK_TEXTS):
-                block = list(texts[start : start + BLOCK_TEXTS])
-                vectors = self.model.encode(block, normalize_embeddings=True, show_progress_bar=False)
-                blocks.append(np.asarray(vectors, np.float32))
-                if on_progress is not None:
-                    on_progress(start + len(block), len(texts))
-        finally:
-            self.model.max_seq_length = before
+        with self.in_use:
+            self.model.max_seq_length = self.token_limit(max_tokens)
+            try:
+                for start in range(0, len(texts), BLOCK_TEXTS):
+                    block = list(texts[start : start + BLOCK_TEXTS])
+                    vectors = self.model.encode(block, normalize_embeddings=True, show_progress_bar=False)
+                    blocks.append(np.asarray(vectors, np.float32))
+                    if on_progress is not None:
+                        on_progress(start + len(block), len(texts))
+            finally:
+                self.model.max_seq_length = self.most_tokens
         return {OWN: np.concatenate(blocks)}
 
 

@@ -15,16 +15,26 @@ from engine.layers.tracing import Array
 
 def ranked(scores: Array, relevant: Array, k: int | None = None) -> Array:
     """Relevance of the ``k`` best chunks in the order of their scores: ``(n_questions, k)``."""
-    if k is not None and k < 1:
-        raise InputError(f"k is {k}: judge 1 place or more")
+    check_places(k)
     order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
     return np.take_along_axis(relevant & (scores > -np.inf), order, axis=1)
 
 
 def reciprocal_rank(scores: Array, relevant: Array, k: int | None = None) -> Array:
-    """1 over the rank of the first relevant chunk, 0 where none is among the first ``k``."""
-    found = ranked(scores, relevant, k)
-    return (found / np.arange(1, found.shape[1] + 1)).max(axis=1, initial=0.0)
+    """1 over the rank of the first relevant chunk, 0 where none is among the first ``k``.
+
+    Nothing is sorted for it: what comes before that chunk is counted, better ones and equals further left.
+    """
+    check_places(k)
+    if not scores.shape[1]:
+        return np.zeros(len(scores))
+    own = np.where(relevant & (scores > -np.inf), scores, -np.inf)
+    column = own.argmax(axis=1)[:, None]  # (n_questions, 1), of the first relevant chunk
+    score = np.take_along_axis(own, column, axis=1)
+    is_before = (scores > score) | ((scores == score) & (np.arange(scores.shape[1]) < column))
+    rank = 1 + is_before.sum(axis=1)
+    is_found = (score[:, 0] > -np.inf) & (rank <= (scores.shape[1] if k is None else k))
+    return np.where(is_found, 1 / rank, 0.0)
 
 
 def hit_rate(scores: Array, relevant: Array, k: int) -> Array:
@@ -48,3 +58,9 @@ def ndcg(scores: Array, relevant: Array, k: int) -> Array:
     discounts = 1 / np.log2(np.arange(2, found.shape[1] + 2))  # (k,)
     ideal = np.cumsum([0, *discounts])[np.minimum(relevant.sum(axis=1), len(discounts))]  # (n_questions,)
     return found @ discounts / np.where(ideal > 0, ideal, 1)
+
+
+def check_places(k: int | None) -> None:
+    """Raise `InputError` where not even one place is judged."""
+    if k is not None and k < 1:
+        raise InputError(f"k is {k}: judge 1 place or more")

@@ -3,7 +3,7 @@
 import csv
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from io import StringIO
@@ -152,10 +152,17 @@ def is_text(value: Any) -> bool:
     return isinstance(value, str) and bool(value.strip()) and not HALF_PAIR.search(value)
 
 
+def questions_about(questions: Sequence[Question], documents: Iterable[str]) -> list[Question]:
+    """Return the questions about some documents, given by their names, in their order."""
+    stems = set(map(stem, documents))
+    return [question for question in questions if question.corpus_id in stems]
+
+
 def relevance(questions: Sequence[Question], chunks: Sequence[Chunk]) -> Array:
     """Whether each chunk holds part of an answer to each question: bool ``(n_questions, n_chunks)``.
 
-    It is what `Question.is_answered_by` says, of all of them at once.
+    It is what `Question.is_answered_by` says, of all of them at once. Documents of one stem, ``a.md`` and
+    ``a.html``, are one to a question: `check_questions` tells of them.
     """
     stems = np.array([stem(chunk.document) for chunk in chunks], object)  # (n_chunks,)
     starts = np.array([chunk.start for chunk in chunks], np.int64)

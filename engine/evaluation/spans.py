@@ -37,13 +37,22 @@ class SpanMetrics:
     iou: float
 
 
+NOTHING = SpanMetrics(0.0, 0.0, 0.0)
+
+
 def span_metrics(retrieved: Sequence[Chunk], question: Question) -> SpanMetrics:
     """Compare the chunks retrieved for a question, of any document, with the passages that answer it."""
-    own = [chunk for chunk in retrieved if stem(chunk.document) == question.corpus_id]
-    found = union([(chunk.start, chunk.end) for chunk in own])
+    answering = [chunk for chunk in retrieved if question.is_answered_by(chunk)]
+    return answered_share(answering, sum(chunk.end - chunk.start for chunk in retrieved), question)
+
+
+def answered_share(answering: Sequence[Chunk], n_read: int, question: Question) -> SpanMetrics:
+    """Take `span_metrics` of ``n_read`` retrieved characters and the chunks that hold part of an answer."""
+    if not answering:
+        return NOTHING
+    found = union([(chunk.start, chunk.end) for chunk in answering])
     passages = [(reference.start, reference.end) for reference in question.references]
     matched = shared(found, union(passages))
-    n_read = sum(chunk.end - chunk.start for chunk in retrieved)
     n_missed = sum(length([passage]) - shared(found, [passage]) for passage in passages)
     return SpanMetrics(
         recall=share(matched, length(passages)),
@@ -93,12 +102,13 @@ def best_chunks(scores: Array, k: int) -> list[Array]:
     k = min(k, scores.shape[1])
     if k == 0:
         return [np.empty(0, np.int64)] * len(scores)
-    thresholds = np.partition(-scores, k - 1, axis=1)[:, k - 1]  # (n_questions,)
+    negated = -scores
+    thresholds = np.partition(negated, k - 1, axis=1)[:, k - 1]  # (n_questions,)
     best = []
-    for row, threshold in zip(scores, thresholds, strict=True):
-        candidates = np.flatnonzero(~(-row > threshold))  # with all that tie, and all where it is NaN
-        first = candidates[np.argsort(-row[candidates], kind="stable")[:k]]
-        best.append(first[row[first] > -np.inf])
+    for row, threshold in zip(negated, thresholds, strict=True):
+        candidates = np.flatnonzero(~(row > threshold))  # with all that tie, and all where it is NaN
+        first = candidates[np.argsort(row[candidates], kind="stable")[:k]]
+        best.append(first[row[first] < np.inf])
     return best
 
 

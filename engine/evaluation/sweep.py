@@ -20,6 +20,7 @@ from engine.documents.token_spans import TokenSpans, measure
 from engine.errors import InputError
 from engine.evaluation.grid import Cell, Grid, fitting
 from engine.evaluation.library_model import OWN, LibraryModel, Model
+from engine.evaluation.question_values import QuestionValues
 from engine.evaluation.questions import Question, relevance
 from engine.evaluation.sweep_row import (
     FLOAT_BYTES,
@@ -214,7 +215,7 @@ def finished(cell: Cell, values: Array, judged: Judged, n_bytes: int, watch: Wat
         n_questions=len(judged.questions),
         metrics=dict(zip(METRICS, values.mean(axis=0).tolist(), strict=True)),
         intervals=intervals_of(values, judged.counts),
-        values={name: tuple(column) for name, column in zip(METRICS, values.T.tolist(), strict=True)},
+        values=QuestionValues.of(METRICS, values),
         seconds=time.perf_counter() - watch.since,
         index_bytes=n_bytes,
     )

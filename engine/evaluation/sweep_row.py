@@ -8,9 +8,9 @@ import numpy as np
 from engine.documents.document import Chunk
 from engine.evaluation.bootstrap import N_RESAMPLES, draws, means, percentile_interval
 from engine.evaluation.grid import Cell
-from engine.evaluation.metrics import hit_rate, ndcg, precision, recall
+from engine.evaluation.metrics import hit_rate, ndcg, precision, recall, reciprocal_rank
 from engine.evaluation.questions import Question
-from engine.evaluation.spans import best_chunks, span_metrics
+from engine.evaluation.spans import answered_share, best_chunks
 from engine.layers.tracing import Array
 from engine.retrieval.bm25 import words
 
@@ -43,7 +43,8 @@ class SweepRow:
     intervals
         The ends of the 95 % bootstrap interval of each mean.
     values
-        Of each metric its value for every question, ``(n_questions,)``.
+        Of each metric its value for every question, ``(n_questions,)``; a sweep holds them as
+        `QuestionValues`.
     seconds
         Time that this row took, beyond what it shares with rows before it.
     index_bytes
@@ -81,7 +82,7 @@ class Ranked:
     @classmethod
     def of(cls, scores: Array, relevant: Array, depth: int) -> "Ranked":
         """Rank the ``depth`` best chunks of the scores ``(n_questions, n_chunks)``."""
-        return cls(best_chunks(scores, depth), relevant, reciprocal_ranks(scores, relevant))
+        return cls(best_chunks(scores, depth), relevant, reciprocal_rank(scores, relevant))
 
     def cut(self, k: int) -> tuple[Array, Array]:
         """Return scores and relevance that metrics up to ``k`` find as good as the whole ones.
@@ -98,27 +99,16 @@ class Ranked:
         return np.broadcast_to(-np.arange(relevant.shape[1]), relevant.shape), relevant
 
 
-def reciprocal_ranks(scores: Array, relevant: Array) -> Array:
-    """Take `reciprocal_rank` of all chunks without sorting them: ``(n_questions,)``.
-
-    What comes before the first relevant chunk is counted: the better ones, and equal ones further left.
-    """
-    if not scores.shape[1]:
-        return np.zeros(len(scores))
-    own = np.where(relevant, scores, -np.inf)
-    column = own.argmax(axis=1)[:, None]  # (n_questions, 1), of the first relevant chunk
-    score = np.take_along_axis(own, column, axis=1)
-    is_before = (scores > score) | ((scores == score) & (np.arange(scores.shape[1]) < column))
-    return np.where(relevant.any(axis=1), 1 / (1 + is_before.sum(axis=1)), 0)
-
-
 def values_at(ranked: Ranked, chunks: Sequence[Chunk], questions: Sequence[Question], k: int) -> Array:
     """Take every metric of every question: ``(n_questions, n_metrics)`` in the order of `METRICS`."""
     judged = ranked.cut(k)
     at_k = [metric(*judged, k) for metric in (hit_rate, recall, precision, ndcg)]
+    n_read = [chunk.end - chunk.start for chunk in chunks]
     found = [
-        span_metrics([chunks[i] for i in best[:k]], question)
-        for best, question in zip(ranked.best, questions, strict=True)
+        answered_share(
+            [chunks[i] for i in best[:k] if relevant[i]], sum(n_read[i] for i in best[:k]), question
+        )
+        for best, relevant, question in zip(ranked.best, ranked.relevant, questions, strict=True)
     ]
     spans = [(each.recall, each.precision, each.iou) for each in found]
     return np.column_stack([ranked.reciprocal_ranks, *at_k, spans])

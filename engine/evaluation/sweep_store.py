@@ -14,10 +14,13 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from engine.documents.document import Document
 from engine.errors import InputError
 from engine.evaluation.grid import Cell
 from engine.evaluation.library_model import LibraryModel, Model
+from engine.evaluation.question_values import QuestionValues
 from engine.evaluation.questions import Question
 from engine.evaluation.sweep_row import METRICS, SweepRow
 from engine.retrieval.fingerprint import fingerprint
@@ -101,7 +104,7 @@ def append(path: Path, row: SweepRow) -> None:
     """
     try:
         with path.open("ab") as file:
-            file.write(line_of(asdict(row)))
+            file.write(line_of({**vars(row), "cell": asdict(row.cell), "values": dict(row.values)}))
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
@@ -115,11 +118,12 @@ def line_of(content: Mapping[str, Any]) -> bytes:
 
 def to_row(content: dict[str, Any]) -> SweepRow:
     """Make a row of what `append` wrote."""
+    columns = np.array([content["values"][name] for name in METRICS], np.float64).T
     return SweepRow(
         cell=Cell(**content["cell"]),
         metrics={name: float(content["metrics"][name]) for name in METRICS},
         intervals={name: (content["intervals"][name][0], content["intervals"][name][1]) for name in METRICS},
-        values={name: tuple(content["values"][name]) for name in METRICS},
+        values=QuestionValues.of(METRICS, columns),
         **{name: content[name] for name in FIGURES},
     )
 

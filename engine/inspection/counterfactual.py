@@ -11,7 +11,8 @@ from engine.errors import InputError
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
 from engine.retrieval.index import Index
-from engine.retrieval.late import check_question, ranks
+from engine.retrieval.late import check_question
+from engine.retrieval.ranking import ranks
 from engine.retrieval.vector_kind import VectorKind
 from engine.weights.fetch import Progress
 

@@ -21,6 +21,7 @@ from engine.layers.pooling import mean_pooling
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
 from engine.models.parallel import run_parallel
+from engine.retrieval.ranking import ranks
 from engine.weights.fetch import Progress
 
 
@@ -150,16 +151,11 @@ def moves(question: Array, ordinary: Array, late: Array) -> list[Move]:
     check_alike(ordinary, late)
     check_question(question, ordinary)
     scores, late_scores = ordinary @ question, late @ question  # (n_chunks,) each
-    before, after = ranks(scores, scores), ranks(late_scores, late_scores)
+    before, after = ranks(scores), ranks(late_scores)
     return [
         Move(row, int(before[row]), float(scores[row]), int(after[row]), float(late_scores[row]))
         for row in np.argsort(-late_scores, kind="stable").tolist()
     ]
-
-
-def ranks(scores: Array, among: Array) -> Array:
-    """Rank that each score has among others, 1 for the best: one more than those greater than it."""
-    return 1 + len(among) - np.searchsorted(np.sort(among), scores, side="right")
 
 
 def check_chunks(document: Document, chunks: Sequence[Chunk]) -> None:

@@ -11,11 +11,32 @@ def best_first(scores: Array) -> Array:
     return np.argsort(-scores, axis=1, kind="stable")
 
 
-def ranks(scores: Array) -> Array:
-    """Rank of each chunk, 1 for the best: one more than those that score higher, so equals share a rank."""
-    ordered = np.sort(-scores, axis=1)  # (n_questions, n_chunks)
-    higher = [np.searchsorted(row, -own) for row, own in zip(ordered, scores, strict=True)]
-    return 1 + np.array(higher, int).reshape(scores.shape)
+def ranks(scores: Array, others: Array | None = None) -> Array:
+    """Rank of each score, 1 for the best: one more than those that are higher, so equals share a rank.
+
+    Parameters
+    ----------
+    scores
+        Of any shape ``(..., n_chunks)``. NaN is behind all others.
+    others
+        Scores ``(n_others,)`` to rank each of ``scores`` among; None for those of its own row.
+
+    Returns
+    -------
+    Array
+        int64, of the shape of ``scores``.
+    """
+    if others is not None:
+        return 1 + np.searchsorted(np.sort(-others), -scores)
+    result, places = np.empty(scores.shape, np.int64), np.arange(1, scores.shape[-1] + 1)
+    for row in np.ndindex(scores.shape[:-1]):
+        order = np.argsort(-scores[row])
+        ordered = scores[row][order]  # (n_chunks,), falling
+        is_equal = (ordered[1:] == ordered[:-1]) | np.isnan(ordered[:-1])  # to the one before
+        firsts = places.copy()
+        firsts[1:][is_equal] = 0
+        result[row][order] = np.maximum.accumulate(firsts)
+    return result
 
 
 def ordered_scores(order: Array, scores: Array) -> Array:

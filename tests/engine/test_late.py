@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from engine.documents.document import Chunk, Document
 from engine.errors import InputError
-from engine.retrieval.late import late_vectors, moved, moves, ranks, window_starts
+from engine.retrieval.late import late_vectors, moved, moves, window_starts
 
 TOWER = "The Vardholm tower stands above the harbour. It was finished in 1891 by forty masons. It is white. "
 DOUGH = "Knead the dough for ten minutes, then let it rest overnight under a damp cloth — naïvely, 東京. "
@@ -152,10 +152,6 @@ def test_moves_tell_both_ranks():
     ]
     assert moves(question, ordinary, late)[0].late_score == pytest.approx(0.9)
     np.testing.assert_array_equal(moved(ordinary, late), [0, 0, 0])
-
-
-def test_equal_scores_share_a_rank():
-    assert ranks(np.array([0.5, 0.9, 0.5]), np.array([0.5, 0.9, 0.5])).tolist() == [2, 1, 2]
 
 
 def test_token_vectors_are_what_the_poolings_pool(encoder, official):

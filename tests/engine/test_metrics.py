@@ -55,6 +55,15 @@ def test_every_metric_is_its_definition(search):
 
 
 @settings(max_examples=50)
+@given(searches(SCORE | st.sampled_from([-np.inf, np.inf, np.nan])), st.booleans())
+def test_the_first_relevant_chunk_is_counted_to_as_sorting_finds_it(search, is_cut):
+    scores, relevant, k = search
+    found = ranked(scores, relevant, k if is_cut else None)
+    expected = (found / np.arange(1, found.shape[1] + 1)).max(axis=1, initial=0.0)
+    assert reciprocal_rank(scores, relevant, k if is_cut else None).tolist() == expected.tolist()
+
+
+@settings(max_examples=50)
 @given(searches(st.floats(-1, 1, width=32)))
 def test_ndcg_is_that_of_scikit_learn_where_no_scores_are_equal(search):
     scores, relevant, k = search

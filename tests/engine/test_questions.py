@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from engine.documents.document import Chunk
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.errors import InputError
-from engine.evaluation.questions import Question, Reference, load_questions, relevance
+from engine.evaluation.questions import Question, Reference, load_questions, questions_about, relevance
 
 # Ends of lines to str.splitlines, but neither to CSV nor to JSONL.
 SEPARATORS = "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
@@ -147,6 +147,13 @@ CHUNK = st.builds(
 LABELLED = st.builds(
     Question, st.just("Who?"), st.sampled_from("abc"), st.lists(REFERENCE, max_size=3).map(tuple)
 )
+
+
+def test_questions_about_documents_are_those_of_their_names_without_endings():
+    questions = [Question(f"Who is {name}?", name, ()) for name in ("a", "b", "a.md", "a")]
+    assert questions_about(questions, ["sub/a.html", "c.md"]) == [questions[0], questions[3]]
+    assert questions_about(questions, ["a.md.txt"]) == [questions[2]]
+    assert questions_about(questions, []) == []
 
 
 @settings(max_examples=50)

@@ -1,5 +1,6 @@
 import json
 import random
+import threading
 from dataclasses import replace
 
 import numpy as np
@@ -318,6 +319,29 @@ class TestStore:
     def test_rows_come_back_as_they_were(self, path, stamp, rows):
         assert resume(path, stamp) == rows[:3]
 
+    def test_a_line_is_plain_json_and_one_that_was_written_so_comes_back(self, path, stamp):
+        names = ("mrr", "hit_rate@k", "recall@k", "precision@k", "ndcg@k")
+        spans = ("span_recall@k", "span_precision@k", "span_iou@k")
+        values = {name: [1 / 3, 0.0, 1.0] for name in (*names, *spans)}
+        line = {
+            "cell": vars(Cell(chunk_tokens=77)),
+            "n_chunks": 5,
+            "n_questions": 3,
+            "metrics": dict.fromkeys(values, 4 / 9),
+            "intervals": {name: [0.1, 0.9] for name in values},
+            "values": values,
+            "seconds": 0.5,
+            "index_bytes": 64,
+        }
+        with path.open("a") as file:
+            file.write(json.dumps(line) + "\n")
+        row = resume(path, stamp)[-1]
+        assert row.cell == Cell(chunk_tokens=77)
+        assert {name: list(row.values[name]) for name in row.values} == values
+        append(path, row)
+        *_, before, after = path.read_text().splitlines()
+        assert before == after
+
     def test_a_torn_last_line_is_dropped(self, path, stamp, rows):
         content = path.read_bytes()
         last = content.rstrip(b"\n").rfind(b"\n") + 1
@@ -391,6 +415,25 @@ class TestLibraryModel:
         short = library.encode(FACTS, ["own"], max_tokens=8)["own"]
         assert np.abs(short - found).max() > 0.01
         assert library.encode(FACTS, ["own"])["own"] == pytest.approx(found, abs=1e-6)
+
+    def test_threads_take_turns_since_the_limit_is_the_models_own_state(self, library):
+        short = threading.Thread(target=library.encode, args=(FACTS, ["own"]), kwargs={"max_tokens": 8})
+        still_waits = []
+
+        def begin_the_other(done, total):
+            short.start()
+            short.join(0.3)
+            still_waits.append(short.is_alive())
+
+        library.encode(FACTS, ["own"], on_progress=begin_the_other)
+        short.join()
+        assert still_waits == [True]
+        seen = []
+        library.encode(
+            FACTS, ["own"], max_tokens=8, on_progress=lambda *_: seen.append(library.token_limit(None))
+        )
+        assert seen == [library.token_limit(None)]
+        assert seen[0] > 8
 
     def test_it_is_swept_beside_our_own(self, library, documents, questions, models, encoder):
         names = [encoder.name, library.name]

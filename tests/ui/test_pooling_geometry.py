@@ -10,7 +10,9 @@ from engine.evaluation.bootstrap import mean_interval
 from engine.evaluation.questions import load_questions, relevance
 from engine.inspection.geometry import geometry_rows
 from ui.pooling_changes import MEASURES, OVERLAP, SMALLER, lessons, mrr_differences, size_figure, value_of
-from ui.pooling_geometry import STAND_INS, labelled_questions, stand_ins
+from ui.pooling_geometry import STAND_INS, stand_ins
+from ui.pooling_mistakes import answerable
+from ui.question_sets import labelled_questions
 
 BUNDLED = load_corpus(BUNDLED_CORPUS)
 
@@ -49,9 +51,12 @@ def test_a_file_that_is_called_nearly_like_a_bundled_one_answers_nothing():
     questions, relevant = labelled_questions(own)
     assert questions == []
     assert relevant.shape == (0, len(own))
-    _, relevant = labelled_questions(own + pieces(BUNDLED[0]))
+    questions, relevant = labelled_questions(own + pieces(BUNDLED[0]))
     assert not relevant[:, : len(own)].any()
     assert relevant.any(axis=1).all()
+    mixed_up = relevance(questions, own).any(axis=1)
+    clear = answerable(own + pieces(BUNDLED[0]))
+    assert clear == [question for question, yes in zip(questions, mixed_up, strict=True) if not yes]
 
 
 def test_without_such_documents_sentences_of_the_chunks_stand_in():

@@ -6,7 +6,9 @@ from engine.evaluation.bootstrap import Interval
 from engine.evaluation.sts import BUNDLED_PAIRS, Correlation, Pair, correlations, load_pairs
 from engine.layers.pooling import POOLINGS
 from ui.answer import escape_markdown
-from ui.pooling_sts import EXAMPLE, correlation_figure, correlation_row, hover, summary, verdict
+from ui.pooling_sts import EXAMPLE
+from ui.pooling_sts_figures import correlation_figure, hover
+from ui.pooling_sts_words import correlation_row, summary, verdict
 
 EVIL = "<script>alert(1)</script> <b>bold</b>"
 FLAT = Interval(np.nan, np.nan, np.nan)

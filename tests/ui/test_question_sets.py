@@ -96,6 +96,18 @@ def test_the_bundled_set_is_chosen_first_and_only_its_questions_about_the_docume
     assert not app.exception
 
 
+def test_documents_that_a_question_cannot_tell_apart_are_said_at_once():
+    app = app_of(picker_page, [TIDE])
+    give(app, "mine.jsonl", jsonl(ASKED))
+    assert not app.warning
+    app.session_state["given"] = [TIDE, Document("tide.html", "The tide of another land.")]
+    app.run()
+    assert app.session_state["picked"] == [ASKED]
+    [warning] = app.warning
+    assert "1 of them may be judged wrongly" in warning.value
+    assert not app.exception
+
+
 def test_without_labels_about_the_documents_the_self_test_is_chosen():
     text = " ".join(f"The tide of day {n} is high, and the moon is full again." for n in range(9))
     app = app_of(picker_page, [Document("tide.md", text)])
