@@ -1,10 +1,11 @@
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from engine.weights.catalog import DEFAULT_DECODER, KNOWN_MODELS
 from engine.weights.fetch import known_model_path
-from tests.browser.conftest import WIDE, open_app, serve
+from tests.browser.conftest import WIDE, open_app, serve, settled
 from tests.chat_server import WORDS, chat_server, chunk, closed_port, event, whole_answer
 
 ANSWERED = "What does the CarbFix project do with carbon dioxide?"
@@ -71,14 +72,32 @@ def metric(page, label):
     return page.get_by_test_id("stMetric").filter(has_text=label).get_by_test_id("stMetricValue")
 
 
-def test_the_bundled_corpus_is_ready_at_first_load(any_page):
-    expect(any_page.get_by_text(re.compile(r"4 documents · \d+ chunks"))).to_be_visible()
+@pytest.fixture(scope="module")
+def any_opened(any_kept_tab, app):
+    return open_app(any_kept_tab, app)
 
 
-def test_an_example_question_is_answered_from_passages_that_are_shown(any_page):
-    pick_example(any_page, ANSWERED)
-    expect(any_page.get_by_role("tab", name="Sources")).to_be_visible()
-    panel = any_page.get_by_role("tabpanel")
+@pytest.fixture(scope="module")
+def any_answered(any_opened):
+    pick_example(any_opened, ANSWERED)
+    expect(answer_of(any_opened).get_by_role("heading", name=ANSWERED, exact=True)).to_be_visible()
+    settled(any_opened)
+    return any_opened
+
+
+def open_tab(page, name):
+    tab = page.get_by_role("tab", name=name, exact=True)
+    tab.click()
+    expect(tab).to_have_attribute("aria-selected", "true")
+
+
+def test_the_bundled_corpus_is_ready_at_first_load(any_opened):
+    expect(any_opened.get_by_text(re.compile(r"4 documents · \d+ chunks"))).to_be_visible()
+
+
+def test_an_example_question_is_answered_from_passages_that_are_shown(any_answered):
+    open_tab(any_answered, "Sources")
+    panel = any_answered.get_by_role("tabpanel")
     expect(panel.locator("mark").first).to_contain_text("[1]")
     expect(
         panel.get_by_text(re.compile(r"chatlogs\.md · characters \d+–\d+ · \d+ tokens")).first
@@ -87,32 +106,30 @@ def test_an_example_question_is_answered_from_passages_that_are_shown(any_page):
     expect(panel.get_by_text(re.compile(closeness)).first).to_be_visible()
     panel.get_by_text("How close is close?").click()
     expect(panel.get_by_text("best passages of unrelated questions")).to_be_visible()
-    assert "CarbFix" in any_page.locator("mark").first.inner_text()
+    assert "CarbFix" in any_answered.locator("mark").first.inner_text()
 
 
-def test_nothing_is_wider_than_the_screen(any_page):
-    pick_example(any_page, ANSWERED)
+def test_nothing_is_wider_than_the_screen(any_answered):
     for name in TABS:
-        any_page.get_by_role("tab", name=name).click()
-        any_page.wait_for_timeout(500)
-        width = any_page.evaluate("document.documentElement.scrollWidth")
-        assert width <= any_page.viewport_size["width"], name
+        open_tab(any_answered, name)
+        settled(any_answered)
+        width = any_answered.evaluate("document.documentElement.scrollWidth")
+        assert width <= any_answered.viewport_size["width"], name
 
 
-def test_the_exact_prompt_and_the_timing_of_every_stage_are_shown(page):
-    ask(page, ANSWERED)
-    page.get_by_role("tab", name="Exact prompt").click()
+def test_the_exact_prompt_and_the_timing_of_every_stage_are_shown(any_answered):
+    page = any_answered
+    open_tab(page, "Exact prompt")
     expect(page.get_by_role("tabpanel").get_by_text(f"{ANSWERED} Answer in one sentence.")).to_be_visible()
     expect(page.get_by_text(re.compile(r"\d+ tokens in, \d+ tokens out"))).to_be_visible()
-    page.get_by_role("tab", name="Timing").click()
+    open_tab(page, "Timing")
     for stage in ("Tokenize question", "Encode question", "Search index", "Read prompt", "Generate answer"):
         expect(page.get_by_text(stage, exact=True)).to_be_visible()
 
 
-def test_sources_are_marked_in_their_document(page):
-    ask(page, ANSWERED)
-    page.get_by_role("tab", name="In the documents").click()
-    expect(page.get_by_role("tabpanel").locator("mark").first).to_be_visible()
+def test_sources_are_marked_in_their_document(any_answered):
+    open_tab(any_answered, "In the documents")
+    expect(any_answered.get_by_role("tabpanel").locator("mark").first).to_be_visible()
 
 
 def test_an_unanswerable_question_is_refused_and_the_threshold_can_be_moved(page):
@@ -296,8 +313,10 @@ def test_files_that_cannot_be_read_are_named_and_change_nothing(page):
     expect(page.get_by_text(re.compile("4 documents"))).to_be_visible()
 
 
-def test_a_file_over_the_limit_is_refused(page):
-    upload(page, "large.txt", b"word " * (5 * 1024**2))
+def test_a_file_over_the_limit_is_refused(page, tmp_path):
+    path = tmp_path / "large.txt"
+    path.write_bytes(b"word " * (5 * 1024**2))
+    page.locator("input[type=file]").set_input_files(path)
     expect(page.get_by_text("must be 20.0MB or smaller")).to_be_visible()
     expect(page.get_by_text(re.compile("4 documents"))).to_be_visible()
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import WIDE, serve
+from tests.browser.conftest import WIDE, serve, settled
 from tests.engine.test_encoder_folders import save_model
 
 TABS = ("Pipeline", "Attention", "Across layers", "A token's way")
@@ -15,7 +15,7 @@ expect.set_options(timeout=60_000)
 def open_inside(page, app):
     page.goto(f"{app}/attention")
     page.get_by_role("tab", name="Pipeline").wait_for()
-    settle(page)
+    settled(page)
     return page
 
 
@@ -29,26 +29,21 @@ def inside(tab, app):
     return open_inside(tab, app)
 
 
-def settle(page):
-    page.wait_for_timeout(300)
-    expect(page.locator("[data-testid=stStatusWidget]")).to_have_count(0)
-
-
 def click(page, text):
     page.get_by_text(text, exact=True).first.click()
-    settle(page)
+    settled(page)
 
 
 def open_tab(page, name):
     page.get_by_role("tab", name=name).click()
-    settle(page)
+    settled(page)
 
 
 def type_text(page, text):
     box = page.get_by_role("textbox", name="Text")
     box.fill(text)
     box.press("Control+Enter")
-    settle(page)
+    settled(page)
 
 
 def take_chunk(page, n_tokens):
@@ -56,7 +51,7 @@ def take_chunk(page, n_tokens):
     size = page.get_by_role("spinbutton", name="Chunk size (tokens)")
     size.fill(str(n_tokens))
     size.press("Enter")
-    settle(page)
+    settled(page)
 
 
 def figures(page):
@@ -219,23 +214,16 @@ def test_what_cannot_be_shown_is_said(inside):
     ).to_be_visible()
 
 
-def test_an_address_opened_first_on_a_fresh_server_has_its_frame(browser, tmp_path):
-    with serve(tmp_path / "log.txt") as url:
-        page = browser.new_page(viewport=WIDE)
-        page.set_default_timeout(60_000)
-        page.goto(f"{url}/attention")
-        expect(page.get_by_role("heading", name="Inside the model")).to_be_visible()
-        expect(page.get_by_role("link", name="Ask your documents")).to_be_visible()
-        page.close()
-
-
-def test_a_model_of_the_users_own_is_opened(browser, tmp_path):
+def test_a_model_of_the_users_own_is_opened_at_the_address_visited_first_in_its_frame(browser, tmp_path):
     folder = tmp_path / "own"
     folder.mkdir()
     save_model(folder)
     with serve(tmp_path / "log.txt", GLASSBOX_ENCODER=str(folder)) as url:
         page = browser.new_page(viewport=WIDE)
-        open_inside(page, url)
+        page.set_default_timeout(60_000)
+        open_inside(page, url)  # nobody has opened the app's own address before
+        expect(page.get_by_role("heading", name="Inside the model")).to_be_visible()
+        expect(page.get_by_role("link", name="Ask your documents")).to_be_visible()
         type_text(page, "abc def")
         expect(page.get_by_text("shape 3 × 8 × 8")).to_be_visible()
         for name, n_figures in zip(TABS, (1, 3, 3, 1), strict=True):

@@ -138,15 +138,21 @@ def test_moving_a_slider_paints_the_chunks_anew(wide):
     expect(wide.locator("del")).to_have_count(0)
 
 
+@pytest.fixture(scope="module")
+def cutting(kept_tab, app):
+    page = open_documents(kept_tab, app)
+    open_tab(page, "Chunks")
+    pick(page, "Document", "inside_the_pipeline.md")
+    return page
+
+
 @pytest.mark.parametrize(
     "splitter", ["Recursive", "Sentences", "Paragraphs", "Headings", "Semantic", "Sliding window"]
 )
-def test_every_splitter_cuts(wide, splitter):
-    open_tab(wide, "Chunks")
-    pick(wide, "Document", "inside_the_pipeline.md")
-    pick(wide, "Splitter", splitter)
-    expect(wide.get_by_text(re.compile(f"^{splitter}: "))).to_be_visible()
-    expect(wide.locator("sup").nth(3)).to_be_visible()
+def test_every_splitter_cuts(cutting, splitter):
+    pick(cutting, "Splitter", splitter)
+    expect(cutting.get_by_text(re.compile(f"^{splitter}: "))).to_be_visible()
+    expect(cutting.locator("sup").nth(3)).to_be_visible()
 
 
 def test_two_settings_stand_side_by_side_and_the_other_can_be_taken(wide):

@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from tests.browser.conftest import NARROW, WIDE, serve
+from tests.browser.conftest import WIDE, serve, settled
 from tests.chat_server import chat_server
 
 EXAMPLE = "What is the price of insulin for seniors on Medicare?"
@@ -22,32 +22,30 @@ TABS = {
 expect.set_options(timeout=60_000)
 
 
-def open_page(browser, url, size=WIDE):
-    page = browser.new_page(viewport=size)
-    page.set_default_timeout(90_000)
+def open_page(page, url):
     page.goto(f"{url}/generate")
     expect(page.get_by_role("heading", name="Inside the answer")).to_be_visible()
+    settled(page)
     return page
 
 
-@pytest.fixture(scope="module", params=[WIDE, NARROW], ids=["1440px", "390px"])
-def any_answered(browser, app, request):
-    page = open_page(browser, app, request.param)
+@pytest.fixture
+def wide(tab, app):
+    return open_page(tab, app)
+
+
+@pytest.fixture(scope="module")
+def any_answered(any_kept_tab, app):
+    page = open_page(any_kept_tab, app)
     page.get_by_text(EXAMPLE).click()
     page.get_by_role("tab", name="Tokens").wait_for()
-    settle(page)
-    yield page
-    page.close()
-
-
-def settle(page):
-    page.wait_for_timeout(300)
-    expect(page.locator("[data-testid=stStatusWidget], [data-testid=stSpinner]")).to_have_count(0)
+    settled(page)
+    return page
 
 
 def open_tab(page, name):
     page.get_by_role("tab", name=name, exact=True).click()
-    settle(page)
+    settled(page)
 
 
 def ask(page, question):
@@ -57,7 +55,7 @@ def ask(page, question):
     box = page.get_by_role("textbox", name="Your question")
     box.fill(question)
     box.press("Enter")
-    settle(page)
+    settled(page)
 
 
 def figures(page):
@@ -86,7 +84,7 @@ def test_another_token_leads_to_another_answer(any_answered):
     last = chips(page).count() - 1
     expect(chips(page).nth(last)).to_have_text("■ end")
     chips(page).nth(2).click()
-    settle(page)
+    settled(page)
     expect(chips(page).nth(2)).to_have_attribute("aria-pressed", "true")
     expect(page.get_by_test_id("stMetric").filter(has_text="Token 2")).to_be_visible()
     chips(page).nth(2).press("ArrowRight")
@@ -97,7 +95,7 @@ def test_another_token_leads_to_another_answer(any_answered):
     word = page.get_by_role("radiogroup").locator("code").nth(1).inner_text()
     other.locator("xpath=ancestor::label").click()
     page.get_by_role("button", name="Continue from here with this one").click()
-    settle(page)
+    settled(page)
     expect(page.get_by_text("The branch at token 3")).to_be_visible()
     first = page.locator("b[style*='outline']")
     expect(first).to_have_count(2)
@@ -118,7 +116,7 @@ def test_sentences_and_passages_are_marked_by_what_rests_on_what(any_answered):
         assert -1 <= float(value.inner_text()) <= 1
     expect(panel.get_by_text("Attention alone is not an explanation")).to_be_visible()
     panel.get_by_text("One head", exact=True).click()
-    settle(page)
+    settled(page)
     expect(page.get_by_role("slider", name="Head")).to_be_visible()
     expect(figures(page)).to_have_count(2)
 
@@ -128,7 +126,7 @@ def test_without_its_passage_the_answer_is_another(any_answered):
     open_tab(page, "Passages off")
     expect(page.get_by_text("All passages are on")).to_be_visible()
     page.locator("[data-testid=stCheckbox] label").filter(has_text="Passage 1").click()
-    settle(page)
+    settled(page)
     expect(page.get_by_text("Without passage 1", exact=True)).to_be_visible()
     expect(page.locator("del").first).to_be_visible()
     expect(page.locator("ins").first).to_be_visible()
@@ -142,19 +140,17 @@ def test_the_cache_is_measured_and_its_size_told(any_answered):
     expect(page.get_by_text("The 9 query heads share 3 heads")).to_be_visible()
 
 
-def test_what_cannot_be_looked_into_is_said(browser, app):
-    page = open_page(browser, app)
-    page.get_by_role("button", name="Ask", exact=True).click()
-    expect(page.get_by_text("Type a question first")).to_be_visible()
-    ask(page, "How do I bake sourdough bread?")
-    expect(page.get_by_text("The nearest passage: cosine")).to_be_visible()
-    expect(page.get_by_role("tab")).to_have_count(0)
-    expect(page.locator("[data-testid=stException]")).to_have_count(0)
-    page.close()
+def test_what_cannot_be_looked_into_is_said(wide):
+    wide.get_by_role("button", name="Ask", exact=True).click()
+    expect(wide.get_by_text("Type a question first")).to_be_visible()
+    ask(wide, "How do I bake sourdough bread?")
+    expect(wide.get_by_text("The nearest passage: cosine")).to_be_visible()
+    expect(wide.get_by_role("tab")).to_have_count(0)
+    expect(wide.locator("[data-testid=stException]")).to_have_count(0)
 
 
-def test_the_answer_of_a_server_is_closed_and_may_be_asked_again(browser, app):
-    page = open_page(browser, app)
+def test_the_answer_of_a_server_is_closed_and_may_be_asked_again(wide):
+    page = wide
     page.get_by_role("link", name="Ask your documents").click()
     page.locator("[data-testid=stSidebar] summary", has_text="Model").click()
     page.locator("[data-testid=stSidebar]").get_by_text("A server", exact=True).click()
@@ -173,7 +169,6 @@ def test_the_answer_of_a_server_is_closed_and_may_be_asked_again(browser, app):
     expect(page.get_by_role("tab", name="Tokens")).to_be_visible()
     expect(page.get_by_role("heading", name="What <b>price</b> has")).to_be_visible()  # markup stays text
     expect(chips(page).first).to_be_visible()
-    page.close()
 
 
 def save_tiny_model(folder):
@@ -200,7 +195,9 @@ def test_a_model_of_the_users_own_with_a_short_context(browser, tmp_path, encode
     folder.mkdir()
     save_tiny_model(folder)
     with serve(tmp_path / "log.txt", GLASSBOX_DECODER=str(folder)) as url:
-        page = open_page(browser, url)
+        page = browser.new_page(viewport=WIDE)
+        page.set_default_timeout(90_000)
+        open_page(page, url)
         page.get_by_text(EXAMPLE).click()
         expect(page.get_by_text(re.compile(r"exceed the 1,024 positions of .*own.* by 128"))).to_be_visible()
         page.get_by_role("button", name=re.compile(r"Ask again with \d passages? in 896 tokens")).click()

@@ -23,9 +23,10 @@ def open_pooling(page, app):
     return page
 
 
-@pytest.fixture
-def anywhere(any_tab, app):
-    return open_pooling(any_tab, app)
+@pytest.fixture(scope="module")
+def anywhere(any_kept_tab, app):
+    """The page at each width, where only views are opened."""
+    return open_pooling(any_kept_tab, app)
 
 
 @pytest.fixture
@@ -50,10 +51,10 @@ def test_every_view_shows_something_at_once_and_nothing_is_wider_than_the_screen
         assert anywhere.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), name
 
 
-def test_a_question_embedded_otherwise_than_its_index_is_refused_in_words(wide):
-    open_view(wide, "Your question")
-    expect(wide.get_by_text("The engine refuses:")).to_be_visible()
-    expect(wide.get_by_text("embed both in one way, or build the index again")).to_be_visible()
+def test_a_question_embedded_otherwise_than_its_index_is_refused_in_words(anywhere):
+    open_view(anywhere, "Your question")
+    expect(anywhere.get_by_text("The engine refuses:")).to_be_visible()
+    expect(anywhere.get_by_text("embed both in one way, or build the index again")).to_be_visible()
 
 
 def test_a_pair_of_ones_own_is_explained_and_its_markup_stays_text(wide):

@@ -16,14 +16,23 @@ def open_truncation(page, app):
     return page
 
 
-@pytest.fixture
-def anywhere(any_tab, app):
-    return open_truncation(any_tab, app)
+@pytest.fixture(scope="module")
+def anywhere(any_kept_tab, app):
+    """The page at each width: what is there at first, then a text of words too long for a line."""
+    return open_truncation(any_kept_tab, app)
 
 
-@pytest.fixture
-def wide(tab, app):
-    return open_truncation(tab, app)
+@pytest.fixture(scope="module")
+def wide(kept_tab, app):
+    return open_truncation(kept_tab, app)
+
+
+@pytest.fixture(autouse=True)
+def rested(request):
+    """What the test before has set going ends before the next begins."""
+    yield
+    for name in {"anywhere", "wide"} & set(request.fixturenames):
+        settled(request.getfixturevalue(name))
 
 
 def type_text(page, text):
@@ -54,7 +63,7 @@ def test_nothing_is_wider_than_the_screen(anywhere):
     type_text(anywhere, "Donaudampfschifffahrt" * 12 + " word" * 900)
     expect(anywhere.get_by_text(re.compile(r"90\d tokens · encoder"))).to_be_visible()
     expect(anywhere.locator(".js-plotly-plot")).to_have_count(2)
-    anywhere.wait_for_timeout(500)
+    settled(anywhere)
     width = anywhere.evaluate("document.documentElement.scrollWidth")
     assert width <= anywhere.viewport_size["width"]
 
@@ -98,16 +107,18 @@ def test_markup_in_a_text_stays_text(wide):
     assert wide.title() == "Glassbox"
 
 
-def test_a_whole_document_can_be_taken(wide):
-    wide.get_by_role("combobox", name="Text").click()
-    wide.get_by_role("option", name="wikitexts.md").click()
-    expect(wide.get_by_text(re.compile(r"11\d,\d{3} characters · \d+,\d{3} tokens"))).to_be_visible()
-    expect(wide.get_by_text("It is so long that the average is over 32, 16, 8 of them")).to_be_visible()
-    expect(wide.get_by_text(re.compile(r"… \d+,\d{3} characters more, never read"))).to_be_visible()
+def test_a_whole_document_can_be_taken(tab, app):
+    page = open_truncation(tab, app)
+    page.get_by_role("combobox", name="Text").click()
+    page.get_by_role("option", name="wikitexts.md").click()
+    expect(page.get_by_text(re.compile(r"11\d,\d{3} characters · \d+,\d{3} tokens"))).to_be_visible()
+    expect(page.get_by_text("It is so long that the average is over 32, 16, 8 of them")).to_be_visible()
+    expect(page.get_by_text(re.compile(r"… \d+,\d{3} characters more, never read"))).to_be_visible()
 
 
-def test_a_text_of_a_megabyte_is_measured(wide):
-    type_text(wide, "Nobody is told that this sentence is never read. " * 20_000)
-    expect(wide.get_by_text(re.compile(r"980,000 characters"))).to_be_visible()
-    expect(wide.get_by_text("256: reading stops here")).to_be_visible()
-    assert len("".join(struck(wide))) == 2400
+def test_a_text_of_a_megabyte_is_measured(tab, app):
+    page = open_truncation(tab, app)
+    type_text(page, "Nobody is told that this sentence is never read. " * 20_000)
+    expect(page.get_by_text(re.compile(r"980,000 characters"))).to_be_visible()
+    expect(page.get_by_text("256: reading stops here")).to_be_visible()
+    assert len("".join(struck(page))) == 2400

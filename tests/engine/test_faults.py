@@ -146,9 +146,9 @@ def test_a_batch_gives_the_vectors_of_single_texts_and_of_traces(encoder, faults
     texts = [f"{text} {number}" for number in range(6) for text in TEXTS]
     batch = broken_vectors(encoder, texts, faults)
     single = np.concatenate([broken_vectors(encoder, [text], faults) for text in texts])
-    traced = np.stack([broken_trace(encoder, text, faults)["normalized"] for text in texts])
+    traced = np.stack([broken_trace(encoder, text, faults)["normalized"] for text in texts[::5]])
     np.testing.assert_allclose(batch, single, rtol=0, atol=2e-5)
-    np.testing.assert_allclose(batch, traced, rtol=0, atol=2e-5)
+    np.testing.assert_allclose(batch[::5], traced, rtol=0, atol=2e-5)
 
 
 @pytest.mark.parametrize("faults", [Faults(), *SINGLE, *MANY], ids=names)
