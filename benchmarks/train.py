@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmarks.processes import CORES, Served, environment, pin, read_arguments, say
 from benchmarks.trainers import BATCH_SIZE, CONFIG, TRAINERS
-from engine.models.small_decoder import init_params, parameter_shapes
+from engine.models.small_decoder_params import init_params, parameter_shapes
 
 OURS, REFERENCE = "glassbox", "PyTorch eager"
 STEPS = 4  # a turn

@@ -24,17 +24,12 @@ from engine.retrieval.bm25 import Bm25
 from engine.retrieval.fusion import weighted_fusion
 from engine.retrieval.retrievers import DENSE_WEIGHT
 from engine.training.adapter import adapter_fit
-from engine.training.fine_tune import FineTuning, fine_tuning_fit, freeze
-from engine.training.folds import (
-    CrossValidated,
-    Fit,
-    Labelled,
-    cross_validate,
-    folds_by_document,
-    folds_by_question,
-    judge,
-)
+from engine.training.cross_validation import CrossValidated, Fit, cross_validate
+from engine.training.fine_tune import FineTuning, fine_tuning_fit
+from engine.training.folds import Labelled, folds_by_document, folds_by_question
+from engine.training.frozen_layers import freeze
 from engine.training.hard_negatives import hard_negatives
+from engine.training.verdict import judge
 
 OURS, PEER = "glassbox", "torch eager"
 N_FOLDS, HARD_DEPTH = 5, 20

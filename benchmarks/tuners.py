@@ -18,8 +18,10 @@ from engine import Encoder
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.evaluation.questions import load_questions
 from engine.layers.primitives import prepare_compiled
+from engine.training.contrastive_step import Batch, gradients
 from engine.training.encoder_backward import layer_parameters
-from engine.training.fine_tune import MAX_NORM, Batch, Frozen, freeze, gradients
+from engine.training.fine_tune import MAX_NORM
+from engine.training.frozen_layers import Frozen, freeze
 from engine.training.losses import SCALE
 from engine.training.optimizers import adamw, clip_gradients, no_moments
 from engine.weights.fetch import model_path

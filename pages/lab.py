@@ -7,18 +7,26 @@ import streamlit as st
 from engine.errors import GlassboxError
 from ui.answer import escape_markdown
 from ui.chunk_settings import chunk_settings
-from ui.corpus import document_picker, session_documents
+from ui.corpus import document_picker
 from ui.frame import require_frame
 from ui.lab_decoder import show_decoder_training
 from ui.lab_seq2seq import show_seq2seq
-from ui.lab_tuning import show_tuning
+from ui.lab_tuning import show_purpose, show_tuning
 from ui.lab_worked import show_worked_example
 from ui.models import load_encoder
 from ui.question_sets import question_set_picker
 
 
+def show_own_decoder() -> None:
+    """Draw the choice of documents, and the decoder that learns from them."""
+    with st.sidebar:
+        documents = document_picker()
+    show_decoder_training(documents)
+
+
 def show_tuned_search() -> None:
     """Draw the choice of documents and questions, and the search that is tuned to them."""
+    show_purpose()
     encoder = load_encoder()
     with st.sidebar:
         documents = document_picker()
@@ -31,7 +39,7 @@ def show_tuned_search() -> None:
 
 VIEWS: dict[str, Callable[[], None]] = {
     "The worked example": show_worked_example,
-    "A decoder from scratch": lambda: show_decoder_training(session_documents()),
+    "A decoder from scratch": show_own_decoder,
     "Learn to translate": show_seq2seq,
     "Tune the search": show_tuned_search,
 }

@@ -1,11 +1,14 @@
 """A decoder trained from scratch, on the documents that are chosen, while one watches."""
 
 from collections.abc import Callable, Sequence
+from math import prod
 
 import streamlit as st
 
 from engine.documents.document import Document
 from engine.errors import GlassboxError
+from engine.models.small_decoder import SmallDecoderConfig
+from engine.models.small_decoder_params import parameter_shapes
 from engine.training.checkpoint import checkpoint_bytes
 from ui.answer import escape_markdown
 from ui.lab_decoder_live import show_live
@@ -35,6 +38,7 @@ def show_decoder_training(documents: Sequence[Document]) -> None:
             "appear here as the model learns.",
             icon=":material/school:",
         )
+        _show_plan(choice, documents)
         return
     _show_what_went_wrong(run)
     _show_model(run)
@@ -90,7 +94,8 @@ def _show_paused_buttons(run: Run, choice: Choice) -> None:
         disabled=run.trainee.step >= choice.settings.n_steps,
         on_click=resume,
         args=(run, choice.settings),
-        help="Go on from here, with the steps and the learning rate chosen now.",
+        help="Go on from here, with the steps and the learning rate chosen now under “Sizes and pace”. Where "
+        "all steps are made, choose more of them first.",
     )
     st.download_button(
         "Checkpoint",
@@ -112,13 +117,15 @@ def _show_upload(choice: Choice, documents: Sequence[Document]) -> None:
         help="A file saved here. Its sizes and vocabulary come with it; where a model is there already, they "
         "must be the same.",
     )
-    if (
-        st.button("Load", key="lab-decoder-load", disabled=file is None, help="Go on from this checkpoint.")
-        and file is not None
-    ):
-        content = file.getvalue()
-        with st.spinner("Reading the checkpoint…", show_time=True):
-            _guarded(lambda: restore(content, choice, documents, load_encoder().tokenizer))
+    reason = "Go on from this checkpoint."
+    pressed = st.button("Load", key="lab-decoder-load", disabled=file is None, help=reason)
+    if pressed and file is not None:
+        try:
+            with st.spinner("Reading the checkpoint…", show_time=True):
+                restore(file.getvalue(), choice, documents, load_encoder().tokenizer)
+        except GlassboxError as error:  # told where it was given, as the box hides what is below
+            st.error(escape_markdown(str(error)), icon=":material/error:")
+            return
         st.rerun()
 
 
@@ -147,12 +154,26 @@ def _show_what_went_wrong(run: Run) -> None:
             st.error(escape_markdown(str(error)), icon=":material/error:")
 
 
+def _show_plan(choice: Choice, documents: Sequence[Document]) -> None:
+    """Say what would be trained, and on what."""
+    text = "".join(document.text for document in documents)
+    characters = len(set(text))
+    vocab_size = characters + choice.keep_unknown if choice.kind == "characters" else choice.vocab_size
+    config = SmallDecoderConfig(max(vocab_size, 1), **dict(choice.sizes))  # type: ignore[arg-type]
+    n_parameters = sum(map(prod, parameter_shapes(config).values()))
+    st.caption(
+        f"To learn from: {len(text):,} characters, {characters:,} different ones, of {len(documents):,} "
+        f"documents, which the sidebar chooses. To be learnt: {n_parameters:,} parameters, in "
+        f"{choice.settings.n_steps:,} steps of {choice.batch_size * config.context:,} tokens."
+    )
+
+
 def _show_model(run: Run) -> None:
     config, names = run.trainee.config, {value: name for name, value in POSITIONS.items()}
     n_parameters = sum(array.size for array in run.trainee.params.values())
     norm = "before" if config.norm_first else "after"
     st.caption(
-        f"{n_parameters:,} parameters: {config.n_layers} layers of {config.n_heads} heads, width "
+        f"{n_parameters:,} parameters: {config.n_layers} × {config.n_heads} heads, width "
         f"{config.d_model}, context {config.context}, {names[config.positions]} positions, normalised {norm} "
         f"each part. {run.n_tokens:,} tokens of {config.vocab_size:,} different ones; they lie in a file and "
         "are read window by window."

@@ -81,7 +81,7 @@ def step_attention(attention: Array, tokens: Sequence[str]) -> go.Figure:
             zmin=0,
             zmax=float(np.quantile(attention, 0.99)),
             colorscale=SEQUENTIAL,
-            colorbar={"thickness": 12, "tickformat": ".1g"},
+            colorbar={"thickness": 12, "tickformat": ".2g", "nticks": 5},
             hovertemplate="%{y}<br>to %{x}<br>%{z:.4f}<extra></extra>",
         )
     )

@@ -8,9 +8,10 @@ import numpy as np
 import streamlit as st
 
 from engine.training.loop import StepReport
+from ui.experiment_words import readable_time
 from ui.export import show_figure
 from ui.lab_decoder_figures import learning_figure
-from ui.lab_decoder_run import Run, Snapshot, texts
+from ui.lab_decoder_run import PROMPT, Run, Snapshot, texts
 from ui.maps import weights_map
 from ui.text import show_text
 
@@ -35,18 +36,22 @@ def _show(run: Run, live: bool) -> None:
         _show_learning(run, reports)
     seen = _choose_snapshot(run, live)
     st.markdown(f"**What it writes at step {seen.step:,}**")
-    show_text(escape(seen.sample), height=170)
+    begun = run.tokenizer.decode(run.looked_at[:PROMPT].tolist())
+    show_text(f"<b>{escape(begun)}</b>{escape(seen.sample.removeprefix(begun))}", height=170)
+    st.caption("The bold beginning is held-out text, and the same every time; the rest is the model's.")
     _show_attention(run, seen)
 
 
 def _show_progress(run: Run, reports: Sequence[StepReport]) -> None:
     step, n_steps = run.trainee.step, run.settings.n_steps
+    per_s = median(report.tokens_per_s for report in reports[-RECENT:]) if reports else 0.0
     state = "learning" if run.running else "finished" if run.finished else "paused"
+    if run.running and per_s:
+        state += f", about {readable_time((n_steps - step) * run.step_tokens / per_s)} left"
     st.progress(min(step / n_steps, 1.0), f"{step:,} of {n_steps:,} steps, {state}")
     if not reports:
         return
     held_out = [report.held_out_loss for report in reports if report.held_out_loss is not None]
-    per_s = median(report.tokens_per_s for report in reports[-RECENT:])
     with st.container(horizontal=True, gap="medium"):
         st.metric("Loss", f"{reports[-1].loss:.3f}", help="Of the newest step's batch, in nats a token.")
         st.metric("Held out", f"{held_out[-1]:.3f}" if held_out else "–", help="On text never trained on.")

@@ -40,13 +40,17 @@ SAMPLING = Sampling(temperature=0.8)
 
 @dataclass(frozen=True)
 class Choice:
-    """What to train, and how; ``sizes`` are those of a `SmallDecoderConfig`, without its vocabulary."""
+    """What to train, and how; ``sizes`` are those of a `SmallDecoderConfig`, without its vocabulary.
+
+    ``keep_unknown`` says that characters which the documents lack are read as U+FFFD, and not refused.
+    """
 
     kind: Kind
     vocab_size: int
     sizes: tuple[tuple[str, object], ...]
     batch_size: int
     settings: TrainingSettings
+    keep_unknown: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,8 @@ class Snapshot:
 class Run:
     """A training: what learns, what from, and what it told; the job's thread adds to the last two.
 
-    ``looked_at`` are the held-out tokens whose attention is drawn, and ``folder`` holds the corpus's.
+    ``looked_at`` are the held-out tokens whose attention is drawn, ``folder`` holds the corpus's
+    ``n_tokens``, of which a step reads ``step_tokens``.
     """
 
     checkpoint: Checkpoint
@@ -73,6 +78,7 @@ class Run:
     looked_at: Array
     folder: TemporaryDirectory[str]
     n_tokens: int
+    step_tokens: int
     reports: list[StepReport] = field(default_factory=list)
     snapshots: list[Snapshot] = field(default_factory=list)
     job: Job[None] | None = None
@@ -113,7 +119,7 @@ def begin(choice: Choice, documents: Sequence[Document], wordpiece: WordPieceTok
         The corpus is too short, or the sizes are of no model.
     """
     text = "\n\n".join(document.text for document in documents)
-    vocabulary = learn_vocabulary(choice.kind, text, choice.vocab_size, wordpiece)
+    vocabulary = learn_vocabulary(choice.kind, text, choice.vocab_size, wordpiece, choice.keep_unknown)
     config = SmallDecoderConfig(vocabulary.size, **dict(choice.sizes))  # type: ignore[arg-type]
     checkpoint = Checkpoint(Trainee.fresh(config, choice.settings.seed), vocabulary)
     return keep(checkpoint, choice, documents, wordpiece)
@@ -157,6 +163,7 @@ def keep(
         held_out_text(held_out, tokenizer, min(LOOKED_AT, config.context)),
         folder,
         len(tokens),
+        choice.batch_size * config.context,
     )
     run.snapshots.append(snapshot(run))
     reset()

@@ -77,6 +77,14 @@ def _sizes(kind: Kind, positions: Positions, norm_first: bool, made: bool, runni
         rate = _slider("Learning rate", RATES, 0.002, reason, running)
         reason = "Share of numbers set to 0 at random while training, against learning by heart."
         dropout = _slider("Dropout", (0.0, 0.1, 0.2, 0.3), 0.0, reason, made)
+    keep_unknown = st.toggle(
+        "Keep unknown characters",
+        key="lab-decoder-keep-unknown",
+        persist_state="session",
+        disabled=made or kind != "characters",
+        help="A prompt may then have characters that the documents lack: each is read as �. Otherwise such a "
+        "prompt is refused, and the character named.",
+    )
     sizes = {
         "d_model": int(d_model),
         "n_layers": int(n_layers),
@@ -88,7 +96,7 @@ def _sizes(kind: Kind, positions: Positions, norm_first: bool, made: bool, runni
         "dropout": dropout,
     }
     settings = TrainingSettings(n_steps=int(steps), learning_rate=rate)
-    return Choice(kind, int(vocab), tuple(sizes.items()), int(batch), settings)
+    return Choice(kind, int(vocab), tuple(sizes.items()), int(batch), settings, keep_unknown)
 
 
 def _slider(label: str, options: tuple[float, ...], default: float, reason: str, disabled: bool) -> float:

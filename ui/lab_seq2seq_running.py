@@ -1,10 +1,11 @@
 """A training of the encoder-decoder that runs in a thread of its own, may be paused and gone on with."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import streamlit as st
 
 from engine.errors import GlassboxError
+from engine.training.seq2seq_checkpoint import read_training
 from engine.training.seq2seq_loop import Recipe, Training, train
 from engine.training.tasks import Task
 from ui.jobs import Job
@@ -17,25 +18,22 @@ class Running:
     """A training, and the job that moves it on, if it was ever started."""
 
     training: Training
-    job: Job[None] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.resume()
+    job: Job[None] | None = None
 
     @property
     def moving(self) -> bool:
         """Whether steps are being made, be it the last before a pause."""
-        return not self.job.done
+        return self.job is not None and not self.job.done
 
     @property
     def pausing(self) -> bool:
         """Whether the job is to end and has not yet."""
-        return self.moving and self.job.stopped
+        return self.job is not None and not self.job.done and self.job.stopped
 
     @property
     def error(self) -> str | None:
         """Why the training cannot go on, if it cannot."""
-        if self.training.failure is not None or self.moving:
+        if self.training.failure is not None or self.job is None or not self.job.done:
             return self.training.failure
         try:
             self.job.result()
@@ -53,6 +51,11 @@ class Running:
 
         self.job = Job(work)
 
+    def stop(self) -> None:
+        """Make no more steps after the next report."""
+        if self.job is not None:
+            self.job.stop()
+
 
 def trainings() -> dict[str, Running]:
     """Return this session's trainings by the name of their task."""
@@ -64,6 +67,20 @@ def start(task: Task, recipe: Recipe) -> None:
     """Begin a training of a task; any other of the session pauses."""
     pause_others(task.name)
     trainings()[task.name] = Running(Training(task, recipe))
+    trainings()[task.name].resume()
+
+
+def load(content: bytes, task: Task) -> None:
+    """Make a checkpoint the training of a task; where there is one, its sizes must be the same.
+
+    Raises
+    ------
+    GlassboxError
+        It is no checkpoint, or of another task or model.
+    """
+    now = trainings().get(task.name)
+    training = read_training(content, task, None if now is None else now.training.config)
+    trainings()[task.name] = Running(training)
 
 
 def resume(name: str) -> None:
@@ -77,9 +94,9 @@ def pause_others(name: str) -> None:
     """Pause all trainings but that of one task, since they would share the processor."""
     for other, running in trainings().items():
         if other != name:
-            running.job.stop()
+            running.stop()
 
 
 def reset(name: str) -> None:
     """Forget the training of a task."""
-    trainings().pop(name).job.stop()
+    trainings().pop(name).stop()

@@ -21,6 +21,16 @@ ADAPTER, LAYERS = "Adapter", "Last layers"
 MOST_LAYERS = 3  # whose training fits in memory beside all else
 
 
+def show_purpose() -> None:
+    """Say what tuning does, and what is judged."""
+    st.write(
+        "Teach the search your labelled questions: each is pulled towards the chunks that answer it and "
+        "pushed away from the rest ([InfoNCE](https://arxiv.org/abs/1807.03748)). What counts is judged on "
+        "questions, and on documents, that were left out of training, and unless the gain is more than "
+        "noise the original stays."
+    )
+
+
 def show_tuning(
     documents: Sequence[Document], questions: Sequence[Question], encoder: Encoder, cut: Cut
 ) -> None:
@@ -37,12 +47,6 @@ def show_tuning(
     cut
         How the documents are cut.
     """
-    st.write(
-        "Teach the search your labelled questions: each is pulled towards the chunks that answer it and "
-        "pushed away from the rest ([InfoNCE](https://arxiv.org/abs/1807.03748)). What counts is judged on "
-        "questions, and on documents, that were left out of training, and unless the gain is more than "
-        "noise the original stays."
-    )
     asked = tuple(question for question in questions if question.references)
     if len(asked) < FEWEST or not documents:
         st.info(
@@ -69,7 +73,12 @@ def show_tuning(
         except GlassboxError as error:
             st.error(escape_markdown(str(error)), icon=":material/error:")
     if running is None:
-        st.info("Nothing is trained yet. Press Train.", icon=":material/school:")
+        st.info(
+            f"Nothing is trained yet. Train learns from {len(asked):,} labelled questions about "
+            f"{len(documents):,} {'document' if len(documents) == 1 else 'documents'}, and then says whether "
+            "the search is better for it.",
+            icon=":material/school:",
+        )
     elif not running.job.done:
         st.fragment(show_progress, run_every=REDRAW_S)(running)
     else:

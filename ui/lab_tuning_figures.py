@@ -6,7 +6,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from engine.layers.tracing import Array
-from engine.training.folds import CrossValidated, Judged
+from engine.training.cross_validation import CrossValidated
+from engine.training.verdict import Judged
 from ui.figures import BLUE, GREEN, GREY, ORANGE, styled
 
 LEGEND = {"orientation": "h", "y": -0.28, "yanchor": "top", "x": 0}

@@ -1,12 +1,15 @@
 """What a tuning found: the verdict, metrics before and after, figures, and the model to take away."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import streamlit as st
 
 from engine.evaluation.significance import Comparison
-from engine.training.folds import MAIN, Judged, is_better, is_worse
 from engine.training.tuned_model import tuned_zip
 from engine.training.tuning import Tuned
+from engine.training.verdict import MAIN, Judged, is_better, is_worse
 from ui.export import show_figure
 from ui.lab_tuning_figures import (
     gain_figure,
@@ -18,6 +21,22 @@ from ui.lab_tuning_figures import (
 from ui.lab_tuning_running import Running
 
 LISTED = 8  # questions that won, and that lost
+METRIC_COLUMNS: Mapping[str, Any] = {
+    "metric": st.column_config.TextColumn(
+        help="Of the first 10 chunks found. nDCG: how many of the right ones are there, and how far up. "
+        "Recall: the share of the right ones. MRR: 1 divided by the place of the first right one."
+    ),
+    "tested on": st.column_config.TextColumn(
+        help="Questions that were left out of training; or questions whose documents were left out, too."
+    ),
+    "difference": st.column_config.TextColumn(
+        help="Mean of after less before. The interval holds the mean of 95 % of resamples of the questions; "
+        "p is how often chance alone would give a mean as large."
+    ),
+} | {
+    name: st.column_config.NumberColumn(format="%.3f", help="Mean over the questions; 1 is best.")
+    for name in ("before", "after")
+}
 
 
 def show_results(running: Running, tuned: Tuned) -> None:
@@ -128,10 +147,7 @@ def show_metrics(tuned: Tuned) -> None:
             "difference": [interval(one.comparison) for _, one in rows],
         },
         hide_index=True,
-        column_config={
-            name: st.column_config.NumberColumn(format="%.3f", help="Mean over the questions; 1 is best.")
-            for name in ("before", "after")
-        },
+        column_config=METRIC_COLUMNS,
     )
 
 
@@ -139,11 +155,9 @@ def show_questions(running: Running, found: Judged) -> None:
     """Count questions won and lost, and list those that changed most."""
     change = found.after - found.before
     won, lost = int((change > 0).sum()), int((change < 0).sum())
-    columns = st.columns(3)
-    for column, (label, number) in zip(
-        columns, {"Won": won, "Lost": lost, "The same": len(change) - won - lost}.items(), strict=True
-    ):
-        column.metric(label, f"{number:,}", help=f"Questions by their {MAIN} before and after.")
+    with st.container(horizontal=True, gap="medium"):
+        for label, number in {"Won": won, "Lost": lost, "The same": len(change) - won - lost}.items():
+            st.metric(label, f"{number:,}", help=f"Questions by their {MAIN} before and after.")
     with st.expander("Questions that changed most"):
         order = np.argsort(-change, kind="stable")
         shown = dict.fromkeys([*order[:LISTED].tolist(), *order[-LISTED:].tolist()])

@@ -17,8 +17,8 @@ from engine.layers.attention import causal_mask, merge_heads
 from engine.layers.dropout import dropout
 from engine.layers.embedding import embedding
 from engine.layers.linear import linear
-from engine.layers.positions import FLOAT32, alibi_bias, apply_rope, learned, rope_tables, sinusoidal
-from engine.layers.tracing import Array, Shapes, Tracer, no_trace, scoped
+from engine.layers.positions import alibi_bias, apply_rope, learned, rope_tables, sinusoidal
+from engine.layers.tracing import Array, Tracer, no_trace, scoped
 from engine.layers.training_primitives import NUMPY_TRAINING, TrainingPrimitives
 from engine.models.kv_cache import KVCache
 
@@ -26,7 +26,6 @@ Params = Mapping[str, Array]  # dotted names, as `parameter_shapes` lists them
 Positions = Literal["sinusoidal", "learned", "rope", "alibi"]
 ROPE_THETA = 10_000.0
 NORM_EPS = 1e-5
-INIT_STD = 0.02  # of GPT-2's matrices
 
 
 @dataclass(frozen=True)
@@ -84,41 +83,6 @@ class SmallDecoderConfig:
     def n_kv_heads(self) -> int:
         """Heads of keys and values: every query head has its own."""
         return self.n_heads
-
-
-def parameter_shapes(config: SmallDecoderConfig) -> Shapes:
-    """Shape of every parameter by name, in the order a forward pass reads; matrices are ``(d_out, d_in)``."""
-    d_model, d_ff = config.d_model, config.d_ff
-    shapes: Shapes = {"embedding.weight": (config.vocab_size, d_model)}
-    if config.positions == "learned":
-        shapes["positions.weight"] = (config.context, d_model)
-    for i in range(config.n_layers):
-        attention, ffn = f"layers.{i}.attention", f"layers.{i}.ffn"
-        shapes |= _norm_shapes(attention, d_model)
-        shapes |= _affine_shapes(f"{attention}.qkv", d_model, 3 * d_model)
-        shapes |= _affine_shapes(f"{attention}.output", d_model, d_model)
-        shapes |= _norm_shapes(ffn, d_model)
-        shapes |= _affine_shapes(f"{ffn}.hidden", d_model, d_ff)
-        shapes |= _affine_shapes(f"{ffn}.output", d_ff, d_model)
-    return shapes | (_norm_shapes("final", d_model) if config.norm_first else {})
-
-
-def init_params(config: SmallDecoderConfig, seed: int, dtype: np.dtype = FLOAT32) -> dict[str, Array]:
-    """Random parameters to be trained, as GPT-2's begin; the same seed gives the same on any machine.
-
-    Matrices are normal with standard deviation 0.02, those that add to the residual stream by
-    ``1 / sqrt(2 n_layers)`` less (Radford et al. 2019, section 2.3); biases are 0, scales of norms 1.
-    """
-    rng = np.random.default_rng(seed)
-    params = {}
-    for name, shape in parameter_shapes(config).items():
-        if len(shape) == 1:
-            params[name] = np.full(shape, name.endswith("norm.weight"), dtype)
-            continue
-        adds = name.endswith("output.weight")
-        std = INIT_STD / np.sqrt(2 * config.n_layers) if adds else INIT_STD
-        params[name] = (rng.standard_normal(shape, np.float32) * np.float32(std)).astype(dtype)
-    return params
 
 
 def forward(
@@ -301,11 +265,3 @@ def _dropped(x: Array, rate: float, trace: Tracer, rng: np.random.Generator | No
     x, mask = dropout(x, rate, rng)
     trace("dropout", mask)
     return x
-
-
-def _norm_shapes(name: str, d_model: int) -> Shapes:
-    return {f"{name}.norm.weight": (d_model,), f"{name}.norm.bias": (d_model,)}
-
-
-def _affine_shapes(name: str, d_in: int, d_out: int) -> Shapes:
-    return {f"{name}.weight": (d_out, d_in), f"{name}.bias": (d_out,)}

@@ -15,9 +15,11 @@ from engine.layers.linear import linear
 from engine.layers.norm import l2_normalize, l2_normalize_backward
 from engine.layers.tracing import Array
 from engine.models.parallel import run_parallel, single_threaded_blas
-from engine.training.folds import DEPTH, Fit, Fitted, Fold, Labelled, Losses, inner_folds
+from engine.training.cross_validation import Fit, Fitted, Losses
+from engine.training.folds import Fold, Labelled, inner_folds
 from engine.training.losses import SCALE, softmax_loss
 from engine.training.optimizers import Parameters, adam, no_moments
+from engine.training.verdict import DEPTH
 from engine.weights.fetch import Progress
 
 RIDGES = (0.1, 0.03, 0.01, 0.003)  # the strongest first, which wins where several do as well

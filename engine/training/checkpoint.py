@@ -1,30 +1,20 @@
-"""A training in one file: weights and what AdamW remembers as safetensors, all the rest as its JSON header.
+"""The training of a small decoder in one file: see `engine.training.checkpoint_file`."""
 
-One file, since weights and sizes that are of two different moments are of no use.
-"""
-
-import json
 import os
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load, save
 
-from engine.errors import InputError, ModelFileError
-from engine.layers.tracing import Array
-from engine.models.small_decoder import SmallDecoderConfig, parameter_shapes
+from engine.errors import ModelFileError
+from engine.models.small_decoder import SmallDecoderConfig
+from engine.models.small_decoder_params import parameter_shapes
+from engine.training.checkpoint_file import check_sizes, file_bytes, read_about, read_trees
 from engine.training.loop import Trainee
-from engine.training.optimizers import Moments, Parameters
 from engine.training.vocabulary import Vocabulary
 
 FORMAT = "glassbox-small-decoder-1"
-KEY = "glassbox"  # of the JSON in the file's header
-PARTS = ("params", "mean", "square")
 
 
 @dataclass(frozen=True)
@@ -38,8 +28,6 @@ class Checkpoint:
 def checkpoint_bytes(checkpoint: Checkpoint) -> bytes:
     """Return a checkpoint as the content of a .safetensors file."""
     trainee = checkpoint.trainee
-    parts = zip(PARTS, (trainee.params, trainee.moments.mean, trainee.moments.square), strict=True)
-    tensors = {f"{part}.{name}": array for part, tree in parts for name, array in tree.items()}
     about = {
         "format": FORMAT,
         "config": asdict(trainee.config),
@@ -47,7 +35,7 @@ def checkpoint_bytes(checkpoint: Checkpoint) -> bytes:
         "lowest": trainee.lowest if np.isfinite(trainee.lowest) else None,
         "vocabulary": asdict(checkpoint.vocabulary),
     }
-    return save(tensors, {KEY: json.dumps(about)})
+    return file_bytes(trainee.params, trainee.moments, about)
 
 
 def save_checkpoint(checkpoint: Checkpoint, path: Path) -> None:
@@ -92,7 +80,7 @@ def read_checkpoint(content: bytes, expected: SmallDecoderConfig | None = None) 
     InputError
         Its sizes are not the expected ones.
     """
-    about = _header(content)
+    about = read_about(content, FORMAT, "a small decoder")
     try:
         config = SmallDecoderConfig(**about["config"])
         vocabulary = Vocabulary.from_json(about["vocabulary"])
@@ -108,60 +96,6 @@ def read_checkpoint(content: bytes, expected: SmallDecoderConfig | None = None) 
             "it was put together from two; give another"
         )
     if expected is not None:
-        check_sizes(config, expected)
-    trees = _trees(content, config)
-    moments = Moments(step, trees["mean"], trees["square"])
-    return Checkpoint(Trainee(config, trees["params"], moments, lowest), vocabulary)
-
-
-def check_sizes(found: SmallDecoderConfig, expected: SmallDecoderConfig) -> None:
-    """Raise `InputError` where a checkpoint is of a model with other sizes, naming them."""
-    ours, theirs = asdict(expected), asdict(found)
-    others = [f"{name} {theirs[name]} instead of {ours[name]}" for name in ours if ours[name] != theirs[name]]
-    if others:
-        raise InputError(
-            f"the checkpoint is of another model ({', '.join(others)}): choose its sizes, or start afresh"
-        )
-
-
-def _header(content: bytes) -> Mapping[str, Any]:
-    """What the file says of itself: 8 bytes of length, then JSON (the safetensors format)."""
-    length = int.from_bytes(content[:8], "little")
-    try:
-        about = json.loads(json.loads(content[8 : 8 + length])["__metadata__"][KEY])
-        if about["format"] != FORMAT:
-            raise ValueError(f"format {about['format']!r}, not {FORMAT!r}")
-    except (KeyError, TypeError, ValueError) as error:
-        raise ModelFileError(
-            f"this is no checkpoint of a small decoder ({error!r}): give a file that was saved here"
-        ) from error
-    return about
-
-
-def _trees(content: bytes, config: SmallDecoderConfig) -> dict[str, Parameters]:
-    """Tensors of each part, writable, each of the shape that the sizes ask for."""
-    try:
-        tensors = load(content)
-    except (SafetensorError, ValueError, KeyError, TypeError) as error:
-        raise ModelFileError(f"the checkpoint is damaged ({error}): save it again") from error
-    shapes = parameter_shapes(config)
-    return {
-        part: {name: _tensor(tensors, f"{part}.{name}", shape) for name, shape in shapes.items()}
-        for part in PARTS
-    }
-
-
-def _tensor(tensors: Mapping[str, Array], name: str, shape: tuple[int, ...]) -> Array:
-    if name not in tensors:
-        raise ModelFileError(f"the checkpoint has no tensor {name!r}: its file is incomplete; save it again")
-    found = tensors[name]
-    if found.shape != shape or found.dtype != np.float32:
-        raise ModelFileError(
-            f"tensor {name!r} of the checkpoint is {found.dtype} {found.shape}, but its sizes ask for "
-            f"float32 {shape}: weights and sizes are not of one model"
-        )
-    if not np.isfinite(found).all():
-        raise ModelFileError(
-            f"tensor {name!r} of the checkpoint has values that are no numbers: give another"
-        )
-    return np.array(found)
+        check_sizes(asdict(config), asdict(expected))
+    params, moments = read_trees(content, parameter_shapes(config), step)
+    return Checkpoint(Trainee(config, params, moments, lowest), vocabulary)

@@ -1,7 +1,7 @@
 """Fine-tuning of an encoder's last layers on labelled questions, by hand-written backward passes.
 
-The layers below stay as they are, so every text runs through them once; what they give is kept, and
-only the last layers are run again at every step. Questions and chunks go through the same layers.
+The layers below stay as they are, so every text runs through them once (`engine.training.frozen_layers`);
+what they give is kept, and only the last layers are run again at every step.
 """
 
 from collections.abc import Sequence
@@ -10,28 +10,17 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from engine.errors import InputError
-from engine.layers.norm import l2_normalize
-from engine.layers.primitives import NUMPY, best_primitives
 from engine.layers.tracing import Array
-from engine.models.bert import EncoderConfig, EncoderWeights, encoder_forward, encoder_layer
-from engine.models.encoder import Encoder, packs
-from engine.models.parallel import run_parallel
-from engine.training.encoder_backward import (
-    Kept,
-    layer_parameters,
-    layers_backward,
-    layers_forward,
-    mean_pooling_backward,
-    named_layers,
-    with_parameters,
-)
-from engine.training.folds import Fit, Fitted, Fold, Labelled, Losses, inner_folds
-from engine.training.losses import info_nce
+from engine.models.encoder import Encoder
+from engine.training.contrastive_step import Batch, draw_batch, gradients, validation_loss
+from engine.training.cross_validation import Fit, Fitted, Losses
+from engine.training.encoder_backward import layer_parameters, with_parameters
+from engine.training.folds import Fold, Labelled, inner_folds
+from engine.training.frozen_layers import Frozen, frozen_vectors
 from engine.training.optimizers import Parameters, adamw, clip_gradients, no_moments
 from engine.training.schedules import warmup_linear
 from engine.weights.fetch import Progress
 
-PACK_TOKENS = 1024  # that one core reads at once
 INNER_SHARE = 5  # one in so many of the questions trained on is held out to stop by
 MAX_NORM = 1.0  # of all gradients together
 
@@ -66,22 +55,6 @@ class FineTuning:
 
 
 @dataclass(frozen=True)
-class Frozen:
-    """What the layers that stay give of texts: the tokens of all, one below the other.
-
-    ``hidden`` is float16 ``(n_tokens, d_model)``, to take half the memory; ``spans`` are the texts'.
-    """
-
-    hidden: Array = field(repr=False)
-    spans: tuple[slice, ...] = field(repr=False)
-
-    def take(self, numbers: Sequence[int], dtype: np.dtype) -> tuple[Array, list[slice]]:
-        """Return the tokens of some texts, one below the other, and where each begins and ends."""
-        parts = [self.hidden[self.spans[number]] for number in numbers]
-        return np.concatenate(parts).astype(dtype), consecutive([len(part) for part in parts])
-
-
-@dataclass(frozen=True)
 class FineTuned:
     """Trained parameters by name, as after ``n_epochs``, and the losses by epoch: see `fine_tune`."""
 
@@ -89,156 +62,6 @@ class FineTuned:
     n_epochs: int
     losses: Losses
     validation_losses: Losses
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Numbers of questions and of chunks, and bool ``(n_questions, n_chunks)`` of what is relevant."""
-
-    questions: Array
-    chunks: Array
-    relevant: Array
-
-
-def consecutive(lengths: Sequence[int]) -> list[slice]:
-    """Spans of these lengths, one after the other."""
-    ends = np.cumsum(lengths).tolist()
-    return [slice(end - length, end) for end, length in zip(ends, lengths, strict=True)]
-
-
-def freeze(
-    encoder: Encoder,
-    texts: Sequence[str],
-    n_last: int,
-    max_tokens: int | None = None,
-    on_progress: Progress | None = None,
-) -> Frozen:
-    """Run texts through all layers but the last ``n_last``, once.
-
-    Raises
-    ------
-    InputError
-        The encoder has not so many layers, or norms in front of them, which the backward pass knows not.
-    """
-    n_layers = encoder.config.n_layers
-    if not 1 <= n_last <= n_layers or encoder.config.norm_first:
-        raise InputError(f"the last {n_last} of {n_layers} layers cannot be trained: take 1 to {n_layers}")
-    limit = encoder.token_limit(max_tokens)
-    sequences = [encoder.truncate(ids, limit) for ids in encoder.tokenizer.ids_batch(list(texts))]
-    weights = replace(encoder.weights, layers=encoder.weights.layers[:-n_last])
-    ops = best_primitives() if encoder.compiled else NUMPY
-    spans = consecutive([len(ids) for ids in sequences])
-    # float16 keeps three digits, more than the noise of training; the trained encoder itself reads exactly.
-    hidden = np.empty((spans[-1].stop, encoder.config.d_model), np.float16)
-
-    def run(batch: slice) -> None:
-        found = encoder_forward(sequences[batch], weights, encoder.config, ops=ops)
-        hidden[spans[batch.start].start : spans[batch.stop - 1].stop] = np.concatenate(found)
-
-    n_done = 0
-    for batch in run_parallel(run, list(packs(sequences, PACK_TOKENS))):
-        n_done += batch.stop - batch.start
-        if on_progress is not None:
-            on_progress(n_done, len(texts))
-    return Frozen(hidden, tuple(spans))
-
-
-def frozen_vectors(frozen: Frozen, encoder: Encoder, weights: EncoderWeights, n_last: int) -> Array:
-    """Embed texts from where they were frozen: mean pooling, rows of length 1, ``(n_texts, d_model)``."""
-    ops = best_primitives() if encoder.compiled else NUMPY
-    vectors = np.empty((len(frozen.spans), encoder.config.d_model), encoder.dtype)
-
-    def run(batch: slice) -> None:
-        hidden, spans = frozen.take(range(batch.start, batch.stop), encoder.dtype)
-        for layer in weights.layers[-n_last:]:
-            hidden = encoder_layer(hidden, layer, encoder.config, spans, ops, lambda _, array: array)
-        vectors[batch] = [hidden[span].mean(axis=0) for span in spans]
-
-    lengths = [range(span.stop - span.start) for span in frozen.spans]
-    for _ in run_parallel(run, list(packs(lengths, PACK_TOKENS))):
-        pass
-    return l2_normalize(vectors)
-
-
-@dataclass
-class Pass:
-    """Texts on their way through the last layers: what the forward kept for the backward."""
-
-    hidden: Array
-    spans: list[slice]
-    vectors: Array = field(init=False)
-    kept: list[Kept] = field(init=False)
-
-
-def embed(
-    frozen: Frozen, numbers: Sequence[int], params: Parameters, config: EncoderConfig, dtype: np.dtype
-) -> tuple[Array, list[Pass]]:
-    """Run texts through the layers that are trained: mean vectors ``(n_texts, d_model)``, not of length 1."""
-    layers = named_layers(params)
-    lengths = [range(frozen.spans[number].stop - frozen.spans[number].start) for number in numbers]
-    passes = [Pass(*frozen.take(numbers[batch], dtype)) for batch in packs(lengths, PACK_TOKENS)]
-
-    def run(one: Pass) -> None:
-        hidden, one.kept = layers_forward(one.hidden, layers, config, one.spans)
-        one.vectors = np.stack([hidden[span].mean(axis=0) for span in one.spans])
-
-    for _ in run_parallel(run, passes):
-        pass
-    return np.concatenate([one.vectors for one in passes]), passes
-
-
-def embed_backward(
-    d_vectors: Array, passes: Sequence[Pass], params: Parameters, config: EncoderConfig
-) -> Parameters:
-    """Gradients of `embed` by the parameters."""
-    layers = named_layers(params)
-    starts = np.cumsum([0, *(len(one.spans) for one in passes)])
-    found: dict[int, Parameters] = {}
-
-    def run(number: int) -> None:
-        one = passes[number]
-        d_hidden = mean_pooling_backward(d_vectors[starts[number] : starts[number + 1]], one.spans)
-        found[number] = layers_backward(d_hidden, one.kept, layers, config, one.spans)[1]
-
-    for _ in run_parallel(run, range(len(passes))):
-        pass
-    grads = found[0]
-    for number in range(1, len(passes)):  # in order, so that sums round alike at every run
-        for name, grad in found[number].items():
-            grads[name] += grad
-    return grads
-
-
-def gradients(
-    questions: Frozen, chunks: Frozen, batch: Batch, params: Parameters, config: EncoderConfig
-) -> tuple[float, Parameters]:
-    """Loss of a batch and its gradients by the parameters of the last layers."""
-    dtype = next(iter(params.values())).dtype
-    query_vectors, query_passes = embed(questions, batch.questions.tolist(), params, config, dtype)
-    key_vectors, key_passes = embed(chunks, batch.chunks.tolist(), params, config, dtype)
-    loss, d_queries, d_keys = info_nce(query_vectors, key_vectors, relevant=batch.relevant)
-    d_vectors = np.concatenate([d_queries, d_keys])
-    return loss, embed_backward(d_vectors, [*query_passes, *key_passes], params, config)
-
-
-def draw_batch(
-    rows: Array,
-    relevant: Array,
-    seen: Array,
-    negatives: Sequence[Array],
-    n_hard: int,
-    rng: np.random.Generator,
-) -> Batch:
-    """Draw for each question one of its chunks and hard negatives of it, of those that may be seen."""
-    drawn: set[int] = set()
-    allowed = np.zeros(relevant.shape[1], bool)
-    allowed[seen] = True
-    for row in rows:
-        drawn.add(int(rng.choice(np.flatnonzero(relevant[row] & allowed))))
-        hard = negatives[row][allowed[negatives[row]]]
-        drawn.update(rng.choice(hard, min(n_hard, len(hard)), replace=False).tolist())
-    chunks = np.array(sorted(drawn))
-    return Batch(rows, chunks, relevant[np.ix_(rows, chunks)])
 
 
 def fine_tune(
@@ -330,16 +153,6 @@ def check(settings: FineTuning) -> None:
 def copied(params: Parameters) -> Parameters:
     """Copy parameters, which training goes on to change in place."""
     return {name: array.copy() for name, array in params.items()}
-
-
-def validation_loss(
-    questions: Frozen, chunks: Frozen, batch: Batch, params: Parameters, config: EncoderConfig
-) -> float:
-    """Loss of a batch, without gradients."""
-    dtype = next(iter(params.values())).dtype
-    query_vectors, _ = embed(questions, batch.questions.tolist(), params, config, dtype)
-    key_vectors, _ = embed(chunks, batch.chunks.tolist(), params, config, dtype)
-    return info_nce(query_vectors, key_vectors, relevant=batch.relevant)[0]
 
 
 def tuned_encoder(encoder: Encoder, params: Parameters) -> Encoder:

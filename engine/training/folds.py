@@ -1,22 +1,12 @@
-"""Whether tuning helps on questions and documents that it has not seen: cross-validation and its verdict."""
+"""Labelled questions, dealt into folds so that each is tested by a model that never saw it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from engine.errors import InputError
-from engine.evaluation.metrics import ndcg, recall, reciprocal_rank
-from engine.evaluation.significance import Comparison, compare
 from engine.layers.tracing import Array
-from engine.training.alignment import alignment, uniformity
-from engine.weights.fetch import Progress
-
-DEPTH = 10  # places of a ranking that are judged
-MAIN = f"nDCG@{DEPTH}"  # the metric that decides, fixed beforehand
-METRICS = {MAIN: ndcg, f"recall@{DEPTH}": recall, f"MRR@{DEPTH}": reciprocal_rank}
-Losses = tuple[tuple[int, float], ...]  # epochs, and the loss after each
-ALPHA = 0.05  # the p-value below which a difference counts
 
 
 @dataclass(frozen=True)
@@ -62,74 +52,6 @@ class Fold:
     train: Array
     test: Array
     seen: Array
-
-
-@dataclass(frozen=True)
-class Fitted:
-    """What a tuned model makes of a fold.
-
-    Attributes
-    ----------
-    question_vectors
-        Of the fold's test questions, rows of length 1.
-    chunk_vectors
-        Of all chunks, rows of length 1.
-    losses, validation_losses
-        The loss by epoch, on what was trained on and on what was held out within it.
-    choice
-        What was chosen without the test questions, in words.
-    """
-
-    question_vectors: Array = field(repr=False)
-    chunk_vectors: Array = field(repr=False)
-    losses: Losses
-    validation_losses: Losses
-    choice: str
-
-
-@dataclass(frozen=True)
-class Spread:
-    """Wang and Isola's two measures of the test questions of a fold; less is better for both."""
-
-    alignment: float
-    uniformity: float
-
-
-@dataclass(frozen=True)
-class CrossValidated:
-    """Scores of every question by a model that was not trained on it.
-
-    Attributes
-    ----------
-    before, after
-        Cosines with every chunk, ``(n_questions, n_chunks)``.
-    spreads
-        Of each fold, before and after.
-    losses
-        Of each fold, by epoch: on what was trained on, and on what was held out within it.
-    choices
-        What each fold chose without its test questions, in words.
-    """
-
-    before: Array = field(repr=False)
-    after: Array = field(repr=False)
-    spreads: tuple[tuple[Spread, Spread], ...]
-    losses: tuple[tuple[Losses, Losses], ...]
-    choices: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Judged:
-    """A metric of every question before and after, ``(n_questions,)``, and their comparison."""
-
-    metric: str
-    before: Array = field(repr=False)
-    after: Array = field(repr=False)
-    comparison: Comparison
-
-
-# Train on a fold; report steps done and steps in all.
-Fit = Callable[[Fold, Progress], Fitted]
 
 
 def folds_by_question(labelled: Labelled, n_folds: int, seed: int = 0) -> list[Fold]:
@@ -209,83 +131,3 @@ def inner_folds(n_questions: int, n_folds: int, seed: int) -> list[tuple[Array, 
     order = np.random.default_rng(seed).permutation(n_questions)
     parts = np.array_split(order, min(n_folds, n_questions))
     return [(np.setdiff1d(order, part), np.sort(part)) for part in parts]
-
-
-def cross_validate(
-    question_vectors: Array,
-    chunk_vectors: Array,
-    labelled: Labelled,
-    folds: Sequence[Fold],
-    fit: Fit,
-    on_progress: Progress | None = None,
-) -> CrossValidated:
-    """Train on each fold and score the questions that it left out.
-
-    Parameters
-    ----------
-    question_vectors, chunk_vectors
-        Of the model as it is, rows of length 1: ``(n_questions, d_model)``, ``(n_chunks, d_model)``.
-    labelled
-        Their texts and what is relevant.
-    folds
-        Whose test questions are all the questions, each once.
-    fit
-        Trains on a fold.
-    on_progress
-        Called with parts done and parts in all, 100 a fold.
-    """
-    before = question_vectors @ chunk_vectors.T  # (n_questions, n_chunks)
-    after = np.empty_like(before)
-    spreads, losses, choices = [], [], []
-    for number, fold in enumerate(folds):
-
-        def report(done: int, total: int, n_before: int = number) -> None:
-            if on_progress is not None:
-                on_progress(100 * n_before + 100 * done // max(1, total), 100 * len(folds))
-
-        fitted = fit(fold, report)
-        after[fold.test] = fitted.question_vectors @ fitted.chunk_vectors.T
-        relevant = labelled.relevant[fold.test]
-        spreads.append(
-            (
-                spread(question_vectors[fold.test], chunk_vectors, relevant),
-                spread(fitted.question_vectors, fitted.chunk_vectors, relevant),
-            )
-        )
-        losses.append((fitted.losses, fitted.validation_losses))
-        choices.append(fitted.choice)
-        report(1, 1)
-    return CrossValidated(before, after, tuple(spreads), tuple(losses), tuple(choices))
-
-
-def spread(question_vectors: Array, chunk_vectors: Array, relevant: Array) -> Spread:
-    """Measure questions with their chunks, and how evenly the questions lie."""
-    return Spread(alignment(question_vectors, chunk_vectors, relevant), uniformity(question_vectors))
-
-
-def judge(before: Array, after: Array, relevant: Array, seed: int = 0) -> list[Judged]:
-    """Compare two score matrices ``(n_questions, n_chunks)`` of the same questions by each of `METRICS`."""
-    judged = []
-    for name, metric in METRICS.items():
-        first, second = metric(before, relevant, DEPTH), metric(after, relevant, DEPTH)
-        judged.append(Judged(name, first, second, compare(first, second, seed=seed)))
-    return judged
-
-
-def is_better(comparison: Comparison) -> bool:
-    """Whether a difference is a gain beyond noise: its 95 % interval and its test both say so."""
-    return comparison.low > 0 and comparison.p_value < ALPHA
-
-
-def is_worse(comparison: Comparison) -> bool:
-    """Whether a difference is a loss beyond noise."""
-    return comparison.high < 0 and comparison.p_value < ALPHA
-
-
-def should_keep(by_question: Comparison, by_document: Comparison | None) -> bool:
-    """Whether the tuned model is to take the original's place.
-
-    It must gain beyond noise on new questions, and must not lose beyond noise on new documents, where
-    that could be tested.
-    """
-    return is_better(by_question) and not (by_document is not None and is_worse(by_document))

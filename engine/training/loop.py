@@ -9,7 +9,8 @@ import numpy as np
 from engine.errors import InputError
 from engine.layers.tracing import Array
 from engine.layers.training_primitives import TrainingPrimitives, compiled_training
-from engine.models.small_decoder import SmallDecoderConfig, forward, init_params
+from engine.models.small_decoder import SmallDecoderConfig, forward
+from engine.models.small_decoder_params import init_params
 from engine.training.decoder_step import loss_and_gradients
 from engine.training.losses import cross_entropy
 from engine.training.optimizers import Moments, Parameters, adamw, clip_gradients, no_moments

@@ -1,13 +1,12 @@
 """Training of the encoder-decoder on a task whose pairs are made as they are needed, and its examination."""
 
-import json
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from time import perf_counter
+from typing import Any
 
 import numpy as np
-from safetensors.numpy import save
 
 from engine.errors import InputError
 from engine.models.parallel import single_threaded_blas
@@ -136,8 +135,9 @@ class Training:
     ----------
     params, moments, rng
         What the steps change: weights, what Adam remembers, and where the pairs are drawn from.
-    good
-        A copy of the weights at the last report, which no later step changes.
+    good, good_moments, good_draws
+        Copies of the weights, of what Adam remembers and of the state of ``rng`` at the last report, which
+        no later step changes.
     reports
         All reports so far.
     failure
@@ -151,9 +151,20 @@ class Training:
         self.moments: Moments = no_moments(self.params)
         self.rng = np.random.default_rng(recipe.seed)
         self.exam = draw_pairs(task, np.random.default_rng(EXAM_SEED), recipe.n_exam, held_out=True)
-        self.good = copied(self.params)
+        self.keep()
         self.reports: list[Report] = []
         self.failure: str | None = None
+
+    def keep(self) -> None:
+        """Copy what the next step depends on, to be gone back to."""
+        self.good: Parameters = copied(self.params)
+        self.good_moments = copied_moments(self.moments)
+        self.good_draws: dict[str, Any] = dict(self.rng.bit_generator.state)
+
+    def go_back(self) -> None:
+        """Undo the steps since the last report."""
+        self.params, self.moments = copied(self.good), copied_moments(self.good_moments)
+        self.rng.bit_generator.state = self.good_draws
 
     @property
     def done(self) -> bool:
@@ -179,7 +190,7 @@ def train(training: Training) -> Iterator[Report]:
                     fail(training, loss)
                     return
                 losses.append(loss)
-            training.good = copied(training.params)
+            training.keep()
             exam = translate_pairs(training.task, training.exam, training.good, training.config)
         before = training.reports[-1].seconds if training.reports else 0.0
         seconds = before + perf_counter() - started
@@ -216,12 +227,13 @@ def ran_away(loss: float, norm: float, vocab_size: int) -> bool:
 
 def fail(training: Training, loss: float) -> None:
     """End a training with the weights of its last report."""
-    training.params = copied(training.good)
-    kept = training.reports[-1].step if training.reports else 0
+    failed = training.moments.step
+    training.go_back()
     training.failure = (
-        f"the loss came to {loss:.3g} at step {training.moments.step}, far above the "
+        f"the loss came to {loss:.3g} at step {failed}, far above the "
         f"{math.log(training.config.vocab_size):.2f} of a model that knows nothing: the weights of step "
-        f"{kept} are kept; begin again with a learning rate below {training.recipe.learning_rate:g}"
+        f"{training.moments.step} are kept; begin again with a learning rate below "
+        f"{training.recipe.learning_rate:g}"
     )
 
 
@@ -234,18 +246,6 @@ def translate_pairs(
     return tuple(Translation(pair, task.text(ids)) for pair, ids in zip(pairs, found.tolist(), strict=True))
 
 
-def weights_file(training: Training) -> bytes:
-    """Weights of the last report as a .safetensors file, whose header has sizes and vocabulary."""
-    about = {
-        "config": asdict(training.config),
-        "recipe": asdict(training.recipe),
-        "task": training.task.name,
-        "words": training.task.words,
-        "step": training.reports[-1].step if training.reports else 0,
-    }
-    return save(training.good, {"glassbox": json.dumps(about)})
-
-
 def least_loss(label_smoothing: float, vocab_size: int) -> float:
     """Loss of a model that is never wrong, in nats a token: the entropy of the smoothed targets."""
     other = label_smoothing / vocab_size
@@ -256,3 +256,8 @@ def least_loss(label_smoothing: float, vocab_size: int) -> float:
 def copied(params: Parameters) -> Parameters:
     """Return a copy that shares nothing."""
     return {name: param.copy() for name, param in params.items()}
+
+
+def copied_moments(moments: Moments) -> Moments:
+    """Return a copy that shares nothing."""
+    return Moments(moments.step, copied(moments.mean), copied(moments.square))

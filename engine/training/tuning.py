@@ -10,19 +10,12 @@ from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
 from engine.retrieval.bm25 import Bm25
 from engine.training.adapter import N_EPOCHS, Adapter, adapter_fit, fit_adapter
-from engine.training.fine_tune import FineTuning, fine_tune, fine_tuning_fit, freeze, tuned_encoder
-from engine.training.folds import (
-    CrossValidated,
-    Fold,
-    Judged,
-    Labelled,
-    cross_validate,
-    folds_by_document,
-    folds_by_question,
-    judge,
-    should_keep,
-)
+from engine.training.cross_validation import CrossValidated, cross_validate
+from engine.training.fine_tune import FineTuning, fine_tune, fine_tuning_fit, tuned_encoder
+from engine.training.folds import Fold, Labelled, folds_by_document, folds_by_question
+from engine.training.frozen_layers import freeze
 from engine.training.hard_negatives import hard_negatives
+from engine.training.verdict import Judged, judge, should_keep
 from engine.weights.fetch import Progress
 
 HARD_DEPTH = 20  # places of the cosines' and of BM25's ranking that hard negatives are drawn from

@@ -44,6 +44,7 @@ def serve(log: Path, **environment: str):
         port = probe.getsockname()[1]
     command = [sys.executable, "-m", "streamlit", "run", "streamlit_app.py", "--server.headless", "true"]
     command += ["--server.address", "127.0.0.1", "--server.port", str(port)]
+    command += ["--server.fileWatcherType", "none"]  # what is edited meanwhile is not what is tested
     with log.open("w") as output:
         server = subprocess.Popen(
             command, cwd=ROOT, env={**os.environ, **environment}, stdout=output, stderr=subprocess.STDOUT

@@ -10,7 +10,8 @@ from safetensors import safe_open
 from safetensors.numpy import load, save
 
 from engine.errors import GlassboxError, InputError, ModelFileError
-from engine.models.small_decoder import SmallDecoderConfig, parameter_shapes
+from engine.models.small_decoder import SmallDecoderConfig
+from engine.models.small_decoder_params import parameter_shapes
 from engine.training.checkpoint import (
     Checkpoint,
     checkpoint_bytes,

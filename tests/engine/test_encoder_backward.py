@@ -13,7 +13,7 @@ from engine.training.encoder_backward import (
     named_layers,
     with_parameters,
 )
-from engine.training.fine_tune import consecutive
+from engine.training.frozen_layers import consecutive
 from engine.weights.fetch import model_path
 
 TEXTS = ["Tides.", "The tide turns twice a day, for the moon pulls the sea.", "Who moves the water?"]

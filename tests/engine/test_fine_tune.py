@@ -8,19 +8,11 @@ import pytest
 from engine import Encoder
 from engine.errors import InputError
 from engine.training.adapter import Adapter
+from engine.training.contrastive_step import Batch, draw_batch, embed, gradients
 from engine.training.encoder_backward import layer_parameters
-from engine.training.fine_tune import (
-    Batch,
-    FineTuning,
-    draw_batch,
-    embed,
-    fine_tune,
-    freeze,
-    frozen_vectors,
-    gradients,
-    tuned_encoder,
-)
+from engine.training.fine_tune import FineTuning, fine_tune, tuned_encoder
 from engine.training.folds import Fold, Labelled
+from engine.training.frozen_layers import freeze, frozen_vectors
 from engine.training.tuned_model import load_adapter, tuned_zip
 from engine.training.tuning import Task, tune
 
@@ -72,7 +64,7 @@ def test_the_packs_that_texts_are_read_in_change_nothing(encoder, frozen, monkey
     batch = Batch(np.arange(6), np.arange(6), RELEVANT)
     params = layer_parameters(encoder.weights, 1)
     loss, grads = gradients(*frozen, batch, params, encoder.config)
-    monkeypatch.setattr("engine.training.fine_tune.PACK_TOKENS", 8)
+    monkeypatch.setattr("engine.training.contrastive_step.PACK_TOKENS", 8)
     in_small_packs = gradients(*frozen, batch, params, encoder.config)
     assert in_small_packs[0] == pytest.approx(loss, rel=1e-5)
     for name, grad in grads.items():

@@ -7,17 +7,9 @@ from engine.errors import InputError
 from engine.evaluation.significance import Comparison
 from engine.layers.norm import l2_normalize
 from engine.training.alignment import alignment, uniformity
-from engine.training.folds import (
-    MAIN,
-    Fitted,
-    Labelled,
-    cross_validate,
-    folds_by_document,
-    folds_by_question,
-    inner_folds,
-    judge,
-    should_keep,
-)
+from engine.training.cross_validation import Fitted, cross_validate
+from engine.training.folds import Labelled, folds_by_document, folds_by_question, inner_folds
+from engine.training.verdict import MAIN, judge, should_keep
 
 
 def labelled(answers, n_chunks_per_document=2):

@@ -1,10 +1,8 @@
-import json
 from dataclasses import replace
 from itertools import islice
 
 import numpy as np
 import pytest
-from safetensors.numpy import load
 
 from engine.errors import InputError
 from engine.models.seq2seq import Seq2SeqConfig, greedy_decode
@@ -17,7 +15,6 @@ from engine.training.seq2seq_loop import (
     least_loss,
     train,
     translate_pairs,
-    weights_file,
 )
 from engine.training.seq2seq_step import loss_and_gradients
 from engine.training.tasks import MAX_TOKENS, Pair, batch, date_task, draw_pairs, number_task
@@ -217,21 +214,6 @@ def test_steps_to_come_leave_the_weights_of_a_report_alone():
     for name, value in copies.items():
         np.testing.assert_array_equal(good[name], value)
     assert not np.array_equal(training.good["embedding.weight"], copies["embedding.weight"])
-
-
-def test_the_weights_file_holds_the_last_report_s_weights_and_what_they_mean():
-    training = Training(SMALL_NUMBERS, TINY)
-    next(train(training))
-    content = weights_file(training)
-    weights = load(content)
-    assert set(weights) == set(training.good)
-    for name, value in training.good.items():
-        np.testing.assert_array_equal(weights[name], value)
-    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
-    about = json.loads(header["__metadata__"]["glassbox"])
-    assert Seq2SeqConfig(**about["config"]) == training.config
-    assert tuple(about["words"]) == training.task.words
-    assert about["step"] == 10
 
 
 @pytest.mark.parametrize("rate", [30.0, 1e30])

@@ -10,7 +10,8 @@ from engine.errors import ContextLengthError, InputError
 from engine.layers.positions import alibi_bias, rope_tables, sinusoidal
 from engine.layers.training_primitives import NUMPY_TRAINING, compiled_training
 from engine.models.kv_cache import KVCache
-from engine.models.small_decoder import SmallDecoderConfig, forward, init_params, parameter_shapes
+from engine.models.small_decoder import SmallDecoderConfig, forward
+from engine.models.small_decoder_params import init_params, parameter_shapes
 from engine.training.decoder_step import loss_and_gradients
 
 functional = torch.nn.functional

@@ -11,7 +11,8 @@ from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.errors import DocumentError, InputError
 from engine.generation.sampling import Sampling
 from engine.generation.small import first_seen, generate
-from engine.models.small_decoder import SmallDecoderConfig, forward, init_params
+from engine.models.small_decoder import SmallDecoderConfig, forward
+from engine.models.small_decoder_params import init_params
 from engine.tokenizers.bpe_training import bpe_tokenizer, learn_merges
 from engine.training.loop import Trainee, TrainingSettings, held_out_loss, train
 from engine.training.text_stream import (

@@ -7,6 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.errors import InputError
+from engine.training.seq2seq_checkpoint import training_bytes
 from engine.training.seq2seq_loop import Recipe, Training, least_loss, train
 from engine.training.tasks import PAD, date_task, number_task
 from ui.lab_seq2seq import TASKS
@@ -42,7 +43,8 @@ def paused(recipe=SHORT):
     """A training that has made one report and is paused."""
     training = Training(NUMBERS, recipe)
     running = Running(training)
-    running.job.stop()
+    running.resume()
+    running.stop()
     return ended(running)
 
 
@@ -94,6 +96,27 @@ def test_a_training_is_started_paused_gone_on_with_and_forgotten():
     app.run().button(key="seq2seq-reset").click().run()
     assert "Nothing is trained yet" in words(app)
     assert not app.slider(key="seq2seq-steps").disabled
+
+
+def test_a_training_that_was_saved_comes_back_and_another_s_is_told():
+    saved = paused()
+    content = training_bytes(saved.training)
+    app = run()
+    assert not [button for button in app.get("download_button") if "Checkpoint" in button.proto.label]
+    app.file_uploader(key="seq2seq-file").set_value(("model.safetensors", content, "")).run()
+    app.button(key="seq2seq-load").click().run()
+    assert not app.exception
+    assert "step 10 of 20, paused" in app.get("progress")[0].proto.text
+    running = app.session_state["seq2seq-trainings"][NUMBERS.name]
+    app.button(key="seq2seq-resume").click().run()
+    assert ended(running).training.moments.step == 20
+
+    other = training_bytes(Training(NUMBERS, replace(SHORT, d_ff=32)))
+    app.run().file_uploader(key="seq2seq-file").set_value(("model.safetensors", other, "")).run()
+    app.button(key="seq2seq-load").click().run()
+    assert not app.exception
+    assert "another model \\(d\\_ff 32 instead of 64\\)" in app.error[0].value
+    assert app.session_state["seq2seq-trainings"][NUMBERS.name] is running
 
 
 def test_a_paused_job_goes_on_to_what_it_would_have_come_to():

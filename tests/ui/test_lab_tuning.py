@@ -7,8 +7,10 @@ from engine.documents.splitters import Splitting
 from engine.errors import InputError
 from engine.evaluation.questions import Question, Reference
 from engine.evaluation.significance import Comparison
-from engine.training.folds import CrossValidated, Judged, Labelled, Spread
+from engine.training.cross_validation import CrossValidated, Spread
+from engine.training.folds import Labelled
 from engine.training.tuning import Tuned
+from engine.training.verdict import Judged
 from ui.chunk_settings import Cut
 from ui.jobs import Job
 from ui.lab_tuning_figures import gain_figure, loss_figure, spread_figure
