@@ -62,15 +62,17 @@ def compare_all(baseline: Array, others: Array) -> list[Comparison]:
     list of Comparison
         Differences and intervals as `compare` has them, with the p-values of `corrected_p_values`.
     """
+    if not len(others):
+        return []
     differences = np.array([paired_differences(baseline, other) for other in others]).T
     found = []
     for start in range(0, len(others), SYSTEMS):
         block = differences[:, start : start + SYSTEMS]  # (n_questions, n_block)
         intervals = resampled(means(block), len(block))
         found += [intervals.interval(number) for number in range(block.shape[1])]
-    p_values = corrected_p_values(differences) if found else []
     return [
-        Comparison(one.estimate, one.low, one.high, float(p)) for one, p in zip(found, p_values, strict=True)
+        Comparison(one.estimate, one.low, one.high, float(p))
+        for one, p in zip(found, corrected_p_values(differences), strict=True)
     ]
 
 
