@@ -18,10 +18,12 @@ from engine.documents.splitters import METHODS, Splitting, split, split_small_to
 from engine.errors import GlassboxError
 from engine.generation.answering import DEFAULT_MIN_RELEVANCE, Answer, Retrieval, ask, retrieve
 from engine.generation.decoder import Decoder
+from engine.generation.expansion import expanded
 from engine.generation.prompt import Source
 from engine.models.encoder import Encoder
 from engine.retrieval.background import closer_than
 from engine.retrieval.index import Hit, Index, build_index
+from engine.retrieval.retrievers import RETRIEVERS, check_retriever
 from engine.verify import DEFAULT_TEXTS, verify_encoder
 from engine.weights.catalog import DEFAULT_DECODER, DEFAULT_ENCODER
 from engine.weights.fetch import Progress
@@ -54,6 +56,21 @@ ParentOption = Annotated[
 ]
 OverlapOption = Annotated[int, typer.Option(help="Tokens a chunk repeats from the one before.")]
 PoolingOption = Annotated[str, typer.Option(help="How token vectors become one: mean, cls or pooler.")]
+RetrieverOption = Annotated[
+    str, typer.Option(help=f"What finds the passages, and orders them: {', '.join(RETRIEVERS)}.")
+]
+ExpandOption = Annotated[
+    bool,
+    typer.Option(
+        "--expand",
+        help="Search for the question with a passage after it that the decoder makes up (HyDE). Where it "
+        "was measured, a small decoder made the search worse.",
+    ),
+]
+DecoderOption = Annotated[
+    str,
+    typer.Option(help="Decoder: a known name, a .gguf file, a Llama-family folder or a Hugging Face id."),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 RelevanceOption = Annotated[
     float,
@@ -108,6 +125,22 @@ def load_chunks(corpus: Path, encoder: Encoder, splitting: Splitting, parent_tok
     if warning := limit_warning(chunks, encoder.max_tokens):
         print(f"warning: {warning}", file=sys.stderr)
     return chunks
+
+
+def load_decoder(name: str) -> Decoder:
+    """Load the decoder."""
+    return Decoder.load(name, on_progress=progress(f"downloading {name}"))
+
+
+def searched_json(searched_for: str | None) -> dict[str, str]:
+    """Return what was searched for in the question's place, if anything, as the JSON output spells it."""
+    return {} if searched_for is None else {"searched_for": searched_for}
+
+
+def print_searched(searched_for: str | None) -> None:
+    """Print what was searched for in the question's place, if anything."""
+    if searched_for is not None:
+        print(f"searched for: {one_line(searched_for, 1000)}\n")
 
 
 def load_index(
@@ -183,22 +216,32 @@ def search(
     overlap: OverlapOption = 16,
     parent_tokens: ParentOption = 0,
     pooling: PoolingOption = "mean",
+    retriever: RetrieverOption = "dense",
+    expand: ExpandOption = False,
+    decoder: DecoderOption = DEFAULT_DECODER,
     as_json: JsonOption = False,
 ) -> None:
-    """Find the passages of a corpus nearest to a question."""
+    """Find the best passages of a corpus for a question.
+
+    The retriever decides their order; the score of each is the cosine of its vector and the question's.
+    """
+    check_retriever(retriever)
     encoder, index = load_index(
         corpus, model, Splitting(splitter, chunk_tokens, overlap), parent_tokens, pooling
     )
-    found = retrieve(question, index, encoder, k)
+    searched_for = expanded(question, load_decoder(decoder)) if expand else None
+    found = retrieve(question, index, encoder, k, retriever=retriever, searched_for=searched_for)
     if as_json:
         print_json(
             {
                 "question": question,
+                **searched_json(searched_for),
                 "hits": [passage(hit.chunk, found, rank) for rank, hit in enumerate(found.hits)],
                 "timings": asdict(found.timings),
             }
         )
         return
+    print_searched(searched_for)
     for rank, hit in enumerate(found.hits, start=1):
         percentile = found.background.percentile(hit.score)
         print(f"{rank}. {hit.score:.3f}, {closer_than(percentile)}  {place(hit)}")
@@ -213,15 +256,14 @@ def ask_command(
     k: Annotated[int, typer.Option(help="How many passages to search for.")] = 4,
     min_relevance: RelevanceOption = DEFAULT_MIN_RELEVANCE,
     model: EncoderOption = DEFAULT_ENCODER,
-    decoder: Annotated[
-        str,
-        typer.Option(help="Decoder: a known name, a .gguf file, a Llama-family folder or a Hugging Face id."),
-    ] = DEFAULT_DECODER,
+    decoder: DecoderOption = DEFAULT_DECODER,
     splitter: SplitterOption = "fixed",
     chunk_tokens: ChunkOption = 128,
     overlap: OverlapOption = 16,
     parent_tokens: ParentOption = 0,
     pooling: PoolingOption = "mean",
+    retriever: RetrieverOption = "dense",
+    expand: ExpandOption = False,
     max_prompt_tokens: Annotated[int, typer.Option(help="Token budget of the prompt.")] = 1024,
     max_new_tokens: Annotated[int, typer.Option(help="Most tokens of the answer.")] = 128,
     temperature: Annotated[float, typer.Option(help="0 takes the most probable token each time.")] = 0.0,
@@ -239,6 +281,7 @@ def ask_command(
     as_json: JsonOption = False,
 ) -> None:
     """Answer a question from the passages of a corpus, and list the passages."""
+    check_retriever(retriever)
     encoder, index = load_index(
         corpus, model, Splitting(splitter, chunk_tokens, overlap), parent_tokens, pooling
     )
@@ -246,7 +289,7 @@ def ask_command(
         question,
         index,
         encoder,
-        Decoder.load(decoder, on_progress=progress(f"downloading {decoder}")),
+        load_decoder(decoder),
         k=k,
         min_relevance=min_relevance,
         max_prompt_tokens=max_prompt_tokens,
@@ -257,12 +300,15 @@ def ask_command(
         min_p=min_p,
         repetition_penalty=repetition_penalty,
         seed=seed,
+        retriever=retriever,
+        expand=expand,
         on_text=None if as_json else lambda text: print(text, end="", flush=True),
     )
     if as_json:
         print_json(answer_json(answer))
         return
     print("\n")
+    print_searched(answer.searched_for)
     for source in answer.sources:
         percentile = answer.background.percentile(source.score)
         print(
@@ -275,7 +321,11 @@ def answer_json(answer: Answer) -> dict[str, Any]:
     """Return an answer as the JSON output spells it."""
     return {
         "answer": answer.text,
-        "sources": [passage(source, answer, rank) for rank, source in enumerate(answer.sources)],
+        **searched_json(answer.searched_for),
+        "sources": [
+            passage(source, answer, place)
+            for source, place in zip(answer.sources, answer.relevant, strict=False)  # the first of them
+        ],
         "timings": asdict(answer.timings),
     }
 

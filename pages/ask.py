@@ -13,11 +13,12 @@ from engine.generation.answering import Answer
 from engine.generation.server import Server
 from ui.answer import escape_markdown, show_answer
 from ui.asking import show_writing, start_answer
-from ui.corpus import background_of_documents, document_picker, index_documents
+from ui.corpus import background_of_documents, document_picker, index_documents, ready
 from ui.frame import require_frame
 from ui.jobs import Job
 from ui.model_choice import model_picker
 from ui.models import load_decoder, load_encoder
+from ui.retrievers import LABELS
 from ui.settings import Settings, settings_sidebar
 from ui.text import show_text
 
@@ -89,12 +90,13 @@ def ask_area(
     n_tokens = sum(chunk.n_tokens for chunk in index.chunks)
     st.caption(
         f"{len(documents)} documents · {len(index.chunks)} chunks · {n_tokens:,} tokens · "
-        f"encoder {encoder.name}"
+        f"encoder {encoder.name} · retriever {LABELS[settings.retriever]}"
     )
     if warning := limit_warning(index.chunks, index.kind.max_tokens):
         st.warning(warning, icon=":material/content_cut:")
     if question := question_box():
         background = background_of_documents(documents, encoder, settings.cut, settings.pooling)
+        ready(index, settings.retriever)
         start_answer(question, index, background, settings, server)
 
 
@@ -103,7 +105,7 @@ def main() -> None:
     require_frame("pages/ask.py")
     st.title("Ask your documents")
     st.write(
-        "A question finds the nearest passages, and a small language model answers from them. "
+        "A question finds the best passages, and a small language model answers from them. "
         "Everything on that way is open below: passages, scores, the exact prompt and the time of each step."
     )
     documents: list[Document] = []

@@ -10,21 +10,22 @@ from engine.inspection.diagnosis_causes import causes
 from engine.inspection.diagnosis_place import Location
 from ui.answer import escape_markdown
 from ui.chunk_settings import Cut, chunk_settings
-from ui.corpus import document_picker, index_documents
+from ui.corpus import document_picker, index_documents, ready
 from ui.diagnose_ask import Asked, Search, ask
+from ui.diagnose_rank import ranking_of, show_rank
 from ui.diagnose_settings import show_settings
-from ui.diagnose_steps import show_chunks, show_lost, show_place, show_rank, show_verdict
+from ui.diagnose_steps import show_chunks, show_lost, show_place, show_verdict
 from ui.frame import require_frame
 from ui.models import load_encoder
-from ui.settings import passages_setting, pooling_setting
+from ui.settings import passages_setting, pooling_setting, retriever_setting
 
 
-def search_settings(encoder: Encoder) -> tuple[Cut, str, int]:
-    """Draw the sidebar's settings; return the cut, the pooling, and how many passages count."""
+def search_settings(encoder: Encoder) -> tuple[Cut, str, str, int]:
+    """Draw the settings; return the cut, the pooling, the retriever, and how many passages count."""
     with st.expander("Chunks", icon=":material/content_cut:"):
         cut = chunk_settings(encoder)
         pooling = pooling_setting()
-    return cut, pooling, passages_setting()
+    return cut, pooling, retriever_setting(), passages_setting()
 
 
 @st.cache_resource(max_entries=8, show_spinner="Looking for the cause…", scope="session")
@@ -45,15 +46,17 @@ def diagnosis_of(
 def show(asked: Asked, pooling: str, search: Search) -> None:
     """Draw the verdict and the steps."""
     if asked.place is None:
-        show_verdict(None, causes(None))
+        show_verdict(None, None, causes(None), search.retriever)
         show_place(asked)
         return
-    found = diagnosis_of(asked, asked.place, search.documents, search.cut, pooling, search.k, search)
-    show_verdict(found, causes(found))
+    settings = (search.documents, search.cut, pooling)
+    found = diagnosis_of(asked, asked.place, *settings, search.k, search)
+    ranking = ranking_of(asked.question, asked.place, *settings, search.retriever, search)
+    show_verdict(found, ranking, causes(found), search.retriever)
     show_place(asked)
-    show_chunks(asked.place, search, found)
+    show_chunks(asked.place, search, found, ranking)
     show_lost(asked.place, search, found)
-    show_rank(asked.question, search, found)
+    show_rank(asked.question, search, found, ranking)
     show_settings(asked, asked.place, search)
 
 
@@ -69,12 +72,13 @@ def main() -> None:
         encoder = load_encoder()
         with st.sidebar:
             documents = document_picker()
-            cut, pooling, k = search_settings(encoder)
+            cut, pooling, retriever, k = search_settings(encoder)
         if not documents:
             st.info("No document is chosen. Add one or pick some under “Search in” in the sidebar.")
             return
         index = index_documents(documents, encoder, cut, pooling)
-        search = Search(tuple(documents), encoder, cut, index, k)
+        ready(index, retriever)
+        search = Search(tuple(documents), encoder, cut, index, retriever, k)
         if asked := ask(search):
             show(asked, pooling, search)
     except GlassboxError as error:

@@ -16,7 +16,7 @@ from engine.generation.step import Step
 from ui.answer import NO_TEXT, escape_markdown, show_nothing_found
 from ui.asking import session_prefix_cache, show_writing, start_answer
 from ui.attribution import show_attribution
-from ui.corpus import background_of_documents, chosen_documents, index_documents
+from ui.corpus import background_of_documents, chosen_documents, index_documents, ready
 from ui.frame import require_frame
 from ui.generate_cache import show_cache
 from ui.generate_compare import show_without
@@ -173,7 +173,9 @@ def begin(question: str, documents: Sequence[Document], settings: Settings) -> b
         offer_less(question, settings)
     else:
         chosen = documents, load_encoder(), settings.cut, settings.pooling
-        start_answer(question, index_documents(*chosen), background_of_documents(*chosen), settings)
+        index, background = index_documents(*chosen), background_of_documents(*chosen)
+        ready(index, settings.retriever)
+        start_answer(question, index, background, settings)
         return True
     return False
 

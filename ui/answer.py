@@ -7,9 +7,11 @@ from urllib.parse import urlsplit
 import streamlit as st
 
 from engine.documents.document import Document
-from engine.generation.answering import Answer, Timings
+from engine.generation.answering import Answer
+from ui.answer_timing import show_timing
 from ui.closeness import chance_words, score_words, show_closeness
-from ui.figures import readable_seconds, timing_figure, token_figure
+from ui.figures import token_figure
+from ui.retrievers import LABELS
 from ui.text import in_context, mark_colour, show_text
 
 # Characters shown around a passage, and around the passages of a whole document: a browser is slow
@@ -19,7 +21,13 @@ PASSAGE_CONTEXT, DOCUMENT_CONTEXT = 240, 100_000
 SCORE_HELP = (
     "The cosine between the vectors of question and passage: 1 is the same direction. It is no percentage, "
     "and its scale is the model's own; so beside it stands how many pairs of an unrelated question and a "
-    "passage of these documents have a smaller one, and by how much the next passage's is smaller."
+    "passage of these documents have a smaller one, and, where cosines give the order, by how much the next "
+    "passage's is smaller."
+)
+LEFT_OUT_HELP = (
+    "The retriever decides the order, the cosine what counts as relevant: a passage that shares words with "
+    "the question can be about something else. Where words are all that matters, such as names and codes, "
+    "move the relevance threshold down, to 0 for all that is found."
 )
 NO_TEXT = {
     "stop": "(the model ended its answer at once)",
@@ -68,22 +76,65 @@ def is_unchanged(document: Document, answer: Answer) -> bool:
 def show_nothing_found(answer: Answer) -> None:
     """Say that no passage is close enough, and how close the nearest come."""
     st.info(answer.text, icon=":material/search_off:")
-    relevance = answer.background.relevance(answer.hits[0].score)
+    nearest = max(range(len(answer.hits)), key=lambda place: answer.hits[place].score)
+    relevance = answer.background.relevance(answer.hits[nearest].score)
+    whose = "" if answer.retriever == "dense" else f" of those that the retriever {found_by(answer)} finds"
     st.caption(
-        f"The nearest passage: {score_words(answer, 0)}. But {chance_words(relevance)}, and at most "
-        f"{100 - answer.min_relevance:.0f} may. "
+        f"The nearest passage{whose}: {score_words(answer, nearest)}. But {chance_words(relevance)}, and at "
+        f"most {100 - answer.min_relevance:.0f} may. "
         "Ask in other words, add a document, or move the relevance threshold under Search in the sidebar."
     )
-    with st.expander("The nearest passages, too far to be used"):
-        for rank, hit in enumerate(answer.hits):
-            st.caption(f"{escape_markdown(hit.chunk.document)} · {score_words(answer, rank)}")
-            show_text(escape(hit.chunk.text))
+    with st.expander("The passages found, too far to be used"):
+        for place in range(len(answer.hits)):
+            show_hit(answer, place)
+    show_searched(answer)
     show_closeness(answer)
+
+
+def found_by(answer: Answer) -> str:
+    """Return the name of the retriever, escaped."""
+    return escape_markdown(LABELS[answer.retriever])
+
+
+def show_hit(answer: Answer, place: int) -> None:
+    """Draw a passage that was found and not used: where it is from, and how close it is."""
+    chunk = answer.hits[place].chunk
+    st.caption(f"{escape_markdown(chunk.document)} · rank {place + 1} · {score_words(answer, place)}")
+    show_text(escape(chunk.text))
+
+
+def show_left_out(answer: Answer) -> None:
+    """List the passages that were found and are not close enough."""
+    relevant = set(answer.relevant)
+    left_out = [place for place in range(len(answer.hits)) if place not in relevant]
+    if not left_out:
+        return
+    with st.expander(f"Left out: {len(left_out)} of {len(answer.hits)} passages found"):
+        st.caption(
+            f"Not close enough: more than {100 - answer.min_relevance:.0f} of 100 unrelated questions find a "
+            "passage as close.",
+            help=LEFT_OUT_HELP,
+        )
+        for place in left_out:
+            show_hit(answer, place)
+
+
+def show_searched(answer: Answer) -> None:
+    """Draw what was searched for, where that is not the question itself."""
+    if answer.searched_for is None:
+        return
+    with st.expander("What was searched for", icon=":material/manage_search:"):
+        show_text(escape(answer.searched_for))
+        st.caption(
+            "The question, and a passage that the built-in model made up: true or not, it lends its words to "
+            "the search. How close a passage is, and so whether it counts, stays a matter of the question "
+            "alone."
+        )
 
 
 def show_sources(answer: Answer, documents: dict[str, Document]) -> None:
     """List the passages the decoder was given, each marked in its surroundings."""
-    for rank, source in enumerate(answer.sources):
+    for place, source in zip(answer.relevant, answer.sources, strict=False):  # the first of the relevant
         with st.container(border=True):
             number = f'<b style="background:{mark_colour(source.number)};padding:2px 6px;border-radius:3px">'
             cut = " · cut to fit the prompt" if source.cut else ""
@@ -91,7 +142,9 @@ def show_sources(answer: Answer, documents: dict[str, Document]) -> None:
                 f"{number}[{source.number}]</b> {escape(source.document)} · characters "
                 f"{source.start}–{source.end} · {source.n_tokens} tokens{cut}"
             )
-            st.caption(score_words(answer, rank), help=SCORE_HELP)
+            st.caption(
+                f"rank {place + 1} by {found_by(answer)} · {score_words(answer, place)}", help=SCORE_HELP
+            )
             if source.document in documents:
                 show_text(in_context(documents[source.document], [source], PASSAGE_CONTEXT))
             else:
@@ -99,6 +152,8 @@ def show_sources(answer: Answer, documents: dict[str, Document]) -> None:
                 st.caption("This document is no longer among those searched.")
     if left_out := answer.prompt.left_out if answer.prompt else ():
         st.caption(f"{len(left_out)} more relevant passages did not fit the prompt's budget.")
+    show_left_out(answer)
+    show_searched(answer)
     show_closeness(answer)
 
 
@@ -112,68 +167,6 @@ def show_documents(answer: Answer, documents: dict[str, Document]) -> None:
     own = [source for source in answer.sources if source.document == name]
     st.caption(f"{len(own)} passages marked, of {len(documents[name].text):,} characters.")
     show_text(in_context(documents[name], own, DOCUMENT_CONTEXT), height=480)
-
-
-def show_timing(answer: Answer) -> None:
-    """Show how long each stage took."""
-    if answer.server:
-        server_metrics(answer.timings)
-    else:
-        decoder_metrics(answer.timings)
-    st.plotly_chart(
-        timing_figure(answer.timings), config={"displayModeBar": False}, alt="Seconds of each stage"
-    )
-    if answer.server:
-        st.caption(
-            "A server cannot be looked into: how fast it reads the prompt, and what it need not read again, "
-            "is not known here. “Read prompt” is all the time until its first word."
-        )
-    elif cache := st.session_state.get("prefix_cache"):
-        st.caption(
-            f"Kept for the next question: keys and values of {len(cache):,} tokens, "
-            f"{cache.n_bytes / 1e6:.1f} MB."
-        )
-
-
-def decoder_metrics(timings: Timings) -> None:
-    """Show the rates of the built-in decoder, and what it had read before."""
-    reading, reused, writing = st.columns(3)
-    reading.metric(
-        "Prompt tokens per second",
-        rate(timings.prompt_tokens_per_s),
-        help="The prompt is read in blocks, many tokens at once.",
-    )
-    reused.metric(
-        "Prompt tokens not read again",
-        f"{timings.reused_tokens:,} of {timings.prompt_tokens:,}",
-        help="A prompt that begins like the one before, with the same passages, is read from where they "
-        "differ: the keys and values of all tokens before that are kept.",
-    )
-    writing.metric(
-        "Answer tokens per second",
-        rate(timings.answer_tokens_per_s),
-        help="Answer tokens come one by one: each needs every weight of the model once.",
-    )
-
-
-def server_metrics(timings: Timings) -> None:
-    """Show what can be seen of a server from outside."""
-    waiting, writing = st.columns(2)
-    waiting.metric(
-        "Time to the first word",
-        readable_seconds(timings.prompt_s),
-        help="Includes the way there and back, and loading the model where the server has to.",
-    )
-    writing.metric(
-        "Answer tokens per second",
-        f"about {rate(timings.answer_tokens_per_s)}",
-        help="Tokens of the built-in model's tokenizer: the server's own are others.",
-    )
-
-
-def rate(per_s: float | None) -> str:
-    """Return a rate in words, a dash where it is not known."""
-    return f"{per_s:,.0f}" if per_s else "–"
 
 
 def show_prompt(answer: Answer) -> None:

@@ -47,6 +47,8 @@ def start_answer(
             reuse=reuse,
             server=server,
             background=background,
+            retriever=settings.retriever,
+            expand=settings.expand,
             on_text=job.write,
             stop=lambda: job.stopped,
         )

@@ -24,6 +24,7 @@ from engine.errors import DocumentError
 from engine.layers.tracing import Array
 from engine.retrieval.background import Background, background_of
 from engine.retrieval.index import Index, build_index, join_indexes
+from engine.retrieval.retrievers import OF_WORDS
 from engine.retrieval.vector_cache import VectorCache, cached_encode
 from ui.answer import escape_markdown
 from ui.chunk_settings import Cut
@@ -260,6 +261,13 @@ def index_documents(
     if not parts:
         raise DocumentError("the chosen documents hold no text to search: choose others")
     return join_indexes(parts)
+
+
+def ready(index: Index, retriever: str) -> None:
+    """Have what a retriever needs of all chunks made before the first question waits for it."""
+    if retriever in OF_WORDS:
+        with st.spinner(f"Indexing the words of {len(index.chunks):,} chunks…", show_time=True):
+            _ = index.words  # made when it is first read, and kept by the index
 
 
 @st.cache_resource(max_entries=3, show_spinner="Asking these documents unrelated questions…", scope="session")

@@ -9,15 +9,18 @@ from engine import Encoder
 from engine.documents.document import Document
 from engine.documents.sentences import sentence_spans
 from engine.evaluation.metrics import reciprocal_rank
-from engine.evaluation.questions import Question, Reference, load_questions, relevance
+from engine.evaluation.questions import Question, Reference, relevance
 from engine.inspection.diagnosis_place import Location, locate
 from engine.inspection.diagnosis_settings import as_question
 from engine.retrieval.index import Index
+from engine.retrieval.mmr import MMR_DEPTH
+from engine.retrieval.retrievers import OF_WORDS, Searched, Texts, retriever_scores
 from engine.retrieval.vector_cache import cached_encode
 from ui.answer import escape_markdown
 from ui.chunk_settings import Cut
 from ui.corpus import bundled_names, shared_vectors
 from ui.map_figures import shortened
+from ui.question_sets import bundled_questions
 
 LABELLED, PASTED, SEARCHED = "A labelled question", "Paste the passage", "Find it in a document"
 CHOSEN = "diagnose-chosen"  # of the session's state: the name of the labelled question that is looked at
@@ -27,12 +30,13 @@ MOST_CHARACTERS = 5_000
 
 @dataclass(frozen=True)
 class Search:
-    """What is searched, how it was cut into the index, and how many chunks count as found."""
+    """What is searched, how it was cut into the index, by what, and how many chunks count as found."""
 
     documents: tuple[Document, ...]
     encoder: Encoder
     cut: Cut
     index: Index
+    retriever: str
     k: int
 
     def document(self, name: str) -> Document:
@@ -94,7 +98,9 @@ def ask(search: Search) -> Asked | None:
 def ask_labelled(search: Search) -> Asked | None:
     """Draw the labelled questions about the chosen documents, those that miss first of all."""
     pooling = search.index.kind.pooling
-    labelled = ranked_labels(search.documents, search.cut, pooling, search.encoder, search.index)
+    labelled = ranked_labels(
+        search.documents, search.cut, pooling, search.retriever, search.encoder, search.index
+    )
     missing = [one for one in labelled if one.rank > search.k]
     only_missing = st.toggle(
         f"Only those whose passage is not among the first {search.k}: {len(missing):,} of {len(labelled):,}",
@@ -127,7 +133,12 @@ def ask_labelled(search: Search) -> Asked | None:
 
 @st.cache_resource(max_entries=4, show_spinner="Searching for the labelled questions…", scope="session")
 def ranked_labels(
-    documents: tuple[Document, ...], cut: Cut, pooling: str, _encoder: Encoder, _index: Index
+    documents: tuple[Document, ...],
+    cut: Cut,
+    pooling: str,
+    retriever: str,
+    _encoder: Encoder,
+    _index: Index,
 ) -> list[Labelled]:
     """Rank the passages of the labelled questions about some documents, in the index of this cut."""
     own = {
@@ -135,7 +146,7 @@ def ranked_labels(
     }
     pairs = [
         (question, reference)
-        for question in load_questions()
+        for question in bundled_questions()
         for reference in question.references
         if question.corpus_id in own
     ]
@@ -145,11 +156,14 @@ def ranked_labels(
         for (question, _), place in zip(pairs, places, strict=True)
     ]
     kind = _index.kind
-    texts = [question.text for question in asked]
+    questions = tuple(question.text for question in asked)
     vectors = cached_encode(
-        texts, _index.encoder(_encoder), kind.pooling, kind.max_tokens, shared_vectors()
+        questions, _index.encoder(_encoder), kind.pooling, kind.max_tokens, shared_vectors()
     )  # (n_pairs, d_model)
-    reciprocal = reciprocal_rank(vectors @ _index.vectors.T, relevance(asked, _index.chunks))
+    words = _index.words if retriever in OF_WORDS else None
+    texts = Texts(questions, _index.texts, _encoder, kind.max_tokens, words)
+    scores = retriever_scores(retriever, Searched(texts, vectors, _index.vectors), k=MMR_DEPTH)
+    reciprocal = reciprocal_rank(scores, relevance(asked, _index.chunks))
     return [
         Labelled(question, reference, place, round(1 / each))
         for (question, reference), place, each in zip(pairs, places, reciprocal.tolist(), strict=True)

@@ -8,20 +8,12 @@ from engine.evaluation.grid import Cell
 from engine.evaluation.questions import Question
 from engine.evaluation.sweep_row import SweepRow
 from engine.inspection.diagnosis_settings import Effect, changes, effect_on_others, fixes, passage_rank
+from ui import poolings, retrievers
 from ui.answer import escape_markdown
 from ui.chunk_settings import METHODS
 from ui.health import listed
-from ui.poolings import LABELS
 
 MOST_FIXES = 5
-RETRIEVER_NAMES = {
-    "dense": "Vectors",
-    "bm25": "Words (BM25)",
-    "hybrid": "Both, by ranks (hybrid)",
-    "weighted": "Both, by weighted scores",
-    "mmr": "Vectors, less repetition (MMR)",
-    "maxsim": "Vectors, then token by token (MaxSim)",
-}
 SETTING_NAMES = {
     "splitter": "splitter",
     "chunk_tokens": "chunk size",
@@ -39,7 +31,7 @@ def changed_names(current: Cell, cell: Cell) -> list[str]:
 
 def in_words(current: Cell, cell: Cell) -> str:
     """Say a change: ``chunk size 128 → 64 and retriever …``."""
-    names = {"splitter": METHODS, "pooling": LABELS, "retriever": RETRIEVER_NAMES}
+    names = {"splitter": METHODS, "pooling": poolings.LABELS, "retriever": retrievers.LABELS}
 
     def said(name: str, value: object) -> str:
         return names[name][str(value)] if name in names else str(value)
@@ -71,16 +63,7 @@ def show_fixes(rows: Sequence[SweepRow], now: SweepRow, others: Sequence[Questio
         return
     best = found[0]
     st.write(f"**{change(now.cell, best.cell)}** brings it to rank {passage_rank(best):,}.")
-    own = next((row for row in found if row.cell.retriever == now.cell.retriever), None)
-    if own is None:
-        st.caption("No change of what the app itself can set finds it.")
-    elif own is not best:
-        st.write(
-            f"**{change(now.cell, own.cell)}** is the smallest change in the app's own search: rank "
-            f"{passage_rank(own):,}."
-        )
-    first = best if own is None else own
-    listed_fixes = [first, *(row for row in found[:MOST_FIXES] if row is not first)]
+    listed_fixes = found[:MOST_FIXES]
     number = st.selectbox(
         "Look at",
         range(len(listed_fixes)),
@@ -88,12 +71,12 @@ def show_fixes(rows: Sequence[SweepRow], now: SweepRow, others: Sequence[Questio
             f"{in_words(now.cell, listed_fixes[number].cell)} · rank {passage_rank(listed_fixes[number]):,}"
         ),
         key="diagnose-fix",
-        help="The smallest changes that find it: the first that the app can take over, then few settings "
-        "first, and of these the ones nearest to the present, and best for all questions.",
+        help="The smallest changes that find it: few settings first, and of these the ones nearest to the "
+        "present, and best for all questions.",
     )
     chosen = listed_fixes[min(number, len(listed_fixes) - 1)]
     show_effect(effect_on_others(now, chosen), others, chosen.cell.k)
-    offer(chosen.cell, now.cell)
+    offer(chosen.cell)
 
 
 def show_effect(effect: Effect | None, others: Sequence[Question], k: int) -> None:
@@ -132,21 +115,15 @@ def show_effect(effect: Effect | None, others: Sequence[Question], k: int) -> No
                     st.text(others[number].text)
 
 
-def offer(cell: Cell, current: Cell) -> None:
-    """Draw the button that takes a change over into the sidebar, as far as the app has the setting."""
-    if cell.retriever != current.retriever:
-        st.caption(
-            f"The app's own search is by vectors; “{RETRIEVER_NAMES[cell.retriever]}” is a retriever of the "
-            "experiments alone."
-        )
-    if set(changes(current, cell)) != {"retriever"}:
-        st.button(
-            "Use these settings",
-            on_click=use,
-            args=(cell,),
-            icon=":material/check:",
-            help="Moves the sidebar's settings, on all pages. Back again by hand.",
-        )
+def offer(cell: Cell) -> None:
+    """Draw the button that takes a change over into the sidebar."""
+    st.button(
+        "Use these settings",
+        on_click=use,
+        args=(cell,),
+        icon=":material/check:",
+        help="Moves the sidebar's settings, on all pages. Back again by hand.",
+    )
 
 
 def use(cell: Cell) -> None:
@@ -157,4 +134,5 @@ def use(cell: Cell) -> None:
         overlap=cell.overlap,
         max_tokens=cell.max_tokens,
         pooling=cell.pooling,
+        retriever=cell.retriever,
     )

@@ -9,7 +9,7 @@ import streamlit as st
 from engine import Encoder
 from engine.documents.document import Document
 from engine.evaluation.grid import Cell
-from engine.evaluation.questions import Question, load_questions
+from engine.evaluation.questions import Question
 from engine.evaluation.sweep import sweep
 from engine.evaluation.sweep_row import SweepRow
 from engine.inspection.diagnosis_place import Location
@@ -25,13 +25,15 @@ from engine.inspection.diagnosis_settings import (
     passage_rank,
 )
 from engine.retrieval.retrievers import RETRIEVERS as ALL_RETRIEVERS
+from ui import retrievers
 from ui.chunk_settings import METHODS
 from ui.corpus import bundled_names, session_vectors, shared_vectors
 from ui.diagnose_ask import Asked, Search
-from ui.diagnose_fix import RETRIEVER_NAMES, changed_names, show_fixes
+from ui.diagnose_fix import changed_names, show_fixes
 from ui.health import listed
 from ui.pooling_search import TOKENS_PER_S
 from ui.poolings import LABELS
+from ui.question_sets import bundled_questions
 
 ROWS = "diagnose-rows"  # of the session's state: what they are of, and the rows of the sweep
 
@@ -40,7 +42,7 @@ def show_settings(asked: Asked, place: Location, search: Search) -> None:
     """Draw the table of other settings, made on demand, and what follows from it."""
     st.subheader("5 · Where would it rank under other settings?")
     target = as_question(asked.question, place, search.document(place.document))
-    others = others_of(target, labelled_questions(), search.documents)
+    others = others_of(target, bundled_questions(), search.documents)
     current = current_cell(search)
     cells = wanted_cells(current, search.encoder)
     rows = kept_rows((target, place.document, search.documents, search.encoder.name))
@@ -68,7 +70,7 @@ def current_cell(search: Search) -> Cell:
     """Return the present settings."""
     splitting, kind = search.cut.splitting, search.index.kind
     cut = (splitting.method, splitting.chunk_tokens, splitting.overlap)
-    return Cell(*cut, search.encoder.name, kind.max_tokens, kind.pooling, "dense", search.k)
+    return Cell(*cut, search.encoder.name, kind.max_tokens, kind.pooling, search.retriever, search.k)
 
 
 def measure(
@@ -77,7 +79,7 @@ def measure(
     """Measure what ``rows`` lack, and add each when it is there, so that a stop loses none."""
     bundled = bundled_names()
     shared = all(document.name in bundled for document in search.documents)
-    shared &= questions[0].text in {question.text for question in labelled_questions()}
+    shared &= questions[0].text in {question.text for question in bundled_questions()}
     bar, stop = st.progress(0.0, "Measuring…"), st.empty()
     stop.button("Stop", icon=":material/stop_circle:", help="What is measured until then stays.")
 
@@ -92,12 +94,6 @@ def measure(
     finally:
         bar.empty()
         stop.empty()
-
-
-@st.cache_data(show_spinner=False)
-def labelled_questions() -> list[Question]:
-    """Return the questions that come with the app."""
-    return load_questions()
 
 
 def kept_rows(of: tuple[Question, str, tuple[Document, ...], str]) -> list[SweepRow]:
@@ -156,18 +152,18 @@ def wanted_cells(current: Cell, encoder: Encoder) -> list[Cell]:
             persist_state="session",
             help="How the vectors of a chunk's tokens become one.",
         )
-        retrievers = st.multiselect(
+        found_by = st.multiselect(
             "Retrievers",
             ALL_RETRIEVERS,
             RETRIEVERS,
-            format_func=RETRIEVER_NAMES.__getitem__,
+            format_func=retrievers.LABELS.__getitem__,
             key="diagnose-retrievers",
             persist_state="session",
             help="How chunks are scored. MaxSim reads every token of the best 50 chunks of every question "
             "anew, which takes minutes where there are labelled questions.",
         )
     return cells_near(
-        current, splitters, sizes, overlaps, limits, poolings, retrievers, most_changes=most_changes
+        current, splitters, sizes, overlaps, limits, poolings, found_by, most_changes=most_changes
     )
 
 
@@ -206,7 +202,7 @@ def show_table(rows: Sequence[SweepRow], now: SweepRow) -> None:
             "Overlap": cell.overlap,
             "Limit": cell.max_tokens,
             "Pooling": LABELS[cell.pooling],
-            "Retriever": RETRIEVER_NAMES[cell.retriever],
+            "Retriever": retrievers.LABELS[cell.retriever],
             "Chunks": row.n_chunks,
         }
         if n_others:

@@ -8,17 +8,14 @@ import streamlit as st
 from engine.documents.budget import read_ends
 from engine.inspection.diagnosis import Cause, Diagnosis
 from engine.inspection.diagnosis_place import Location
-from engine.inspection.health import NEAR
-from engine.retrieval.index import Index
 from ui.answer import escape_markdown
 from ui.chunk_paint import near_to, painted
 from ui.diagnose_ask import Asked, Search
-from ui.health import listed
-from ui.pooling_explained import show_explained
+from ui.diagnose_rank import Ranking
+from ui.retrievers import LABELS
 from ui.text import show_text
 
 CONTEXT = 400  # characters on either side of the passage that are shown at most
-MOST_ABOVE = 10
 TITLES = {
     "not in the corpus": ("It is not in the documents", ":material/folder_off:"),
     "truncated": ("It lies behind the token limit", ":material/content_cut:"),
@@ -31,14 +28,29 @@ TITLES = {
 }
 
 
-def show_verdict(diagnosis: Diagnosis | None, causes: Sequence[Cause]) -> None:
-    """Draw the answer in short: the causes, the one that is mended most directly first."""
+def show_verdict(
+    diagnosis: Diagnosis | None, ranking: Ranking | None, causes: Sequence[Cause], retriever: str
+) -> None:
+    """Draw the answer in short: found, or the causes, the one that is mended most directly first."""
     st.subheader("In short")
-    if diagnosis is not None and diagnosis.found:
-        st.success(
-            f"It was found: it ranks {diagnosis.now.rank:,}, and the first {diagnosis.k:,} count.",
-            icon=":material/check_circle:",
-        )
+    if diagnosis is not None and ranking is not None:
+        if ranking.rank <= diagnosis.k:
+            st.success(
+                f"It was found: it ranks {ranking.rank:,}, and the first {diagnosis.k:,} count.",
+                icon=":material/check_circle:",
+            )
+            return
+        name = escape_markdown(LABELS[retriever])
+        if diagnosis.found:
+            st.warning(
+                f"**The retriever puts others first.** By its vector it would rank {diagnosis.now.rank:,}; "
+                f"{name} ranks it {ranking.rank:,}.",
+                icon=TITLES["outranked"][1],
+            )
+        elif retriever != "dense":
+            st.caption(
+                f"{name} ranks it {ranking.rank:,}. What follows is about its vector: ranks by cosine."
+            )
     for cause in causes:
         title, icon = TITLES[cause.kind]
         st.warning(f"**{title}.** {escape_markdown(cause.sentence)}", icon=icon)
@@ -64,7 +76,7 @@ def show_place(asked: Asked) -> None:
             )
 
 
-def show_chunks(place: Location, search: Search, found: Diagnosis) -> None:
+def show_chunks(place: Location, search: Search, found: Diagnosis, ranking: Ranking) -> None:
     """Draw the chunks that hold the passage, painted on its text."""
     st.subheader("2 · Into which chunks was it cut?")
     n_held, most = len(found.held), found.share
@@ -96,7 +108,7 @@ def show_chunks(place: Location, search: Search, found: Diagnosis) -> None:
                 "Holds of it": each.share,
                 "Reads of it": each.read,
                 "Tokens": index.chunks[each.row].n_tokens,
-                "Rank": 1 + int((found.scores > found.scores[each.row]).sum()),
+                "Rank": 1 + ranking.order.index(each.row),
                 "Cosine": float(found.scores[each.row]),
             }
             for each in found.held
@@ -127,89 +139,5 @@ def show_lost(place: Location, search: Search, found: Diagnosis) -> None:
     if found.tail_read:
         st.write(
             f"Had its chunk been read to the end, it would rank **{found.tail_read.rank:,}** instead of "
-            f"{found.now.rank:,}."
+            f"{found.now.rank:,} by cosine."
         )
-
-
-def show_rank(question: str, search: Search, found: Diagnosis) -> None:
-    """Draw the passage's rank, what ranks above it, and what the similarity of either is made of."""
-    st.subheader("4 · Where does it rank, and what outranks it?")
-    index = search.index
-    bm25 = f"{found.bm25.rank:,}" if found.bm25.score > 0 else "not found"
-    figures = {
-        "Rank": (f"{found.now.rank:,} of {len(index.chunks):,}", "Of the best of its chunks, as of now."),
-        "Cosine": (f"{found.now.score:.3f}", "Of its chunk's vector with the question's."),
-        "Alone": (f"{found.alone.rank:,}", "Its rank, had the passage been a chunk of its own."),
-        "By words (BM25)": (bm25, "Its rank by the words in common with the question, the rarer the better."),
-        "Without repeats": (
-            f"{found.without_repeats:,}",
-            f"Its rank, had all that say the same (a cosine above {NEAR:.2f}) one place together.",
-        ),
-    }
-    with st.container(horizontal=True):
-        for name, (value, words) in figures.items():
-            st.metric(name, value, help=words, width="content")
-    shared = (
-        escape_markdown(listed([f"“{word}”" for word in found.shared_words], "and"))
-        if found.shared_words
-        else ""
-    )
-    st.write(
-        f"The passage has {shared} of the question's words, function words aside."
-        if shared
-        else "The passage has none of the question's words, function words aside."
-    )
-    if not found.above:
-        st.write("Nothing ranks above it.")
-    else:
-        show_above(index, found)
-    show_contributions(question, search, found)
-
-
-def show_above(index: Index, found: Diagnosis) -> None:
-    """List the chunks that rank higher, and which of them repeat one another."""
-    group_of = {row: number for number, group in enumerate(found.repeats, 1) for row in group}
-    st.dataframe(
-        [
-            {
-                "Rank": rank,
-                "Cosine": float(found.scores[row]),
-                **({"Repeats": repeats(row, group_of, found.row)} if found.repeats else {}),
-                "Document": index.chunks[row].document,
-                "Text": " ".join(index.chunks[row].text.split()),
-            }
-            for rank, row in enumerate(found.above[:MOST_ABOVE], 1)
-        ],
-        hide_index=True,
-        column_config={
-            "Cosine": st.column_config.NumberColumn(format="%.3f"),
-            "Repeats": st.column_config.TextColumn(help="Chunks of one group say nearly the same."),
-            "Text": st.column_config.TextColumn(width="large"),
-        },
-        alt="The chunks that rank above the passage, best first",
-    )
-    if len(found.above) > MOST_ABOVE:
-        st.caption(f"The first {MOST_ABOVE} of {len(found.above):,} that rank above it.")
-
-
-def repeats(row: int, group_of: dict[int, int], own: int) -> str:
-    """Say which group of near duplicates a chunk is of."""
-    if row not in group_of:
-        return ""
-    return "the passage" if group_of[row] == group_of.get(own) else f"group {group_of[row]}"
-
-
-def show_contributions(question: str, search: Search, found: Diagnosis) -> None:
-    """Draw, on demand, what the similarity of the passage's chunk and of one above it is made of."""
-    index = search.index
-    encoder, limit = index.encoder(search.encoder), index.kind.max_tokens
-    pairs = {"passage": ("What its chunk shares with the question", found.row)}
-    if found.above:
-        pairs["above"] = ("What the best chunk shares with the question", found.above[0])
-    for key, (title, row) in pairs.items():
-        if index.kind.pooling != "pooler":
-            st.session_state.setdefault(f"diagnose-{key}-strategy", index.kind.pooling)
-        box = st.expander(title, key=f"diagnose-{key}", on_change="rerun", icon=":material/join_inner:")
-        if box.open:
-            with box:
-                show_explained(encoder, limit, question, index.chunks[row].text, f"diagnose-{key}")

@@ -11,7 +11,7 @@ from engine.evaluation.questions import Question
 from ui.answer import escape_markdown
 from ui.experiment_runs import Experiment
 from ui.experiment_verdicts import MEASURES, Verdict
-from ui.experiment_words import AXES, RETRIEVER_LABELS, cell_words, value_words
+from ui.experiment_words import AXES, cell_words, value_words
 from ui.models import ENCODER, load_encoder
 from ui.settings import COUNTS, take_settings
 
@@ -32,8 +32,8 @@ def show_cell(experiment: Experiment, place: int, verdict: Verdict, measure: str
             on_click=use_settings,
             args=(row.cell,),
             width="stretch",
-            help="Moves the app's sliders: splitter, sizes, overlap, pooling, tokens read, passages. Every "
-            "page then works with them.",
+            help="Moves the app's own settings: splitter, sizes, overlap, pooling, tokens read, retriever, "
+            "passages. Every page then works with them.",
         )
         if used := st.session_state.pop("experiment-used", None):
             st.success(escape_markdown(used), icon=":material/check_circle:")
@@ -62,6 +62,7 @@ def use_settings(cell: Cell) -> None:
         "overlap": cell.overlap,
         "max_tokens": limit,
         "pooling": cell.pooling,
+        "retriever": cell.retriever,
         "k": cell.k,
     }
     take_settings(wanted, encoder.config.max_positions)
@@ -77,11 +78,6 @@ def not_of_the_app(cell: Cell) -> str:
     if cell.model != ENCODER:
         missing.append(
             f"the model {cell.model}: start the app with the environment variable GLASSBOX_ENCODER set to it"
-        )
-    if cell.retriever != "dense":
-        missing.append(
-            f"the retriever {RETRIEVER_LABELS[cell.retriever]}: the app still searches by cosine, so expect "
-            "what the same cell with the retriever dense has"
         )
     low, high = COUNTS["k"]
     if not low <= cell.k <= high:

@@ -15,14 +15,13 @@ from engine.evaluation.library_model import OWN, LibraryModel, Model
 from engine.evaluation.questions import Question
 from engine.layers.pooling import POOLINGS
 from engine.retrieval.retrievers import RETRIEVERS
+from ui import poolings, retrievers
 from ui.answer import escape_markdown
 from ui.chunk_settings import METHODS, WHAT, Cut
 from ui.experiment_cost import show_cost, show_start
 from ui.experiment_models import models_named
-from ui.experiment_words import RETRIEVER_LABELS, RETRIEVERS_SAID, cell_words
+from ui.experiment_words import cell_words
 from ui.models import ENCODER
-from ui.poolings import LABELS
-from ui.poolings import WHAT as POOLED
 from ui.settings import DEFAULT_K
 
 SIZES = (32, 48, 64, 96, 128, 192, 256, 384, 512)
@@ -92,17 +91,17 @@ def grid_widgets() -> dict[str, list[Any]]:
     for axis, first in (FIRST_LOOK | as_now).items():
         st.session_state.setdefault(f"grid-{axis}", list(first))
     said = {name: f"- **{METHODS[name]}**: {words}" for name, words in WHAT.items()}
-    pooled = {name: f"- **{LABELS[name]}**: {words}" for name, words in POOLED.items()}
-    ranked = {name: f"- **{RETRIEVER_LABELS[name]}**: {words}" for name, words in RETRIEVERS_SAID.items()}
+    pooled = {name: f"- **{poolings.LABELS[name]}**: {words}" for name, words in poolings.WHAT.items()}
+    found = {name: f"- **{retrievers.LABELS[name]}**: {words}" for name, words in retrievers.WHAT.items()}
     left, right = st.columns(2)
     with left:
         values = {
             "chunk_tokens": choice("Chunk sizes (tokens)", "chunk_tokens", SIZES, "Most tokens of a chunk."),
-            "poolings": choice("Poolings", "poolings", POOLINGS, "\n".join(pooled.values()), LABELS),
+            "poolings": choice("Poolings", "poolings", POOLINGS, "\n".join(pooled.values()), poolings.LABELS),
         }
     with right:
         values["retrievers"] = choice(
-            "Retrievers", "retrievers", RETRIEVERS, "\n".join(ranked.values()), RETRIEVER_LABELS
+            "Retrievers", "retrievers", RETRIEVERS, "\n".join(found.values()), retrievers.LABELS
         )
         values["splitters"] = choice(
             "Splitters", "splitters", tuple(METHODS), "\n".join(said.values()), METHODS
@@ -159,7 +158,7 @@ def model_box(encoder: Encoder) -> dict[str, Model]:
 
 
 def baseline_cell(cut: Cut) -> Cell:
-    """Return the app's settings as they are: they search by cosine."""
+    """Return the app's settings as they are."""
     splitting, state = cut.splitting, st.session_state
     return Cell(
         splitting.method,
@@ -168,7 +167,7 @@ def baseline_cell(cut: Cut) -> Cell:
         ENCODER,
         cut.max_tokens,
         state.get("pooling", "mean"),
-        "dense",
+        state.get("retriever", RETRIEVERS[0]),
         state.get("k", DEFAULT_K),
     )
 
@@ -189,10 +188,10 @@ def cells_of(values: Mapping[str, list[Any]], models: Mapping[str, Model], basel
         raise InputError(
             f"the grid has {n_cells:,} cells, at most {MOST_CELLS:,} are measured: choose fewer values"
         )
-    poolings = [*values["poolings"]]
+    pooled = [*values["poolings"]]
     if any(isinstance(model, LibraryModel) for model in models.values()):
-        poolings.append(OWN)
-    whole = grid(**{**values, "poolings": poolings}, models=list(models))
+        pooled.append(OWN)
+    whole = grid(**{**values, "poolings": pooled}, models=list(models))
     cells = fitting(Grid((baseline, *(cell for cell in whole.cells if cell != baseline))), models)
     if not cells.cells or cells.cells[0] != baseline:
         raise InputError(f"the app's settings now cannot be measured: {cells.left_out[0].why}")

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 
 from engine.evaluation.grid import Cell
+from ui import poolings, retrievers
 from ui.chunk_settings import METHODS
-from ui.poolings import LABELS
 
 AXES = {
     "splitter": "Splitter",
@@ -16,22 +16,6 @@ AXES = {
     "k": "Passages (k)",
     "model": "Model",
 }
-RETRIEVER_LABELS = {
-    "dense": "dense (cosine)",
-    "bm25": "BM25 (words)",
-    "hybrid": "hybrid (ranks fused)",
-    "weighted": "hybrid (scores weighted)",
-    "mmr": "dense, less repeated (MMR)",
-    "maxsim": "dense, reordered by tokens (MaxSim)",
-}
-RETRIEVERS_SAID = {
-    "dense": "The cosine of the vectors of question and chunk. The app searches this way.",
-    "bm25": "Words that question and chunk share, the rarer the better. Reads no vectors.",
-    "hybrid": "Dense and BM25, by reciprocal rank fusion.",
-    "weighted": "Dense and BM25, by a weighted mean of their scores.",
-    "mmr": "Dense, but a chunk that repeats one above it goes down (maximal marginal relevance).",
-    "maxsim": "The best 50 of dense, ordered anew by the best match of every single token.",
-}
 
 
 def value_words(cell: Cell, axis: str) -> str:
@@ -41,9 +25,9 @@ def value_words(cell: Cell, axis: str) -> str:
         case "splitter":
             return METHODS[value]
         case "pooling":
-            return LABELS.get(value, str(value))
+            return poolings.LABELS.get(value, str(value))
         case "retriever":
-            return RETRIEVER_LABELS[value]
+            return retrievers.LABELS[value]
         case "max_tokens":
             return "model's own" if value is None else str(value)
     return str(value)

@@ -9,7 +9,9 @@ BLUE, ORANGE, GREEN, GREY = "#0072B2", "#E69F00", "#009E73", "#8C8C8C"
 
 def timing_figure(timings: Timings) -> go.Figure:
     """Bars of the seconds each stage took, in the order they ran, first at the top."""
-    stages = {
+    stages = {"Expand question": timings.expand_s} if timings.expand_s else {}
+    colours = [ORANGE] * len(stages) + [BLUE, BLUE, BLUE, ORANGE, ORANGE]
+    stages |= {
         "Tokenize question": timings.tokenize_s,
         "Encode question": timings.encode_s,
         "Search index": timings.search_s,
@@ -21,7 +23,7 @@ def timing_figure(timings: Timings) -> go.Figure:
             x=list(stages.values()),
             y=list(stages),
             orientation="h",
-            marker_color=[BLUE, BLUE, BLUE, ORANGE, ORANGE],
+            marker_color=colours,
             text=[readable_seconds(seconds) for seconds in stages.values()],
             textposition="outside",
             cliponaxis=False,

@@ -8,6 +8,7 @@ from typing import Literal
 
 from engine.errors import ContextLengthError, InputError
 from engine.generation.decoder import Decoder
+from engine.generation.expansion import expanded
 from engine.generation.prefix_cache import PrefixCache
 from engine.generation.prompt import Prompt, Source, assemble_prompt
 from engine.generation.sampling import Sampling
@@ -17,6 +18,8 @@ from engine.models.encoder import Encoder
 from engine.retrieval.background import Background, background_of
 from engine.retrieval.index import Hit, Index
 from engine.retrieval.parents import search_parents
+from engine.retrieval.ranking import best_first
+from engine.retrieval.retrievers import check_retriever, index_scores
 from engine.retrieval.vector_kind import Query, VectorKind
 
 # Of ten questions that have nothing to do with the documents about one is answered. benchmarks/threshold.py
@@ -31,9 +34,11 @@ AnswerEnd = FinishReason | Literal["stopped"]
 class Timings:
     """Seconds of each stage, and the tokens that the two stages of the decoder went through.
 
-    ``prompt_s`` is the time to the first token, ``generate_s`` the time of those after it. Of the
-    prompt's tokens ``reused_tokens`` did not have to be read again. Where a server answers, the tokens
-    are counted by the built-in decoder's tokenizer, which is about right.
+    ``search_s`` is all that the retriever does, BM25 and tokens included; ``expand_s`` is what the decoder
+    took to expand the question, before everything else. ``prompt_s`` is the time to the first token,
+    ``generate_s`` the time of those after it. Of the prompt's tokens ``reused_tokens`` did not have to be
+    read again. Where a server answers, the tokens are counted by the built-in decoder's tokenizer, which
+    is about right.
     """
 
     tokenize_s: float
@@ -44,6 +49,7 @@ class Timings:
     reused_tokens: int = 0
     generate_s: float = 0.0
     answer_tokens: int = 0
+    expand_s: float = 0.0
 
     @property
     def prompt_tokens_per_s(self) -> float | None:
@@ -58,10 +64,11 @@ class Timings:
 
 @dataclass(frozen=True)
 class Retrieval:
-    """What a search found: all hits, best first, and those of them that are relevant.
+    """What a search found: all hits, best first, and those of them that are relevant, in the same order.
 
     ``margins`` are by how much the cosine of each hit exceeds that of the next passage, which need not be
-    among the hits; None where there is no next one. ``background`` says how close the hits are.
+    among the hits; None where there is no next one, and where it is not cosines that give the order: ranks
+    and words in common have scales of their own. ``background`` says how close the hits are.
     """
 
     hits: tuple[Hit, ...]
@@ -77,7 +84,8 @@ class Answer:
 
     ``prompt``, ``finish_reason`` and ``model`` are None where nothing relevant was found and no model
     was asked; ``hits`` are all passages that the search gave, whatever their score, with ``margins`` and
-    ``background`` as in `Retrieval`. Source number n is hit n, the first being 1.
+    ``background`` as in `Retrieval`. ``retriever`` gave their order, ``searched_for`` is what it searched
+    for where that is not the question itself.
 
     ``model`` is the name of the one that wrote the text, and ``server`` the address it runs at, None for
     the built-in decoder. ``ids`` are the built-in decoder's tokens, with the one that ended the answer;
@@ -96,11 +104,22 @@ class Answer:
     model: str | None = None
     server: str | None = None
     ids: tuple[int, ...] = ()
+    retriever: str = "dense"
+    searched_for: str | None = None
 
     @property
     def sources(self) -> tuple[Source, ...]:
         """The passages the decoder was given."""
         return self.prompt.sources if self.prompt else ()
+
+    @property
+    def relevant(self) -> tuple[int, ...]:
+        """Places among the hits of those that are relevant; the sources are the first of them, in order."""
+        return tuple(
+            place
+            for place, hit in enumerate(self.hits)
+            if self.background.relevance(hit.score) >= self.min_relevance
+        )
 
 
 def retrieve(
@@ -110,31 +129,53 @@ def retrieve(
     k: int,
     min_relevance: float = DEFAULT_MIN_RELEVANCE,
     background: Background | None = None,
+    retriever: str = "dense",
+    searched_for: str | None = None,
 ) -> Retrieval:
-    """Find the ``k`` nearest passages to a question, and those of them that are relevant.
+    """Find the ``k`` best passages for a question, and those of them that are relevant.
 
     The question is embedded as the index was: its pooling and token limit. A passage is a chunk, or its
     parent where it has one. ``min_relevance`` and ``background`` are as in `ask`.
+
+    The retriever decides which passages are found, and their order; how close a passage has to be to count
+    as relevant is a matter of its cosine with the question, whatever found it. So one that has the words
+    of the question and another subject is found by its words, and still is not relevant.
+
+    Parameters
+    ----------
+    retriever
+        One of `RETRIEVERS`.
+    searched_for
+        What is searched for in the question's place, such as the question `expanded`; None for itself. How
+        close a passage is stays a matter of the question: what a model made up proves nothing.
     """
     if not question.strip():
         raise InputError("the question is empty: ask something")
     if not 0 <= min_relevance <= 100:
         raise InputError(f"min_relevance is {min_relevance}: give 0 (every passage counts) to 100 percent")
+    check_retriever(retriever)
     background = background_of(index, encoder) if background is None else background
     encoder, kind = index.encoder(encoder), index.kind
     start = perf_counter()
-    ids = encoder.truncate(encoder.tokenizer.ids_batch([question])[0], kind.max_tokens)
+    texts = [question] if searched_for is None else [question, searched_for]
+    ids = [encoder.truncate(each, kind.max_tokens) for each in encoder.tokenizer.ids_batch(texts)]
     tokenized = perf_counter()
-    [vector] = encoder.encode_ids([ids], kind.pooling)
+    vectors = encoder.encode_ids(ids, kind.pooling)  # (n_texts, d_model)
     encoded = perf_counter()
-    query = Query(vector, VectorKind.of(encoder, kind.pooling, kind.max_tokens))
-    found = search_parents(index, query, k + 1 if k > 0 else k)  # one more, for the margin of the last
+    stamp = VectorKind.of(encoder, kind.pooling, kind.max_tokens)
+    by_cosine = retriever == "dense" and searched_for is None
+    order = None
+    if not by_cosine:
+        scores = index_scores(retriever, texts[-1], Query(vectors[-1], stamp), index, encoder)
+        [order] = best_first(scores[None])  # (n_chunks,)
+    # One more, for the margin of the last.
+    found = search_parents(index, Query(vectors[0], stamp), k + 1 if k > 0 else k, order)
     searched = perf_counter()
     hits = tuple(found[:k])
     return Retrieval(
         hits=hits,
         relevant=tuple(hit for hit in hits if background.relevance(hit.score) >= min_relevance),
-        margins=margins(found)[:k],
+        margins=(margins(found) if by_cosine else (None,) * len(found))[:k],
         background=background,
         timings=Timings(tokenized - start, encoded - tokenized, searched - encoded),
     )
@@ -163,10 +204,12 @@ def ask(
     reuse: PrefixCache | None = None,
     server: Server | None = None,
     background: Background | None = None,
+    retriever: str = "dense",
+    expand: bool = False,
     on_text: Callable[[str], None] | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> Answer:
-    """Answer a question from the nearest passages of an index.
+    """Answer a question from the best passages of an index.
 
     Parameters
     ----------
@@ -189,6 +232,11 @@ def ask(
     background
         What unrelated questions score in this index; None makes it here, at the cost of about a hundred
         questions embedded.
+    retriever
+        One of `RETRIEVERS`: it finds the passages, and their order is its own. What counts as relevant
+        stays a matter of cosines.
+    expand
+        Search for the question as the decoder has `expanded` it, also where a server answers.
     on_text
         Called with each piece of the answer as it is written.
     stop
@@ -212,7 +260,11 @@ def ask(
             f"{max_prompt_tokens} prompt tokens and {max_new_tokens} new ones exceed the "
             f"{decoder.max_tokens} positions of {decoder.name}: lower one of them"
         )
-    found = retrieve(question, index, encoder, k, min_relevance, background)
+    start = perf_counter()
+    searched_for = expanded(question, decoder) if expand else None
+    expand_s = perf_counter() - start if expand else 0.0
+    found = retrieve(question, index, encoder, k, min_relevance, background, retriever, searched_for)
+    timings = replace(found.timings, expand_s=expand_s)
     if not found.relevant:
         if on_text is not None:
             on_text(NOTHING_FOUND)
@@ -225,7 +277,9 @@ def ask(
             background=found.background,
             min_relevance=min_relevance,
             finish_reason=None,
-            timings=found.timings,
+            timings=timings,
+            retriever=retriever,
+            searched_for=searched_for,
         )
 
     start = perf_counter()
@@ -248,7 +302,7 @@ def ask(
         min_relevance=min_relevance,
         finish_reason=written.finish_reason,
         timings=replace(
-            found.timings,
+            timings,
             prompt_s=first - start,
             prompt_tokens=len(prompt.ids),
             reused_tokens=reuse.reused_tokens if reuse is not None and server is None else 0,
@@ -258,6 +312,8 @@ def ask(
         model=decoder.name if server is None else server.model,
         server=None if server is None else server.url,
         ids=written.ids,
+        retriever=retriever,
+        searched_for=searched_for,
     )
 
 

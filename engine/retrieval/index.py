@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +11,8 @@ from engine.documents.document import Chunk
 from engine.errors import InputError
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
+from engine.retrieval.bm25 import Bm25
+from engine.retrieval.rerank import TokenVectors
 from engine.retrieval.vector_cache import VectorCache, cached_encode
 from engine.retrieval.vector_kind import Query, VectorKind
 from engine.weights.fetch import Progress
@@ -20,7 +23,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Hit:
-    """A chunk that was found; ``score`` is the cosine of its vector and the question's."""
+    """A chunk that was found; ``score`` is the cosine of its vector and the question's.
+
+    It is so whatever found the chunk: a retriever decides the order of hits, the cosine how close each is.
+    """
 
     chunk: Chunk
     score: float
@@ -31,7 +37,8 @@ class Index:
     """Chunks and their vectors, ready to search, stamped with how the vectors were made.
 
     ``vectors`` is float32 ``(n_chunks, d_model)``, rows of length 1. ``idf`` are the weights that words had
-    in them, ``(vocab_size,)``, where the pooling has such.
+    in them, ``(vocab_size,)``, where the pooling has such. What else a retriever reads of the chunks is
+    made when it is first needed, and kept.
     """
 
     chunks: tuple[Chunk, ...] = field(repr=False)
@@ -40,8 +47,33 @@ class Index:
     kind: VectorKind
     idf: Array | None = field(default=None, repr=False)
 
-    def search(self, query: Query, k: int) -> list[Hit]:
-        """Return the ``k`` chunks with the largest inner product with the question's vector, best first.
+    @cached_property
+    def texts(self) -> tuple[str, ...]:
+        """The chunks' texts."""
+        return tuple(chunk.text for chunk in self.chunks)
+
+    @cached_property
+    def words(self) -> Bm25:
+        """BM25's index of the chunks."""
+        return Bm25(self.texts)
+
+    @cached_property
+    def tokens(self) -> TokenVectors:
+        """Vectors of the chunks' tokens, as they are read."""
+        return TokenVectors(self.texts, self.kind.max_tokens)
+
+    def search(self, query: Query, k: int, order: Array | None = None) -> list[Hit]:
+        """Return the ``k`` best chunks, best first.
+
+        Parameters
+        ----------
+        query
+            The question's vector.
+        k
+            How many; all where there are fewer.
+        order
+            Rows of the chunks, best first ``(n_chunks,)``; None for those with the largest inner product
+            with the question's vector.
 
         Raises
         ------
@@ -53,8 +85,12 @@ class Index:
             raise InputError(f"k is {k}: ask for 1 passage or more")
         self.check(query)
         vector = query.vector[None].astype(np.float32)
-        scores, rows = self.faiss.search(vector, min(k, len(self.chunks)))
-        return [Hit(self.chunks[row], float(score)) for row, score in zip(rows[0], scores[0], strict=True)]
+        if order is None:
+            [scores], [rows] = self.faiss.search(vector, min(k, len(self.chunks)))
+        else:
+            rows = order[:k]
+            scores = self.vectors[rows] @ vector[0]
+        return [Hit(self.chunks[row], float(score)) for row, score in zip(rows, scores, strict=True)]
 
     def check(self, query: Query) -> None:
         """Raise `InputError` for a question that cannot be compared with the index."""

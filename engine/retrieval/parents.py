@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from engine.documents.document import Chunk
+from engine.layers.tracing import Array
 from engine.retrieval.index import Hit, Index
 from engine.retrieval.vector_kind import Query
 
@@ -21,16 +23,25 @@ def parent_hits(hits: Sequence[Hit]) -> list[Hit]:
     """
     best: dict[tuple[str, int, int], Hit] = {}
     for hit in hits:
-        passage = hit.chunk.parent or hit.chunk
-        best.setdefault((passage.document, passage.start, passage.end), Hit(passage, hit.score))
+        best.setdefault(place_of(hit.chunk), Hit(hit.chunk.parent or hit.chunk, hit.score))
     return list(best.values())
 
 
-def search_parents(index: Index, query: Query, k: int) -> list[Hit]:
+def place_of(chunk: Chunk) -> tuple[str, int, int]:
+    """Return where the passage of a chunk stands: its parent, or the chunk itself where it has none."""
+    passage = chunk.parent or chunk
+    return passage.document, passage.start, passage.end
+
+
+def search_parents(index: Index, query: Query, k: int, order: Array | None = None) -> list[Hit]:
     """Return the ``k`` best passages: parents of chunks, and chunks that have none.
 
     Several of the nearest chunks can have one parent, so the search goes deeper until ``k`` different
     passages are found or there are no more. Where no chunk has a parent this is ``index.search``.
+
+    A passage comes where its best child does, and is scored as the child nearest to the question, which in
+    another order than that of cosines need not be the same one: how close a passage is does not depend on
+    what found it.
 
     Parameters
     ----------
@@ -40,6 +51,8 @@ def search_parents(index: Index, query: Query, k: int) -> list[Hit]:
         The question.
     k
         Passages wanted.
+    order
+        Rows of the children, best first, as in `Index.search`.
 
     Raises
     ------
@@ -48,7 +61,17 @@ def search_parents(index: Index, query: Query, k: int) -> list[Hit]:
     """
     depth = k
     while True:
-        passages = parent_hits(index.search(query, depth))
+        passages = parent_hits(index.search(query, depth, order))[:k]
         if len(passages) >= k or depth >= len(index.chunks):
-            return passages[:k]
+            return passages if order is None else nearest_scores(passages, index, query)
         depth *= 2
+
+
+def nearest_scores(passages: Sequence[Hit], index: Index, query: Query) -> list[Hit]:
+    """Score each passage as the nearest of all its children."""
+    best = {place_of(hit.chunk): hit.score for hit in passages}
+    cosines = (index.vectors @ query.vector).tolist()  # (n_chunks,)
+    for chunk, cosine in zip(index.chunks, cosines, strict=True):
+        if chunk.parent is not None and (place := place_of(chunk)) in best:
+            best[place] = max(best[place], cosine)
+    return [Hit(hit.chunk, best[place_of(hit.chunk)]) for hit in passages]

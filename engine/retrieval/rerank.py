@@ -5,23 +5,71 @@ best chunks are ordered by it (Nogueira and Cho 2019 set up two stages so, with 
 """
 
 from collections.abc import Sequence
+from threading import Lock
 
 import numpy as np
 
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder, check_several
-from engine.retrieval.maxsim import maxsim_scores
+from engine.retrieval.maxsim import max_sim, maxsim_scores, unit_vectors
 from engine.retrieval.ranking import best_first, candidates, check_depth, ordered_scores
 from engine.weights.fetch import Progress
 
 RERANK_DEPTH = 50
+KEPT_TOKENS = 32_768  # whose vectors are kept: 50 MB of 384 float32
+
+
+class TokenVectors:
+    """Vectors of chunks' tokens, each chunk read when it is first asked for.
+
+    They are kept for the next question, as many as `KEPT_TOKENS`: those not asked for the longest go first.
+
+    Parameters
+    ----------
+    texts
+        The chunks' texts.
+    max_tokens
+        Tokens read of each, [CLS] and [SEP] included; None for the model's own limit.
+    """
+
+    def __init__(self, texts: Sequence[str], max_tokens: int | None = None) -> None:
+        check_several(texts)
+        self.texts, self.max_tokens = tuple(texts), max_tokens
+        self._kept: dict[int, Array] = {}  # by chunk, (n_tokens, d_model) each; the last asked for is last
+        self._lock = Lock()
+
+    def of(self, chunks: Sequence[int], encoder: Encoder) -> list[Array]:
+        """Return the tokens' vectors of some chunks, of length 1, given by their places.
+
+        ``(n_tokens, d_model)`` each; the encoder is the same each time.
+        """
+        with self._lock:
+            found = {chunk: self._kept.pop(chunk) for chunk in dict.fromkeys(chunks) if chunk in self._kept}
+            found |= self._read([chunk for chunk in dict.fromkeys(chunks) if chunk not in found], encoder)
+            self._kept |= found
+            n_tokens = sum(map(len, self._kept.values()))
+            while n_tokens > KEPT_TOKENS:
+                n_tokens -= len(self._kept.pop(next(iter(self._kept))))
+        return [found[chunk] for chunk in chunks]
+
+    def _read(self, chunks: Sequence[int], encoder: Encoder) -> dict[int, Array]:
+        ids = encoder.tokenizer.ids_batch([self.texts[chunk] for chunk in chunks])
+        read = [encoder.truncate(each, self.max_tokens) for each in ids]
+        vectors = unit_vectors(read, encoder)  # (tokens of all chunks, d_model)
+        ends = np.cumsum([len(each) for each in read], dtype=int)
+        # Copies, as a view would keep the vectors of all the others in memory.
+        return {
+            chunk: vectors[end - len(each) : end].copy()
+            for chunk, each, end in zip(chunks, read, ends, strict=True)
+        }
 
 
 class MaxSim:
     """MaxSim of questions with chunks, each chunk read once, when it is first asked for.
 
-    Arguments and errors are those of `maxsim_scores`. No token vectors are held, only the scores of chunks
-    that were read: ``4 * n_questions`` bytes each.
+    Arguments and errors are those of `maxsim_scores`. Of chunks that were read the scores are held,
+    ``4 * n_questions`` bytes each, and no token vectors, unless ``tokens`` does: that serves the questions
+    that come after these.
     """
 
     def __init__(
@@ -30,22 +78,30 @@ class MaxSim:
         texts: Sequence[str],
         encoder: Encoder,
         max_tokens: int | None = None,
+        tokens: TokenVectors | None = None,
     ) -> None:
         check_several(questions)
         check_several(texts)
         self.questions, self.texts = tuple(questions), tuple(texts)
-        self.encoder, self.max_tokens = encoder, max_tokens
+        self.encoder, self.max_tokens, self.tokens = encoder, max_tokens, tokens
         self._columns: dict[int, Array] = {}  # by chunk, (n_questions,) each
 
     def scores(self, chunks: Sequence[int], on_progress: Progress | None = None) -> Array:
         """Score some chunks, given by their places, for every question: float32 ``(n_questions, n)``."""
         new = [chunk for chunk in dict.fromkeys(chunks) if chunk not in self._columns]
-        texts = [self.texts[chunk] for chunk in new]
-        if texts:
-            read = maxsim_scores(self.questions, texts, self.encoder, self.max_tokens, on_progress)
-            self._columns.update(zip(new, read.T.copy(), strict=True))
+        if new:
+            self._columns.update(zip(new, self._read(new, on_progress).T.copy(), strict=True))
         columns = [self._columns[chunk] for chunk in chunks]
         return np.array(columns, np.float32).reshape(len(chunks), len(self.questions)).T
+
+    def _read(self, chunks: Sequence[int], on_progress: Progress | None) -> Array:
+        """Score chunks that were not read before: ``(n_questions, n)``."""
+        if self.tokens is None:
+            texts = [self.texts[chunk] for chunk in chunks]
+            return maxsim_scores(self.questions, texts, self.encoder, self.max_tokens, on_progress)
+        asked = TokenVectors(self.questions, self.max_tokens).of(range(len(self.questions)), self.encoder)
+        read = self.tokens.of(chunks, self.encoder)
+        return np.array([[max_sim(question, each) for each in read] for question in asked], np.float32)
 
 
 def rerank(

@@ -3,17 +3,22 @@
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import numpy as np
+
 from engine.errors import InputError
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
 from engine.retrieval.bm25 import Bm25
 from engine.retrieval.dense import dense_scores
 from engine.retrieval.fusion import RRF_CONSTANT, reciprocal_rank_fusion, weighted_fusion
+from engine.retrieval.index import Index
 from engine.retrieval.mmr import MMR_DEPTH, MMR_DIVERSITY, MMR_K, mmr_scores
-from engine.retrieval.rerank import RERANK_DEPTH, MaxSim, rerank
+from engine.retrieval.rerank import RERANK_DEPTH, MaxSim, TokenVectors, rerank
+from engine.retrieval.vector_kind import Query
 from engine.weights.fetch import Progress
 
 RETRIEVERS = ("dense", "bm25", "hybrid", "weighted", "mmr", "maxsim")
+OF_WORDS = ("bm25", "hybrid", "weighted")  # those that need BM25's index
 
 # The best nDCG@10 on every other question of Cranfield (0.449 there); on the rest of them it has 0.421, where
 # reciprocal rank fusion has 0.409.
@@ -32,24 +37,30 @@ class Texts:
         Reads tokens for MaxSim; not needed by the others.
     max_tokens
         Tokens that it reads of each, None for its own limit.
+    words, tokens
+        BM25's index of the chunks and the vectors of their tokens, where these were made before: they are
+        the same for all questions.
     """
 
     questions: tuple[str, ...] = field(repr=False)
     chunks: tuple[str, ...] = field(repr=False)
     encoder: Encoder | None = None
     max_tokens: int | None = None
+    words: Bm25 | None = field(default=None, repr=False, compare=False)
+    tokens: TokenVectors | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def bm25(self) -> Array:
         """BM25 of every question with every chunk: float32 ``(n_questions, n_chunks)``."""
-        return Bm25(self.chunks).scores(self.questions)
+        words = Bm25(self.chunks) if self.words is None else self.words
+        return words.scores(self.questions)
 
     @cached_property
     def maxsim(self) -> MaxSim:
         """MaxSim of the questions with the chunks, as they are read."""
         if self.encoder is None:
             raise InputError("retriever 'maxsim' reads the chunks' tokens: give the encoder with the texts")
-        return MaxSim(self.questions, self.chunks, self.encoder, self.max_tokens)
+        return MaxSim(self.questions, self.chunks, self.encoder, self.max_tokens, self.tokens)
 
 
 @dataclass(frozen=True)
@@ -125,6 +136,7 @@ def retriever_scores(
     InputError
         An unknown name, a setting outside its range, or no encoder where one is needed.
     """
+    check_retriever(name)
     match name:
         case "dense":
             return searched.dense
@@ -137,7 +149,44 @@ def retriever_scores(
         case "mmr":
             near = MMR_DEPTH if depth is None else depth
             return mmr_scores(searched.dense, searched.chunk_vectors, k, diversity, near)
-        case "maxsim":
+        case _:  # "maxsim"
             near = RERANK_DEPTH if depth is None else depth
             return rerank(searched.dense, searched.texts.maxsim, near, on_progress)
-    raise InputError(f"retriever {name!r} is not one of {', '.join(RETRIEVERS)}")
+
+
+def check_retriever(name: str) -> None:
+    """Raise `InputError` for a name that is not one of `RETRIEVERS`."""
+    if name not in RETRIEVERS:
+        raise InputError(f"retriever {name!r} is not one of {', '.join(RETRIEVERS)}")
+
+
+def index_scores(name: str, question: str, query: Query, index: Index, encoder: Encoder) -> Array:
+    """Score every chunk of an index for one question, by one of `RETRIEVERS`.
+
+    What does not depend on the question is made for the first one and kept by the index. MMR orders all
+    that it looks at, so that its first k are the same for every k up to `MMR_DEPTH`, as in a sweep.
+
+    Parameters
+    ----------
+    name
+        As in `retriever_scores`.
+    question, query
+        The question's text and its vector.
+    index, encoder
+        The chunks, and the encoder of their vectors.
+
+    Returns
+    -------
+    Array
+        float32 ``(n_chunks,)``, larger is better, and of equals the first is.
+
+    Raises
+    ------
+    InputError
+        An unknown name, or a query that does not fit the index.
+    """
+    index.check(query)
+    words = index.words if name in OF_WORDS else None
+    texts = Texts((question,), index.texts, encoder, index.kind.max_tokens, words, index.tokens)
+    searched = Searched(texts, query.vector[None], index.vectors)
+    return np.asarray(retriever_scores(name, searched, k=MMR_DEPTH)[0])  # (n_chunks,)

@@ -4,14 +4,17 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from engine.documents.document import Document
+from engine.documents.document import Chunk, Document
 from engine.documents.splitters import split
 from engine.errors import ContextLengthError, InputError
 from engine.generation.answering import NOTHING_FOUND, ask, retrieve
+from engine.generation.expansion import expanded
 from engine.generation.prefix_cache import PrefixCache
 from engine.generation.server import Server
 from engine.retrieval.background import background_of
 from engine.retrieval.index import build_index
+from engine.retrieval.ranking import best_first
+from engine.retrieval.retrievers import RETRIEVERS, Searched, Texts, retriever_scores
 from tests.chat_server import WORDS, chat_server
 
 DOCUMENTS = {
@@ -20,6 +23,13 @@ DOCUMENTS = {
     "bees.md": "The keeper of the lighthouse kept bees and sold the honey.",
 }
 QUESTION = "When was the Vardholm tower finished?"
+# Words and vectors put these in different orders: the first has the question's words and another subject.
+TRAPS = (
+    "Vardholm bread: when it is finished, and finished it is when brown, take it out.",
+    "The building of the tower came to its end in 1891.",
+    "Masons of the tower were paid in silver.",
+    "Bees make honey in June.",
+)
 
 
 @pytest.fixture(scope="module")
@@ -264,3 +274,72 @@ def test_a_setting_that_servers_do_not_have_is_refused(index, encoder, silent, s
     [name] = setting
     with pytest.raises(InputError, match=f"{name} is .* leave it out"):
         ask(QUESTION, index, encoder, silent, server=Server("http://localhost:1/v1", "mason"), **setting)
+
+
+@pytest.fixture(scope="module")
+def traps(encoder):
+    return build_index([Chunk("d.md", n, n + 1, text, 20) for n, text in enumerate(TRAPS)], encoder)
+
+
+@pytest.mark.parametrize("retriever", RETRIEVERS)
+def test_passages_come_in_the_order_of_the_retriever_and_are_scored_by_cosine(traps, encoder, retriever):
+    vectors = encoder.encode([QUESTION, *TRAPS])
+    searched = Searched(Texts((QUESTION,), TRAPS, encoder), vectors[:1], vectors[1:])
+    [order] = best_first(retriever_scores(retriever, searched))
+    found = retrieve(QUESTION, traps, encoder, 4, 0, retriever=retriever)
+    assert [hit.chunk.text for hit in found.hits] == [TRAPS[row] for row in order]
+    np.testing.assert_allclose([hit.score for hit in found.hits], searched.dense[0][order], atol=1e-5)
+    fewer = retrieve(QUESTION, traps, encoder, 2, 0, found.background, retriever)
+    assert [hit.chunk for hit in fewer.hits] == [hit.chunk for hit in found.hits[:2]]
+    assert (found.margins == (None,) * 4) is (retriever != "dense")
+
+
+def test_words_find_a_passage_and_its_cosine_says_whether_it_counts(traps, encoder, decoder):
+    every = retrieve(QUESTION, traps, encoder, 3, 0, retriever="bm25")
+    relevances = [every.background.relevance(hit.score) for hit in every.hits]
+    assert every.hits[0].chunk.text == TRAPS[0]
+    assert relevances[0] < max(relevances)
+    limit = (relevances[0] + max(relevances)) / 2
+    expected = tuple(place for place, relevance in enumerate(relevances) if relevance >= limit)
+    answer = ask(
+        QUESTION,
+        traps,
+        encoder,
+        decoder,
+        k=3,
+        min_relevance=limit,
+        background=every.background,
+        retriever="bm25",
+        max_new_tokens=2,
+    )
+    assert answer.retriever == "bm25"
+    assert answer.hits == every.hits
+    assert answer.relevant == expected
+    assert 0 not in answer.relevant
+    assert [source.text for source in answer.sources] == [answer.hits[n].chunk.text for n in answer.relevant]
+
+
+def test_an_unknown_retriever_is_refused(traps, encoder, silent):
+    with pytest.raises(InputError, match=r"^retriever 'best' is not one of dense, bm25, hybrid, .*maxsim$"):
+        ask(QUESTION, traps, encoder, silent, retriever="best")
+
+
+def test_what_is_searched_for_gives_the_order_and_the_question_the_scores(traps, encoder):
+    found = retrieve(QUESTION, traps, encoder, 4, 0, searched_for="Honey of bees")
+    other = retrieve("Honey of bees", traps, encoder, 4, 0, found.background)
+    assert [hit.chunk for hit in found.hits] == [hit.chunk for hit in other.hits]
+    scores = {hit.chunk: hit.score for hit in retrieve(QUESTION, traps, encoder, 4, 0, found.background).hits}
+    for hit in found.hits:
+        assert hit.score == pytest.approx(scores[hit.chunk], abs=1e-5)
+
+
+def test_an_expanded_question_is_searched_for_and_timed_and_the_question_answered(
+    index, encoder, decoder, background
+):
+    answer = ask(QUESTION, index, encoder, decoder, k=1, max_new_tokens=2, background=background, expand=True)
+    assert answer.searched_for == expanded(QUESTION, decoder)
+    assert answer.timings.expand_s > 0
+    assert answer.searched_for.split("\n")[1] not in answer.prompt.text
+    plain = ask(QUESTION, index, encoder, decoder, k=1, max_new_tokens=2, background=background)
+    assert (plain.searched_for, plain.timings.expand_s) == (None, 0)
+    assert plain.prompt.text == answer.prompt.text

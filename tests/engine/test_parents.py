@@ -8,6 +8,8 @@ from engine.errors import InputError
 from engine.generation.answering import ask, retrieve
 from engine.retrieval.index import Hit, build_index, index_vectors
 from engine.retrieval.parents import parent_hits, search_parents
+from engine.retrieval.ranking import best_first
+from engine.retrieval.retrievers import RETRIEVERS, index_scores
 from engine.retrieval.vector_kind import Query, VectorKind, embed_query
 
 TOWER = "The Vardholm tower stands above the harbour. It was finished in 1891 by forty masons."
@@ -57,6 +59,41 @@ def test_k_different_parents_are_found_where_there_are_as_many(families, k, seed
     ranking = [chunks[row].parent or chunks[row] for row in np.argsort(-(vectors.astype(np.float32) @ query))]
     assert [hit.chunk for hit in found] == list(dict.fromkeys(ranking))[:k]
     assert [hit.score for hit in found] == sorted((hit.score for hit in found), reverse=True)
+
+
+@settings(max_examples=40)
+@given(
+    families=st.lists(st.integers(0, 4), min_size=1, max_size=20),
+    k=st.integers(1, 6),
+    seed=st.integers(0, 99),
+)
+def test_in_any_order_a_passage_comes_with_its_first_child_and_has_the_score_of_its_nearest(
+    families, k, seed
+):
+    chunks = [
+        Chunk("d.md", i, i + 1, "x", 3, parent=Chunk(f"{family}.md", 0, 9, "x" * 9, 9) if family else None)
+        for i, family in enumerate(families)
+    ]
+    rng = np.random.default_rng(seed)
+    vectors, query = rng.normal(size=(len(chunks), 4)), rng.normal(size=4).astype(np.float32)
+    index = index_vectors(chunks, vectors, VectorKind("model", "mean", 256, vectors.shape[1]))
+    order, cosines = rng.permutation(len(chunks)), index.vectors @ query
+    found = search_parents(index, Query(query, index.kind), k, order)
+    passages = [chunk.parent or chunk for chunk in chunks]
+    assert [hit.chunk for hit in found] == list(dict.fromkeys(passages[row] for row in order))[:k]
+    for hit in found:
+        own = [cosine for passage, cosine in zip(passages, cosines, strict=True) if passage == hit.chunk]
+        assert hit.score == pytest.approx(max(own), abs=1e-5)
+
+
+@pytest.mark.parametrize("retriever", RETRIEVERS)
+def test_small_to_big_works_with_every_retriever(index, encoder, retriever):
+    found = retrieve(QUESTION, index, encoder, 2, 0, retriever=retriever)
+    scores = index_scores(retriever, QUESTION, embed_query(QUESTION, encoder), index, encoder)
+    rows = best_first(scores[None])[0]
+    passages = [index.chunks[row].parent or index.chunks[row] for row in rows]
+    assert [hit.chunk for hit in found.hits] == list(dict.fromkeys(passages))[:2]
+    assert found.hits[0].chunk.text == TOWER
 
 
 def test_without_parents_it_is_an_ordinary_search(encoder):

@@ -4,15 +4,19 @@ import faiss
 import numpy as np
 import pytest
 
+from engine.documents.document import Chunk
 from engine.errors import InputError
+from engine.retrieval import rerank as reranking
 from engine.retrieval.bm25 import Bm25
 from engine.retrieval.dense import dense_scores
 from engine.retrieval.fusion import reciprocal_rank_fusion, weighted_fusion
+from engine.retrieval.index import build_index
 from engine.retrieval.maxsim import maxsim_scores
 from engine.retrieval.mmr import mmr_scores
 from engine.retrieval.ranking import best_first
-from engine.retrieval.rerank import MaxSim, rerank
-from engine.retrieval.retrievers import RETRIEVERS, Searched, Texts, retriever_scores
+from engine.retrieval.rerank import MaxSim, TokenVectors, rerank
+from engine.retrieval.retrievers import RETRIEVERS, Searched, Texts, index_scores, retriever_scores
+from engine.retrieval.vector_kind import embed_query
 
 CHUNKS = (
     "The bridge over the Forth was opened in 1890.",
@@ -150,3 +154,52 @@ def test_vectors_that_are_not_of_the_texts_are_refused(searched):
         replace(searched, chunk_vectors=searched.chunk_vectors[1:])
     with pytest.raises(InputError, match="one model"):
         retriever_scores("dense", replace(searched, chunk_vectors=searched.chunk_vectors[:, 1:]))
+
+
+@pytest.fixture(scope="module")
+def index(encoder):
+    return build_index([Chunk("d.md", n, n + 1, text, 9) for n, text in enumerate(CHUNKS)], encoder)
+
+
+@pytest.mark.parametrize("name", RETRIEVERS)
+def test_one_question_of_an_index_is_a_row_of_the_whole_matrix(searched, index, encoder, name):
+    whole = retriever_scores(name, searched, k=50)
+    for row, question in zip(whole, QUESTIONS, strict=True):
+        scores = index_scores(name, question, embed_query(question, encoder), index, encoder)
+        np.testing.assert_allclose(scores, row, atol=1e-5)
+
+
+def test_what_an_index_keeps_serves_the_next_question(index, encoder):
+    tokens = index.tokens.of([0, 3], encoder)
+    for name in ("hybrid", "maxsim"):
+        index_scores(name, QUESTIONS[0], embed_query(QUESTIONS[0], encoder), index, encoder)
+    assert index.words is index.words
+    again = index.tokens.of([3, 0], encoder)
+    assert again[0] is tokens[1]
+    assert again[1] is tokens[0]
+
+
+def test_vectors_of_tokens_not_asked_for_the_longest_go_first(encoder, monkeypatch):
+    lengths = [len(ids) for ids in encoder.tokenizer.ids_batch(list(CHUNKS))]
+    monkeypatch.setattr(reranking, "KEPT_TOKENS", lengths[0] + lengths[1])
+    tokens = TokenVectors(CHUNKS)
+    first, second = tokens.of([0, 1], encoder)
+    assert [len(first), len(second)] == lengths[:2]
+    assert tokens.of([0], encoder)[0] is first
+    tokens.of([5], encoder)
+    assert tokens.of([0], encoder)[0] is first
+    [again] = tokens.of([1], encoder)
+    assert again is not second
+    np.testing.assert_allclose(again, second, atol=1e-6)
+
+
+def test_maxsim_is_the_same_with_vectors_that_are_kept(searched, encoder):
+    kept = MaxSim(QUESTIONS, CHUNKS, encoder, tokens=TokenVectors(CHUNKS))
+    for chunks in ([2, 0], [0, 5, 4]):
+        np.testing.assert_allclose(kept.scores(chunks), searched.texts.maxsim.scores(chunks), atol=1e-6)
+
+
+def test_a_question_embedded_in_another_way_is_refused_whatever_the_retriever(index, encoder):
+    for name in RETRIEVERS:
+        with pytest.raises(InputError, match="embed both"):
+            index_scores(name, "cats", embed_query("cats", encoder, "cls"), index, encoder)

@@ -79,6 +79,13 @@ def test_a_text_of_no_document_ends_at_the_first_step(encoder):
     assert "It is not in the documents" in said(app)
 
 
+def test_a_pasted_passage_is_followed_to_its_rank(encoder):
+    text = document("inside_the_pipeline.md")
+    app = pasted("How are words cut?", " ".join(text[400:600].split()))
+    assert headings(app)[4] == "4 · Where does it rank, and what outranks it?"
+    assert said(app)
+
+
 def test_without_a_question_or_a_passage_both_are_asked_for(encoder):
     assert "Give the question, and the passage" in said(pasted("", ""))
     assert not headings(pasted("Why?", " "))
@@ -131,6 +138,24 @@ def test_other_settings_are_measured_and_the_change_is_taken_over(encoder):
     assert app.success[0].value.startswith("It was found")
 
 
+def test_the_rank_now_is_that_of_the_apps_retriever_and_a_change_of_it_is_taken_over(encoder):
+    nothing_else = {f"diagnose-{axis}": [] for axis in ("splitters", "sizes", "overlaps", "poolings")}
+    app = page(retriever="bm25", **nothing_else, **{"diagnose-retrievers": ["dense"]})
+    assert int(app.metric[0].value.split(" of ")[0]) > 4
+    [button] = [each for each in app.button if each.label == "Try other settings"]
+    app = button.click().run()
+    table = app.dataframe[-1].value.set_index("Retriever")
+    now, vectors = table.loc["BM25 (words)"], table.loc["dense (cosine)"]
+    assert now["Changed"] == "nothing (now)"
+    metrics = {metric.label: metric.value for metric in app.metric}
+    assert metrics["Rank"].startswith(f"{now['Rank']} of ")
+    assert metrics["By vectors"] == str(vectors["Rank"])
+    [use] = [each for each in app.button if each.label == "Use these settings"]
+    app = use.click().run()
+    assert app.selectbox(key="retriever").value == "dense"
+    assert app.success[0].value.startswith("It was found")
+
+
 def test_no_document_is_said_in_one_line(encoder):
     app = page(searched=[])
     assert "No document is chosen." in said(app)
@@ -147,6 +172,6 @@ def test_sentences_have_all_words_and_no_white_space_around():
 def test_changes_are_told_in_words():
     cell = Cell("sentences", 64, 16, "m", 256, "mean", "bm25", 4)
     assert in_words(CURRENT, cell) == (
-        "splitter Fixed size → Sentences, chunk size 128 → 64 and retriever Vectors → Words (BM25)"
+        "splitter Fixed size → Sentences, chunk size 128 → 64 and retriever dense (cosine) → BM25 (words)"
     )
     assert changed_names(CURRENT, cell) == ["splitter", "chunk size", "retriever"]

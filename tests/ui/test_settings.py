@@ -2,6 +2,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.generation.sampling import Sampling
+from engine.retrieval.retrievers import RETRIEVERS
+from ui.retrievers import LABELS, WHAT
 
 EVERYTHING = {"top_k": 5, "top_p": 0.5, "min_p": 0.1, "repetition_penalty": 1.2, "seed": 7}
 
@@ -86,3 +88,24 @@ def test_the_relevance_of_a_workspace_is_taken_where_it_is_one(given, expected):
     assert not app.exception
     assert app.session_state["settings"].min_relevance == expected
     assert app.session_state["kept"]["min_relevance"] == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, ("dense", False)),
+        ({"retriever": "hybrid", "expand": True}, ("hybrid", True)),
+        ({"retriever": "best", "expand": 1}, ("dense", False)),
+    ],
+)
+def test_the_search_of_a_workspace_is_taken_where_the_app_has_it(given, expected):
+    app = AppTest.from_function(whole_page)
+    app.session_state["given"] = given
+    app.run()
+    assert not app.exception
+    settings, kept = app.session_state["settings"], app.session_state["kept"]
+    assert (settings.retriever, settings.expand) == (kept["retriever"], kept["expand"]) == expected
+
+
+def test_every_retriever_is_explained():
+    assert tuple(LABELS) == tuple(WHAT) == RETRIEVERS
