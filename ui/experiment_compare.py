@@ -1,6 +1,7 @@
 """The runs of a session over time, and two of them question by question."""
 
 from collections.abc import Sequence
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,9 @@ from engine.evaluation.significance import compare
 from engine.evaluation.sweep_row import SweepRow
 from ui.answer import escape_markdown
 from ui.experiment_cell import cell_line, show_questions
+from ui.experiment_files import FOLDER, known_experiments, remove
 from ui.experiment_running import running
-from ui.experiment_runs import Experiment, check_alike, remove, session_experiments
+from ui.experiment_runs import Experiment, shared_questions
 from ui.experiment_verdicts import ALPHA, MEASURES, p_words, said
 from ui.experiment_words import cell_words, varied
 
@@ -21,8 +23,8 @@ MEASURE = "mrr"
 
 def show_runs() -> None:
     """Draw the runs there are, with the ways to compare two and to delete one."""
-    running()  # what has ended since is a run now
-    experiments = session_experiments()
+    now = running()
+    experiments = known_experiments(but=None if now is None else now.begun.key)
     if not experiments:
         st.info("No run has ended yet. Run the grid on the tab “Grid”; whatever it measures is kept here.")
         return
@@ -40,6 +42,8 @@ def show_runs() -> None:
     st.caption(
         "Runs are gone when you close this session, unless you save the workspace on the page “Documents and "
         "chunks”: it takes them along."
+        if FOLDER is None
+        else "Runs stay on this machine, where everybody who opens this app sees them, until you delete them."
     )
     show_comparison(experiments)
     show_delete(experiments)
@@ -75,7 +79,7 @@ def show_comparison(experiments: dict[str, Experiment]) -> None:
     with right:
         second, after = cell_choice("B", experiments, 0, is_best=True)
     try:
-        check_alike(first, second)
+        own, others = shared_questions(first, second)
     except GlassboxError as error:
         st.warning(escape_markdown(str(error)), icon=":material/compare:")
         return
@@ -89,21 +93,26 @@ def show_comparison(experiments: dict[str, Experiment]) -> None:
         help="By which questions are won and lost.",
     )
     label = MEASURES[str(measure)][0]
-    found = compare(np.array(before.values[str(measure)]), np.array(after.values[str(measure)]))
+    values_before, values_after = before.values[str(measure)], after.values[str(measure)]
+    old, new = [values_before[place] for place in own], [values_after[place] for place in others]
+    found = compare(np.array(old), np.array(new))
     is_sure = found.p_value < ALPHA
     st.write(
-        f"{label} of A is {before.metrics[str(measure)]:.3f}, of B {after.metrics[str(measure)]:.3f}: "
+        f"{label} of A is {fmean(old):.3f}, of B {fmean(new):.3f}: "
         f"B − A is {said(found)}, {p_words(found.p_value)}. "
         + ("" if is_sure else "Chance alone explains that. ")
     )
+    n_left_out = len(first.questions) + len(second.questions) - 2 * len(own)
+    if n_left_out:
+        st.caption(f"By the {len(own):,} questions that both asked; {n_left_out:,} are left out.")
     st.caption(
         "The p-value is of this one comparison: where you chose B as the best of many, it is too small, and "
         "the verdict under Results, corrected for their number, is the one to go by."
     )
     show_questions(
-        first.questions,
-        before.values[str(measure)],
-        after.values[str(measure)],
+        [first.questions[place] for place in own],
+        old,
+        new,
         ("A", "B"),
         label,
         "compare-questions",
@@ -120,7 +129,7 @@ def cell_choice(
         default,
         format_func=lambda key: f"{experiments[key].name}, {experiments[key].time.replace('T', ' ')}",
         key=f"compare-run-{name}",
-        help="Both runs must have asked the same questions of the same documents.",
+        help="Runs of the same documents are compared, by the questions that both asked.",
     )
     experiment = experiments[key]
     order = sorted(experiment.rows, key=lambda row: -row.metrics[MEASURE])

@@ -10,8 +10,9 @@ from ui.answer import escape_markdown
 from ui.experiment_cell import show_cell
 from ui.experiment_charts import COSTS, pick, show_costs, show_heat
 from ui.experiment_export import show_export
+from ui.experiment_files import known_experiments
 from ui.experiment_running import running, show_resume
-from ui.experiment_runs import Experiment, session_experiments
+from ui.experiment_runs import Experiment
 from ui.experiment_verdicts import ALPHA, MEASURES, Verdict, p_words, said, summary, verdicts
 from ui.experiment_words import AXES, cell_words, readable_bytes, value_words, varied
 
@@ -23,9 +24,10 @@ TABLE_HEIGHT = 460
 def show_results() -> None:
     """Draw the results of the run that is chosen; while it runs, those so far, again and again."""
     now = running()
-    found = session_experiments()
-    if now is not None:
-        found = {now.begun.key: now.experiment} | found
+    if now is None:
+        found = known_experiments()
+    else:
+        found = {now.begun.key: now.experiment} | known_experiments(but=now.begun.key)
     if not found:
         st.info("Nothing was measured yet. Run the grid on the tab “Grid”: its first rows come in seconds.")
         return
@@ -35,7 +37,7 @@ def show_results() -> None:
         format_func=lambda key: f"{found[key].name}, {found[key].time.replace('T', ' ')}",
         key="experiment-shown",
         persist_state="session",
-        help="What was measured in this session, and what came with an opened workspace.",
+        help="What was measured, the newest first; also what came with an opened workspace.",
     )
     chosen = found[key]
     if now is not None and key == now.begun.key:

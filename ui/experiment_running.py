@@ -14,6 +14,7 @@ from engine.evaluation.sweep_row import SweepRow
 from engine.retrieval.vector_cache import VectorCache
 from ui.answer import escape_markdown
 from ui.corpus import bundled_names, chosen_documents, listed, session_vectors, shared_vectors
+from ui.experiment_files import FOLDER, add, begin
 from ui.experiment_models import models_named
 from ui.experiment_runs import Experiment, digest, keep
 from ui.experiment_words import readable_time
@@ -66,10 +67,12 @@ def start(experiment: Experiment, documents: Sequence[Document], models: Mapping
     shared = all(document.name in bundled for document in documents)
     cache = shared_vectors() if shared else session_vectors()
     running = Running(experiment, list(experiment.rows), len(experiment.rows))
+    begin(experiment)
 
     def work(job: Job[None]) -> None:
         for row in rows_of(running, documents, models, cache, job):
             running.rows.append(row)
+            add(experiment, row)
 
     state = st.session_state
     running.job = Job(work)
@@ -154,6 +157,8 @@ def show_progress(now: Running) -> None:
             width="stretch",
             help="Ends the run. What is measured stays, and the run can be gone on with later.",
         )
+        if FOLDER is None:
+            st.caption("It ends when this page is closed or loaded anew, and what was measured goes with it.")
 
 
 def show_resume(experiment: Experiment) -> None:

@@ -89,28 +89,37 @@ def session_experiments() -> dict[str, Experiment]:
 @st.cache_resource(max_entries=32, show_spinner=False, scope="session")
 def opened(time: str, name: str, n_rows: int, _content: Mapping[str, Any]) -> Experiment:
     """Make an experiment of a run's content, once."""
+    rows = tuple(to_row(fields) for fields in _content["rows"])
+    return replace(to_experiment(time, name, _content), rows=rows)
+
+
+def to_experiment(time: str, name: str, content: Mapping[str, Any]) -> Experiment:
+    """Make of what `content_of` laid out the experiment, of which nothing is measured yet."""
     return Experiment(
         name,
         time,
-        tuple(_content["documents"]),
-        _content["corpus"],
-        tuple(to_question(fields, "a question of the run") for fields in _content["questions"]),
-        tuple(Cell(**fields) for fields in _content["cells"]),
-        tuple(to_row(fields) for fields in _content["rows"]),
+        tuple(content["documents"]),
+        content["corpus"],
+        tuple(to_question(fields, "a question of the run") for fields in content["questions"]),
+        tuple(Cell(**fields) for fields in content["cells"]),
     )
 
 
 def to_run(experiment: Experiment) -> Run:
     """Lay an experiment out as JSON, for a workspace."""
-    content = {
+    rows = [row_fields(row) for row in experiment.rows]
+    return Run(experiment.name, experiment.time, {**content_of(experiment), "rows": rows})
+
+
+def content_of(experiment: Experiment) -> dict[str, Any]:
+    """Lay out as JSON what an experiment is of."""
+    return {
         "kind": KIND,
         "documents": list(experiment.documents),
         "corpus": experiment.corpus,
         "questions": [question_fields(question) for question in experiment.questions],
         "cells": [asdict(cell) for cell in experiment.cells],
-        "rows": [row_fields(row) for row in experiment.rows],
     }
-    return Run(experiment.name, experiment.time, content)
 
 
 def row_fields(row: SweepRow) -> dict[str, Any]:
@@ -121,27 +130,37 @@ def row_fields(row: SweepRow) -> dict[str, Any]:
 
 def keep(experiment: Experiment) -> None:
     """Put an experiment into the session's workspace, in the place of what was measured of it before."""
-    remove(experiment)
+    drop(experiment)
     workspace: Workspace = st.session_state.get("workspace", Workspace())
     st.session_state["workspace"] = replace(workspace, runs=(*workspace.runs, to_run(experiment)))
 
 
-def remove(experiment: Experiment) -> None:
+def drop(experiment: Experiment) -> None:
     """Take an experiment out of the session's workspace."""
     workspace: Workspace = st.session_state.get("workspace", Workspace())
     left = tuple(run for run in workspace.runs if (run.time, run.name) != (experiment.time, experiment.name))
     st.session_state["workspace"] = replace(workspace, runs=left)
 
 
-def check_alike(first: Experiment, second: Experiment) -> None:
-    """Raise `InputError` where two experiments did not ask the same questions of the same documents."""
-    if first.questions != second.questions:
-        raise InputError(
-            f"{first.name} asks {len(first.questions)} questions and {second.name} asks "
-            f"{len(second.questions)}, not the same ones: compare runs of one question set"
-        )
+def shared_questions(first: Experiment, second: Experiment) -> tuple[list[int], list[int]]:
+    """Return where the questions that two experiments both asked stand in each.
+
+    Raises
+    ------
+    InputError
+        There is none, or they were asked of different documents.
+    """
     if first.corpus != second.corpus:
         raise InputError(
             f"{first.name} and {second.name} searched different documents: a question is as hard as the "
             "documents it is asked of, so compare runs of the same ones"
         )
+    places = {question: place for place, question in enumerate(second.questions)}
+    shared = [
+        (place, places[question]) for place, question in enumerate(first.questions) if question in places
+    ]
+    if not shared:
+        raise InputError(
+            f"{first.name} and {second.name} have no question in common: compare runs of one question set"
+        )
+    return [own for own, _ in shared], [other for _, other in shared]

@@ -104,11 +104,16 @@ def append(path: Path, row: SweepRow) -> None:
     """
     try:
         with path.open("ab") as file:
-            file.write(line_of({**vars(row), "cell": asdict(row.cell), "values": dict(row.values)}))
+            file.write(row_line(row))
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
         raise InputError(f"{path} cannot be written ({error.strerror}): give another file") from error
+
+
+def row_line(row: SweepRow) -> bytes:
+    """Return a row as the line that `append` writes."""
+    return line_of({**vars(row), "cell": asdict(row.cell), "values": dict(row.values)})
 
 
 def line_of(content: Mapping[str, Any]) -> bytes:

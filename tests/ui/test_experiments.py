@@ -26,9 +26,9 @@ from ui.experiment_code import command_line, python_lines
 from ui.experiment_export import as_json, report
 from ui.experiment_figures import best_over, pareto_front, picked_cell
 from ui.experiment_grid import FIRST_LOOK, PRESETS, cells_of
-from ui.experiment_runs import Experiment, check_alike, digest, opened, to_run
+from ui.experiment_runs import Experiment, digest, opened, shared_questions, to_run
 from ui.experiment_verdicts import summary, verdicts, word
-from ui.experiment_words import cell_words, in_order, readable_bytes, readable_time, varied
+from ui.experiment_words import AXES, cell_words, in_order, readable_bytes, readable_time, varied
 
 EVIL = '<script>alert("1")</script>'
 GENERATOR = np.random.default_rng(0)
@@ -170,12 +170,15 @@ def test_a_run_comes_back_from_a_workspace_file():
     assert opened.__wrapped__(run.time, run.name, 5, run.content) == one
 
 
-def test_only_runs_of_the_same_questions_and_documents_are_compared():
-    check_alike(experiment(), experiment("another"))
-    with pytest.raises(InputError, match="asks 60 questions and b asks 59, not the same ones"):
-        check_alike(experiment("a"), experiment("b", questions=QUESTIONS[1:]))
+def test_runs_of_the_same_documents_are_compared_by_the_questions_that_both_asked():
+    everyone = list(range(60))
+    assert shared_questions(experiment(), experiment("another")) == (everyone, everyone)
+    fewer = experiment("b", questions=QUESTIONS[:0:-1])
+    assert shared_questions(experiment("a"), fewer) == (everyone[1:], everyone[:59][::-1])
+    with pytest.raises(InputError, match="a and b have no question in common"):
+        shared_questions(experiment("a"), experiment("b", questions=(Question("Another?", "tide", ()),)))
     with pytest.raises(InputError, match="searched different documents"):
-        check_alike(experiment(), experiment(corpus=digest([Document("tide.md", "other")])))
+        shared_questions(experiment(), experiment(corpus=digest([Document("tide.md", "other")])))
 
 
 def test_the_command_names_every_value_and_the_baseline_where_it_is_no_part():
@@ -246,8 +249,9 @@ def test_words():
 
 def test_what_the_app_cannot_take_is_said():
     assert not_of_the_app(Cell()) == ""
-    said = not_of_the_app(Cell(retriever="bm25", k=20, model="other"))
-    assert all(part in said for part in ("BM25", "20 passages", "GLASSBOX_ENCODER"))
+    assert not_of_the_app(Cell(retriever="hybrid")) == ""
+    said = not_of_the_app(Cell(k=20, model="other"))
+    assert all(part in said for part in ("20 passages", "GLASSBOX_ENCODER"))
 
 
 def page():
@@ -256,11 +260,15 @@ def page():
     from engine.evaluation.grid import Cell
     from ui.chunk_settings import chunk_settings
     from ui.experiment_cell import use_settings
+    from ui.experiment_grid import baseline_cell
     from ui.models import load_encoder
+    from ui.settings import retriever_setting
 
-    cell = Cell("sentences", 64, 8, max_tokens=128, pooling="cls", retriever="bm25", k=3)
+    cell = Cell("sentences", 64, 8, max_tokens=128, pooling="cls", retriever="hybrid", k=3)
     st.button("use", on_click=use_settings, args=(cell,))
-    chunk_settings(load_encoder())
+    cut = chunk_settings(load_encoder())
+    retriever_setting()
+    st.session_state["baseline"] = baseline_cell(cut)
 
 
 def test_settings_of_a_cell_move_the_apps_own(encoder):
@@ -268,7 +276,11 @@ def test_settings_of_a_cell_move_the_apps_own(encoder):
     app = app.button[0].click().run()
     assert not app.exception
     state = app.session_state
-    taken = [state[key] for key in ("splitter", "chunk_tokens", "overlap", "max_tokens", "pooling", "k")]
-    assert taken == ["sentences", 64, 8, 128, "cls", 3]
-    assert "Retriever" not in state["experiment-used"]
+    taken = [state[key] for key in AXES if key != "model"]
+    assert taken == ["sentences", 64, 8, 128, "cls", "hybrid", 3]
+    assert "Retriever hybrid (ranks fused)" in state["experiment-used"]
+    assert app.selectbox(key="retriever").value == "hybrid"
+    assert state["baseline"] == Cell(
+        "sentences", 64, 8, max_tokens=128, pooling="cls", retriever="hybrid", k=3
+    )
     assert app.slider(key="chunk_tokens").value == 64
