@@ -242,6 +242,8 @@ def search(
         )
         return
     print_searched(searched_for)
+    if not found.hits:
+        print("No passage shares a word with the question: ask in other words, or by another retriever.")
     for rank, hit in enumerate(found.hits, start=1):
         percentile = found.background.percentile(hit.score)
         print(f"{rank}. {hit.score:.3f}, {closer_than(percentile)}  {place(hit)}")

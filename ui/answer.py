@@ -76,6 +76,12 @@ def is_unchanged(document: Document, answer: Answer) -> bool:
 def show_nothing_found(answer: Answer) -> None:
     """Say that no passage is close enough, and how close the nearest come."""
     st.info(answer.text, icon=":material/search_off:")
+    if not answer.hits:
+        st.caption(
+            f"The retriever {found_by(answer)} finds no passage: none shares a word with the question. "
+            "Ask in other words, or choose another retriever under Search in the sidebar."
+        )
+        return
     nearest = max(range(len(answer.hits)), key=lambda place: answer.hits[place].score)
     relevance = answer.background.relevance(answer.hits[nearest].score)
     whose = "" if answer.retriever == "dense" else f" of those that the retriever {found_by(answer)} finds"

@@ -55,8 +55,14 @@ def decoder_metrics(timings: Timings) -> None:
     writing.metric(
         "Answer tokens per second",
         rate(timings.answer_tokens_per_s),
-        help="Answer tokens come one by one: each needs every weight of the model once.",
+        help="Every weight of the model is needed for each token, or once for several that were guessed.",
     )
+    if timings.guessed_tokens:
+        st.caption(
+            f"{timings.guessed_tokens:,} of the answer's {timings.answer_tokens:,} tokens were guessed from "
+            "the text before, where its last words stood already, and read along with the one before them "
+            "(prompt lookup). The model chose every token itself: a wrong guess is dropped."
+        )
 
 
 def server_metrics(timings: Timings) -> None:

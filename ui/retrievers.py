@@ -10,8 +10,8 @@ LABELS = {
 }
 WHAT = {
     "dense": "The cosine of the vectors of question and chunk.",
-    "bm25": "Words that question and chunk share, the rarer the better. Reads no vectors; chunks that share "
-    "none follow in the order of the documents.",
+    "bm25": "Words that question and chunk share, the rarer the better. Reads no vectors, and finds no chunk "
+    "that shares none.",
     "hybrid": "Dense and BM25, by reciprocal rank fusion.",
     "weighted": "Dense and BM25, by a weighted mean of their scores.",
     "mmr": "Dense, but a chunk that repeats one above it goes down (maximal marginal relevance).",

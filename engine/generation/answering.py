@@ -6,6 +6,8 @@ from itertools import pairwise
 from time import perf_counter
 from typing import Literal
 
+import numpy as np
+
 from engine.errors import ContextLengthError, InputError
 from engine.generation.decoder import Decoder
 from engine.generation.expansion import expanded
@@ -37,8 +39,9 @@ class Timings:
     ``search_s`` is all that the retriever does, BM25 and tokens included; ``expand_s`` is what the decoder
     took to expand the question, before everything else. ``prompt_s`` is the time to the first token,
     ``generate_s`` the time of those after it. Of the prompt's tokens ``reused_tokens`` did not have to be
-    read again. Where a server answers, the tokens are counted by the built-in decoder's tokenizer, which
-    is about right.
+    read again; of the answer's ``guessed_tokens`` were read before they were chosen (`PromptLookup`).
+    Where a server answers, the tokens are counted by the built-in decoder's tokenizer, which is about
+    right.
     """
 
     tokenize_s: float
@@ -49,6 +52,7 @@ class Timings:
     reused_tokens: int = 0
     generate_s: float = 0.0
     answer_tokens: int = 0
+    guessed_tokens: int = 0
     expand_s: float = 0.0
 
     @property
@@ -167,7 +171,7 @@ def retrieve(
     order = None
     if not by_cosine:
         scores = index_scores(retriever, texts[-1], Query(vectors[-1], stamp), index, encoder)
-        [order] = best_first(scores[None])  # (n_chunks,)
+        order = best_first(scores[None])[0, : np.isfinite(scores).sum()]  # (n_found,)
     # One more, for the margin of the last.
     found = search_parents(index, Query(vectors[0], stamp), k + 1 if k > 0 else k, order)
     searched = perf_counter()
@@ -308,6 +312,7 @@ def ask(
             reused_tokens=reuse.reused_tokens if reuse is not None and server is None else 0,
             generate_s=end - first,
             answer_tokens=len(written.ids) if server is None else len(decoder.tokenizer.encode(written.text)),
+            guessed_tokens=written.n_guessed,
         ),
         model=decoder.name if server is None else server.model,
         server=None if server is None else server.url,
@@ -319,31 +324,33 @@ def ask(
 
 @dataclass(frozen=True)
 class _Written:
-    """What a model wrote: its text and tokens, how it ended, and when (None: never) it began."""
+    """What a model wrote: text and tokens, how it ended, when (None: never) it began, how many it guessed."""
 
     text: str
     ids: tuple[int, ...]
     finish_reason: AnswerEnd
     first_at: float | None
+    n_guessed: int
 
 
 def write(
     steps: Iterable[Step | Piece], on_text: Callable[[str], None] | None, stop: Callable[[], bool]
 ) -> _Written:
     """Go through the steps of a decoder or the pieces of a server, until they or somebody's patience end."""
-    text, ids, first_at = "", [], None
+    text, ids, first_at, n_guessed = "", [], None, 0
     reason: AnswerEnd = "stopped"
     for step in steps:
         first_at = first_at or perf_counter()
         text += step.text
         if isinstance(step, Step):
             ids.append(step.token_id)
+            n_guessed += step.guessed
         if on_text is not None and step.text:
             on_text(step.text)
         reason = step.finish_reason or "stopped"
         if stop():
             break
-    return _Written(text.strip(), tuple(ids), reason, first_at)
+    return _Written(text.strip(), tuple(ids), reason, first_at, n_guessed)
 
 
 def check_server_settings(sampling: Sampling) -> None:

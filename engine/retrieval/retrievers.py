@@ -56,6 +56,11 @@ class Texts:
         return words.scores(self.questions)
 
     @cached_property
+    def found_by_words(self) -> Array:
+        """The same, ``-inf`` where question and chunk share no word."""
+        return np.where(self.bm25 > 0, self.bm25, np.float32(-np.inf))
+
+    @cached_property
     def maxsim(self) -> MaxSim:
         """MaxSim of the questions with the chunks, as they are read."""
         if self.encoder is None:
@@ -128,7 +133,8 @@ def retriever_scores(
     Returns
     -------
     Array
-        float32 ``(n_questions, n_chunks)``, larger is better, and of equals the first is. It may be kept by
+        float32 ``(n_questions, n_chunks)``, larger is better, and of equals the first is; ``-inf`` where a
+        chunk is not found, as by ``"bm25"`` where it shares no word with the question. It may be kept by
         ``searched`` for the next call: do not write into it.
 
     Raises
@@ -141,7 +147,7 @@ def retriever_scores(
         case "dense":
             return searched.dense
         case "bm25":
-            return searched.texts.bm25
+            return searched.texts.found_by_words
         case "hybrid":
             return reciprocal_rank_fusion([searched.dense, searched.texts.bm25], constant)
         case "weighted":
@@ -178,7 +184,7 @@ def index_scores(name: str, question: str, query: Query, index: Index, encoder: 
     Returns
     -------
     Array
-        float32 ``(n_chunks,)``, larger is better, and of equals the first is.
+        float32 ``(n_chunks,)``, larger is better, of equals the first is; ``-inf`` where it is not found.
 
     Raises
     ------

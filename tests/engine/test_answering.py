@@ -285,13 +285,14 @@ def traps(encoder):
 def test_passages_come_in_the_order_of_the_retriever_and_are_scored_by_cosine(traps, encoder, retriever):
     vectors = encoder.encode([QUESTION, *TRAPS])
     searched = Searched(Texts((QUESTION,), TRAPS, encoder), vectors[:1], vectors[1:])
-    [order] = best_first(retriever_scores(retriever, searched))
+    [scores] = retriever_scores(retriever, searched)
+    order = [row for row in best_first(scores[None])[0] if np.isfinite(scores[row])]
     found = retrieve(QUESTION, traps, encoder, 4, 0, retriever=retriever)
     assert [hit.chunk.text for hit in found.hits] == [TRAPS[row] for row in order]
     np.testing.assert_allclose([hit.score for hit in found.hits], searched.dense[0][order], atol=1e-5)
     fewer = retrieve(QUESTION, traps, encoder, 2, 0, found.background, retriever)
     assert [hit.chunk for hit in fewer.hits] == [hit.chunk for hit in found.hits[:2]]
-    assert (found.margins == (None,) * 4) is (retriever != "dense")
+    assert (found.margins == (None,) * len(order)) is (retriever != "dense")
 
 
 def test_words_find_a_passage_and_its_cosine_says_whether_it_counts(traps, encoder, decoder):
@@ -319,6 +320,12 @@ def test_words_find_a_passage_and_its_cosine_says_whether_it_counts(traps, encod
     assert [source.text for source in answer.sources] == [answer.hits[n].chunk.text for n in answer.relevant]
 
 
+def test_where_no_passage_shares_a_word_none_is_found_by_words(traps, encoder, silent):
+    answer = ask("Zyzzyva?", traps, encoder, silent, min_relevance=0, retriever="bm25")
+    assert answer.hits == answer.margins == answer.sources == ()
+    assert answer.prompt is None
+
+
 def test_an_unknown_retriever_is_refused(traps, encoder, silent):
     with pytest.raises(InputError, match=r"^retriever 'best' is not one of dense, bm25, hybrid, .*maxsim$"):
         ask(QUESTION, traps, encoder, silent, retriever="best")
@@ -343,3 +350,10 @@ def test_an_expanded_question_is_searched_for_and_timed_and_the_question_answere
     plain = ask(QUESTION, index, encoder, decoder, k=1, max_new_tokens=2, background=background)
     assert (plain.searched_for, plain.timings.expand_s) == (None, 0)
     assert plain.prompt.text == answer.prompt.text
+
+
+def test_tokens_that_repeat_a_passage_are_guessed_and_counted(encoder, decoder):
+    [text] = ["The tower of Vardholm was finished in 1891 by forty masons who sang while they worked."]
+    index = build_index([Chunk("tower.md", 0, len(text), text, 20)], encoder)
+    answer = ask("Repeat the passage about the tower.", index, encoder, decoder, min_relevance=0)
+    assert 0 < answer.timings.guessed_tokens < answer.timings.answer_tokens == len(answer.ids)

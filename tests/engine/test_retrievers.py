@@ -6,8 +6,9 @@ import pytest
 
 from engine.documents.document import Chunk
 from engine.errors import InputError
+from engine.evaluation.metrics import recall
 from engine.retrieval import rerank as reranking
-from engine.retrieval.bm25 import Bm25
+from engine.retrieval.bm25 import Bm25, words
 from engine.retrieval.dense import dense_scores
 from engine.retrieval.fusion import reciprocal_rank_fusion, weighted_fusion
 from engine.retrieval.index import build_index
@@ -41,7 +42,8 @@ def test_every_retriever_scores_every_chunk(searched, name):
     scores = retriever_scores(name, searched)
     assert scores.dtype == np.float32
     assert scores.shape == (len(QUESTIONS), len(CHUNKS))
-    assert np.isfinite(scores).all()
+    assert np.isfinite(scores).all() or name == "bm25"
+    assert not np.isnan(scores).any()
     best = scores.argmax(axis=1)
     assert best[0] == 0
     assert best[1] in (3, 5)
@@ -52,7 +54,7 @@ def test_each_is_what_its_module_makes_of_the_same_scores(searched):
     bm25 = Bm25(CHUNKS).scores(QUESTIONS)
     expected = {
         "dense": dense,
-        "bm25": bm25,
+        "bm25": np.where(bm25 > 0, bm25, -np.inf),
         "hybrid": reciprocal_rank_fusion([dense, bm25], 5),
         "weighted": weighted_fusion([dense, bm25], [0.2, 0.8]),
         "mmr": mmr_scores(dense, searched.chunk_vectors, 2, 0.9, 3),
@@ -61,6 +63,15 @@ def test_each_is_what_its_module_makes_of_the_same_scores(searched):
     for name, scores in expected.items():
         found = retriever_scores(name, searched, weight=0.2, constant=5, diversity=0.9, k=2, depth=3)
         np.testing.assert_array_equal(found, scores, err_msg=name)
+
+
+def test_a_chunk_without_a_word_of_the_question_is_not_found_by_words(searched):
+    scores = retriever_scores("bm25", searched)
+    relevant = np.ones(scores.shape, bool)
+    shares = np.array([[bool(set(words([q])[0]) & set(words([c])[0])) for c in CHUNKS] for q in QUESTIONS])
+    np.testing.assert_array_equal(np.isfinite(scores), shares)
+    n_found = recall(scores, relevant, len(CHUNKS)) * len(CHUNKS)
+    np.testing.assert_allclose(n_found, shares.sum(axis=1))
 
 
 def test_a_question_of_stop_words_is_left_to_the_vectors(searched):

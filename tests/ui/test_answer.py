@@ -75,3 +75,11 @@ def test_where_nothing_counts_the_nearest_is_told_wherever_it_ranks():
     assert said[0].startswith(
         r"The nearest passage of those that the retriever BM25 \(words\) finds: cosine 0.700"
     )
+
+
+def test_where_nothing_is_found_at_all_it_is_said_why():
+    _, said = captions(refusal, answer(hits=(), margins=(), prompt=None, finish_reason=None))
+    assert said == [
+        r"The retriever BM25 \(words\) finds no passage: none shares a word with the question. Ask in "
+        "other words, or choose another retriever under Search in the sidebar."
+    ]
