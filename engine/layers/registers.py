@@ -130,6 +130,23 @@ class Code:
         )
         return lower, upper
 
+    def places(self, address: Any, stride: Any, n_rows: int) -> list[Any]:
+        """Return where some rows begin that are ``stride`` bytes apart."""
+        found = [address]
+        for _ in range(n_rows - 1):
+            found.append(self.builder.add(found[-1], stride))
+        return found
+
+    def starts(self, start: Any, n_rows: int) -> list[Any]:
+        """Return the `WIDE` numbers that sums begin with, once for each row."""
+        return [self.load(start, 4 * vector * LANES, VECTOR) for vector in range(N_VECTORS)] * n_rows
+
+    def write_rows(self, totals: list[Any], y: Any, stride: Any) -> None:
+        """Store `WIDE` numbers for each row."""
+        for row, place in enumerate(self.places(y, stride, len(totals) // N_VECTORS)):
+            for vector in range(N_VECTORS):
+                self.store(totals[row * N_VECTORS + vector], place, 4 * vector * LANES)
+
     def column(self, kind: Kind, panel: Any, column: int, vector: int) -> Any:
         """Unscaled numbers of ``q8`` or of a floating-point kind: one column, `LANES` rows."""
         first = column * WIDE + vector * LANES
@@ -203,51 +220,60 @@ def prefetch(typing_context: Any, address):  # type: ignore[no-untyped-def]  # n
     return types.void(types.intp), generate
 
 
-def make_row_product(kind: Kind) -> Callable[..., None]:
-    """Return a function of addresses, ``y = panel x + start``: `WIDE` numbers of y.
+TOGETHER = 3  # rows that some products take at once: weights are unpacked once for all of them
 
-    Its arguments are ``x, panel, y, start, n_turns``.
+
+def make_row_product(kind: Kind, n_rows: int = 1) -> Callable[..., None]:
+    """Return a function of addresses, ``y = panel x + start``: `WIDE` numbers of y for some rows of x each.
+
+    Its arguments are ``x, x_stride, panel, y, y_stride, start, n_turns``. A row's numbers are the same, to
+    the last bit, however many are taken at once.
     """
+    rows = range(n_rows)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        x, panel, y, start, n_turns = arguments
+        x, x_stride, panel, y, y_stride, start, n_turns = arguments
         code = Code(builder)
 
         def body(i: Any, sums: list[Any]) -> list[Any]:
             here = builder.add(panel, builder.mul(i, LONG(TURN_BYTES[kind])))
-            x_here = builder.add(x, builder.mul(i, LONG(4 * COLUMNS[kind])))
+            first_x = builder.add(x, builder.mul(i, LONG(4 * COLUMNS[kind])))
+            x_here = code.places(first_x, x_stride, n_rows)
             code.prefetch(builder.add(here, LONG(AHEAD)), TURN_BYTES[kind])
             if COLUMNS[kind] == 1:
-                number = code.spread(code.load(x_here, 0, SINGLE), VECTOR)
+                numbers = [code.spread(code.load(own_x, 0, SINGLE), VECTOR) for own_x in x_here]
+                columns = [code.column(kind, here, 0, vector) for vector in range(N_VECTORS)]
                 return [
-                    code.multiply_add(code.column(kind, here, 0, vector), number, sums[vector])
+                    code.multiply_add(columns[vector], numbers[row], sums[row * N_VECTORS + vector])
+                    for row in rows
                     for vector in range(N_VECTORS)
                 ]
             # Every other column has sums of its own: a sum has to wait for the one before it.
-            unscaled = [[VECTOR([0.0] * LANES)] * N_VECTORS for _ in range(2)]
-            last, number, chain = None, None, 0
+            unscaled = [[[VECTOR([0.0] * LANES)] * N_VECTORS for _ in rows] for _ in range(2)]
+            last, numbers, chain = None, [], 0
             for column, vector, codes in code.codes(kind, here):
                 if column != last:
-                    number, last = code.spread(code.load(x_here, 4 * column, SINGLE), VECTOR), column
-                    chain = 1 - chain
-                unscaled[chain][vector] = code.multiply_add(codes, number, unscaled[chain][vector])
+                    numbers = [code.spread(code.load(own_x, 4 * column, SINGLE), VECTOR) for own_x in x_here]
+                    last, chain = column, 1 - chain
+                for row in rows:
+                    own = unscaled[chain][row]
+                    own[vector] = code.multiply_add(codes, numbers[row], own[vector])
+            scales = [code.scales(kind, here, vector) for vector in range(N_VECTORS)]
             results = []
-            sum_of_x = code.sum_of_block(x_here) if kind == "q4" else None
-            for vector in range(N_VECTORS):
-                scale, offset = code.scales(kind, here, vector)
-                total = builder.fadd(unscaled[0][vector], unscaled[1][vector])
-                result = code.multiply_add(total, scale, sums[vector])
-                results.append(result if offset is None else code.multiply_add(offset, sum_of_x, result))
+            for row in rows:
+                sum_of_x = code.sum_of_block(x_here[row]) if kind == "q4" else None
+                for vector, (scale, offset) in enumerate(scales):
+                    total = builder.fadd(unscaled[0][row][vector], unscaled[1][row][vector])
+                    result = code.multiply_add(total, scale, sums[row * N_VECTORS + vector])
+                    results.append(result if offset is None else code.multiply_add(offset, sum_of_x, result))
             return results
 
-        first = [code.load(start, 4 * vector * LANES, VECTOR) for vector in range(N_VECTORS)]
-        for vector, total in enumerate(loop(builder, n_turns, first, body)):
-            code.store(total, y, 4 * vector * LANES)
+        code.write_rows(loop(builder, n_turns, code.starts(start, n_rows), body), y, y_stride)
         return context.get_dummy_value()
 
     @intrinsic
-    def row_product(typing_context: Any, x, panel, y, start, n_turns):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-        return types.void(*[types.intp] * 5), generate
+    def row_product(typing_context: Any, x, x_stride, panel, y, y_stride, start, n_turns):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+        return types.void(*[types.intp] * 7), generate
 
     return row_product
 
@@ -257,25 +283,28 @@ def make_row_product(kind: Kind) -> Callable[..., None]:
 FIXED_LOW, FIXED_SCALE, FIXED_SUM, FIXED_BYTES = BLOCK, 2 * BLOCK, 2 * BLOCK + 4, 2 * BLOCK + 8
 
 
-@intrinsic
-def fixed_point_product(typing_context: Any, x, panel, y, start, n_turns):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """``y = panel x + start`` of a ``q4`` panel, with x in fixed-point blocks."""
+def make_fixed_point_product(n_rows: int = 1) -> Callable[..., None]:
+    """Return what `make_row_product` does for a ``q4`` panel, with x in fixed-point blocks."""
+    rows = range(n_rows)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        x, panel, y, start, n_turns = arguments
+        x, x_stride, panel, y, y_stride, start, n_turns = arguments
         code = Code(builder)
         low_nibbles, nothing = INTEGERS([0x0F0F0F0F] * LANES), INTEGERS([0] * LANES)
 
         def body(i: Any, sums: list[Any]) -> list[Any]:
             here = builder.add(panel, builder.mul(i, LONG(TURN_BYTES["q4"])))
-            x_here = builder.add(x, builder.mul(i, LONG(FIXED_BYTES)))
+            x_here = code.places(builder.add(x, builder.mul(i, LONG(FIXED_BYTES))), x_stride, n_rows)
             code.prefetch(builder.add(here, LONG(AHEAD)), TURN_BYTES["q4"])
-            upper, lower = [nothing] * N_VECTORS, [nothing] * N_VECTORS
+            upper, lower = ([[nothing] * N_VECTORS for _ in rows] for _ in range(2))
             for word in range(4):
                 # The low nibbles of a word are four columns in turn, the high ones those 16 further on.
                 columns = (4 * word, 4 * word + BLOCK // 2)
                 high_bytes, low_bytes = (
-                    [code.spread(code.load(x_here, first + column, INTEGER), INTEGERS) for column in columns]
+                    [
+                        [code.spread(code.load(own_x, first + column, INTEGER), INTEGERS) for own_x in x_here]
+                        for column in columns
+                    ]
                     for first in (0, FIXED_LOW)
                 )
                 for vector in range(N_VECTORS):
@@ -283,26 +312,32 @@ def fixed_point_product(typing_context: Any, x, panel, y, start, n_turns):  # ty
                     shifted = builder.lshr(words, INTEGERS([4] * LANES))
                     for half, nibbles in enumerate((words, shifted)):
                         codes = builder.and_(nibbles, low_nibbles)
-                        upper[vector] = code.add_dots(upper[vector], codes, high_bytes[half])
-                        lower[vector] = code.add_dots(lower[vector], codes, low_bytes[half])
-            x_scale, x_sum = (
-                code.spread(code.load(x_here, place, SINGLE), VECTOR) for place in (FIXED_SCALE, FIXED_SUM)
-            )
+                        for row in rows:
+                            high, low = high_bytes[half][row], low_bytes[half][row]
+                            upper[row][vector] = code.add_dots(upper[row][vector], codes, high)
+                            lower[row][vector] = code.add_dots(lower[row][vector], codes, low)
+            scales = [code.scales("q4", here, vector) for vector in range(N_VECTORS)]
             results = []
-            for vector in range(N_VECTORS):
-                scale, offset = code.scales("q4", here, vector)
-                whole = builder.add(builder.shl(upper[vector], INTEGERS([8] * LANES)), lower[vector])
-                products = builder.fmul(builder.sitofp(whole, VECTOR), x_scale)
-                result = code.multiply_add(products, scale, sums[vector])
-                results.append(code.multiply_add(offset, x_sum, result))
+            for row, own_x in enumerate(x_here):
+                x_scale, x_sum = (
+                    code.spread(code.load(own_x, place, SINGLE), VECTOR) for place in (FIXED_SCALE, FIXED_SUM)
+                )
+                for vector, (scale, offset) in enumerate(scales):
+                    high = builder.shl(upper[row][vector], INTEGERS([8] * LANES))
+                    whole = builder.add(high, lower[row][vector])
+                    products = builder.fmul(builder.sitofp(whole, VECTOR), x_scale)
+                    result = code.multiply_add(products, scale, sums[row * N_VECTORS + vector])
+                    results.append(code.multiply_add(offset, x_sum, result))
             return results
 
-        first = [code.load(start, 4 * vector * LANES, VECTOR) for vector in range(N_VECTORS)]
-        for vector, total in enumerate(loop(builder, n_turns, first, body)):
-            code.store(total, y, 4 * vector * LANES)
+        code.write_rows(loop(builder, n_turns, code.starts(start, n_rows), body), y, y_stride)
         return context.get_dummy_value()
 
-    return types.void(*[types.intp] * 5), generate
+    @intrinsic
+    def fixed_point_product(typing_context: Any, x, x_stride, panel, y, y_stride, start, n_turns):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+        return types.void(*[types.intp] * 7), generate
+
+    return fixed_point_product
 
 
 def make_unpack(kind: Kind) -> Callable[..., None]:
