@@ -9,20 +9,18 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from engine.cli import CorpusOption, EncoderOption, JsonOption, app, clear_errors, print_json, progress
-from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
+from engine.cli import EncoderOption, JsonOption, app, clear_errors, print_json, progress
+from engine.cli_sources import sources
 from engine.documents.splitters import METHODS
-from engine.errors import InputError, ModelFileError
+from engine.errors import InputError
 from engine.evaluation.beir import BeirSet, load_beir
 from engine.evaluation.bootstrap import mean_interval
-from engine.evaluation.checks import check_questions
 from engine.evaluation.grid import Grid, fitting, grid
-from engine.evaluation.library_model import OWN, LibraryModel, Model
+from engine.evaluation.library_model import OWN, LibraryModel, Model, load_model
 from engine.evaluation.metrics import ndcg, recall, reciprocal_rank
-from engine.evaluation.questions import BUNDLED_QUESTIONS, load_questions
 from engine.evaluation.sweep import sweep
 from engine.evaluation.sweep_cost import Cost, estimate
-from engine.evaluation.sweep_row import SweepRow
+from engine.evaluation.sweep_row import SweepRow, takes_all
 from engine.evaluation.sweep_store import append, resume, stamp_of, to_csv, to_json
 from engine.evaluation.sweep_watch import CellProgress
 from engine.layers.pooling import POOLINGS
@@ -40,14 +38,34 @@ REPORT_SECONDS = 0.2  # between two lines of progress
 @app.command(name="sweep")
 @clear_errors
 def sweep_command(
-    corpus: CorpusOption = BUNDLED_CORPUS,
+    corpus: Annotated[
+        Path | None,
+        typer.Option(
+            help="A file (text, PDF, Word, HTML, CSV, .zip, …), or a folder.",
+            show_default="bundled corpus, none with --beir",
+        ),
+    ] = None,
+    document: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="A document to search; may be given several times.", show_default="all"
+        ),
+    ] = None,
+    beir: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE.zip",
+            help="A packed BEIR folder: its texts become one document, a section each, with its questions. "
+            "May be given several times.",
+        ),
+    ] = None,
     questions: Annotated[
-        Path,
+        Path | None,
         typer.Option(
             help="Labelled questions: CSV or JSONL with question, references, corpus_id.",
-            show_default="bundled questions",
+            show_default="bundled questions, or those of --beir",
         ),
-    ] = BUNDLED_QUESTIONS,
+    ] = None,
     splitter: Annotated[str, typer.Option(help=f"Of {', '.join(METHODS)}; several with commas.")] = "fixed",
     chunk_tokens: Annotated[str, typer.Option(help="Tokens of a chunk; several with commas.")] = "128",
     overlap: Annotated[str, typer.Option(help="Tokens repeated; several with commas.")] = "16",
@@ -86,7 +104,7 @@ def sweep_command(
 ) -> None:
     """Measure every combination of settings on labelled questions, and show the best.
 
-    Each of the options takes several values with commas between. A sweep that was stopped goes on where it
+    A setting takes several values with commas between. A sweep that was stopped goes on where it
     was, when given the same --resume file.
     """
     if csv is not None and not csv.parent.is_dir():
@@ -102,9 +120,7 @@ def sweep_command(
         "max_tokens": [limit or None for limit in numbers_of("--max-tokens", max_tokens)],
     }
     cells = grid(**axes)
-    documents, asked = load_corpus(corpus), load_questions(questions)
-    for problem in check_questions(asked, documents):
-        print(f"warning: {problem.text}", file=sys.stderr)
+    documents, asked = sources(corpus, beir or (), document or (), questions)
     models = load_models(axes["models"])
     if any(isinstance(each, LibraryModel) for each in models.values()):
         cells = grid(**{**axes, "poolings": [*axes["poolings"], OWN]})
@@ -126,6 +142,7 @@ def sweep_command(
         print(f"warning: {vectors.notice}", file=sys.stderr)
     place = {cell: number for number, cell in enumerate(chosen.cells)}
     rows.sort(key=lambda row: place[row.cell])
+    tell_exhausted(rows)
     if csv is not None:
         write_csv(csv, rows)
     if as_json:
@@ -152,14 +169,14 @@ def numbers_of(option: str, text: str) -> list[int]:
 
 
 def load_models(names: Sequence[str]) -> dict[str, Model]:
-    """Load the models, those of an architecture that the engine does not know with sentence-transformers."""
-    models: dict[str, Model] = {}
-    for name in names:
-        try:
-            models[name] = Encoder.load(name, on_progress=progress(f"downloading {name}"))
-        except ModelFileError as error:
-            print(f"{error}: trying sentence-transformers, with chunks cut by our tokenizer", file=sys.stderr)
-            models[name] = LibraryModel.load(name, Encoder.load().tokenizer)
+    """Load the models; say which of them the library runs."""
+    models = {name: load_model(name, progress(f"downloading {name}")) for name in dict.fromkeys(names)}
+    for name, model in models.items():
+        if isinstance(model, LibraryModel):
+            words = (
+                "is run by sentence-transformers, and its chunks are cut by the default encoder's tokenizer"
+            )
+            print(f"{name} {words}", file=sys.stderr)
     return models
 
 
@@ -172,6 +189,18 @@ def tell_left_out(chosen: Grid) -> None:
         raise InputError(f"nothing is left of the grid: {next(iter(reasons))}")
     for why, n_cells in reasons.items():
         print(f"left out {n_cells} of the grid: {why}", file=sys.stderr)
+
+
+def tell_exhausted(rows: Sequence[SweepRow]) -> None:
+    """Warn of rows that retrieve all chunks there are."""
+    found = [row for row in rows if takes_all(row.cell, row.n_chunks)]
+    if found:
+        print(
+            f"warning: {len(found)} of {len(rows)} cells retrieve all their chunks (k is their number or "
+            f"more; the fewest are {min(row.n_chunks for row in found)}), so that recall@k says nothing: "
+            "take a smaller k, smaller chunks or more documents",
+            file=sys.stderr,
+        )
 
 
 def in_words(cost: Cost) -> str:

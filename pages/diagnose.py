@@ -5,6 +5,7 @@ import streamlit as st
 from engine import Encoder
 from engine.documents.document import Document
 from engine.errors import GlassboxError
+from engine.evaluation.questions import Question
 from engine.inspection.diagnosis import Diagnosis, diagnose
 from engine.inspection.diagnosis_causes import causes
 from engine.inspection.diagnosis_place import Location
@@ -17,6 +18,7 @@ from ui.diagnose_settings import show_settings
 from ui.diagnose_steps import show_chunks, show_lost, show_place, show_verdict
 from ui.frame import require_frame
 from ui.models import load_encoder
+from ui.question_sets import usable_questions
 from ui.settings import passages_setting, pooling_setting, retriever_setting
 
 
@@ -43,7 +45,7 @@ def diagnosis_of(
     return diagnose(asked.question, place, document, _search.index, _search.encoder, k)
 
 
-def show(asked: Asked, pooling: str, search: Search) -> None:
+def show(asked: Asked, pooling: str, search: Search, questions: tuple[Question, ...]) -> None:
     """Draw the verdict and the steps."""
     if asked.place is None:
         show_verdict(None, None, causes(None), search.retriever)
@@ -57,7 +59,7 @@ def show(asked: Asked, pooling: str, search: Search) -> None:
     show_chunks(asked.place, search, found, ranking)
     show_lost(asked.place, search, found)
     show_rank(asked.question, search, found, ranking)
-    show_settings(asked, asked.place, search)
+    show_settings(asked, asked.place, search, questions)
 
 
 def main() -> None:
@@ -79,8 +81,9 @@ def main() -> None:
         index = index_documents(documents, encoder, cut, pooling)
         ready(index, retriever)
         search = Search(tuple(documents), encoder, cut, index, retriever, k)
-        if asked := ask(search):
-            show(asked, pooling, search)
+        questions = tuple(usable_questions(documents))
+        if asked := ask(search, questions):
+            show(asked, pooling, search, questions)
     except GlassboxError as error:
         st.error(escape_markdown(str(error)), icon=":material/error:")
 

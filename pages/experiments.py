@@ -19,6 +19,7 @@ from ui.models import load_encoder
 from ui.question_labels import show_labelling
 from ui.question_self_test import show_self_test
 from ui.question_sets import question_set_picker
+from ui.settings import passages_setting, pooling_setting, retriever_setting
 
 
 def show_questions_and_grid(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> None:
@@ -26,18 +27,31 @@ def show_questions_and_grid(documents: Sequence[Document], encoder: Encoder, cut
     if not documents:
         st.info("No document is chosen. Add one or pick some under “Search in” in the sidebar.")
         return
-    with st.expander("Questions", icon=":material/quiz:"):
-        questions = question_set_picker(documents)
+    questions = question_set_picker(documents)
     show_grid(documents, encoder, cut, questions)
 
 
-VIEWS: dict[str, Callable[[Sequence[Document], Encoder, Cut], None]] = {
-    "Grid": show_questions_and_grid,
-    "Results": lambda documents, encoder, cut: show_results(),
-    "Runs": lambda documents, encoder, cut: show_runs(),
+VIEWS: dict[str, Callable[[Sequence[Document], Encoder, Cut, str, str], None]] = {
+    "Grid": lambda documents, encoder, cut, pooling, retriever: show_questions_and_grid(
+        documents, encoder, cut
+    ),
+    "Results": lambda documents, encoder, cut, pooling, retriever: show_results(),
+    "Runs": lambda documents, encoder, cut, pooling, retriever: show_runs(),
     "Label questions": show_labelling,
     "Smoke test": show_self_test,
 }
+
+
+def tabs_key() -> str:
+    """Return the key of the tabs: another one where the app itself has just chosen a tab.
+
+    The browser goes on telling which tab was clicked last, and so would take that choice back.
+    """
+    state = st.session_state
+    if wanted := state.pop("experiments-tab", None):
+        state["experiments-moves"] = state.get("experiments-moves", 0) + 1
+        state[f"experiments-tab-{state['experiments-moves']}"] = wanted
+    return f"experiments-tab-{state.get('experiments-moves', 0)}"
 
 
 def main() -> None:
@@ -54,13 +68,15 @@ def main() -> None:
             documents = document_picker()
             with st.expander("Chunks", icon=":material/content_cut:"):
                 cut = chunk_settings(encoder)
+                pooling = pooling_setting()
+            with st.expander("Search", icon=":material/search:"):
+                retriever = retriever_setting()
+                passages_setting()
         show_running()
-        for tab, view in zip(
-            st.tabs(list(VIEWS), on_change="rerun", key="experiments-tab"), VIEWS, strict=True
-        ):
+        for tab, view in zip(st.tabs(list(VIEWS), on_change="rerun", key=tabs_key()), VIEWS, strict=True):
             if tab.open:
                 with tab:
-                    VIEWS[view](documents, encoder, cut)
+                    VIEWS[view](documents, encoder, cut, pooling, retriever)
     except GlassboxError as error:
         st.error(escape_markdown(str(error)), icon=":material/error:")
 

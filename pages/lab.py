@@ -32,8 +32,7 @@ def show_tuned_search() -> None:
         documents = document_picker()
         with st.expander("Chunks", icon=":material/content_cut:"):
             cut = chunk_settings(encoder)
-    with st.expander("Questions", icon=":material/quiz:"):
-        questions = question_set_picker(documents)
+    questions = question_set_picker(documents)
     show_tuning(documents, questions, encoder, cut)
 
 

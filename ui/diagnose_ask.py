@@ -1,26 +1,19 @@
 """The question that failed and the passage that it should have found, given in one of three ways."""
 
 from dataclasses import dataclass
-from pathlib import PurePath
 
 import streamlit as st
 
 from engine import Encoder
 from engine.documents.document import Document
 from engine.documents.sentences import sentence_spans
-from engine.evaluation.metrics import reciprocal_rank
-from engine.evaluation.questions import Question, Reference, relevance
+from engine.evaluation.questions import Question
 from engine.inspection.diagnosis_place import Location, locate
-from engine.inspection.diagnosis_settings import as_question
 from engine.retrieval.index import Index
-from engine.retrieval.mmr import MMR_DEPTH
-from engine.retrieval.retrievers import OF_WORDS, Searched, Texts, retriever_scores
-from engine.retrieval.vector_cache import cached_encode
 from ui.answer import escape_markdown
 from ui.chunk_settings import Cut
-from ui.corpus import bundled_names, shared_vectors
+from ui.diagnose_labels import ranked_labels
 from ui.map_figures import shortened
-from ui.question_sets import bundled_questions
 
 LABELLED, PASTED, SEARCHED = "A labelled question", "Paste the passage", "Find it in a document"
 CHOSEN = "diagnose-chosen"  # of the session's state: the name of the labelled question that is looked at
@@ -53,25 +46,17 @@ class Asked:
     place: Location | None
 
 
-@dataclass(frozen=True)
-class Labelled:
-    """A labelled question, one of its passages, where it stands, and its rank now."""
+def ask(search: Search, questions: tuple[Question, ...]) -> Asked | None:
+    """Draw the choice; return the question and the passage, None before both are given.
 
-    question: Question
-    reference: Reference
-    place: Location
-    rank: int
-
-    @property
-    def name(self) -> str:
-        """The question with the beginning of the passage, as it is listed."""
-        return f"{self.question.text} · “{shortened(' '.join(self.reference.content.split()), 60)}”"
-
-
-def ask(search: Search) -> Asked | None:
-    """Draw the choice; return the question and the passage, None before both are given."""
-    bundled = bundled_names()
-    has_labels = any(document.name in bundled for document in search.documents)
+    Parameters
+    ----------
+    search
+        What is searched.
+    questions
+        The labelled ones about these documents.
+    """
+    has_labels = bool(questions)
     way = st.segmented_control(
         "The passage that should have come",
         [LABELLED, PASTED, SEARCHED] if has_labels else [PASTED, SEARCHED],
@@ -79,11 +64,17 @@ def ask(search: Search) -> Asked | None:
         required=True,
         key=f"diagnose-way-{has_labels}",
         persist_state="session",
-        help="The bundled documents come with questions whose passages are known. For your own, paste the "
-        "passage, or look for it by a few of its words.",
+        help="Labelled questions, whose passages are known, come with the bundled documents; those of your "
+        "own you label or upload on the page “Experiments”. Or paste the passage, or look for it by a few "
+        "of its words.",
     )
     if way == LABELLED:
-        return ask_labelled(search)
+        return ask_labelled(search, questions)
+    if not has_labels:
+        st.caption(
+            "No labelled question is about these documents. Label or upload some on the page “Experiments” "
+            "to choose from them here."
+        )
     question = st.text_input(
         "Your question",
         key="diagnose-question",
@@ -95,15 +86,21 @@ def ask(search: Search) -> Asked | None:
     return (ask_pasted if way == PASTED else ask_searched)(question, search.documents)
 
 
-def ask_labelled(search: Search) -> Asked | None:
+def ask_labelled(search: Search, questions: tuple[Question, ...]) -> Asked | None:
     """Draw the labelled questions about the chosen documents, those that miss first of all."""
     pooling = search.index.kind.pooling
     labelled = ranked_labels(
-        search.documents, search.cut, pooling, search.retriever, search.encoder, search.index
+        questions,
+        search.documents,
+        search.cut,
+        pooling,
+        search.retriever,
+        search.encoder,
+        search.index,
     )
-    missing = [one for one in labelled if one.rank > search.k]
+    n_missing = sum(not one.is_among(search.k) for one in labelled)
     only_missing = st.toggle(
-        f"Only those whose passage is not among the first {search.k}: {len(missing):,} of {len(labelled):,}",
+        f"Only those whose passage is not among the first {search.k}: {n_missing:,} of {len(labelled):,}",
         value=True,
         key="diagnose-missing",
         persist_state="session",
@@ -111,7 +108,7 @@ def ask_labelled(search: Search) -> Asked | None:
     )
     # One that new settings find stays in the list while it is looked at.
     last = st.session_state.get(CHOSEN)
-    shown = [one for one in labelled if one.rank > search.k or not only_missing or one.name == last]
+    shown = [one for one in labelled if not one.is_among(search.k) or not only_missing or one.name == last]
     if not shown:
         st.success(
             "Under these settings every labelled passage is found. Try fewer passages or other chunks."
@@ -129,46 +126,6 @@ def ask_labelled(search: Search) -> Asked | None:
     one = by_name[chosen]
     st.caption(f"Question: {escape_markdown(one.question.text)}")  # a narrow screen cuts it off above
     return Asked(one.question.text, one.reference.content, one.place)
-
-
-@st.cache_resource(max_entries=4, show_spinner="Searching for the labelled questions…", scope="session")
-def ranked_labels(
-    documents: tuple[Document, ...],
-    cut: Cut,
-    pooling: str,
-    retriever: str,
-    _encoder: Encoder,
-    _index: Index,
-) -> list[Labelled]:
-    """Rank the passages of the labelled questions about some documents, in the index of this cut."""
-    own = {
-        PurePath(document.name).stem: document for document in documents if document.name in bundled_names()
-    }
-    pairs = [
-        (question, reference)
-        for question in bundled_questions()
-        for reference in question.references
-        if question.corpus_id in own
-    ]
-    places = [Location(own[question.corpus_id].name, ref.start, ref.end) for question, ref in pairs]
-    asked = [
-        as_question(question.text, place, own[question.corpus_id])
-        for (question, _), place in zip(pairs, places, strict=True)
-    ]
-    kind = _index.kind
-    questions = tuple(question.text for question in asked)
-    vectors = cached_encode(
-        questions, _index.encoder(_encoder), kind.pooling, kind.max_tokens, shared_vectors()
-    )  # (n_pairs, d_model)
-    words = _index.words if retriever in OF_WORDS else None
-    texts = Texts(questions, _index.texts, _encoder, kind.max_tokens, words)
-    scores = retriever_scores(retriever, Searched(texts, vectors, _index.vectors), k=MMR_DEPTH)
-    reciprocal = reciprocal_rank(scores, relevance(asked, _index.chunks))
-    return [
-        Labelled(question, reference, place, round(1 / each))
-        for (question, reference), place, each in zip(pairs, places, reciprocal.tolist(), strict=True)
-        if each
-    ]
 
 
 def ask_pasted(question: str, documents: tuple[Document, ...]) -> Asked | None:

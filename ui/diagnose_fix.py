@@ -84,7 +84,7 @@ def show_effect(effect: Effect | None, others: Sequence[Question], k: int) -> No
     if effect is None:
         st.info(
             "There are no other labelled questions about these documents, so nobody can say what this "
-            "change does to them. Add a bundled document to see."
+            "change does to them. Label some on the page “Experiments”, or upload them there, to see."
         )
         return
     mrr = effect.mrr

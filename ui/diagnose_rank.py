@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+import numpy as np
 import streamlit as st
 
 from engine.documents.document import Document
@@ -34,7 +35,7 @@ class Ranking:
     order
         Rows of all chunks, best first.
     rank, row
-        Place of the passage's best chunk, from 1, and its row.
+        Place of the passage's best chunk in that order, from 1, and its row.
     """
 
     scores: Array = field(repr=False)
@@ -43,9 +44,19 @@ class Ranking:
     row: int
 
     @property
+    def is_found(self) -> bool:
+        """Whether the passage is found at all, at whatever rank."""
+        return bool(self.scores[self.row] > -np.inf)
+
+    @property
     def above(self) -> tuple[int, ...]:
-        """Rows of the chunks that rank higher, best first."""
-        return self.order[: self.rank - 1]
+        """Rows of the chunks that are found and rank higher, best first."""
+        return tuple(row for row in self.order[: self.rank - 1] if self.scores[row] > -np.inf)
+
+    @property
+    def words(self) -> str:
+        """What the retriever does with the passage: ``"ranks it 7"``."""
+        return f"ranks it {self.rank:,}" if self.is_found else "does not find it"
 
 
 @st.cache_resource(max_entries=8, show_spinner="Ranking the passage…", scope="session")
@@ -77,11 +88,11 @@ def show_rank(question: str, search: Search, found: Diagnosis, ranking: Ranking)
     name = LABELS[search.retriever]
     figures = {
         "Rank": (
-            f"{ranking.rank:,} of {len(index.chunks):,}",
+            f"{ranking.rank:,} of {len(index.chunks):,}" if ranking.is_found else "not found",
             f"Of the best of its chunks, as of now: {name}.",
         )
     }
-    if search.retriever in OF_WORDS:
+    if search.retriever in OF_WORDS and ranking.is_found:
         figures["Score"] = (f"{ranking.scores[ranking.row]:.3g}", f"Of that chunk, on the scale of {name}.")
     if search.retriever != "dense":
         figures["By vectors"] = (f"{found.now.rank:,}", "Its rank by cosine alone.")
@@ -108,7 +119,7 @@ def show_rank(question: str, search: Search, found: Diagnosis, ranking: Ranking)
         else "The passage has none of the question's words, function words aside."
     )
     if not ranking.above:
-        st.write("Nothing ranks above it.")
+        st.write("Nothing ranks above it." if ranking.is_found else "Nothing is found.")
     else:
         show_above(index, found, ranking)
     show_contributions(question, search, ranking)

@@ -1,6 +1,7 @@
 """The rank of a passage under other settings, measured on demand."""
 
 from collections.abc import Sequence
+from time import monotonic
 from typing import cast
 
 import numpy as np
@@ -27,25 +28,34 @@ from engine.inspection.diagnosis_settings import (
 from engine.retrieval.retrievers import RETRIEVERS as ALL_RETRIEVERS
 from ui import retrievers
 from ui.chunk_settings import METHODS
-from ui.corpus import bundled_names, session_vectors, shared_vectors
 from ui.diagnose_ask import Asked, Search
 from ui.diagnose_fix import changed_names, show_fixes
+from ui.diagnose_labels import kept_vectors
 from ui.health import listed
 from ui.pooling_search import TOKENS_PER_S
 from ui.poolings import LABELS
-from ui.question_sets import bundled_questions
 
 ROWS = "diagnose-rows"  # of the session's state: what they are of, and the rows of the sweep
 
 
-def show_settings(asked: Asked, place: Location, search: Search) -> None:
-    """Draw the table of other settings, made on demand, and what follows from it."""
+def show_settings(asked: Asked, place: Location, search: Search, questions: Sequence[Question]) -> None:
+    """Draw the table of other settings, made on demand, and what follows from it.
+
+    Parameters
+    ----------
+    asked, place
+        The question, and where its passage stands.
+    search
+        What is searched, and how.
+    questions
+        The labelled ones about these documents, to which a change must do no harm.
+    """
     st.subheader("5 · Where would it rank under other settings?")
     target = as_question(asked.question, place, search.document(place.document))
-    others = others_of(target, bundled_questions(), search.documents)
+    others = others_of(target, questions, search.documents)
     current = current_cell(search)
     cells = wanted_cells(current, search.encoder)
-    rows = kept_rows((target, place.document, search.documents, search.encoder.name))
+    rows = kept_rows((target, *others), (place.document, search.documents, search.encoder.name))
     missing = [cell for cell in cells if cell not in {row.cell for row in rows}]
     show_cost(missing, cells, search)
     if st.button(
@@ -77,16 +87,19 @@ def measure(
     questions: Sequence[Question], cells: Sequence[Cell], rows: list[SweepRow], search: Search
 ) -> None:
     """Measure what ``rows`` lack, and add each when it is there, so that a stop loses none."""
-    bundled = bundled_names()
-    shared = all(document.name in bundled for document in search.documents)
-    shared &= questions[0].text in {question.text for question in bundled_questions()}
+    since = monotonic()
     bar, stop = st.progress(0.0, "Measuring…"), st.empty()
     stop.button("Stop", icon=":material/stop_circle:", help="What is measured until then stays.")
 
     def show(done: float, total: int) -> None:
-        bar.progress(min(done / total, 1.0), f"Measured {int(done):,} of {total:,} combinations")
+        seconds = monotonic() - since  # of a slow combination they alone go on
+        bar.progress(
+            min(done / total, 1.0),
+            f"Measured {int(done):,} of {total:,} combinations, each by {len(questions):,} questions, in "
+            f"{seconds:.0f} s",
+        )
 
-    cache = shared_vectors() if shared else session_vectors()
+    cache = kept_vectors(questions, search.documents)
     models = {search.encoder.name: search.encoder}
     try:
         for row in sweep(search.documents, questions, cells, models, cache, show, done=tuple(rows)):
@@ -96,10 +109,10 @@ def measure(
         stop.empty()
 
 
-def kept_rows(of: tuple[Question, str, tuple[Document, ...], str]) -> list[SweepRow]:
-    """Return the session's rows of a passage; those of another passage or other documents are dropped."""
-    if ROWS not in st.session_state or st.session_state[ROWS][0] != of:
-        st.session_state[ROWS] = (of, [])
+def kept_rows(questions: tuple[Question, ...], of: tuple[str, tuple[Document, ...], str]) -> list[SweepRow]:
+    """Return the session's rows of some questions, the passage's first; those of others are dropped."""
+    if ROWS not in st.session_state or st.session_state[ROWS][0] != (questions, of):
+        st.session_state[ROWS] = ((questions, of), [])
     return cast(list[SweepRow], st.session_state[ROWS][1])
 
 

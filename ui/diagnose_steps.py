@@ -34,7 +34,7 @@ def show_verdict(
     """Draw the answer in short: found, or the causes, the one that is mended most directly first."""
     st.subheader("In short")
     if diagnosis is not None and ranking is not None:
-        if ranking.rank <= diagnosis.k:
+        if ranking.is_found and ranking.rank <= diagnosis.k:
             st.success(
                 f"It was found: it ranks {ranking.rank:,}, and the first {diagnosis.k:,} count.",
                 icon=":material/check_circle:",
@@ -44,13 +44,11 @@ def show_verdict(
         if diagnosis.found:
             st.warning(
                 f"**The retriever puts others first.** By its vector it would rank {diagnosis.now.rank:,}; "
-                f"{name} ranks it {ranking.rank:,}.",
+                f"{name} {ranking.words}.",
                 icon=TITLES["outranked"][1],
             )
         elif retriever != "dense":
-            st.caption(
-                f"{name} ranks it {ranking.rank:,}. What follows is about its vector: ranks by cosine."
-            )
+            st.caption(f"{name} {ranking.words}. What follows is about its vector: ranks by cosine.")
     for cause in causes:
         title, icon = TITLES[cause.kind]
         st.warning(f"**{title}.** {escape_markdown(cause.sentence)}", icon=icon)

@@ -15,6 +15,10 @@ from ui.experiment_words import AXES, cell_words, value_words
 from ui.models import ENCODER, load_encoder
 from ui.settings import COUNTS, take_settings
 
+ACROSS_K = (
+    "The number of passages (k) differs. With more of them more is found and less of it is right, whatever "
+    "the search is worth: hit, recall, precision and all else “@k” are not compared across k, only MRR is."
+)
 DIFFERENT = 1e-9
 TABLE_HEIGHT = 300
 
@@ -42,14 +46,22 @@ def show_cell(experiment: Experiment, place: int, verdict: Verdict, measure: str
         if verdict.word == "baseline":
             st.caption("This is the baseline: it wins and loses nothing against itself.")
             return
+        if is_across_k(baseline.cell, row.cell, measure):
+            st.info(ACROSS_K, icon=":material/compare:")
+            return
         show_questions(
             experiment.questions,
             baseline.values[measure],
             row.values[measure],
             ("The app's", "This cell's"),
             MEASURES[measure][0],
-            "experiment-questions",
+            f"experiment-questions-{experiment.key}-{place}-{measure}",
         )
+
+
+def is_across_k(first: Cell, second: Cell, measure: str) -> bool:
+    """Whether a measure counts something else in one cell than in the other, as it is of the first k."""
+    return measure.endswith("@k") and first.k != second.k
 
 
 def use_settings(cell: Cell) -> None:

@@ -1,12 +1,15 @@
 """The lines that measure an experiment again, in Python and on the command line."""
 
+import os
 import shlex
 from collections.abc import Sequence
+from pathlib import PurePath
 
-from engine.evaluation.grid import Cell
+from engine.documents.loaders import BUNDLED_CORPUS
+from engine.evaluation.grid import Cell, grid
+from engine.evaluation.questions import questions_about
 from ui.corpus import bundled_names
 from ui.experiment_runs import Experiment
-from ui.experiment_words import AXES
 from ui.question_sets import bundled_questions
 
 # The names that a setting has in `grid` and on the command line.
@@ -20,7 +23,8 @@ PLURALS = {
     "k": "ks",
     "max_tokens": "max_tokens",
 }
-DOCUMENTS, QUESTIONS = "PATH/TO/DOCUMENTS", "questions.jsonl"
+DOCUMENTS, COLLECTIONS, QUESTIONS = "PATH/TO/DOCUMENTS", "PATH/TO", "questions.jsonl"
+MOST_NAMED = 50  # documents; a longer line is none to copy
 
 
 def values_of(cells: Sequence[Cell]) -> dict[str, list[object]]:
@@ -33,45 +37,68 @@ def command_line(experiment: Experiment) -> str:
     baseline, *others = experiment.cells
     cells = others or [baseline]
     lines = [sweep_command(experiment, cells)]
-    values = values_of(cells)
-    if any(getattr(baseline, axis) not in values[axis] for axis in AXES):
+    axes = {PLURALS[axis]: values for axis, values in values_of(cells).items()}
+    if baseline not in grid(**axes).cells:  # type: ignore[arg-type]
         lines += ["# the baseline, the settings the app had:", sweep_command(experiment, [baseline])]
+    names = own_documents(experiment)
+    if names and len(experiment.documents) > MOST_NAMED:
+        lines.insert(
+            0, f"# {DOCUMENTS} holds the {len(names):,} documents that were searched, and no others:"
+        )
     return "\n".join(lines)
 
 
 def sweep_command(experiment: Experiment, cells: Sequence[Cell]) -> str:
     """Return the command that measures all combinations of the values that cells have."""
-    options = [] if is_bundled(experiment) else ["--corpus", DOCUMENTS]
+    options = source_options(experiment)
     options += [] if asks_bundled(experiment) else ["--questions", QUESTIONS]
     for axis, values in values_of(cells).items():
-        given = [str(value) for value in values if value is not None]
-        if given:
-            options += [f"--{axis.replace('_', '-')}", ",".join(given)]
+        if values != [None]:  # the default of max_tokens, which is 0 there
+            options += [f"--{axis.replace('_', '-')}", ",".join(str(value or 0) for value in values)]
     return shlex.join(["python", "-m", "engine", "sweep", *options])
+
+
+def source_options(experiment: Experiment) -> list[str]:
+    """Return the options that say which documents are searched."""
+    own, packed = own_documents(experiment), collections(experiment)
+    options = []
+    if own:
+        options += ["--corpus", DOCUMENTS]
+    elif packed and len(packed) < len(experiment.documents):
+        options += ["--corpus", os.path.relpath(BUNDLED_CORPUS, BUNDLED_CORPUS.parent.parent)]
+    for name in packed:
+        options += ["--beir", f"{COLLECTIONS}/{name}"]
+    of_folder = set(experiment.documents) - set(packed)
+    is_whole = of_folder in (set(), bundled_names())
+    if not is_whole and len(experiment.documents) <= MOST_NAMED:
+        for name in experiment.documents:
+            options += ["--document", name]
+    return options
 
 
 def python_lines(experiment: Experiment) -> str:
     """Return a script that measures the same cells."""
     baseline, *others = experiment.cells
-    values = values_of(others or [baseline])
     models = list(dict.fromkeys(cell.model for cell in experiment.cells))
-    axes = "\n".join(f"    {PLURALS[axis]}={found!r}," for axis, found in values.items())
-    corpus = "BUNDLED_CORPUS" if is_bundled(experiment) else f'Path("{DOCUMENTS}")'
+    axes = "\n".join(
+        f"    {PLURALS[axis]}={found!r}," for axis, found in values_of(others or [baseline]).items()
+    )
     questions = "" if asks_bundled(experiment) else f'Path("{QUESTIONS}")'
-    loaded = ", ".join(f"{name!r}: Encoder.load({name!r})" for name in models)
-    chosen = sorted(experiment.documents)
     return f"""from pathlib import Path
 
-from engine import Encoder
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
+from engine.evaluation.checks import measurable
 from engine.evaluation.grid import Cell, fitting, grid
+from engine.evaluation.library_model import load_model
+from engine.evaluation.question_files import parse_beir_zip
 from engine.evaluation.questions import load_questions
 from engine.evaluation.sweep import sweep
 
-names = {chosen!r}
-documents = [document for document in load_corpus({corpus}) if document.name in names]
-questions = load_questions({questions})
-models = {{{loaded}}}
+names = {sorted(experiment.documents)!r}
+found = {documents_expression(experiment)}
+documents = [document for document in found if document.name in names]
+questions = measurable(load_questions({questions}), documents)
+models = {{name: load_model(name) for name in {models!r}}}
 baseline = {baseline!r}
 cells = fitting(grid(
 {axes}
@@ -81,11 +108,33 @@ for row in sweep(documents, questions, [baseline, *cells], models):
 """
 
 
-def is_bundled(experiment: Experiment) -> bool:
-    """Whether the documents are those that come with the app, and no others."""
-    return set(experiment.documents) <= bundled_names()
+def documents_expression(experiment: Experiment) -> str:
+    """Return the expression that reads the documents: those of a folder, and packed collections."""
+    packed = collections(experiment)
+    parts = [
+        f"parse_beir_zip({name!r}, Path({f'{COLLECTIONS}/{name}'!r}).read_bytes()).document"
+        for name in packed
+    ]
+    if len(packed) < len(experiment.documents):
+        folder = f'Path("{DOCUMENTS}")' if own_documents(experiment) else "BUNDLED_CORPUS"
+        parts.insert(0, f"*load_corpus({folder})")
+    return f"[{', '.join(parts)}]"
+
+
+def collections(experiment: Experiment) -> list[str]:
+    """Return the documents that are packed collections: of other archives each member is a document."""
+    return [name for name in experiment.documents if PurePath(name).suffix.lower() == ".zip"]
+
+
+def own_documents(experiment: Experiment) -> list[str]:
+    """Return the documents in files of the user; where there is one, all that are no collections are.
+
+    Bundled ones among them have to be put beside these.
+    """
+    found = [name for name in experiment.documents if name not in collections(experiment)]
+    return [] if set(found) <= bundled_names() else found
 
 
 def asks_bundled(experiment: Experiment) -> bool:
-    """Whether the questions are those that come with the app."""
-    return list(experiment.questions) == bundled_questions()
+    """Whether the questions are those that come with the app, as far as they are about the documents."""
+    return list(experiment.questions) == questions_about(bundled_questions(), experiment.documents)

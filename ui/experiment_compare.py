@@ -11,7 +11,7 @@ from engine.errors import GlassboxError
 from engine.evaluation.significance import compare
 from engine.evaluation.sweep_row import SweepRow
 from ui.answer import escape_markdown
-from ui.experiment_cell import cell_line, show_questions
+from ui.experiment_cell import ACROSS_K, cell_line, is_across_k, show_questions
 from ui.experiment_files import FOLDER, known_experiments, remove
 from ui.experiment_running import running
 from ui.experiment_runs import Experiment, shared_questions
@@ -92,6 +92,9 @@ def show_comparison(experiments: dict[str, Experiment]) -> None:
         key="compare-measure",
         help="By which questions are won and lost.",
     )
+    if is_across_k(before.cell, after.cell, str(measure)):
+        st.info(ACROSS_K, icon=":material/compare:")
+        return
     label = MEASURES[str(measure)][0]
     values_before, values_after = before.values[str(measure)], after.values[str(measure)]
     old, new = [values_before[place] for place in own], [values_after[place] for place in others]
@@ -115,7 +118,7 @@ def show_comparison(experiments: dict[str, Experiment]) -> None:
         new,
         ("A", "B"),
         label,
-        "compare-questions",
+        f"compare-questions-{first.key}-{before.cell}-{second.key}-{after.cell}-{measure}",
     )
 
 

@@ -1,19 +1,22 @@
 """What a grid costs before it is run, and the button that runs it."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from hashlib import sha256
 
 import streamlit as st
 
 from engine.documents.document import Document
-from engine.evaluation.grid import Cell
-from engine.evaluation.library_model import Model
+from engine.evaluation.grid import Cell, model_problem
+from engine.evaluation.library_model import OWN, LibraryModel, Model
 from engine.evaluation.questions import Question
+from engine.evaluation.sweep import by_name
 from engine.evaluation.sweep_cost import Cost, estimate
+from ui.answer import escape_markdown
 from ui.experiment_running import running, start
 from ui.experiment_runs import Experiment, digest
-from ui.experiment_words import readable_time
+from ui.experiment_words import AXES, readable_time
 
 MANY_CELLS, MANY_SECONDS = 200, 600  # beyond either, one click more is asked for
 PLURALS = {
@@ -49,7 +52,36 @@ def show_cost(
     with st.container(horizontal=True):
         for name, (value, words) in shown.items():
             st.metric(name, value, help=words, border=True, width="content")
+    for line in (*unmeasured(cells, models), *exhausted(cost)):
+        st.warning(escape_markdown(line), icon=":material/warning:")
     return cost
+
+
+def unmeasured(cells: Sequence[Cell], models: Mapping[str, Model]) -> list[str]:
+    """Say which models no cell has, and what keeps them from the settings of the others."""
+    lines = []
+    for name in set(models) - {cell.model for cell in cells}:
+        model = models[name]
+        tried = [
+            replace(cell, model=name, pooling=OWN if isinstance(model, LibraryModel) else cell.pooling)
+            for cell in cells[1:] or cells
+        ]
+        reason = next(filter(None, (model_problem(cell, model) for cell in tried)), "no value suits it")
+        reason = reason.replace("max_tokens", f"“{AXES['max_tokens']}”")  # as the page calls it
+        lines.append(f"{name} is not measured at all: {reason}. Change the grid, or take the model out.")
+    return sorted(lines)
+
+
+def exhausted(cost: Cost) -> list[str]:
+    """Say how many cells retrieve all there is, if any."""
+    if not cost.n_exhausted:
+        return []
+    about, s = "" if cost.is_exact else "about ", "" if cost.n_exhausted == 1 else "s"
+    return [
+        f"In {about}{cost.n_exhausted:,} cell{s} all chunks are retrieved: k is their number or more (the "
+        f"fewest are {cost.fewest_chunks:,}). Recall@k and Hit@k are 1 there, whatever the search is worth: "
+        "take fewer passages, smaller chunks or more documents."
+    ]
 
 
 @st.cache_resource(max_entries=16, show_spinner="Counting what this costs…", scope="session")
@@ -104,7 +136,7 @@ def show_start(
 
 def default_name(cells: tuple[Cell, ...]) -> str:
     """``"3 sizes × 2 poolings"``, the baseline's own values left out."""
-    counts = {axis: len({getattr(cell, axis) for cell in cells[1:]}) for axis in PLURALS}
+    counts = {axis: len({getattr(cell, axis) for cell in cells[1:]} - {OWN}) for axis in PLURALS}
     return " × ".join(f"{n} {PLURALS[axis]}" for axis, n in counts.items() if n > 1) or "one setting"
 
 
@@ -116,6 +148,7 @@ def run_grid(
 ) -> None:
     """Begin to measure a grid."""
     name = st.session_state["grid-name"].strip() or default_name(cells)
+    documents = by_name(documents)
     names = tuple(document.name for document in documents)
     time = datetime.now().isoformat(timespec="seconds")
     start(Experiment(name, time, names, digest(documents), tuple(questions), cells), documents, models)

@@ -14,8 +14,8 @@ from engine.evaluation.sweep_store import to_csv, to_json
 from ui.experiment_charts import COSTS, cost_of, heat_axes, heat_of
 from ui.experiment_code import QUESTIONS, command_line, python_lines
 from ui.experiment_runs import Experiment
-from ui.experiment_verdicts import MEASURES, Verdict, p_words, said, summary
-from ui.experiment_words import AXES, cell_words, readable_bytes, value_words
+from ui.experiment_verdicts import MEASURES, Verdict, said, summary
+from ui.experiment_words import AXES, cell_words, p_cell, readable_bytes, value_words
 from ui.export import standalone
 
 PACKAGES = ("numpy", "faiss-cpu", "bm25s", "numba")
@@ -156,9 +156,9 @@ def table_html(experiment: Experiment, judged: Sequence[Verdict], measure: str) 
             f"{row.metrics[measure]:.3f}",
             f"{low:.3f} – {high:.3f}",
             verdict.word,
-            said(verdict.comparison),
+            "" if verdict.word == "baseline" else said(verdict.comparison),
+            p_cell(verdict),
         ]
-        fields += [p_words(verdict.p_value)]
         fields += [f"{row.n_chunks:,}", readable_bytes(row.index_bytes), f"{row.seconds:.2f}"]
         lines.append("".join(f"<td>{escape(field)}</td>" for field in fields))
     return f'<div class="wide"><table>{"".join(f"<tr>{line}</tr>" for line in lines)}</table></div>'

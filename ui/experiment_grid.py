@@ -18,6 +18,7 @@ from engine.retrieval.retrievers import RETRIEVERS
 from ui import poolings, retrievers
 from ui.answer import escape_markdown
 from ui.chunk_settings import METHODS, WHAT, Cut
+from ui.experiment_cell import ACROSS_K
 from ui.experiment_cost import show_cost, show_start
 from ui.experiment_models import models_named
 from ui.experiment_words import cell_words
@@ -70,6 +71,13 @@ def show_grid(
         st.error(escape_markdown(str(error)), icon=":material/error:")
         return
     st.caption(f"The baseline, always measured: the app's settings now. {cell_words(baseline)}.")
+    if cut.parent_tokens:
+        st.caption(
+            f"Small to big ({cut.parent_tokens:,} tokens) is left out here, of the baseline too: all cells "
+            "cut into small chunks directly, and find these."
+        )
+    if len({cell.k for cell in chosen.cells}) > 1:
+        st.caption(ACROSS_K)
     show_left_out(chosen)
     if not questions:
         st.info("Choose questions about the chosen documents: without them there is nothing to measure.")
@@ -87,9 +95,9 @@ def take_preset() -> None:
 
 def grid_widgets() -> dict[str, list[Any]]:
     """Draw a choice of values for every setting; return those chosen."""
-    as_now = {"max_tokens": [256], "ks": [st.session_state.get("k", DEFAULT_K)]}
-    for axis, first in (FIRST_LOOK | as_now).items():
+    for axis, first in (FIRST_LOOK | {"max_tokens": [256]}).items():
         st.session_state.setdefault(f"grid-{axis}", list(first))
+    follow_k()
     said = {name: f"- **{METHODS[name]}**: {words}" for name, words in WHAT.items()}
     pooled = {name: f"- **{poolings.LABELS[name]}**: {words}" for name, words in poolings.WHAT.items()}
     found = {name: f"- **{retrievers.LABELS[name]}**: {words}" for name, words in retrievers.WHAT.items()}
@@ -121,6 +129,14 @@ def grid_widgets() -> dict[str, list[Any]]:
             with column:
                 values[axis] = choice(label, axis, options, words)
     return values
+
+
+def follow_k() -> None:
+    """Set the grid's k to the app's, unless the user has chosen others."""
+    state = st.session_state
+    k = state.get("k", DEFAULT_K)
+    if state.get("grid-ks", [k]) in ([k], [state.get("grid-k-followed")]):
+        state["grid-ks"], state["grid-k-followed"] = [k], k
 
 
 def choice(

@@ -4,9 +4,7 @@ from collections.abc import Iterable
 
 import streamlit as st
 
-from engine import Encoder
-from engine.errors import ModelFileError
-from engine.evaluation.library_model import LibraryModel, Model
+from engine.evaluation.library_model import Model, load_model
 from ui.models import ENCODER, load_encoder
 
 
@@ -19,13 +17,10 @@ def models_named(names: Iterable[str]) -> dict[str, Model]:
         One cannot be found or read.
     """
     encoder = load_encoder()
-    return {name: encoder if name == ENCODER else other_model(name, encoder) for name in names}
+    return {name: encoder if name == ENCODER else other_model(name) for name in names}
 
 
 @st.cache_resource(max_entries=1, show_spinner="Loading the model…")
-def other_model(name: str, _encoder: Encoder) -> Model:
+def other_model(name: str) -> Model:
     """Load a model by the engine, or by the library where the engine cannot."""
-    try:
-        return Encoder.load(name)
-    except ModelFileError:
-        return LibraryModel.load(name, _encoder.tokenizer)
+    return load_model(name)

@@ -14,7 +14,7 @@ from ui.experiment_files import known_experiments
 from ui.experiment_running import running, show_resume
 from ui.experiment_runs import Experiment
 from ui.experiment_verdicts import ALPHA, MEASURES, Verdict, p_words, said, summary, verdicts
-from ui.experiment_words import AXES, cell_words, readable_bytes, value_words, varied
+from ui.experiment_words import AXES, cell_words, p_cell, readable_bytes, value_words, varied
 
 REDRAW_S = 3.0
 DRAWN_PER_S = 200  # cells: what runs is drawn the less often the larger it is
@@ -125,7 +125,7 @@ def table_row(row: SweepRow, verdict: Verdict, measure: str, axes: Sequence[str]
             "95 % interval": f"{low:.3f} – {high:.3f}",
             "Against the app's": verdict.word,
             "Difference": "" if verdict.word == "baseline" else said(verdict.comparison),
-            "p": None if verdict.word == "baseline" else verdict.p_value,
+            "p": p_cell(verdict),
         }
         | {
             MEASURES[name][0]: row.metrics[name]
@@ -175,7 +175,9 @@ def show_table(experiment: Experiment, judged: Sequence[Verdict], measure: str) 
                 "this row alone, so it may leave 0 out where the verdict, which knows how many rows there "
                 "are, is “not sure”.",
             ),
-            "p": number(format="%.3f", help="Of the paired randomisation test, corrected for all rows."),
+            "p": st.column_config.TextColumn(
+                help="Of the paired randomisation test, corrected for all rows."
+            ),
             "Seconds": number(format="%.2f", help=COSTS["Seconds"][3]),
         }
         | {name: number(format="%.3f", help=words) for name, words in MEASURES.values()},

@@ -9,7 +9,7 @@ import streamlit as st
 from engine.documents.document import Document
 from engine.errors import GlassboxError
 from engine.evaluation.library_model import Model
-from engine.evaluation.sweep import sweep
+from engine.evaluation.sweep import by_name, sweep
 from engine.evaluation.sweep_row import SweepRow
 from engine.retrieval.vector_cache import VectorCache
 from ui.answer import escape_markdown
@@ -179,10 +179,23 @@ def show_resume(experiment: Experiment) -> None:
         )
 
 
+def in_order(documents: Sequence[Document], names: Sequence[str]) -> list[Document]:
+    """Return the documents of these names, in the names' order."""
+    named = {document.name: document for document in documents}
+    return [named[name] for name in names if name in named]
+
+
 def resume(experiment: Experiment) -> None:
     """Go on with an experiment, where its documents are those that are chosen now."""
-    state, documents = st.session_state, chosen_documents()
+    state, documents = st.session_state, by_name(chosen_documents())
     if digest(documents) != experiment.corpus:
+        if digest(in_order(documents, experiment.documents)) == experiment.corpus:
+            state["experiment-error"] = (
+                f"{experiment.name} took its documents in the order of their upload, and they are now taken "
+                "in the order of their names, which changes what stands first of equal scores: run its grid "
+                "again"
+            )
+            return
         state["experiment-error"] = (
             f"{experiment.name} searched {listed(experiment.documents)}, and now other documents, or "
             "others of these names, are chosen: choose the same in the sidebar to go on with it"

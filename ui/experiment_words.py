@@ -3,8 +3,10 @@
 from collections.abc import Iterable, Sequence
 
 from engine.evaluation.grid import Cell
+from engine.evaluation.library_model import OWN
 from ui import poolings, retrievers
 from ui.chunk_settings import METHODS
+from ui.experiment_verdicts import Verdict, p_words
 
 AXES = {
     "splitter": "Splitter",
@@ -25,7 +27,7 @@ def value_words(cell: Cell, axis: str) -> str:
         case "splitter":
             return METHODS[value]
         case "pooling":
-            return poolings.LABELS.get(value, str(value))
+            return "its own" if value == OWN else poolings.LABELS.get(value, str(value))
         case "retriever":
             return retrievers.LABELS[value]
         case "max_tokens":
@@ -50,6 +52,13 @@ def in_order(cells: Iterable[Cell], axis: str) -> list[str]:
     if all(isinstance(value, int) or value is None for value in values):
         values.sort(key=lambda value: -1 if value is None else value)
     return [value_words(Cell(**{axis: value}), axis) for value in values]
+
+
+def p_cell(verdict: Verdict) -> str:
+    """``"0.012"`` or ``"< 0.001"`` for a table, nothing for the baseline."""
+    return (
+        "" if verdict.word == "baseline" else p_words(verdict.p_value).removeprefix("p ").removeprefix("= ")
+    )
 
 
 def readable_time(seconds: float) -> str:

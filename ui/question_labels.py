@@ -10,31 +10,35 @@ import streamlit as st
 
 from engine import Encoder
 from engine.documents.document import Document
-from engine.evaluation.question_files import to_jsonl
 from engine.evaluation.questions import Question, Reference
+from engine.retrieval.ranking import best_first, candidates
+from engine.retrieval.retrievers import index_scores
 from engine.retrieval.vector_kind import embed_query
 from ui.answer import escape_markdown
 from ui.chunk_settings import Cut
-from ui.corpus import index_documents, session_documents
-from ui.kept_questions import LABELLED, keep_questions, kept_questions
-from ui.map_figures import shortened
+from ui.corpus import index_documents, ready, session_documents
+from ui.kept_questions import keep_questions, kept_questions
 from ui.passage_picker import go_to, passage_picker, sentences_of
+from ui.question_listing import set_to_extend, show_set
+from ui.retrievers import LABELS
 from ui.text import show_text
 
-MEANING, WORDS = "By meaning", "By words"
+SEARCH, WORDS = "By the app's search", "By words"
 CANDIDATES = 5
 CANDIDATE_HEIGHT = 103  # pixels: four lines
 MAX_QUESTION = 2000  # characters
 
 
-def show_labelling(documents: Sequence[Document], encoder: Encoder, cut: Cut, pooling: str = "mean") -> None:
+def show_labelling(
+    documents: Sequence[Document], encoder: Encoder, cut: Cut, pooling: str, retriever: str
+) -> None:
     """Draw how questions are labelled, and those that are.
 
     Parameters
     ----------
     documents
         Those that are searched; answers are marked in them.
-    encoder, cut, pooling
+    encoder, cut, pooling, retriever
         How the search for candidates is made. A label is a place in the text, and knows nothing of it.
     """
     st.write(
@@ -44,6 +48,7 @@ def show_labelling(documents: Sequence[Document], encoder: Encoder, cut: Cut, po
     if not documents:
         st.info("No document is chosen. Add one or pick some under “Search in” in the sidebar.")
         return
+    name = set_to_extend()
     question = st.text_input(
         "Question",
         key="label-question",
@@ -53,40 +58,51 @@ def show_labelling(documents: Sequence[Document], encoder: Encoder, cut: Cut, po
         help="Questions in a document's own words are found by any search, and so tell none from another.",
     ).strip()
     if question:
-        show_candidates(question, documents, encoder, cut, pooling)
+        show_candidates(question, documents, encoder, cut, pooling, retriever)
         st.markdown("**Mark the passage**")
         if found := passage_picker(documents):
-            show_keep_button(question, *found)
+            show_keep_button(name, question, *found)
     else:
         st.info("Write a question to begin.", icon=":material/help:")
-    show_labelled()
+    show_set(name)
 
 
 def show_candidates(
-    question: str, documents: Sequence[Document], encoder: Encoder, cut: Cut, pooling: str
+    question: str,
+    documents: Sequence[Document],
+    encoder: Encoder,
+    cut: Cut,
+    pooling: str,
+    retriever: str,
 ) -> None:
     """Draw passages that may answer a question, each with a button that marks it."""
     st.markdown("**Find it**")
     how = st.segmented_control(
         "Find it",
-        [MEANING, WORDS],
-        default=MEANING,
+        [SEARCH, WORDS],
+        default=SEARCH,
         required=True,
         key="label-how",
         persist_state="session",
         label_visibility="collapsed",
-        help="By meaning: what the search finds for the question. By words: sentences that hold words of "
-        "yours.",
+        help="By the app's search: what its retriever, set in the sidebar, finds for the question. By words: "
+        "sentences that hold words of yours.",
     )
     by_name = {document.name: document for document in documents}
-    if how == MEANING:
-        st.caption("Labels taken from one search flatter that search: look by words, too.")
+    if how == SEARCH:
+        st.caption(
+            f"The first of {LABELS[retriever]}. Labels taken from one search flatter that search: look by "
+            "words, too."
+        )
         index = index_documents(documents, encoder, cut, pooling)
+        ready(index, retriever)
         query = embed_query(question, index.encoder(encoder), pooling, cut.max_tokens)
-        hits = [
-            (by_name[hit.chunk.document], hit.chunk.start, hit.chunk.end)
-            for hit in index.search(query, CANDIDATES)
-        ]
+        scores = index_scores(retriever, question, query, index, encoder)  # (n_chunks,)
+        rows = candidates(best_first(scores[None])[0], scores, CANDIDATES)
+        best = [index.chunks[row] for row in rows.tolist()]
+        hits = [(by_name[chunk.document], chunk.start, chunk.end) for chunk in best]
+        if not hits:
+            st.info(f"{LABELS[retriever]} finds nothing for this question in these documents.")
     else:
         words = st.text_input(
             "Words",
@@ -136,8 +152,8 @@ def mark(document: Document, start: int, end: int) -> None:
     st.toast("Marked below: take fewer sentences there, and keep it.", icon=":material/ink_highlighter:")
 
 
-def show_keep_button(question: str, document: Document, reference: Reference) -> None:
-    """Draw the button that keeps a label, or why it cannot be kept."""
+def show_keep_button(name: str, question: str, document: Document, reference: Reference) -> None:
+    """Draw the button that keeps a label in a set, or why it cannot be kept."""
     stem = PurePath(document.name).stem
     alike = [other.name for other in session_documents() if PurePath(other.name).stem == stem]
     if len(alike) > 1:
@@ -152,17 +168,17 @@ def show_keep_button(question: str, document: Document, reference: Reference) ->
         type="primary",
         icon=":material/bookmark_add:",
         on_click=keep_label,
-        args=(question, stem, reference),
+        args=(name, question, stem, reference),
         disabled=len(alike) > 1,
     )
     if said := st.session_state.pop("label-said", None):
         st.success(said, icon=":material/check_circle:")
 
 
-def keep_label(text: str, corpus_id: str, reference: Reference) -> None:
-    """Keep a passage as an answer; a question that was asked of the document before gets one more."""
-    questions, _ = kept_questions(LABELLED)
-    keep_questions(LABELLED, with_label(questions, text, corpus_id, reference))
+def keep_label(name: str, text: str, corpus_id: str, reference: Reference) -> None:
+    """Keep a passage in a set as an answer; a question asked of the document before gets one more."""
+    questions, _ = kept_questions(name)
+    keep_questions(name, with_label(questions, text, corpus_id, reference))
     st.session_state["label-said"] = "Kept. Mark another passage that answers it, or write the next question."
 
 
@@ -177,57 +193,3 @@ def with_label(
             added[number] = replace(question, references=references)
             return added
     return [*added, Question(text, corpus_id, (reference,))]
-
-
-def show_labelled() -> None:
-    """List what was labelled, with the ways to take it away and to delete some."""
-    questions, _ = kept_questions(LABELLED)
-    n = len(questions)
-    st.subheader("Labelled here")
-    if not questions:
-        st.caption("None yet.")
-        return
-    st.dataframe(
-        [
-            {
-                "Question": question.text,
-                "Document": question.corpus_id,
-                "Passages": " … ".join(one.content for one in question.references),
-            }
-            for question in questions
-        ],
-        hide_index=True,
-        height="content" if n < 8 else "auto",
-        alt=f"{n} labelled questions with their documents and passages",
-    )
-    st.caption(
-        f"{n:,} question{'s' * (n != 1)}. They stay in this session; a workspace saved on the page "
-        "“Documents and chunks” takes them along."
-    )
-    st.download_button(
-        "Download as JSONL",
-        lambda: to_jsonl(questions),
-        file_name="questions.jsonl",
-        mime="application/jsonl",
-        icon=":material/download:",
-        on_click="ignore",
-        help="The format that is uploaded here, and that python -m engine sweep reads.",
-    )
-    with st.expander("Delete questions", icon=":material/delete:"):
-        chosen = st.multiselect(
-            "Questions",
-            range(n),
-            format_func=lambda number: f"{number + 1}. {shortened(questions[number].text, 80)}",
-            key="label-deleted",
-            placeholder="None",
-            help="They are gone from this session.",
-        )
-        st.button("Delete them", key="label-delete", on_click=delete_labels, disabled=not chosen)
-
-
-def delete_labels() -> None:
-    """Forget the questions that are picked to be deleted."""
-    state, (questions, _) = st.session_state, kept_questions(LABELLED)
-    gone = set(state["label-deleted"])
-    keep_questions(LABELLED, [question for number, question in enumerate(questions) if number not in gone])
-    state["label-deleted"] = []

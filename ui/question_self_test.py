@@ -18,12 +18,14 @@ from engine.evaluation.self_test import (
     self_test_questions,
 )
 from engine.layers.tracing import Array
-from engine.retrieval.dense import dense_scores
 from ui.chunk_settings import Cut
-from ui.corpus import index_documents
+from ui.corpus import index_documents, ready, session_vectors
 from ui.export import show_figure
 from ui.figures import BLUE, ORANGE, styled
+from ui.poolings import LABELS as POOLINGS
+from ui.question_search import all_scores
 from ui.question_sets import N_SENTENCES, SMOKE_TEST
+from ui.retrievers import LABELS as RETRIEVERS
 
 LABELS = {"verbatim": "word by word", "paraphrase": "reworded"}
 COLOURS = {"verbatim": BLUE, "paraphrase": ORANGE}
@@ -56,7 +58,9 @@ class Tested:
         ]
 
 
-def show_self_test(documents: Sequence[Document], encoder: Encoder, cut: Cut, pooling: str = "mean") -> None:
+def show_self_test(
+    documents: Sequence[Document], encoder: Encoder, cut: Cut, pooling: str, retriever: str
+) -> None:
     """Draw how often sentences of the documents find their own chunk.
 
     Parameters
@@ -65,6 +69,8 @@ def show_self_test(documents: Sequence[Document], encoder: Encoder, cut: Cut, po
         Those that are searched.
     encoder, cut, pooling
         How they are indexed, and the sentences embedded.
+    retriever
+        What finds the chunks.
     """
     st.write(SMOKE_TEST)
     if not documents:
@@ -79,7 +85,8 @@ def show_self_test(documents: Sequence[Document], encoder: Encoder, cut: Cut, po
         persist_state="session",
         help="How many chunks are looked at for the one that a sentence is from (containment@k).",
     )
-    tested = self_tested(documents, encoder, cut, pooling)
+    st.caption(f"Searched as the app is now: {RETRIEVERS[retriever]}, pooling {POOLINGS[pooling]}.")
+    tested = self_tested(documents, encoder, cut, pooling, retriever)
     shares, counts = tested.shares(k), tested.counts()
     st.markdown(f"**{summary(shares, k)}**")
     show_figure(
@@ -97,15 +104,16 @@ def show_self_test(documents: Sequence[Document], encoder: Encoder, cut: Cut, po
 
 
 @st.cache_data(max_entries=4, show_spinner=False, scope="session")
-def self_tested(documents: Sequence[Document], _encoder: Encoder, cut: Cut, pooling: str) -> Tested:
+def self_tested(
+    documents: Sequence[Document], _encoder: Encoder, cut: Cut, pooling: str, retriever: str
+) -> Tested:
     """Ask the self-test's questions, once."""
     index = index_documents(documents, _encoder, cut, pooling)
+    ready(index, retriever)
     probes = self_test_questions(documents, N_SENTENCES)
-    texts = [probe.question.text for probe in probes]
-    with st.spinner(f"Asking for {len(texts) // 2} sentences, twice each…", show_time=True):
-        vectors = index.encoder(_encoder).encode(texts, pooling, max_tokens=cut.max_tokens)
-    own = own_chunks([probe.question for probe in probes], index.chunks)
-    return Tested(tuple(probes), dense_scores(vectors, index.vectors), own)
+    texts = tuple(probe.question.text for probe in probes)
+    scores = all_scores(texts, index, _encoder, retriever, session_vectors())
+    return Tested(tuple(probes), scores, own_chunks([probe.question for probe in probes], index.chunks))
 
 
 def summary(shares: dict[str, list[float]], k: int) -> str:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import streamlit as st
@@ -56,6 +56,9 @@ class Examined:
 def question_set_picker(documents: Sequence[Document], key: str = "questions") -> list[Question]:
     """Draw the choice of a question set; return its questions about the documents, all else counted.
 
+    The choice is folded up, and open where the set has no question to use; what it leaves out is said
+    beside it.
+
     Parameters
     ----------
     documents
@@ -67,21 +70,32 @@ def question_set_picker(documents: Sequence[Document], key: str = "questions") -
     names, state = [BUNDLED, LABELLED, *uploaded_names(), SELF_TEST], st.session_state
     if state.get(key) not in names:
         state[key] = first_choice(documents)
-    name = st.selectbox(
-        "Questions",
-        names,
-        format_func=choice_label,
-        key=key,
-        persist_state="session",
-        help="What a search is measured by. Labels are places in the text of a document, so one set serves "
-        "every way to cut it.",
-    )
-    show_upload(key, name)
+    name, said = state[key], ""
     try:
-        return self_test(documents) if name == SELF_TEST else set_questions(name, documents, key)
+        found = set_about(name, documents)
     except GlassboxError as error:
-        st.error(escape_markdown(str(error)), icon=":material/error:")
-        return []
+        found, said = Examined((), 0, 0, 0, ()), str(error)
+    n = len(found.usable)
+    title = f"Questions: {escape_markdown(choice_label(name))}, {f'{n:,}' if n else 'none'} usable"
+    with st.expander(title, expanded=not n, icon=":material/quiz:"):
+        st.selectbox(
+            "Questions",
+            names,
+            format_func=choice_label,
+            key=key,
+            persist_state="session",
+            help="What a search is measured by. Labels are places in the text of a document, so one set "
+            "serves every way to cut it.",
+        )
+        show_upload(key, name)
+        show_problems(name, found.problems, key)
+    if said:
+        st.error(escape_markdown(said), icon=":material/error:")
+    else:
+        show_counts(found)
+    if name == SELF_TEST:
+        st.caption(SMOKE_TEST)
+    return list(found.usable)
 
 
 def first_choice(documents: Sequence[Document]) -> str:
@@ -101,31 +115,38 @@ def choice_label(name: str) -> str:
     return name if name in own else f"Uploaded: {shortened(name, NAME_CHARACTERS)}"
 
 
-def self_test(documents: Sequence[Document]) -> list[Question]:
-    """Draw what the self-test is; return its questions."""
-    questions = self_test_set(documents)
-    st.caption(f"{len(questions)} questions about these documents. {SMOKE_TEST}")
-    return questions
-
-
 @st.cache_data(max_entries=4, show_spinner="Drawing sentences…", scope="session")
 def self_test_set(documents: Sequence[Document]) -> list[Question]:
     """Draw the self-test's questions, once."""
     return [probe.question for probe in self_test_questions(documents, N_SENTENCES)]
 
 
-def set_questions(name: str, documents: Sequence[Document], key: str) -> list[Question]:
-    """Draw how many of a set's questions are used, and what is wrong with others; return the used."""
-    questions, unread = (bundled_questions(), []) if name == BUNDLED else kept_questions(name)
-    if not questions and not unread:
-        st.info("No question is labelled yet. Label some here, upload a file, or take another set.")
-        return []
+def set_about(name: str, documents: Sequence[Document]) -> Examined:
+    """Return what of a set can be used for the documents that are searched, and what is wrong with the rest.
+
+    Raises
+    ------
+    InputError
+        It is the self-test, and the documents hold no sentence for it.
+    """
+    if name == SELF_TEST:
+        return Examined(tuple(self_test_set(documents)), 0, 0, 0, ())
+    questions, unread = questions_of(name)
     stems = set(map(stem, names_of(documents)))
     others = [document for document in session_documents() if stem(document.name) not in stems]
     found = examined(questions, documents, others)
-    show_counts(found)
-    show_problems(name, questions, [*unread, *found.problems], key)
-    return list(found.usable)
+    return replace(found, problems=(*unread, *found.problems))
+
+
+def questions_of(name: str) -> tuple[list[Question], list[Problem]]:
+    """Return all questions of a labelled set, and what is wrong with those that could not be read."""
+    return (bundled_questions(), []) if name == BUNDLED else kept_questions(name)
+
+
+def usable_questions(documents: Sequence[Document]) -> list[Question]:
+    """Return the labelled questions about documents, of all sets of the session, each once."""
+    sets = (set_about(name, documents).usable for name in (BUNDLED, LABELLED, *uploaded_names()))
+    return list(dict.fromkeys(question for usable in sets for question in usable))
 
 
 @st.cache_data(show_spinner=False)
@@ -184,11 +205,14 @@ def show_counts(found: Examined) -> None:
         f"{number:,} {why}"
         for number, why in (
             (found.n_elsewhere, "about documents that are not searched"),
-            (found.n_faulty, "without a passage at its place"),
+            (found.n_faulty, "without a passage at its place (open “Questions” to see what is wrong)"),
         )
         if number
     ]
     said = f"Left out: {', '.join(left_out)}." if left_out else ""
+    if not found.usable and not left_out and not found.problems:
+        st.info("No question is labelled yet. Label some here, upload a file, or take another set.")
+        return
     if not found.usable:
         st.info(
             f"No question of this set can be used. {said} Choose the documents that it is about, or another "
@@ -206,7 +230,7 @@ def show_counts(found: Examined) -> None:
         )
 
 
-def show_problems(name: str, questions: Sequence[Question], problems: Sequence[Problem], key: str) -> None:
+def show_problems(name: str, problems: Sequence[Problem], key: str) -> None:
     """List what is wrong with a set, with one click to put right what can be."""
     if not problems:
         return
@@ -221,7 +245,7 @@ def show_problems(name: str, questions: Sequence[Question], problems: Sequence[P
         st.button(
             f"Take all {len(offers):,} offered places" if len(offers) > 1 else "Take the offered place",
             key=f"{key}-repair",
-            on_click=lambda: keep_questions(name, repaired(questions, offers)),
+            on_click=lambda: keep_questions(name, repaired(questions_of(name)[0], offers)),
             icon=":material/build:",
             width="stretch",
             help="Puts the passages that were found in the place of those that are not where they should "

@@ -44,9 +44,7 @@ def check_questions(questions: Sequence[Question], documents: Sequence[Document]
     Found are questions that are blank, asked twice of one document, without a passage that answers them, or
     about no document there is, and passages that are not in their document at the place given for them.
     """
-    texts: dict[str, list[Searched]] = {}
-    for document in documents:
-        texts.setdefault(stem(document.name), []).append(Searched(document.name, document.text))
+    texts = by_stem(documents)
     return [
         *unknown_documents(questions, list(texts)),
         *ambiguous_documents(questions, texts),
@@ -54,6 +52,32 @@ def check_questions(questions: Sequence[Question], documents: Sequence[Document]
         *repeated_questions(questions),
         *unanswered_questions(questions),
         *misplaced_passages(questions, texts),
+    ]
+
+
+def by_stem(documents: Sequence[Document]) -> dict[str, list[Searched]]:
+    """Group documents by what questions call them."""
+    texts: dict[str, list[Searched]] = {}
+    for document in documents:
+        texts.setdefault(stem(document.name), []).append(Searched(document.name, document.text))
+    return texts
+
+
+def measurable(questions: Sequence[Question], documents: Sequence[Document]) -> list[Question]:
+    """Return the questions that a search of documents can be judged by, in their order.
+
+    They are about one of the documents, have a passage that answers them, and all of their passages stand
+    at their places.
+    """
+    texts = by_stem(documents)
+    return [
+        question
+        for question in questions
+        if question.references
+        and all(
+            any(searched.holds(reference) for searched in texts.get(question.corpus_id, ()))
+            for reference in question.references
+        )
     ]
 
 
@@ -146,8 +170,8 @@ def unanswered_questions(questions: Sequence[Question]) -> list[Problem]:
     return [
         Problem(
             (number,),
-            f"question {number + 1}, {quoted(question.text)}, has no passage that answers it, and so counts "
-            "as 0 in every metric: give it one, or leave it out",
+            f"question {number + 1}, {quoted(question.text)}, has no passage that answers it, so that "
+            "nothing is measured by it and it is left out: give it one",
         )
         for number, question in enumerate(questions)
         if not question.references

@@ -111,8 +111,18 @@ def grid(
 
 
 def fitting(cells: Grid, models: Mapping[str, Model]) -> Grid:
-    """Leave out what a model cannot do as well: a pooling it has no weights for, MaxSim with the library."""
-    kept = sieved(cells.cells, lambda cell: model_problem(cell, models[cell.model]))
+    """Leave out what a model cannot do as well: a pooling it has no weights for, MaxSim with the library.
+
+    The pooling "own" stands in a grid for its models of the library. Where there is one, nobody asked for
+    it with the others, so these combinations are dropped and not told of.
+    """
+    has_library = any(isinstance(model, LibraryModel) for model in models.values())
+    asked = [
+        cell
+        for cell in cells.cells
+        if cell.pooling != OWN or isinstance(models[cell.model], LibraryModel) or not has_library
+    ]
+    kept = sieved(asked, lambda cell: model_problem(cell, models[cell.model]))
     return Grid(kept.cells, cells.left_out + kept.left_out)
 
 

@@ -10,18 +10,17 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from engine.errors import InputError, ModelUnavailableError
+from engine.errors import InputError, ModelFileError, ModelUnavailableError
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder, check_several
 from engine.retrieval.vector_kind import VectorKind
-from engine.weights.fetch import Progress
-
-if TYPE_CHECKING:
-    from engine.tokenizers.wordpiece import WordPieceTokenizer
+from engine.tokenizers.wordpiece import WordPieceTokenizer
+from engine.weights.catalog import DEFAULT_ENCODER
+from engine.weights.fetch import Progress, model_path
 
 OWN = "own"  # the pooling that a model of the library brings with it
 FEWEST_TOKENS = 3  # of which two are special
@@ -52,14 +51,14 @@ class LibraryModel:
 
     name: str
     model: Any = field(repr=False)
-    tokenizer: "WordPieceTokenizer" = field(repr=False)
+    tokenizer: WordPieceTokenizer = field(repr=False)
     d_model: int
     fingerprint: str
     most_tokens: int | None
     in_use: Lock = field(default_factory=Lock, repr=False, compare=False)
 
     @classmethod
-    def load(cls, source: str | Path, tokenizer: "WordPieceTokenizer") -> "LibraryModel":
+    def load(cls, source: str | Path, tokenizer: WordPieceTokenizer) -> "LibraryModel":
         """Load a model by its name or from its folder, on the processor.
 
         Nothing is asked of the network where ``HF_HUB_OFFLINE`` is set, and no code that comes with a
@@ -68,7 +67,8 @@ class LibraryModel:
         Raises
         ------
         ModelUnavailableError
-            The library is not installed, or the model is not there or not one of its.
+            The library is not installed, the model is not there or not one of its, or it has no limit of
+            tokens that could be set.
         """
         try:
             from sentence_transformers import SentenceTransformer
@@ -88,6 +88,13 @@ class LibraryModel:
             )
             raise ModelUnavailableError(
                 f"sentence-transformers finds no model {source} {where}: {reason[:200]}"
+            ) from error
+        try:
+            model.max_seq_length = model.max_seq_length
+        except AttributeError as error:  # static embeddings
+            raise ModelUnavailableError(
+                f"{source} reads texts of any length, and how many tokens it reads cannot be set: choose "
+                f"a model with layers"
             ) from error
         return cls(str(source), model, tokenizer, d_model, weights_digest(model), model.max_seq_length)
 
@@ -154,6 +161,33 @@ class LibraryModel:
 
 
 Model = Encoder | LibraryModel
+
+
+def load_model(source: str, on_progress: Progress | None = None) -> Model:
+    """Load a model by the engine, or one of an architecture that the engine has not by the library.
+
+    For the latter documents are cut by the tokenizer of the default encoder.
+
+    Parameters
+    ----------
+    source
+        As `Encoder.load` takes it, or as the library does.
+    on_progress
+        Called with bytes done and bytes in all while the engine downloads.
+
+    Raises
+    ------
+    ModelUnavailableError
+        Neither finds the model, or can read it.
+    """
+    try:
+        return Encoder.load(source, on_progress=on_progress)
+    except ModelFileError as error:
+        try:
+            tokenizer = WordPieceTokenizer(model_path(DEFAULT_ENCODER) / "tokenizer.json")
+            return LibraryModel.load(source, tokenizer)
+        except ModelUnavailableError as second:
+            raise ModelUnavailableError(f"{error}; {second}") from error
 
 
 def vector_kind(model: Model, pooling: str, max_tokens: int | None) -> VectorKind:

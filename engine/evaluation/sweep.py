@@ -18,11 +18,12 @@ from engine.documents.document import Chunk, Document
 from engine.documents.splitters import Splitting, split
 from engine.documents.token_spans import TokenSpans, measure
 from engine.errors import InputError
-from engine.evaluation.grid import Cell, Grid, fitting
+from engine.evaluation.grid import Cell, model_problem
 from engine.evaluation.library_model import OWN, LibraryModel, Model
 from engine.evaluation.question_values import QuestionValues
 from engine.evaluation.questions import Question, relevance
 from engine.evaluation.sweep_row import (
+    BM25,
     FLOAT_BYTES,
     METRICS,
     Ranked,
@@ -41,7 +42,6 @@ from engine.retrieval.vector_cache import VectorCache
 
 Key = TypeVar("Key", bound=Hashable)
 
-BM25 = "bm25"
 OF_WORDS = (BM25, "hybrid", "weighted")  # retrievers that need BM25's index
 
 
@@ -62,7 +62,8 @@ def sweep(
     Parameters
     ----------
     documents, questions
-        What is searched, and for what.
+        What is searched, and for what. Of chunks that score alike the first comes first, so documents are
+        taken `by_name`: the order in which they are given changes no number.
     cells
         The settings; the same cell is measured once. `fitting` leaves out what a model cannot do.
     models
@@ -92,7 +93,13 @@ def sweep(
     distinct = list(dict.fromkeys(cells))
     todo = [cell for cell in distinct if cell not in finished]
     watch = Watch(len(distinct), len(distinct) - len(todo), on_progress, is_stopped)
-    return rows_of(documents, questions, todo, models, VectorCache() if cache is None else cache, watch)
+    cache = VectorCache() if cache is None else cache
+    return rows_of(by_name(documents), questions, todo, models, cache, watch)
+
+
+def by_name(documents: Sequence[Document]) -> list[Document]:
+    """Return documents in the order of their names, in which they are measured."""
+    return sorted(documents, key=lambda document: document.name)
 
 
 def check_sweep(
@@ -109,8 +116,9 @@ def check_sweep(
         raise InputError(
             f"the grid names the models {sorted(missing)}, given are {sorted(models)}: load them"
         )
-    if left_out := fitting(Grid(tuple(cells)), models).left_out:
-        raise InputError(f"{left_out[0].cell}: {left_out[0].why}")
+    for cell in dict.fromkeys(cells):
+        if why := model_problem(cell, models[cell.model]):
+            raise InputError(f"{cell}: {why}")
 
 
 def rows_of(

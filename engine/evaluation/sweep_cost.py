@@ -1,6 +1,7 @@
 """What a sweep will cost, told before it is run."""
 
 import random
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +15,6 @@ from engine.evaluation.grid import Cell
 from engine.evaluation.library_model import Model
 from engine.evaluation.questions import Question, relevance
 from engine.evaluation.sweep import (
-    BM25,
     Judged,
     check_sweep,
     cut,
@@ -23,7 +23,7 @@ from engine.evaluation.sweep import (
     index_bytes,
     scores_of,
 )
-from engine.evaluation.sweep_row import Ranked, resamples, values_at
+from engine.evaluation.sweep_row import BM25, Ranked, resamples, takes_all, values_at
 from engine.evaluation.sweep_vectors import IDF, embedded
 from engine.evaluation.sweep_watch import Watch
 from engine.layers.tracing import Array
@@ -59,8 +59,12 @@ class Cost:
         Time on this machine, judged by a sample.
     is_exact
         Whether all splittings were cut to count this, as they will be. If not (there are too many, or
-        "semantic" is among them, which takes the model to cut and is counted as "sentences"), the three
-        counts before are estimates, too.
+        "semantic" is among them, which takes the model to cut and is counted as "sentences"), the counts
+        are estimates, too.
+    n_exhausted
+        Cells that retrieve all chunks there are, of `takes_all`.
+    fewest_chunks
+        Chunks of the splitting that has fewest.
     """
 
     n_cells: int
@@ -70,6 +74,8 @@ class Cost:
     n_tokens: int
     seconds: float
     is_exact: bool
+    n_exhausted: int
+    fewest_chunks: int
 
 
 @dataclass
@@ -81,6 +87,8 @@ class Count:
     n_texts: int = 0
     n_tokens: int = 0
     seconds: float = 0
+    n_exhausted: int = 0
+    fewest_chunks: int = sys.maxsize
     seen: dict[tuple[str, int | None], set[int]] = field(default_factory=dict)
 
 
@@ -121,6 +129,8 @@ def estimate(
         n_tokens=whole(count.n_tokens, share),
         seconds=count.seconds / max(share, 1e-9),
         is_exact=is_exact and count.n_cut == len(groups),
+        n_exhausted=whole(count.n_exhausted, share),
+        fewest_chunks=count.fewest_chunks,
     )
 
 
@@ -138,6 +148,8 @@ def add(count: Count, chunks: Sequence[Chunk], cells: Sequence[Cell], model: Mod
     """Add a splitting's chunks, and the texts and tokens among them that its cells need embedded."""
     count.n_cut += 1
     count.n_chunks += len(chunks)
+    count.n_exhausted += sum(takes_all(cell, len(chunks)) for cell in cells)
+    count.fewest_chunks = min(count.fewest_chunks, len(chunks))
     for max_tokens, of_limit in grouped(cells, lambda cell: cell.max_tokens).items():
         limit = model.token_limit(max_tokens)
         lengths = {hash(chunk.text): min(chunk.n_tokens, limit) for chunk in chunks}

@@ -24,6 +24,7 @@ METRICS = (
     "span_precision@k",
     "span_iou@k",
 )
+BM25 = "bm25"
 FLOAT_BYTES = INT_BYTES = 4
 SEED = 0  # of the resamples, which are the same for all cells
 
@@ -97,6 +98,11 @@ class Ranked:
         missed = np.arange(n_missed.max()) < n_missed[:, None]
         relevant = np.hstack([found, missed])
         return np.broadcast_to(-np.arange(relevant.shape[1]), relevant.shape), relevant
+
+
+def takes_all(cell: Cell, n_chunks: int) -> bool:
+    """Whether a cell retrieves every chunk, so that its recall is 1; BM25 finds those with a word asked."""
+    return cell.k >= n_chunks and cell.retriever != BM25
 
 
 def values_at(ranked: Ranked, chunks: Sequence[Chunk], questions: Sequence[Question], k: int) -> Array:

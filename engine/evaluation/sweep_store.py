@@ -22,6 +22,7 @@ from engine.evaluation.grid import Cell
 from engine.evaluation.library_model import LibraryModel, Model
 from engine.evaluation.question_values import QuestionValues
 from engine.evaluation.questions import Question
+from engine.evaluation.sweep import by_name
 from engine.evaluation.sweep_row import METRICS, SweepRow
 from engine.retrieval.fingerprint import fingerprint
 
@@ -34,7 +35,7 @@ def stamp_of(
     documents: Sequence[Document], questions: Sequence[Question], models: Mapping[str, Model]
 ) -> str:
     """Return a SHA-256 over all that decides the rows of a sweep, the cells aside."""
-    digest = sha256(repr((documents, questions)).encode("utf-8", "surrogatepass"))
+    digest = sha256(repr((by_name(documents), questions)).encode("utf-8", "surrogatepass"))
     for name, model in sorted(models.items()):
         known = model.fingerprint if isinstance(model, LibraryModel) else fingerprint(model)
         digest.update(f"{name} {known}\n".encode())

@@ -6,6 +6,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.conftest import settled
+
 expect.set_options(timeout=60_000)
 
 OTHERS = ("chatlogs.md", "state_of_the_union.md", "wikitexts.md")
@@ -38,10 +40,6 @@ def wide(tab, app):
     return open_experiments(tab, app)
 
 
-def settled(page):
-    expect(page.locator("[data-testid=stStatusWidget]")).to_have_count(0)
-
-
 def take_out(page, *values):
     for value in values:
         page.get_by_role("button", name=re.compile(f"^Remove {value}|{value}, press")).click()
@@ -66,6 +64,7 @@ def run(page, n_cells):
     expect(page.get_by_role("heading", name="Take it away")).to_be_visible()
     expect(stop_button(page)).to_have_count(0)
     settled(page)
+    expect(page.get_by_role("tab", name="Results")).to_have_attribute("aria-selected", "true")
 
 
 def two_cells(page):

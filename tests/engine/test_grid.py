@@ -3,6 +3,7 @@ import pytest
 from engine.documents.splitters import Splitting
 from engine.errors import InputError
 from engine.evaluation.grid import Cell, fitting, grid
+from engine.evaluation.library_model import LibraryModel
 
 
 def test_every_value_meets_every_other_once():
@@ -59,6 +60,14 @@ def test_sliding_chunks_have_no_overlap_to_choose():
 def test_a_mistake_is_no_empty_grid(settings, message):
     with pytest.raises(InputError, match=message):
         grid(**settings)
+
+
+def test_the_pooling_of_library_models_is_asked_of_no_other(encoder):
+    library = LibraryModel("theirs", None, encoder.tokenizer, 8, "", 64)
+    made = grid(poolings=["mean", "own"], models=[encoder.name, "theirs"])
+    fit = fitting(made, {encoder.name: encoder, "theirs": library})
+    assert [(cell.model, cell.pooling) for cell in fit.cells] == [(encoder.name, "mean"), ("theirs", "own")]
+    assert [(one.cell.model, one.cell.pooling) for one in fit.left_out] == [("theirs", "mean")]
 
 
 def test_what_a_model_cannot_do_is_left_out(encoder):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from engine.documents.document import Document
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
-from engine.evaluation.checks import check_questions, repaired
+from engine.evaluation.checks import check_questions, measurable, repaired
 from engine.evaluation.questions import Question, Reference, load_questions
 
 TEXT = (
@@ -249,6 +249,20 @@ def test_blank_repeated_and_unanswered_questions_are_found():
     assert texts[0] == "question 2 is blank: write what it asks, or leave it out"
     assert texts[2].startswith("question 3 repeats question 1, “WHEN?”: it counts twice")
     assert texts[3].startswith("question 5, “Why?”, has no passage that answers it")
+    assert "it is left out" in texts[3]
+
+
+def test_a_search_is_judged_by_questions_whose_passages_are_all_there():
+    place = TEXT.index("gate")
+    here, there = Reference("gate", place, place + 4), Reference("gate", place + 1, place + 5)
+    questions = [
+        Question("Both?", "port", (here, there)),
+        Question("Here?", "port", (here,)),
+        Question("None?", "port", ()),
+        Question("Elsewhere?", "b", (here,)),
+    ]
+    assert measurable(questions, [DOCUMENT]) == [questions[1]]
+    assert measurable(questions, [DOCUMENT, Document("b.md", TEXT)]) == [questions[1], questions[3]]
 
 
 def test_only_the_reference_that_is_wrong_is_repaired():

@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tokenizers import Tokenizer
 
 from engine.documents.document import Document
 from engine.documents.splitters import split
 from engine.errors import InputError, ModelUnavailableError
 from engine.evaluation.bootstrap import mean_interval
 from engine.evaluation.grid import Cell, grid
-from engine.evaluation.library_model import LibraryModel
+from engine.evaluation.library_model import LibraryModel, load_model
 from engine.evaluation.metrics import hit_rate, ndcg, precision, recall, reciprocal_rank
 from engine.evaluation.questions import Question, Reference, relevance
 from engine.evaluation.spans import span_metrics_at
@@ -24,6 +25,7 @@ from engine.evaluation.sweep_store import append, resume, stamp_of, to_csv, to_j
 from engine.models.encoder import Encoder
 from engine.retrieval.retrievers import RETRIEVERS, Searched, Texts, retriever_scores
 from engine.retrieval.vector_cache import VectorCache
+from engine.weights.fetch import model_path
 
 FACTS = [
     "The lighthouse of Vardholm was painted green in 1931 by its keeper.",
@@ -36,12 +38,12 @@ FACTS = [
     "A pawn that reaches the last row becomes a queen, or what one likes.",
 ]
 ASKED = ["What colour is the lighthouse?", "How long is dough kneaded?", "What becomes of a pawn?", "Who?"]
-ANSWERS = [("notes", 0), ("bread", 3), ("games", 7), ("notes", 2)]
+ANSWERS = [("notes", 0), ("rye", 3), ("tables", 7), ("notes", 2)]
 
 
 @pytest.fixture(scope="module")
 def documents():
-    texts = {"notes.md": FACTS[:3] * 2, "bread.txt": FACTS[3:6], "games.txt": FACTS[6:]}
+    texts = {"notes.md": FACTS[:3] * 2, "rye.txt": FACTS[3:6], "tables.txt": FACTS[6:]}
     return [Document(name, "\n\n".join(facts)) for name, facts in texts.items()]
 
 
@@ -84,7 +86,8 @@ def without_time(rows):
 
 def by_hand(documents, questions, cell, encoder):
     """The plain way to measure one cell, with nothing shared."""
-    chunks = [chunk for each in documents for chunk in split(each, encoder.tokenizer, cell.splitting)]
+    in_order = sorted(documents, key=lambda document: document.name)
+    chunks = [chunk for each in in_order for chunk in split(each, encoder.tokenizer, cell.splitting)]
     texts, asked = [chunk.text for chunk in chunks], [question.text for question in questions]
     model = encoder.with_idf(texts)
     vectors = [model.encode(some, cell.pooling, max_tokens=cell.max_tokens) for some in (asked, texts)]
@@ -100,6 +103,12 @@ def by_hand(documents, questions, cell, encoder):
         "ndcg@k": ndcg(*judged, cell.k),
         **{f"span_{name}@k": values for name, values in spans.items()},
     }
+
+
+def test_the_order_of_the_documents_changes_no_number(documents, questions, cells, models, rows):
+    changed = list(sweep(documents[::-1], questions, cells[-8:], models))
+    assert without_time(changed) == {cell: without_time(rows)[cell] for cell in cells[-8:]}
+    assert stamp_of(documents[::-1], questions, models) == stamp_of(documents, questions, models)
 
 
 def test_a_row_is_what_the_plain_way_gives(documents, questions, cells, models, rows, encoder):
@@ -458,6 +467,22 @@ class TestLibraryModel:
     def test_a_model_that_is_not_there_is_told_at_once(self, name, encoder):
         with pytest.raises(ModelUnavailableError, match=f"finds no model {name} on this machine"):
             LibraryModel.load(name, encoder.tokenizer)
+
+    def test_a_model_that_neither_reads_is_told_with_both_reasons(self, tmp_path):
+        (tmp_path / "config.json").write_text('{"model_type": "no-such-family"}')
+        with pytest.raises(
+            ModelUnavailableError, match=r"is a 'no-such-family' model.*sentence-transformers finds no model"
+        ):
+            load_model(str(tmp_path))
+
+    def test_a_model_without_a_limit_to_set_is_refused(self, encoder, tmp_path):
+        from sentence_transformers import SentenceTransformer
+        from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+
+        words = Tokenizer.from_file(str(model_path(encoder.name) / "tokenizer.json"))
+        SentenceTransformer(modules=[StaticEmbedding(words, embedding_dim=4)]).save(str(tmp_path))
+        with pytest.raises(ModelUnavailableError, match="how many tokens it reads cannot be set"):
+            LibraryModel.load(tmp_path, encoder.tokenizer)
 
     def test_a_missing_library_is_told(self, encoder, monkeypatch):
         monkeypatch.setitem(__import__("sys").modules, "sentence_transformers", None)

@@ -3,29 +3,41 @@ import io
 import json
 import re
 import shlex
+import zipfile
 from dataclasses import replace
 from html import escape
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
+from typer.testing import CliRunner
 
+import engine.cli_evaluation  # noqa: F401 (adds its commands to the app)
+from engine.cli import app as command
 from engine.documents.document import Document
+from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.errors import InputError
+from engine.evaluation.checks import measurable
 from engine.evaluation.grid import Cell, fitting, grid
-from engine.evaluation.questions import Question, Reference
+from engine.evaluation.library_model import LibraryModel, load_model
+from engine.evaluation.question_files import parse_beir_zip, to_jsonl
+from engine.evaluation.questions import Question, Reference, load_questions
 from engine.evaluation.significance import Comparison
+from engine.evaluation.sweep_cost import estimate
 from engine.evaluation.sweep_row import METRICS, SweepRow
 from engine.evaluation.sweep_store import to_csv
 from engine.workspace import Workspace, export_workspace, import_workspace
 from ui.experiment_cell import changes, not_of_the_app
 from ui.experiment_charts import cost_of, heat_of
 from ui.experiment_code import command_line, python_lines
+from ui.experiment_cost import default_name, exhausted, unmeasured
 from ui.experiment_export import as_json, report
 from ui.experiment_figures import best_over, pareto_front, picked_cell
 from ui.experiment_grid import FIRST_LOOK, PRESETS, cells_of
+from ui.experiment_results import table_row
 from ui.experiment_runs import Experiment, digest, opened, shared_questions, to_run
 from ui.experiment_verdicts import summary, verdicts, word
 from ui.experiment_words import AXES, cell_words, in_order, readable_bytes, readable_time, varied
@@ -190,7 +202,11 @@ def test_the_command_names_every_value_and_the_baseline_where_it_is_no_part():
     assert given["--pooling"] == "mean,mean_sqrt_len_tokens,cls"
     assert given["--retriever"] == "dense,hybrid"
     assert given["--corpus"] == "PATH/TO/DOCUMENTS"
+    assert given["--document"] == "tide.md"
     assert "baseline" not in command_line(one)
+    many = command_line(replace(one, documents=tuple(f"{n}.md" for n in range(51))))
+    assert many.startswith("# PATH/TO/DOCUMENTS holds the 51 documents that were searched, and no others:")
+    assert "--document" not in many
     apart = replace(one, cells=(Cell(k=7), *one.cells))
     assert shlex.split(command_line(apart).splitlines()[-1])[-2:] == ["--k", "7"]
     assert (
@@ -198,20 +214,210 @@ def test_the_command_names_every_value_and_the_baseline_where_it_is_no_part():
     )
 
 
-def test_the_python_lines_measure_the_same_cells(tmp_path, monkeypatch, capsys):
-    folder = tmp_path / "documents"
-    folder.mkdir()
-    (folder / "tide.md").write_text("The moon pulls the sea. " * 30)
-    (folder / "other.md").write_text("Nothing of that.")
-    question = {"question": "What pulls?", "corpus_id": "tide"}
-    references = [{"content": "moon", "start_index": 4, "end_index": 8}]
-    (tmp_path / "questions.jsonl").write_text(json.dumps(question | {"references": references}))
-    cells = (Cell(), Cell(chunk_tokens=64), Cell(chunk_tokens=64, retriever="bm25"))
-    lines = python_lines(experiment(cells=cells)).replace("PATH/TO/DOCUMENTS", str(folder))
+def run_of_the_page(documents, questions, cells, models):
+    import streamlit as st
+
+    from ui.experiment_cost import run_grid
+
+    st.session_state["grid-name"] = "a run"
+    run_grid(documents, cells, questions, models)
+    now = st.session_state["experiment"]
+    now.job.result()
+    st.session_state["measured"] = now.experiment
+
+
+def measured_by_the_page(documents, questions, cells, models):
+    given = {"documents": documents, "questions": questions, "cells": cells, "models": models}
+    app = AppTest.from_function(run_of_the_page, default_timeout=60, kwargs=given).run()
+    assert not app.exception
+    return app.session_state["measured"]
+
+
+def printed_by_the_python_lines(experiment, capsys):
+    exec(compile(python_lines(experiment), "lines", "exec"), {})
+    lines = re.findall(r"^(Cell\(.*?\)) (\S+) \(", capsys.readouterr().out, re.MULTILINE)
+    return {eval(cell, {"Cell": Cell}): float(mrr) for cell, mrr in lines}
+
+
+def printed_by_the_command(experiment):
+    found = {}
+    for line in command_line(experiment).splitlines():
+        words = shlex.split(line, comments=True)
+        if words:
+            result = CliRunner().invoke(command, [*words[3:], "--json"])
+            assert result.exit_code == 0, result.stderr
+            for fields in json.loads(result.stdout)["rows"]:
+                cell = Cell(**{name: fields[name] for name in vars(Cell())})
+                found[cell] = fields["mrr"]
+    return found
+
+
+@pytest.fixture
+def distilled(tmp_path, official):
+    """A folder of a model that the engine has not written, its weights drawn."""
+    from transformers import DistilBertConfig, DistilBertModel
+
+    torch.manual_seed(0)
+    config = DistilBertConfig(dim=16, hidden_dim=32, n_layers=1, n_heads=2, max_position_embeddings=256)
+    folder = tmp_path / "distilled"
+    DistilBertModel(config).save_pretrained(folder)
+    official.tokenizer.save_pretrained(folder)
+    return str(folder)
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """The folder that printed lines are run in, with documents where they look for them."""
+    folder = tmp_path / "PATH" / "TO" / "DOCUMENTS"
+    folder.mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
-    exec(compile(lines, "lines", "exec"), {})
-    measured = re.findall(r"chunk_tokens=(\d+).*?retriever='(\w+)'", capsys.readouterr().out)
-    assert set(measured) >= {("128", "dense"), ("64", "dense"), ("64", "bm25")}
+    # Chunks of both say what is asked equally often, in as many words: BM25 scores them alike.
+    colours = ("red", "blue", "green", "black", "white", "brown", "pink", "grey", "gold", "orange")
+    things = ("cat", "dog", "horse", "bird", "fish", "cow", "sheep", "pig", "duck", "mouse")
+    wave, tide = (
+        "".join(f"The moon pulls the sea, and a {word} comes. " for word in words)
+        for words in (colours, things)
+    )
+    for name, text in {
+        "wave.md": wave,
+        "tide.md": tide,
+        "bread.md": "Knead the dough.",
+        "x.md": "moon",
+    }.items():
+        (folder / name).write_text(text)
+    return folder
+
+
+def about(name, content, text):
+    return Question(text, name, (Reference(content, 4, 4 + len(content)),))
+
+
+def test_the_lines_give_the_numbers_of_the_page(files, distilled, encoder, tmp_path, capsys):
+    documents = [one for one in load_corpus(files) if one.name != "x.md"][::-1]  # as they were uploaded
+    questions = [about("wave", "moon", "What pulls the sea?"), about("tide", "moon", "Which moon?")]
+    models = {encoder.name: encoder, distilled: load_model(distilled)}
+    values = {
+        "splitters": ["sliding", "fixed"],
+        "chunk_tokens": [16],
+        "overlaps": [0, 4],
+        "max_tokens": [64],
+        "poolings": ["mean", "cls"],
+        "retrievers": ["bm25", "hybrid"],
+        "ks": [3],
+    }
+    baseline = Cell("sliding", 16, 4, max_tokens=64, retriever="bm25", k=3)  # 0 stands for its overlap
+    chosen = cells_of(values, models, baseline)
+    assert not any("'own' is not" in one.why for one in chosen.left_out)
+    page = measured_by_the_page(documents, questions, chosen.cells, models)
+    (tmp_path / "questions.jsonl").write_text(to_jsonl(page.questions))
+
+    numbers = {one.cell: one.metrics["mrr"] for one in page.rows}
+    assert len(numbers) == 1 + 3 * 2 * 3
+    assert len(set(numbers.values())) > 2
+    assert printed_by_the_python_lines(page, capsys) == numbers
+    assert printed_by_the_command(page) == numbers
+    assert page.documents == ("bread.md", "tide.md", "wave.md")
+
+
+def test_the_lines_for_some_bundled_documents_search_these_alone(encoder, capsys):
+    name = "inside_the_pipeline.md"
+    documents = [one for one in load_corpus(BUNDLED_CORPUS) if one.name == name]
+    questions = measurable(load_questions(), documents)
+    page = measured_by_the_page(
+        documents, questions, (Cell(retriever="bm25", chunk_tokens=64),), {encoder.name: encoder}
+    )
+    numbers = {one.cell: one.metrics["mrr"] for one in page.rows}
+    assert shlex.split(command_line(page))[4:6] == ["--document", name]
+    assert "--questions" not in command_line(page)
+    assert 0 < next(iter(numbers.values())) < 1
+    assert printed_by_the_python_lines(page, capsys) == numbers
+    assert printed_by_the_command(page) == numbers
+    whole = replace(page, documents=tuple(one.name for one in load_corpus(BUNDLED_CORPUS)))
+    assert "--document" not in command_line(whole)
+
+
+def test_the_lines_for_a_packed_collection_read_it_as_the_page_does(files, encoder, tmp_path, capsys):
+    texts = {"d1": "The moon pulls the sea.", "d2": "The sun pulls, too.", "d3": "Bread is kneaded."}
+    packed = tmp_path / "PATH" / "TO" / "tides.zip"
+    with zipfile.ZipFile(packed, "w") as archive:
+        rows = [json.dumps({"_id": key, "text": text}) for key, text in texts.items()]
+        archive.writestr("corpus.jsonl", "\n".join(rows))
+        archive.writestr("queries.jsonl", '{"_id": "q1", "text": "What pulls, too?"}')
+        archive.writestr("qrels/test.tsv", "query-id\tcorpus-id\tscore\nq1\td2\t1\n")
+    found = parse_beir_zip(packed.name, packed.read_bytes())
+    cells = tuple(Cell("markdown", 16, 0, retriever=name) for name in ("bm25", "dense"))
+    for others in ([], [one for one in load_corpus(files) if one.name == "tide.md"]):
+        page = measured_by_the_page(
+            [found.document, *others], found.questions, cells, {encoder.name: encoder}
+        )
+        (tmp_path / "questions.jsonl").write_text(to_jsonl(page.questions))
+        numbers = {one.cell: one.metrics["mrr"] for one in page.rows}
+        assert numbers[cells[0]] == 1
+        assert printed_by_the_python_lines(page, capsys) == numbers
+        assert printed_by_the_command(page) == numbers
+
+
+def resuming(documents, kept):
+    import streamlit as st
+
+    from ui import experiment_running
+
+    st.session_state["uploads"] = {one.name: (one,) for one in documents}
+    st.session_state["searched"] = [one.name for one in documents]
+    experiment_running.resume(kept)
+
+
+@pytest.mark.parametrize(("order", "said"), [(1, None), (-1, "in the order of their upload")])
+def test_an_experiment_goes_on_with_documents_in_the_same_order_alone(encoder, order, said):
+    documents = [Document("a.md", "The moon pulls the sea."), Document("b.md", "Bread is kneaded.")]
+    first = documents[::order]
+    cells = (Cell(retriever="bm25"), Cell(chunk_tokens=64, retriever="bm25"))
+    kept = experiment(
+        documents=tuple(one.name for one in first),
+        corpus=digest(first),
+        questions=(about("a", "moon", "What pulls?"),),
+        cells=cells,
+        rows=(),
+    )
+    given = {"documents": documents[::-1], "kept": kept}
+    app = AppTest.from_function(resuming, default_timeout=60, kwargs=given).run()
+    assert not app.exception
+    state = app.session_state
+    assert ("experiment" in state) == (said is None)
+    assert said is None or said in state["experiment-error"]
+
+
+def test_before_a_run_it_is_said_what_cannot_be_told_by_it(encoder, official):
+    documents = [Document("a.md", "The moon pulls the sea. " * 20)]
+    questions = [about("a", "moon", "What pulls?")]
+    cells = (Cell(k=20), Cell(chunk_tokens=16, overlap=0, k=3), Cell(retriever="bm25", k=20))
+    [line] = exhausted(estimate(documents, questions, cells, {encoder.name: encoder}))
+    assert line.startswith("In 1 cell all chunks are retrieved: k is their number or more (the fewest are 1)")
+    assert exhausted(estimate(documents, questions, cells[1:], {encoder.name: encoder})) == []
+
+    small = LibraryModel("small", official, encoder.tokenizer, 384, "", 128)
+    models = {encoder.name: encoder, "small": small}
+    values = FIRST_LOOK | {"max_tokens": [256], "ks": [5]}
+    chosen = cells_of(values, models, Cell(max_tokens=256)).cells
+    [line] = unmeasured(chosen, models)
+    assert line.startswith("small is not measured at all: “Tokens read” is 256: small takes 3 to 128")
+    assert unmeasured(cells_of(values | {"max_tokens": [128]}, models, Cell()).cells, models) == []
+
+
+def test_the_pooling_that_a_model_brings_is_none_of_those_chosen():
+    cells = (Cell(), Cell(), Cell(model="other", pooling="own"))
+    assert default_name(cells) == "2 models"
+    assert in_order(cells, "pooling") == ["mean", "its own"]
+
+
+def test_a_table_has_no_p_value_of_the_baseline_and_small_ones_in_words():
+    one = experiment()
+    judged = verdicts(one.rows, "mrr")
+    said = [table_row(row, verdict, "mrr", [])["p"] for row, verdict in zip(one.rows, judged, strict=True)]
+    assert said[:4] == ["", "< 0.001", "< 0.001", "1.000"]
+    html = report(one, judged, "mrr")
+    assert "<td>baseline</td><td></td><td></td>" in html
+    assert "<td>&lt; 0.001</td>" in html
 
 
 def test_a_grid_begins_with_the_baseline_and_has_it_once(encoder):

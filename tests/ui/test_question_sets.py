@@ -15,6 +15,7 @@ from ui.chunk_settings import Cut
 from ui.kept_questions import BUNDLED, LABELLED, SELF_TEST
 from ui.question_labels import with_label
 from ui.question_self_test import depth_figure, summary
+from ui.retrievers import LABELS
 
 EVIL = "<script>alert(1)</script> **bold**"
 TEXT = (
@@ -51,7 +52,9 @@ def labelling_page():
     from ui.models import load_encoder
     from ui.question_labels import show_labelling
 
-    show_labelling(st.session_state["given"], load_encoder(), st.session_state["cut"])
+    state = st.session_state
+    retriever = state.get("by", "dense")
+    show_labelling(state["given"], load_encoder(), state["cut"], "mean", retriever)
 
 
 def self_test_page():
@@ -60,7 +63,9 @@ def self_test_page():
     from ui.models import load_encoder
     from ui.question_self_test import show_self_test
 
-    show_self_test(st.session_state["given"], load_encoder(), st.session_state["cut"])
+    state = st.session_state
+    retriever = state.get("by", "dense")
+    show_self_test(state["given"], load_encoder(), state["cut"], state.get("pooled", "mean"), retriever)
 
 
 def app_of(page, documents=None):
@@ -182,7 +187,7 @@ def test_misplaced_passages_are_left_out_until_one_click_puts_them_right():
     assert not app.exception
     assert app.session_state["picked"] == [ASKED, Question("Who?", "tide", (MOON,))]
     assert len(app.session_state["workspace"].question_sets["mine.jsonl"]) == 5
-    assert "3 problems" in app.expander[1].label
+    assert any(box.label.startswith("3 problems") for box in app.expander)
 
 
 def test_a_collection_brings_its_documents():
@@ -242,7 +247,7 @@ def test_labels_are_kept_saved_opened_and_deleted():
     assert other.selectbox(key="questions").value == LABELLED
     assert other.session_state["picked"] == [expected]
 
-    app.multiselect(key="label-deleted").set_value([0]).run()
+    app.multiselect(key=f"label-deleted-{LABELLED}").set_value([0]).run()
     app.button(key="label-delete").click().run()
     assert not app.exception
     assert app.session_state["workspace"].question_sets == {}
@@ -267,6 +272,45 @@ def test_passages_are_found_by_words_too_and_marked_where_they_stand():
     assert row["references"][0]["content"] == "Sailors know when it does. The end is near."
     app.text_input(key="label-words").set_value("no such words").run()
     assert "No sentence of these documents" in words(app)
+
+
+def test_an_uploaded_set_is_extended_and_no_other():
+    app = AppTest.from_function(labelling_page, **PATIENT)
+    app.session_state["given"], app.session_state["cut"] = [TIDE], CUT
+    kept = {"mine.jsonl": [question_fields(ASKED)], LABELLED: [question_fields(ASKED)]}
+    app.session_state["workspace"] = Workspace(question_sets=kept)
+    app.run()
+    assert [box.options for box in app.selectbox] == [[LABELLED, "mine.jsonl"]]
+    app.selectbox(key="label-set").set_value("mine.jsonl").run()
+    assert app.subheader[0].value == escape_markdown("mine.jsonl")
+    app.text_input(key="label-question").set_value("When is it over?").run()
+    app.selectbox(key="passage-from").set_value(3).run()
+    app.button(key="label-keep").click().run()
+    assert not app.exception
+    start = TEXT.index("The end")
+    added = Question("When is it over?", "tide", (Reference("The end is near.", start, len(TEXT)),))
+    sets = app.session_state["workspace"].question_sets
+    assert sets == kept | {"mine.jsonl": [question_fields(ASKED), question_fields(added)]}
+    app.multiselect(key="label-deleted-mine.jsonl").set_value([0]).run()
+    app.button(key="label-delete").click().run()
+    sets = app.session_state["workspace"].question_sets
+    assert sets == kept | {"mine.jsonl": [question_fields(added)]}
+
+
+def test_passages_are_looked_for_by_the_retriever_of_the_app():
+    filler = "Ships in the harbour are made of wood and of iron. " * 40
+    app = AppTest.from_function(labelling_page, **PATIENT)
+    app.session_state["given"], app.session_state["cut"] = [Document("long.md", filler + TEXT)], CUT
+    app.session_state["label-question"] = "sailors"
+    app.session_state["by"] = "bm25"
+    app.run()
+    assert not app.exception
+    buttons = [button.key for button in app.button if button.key.startswith("label-hit")]
+    assert len(buttons) == 1  # the others share no word with the question
+    assert LABELS["bm25"] in words(app)
+    app.session_state["label-question"] = "zyx"
+    app.run()
+    assert "finds nothing for this question" in words(app)
 
 
 def test_documents_that_a_label_cannot_tell_apart_are_not_labelled():
