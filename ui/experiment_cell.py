@@ -10,15 +10,11 @@ from engine.evaluation.grid import Cell
 from engine.evaluation.questions import Question
 from ui.answer import escape_markdown
 from ui.experiment_runs import Experiment
-from ui.experiment_verdicts import MEASURES, Verdict
+from ui.experiment_verdicts import ACROSS_K, MEASURES, Verdict, is_across_k
 from ui.experiment_words import AXES, cell_words, value_words
 from ui.models import ENCODER, load_encoder
 from ui.settings import COUNTS, take_settings
 
-ACROSS_K = (
-    "The number of passages (k) differs. With more of them more is found and less of it is right, whatever "
-    "the search is worth: hit, recall, precision and all else “@k” are not compared across k, only MRR is."
-)
 DIFFERENT = 1e-9
 TABLE_HEIGHT = 300
 
@@ -57,11 +53,6 @@ def show_cell(experiment: Experiment, place: int, verdict: Verdict, measure: str
             MEASURES[measure][0],
             f"experiment-questions-{experiment.key}-{place}-{measure}",
         )
-
-
-def is_across_k(first: Cell, second: Cell, measure: str) -> bool:
-    """Whether a measure counts something else in one cell than in the other, as it is of the first k."""
-    return measure.endswith("@k") and first.k != second.k
 
 
 def use_settings(cell: Cell) -> None:

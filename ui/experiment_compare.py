@@ -11,11 +11,11 @@ from engine.errors import GlassboxError
 from engine.evaluation.significance import compare
 from engine.evaluation.sweep_row import SweepRow
 from ui.answer import escape_markdown
-from ui.experiment_cell import ACROSS_K, cell_line, is_across_k, show_questions
+from ui.experiment_cell import cell_line, show_questions
 from ui.experiment_files import FOLDER, known_experiments, remove
 from ui.experiment_running import running
 from ui.experiment_runs import Experiment, shared_questions
-from ui.experiment_verdicts import ALPHA, MEASURES, p_words, said
+from ui.experiment_verdicts import ACROSS_K, ALPHA, MEASURES, is_across_k, p_words, said
 from ui.experiment_words import cell_words, varied
 
 MEASURE = "mrr"

@@ -18,9 +18,9 @@ from engine.retrieval.retrievers import RETRIEVERS
 from ui import poolings, retrievers
 from ui.answer import escape_markdown
 from ui.chunk_settings import METHODS, WHAT, Cut
-from ui.experiment_cell import ACROSS_K
 from ui.experiment_cost import show_cost, show_start
 from ui.experiment_models import models_named
+from ui.experiment_verdicts import ACROSS_K
 from ui.experiment_words import cell_words
 from ui.models import ENCODER
 from ui.settings import DEFAULT_K

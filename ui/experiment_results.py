@@ -13,7 +13,17 @@ from ui.experiment_export import show_export
 from ui.experiment_files import known_experiments
 from ui.experiment_running import running, show_resume
 from ui.experiment_runs import Experiment
-from ui.experiment_verdicts import ALPHA, MEASURES, Verdict, p_words, said, summary, verdicts
+from ui.experiment_verdicts import (
+    ACROSS_K,
+    ALPHA,
+    MEASURES,
+    OTHER_K,
+    Verdict,
+    p_words,
+    said,
+    summary,
+    verdicts,
+)
 from ui.experiment_words import AXES, cell_words, p_cell, readable_bytes, value_words, varied
 
 REDRAW_S = 3.0
@@ -101,11 +111,15 @@ def show_summary(experiment: Experiment, judged: Sequence[Verdict], measure: str
     value, first = rows[best].metrics[measure], rows[0].metrics[measure]
     if best == 0:
         st.write(f"Highest {label}: {value:.3f}, by the app's own settings.")
+    elif judged[best].word == OTHER_K:
+        st.write(f"Highest {label}: {value:.3f}, by {name}.")
     else:
         st.write(
             f"Highest {label}: {value:.3f}, by {name}; the app's settings have {first:.3f}; the difference "
             f"is {said(judged[best].comparison)}, {p_words(judged[best].p_value)} after the correction."
         )
+    if any(one.word == OTHER_K for one in judged):
+        st.caption(ACROSS_K)
     if not measure.startswith("span") and "chunk_tokens" in varied(row.cell for row in rows):
         st.caption(
             "Sizes differ: a larger chunk holds more, so a right one is hit more easily, whatever the search "
@@ -167,7 +181,8 @@ def show_table(experiment: Experiment, judged: Sequence[Verdict], measure: str) 
             ),
             "Against the app's": st.column_config.TextColumn(
                 help="Better or worse, where a paired randomisation test over the questions has p below "
-                f"{ALPHA} corrected for there being so many rows; else “not sure”."
+                f"{ALPHA} corrected for there being so many rows; else “not sure”. Measures “@k” are not "
+                "compared across k."
             ),
             "Difference": st.column_config.TextColumn(
                 width="medium",

@@ -5,10 +5,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engine.evaluation.grid import Cell
 from engine.evaluation.significance import Comparison, compare_all
 from engine.evaluation.sweep_row import SweepRow
 
 ALPHA = 0.05
+ACROSS_K = (
+    "The number of passages (k) differs. With more of them more is found and less of it is right, whatever "
+    "the search is worth: hit, recall, precision and all else “@k” are not compared across k, only MRR is."
+)
+OTHER_K = "another k"
 MEASURES = {
     "mrr": ("MRR", "1 over the place of the first relevant chunk, on average over the questions."),
     "hit_rate@k": ("Hit@k", "Share of the questions with a relevant chunk among the first k."),
@@ -37,11 +43,21 @@ class Verdict:
 def verdicts(rows: Sequence[SweepRow], measure: str) -> list[Verdict]:
     """Judge every row against the first, the baseline, whose own verdict is "baseline".
 
-    A difference counts where its p-value, corrected for there being so many rows, is below 0.05.
+    A difference counts where its p-value, corrected for there being so many rows, is below 0.05; between
+    measures of different k there is none to tell.
     """
     values = np.array([row.values[measure] for row in rows], np.float64)  # (n_rows, n_questions)
     found = compare_all(values[0], values)
-    return [Verdict(found[0], "baseline"), *(Verdict(one, word(one)) for one in found[1:])]
+    words = [
+        OTHER_K if is_across_k(rows[0].cell, row.cell, measure) else word(one)
+        for row, one in zip(rows, found, strict=True)
+    ]
+    return [Verdict(*each) for each in zip(found, ["baseline", *words[1:]], strict=True)]
+
+
+def is_across_k(first: Cell, second: Cell, measure: str) -> bool:
+    """Whether a measure counts something else in one cell than in the other, as it is of the first k."""
+    return measure.endswith("@k") and first.k != second.k
 
 
 def word(found: Comparison) -> str:
@@ -56,9 +72,9 @@ def word(found: Comparison) -> str:
 def summary(judged: Sequence[Verdict]) -> str:
     """Say in one sentence how many settings differ from the baseline."""
     counts = {name: sum(one.word == name for one in judged) for name in ("better", "worse")}
-    n_others = len(judged) - 1
+    n_others = sum(one.word not in ("baseline", OTHER_K) for one in judged)
     if not n_others:
-        return "Only the app's settings were measured, so there is nothing to compare them with."
+        return "Nothing was measured that can be compared with the app's settings."
     if not any(counts.values()):
         return f"None of {n_others:,} other settings is better or worse beyond what chance explains."
     return (

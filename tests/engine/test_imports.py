@@ -17,7 +17,7 @@ ARROWS = {
     "documents": {"tokenizers", *SHARED},
     "retrieval": {"documents", "layers", "models", "weights", "sqlite_file", *SHARED},
     "generation": {"layers", "tokenizers", "weights", "models", "documents", "retrieval", *SHARED},
-    "evaluation": {"documents", "layers", "models", "retrieval", "weights", *SHARED},
+    "evaluation": {"documents", "layers", "models", "retrieval", "tokenizers", "weights", *SHARED},
     "training": {
         "documents",
         "evaluation",

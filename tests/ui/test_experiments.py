@@ -490,3 +490,15 @@ def test_settings_of_a_cell_move_the_apps_own(encoder):
         "sentences", 64, 8, max_tokens=128, pooling="cls", retriever="hybrid", k=3
     )
     assert app.slider(key="chunk_tokens").value == 64
+
+
+def test_measures_at_k_are_not_judged_across_k():
+    one = experiment()
+    other_k = row(Cell(k=1), np.array(one.rows[0].values["mrr"]) * 2)
+    for measure, expected in (("recall@k", "another k"), ("mrr", "better")):
+        judged = verdicts([*one.rows, other_k], measure)
+        assert judged[-1].word == expected
+        n_better = 1 + (expected == "better")
+        assert summary(judged).startswith(f"Of {3 + n_better} other settings {n_better} are better")
+    alone = verdicts([one.rows[0], other_k], "recall@k")
+    assert summary(alone) == "Nothing was measured that can be compared with the app's settings."
