@@ -21,7 +21,7 @@ from engine.layers.tracing import Array, Tracer, no_trace
 
 SHARES = 4 * n_threads  # a step has so many, where it can: threads are not equally fast
 SHARE_BYTES = 16_384  # less than this of a matrix is not worth a share
-SHARE_BLOCKS = 32  # nor are fewer blocks than these of numbers that become fixed-point
+SHARE_BLOCKS = 64  # nor are fewer blocks than these of numbers that become fixed-point
 PARTS = 2 * n_threads  # of the keys of a head, for the attention of few tokens
 ACTIVATIONS = ("gelu_new", "gelu_pytorch_tanh")
 
@@ -99,20 +99,20 @@ class Program:
     def rms_norm(self, x: Array, weight: Array, eps: float) -> Array:
         """``x / sqrt(mean(x^2) + eps) * weight`` of ``(n_tokens, d_model)``."""
         y, floor = np.empty(x.shape, np.float32), np.array([eps], np.float32)
-        self.do(steps.RMS_NORM, min(len(x), SHARES), *rows(x), np.ascontiguousarray(weight), floor, y)
+        self.do(steps.RMS_NORM, shares_of_rows(len(x)), *rows(x), np.ascontiguousarray(weight), floor, y)
         return y
 
     def layer_norm(self, x: Array, weight: Array, bias: Array, eps: float) -> Array:
         """``(x - mean) / sqrt(var + eps) * weight + bias`` of ``(n_tokens, d_model)``."""
         y, floor = np.empty(x.shape, np.float32), np.array([eps], np.float32)
         scale, shift = np.ascontiguousarray(weight), np.ascontiguousarray(bias)
-        self.do(steps.LAYER_NORM, min(len(x), SHARES), *rows(x), scale, floor, y, shift)
+        self.do(steps.LAYER_NORM, shares_of_rows(len(x)), *rows(x), scale, floor, y, shift)
         return y
 
     def add(self, x: Array, y: Array) -> Array:
         """``x + y`` of ``(n_tokens, d_model)``."""
         z = np.empty(x.shape, np.float32)
-        self.do(steps.ADD, min(len(x), SHARES), *rows(x), y, y.strides[0], z)
+        self.do(steps.ADD, shares_of_rows(len(x)), *rows(x), y, y.strides[0], z)
         return z
 
     def swiglu(self, gate: Array, up: Array) -> Array:
@@ -130,7 +130,7 @@ class Program:
     def apply_rope(self, x: Array, cos: Array, sin: Array) -> Array:
         """Rotate the pairs of ``(n_heads, n_tokens, d_head)``, in place."""
         n_heads, n_tokens, d_head = x.shape
-        self.do(steps.ROTATE, min(n_tokens, SHARES), x, x.strides[1], n_tokens, n_heads, d_head, cos, sin)
+        self.do(steps.ROTATE, shares_of_rows(n_tokens), x, x.strides[1], n_tokens, n_heads, d_head, cos, sin)
         return x
 
     def causal_attention(
@@ -149,7 +149,7 @@ class Program:
         keys, values = cache.keys[layer], cache.values[layer]
         capacity = keys.shape[1]
         sizes = (n_tokens, n_kv_heads, d_head, keys, values, capacity, self.length)
-        self.do(steps.REMEMBER, min(n_tokens, SHARES), key, value, key.strides[1], *sizes)
+        self.do(steps.REMEMBER, shares_of_rows(n_tokens), key, value, key.strides[1], *sizes)
         context = np.empty((n_tokens, n_heads, d_head), np.float32)
         if n_tokens <= FEW_TOKENS:
             scores = np.empty((n_tokens, n_heads, capacity), np.float32)
@@ -157,7 +157,7 @@ class Program:
             heads = (query, query.strides[1], n_tokens, n_heads, n_kv_heads, d_head)
             cached = (keys, values, capacity, self.length)
             self.do(steps.ATTEND_TO_PART, n_kv_heads * PARTS, *heads, *cached, scores, parts)
-            self.do(steps.MERGE_PARTS, n_tokens, parts, PARTS, d_head, n_tokens * n_heads, context)
+            self.do(steps.MERGE_PARTS, 1, parts, PARTS, d_head, n_tokens * n_heads, context)
             return context.swapaxes(0, 1)
         n_panels, n_blocks = -(-n_keys // WIDE), -(-n_tokens // QUERY_BLOCK)
         panels = np.empty((n_kv_heads, n_panels, d_head, WIDE), np.float32)
@@ -174,3 +174,8 @@ class Program:
 def rows(x: Array) -> tuple[Array, int, int, int]:
     """What a step is told of ``(n_tokens, d)``: where it is, how far apart its rows are, and its shape."""
     return (x, x.strides[0], *x.shape)
+
+
+def shares_of_rows(n_rows: int) -> int:
+    """In how many shares a step goes over rows; few are quicker done than waited for."""
+    return 1 if n_rows <= FEW_TOKENS else SHARES
