@@ -91,6 +91,7 @@ def test_another_token_leads_to_another_answer(any_answered):
     expect(chips(page).nth(3)).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.get_by_test_id("stMetric").filter(has_text="Token 3")).to_be_visible()
+    settled(page)  # what might have come instead is drawn after it
     other = page.get_by_role("radio").nth(1)
     word = page.get_by_role("radiogroup").locator("code").nth(1).inner_text()
     other.locator("xpath=ancestor::label").click()
