@@ -5,8 +5,7 @@ import streamlit as st
 from engine import Encoder
 from engine.layers.tracing import Array
 from engine.retrieval.index import Index
-from engine.retrieval.mmr import MMR_DEPTH
-from engine.retrieval.retrievers import OF_WORDS, Searched, Texts, retriever_scores
+from engine.retrieval.retrievers import all_index_scores
 from engine.retrieval.vector_cache import VectorCache, cached_encode
 
 
@@ -43,9 +42,6 @@ def all_scores(
         vectors = cached_encode(
             questions, index.encoder(encoder), kind.pooling, kind.max_tokens, cache, embedding
         )  # (n_questions, d_model)
-        words = index.words if retriever in OF_WORDS else None
-        texts = Texts(questions, index.texts, encoder, kind.max_tokens, words)
-        searched = Searched(texts, vectors, index.vectors)
-        return retriever_scores(retriever, searched, k=MMR_DEPTH, on_progress=reading)
+        return all_index_scores(retriever, questions, vectors, index, encoder, on_progress=reading)
     finally:
         bar.empty()

@@ -37,12 +37,10 @@ from engine.evaluation.sweep_vectors import embedded, n_passes, vectors_of
 from engine.evaluation.sweep_watch import CellProgress, Stopped, Watch
 from engine.layers.tracing import Array
 from engine.retrieval.mmr import MMR_DEPTH
-from engine.retrieval.retrievers import Searched, Texts, retriever_scores
+from engine.retrieval.retrievers import OF_WORDS, Searched, Texts, retriever_scores
 from engine.retrieval.vector_cache import VectorCache
 
 Key = TypeVar("Key", bound=Hashable)
-
-OF_WORDS = (BM25, "hybrid", "weighted")  # retrievers that need BM25's index
 
 
 def sweep(

@@ -169,8 +169,7 @@ def check_retriever(name: str) -> None:
 def index_scores(name: str, question: str, query: Query, index: Index, encoder: Encoder) -> Array:
     """Score every chunk of an index for one question, by one of `RETRIEVERS`.
 
-    What does not depend on the question is made for the first one and kept by the index. MMR orders all
-    that it looks at, so that its first k are the same for every k up to `MMR_DEPTH`, as in a sweep.
+    What does not depend on the question is made for the first one and kept by the index.
 
     Parameters
     ----------
@@ -192,7 +191,41 @@ def index_scores(name: str, question: str, query: Query, index: Index, encoder: 
         An unknown name, or a query that does not fit the index.
     """
     index.check(query)
+    [scores] = all_index_scores(name, (question,), query.vector[None], index, encoder, index.tokens)
+    return np.asarray(scores)  # (n_chunks,)
+
+
+def all_index_scores(
+    name: str,
+    questions: tuple[str, ...],
+    vectors: Array,
+    index: Index,
+    encoder: Encoder,
+    tokens: TokenVectors | None = None,
+    on_progress: Progress | None = None,
+) -> Array:
+    """Score every chunk of an index for every question, by one of `RETRIEVERS`.
+
+    MMR orders all that it looks at, so that its first k are the same for every k up to `MMR_DEPTH`, as in a
+    sweep.
+
+    Parameters
+    ----------
+    name, on_progress
+        As in `retriever_scores`.
+    questions, vectors
+        Their texts, and their vectors ``(n_questions, d_model)``, embedded as the index was.
+    index, encoder
+        As in `index_scores`.
+    tokens
+        As in `Texts`.
+
+    Returns
+    -------
+    Array
+        ``(n_questions, n_chunks)``, as `retriever_scores` gives it.
+    """
     words = index.words if name in OF_WORDS else None
-    texts = Texts((question,), index.texts, encoder, index.kind.max_tokens, words, index.tokens)
-    searched = Searched(texts, query.vector[None], index.vectors)
-    return np.asarray(retriever_scores(name, searched, k=MMR_DEPTH)[0])  # (n_chunks,)
+    texts = Texts(questions, index.texts, encoder, index.kind.max_tokens, words, tokens)
+    searched = Searched(texts, vectors, index.vectors)
+    return retriever_scores(name, searched, k=MMR_DEPTH, on_progress=on_progress)
