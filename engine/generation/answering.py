@@ -6,8 +6,6 @@ from itertools import pairwise
 from time import perf_counter
 from typing import Literal
 
-import numpy as np
-
 from engine.errors import ContextLengthError, InputError
 from engine.generation.decoder import Decoder
 from engine.generation.expansion import expanded
@@ -20,7 +18,7 @@ from engine.models.encoder import Encoder
 from engine.retrieval.background import Background, background_of
 from engine.retrieval.index import Hit, Index
 from engine.retrieval.parents import search_parents
-from engine.retrieval.ranking import best_first
+from engine.retrieval.ranking import best_first, candidates
 from engine.retrieval.retrievers import check_retriever, index_scores
 from engine.retrieval.vector_kind import Query, VectorKind
 
@@ -119,11 +117,12 @@ class Answer:
     @property
     def relevant(self) -> tuple[int, ...]:
         """Places among the hits of those that are relevant; the sources are the first of them, in order."""
-        return tuple(
-            place
-            for place, hit in enumerate(self.hits)
-            if self.background.relevance(hit.score) >= self.min_relevance
-        )
+        return relevant_places(self.hits, self.background, self.min_relevance)
+
+
+def relevant_places(hits: Sequence[Hit], background: Background, min_relevance: float) -> tuple[int, ...]:
+    """Places among hits of those that are close enough to count."""
+    return tuple(place for place, hit in enumerate(hits) if background.relevance(hit.score) >= min_relevance)
 
 
 def retrieve(
@@ -171,14 +170,14 @@ def retrieve(
     order = None
     if not by_cosine:
         scores = index_scores(retriever, texts[-1], Query(vectors[-1], stamp), index, encoder)
-        order = best_first(scores[None])[0, : np.isfinite(scores).sum()]  # (n_found,)
+        order = candidates(best_first(scores[None])[0], scores, len(scores))  # (n_found,)
     # One more, for the margin of the last.
     found = search_parents(index, Query(vectors[0], stamp), k + 1 if k > 0 else k, order)
     searched = perf_counter()
     hits = tuple(found[:k])
     return Retrieval(
         hits=hits,
-        relevant=tuple(hit for hit in hits if background.relevance(hit.score) >= min_relevance),
+        relevant=tuple(hits[place] for place in relevant_places(hits, background, min_relevance)),
         margins=(margins(found) if by_cosine else (None,) * len(found))[:k],
         background=background,
         timings=Timings(tokenized - start, encoded - tokenized, searched - encoded),
