@@ -67,9 +67,13 @@ class PrefixCache:
         try:
             yield cache
         finally:  # also where reading failed, or whoever reads lost interest
-            cache.recorded.clear()  # it names the decoder's weights, which are not to stay for its sake
+
+            def forget_pass(_: object) -> None:
+                cache.recorded = None  # it names the decoder's matrices, which are not to stay for its sake
+
             with self._lock:
-                self._ids, self._cache, self._weights = list(ids[: cache.length]), cache, ref(weights)
+                self._ids, self._cache = list(ids[: cache.length]), cache
+                self._weights = ref(weights, forget_pass)
 
     def _take(self, ids: Sequence[int], at_most: int, weights: DecoderWeights) -> KVCache | None:
         with self._lock:

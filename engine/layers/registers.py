@@ -34,6 +34,10 @@ BYTES, SHORT, INTEGER, LONG = ir.IntType(8), ir.IntType(16), ir.IntType(32), ir.
 AHEAD = 8192  # bytes by which a row product asks for its weights before it needs them
 HALF, SINGLE, POINTER = ir.HalfType(), ir.FloatType(), ir.PointerType()
 VECTOR, INTEGERS = ir.VectorType(SINGLE, LANES), ir.VectorType(INTEGER, LANES)
+HALVES = ir.VectorType(HALF, LANES)
+QUAD = 4  # numbers of 128 bits
+HEAD = 64  # numbers of a key or value that are worked on at once
+PARTS = range(0, HEAD, LANES)
 
 # Whether four products of codes of 8 bits, and their sum, are one instruction.
 DOT_PRODUCTS = WIDE_REGISTERS and FEATURES.get("avx512vnni", False)
@@ -83,22 +87,57 @@ class Code:
         reduce = self.function(f"llvm.vector.reduce.fadd.v{LANES}f32", SINGLE, [SINGLE, VECTOR])
         return self.builder.call(reduce, [SINGLE(0.0), x], fastmath=("reassoc",))
 
-    def sums(self, vectors: list[Any]) -> Any:
-        """The sum of each of `LANES` vectors, as one vector: neighbouring lanes are added up."""
-        even, odd = (INTEGERS(list(range(first, 2 * LANES, 2))) for first in (0, 1))
-        while len(vectors) > 1:
-            vectors = [
-                self.builder.fadd(*(self.builder.shuffle_vector(a, b, mask) for mask in (even, odd)))
-                for a, b in zip(vectors[::2], vectors[1::2], strict=True)
-            ]
-        return vectors[0]
+    def add_neighbours(self, a: Any, b: Any, within_quads: bool) -> Any:
+        """Add up neighbours in two vectors, of numbers within each `QUAD`, or of whole quads: one vector.
 
-    def sum_of_block(self, address: Any) -> Any:
-        """The sum of `BLOCK` numbers, in all lanes."""
-        total = self.load(address, 0, VECTOR)
-        for first in range(LANES, BLOCK, LANES):
-            total = self.builder.fadd(total, self.load(address, 4 * first, VECTOR))
-        return self.spread(self.sum(total), VECTOR)
+        Quads are what a processor shuffles within at least cost.
+        """
+        if within_quads:
+            even = [quad + place for quad in range(0, LANES, QUAD) for place in (0, 2, LANES, LANES + 2)]
+            odd = [place + 1 for place in even]
+        else:
+            quads = range(0, 2 * LANES, 2 * QUAD)
+            even = [quad + place for quad in quads for place in range(QUAD)]
+            odd = [place + QUAD for place in even]
+        return self.builder.fadd(*(self.builder.shuffle_vector(a, b, INTEGERS(mask)) for mask in (even, odd)))
+
+    def head(self, address: Any) -> list[Any]:
+        """Load `HEAD` numbers."""
+        return [self.load(address, 4 * part, VECTOR) for part in PARTS]
+
+    def half_head(self, address: Any) -> list[Any]:
+        """Load `HEAD` float16 as float32."""
+        return [self.builder.fpext(self.load(address, 2 * part, HALVES), VECTOR) for part in PARTS]
+
+    def block(self, address: Any) -> list[Any]:
+        """Load `BLOCK` numbers."""
+        return [self.load(address, 4 * first, VECTOR) for first in range(0, BLOCK, LANES)]
+
+    def sum_of(self, vectors: list[Any]) -> Any:
+        """The sum of all numbers in some vectors."""
+        total = vectors[0]
+        for x in vectors[1:]:
+            total = self.builder.fadd(total, x)
+        return self.sum(total)
+
+    def largest_size(self, vectors: list[Any]) -> Any:
+        """The largest number of some vectors, whatever its sign: without it, bits compare as numbers do."""
+        without_sign = INTEGERS([0x7FFFFFFF] * LANES)
+        sizes = [self.builder.and_(self.builder.bitcast(x, INTEGERS), without_sign) for x in vectors]
+        largest = sizes[0]
+        for size in sizes[1:]:
+            largest = self.builder.select(self.builder.icmp_signed(">", size, largest), size, largest)
+        reduce = self.function(f"llvm.vector.reduce.smax.v{LANES}i32", INTEGER, [INTEGERS])
+        return self.builder.bitcast(self.builder.call(reduce, [largest]), SINGLE)
+
+    def two_bytes(self, x: Any) -> tuple[Any, Any]:
+        """The nearest integers as ``256 * upper + lower``, both signed bytes."""
+        floor = self.function(f"llvm.floor.v{LANES}f32", VECTOR, [VECTOR])
+        nearest = self.builder.call(floor, [self.builder.fadd(x, VECTOR([0.5] * LANES))])
+        whole, byte = self.builder.fptosi(nearest, INTEGERS), ir.VectorType(BYTES, LANES)
+        carry = self.builder.add(whole, INTEGERS([128] * LANES))
+        upper = self.builder.ashr(carry, INTEGERS([8] * LANES))
+        return self.builder.trunc(upper, byte), self.builder.trunc(whole, byte)
 
     def function(self, name: str, result: ir.Type, arguments: list[ir.Type]) -> Any:
         """Declare one of LLVM's own functions."""
@@ -261,7 +300,7 @@ def make_row_product(kind: Kind, n_rows: int = 1) -> Callable[..., None]:
             scales = [code.scales(kind, here, vector) for vector in range(N_VECTORS)]
             results = []
             for row in rows:
-                sum_of_x = code.sum_of_block(x_here[row]) if kind == "q4" else None
+                sum_of_x = code.spread(code.sum_of(code.block(x_here[row])), VECTOR) if kind == "q4" else None
                 for vector, (scale, offset) in enumerate(scales):
                     total = builder.fadd(unscaled[0][row][vector], unscaled[1][row][vector])
                     result = code.multiply_add(total, scale, sums[row * N_VECTORS + vector])
@@ -281,6 +320,29 @@ def make_row_product(kind: Kind, n_rows: int = 1) -> Callable[..., None]:
 # A block of fixed-point numbers, as `fixed_point_product` reads them: the upper and the lower byte of each,
 # what 1 stands for, and the sum of the block.
 FIXED_LOW, FIXED_SCALE, FIXED_SUM, FIXED_BYTES = BLOCK, 2 * BLOCK, 2 * BLOCK + 4, 2 * BLOCK + 8
+
+
+@intrinsic
+def fixed_point(typing_context: Any, numbers, block):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Write `BLOCK` float32 as fixed-point numbers, the largest as 127 * 256."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        numbers, block = arguments
+        code = Code(builder)
+        parts = code.block(numbers)
+        scale = builder.fdiv(code.largest_size(parts), SINGLE(127 * 256))
+        of_scale = builder.fdiv(SINGLE(1.0), scale)
+        # Of numbers that are all 0, or too small to divide by, nothing is left.
+        of_scale = builder.select(builder.fcmp_ordered("<", of_scale, SINGLE(np.inf)), of_scale, SINGLE(0.0))
+        for place, part in zip(range(0, BLOCK, LANES), parts, strict=True):
+            upper, lower = code.two_bytes(builder.fmul(part, code.spread(of_scale, VECTOR)))
+            code.store(upper, block, place)
+            code.store(lower, block, FIXED_LOW + place)
+        code.store(scale, block, FIXED_SCALE)
+        code.store(code.sum_of(parts), block, FIXED_SUM)
+        return context.get_dummy_value()
+
+    return types.void(types.intp, types.intp), generate
 
 
 def make_fixed_point_product(n_rows: int = 1) -> Callable[..., None]:
@@ -373,71 +435,90 @@ def make_unpack(kind: Kind) -> Callable[..., None]:
     return unpack
 
 
-HEAD = 64  # numbers of a key or value that are worked on at once
-HALVES = ir.VectorType(HALF, LANES)
-PARTS = range(0, HEAD, LANES)
+# Heads whose queries meet a key once it is unpacked, where there are registers for their sums.
+HEADS_TOGETHER = 3 if WIDE_REGISTERS else 1
 
 
-def make_dots(n_together: int) -> Callable[..., None]:
+def make_dots(n_together: int, n_rows: int = 1) -> Callable[..., None]:
     """Return a function that adds ``query . key`` of `HEAD` numbers to the scores of float16 keys.
 
-    Keys are taken one by one, or `LANES` of them together. Its arguments are ``query, keys, stride,
-    scores, n_turns``; keys are ``stride`` bytes apart.
+    Keys are taken one by one, or `LANES` of them together, for some rows of queries and scores. Its
+    arguments are ``query, query_stride, keys, stride, scores, scores_stride, n_turns``.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        query, keys, stride, scores, n_turns = arguments
+        query, query_stride, keys, stride, scores, scores_stride, n_turns = arguments
         code = Code(builder)
-        parts = [code.load(query, 4 * part, VECTOR) for part in PARTS]
+        queries = [code.head(row) for row in code.places(query, query_stride, n_rows)]
+        rows = code.places(scores, scores_stride, n_rows)
 
-        def products(key: Any) -> Any:
-            total = VECTOR([0.0] * LANES)
-            for numbers, part in zip(parts, PARTS, strict=True):
-                half = builder.fpext(code.load(key, 2 * part, HALVES), VECTOR)
-                total = code.multiply_add(numbers, half, total)
-            return total
+        def products(key: Any) -> list[Any]:
+            halves = code.half_head(key)
+            totals = [builder.fmul(own[0], halves[0]) for own in queries]
+            for place in range(1, len(PARTS)):
+                totals = [
+                    code.multiply_add(own[place], halves[place], total)
+                    for own, total in zip(queries, totals, strict=True)
+                ]
+            return totals
+
+        def gathered(key: Any, n: int) -> list[Any]:
+            """Of each row the products with ``n`` keys, added up so far that they share a vector."""
+            if n == 1:
+                return products(key)
+            other = builder.add(key, builder.mul(stride, LONG(n // 2)))
+            pairs = zip(gathered(key, n // 2), gathered(other, n // 2), strict=True)
+            return [code.add_neighbours(a, b, within_quads=n <= QUAD) for a, b in pairs]
 
         def body(i: Any, nothing: list[Any]) -> list[Any]:
             key = builder.add(keys, builder.mul(i, builder.mul(stride, LONG(n_together))))
-            found = []
-            for _ in range(n_together):
-                found.append(products(key))
-                key = builder.add(key, stride)
-            score = builder.add(scores, builder.mul(i, LONG(4 * n_together)))
-            sums, kind = (code.sum(found[0]), SINGLE) if n_together == 1 else (code.sums(found), VECTOR)
-            code.store(builder.fadd(code.load(score, 0, kind), sums), score, 0)
+            kind = SINGLE if n_together == 1 else VECTOR
+            for row, total in zip(rows, gathered(key, n_together), strict=True):
+                score = builder.add(row, builder.mul(i, LONG(4 * n_together)))
+                new = code.sum(total) if n_together == 1 else total
+                code.store(builder.fadd(code.load(score, 0, kind), new), score, 0)
             return nothing
 
         loop(builder, n_turns, [], body)
         return context.get_dummy_value()
 
     @intrinsic
-    def dots(typing_context: Any, query, keys, stride, scores, n_turns):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-        return types.void(*[types.intp] * 5), generate
+    def dots(typing_context: Any, query, query_stride, keys, stride, scores, scores_stride, n_turns):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+        return types.void(*[types.intp] * 7), generate
 
     return dots
 
 
-@intrinsic
-def weighted_sum(typing_context: Any, weights, values, stride, total, n_keys):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """Write the sum of `HEAD` numbers of each float16 value times its weight, ``stride`` bytes apart."""
+def make_weighted_sum(n_rows: int = 1) -> Callable[..., None]:
+    """Return a function that writes the sum of `HEAD` numbers of each float16 value times its weight.
+
+    For some rows of weights and totals; its arguments are ``weights, weights_stride, values, stride,
+    total, total_stride, n``, the number of keys.
+    """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        weights, values, stride, total, n_keys = arguments
+        weights, weights_stride, values, stride, total, total_stride, n = arguments
         code = Code(builder)
+        rows = code.places(weights, weights_stride, n_rows)
 
         def body(i: Any, sums: list[Any]) -> list[Any]:
-            value = builder.add(values, builder.mul(i, stride))
-            weight = code.spread(code.load(builder.add(weights, builder.mul(i, LONG(4))), 0, SINGLE), VECTOR)
-            halves = [builder.fpext(code.load(value, 2 * part, HALVES), VECTOR) for part in PARTS]
-            return [code.multiply_add(weight, half, s) for half, s in zip(halves, sums, strict=True)]
+            halves = code.half_head(builder.add(values, builder.mul(i, stride)))
+            places = [builder.add(row, builder.mul(i, LONG(4))) for row in rows]
+            own = [code.spread(code.load(place, 0, SINGLE), VECTOR) for place in places]
+            products = [(weight, half) for weight in own for half in halves]
+            return [code.multiply_add(*product, s) for product, s in zip(products, sums, strict=True)]
 
-        sums = loop(builder, n_keys, [VECTOR([0.0] * LANES)] * len(PARTS), body)
-        for part, own in zip(PARTS, sums, strict=True):
-            code.store(own, total, 4 * part)
+        sums = loop(builder, n, [VECTOR([0.0] * LANES)] * (n_rows * len(PARTS)), body)
+        for row, place in enumerate(code.places(total, total_stride, n_rows)):
+            for part, own in zip(PARTS, sums[row * len(PARTS) :], strict=False):
+                code.store(own, place, 4 * part)
         return context.get_dummy_value()
 
-    return types.void(*[types.intp] * 5), generate
+    @intrinsic
+    def weighted_sum(typing_context: Any, weights, weights_stride, values, stride, total, total_stride, n):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+        return types.void(*[types.intp] * 7), generate
+
+    return weighted_sum
 
 
 @intrinsic
@@ -446,10 +527,8 @@ def narrow(typing_context: Any, numbers, halves):  # type: ignore[no-untyped-def
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         code = Code(builder)
-        for part in PARTS:
-            code.store(
-                builder.fptrunc(code.load(arguments[0], 4 * part, VECTOR), HALVES), arguments[1], 2 * part
-            )
+        for part, numbers in zip(PARTS, code.head(arguments[0]), strict=True):
+            code.store(builder.fptrunc(numbers, HALVES), arguments[1], 2 * part)
         return context.get_dummy_value()
 
     return types.void(*[types.intp] * 2), generate
@@ -461,10 +540,8 @@ def widen(typing_context: Any, halves, numbers):  # type: ignore[no-untyped-def]
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         code = Code(builder)
-        for part in PARTS:
-            code.store(
-                builder.fpext(code.load(arguments[0], 2 * part, HALVES), VECTOR), arguments[1], 4 * part
-            )
+        for part, numbers in zip(PARTS, code.half_head(arguments[0]), strict=True):
+            code.store(numbers, arguments[1], 4 * part)
         return context.get_dummy_value()
 
     return types.void(*[types.intp] * 2), generate

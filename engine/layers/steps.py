@@ -14,30 +14,31 @@ from pathlib import Path
 import numpy as np
 from numba import boolean, carray, int64, njit
 
-from engine.layers.atomics import add, bytes_at, give_way, integers_at, numbers_at, pause, read, write
+from engine.layers.atomics import add, give_way, integers_at, numbers_at, pause, read, write
 from engine.layers.products import LANES, WIDE, exp, ordered, wide_product
 from engine.layers.registers import (
     BLOCK,
     DOT_PRODUCTS,
     FIXED_BYTES,
-    FIXED_LOW,
-    FIXED_SCALE,
     HEAD,
+    HEADS_TOGETHER,
     TOGETHER,
     Kind,
+    fixed_point,
     make_dots,
     make_fixed_point_product,
     make_row_product,
     make_unpack,
+    make_weighted_sum,
     narrow,
     prefetch,
-    weighted_sum,
     widen,
 )
 from engine.layers.tracing import Array
 
 FAST = {"reassoc", "contract", "nsz", "arcp"}  # as in `kernels`
 ROW = 16  # integers of a step
+N_TOKENS = 4  # where a step of few tokens says how many they are
 LINE = 8  # integers of a cache line: what one thread writes often stands in a line of its own
 
 LINEAR, TO_FIXED_POINT, RMS_NORM, LAYER_NORM, ROTATE, ADD, SWIGLU, GELU_NEW = range(8)
@@ -52,7 +53,8 @@ rows_q8, row_fixed, rows_fixed = (
     make_fixed_point_product(),
     make_fixed_point_product(TOGETHER),
 )
-dot, dots = make_dots(1), make_dots(LANES)
+dot, dots, heads_dots = make_dots(1), make_dots(LANES), make_dots(LANES, HEADS_TOGETHER)
+weighted_sum, heads_weighted_sum = make_weighted_sum(), make_weighted_sum(HEADS_TOGETHER)
 unpack_q4, unpack_q8, unpack_f16, unpack_bf16, unpack_f32 = (make_unpack(kind) for kind in KINDS)
 
 FEW_TOKENS = 8  # up to which rows are multiplied one by one; with more, a panel is unpacked for all of them
@@ -110,28 +112,13 @@ def row_products(
         row += 1
 
 
-@njit(fastmath=FAST, error_model="numpy")
+@njit
 def to_fixed_point(step: Array, share: int) -> None:
-    """Write rows as fixed-point blocks, in each the largest as 127 * 256; some blocks to a share."""
+    """Write rows as fixed-point blocks; some blocks to a share."""
     n_shares, x, x_stride, n_tokens, n_blocks, blocks = step[1:7]
     first, last = part_of(n_tokens * n_blocks, share, n_shares)
     for i in range(first, last):
-        row = numbers(x + i // n_blocks * x_stride + 4 * BLOCK * (i % n_blocks), BLOCK)
-        out = blocks + FIXED_BYTES * i
-        upper, lower = carray(bytes_at(out), (BLOCK,)), carray(bytes_at(out + FIXED_LOW), (BLOCK,))
-        bits, size = row.view(np.int32), np.int32(0)
-        total = np.float32(0)
-        for j in range(BLOCK):
-            size = max(size, bits[j] & np.int32(0x7FFFFFFF))  # the bits of a number without its sign
-            total += row[j]
-        scale = np.int32(size).view(np.float32) / np.float32(127 * 256)
-        share_of = np.float32(1) / scale if size > 0 else np.float32(0)
-        for j in range(BLOCK):
-            fixed = np.int32(np.floor(row[j] * share_of + np.float32(0.5)))
-            high = (fixed + np.int32(128)) >> np.int32(8)
-            upper[j], lower[j] = np.int8(high), np.int8(fixed - (high << np.int32(8)))
-        summary = numbers(out + FIXED_SCALE, 2)
-        summary[0], summary[1] = scale, total
+        fixed_point(x + i // n_blocks * x_stride + 4 * BLOCK * (i % n_blocks), blocks + FIXED_BYTES * i)
 
 
 @njit
@@ -238,13 +225,12 @@ def swiglu(step: Array, share: int) -> None:
     """``silu(gate) * up``, some columns of all rows to a share."""
     n_shares, gate, gate_stride, n_tokens, d, up, up_stride, y = step[1:9]
     first, last = part_of(d, share, n_shares)
+    n = last - first
     for i in range(n_tokens):
-        a, b, out = (
-            numbers(gate + i * gate_stride, d),
-            numbers(up + i * up_stride, d),
-            numbers(y + 4 * d * i, d),
-        )
-        for j in range(first, last):
+        a = numbers(gate + i * gate_stride + 4 * first, n)
+        b = numbers(up + i * up_stride + 4 * first, n)
+        out = numbers(y + 4 * (d * i + first), n)
+        for j in range(n):  # from 0: an index that could be negative makes numba go number by number
             out[j] = a[j] / (np.float32(1) + exp(min(-a[j], np.float32(88)))) * b[j]
 
 
@@ -253,9 +239,10 @@ def gelu_new(step: Array, share: int) -> None:
     """The tanh approximation of GELU, ``x sigmoid(2 inner)``; some columns of all rows to a share."""
     n_shares, x, x_stride, n_tokens, d, y = step[1:7]
     first, last = part_of(d, share, n_shares)
+    n = last - first
     for i in range(n_tokens):
-        row, out = numbers(x + i * x_stride, d), numbers(y + 4 * d * i, d)
-        for j in range(first, last):
+        row, out = numbers(x + i * x_stride + 4 * first, n), numbers(y + 4 * (d * i + first), n)
+        for j in range(n):  # from 0, as in `swiglu`
             inner = GELU_SCALE * (row[j] + np.float32(0.044715) * row[j] * row[j] * row[j])
             out[j] = row[j] / (np.float32(1) + exp(min(np.float32(-2) * inner, np.float32(88))))
 
@@ -263,7 +250,7 @@ def gelu_new(step: Array, share: int) -> None:
 @njit
 def remember(step: Array, share: int) -> None:
     """Write some tokens' keys and values into the cache, as float16, behind those it holds."""
-    n_shares, key, value, stride, n_tokens, n_kv_heads, d_head, keys, values, capacity, length = step[1:12]
+    n_shares, key, stride, n_tokens, value, n_kv_heads, d_head, keys, values, capacity, length = step[1:12]
     past = read(length)
     first, last = part_of(n_tokens, share, n_shares)
     for i in range(first, last):
@@ -340,57 +327,95 @@ def token_attends_to_part(
     part: int,
     n_parts: int,
 ) -> None:
-    """`attend_to_part` of one token, which sees ``n_all`` keys."""
+    """`attend_to_part` of one token, which sees ``n_all`` keys; heads that share keys go together."""
     first, last = part_of(-(-n_all // LANES), part, n_parts)
     first, last = LANES * first, min(LANES * last, n_all)
-    n_turns = (last - first) // LANES
     n_keys, group = last - first, n_heads // n_kv_heads
+    width, place = d_head + SUMMARY, 2 * d_head * (kv_head * capacity + first)
     scale = np.float32(1) / np.sqrt(np.float32(d_head))
-    place = 2 * d_head * (kv_head * capacity + first)
-    for head in range(kv_head * group, (kv_head + 1) * group):
-        own = scores + 4 * (head * capacity + first)
-        out = parts + 4 * (d_head + SUMMARY) * (head * n_parts + part)
-        summary = numbers(out + 4 * d_head, SUMMARY)
-        summary[0], summary[1] = np.float32(0), np.float32(0)
-        if n_keys == 0:
-            continue
-        s = numbers(own, n_keys)
-        s[:] = np.float32(0)
-        for d in range(0, d_head, HEAD):
-            own_query, own_keys = query + 4 * (head * d_head + d), keys + place + 2 * d
-            if n_turns > 0:
-                dots(own_query, own_keys, 2 * d_head, own, n_turns)
-            if n_keys > LANES * n_turns:
-                rest = LANES * n_turns
-                dot(own_query, own_keys + 2 * d_head * rest, 2 * d_head, own + 4 * rest, n_keys - rest)
-        s *= scale
-        summary[0] = largest_of(s)
-        summary[1] = exponentials(s, summary[0])
-        for d in range(0, d_head, HEAD):
-            weighted_sum(own, values + place + 2 * d, 2 * d_head, out + 4 * d, n_keys)
+    head, end = kv_head * group, (kv_head + 1) * group
+    while head < end:
+        n_together = HEADS_TOGETHER if head + HEADS_TOGETHER <= end else 1
+        own, out = scores + 4 * (head * capacity + first), parts + 4 * width * (head * n_parts + part)
+        for i in range(n_together):
+            s = numbers(own + 4 * capacity * i, n_keys)
+            s[:] = np.float32(0)
+        if n_keys > 0:
+            add_scores(query + 4 * d_head * head, d_head, keys + place, own, 4 * capacity, n_keys, n_together)
+        for i in range(n_together):
+            s = numbers(own + 4 * capacity * i, n_keys)
+            summary = numbers(out + 4 * (width * n_parts * i + d_head), SUMMARY)
+            summary[0], summary[1] = np.float32(0), np.float32(0)
+            if n_keys > 0:
+                s *= scale
+                summary[0] = largest_of(s)
+                summary[1] = exponentials(s, summary[0])
+        if n_keys > 0:
+            weigh(own, 4 * capacity, values + place, d_head, out, 4 * width * n_parts, n_keys, n_together)
+        head += n_together
+
+
+@njit
+def add_scores(
+    query: int, d_head: int, keys: int, scores: int, scores_stride: int, n_keys: int, n_heads: int
+) -> None:
+    """Add ``query . key`` of all keys to the scores of one head or `HEADS_TOGETHER`."""
+    n_turns, stride = n_keys // LANES, 2 * d_head
+    rest = LANES * n_turns
+    for d in range(0, d_head, HEAD):
+        q, k = query + 4 * d, keys + 2 * d
+        if n_turns > 0 and n_heads == HEADS_TOGETHER:
+            heads_dots(q, 4 * d_head, k, stride, scores, scores_stride, n_turns)
+        elif n_turns > 0:
+            dots(q, 0, k, stride, scores, 0, n_turns)
+        for i in range(n_heads if rest < n_keys else 0):
+            own = scores + scores_stride * i + 4 * rest
+            dot(q + 4 * d_head * i, 0, k + stride * rest, stride, own, 0, n_keys - rest)
+
+
+@njit
+def weigh(
+    weights: int,
+    weights_stride: int,
+    values: int,
+    d_head: int,
+    out: int,
+    out_stride: int,
+    n_keys: int,
+    n_heads: int,
+) -> None:
+    """Write the sum of all values times their weights, for one head or `HEADS_TOGETHER`."""
+    for d in range(0, d_head, HEAD):
+        v, own = values + 2 * d, out + 4 * d
+        if n_heads == HEADS_TOGETHER:
+            heads_weighted_sum(weights, weights_stride, v, 2 * d_head, own, out_stride, n_keys)
+        else:
+            weighted_sum(weights, 0, v, 2 * d_head, own, 0, n_keys)
 
 
 @njit(fastmath=FAST, error_model="numpy")
 def merge_parts(step: Array, share: int) -> None:
-    """Put together what `attend_to_part` left: the context of some heads to a share."""
-    n_shares, parts, n_parts, d_head, n_heads, context = step[1:7]
+    """Put together what `attend_to_part` left: the context of some tokens' heads to a share."""
+    n_shares, parts, n_parts, n_tokens, n_heads, d_head, context = step[1:8]
     width = d_head + SUMMARY
-    first, last = part_of(n_heads, share, n_shares)
+    first, last = part_of(n_tokens * n_heads, share, n_shares)
     for head in range(first, last):
-        own = numbers(parts + 4 * width * n_parts * head, n_parts * width).reshape(n_parts, width)
+        own = parts + 4 * width * n_parts * head
         out = numbers(context + 4 * d_head * head, d_head)
-        largest = np.float32(-np.inf)
-        for part in own:
-            if part[d_head + 1] != 0:  # an empty part has no largest score; NaN is not empty
-                largest = max(largest, part[d_head])
         out[:] = np.float32(0)
-        total = np.float32(0)
-        for part in own:
-            if part[d_head + 1] != 0:
-                weight = exp(part[d_head] - largest)
-                total += weight * part[d_head + 1]
+        largest, total = np.float32(-np.inf), np.float32(0)
+        for part in range(n_parts):
+            summary = numbers(own + 4 * (width * part + d_head), SUMMARY)
+            if summary[1] != 0:  # an empty part has no largest score; NaN is not empty
+                largest = max(largest, summary[0])
+        for part in range(n_parts):
+            values = numbers(own + 4 * width * part, d_head)
+            summary = numbers(own + 4 * (width * part + d_head), SUMMARY)
+            if summary[1] != 0:
+                weight = exp(summary[0] - largest)
+                total += weight * summary[1]
                 for d in range(d_head):
-                    out[d] += weight * part[d]
+                    out[d] += weight * values[d]
         out /= total
 
 

@@ -171,11 +171,24 @@ def new_program(length: int, record: bool = False) -> Any:
 
 @dataclass(frozen=True)
 class RecordedPass:
-    """A few tokens' way through a decoder, to be gone again: where it begins, its steps, where it ends."""
+    """A few tokens' way through a decoder, to be gone again: where it begins, its steps, where it ends.
+
+    What it begins with and the logits have room for `FEW_TOKENS` rows.
+    """
 
     begin: tuple[Array, ...]
     program: "Program"
     logits: Array
+
+
+def record_pass(
+    n_tokens: int, weights: DecoderWeights, config: DecoderConfig, cache: KVCache
+) -> RecordedPass:
+    """Write down the way of up to ``n_tokens`` through a decoder, which nobody goes yet."""
+    family, ops = forward_module(config), new_program(cache.length, record=True)
+    begin = family.embed([0] * n_tokens, weights, config, start=0)
+    hidden = family.final_norm(family.layers(begin, weights, config, cache, ops), weights, config, ops)
+    return RecordedPass(begin, ops, ops.linear(hidden, weights.unembedding))
 
 
 def next_logits(ids: Sequence[int], weights: DecoderWeights, config: DecoderConfig, cache: KVCache) -> Array:
@@ -185,21 +198,19 @@ def next_logits(ids: Sequence[int], weights: DecoderWeights, config: DecoderConf
     """
     if cache.keys.dtype != np.float16:
         return unembed(decoder_forward(ids, weights, config, cache), weights)
-    family = forward_module(config)
-    cache.reserve(cache.length + len(ids))
-    begin = family.embed(ids, weights, config, cache.length)
-    recorded = cache.recorded.get(len(ids))
-    if isinstance(recorded, RecordedPass):
-        for place, value in zip(recorded.begin, begin, strict=True):
-            place[:] = value
-    else:
-        ops = new_program(cache.length, record=True)
-        hidden = family.layers(begin, weights, config, cache, ops)
-        logits = ops.linear(family.final_norm(hidden, weights, config, ops), weights.unembedding)
-        recorded = cache.recorded[len(ids)] = RecordedPass(begin, ops, logits)
-    recorded.program.run(cache.length)
-    cache.length += len(ids)
-    return recorded.logits.copy()
+    from engine.layers.steps import FEW_TOKENS  # needs numba
+
+    n_tokens = len(ids)
+    cache.reserve(cache.length + n_tokens)
+    if not isinstance(cache.recorded, RecordedPass):
+        cache.recorded = record_pass(FEW_TOKENS, weights, config, cache)
+    recorded = cache.recorded
+    begin = forward_module(config).embed(ids, weights, config, cache.length)
+    for place, value in zip(recorded.begin, begin, strict=True):
+        place[:n_tokens] = value
+    recorded.program.run(cache.length, n_tokens)
+    cache.length += n_tokens
+    return recorded.logits[:n_tokens].copy()
 
 
 def final_norm(hidden: Array, weights: DecoderWeights, config: DecoderConfig) -> Array:

@@ -40,7 +40,7 @@ class KVCache:
     length
         Number of tokens read.
     recorded
-        What passes over so many tokens wrote down of their work on these arrays, until they move to others.
+        What a pass wrote down of its work on these arrays, until they move to others.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class KVCache:
         self.values: Array = np.empty(shape, dtype)
         self.length = 0
         self.limit = capacity if limit is None else limit
-        self.recorded: dict[int, object] = {}
+        self.recorded: object = None
 
     @property
     def capacity(self) -> int:
@@ -96,7 +96,7 @@ class KVCache:
         capacity = min(self.limit, max(n_tokens, 2 * self.capacity))
         self.keys = self._moved(self.keys, capacity)
         self.values = self._moved(self.values, capacity)
-        self.recorded.clear()
+        self.recorded = None
 
     def rollback(self, length: int) -> None:
         """Forget all tokens but the first ``length``.

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from engine.errors import ContextLengthError, InputError
 from engine.generation import decoder as decoder_module
 from engine.generation.prefix_cache import PrefixCache, common_prefix
+from engine.models import decoders
 from engine.models.kv_cache import KVCache
 
 START = "The harbour of Vardholm was begun in 1891. "
@@ -195,14 +196,25 @@ def test_another_decoder_starts_the_cache_anew(decoder, alone):
 
 def test_a_decoder_that_is_gone_is_not_kept_alive(decoder):
     cache = PrefixCache()
-    other = replace(decoder, weights=replace(decoder.weights))
-    weights = weakref.ref(other.weights)
+    norm = decoder.weights.final_norm.copy()
+    other = replace(decoder, weights=replace(decoder.weights, final_norm=norm))
+    gone = [weakref.ref(other.weights), weakref.ref(norm)]
     generate(other, FIRST, cache)
-    del other
+    del other, norm
     gc.collect()
-    assert weights() is None
+    assert [reference() for reference in gone] == [None, None]
     generate(decoder, FIRST, cache)
     assert cache.reused_tokens == 0
+
+
+def test_the_way_through_a_decoder_is_written_down_once_for_all_prompts(decoder, monkeypatch):
+    cache, written, record = PrefixCache(), [], decoders.record_pass
+    monkeypatch.setattr(decoders, "record_pass", lambda *given: written.append(given) or record(*given))
+    generate(decoder, FIRST, cache)
+    generate(decoder, SECOND, cache)
+    assert len(written) == 1
+    generate(decoder, FIRST, PrefixCache())
+    assert len(written) == 2
 
 
 def test_without_a_kv_cache_nothing_is_reused(decoder, alone, read):
@@ -215,7 +227,7 @@ def test_without_a_kv_cache_nothing_is_reused(decoder, alone, read):
 
 
 def test_draws_are_the_same_with_reuse(decoder):
-    cache, settings = PrefixCache(), {"temperature": 1.0, "seed": 4, "top_k": 20}
+    cache, settings = PrefixCache(), {"temperature": 1.0, "seed": 5, "top_k": 20}
     generate(decoder, SECOND, cache)
     found = generate(decoder, FIRST, cache, **settings)
     assert cache.reused_tokens > 0

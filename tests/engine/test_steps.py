@@ -453,8 +453,8 @@ def test_a_step_gone_through_again_gives_what_its_primitives_give_one_by_one(mod
         ours = next_logits([token], weights, config, cache)
         expected = unembed(decoder_forward([token], weights, config, plain), weights)
         np.testing.assert_array_equal(ours, expected)
-        recorded = recorded or cache.recorded[1]
-        assert cache.recorded[1] is recorded  # once for all tokens
+        recorded = recorded or cache.recorded
+        assert cache.recorded is recorded  # once for all tokens
     assert cache.length == len(IDS)
     np.testing.assert_array_equal(cache.keys, plain.keys)
     np.testing.assert_array_equal(cache.values, plain.values)
@@ -484,7 +484,7 @@ def test_a_cache_that_grows_gives_what_one_with_room_gives(models):
     for token in IDS:
         ours.append(next_logits([token], weights, config, grown)[0])
         capacities.append(grown.capacity)
-        records.append(grown.recorded[1])
+        records.append(grown.recorded)
     assert sorted(set(capacities)) == [1, 2, 4, 8, 16, 32, 64, 128, 150]
     moved = np.diff(capacities) > 0
     assert [b is not a for a, b in pairwise(records)] == moved.tolist()

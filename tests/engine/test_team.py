@@ -12,6 +12,7 @@ from engine.layers.attention import merge_heads, split_heads
 from engine.layers.packed import pack
 from engine.layers.products import WIDE
 from engine.layers.program import Program
+from engine.layers.room import Room
 from engine.layers.steps import AWAKE
 from engine.models.kv_cache import KVCache
 
@@ -163,19 +164,27 @@ def test_work_goes_on_alone_where_a_helper_has_lost_his_core(alone, together, mo
 
 
 @several_cores
-def test_helpers_take_part(together):
+def test_helpers_take_part(together, monkeypatch):
+    scratch, empty = [], Room.empty
+
+    def watched(room, shape, dtype=np.float32):
+        array = empty(room, shape, dtype)
+        if shape == (program.n_threads, D_MODEL * WIDE):
+            scratch.append(array)
+        return array
+
+    # Where a thread puts an unpacked panel: rows that nobody touched keep what stands there.
+    monkeypatch.setattr(Room, "empty", watched)
     layer = Layer(0)
     ops = Program(0, record=True)
     layer.forward(ops, layer.texts[2], *(table[:130] for table in layer.rope))
-    # Where a thread puts an unpacked panel: rows that nobody touched keep what stands there.
-    scratch = [array for array in ops.arrays if array.shape == (program.n_threads, D_MODEL * WIDE)]
     assert scratch
     took_part = np.zeros(team.n_threads, bool)
 
     def all_took_part():
         for array in scratch:
             array[:] = np.nan
-        ops.run(0)
+        team.run(ops.recorded)
         for array in scratch:
             took_part[:] |= ~np.isnan(array).all(axis=1)
         return took_part.all()
@@ -223,7 +232,7 @@ def test_recorded_programs_of_many_threads_at_once_give_each_its_own_result(alon
         for length in range(300):
             for place in begin:
                 place[:] = rng.normal(size=place.shape)
-            ops.run(length)
+            ops.run(length, 1)
             found.append(end.copy())
         return np.concatenate(found)
 
@@ -239,14 +248,14 @@ def test_a_short_program_gone_through_thousands_of_times_never_hangs(together):
     layer.cache.keys[:] = layer.cache.values[:] = 0
     ops, begin, end = recorded_step(layer, 0)
     begin[0][:] = layer.texts[0]
-    ops.run(7)
+    ops.run(7, 1)
     expected = end.copy()
 
     def run_thousands_of_times():
         pauses = np.random.default_rng(0).exponential(0.008, 100)
         for turn in range(4000):
             end[:] = np.nan
-            ops.run(7)
+            ops.run(7, 1)
             np.testing.assert_array_equal(end, expected)
             if turn % 40 == 0:  # so that helpers fall asleep and wake at any time
                 time.sleep(pauses[turn // 40])
