@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 from engine.generation import decoder as decoder_module
 from engine.generation import prompt_lookup
 from engine.generation.prefix_cache import PrefixCache
-from engine.generation.prompt_lookup import GUESSED_TOKENS, N_GRAMS, PromptLookup
+from engine.generation.prompt_lookup import GUESSED_TOKENS, PromptLookup
+
+MOST = max(GUESSED_TOKENS.values())
 
 # What a small model continues by saying it again, word for word.
 REFRAIN = "The river rises in the hills. The river runs to the sea. " * 3 + "The river"
@@ -16,11 +18,11 @@ DRAWN = {"temperature": 0.5, "top_p": 0.9, "repetition_penalty": 1.01, "seed": 7
 
 
 def searched(ids):
-    """What followed the last earlier place of the last three tokens, or else two, found by looking at all."""
-    for n in N_GRAMS:
+    """What followed where as many of the last tokens as possible occurred last, found by looking at all."""
+    for n, n_guessed in GUESSED_TOKENS.items():
         for place in range(len(ids) - 1, n - 1, -1):
             if ids[place - n : place] == ids[len(ids) - n :]:
-                return ids[place : place + GUESSED_TOKENS]
+                return ids[place : place + n_guessed]
     return []
 
 
@@ -28,7 +30,13 @@ def searched(ids):
 def test_what_followed_last_time_is_guessed_however_the_text_grows(ids, pieces):
     lookup = PromptLookup()
     for end in [*np.cumsum(pieces).tolist(), len(ids)]:
-        assert lookup.guess(ids[:end], most=GUESSED_TOKENS) == searched(ids[:end])
+        assert lookup.guess(ids[:end], most=MOST) == searched(ids[:end])
+
+
+def test_the_longer_what_comes_again_the_more_is_guessed():
+    ids = [1, 2, 3, 4, 5, 6, 7, 8, 9]
+    guesses = [PromptLookup().guess(ids + ids[4 - n : 4], most=MOST) for n in range(1, 5)]
+    assert guesses == [[], [5, 6], [5, 6], [5, 6, 7, 8, 9]]
 
 
 @pytest.mark.parametrize("most", range(4))
@@ -63,7 +71,7 @@ def test_an_answer_is_the_same_to_the_last_bit_with_guesses_and_without(decoder,
     assert not any(step.guessed for step in without)
     assert sum(step.guessed for step in with_guesses) > 0
     assert n_passes < len(passes) - n_passes
-    assert most_tokens == 1 + GUESSED_TOKENS
+    assert most_tokens == 1 + MOST
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 5])
