@@ -72,30 +72,34 @@ def pack(kind: str, rows: Array) -> PackedMatrix:
     rows
         Numbers ``(d_out, d_in)``, or the bytes of blocks, ``(d_out, bytes of a row)``.
     """
+    n_panels = -(-len(rows) // WIDE)
     if kind == "Q4_1":
         words = rows.view(np.uint32)  # a block has 5: scale and offset, and the codes
-        return PackedMatrix("q4", (len(rows), words.shape[1] // 5 * BLOCK), settled(in_panels(words)))
+        panels = room_for(n_panels, words.shape[1] * 4 * WIDE)
+        fill(panels.view(np.uint32).reshape(n_panels, -1, WIDE), words)
+        return PackedMatrix("q4", (len(rows), words.shape[1] // 5 * BLOCK), panels)
     if kind == "Q8_0":
         blocks = rows.reshape(len(rows), -1, 2 + BLOCK)  # a scale and the codes
         n_blocks = blocks.shape[1]
-        scales = in_panels(blocks[:, :, :2].copy().view(np.uint16)[:, :, 0])
-        codes = in_panels(blocks[:, :, 2:].reshape(len(rows), -1))
-        parts = [part.reshape(len(part), n_blocks, -1) for part in (scales, codes)]
-        panels = np.concatenate(parts, axis=-1).reshape(len(codes), -1)
-        return PackedMatrix("q8", (len(rows), n_blocks * BLOCK), settled(panels))
+        panels = room_for(n_panels, n_blocks * (2 + BLOCK) * WIDE)
+        of_blocks = panels.reshape(n_panels, n_blocks, -1)
+        fill(of_blocks[:, :, : 2 * WIDE].view(np.uint16), blocks[:, :, :2].view(np.uint16)[:, :, 0])
+        fill(of_blocks[:, :, 2 * WIDE :].reshape(n_panels, n_blocks, BLOCK, WIDE), blocks[:, :, 2:])
+        return PackedMatrix("q8", (len(rows), n_blocks * BLOCK), panels)
     kinds: dict[str, Kind] = {"F16": "f16", "BF16": "bf16", "F32": "f32"}
-    return PackedMatrix(kinds[kind], (len(rows), rows.shape[1]), settled(in_panels(rows)))
+    panels = room_for(n_panels, rows.shape[1] * rows.itemsize * WIDE)
+    fill(panels.view(rows.dtype).reshape(n_panels, -1, WIDE), rows)
+    return PackedMatrix(kinds[kind], (len(rows), rows.shape[1]), panels)
 
 
-def in_panels(rows: Array) -> Array:
-    """Put `WIDE` rows side by side: ``(d_out, n) -> bytes (n_panels, n * WIDE * itemsize)``."""
-    d_out, n = rows.shape
-    n_panels, n_whole = -(-d_out // WIDE), d_out // WIDE
-    panels = np.zeros((n_panels, n, WIDE), rows.dtype)
-    panels[:n_whole] = rows[: n_whole * WIDE].reshape(n_whole, WIDE, n).swapaxes(1, 2)
-    if n_whole < n_panels:
-        panels[n_whole, :, : d_out - n_whole * WIDE] = rows[n_whole * WIDE :].T
-    return panels.view(np.uint8).reshape(n_panels, -1)
+def fill(panels: Array, rows: Array) -> None:
+    """Put `WIDE` rows side by side: ``(d_out, ...)`` into ``(n_panels, ..., WIDE)``."""
+    n_whole, n_rest = divmod(len(rows), WIDE)
+    whole = rows[: n_whole * WIDE].reshape(n_whole, WIDE, *rows.shape[1:])
+    panels[:n_whole] = np.moveaxis(whole, 1, -1)
+    if n_rest:
+        panels[n_whole, ..., :n_rest] = np.moveaxis(rows[n_whole * WIDE :], 0, -1)
+        panels[n_whole, ..., n_rest:] = 0
 
 
 # Matrices share a few large pieces of memory. Those have large pages, whose places the processor can
@@ -105,15 +109,14 @@ _piece = np.empty(0, np.uint8)
 _settling = threading.Lock()
 
 
-def settled(panels: Array) -> Array:
-    """Return a copy in a piece that matrices share, which lasts as long as any of them does."""
+def room_for(n_panels: int, panel_bytes: int) -> Array:
+    """Return bytes ``(n_panels, panel_bytes)`` of a piece that matrices share, which lasts as long as any."""
     global _piece
+    n_bytes = n_panels * panel_bytes
     with _settling:
         start = -address(_piece) % CACHE_LINE
-        if start + panels.nbytes > len(_piece):
-            _piece = np.empty(max(panels.nbytes + CACHE_LINE, PIECE_BYTES), np.uint8)
+        if start + n_bytes > len(_piece):
+            _piece = np.empty(max(n_bytes + CACHE_LINE, PIECE_BYTES), np.uint8)
             start = -address(_piece) % CACHE_LINE
-        room, _piece = _piece[start : start + panels.nbytes], _piece[start + panels.nbytes :]
-    copy = room.reshape(panels.shape)
-    copy[:] = panels
-    return copy
+        room, _piece = _piece[start : start + n_bytes], _piece[start + n_bytes :]
+    return room.reshape(n_panels, panel_bytes)
