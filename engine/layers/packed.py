@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.layers.atomics import address
+from engine.layers.matrix_steps import KINDS
 from engine.layers.products import WIDE
 from engine.layers.registers import BLOCK, COLUMNS, Kind
-from engine.layers.steps import KINDS, LINE, unpack_rows
+from engine.layers.steps import LINE, unpack_rows
 from engine.layers.tracing import Array
 
 CACHE_LINE = 8 * LINE  # bytes
@@ -106,14 +107,14 @@ def fill(panels: Array, rows: Array) -> None:
 # keep in mind: weights arrive faster from them than from many small pieces.
 PIECE_BYTES = 1 << 25
 _piece = np.empty(0, np.uint8)
-_settling = threading.Lock()
+_cutting = threading.Lock()
 
 
 def room_for(n_panels: int, panel_bytes: int) -> Array:
     """Return bytes ``(n_panels, panel_bytes)`` of a piece that matrices share, which lasts as long as any."""
     global _piece
     n_bytes = n_panels * panel_bytes
-    with _settling:
+    with _cutting:
         start = -address(_piece) % CACHE_LINE
         if start + n_bytes > len(_piece):
             _piece = np.empty(max(n_bytes + CACHE_LINE, PIECE_BYTES), np.uint8)

@@ -12,11 +12,13 @@ import numpy as np
 from engine.layers import steps
 from engine.layers.atomics import address
 from engine.layers.attention import CachedKeys
+from engine.layers.attention_steps import QUERY_BLOCK, SUMMARY
+from engine.layers.matrix_registers import DOT_PRODUCTS, FIXED_BYTES
+from engine.layers.matrix_steps import FEW_TOKENS, FIXED, KINDS
 from engine.layers.packed import PackedMatrix
 from engine.layers.products import WIDE
-from engine.layers.registers import BLOCK, DOT_PRODUCTS, FIXED_BYTES, HEAD
+from engine.layers.registers import BLOCK, HEAD
 from engine.layers.room import Room
-from engine.layers.steps import FEW_TOKENS, FIXED, KINDS, QUERY_BLOCK, SUMMARY
 from engine.layers.team import n_threads, run
 from engine.layers.tracing import Array, Tracer, no_trace
 

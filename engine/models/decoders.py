@@ -198,7 +198,7 @@ def next_logits(ids: Sequence[int], weights: DecoderWeights, config: DecoderConf
     """
     if cache.keys.dtype != np.float16:
         return unembed(decoder_forward(ids, weights, config, cache), weights)
-    from engine.layers.steps import FEW_TOKENS  # needs numba
+    from engine.layers.matrix_steps import FEW_TOKENS  # needs numba
 
     n_tokens = len(ids)
     cache.reserve(cache.length + n_tokens)

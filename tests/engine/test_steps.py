@@ -20,11 +20,11 @@ from engine.generation.prefix_cache import PrefixCache
 from engine.layers import activation, attention, linear, norm, positions, steps
 from engine.layers.activation import log_softmax
 from engine.layers.attention import split_heads
+from engine.layers.matrix_steps import FEW_TOKENS
 from engine.layers.packed import pack
 from engine.layers.products import WIDE
 from engine.layers.program import Program
 from engine.layers.registers import BLOCK
-from engine.layers.steps import FEW_TOKENS
 from engine.models.decoders import decoder_forward, is_packed, new_cache, next_logits, unembed
 from engine.models.kv_cache import KVCache
 from engine.weights.stored import FLOATS, KEPT, StoredTensor

@@ -1,0 +1,202 @@
+"""Products of packed matrices in vector registers (see `registers`)."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import types
+from numba.extending import intrinsic
+
+from engine.layers.products import FEATURES, LANES, WIDE, WIDE_REGISTERS
+from engine.layers.registers import (
+    AHEAD,
+    BLOCK,
+    COLUMNS,
+    INTEGER,
+    INTEGERS,
+    LONG,
+    N_VECTORS,
+    SINGLE,
+    TURN_BYTES,
+    VECTOR,
+    Code,
+    Kind,
+    loop,
+)
+
+# Whether four products of codes of 8 bits, and their sum, are one instruction.
+DOT_PRODUCTS = WIDE_REGISTERS and FEATURES.get("avx512vnni", False)
+TOGETHER = 3  # rows that some products take at once: weights are unpacked once for all of them
+
+
+def make_row_product(kind: Kind, n_rows: int = 1) -> Callable[..., None]:
+    """Return a function of addresses, ``y = panel x + start``: `WIDE` numbers of y for some rows of x each.
+
+    Its arguments are ``x, x_stride, panel, y, y_stride, start, n_turns``. A row's numbers are the same, to
+    the last bit, however many are taken at once.
+    """
+    rows = range(n_rows)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        x, x_stride, panel, y, y_stride, start, n_turns = arguments
+        code = Code(builder)
+
+        def body(i: Any, sums: list[Any]) -> list[Any]:
+            here = builder.add(panel, builder.mul(i, LONG(TURN_BYTES[kind])))
+            first_x = builder.add(x, builder.mul(i, LONG(4 * COLUMNS[kind])))
+            x_here = code.places(first_x, x_stride, n_rows)
+            code.prefetch(builder.add(here, LONG(AHEAD)), TURN_BYTES[kind])
+            if COLUMNS[kind] == 1:
+                numbers = [code.spread(code.load(own_x, 0, SINGLE), VECTOR) for own_x in x_here]
+                columns = [code.column(kind, here, 0, vector) for vector in range(N_VECTORS)]
+                return [
+                    code.multiply_add(columns[vector], numbers[row], sums[row * N_VECTORS + vector])
+                    for row in rows
+                    for vector in range(N_VECTORS)
+                ]
+            # Every other column has sums of its own: a sum has to wait for the one before it.
+            unscaled = [[[VECTOR([0.0] * LANES)] * N_VECTORS for _ in rows] for _ in range(2)]
+            last, numbers, chain = None, [], 0
+            for column, vector, codes in code.codes(kind, here):
+                if column != last:
+                    numbers = [code.spread(code.load(own_x, 4 * column, SINGLE), VECTOR) for own_x in x_here]
+                    last, chain = column, 1 - chain
+                for row in rows:
+                    own = unscaled[chain][row]
+                    own[vector] = code.multiply_add(codes, numbers[row], own[vector])
+            scales = [code.scales(kind, here, vector) for vector in range(N_VECTORS)]
+            results = []
+            for row in rows:
+                sum_of_x = code.spread(code.sum_of(code.block(x_here[row])), VECTOR) if kind == "q4" else None
+                for vector, (scale, offset) in enumerate(scales):
+                    total = builder.fadd(unscaled[0][row][vector], unscaled[1][row][vector])
+                    result = code.multiply_add(total, scale, sums[row * N_VECTORS + vector])
+                    results.append(result if offset is None else code.multiply_add(offset, sum_of_x, result))
+            return results
+
+        code.write_rows(loop(builder, n_turns, code.starts(start, n_rows), body), y, y_stride)
+        return context.get_dummy_value()
+
+    @intrinsic
+    def row_product(typing_context: Any, x, x_stride, panel, y, y_stride, start, n_turns):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+        return types.void(*[types.intp] * 7), generate
+
+    return row_product
+
+
+# A block of fixed-point numbers, as `fixed_point_product` reads them: the upper and the lower byte of each,
+# what 1 stands for, and the sum of the block.
+FIXED_LOW, FIXED_SCALE, FIXED_SUM, FIXED_BYTES = BLOCK, 2 * BLOCK, 2 * BLOCK + 4, 2 * BLOCK + 8
+
+
+@intrinsic
+def fixed_point(typing_context: Any, numbers, block):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Write `BLOCK` float32 as fixed-point numbers, the largest as 127 * 256."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        numbers, block = arguments
+        code = Code(builder)
+        parts = code.block(numbers)
+        scale = builder.fdiv(code.largest_size(parts), SINGLE(127 * 256))
+        of_scale = builder.fdiv(SINGLE(1.0), scale)
+        # Of numbers that are all 0, or too small to divide by, nothing is left.
+        of_scale = builder.select(builder.fcmp_ordered("<", of_scale, SINGLE(np.inf)), of_scale, SINGLE(0.0))
+        for place, part in zip(range(0, BLOCK, LANES), parts, strict=True):
+            upper, lower = code.two_bytes(builder.fmul(part, code.spread(of_scale, VECTOR)))
+            code.store(upper, block, place)
+            code.store(lower, block, FIXED_LOW + place)
+        code.store(scale, block, FIXED_SCALE)
+        code.store(code.sum_of(parts), block, FIXED_SUM)
+        return context.get_dummy_value()
+
+    return types.void(types.intp, types.intp), generate
+
+
+def make_fixed_point_product(n_rows: int = 1) -> Callable[..., None]:
+    """Return what `make_row_product` does for a ``q4`` panel, with x in fixed-point blocks."""
+    rows = range(n_rows)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        x, x_stride, panel, y, y_stride, start, n_turns = arguments
+        code = Code(builder)
+        low_nibbles, nothing = INTEGERS([0x0F0F0F0F] * LANES), INTEGERS([0] * LANES)
+
+        def body(i: Any, sums: list[Any]) -> list[Any]:
+            here = builder.add(panel, builder.mul(i, LONG(TURN_BYTES["q4"])))
+            x_here = code.places(builder.add(x, builder.mul(i, LONG(FIXED_BYTES))), x_stride, n_rows)
+            code.prefetch(builder.add(here, LONG(AHEAD)), TURN_BYTES["q4"])
+            upper, lower = ([[nothing] * N_VECTORS for _ in rows] for _ in range(2))
+            for word in range(4):
+                # The low nibbles of a word are four columns in turn, the high ones those 16 further on.
+                columns = (4 * word, 4 * word + BLOCK // 2)
+                high_bytes, low_bytes = (
+                    [
+                        [code.spread(code.load(own_x, first + column, INTEGER), INTEGERS) for own_x in x_here]
+                        for column in columns
+                    ]
+                    for first in (0, FIXED_LOW)
+                )
+                for vector in range(N_VECTORS):
+                    words = code.load(here, 4 * ((1 + word) * WIDE + vector * LANES), INTEGERS)
+                    shifted = builder.lshr(words, INTEGERS([4] * LANES))
+                    for half, nibbles in enumerate((words, shifted)):
+                        codes = builder.and_(nibbles, low_nibbles)
+                        for row in rows:
+                            high, low = high_bytes[half][row], low_bytes[half][row]
+                            upper[row][vector] = code.add_dots(upper[row][vector], codes, high)
+                            lower[row][vector] = code.add_dots(lower[row][vector], codes, low)
+            scales = [code.scales("q4", here, vector) for vector in range(N_VECTORS)]
+            results = []
+            for row, own_x in enumerate(x_here):
+                x_scale, x_sum = (
+                    code.spread(code.load(own_x, place, SINGLE), VECTOR) for place in (FIXED_SCALE, FIXED_SUM)
+                )
+                for vector, (scale, offset) in enumerate(scales):
+                    high = builder.shl(upper[row][vector], INTEGERS([8] * LANES))
+                    whole = builder.add(high, lower[row][vector])
+                    products = builder.fmul(builder.sitofp(whole, VECTOR), x_scale)
+                    result = code.multiply_add(products, scale, sums[row * N_VECTORS + vector])
+                    results.append(code.multiply_add(offset, x_sum, result))
+            return results
+
+        code.write_rows(loop(builder, n_turns, code.starts(start, n_rows), body), y, y_stride)
+        return context.get_dummy_value()
+
+    @intrinsic
+    def fixed_point_product(typing_context: Any, x, x_stride, panel, y, y_stride, start, n_turns):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+        return types.void(*[types.intp] * 7), generate
+
+    return fixed_point_product
+
+
+def make_unpack(kind: Kind) -> Callable[..., None]:
+    """Return a function of addresses that writes a panel as float32, ``(d_in, WIDE)``.
+
+    Its arguments are ``panel, columns, n_turns``.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        panel, columns, n_turns = arguments
+        code = Code(builder)
+
+        def body(i: Any, nothing: list[Any]) -> list[Any]:
+            here = builder.add(panel, builder.mul(i, LONG(TURN_BYTES[kind])))
+            there = builder.add(columns, builder.mul(i, LONG(4 * WIDE * COLUMNS[kind])))
+            scales = [code.scales(kind, here, vector) for vector in range(N_VECTORS)]
+            for column, vector, values in code.codes(kind, here):
+                scale, offset = scales[vector]
+                if scale is not None:
+                    values = builder.fmul(values, scale)
+                if offset is not None:
+                    values = builder.fadd(values, offset)
+                code.store(values, there, 4 * (column * WIDE + vector * LANES))
+            return nothing
+
+        loop(builder, n_turns, [], body)
+        return context.get_dummy_value()
+
+    @intrinsic
+    def unpack(typing_context: Any, panel, columns, n_turns):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+        return types.void(*[types.intp] * 3), generate
+
+    return unpack
