@@ -207,9 +207,8 @@ def measured(
                 values = values_at(ranked, judged.chunks, judged.questions, k)
                 for cell in of_k:
                     yield finished(cell, values, judged, n_bytes, watch)
-                    watch.since = (
-                        time.perf_counter()
-                    )  # the time that somebody looked at it is not the next one's
+                    # The time that somebody looked at a row is not the next one's.
+                    watch.since = time.perf_counter()
                     watch.tell(n_measured=1)
 
 
@@ -232,7 +231,11 @@ def scores_of(retriever: str, searched: Searched, watch: Watch) -> Array:
 
     So its first k are the same for every k up to `MMR_DEPTH`.
     """
-    return retriever_scores(retriever, searched, k=MMR_DEPTH, on_progress=lambda done, total: watch.tell())
+
+    def tell(n_read: int, n_to_read: int) -> None:
+        watch.tell(next_cell=n_read / max(n_to_read, 1))
+
+    return retriever_scores(retriever, searched, k=MMR_DEPTH, on_progress=tell)
 
 
 def index_bytes(retriever: str, searched: Searched, judged: Judged) -> int:

@@ -33,12 +33,12 @@ class Watch:
         self.n_done += self.n_measured
         self.n_texts, self.n_sharing, self.n_embedded, self.n_measured = n_texts, n_sharing, 0, 0
 
-    def tell(self, n_embedded: int = 0, n_measured: int = 0) -> None:
-        """Count texts and cells, and report; raise `Stopped` where that is wanted."""
+    def tell(self, n_embedded: int = 0, n_measured: int = 0, next_cell: float = 0.0) -> None:
+        """Count texts and cells, and report, with a part of the next cell; raise `Stopped` where wanted."""
         self.n_embedded, self.n_measured = self.n_embedded + n_embedded, self.n_measured + n_measured
         if self.is_stopped is not None and self.is_stopped():
             raise Stopped
         if self.on_progress is not None:
             work = self.n_texts + CELL_TEXTS * self.n_sharing
-            part = (self.n_embedded + CELL_TEXTS * self.n_measured) / max(work, 1)
+            part = (self.n_embedded + CELL_TEXTS * (self.n_measured + next_cell)) / max(work, 1)
             self.on_progress(self.n_done + part * self.n_sharing, self.n_cells)

@@ -1,6 +1,7 @@
 import json
 import random
 import threading
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +13,7 @@ from tokenizers import Tokenizer
 from engine.documents.document import Document
 from engine.documents.splitters import split
 from engine.errors import InputError, ModelUnavailableError
+from engine.evaluation import sweep_cost
 from engine.evaluation.bootstrap import mean_interval
 from engine.evaluation.grid import Cell, grid
 from engine.evaluation.library_model import LibraryModel, load_model
@@ -287,6 +289,34 @@ def test_a_large_grid_is_told_as_an_estimate(documents, questions, models, monke
         for each in documents
     )
     assert cost.n_chunks == pytest.approx(exact, rel=0.6)
+
+
+def test_what_comes_between_once_does_not_make_an_estimate_longer(documents, questions, models, monkeypatch):
+    """As where an app still loads, or another session embeds."""
+    delays, embed, pause = [], sweep_cost.embedded, 3.0
+
+    def delayed(texts, *arguments):
+        delays.append(pause if len(delays) == 1 else 0)  # the first sample, behind a word to warm up
+        time.sleep(delays[-1])
+        return embed(texts, *arguments)
+
+    cells = grid(chunk_tokens=[32], overlaps=[0]).cells
+    estimate(documents, questions, cells, models)
+    monkeypatch.setattr(sweep_cost, "embedded", delayed)
+    assert estimate(documents, questions, cells, models).seconds < pause
+    assert sum(delays) == pause
+
+
+def test_maxsim_tells_how_much_it_has_read(documents, questions, models, monkeypatch):
+    monkeypatch.setattr("engine.retrieval.maxsim.BATCH_TOKENS", 64)
+    told = {"dense": [], "maxsim": []}
+    for retriever, parts in told.items():
+        made = grid(retrievers=[retriever], chunk_tokens=[16], overlaps=[0])
+        list(sweep(documents, questions, made.cells, models, on_progress=lambda n, _: parts.append(n)))  # noqa: B023
+        assert parts == sorted(parts)
+        assert parts[-1] == 1
+    embedded = max(part for part in told["dense"] if part < 1)
+    assert any(embedded < part < 1 for part in told["maxsim"])
 
 
 @pytest.mark.parametrize(
