@@ -104,24 +104,24 @@ def token_attends_to_part(
     width, place = d_head + SUMMARY, 2 * d_head * (kv_head * capacity + first)
     scale = np.float32(1) / np.sqrt(np.float32(d_head))
     head, end = kv_head * group, (kv_head + 1) * group
+    if n_keys == 0:
+        for empty in range(head, end):
+            summary = numbers(parts + 4 * width * (empty * n_parts + part) + 4 * d_head, SUMMARY)
+            summary[0], summary[1] = np.float32(0), np.float32(0)
+        return
     while head < end:
         n_together = HEADS_TOGETHER if head + HEADS_TOGETHER <= end else 1
         own, out = scores + 4 * (head * capacity + first), parts + 4 * width * (head * n_parts + part)
         for i in range(n_together):
-            s = numbers(own + 4 * capacity * i, n_keys)
-            s[:] = np.float32(0)
-        if n_keys > 0:
-            add_scores(query + 4 * d_head * head, d_head, keys + place, own, 4 * capacity, n_keys, n_together)
+            numbers(own + 4 * capacity * i, n_keys)[:] = np.float32(0)
+        add_scores(query + 4 * d_head * head, d_head, keys + place, own, 4 * capacity, n_keys, n_together)
         for i in range(n_together):
             s = numbers(own + 4 * capacity * i, n_keys)
             summary = numbers(out + 4 * (width * n_parts * i + d_head), SUMMARY)
-            summary[0], summary[1] = np.float32(0), np.float32(0)
-            if n_keys > 0:
-                s *= scale
-                summary[0] = largest_of(s)
-                summary[1] = exponentials(s, summary[0])
-        if n_keys > 0:
-            weigh(own, 4 * capacity, values + place, d_head, out, 4 * width * n_parts, n_keys, n_together)
+            s *= scale
+            summary[0] = largest_of(s)
+            summary[1] = exponentials(s, summary[0])
+        weigh(own, 4 * capacity, values + place, d_head, out, 4 * width * n_parts, n_keys, n_together)
         head += n_together
 
 

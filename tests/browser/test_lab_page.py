@@ -116,14 +116,14 @@ def press(page, name):
     page.get_by_role("button", name=name, exact=True).click()
 
 
-def stop(page):
-    """Press Stop until it is heard: what runs is drawn again and again, and a click may fall in between."""
-    button = page.get_by_role("button", name="Stop", exact=True)
+def press_until_heard(page, name):
+    """Press what goes once it is heard: what runs is drawn again and again, and a click may fall between."""
+    button = page.get_by_role("button", name=name, exact=True)
     button.wait_for()
     while button.count():
-        with suppress(PlaywrightTimeout):  # it is gone
+        with suppress(PlaywrightTimeout):
             button.click(timeout=2_000)
-        page.wait_for_timeout(500)
+            button.wait_for(state="detached", timeout=15_000)
 
 
 def slide(page, key, *labels):
@@ -217,7 +217,7 @@ def test_a_decoder_learns_rests_writes_and_goes_on(anywhere):
     assert_fits(anywhere)
     small_decoder(anywhere)
     press(anywhere, "Train")
-    press(anywhere, "Pause")
+    press_until_heard(anywhere, "Pause")
     state = anywhere.get_by_text("of 5,000 steps, paused")
     expect(state).to_be_visible()
     at_rest(anywhere)
@@ -227,7 +227,7 @@ def test_a_decoder_learns_rests_writes_and_goes_on(anywhere):
     assert_fits(anywhere)
     before = state.inner_text()
     press(anywhere, "Resume")
-    press(anywhere, "Pause")
+    press_until_heard(anywhere, "Pause")
     expect(state).not_to_have_text(before)
     at_rest(anywhere)
     press(anywhere, "Reset")
@@ -317,7 +317,7 @@ def test_a_tuning_that_is_stopped_changes_nothing(wide):
     wide.get_by_role("radio", name="Last layers").click()
     at_rest(wide)
     press(wide, "Train")
-    stop(wide)
+    press_until_heard(wide, "Stop")
     expect_line(wide, "the training was stopped before its end: nothing was changed")
     wide.get_by_role("radio", name="Adapter").click()
     at_rest(wide)
