@@ -7,7 +7,6 @@ have the shape of the forward's.
 from collections.abc import Callable
 
 import numpy as np
-from scipy.special import erf
 
 from engine.layers.tracing import Array
 
@@ -43,9 +42,17 @@ def relu_backward(d_y: Array, x: Array) -> Array:
     return d_y * (x > 0)
 
 
+def erf(x: Array) -> Array:
+    """The error function."""
+    from scipy.special import erf as scipys  # takes a tenth of a second to load, and few need it
+
+    y: Array = scipys(x)
+    return y
+
+
 def gelu(x: Array) -> Array:
     """``x * Phi(x)`` with the exact normal distribution function (Hendrycks & Gimpel 2016)."""
-    y: Array = erf(x * x.dtype.type(1 / np.sqrt(2)))
+    y = erf(x * x.dtype.type(1 / np.sqrt(2)))
     y += 1
     y *= x
     y *= 0.5
@@ -54,7 +61,7 @@ def gelu(x: Array) -> Array:
 
 def gelu_backward(d_y: Array, x: Array) -> Array:
     """``d_y * (Phi(x) + x * phi(x))`` with the normal density ``phi``."""
-    slope: Array = erf(x * x.dtype.type(1 / np.sqrt(2)))
+    slope = erf(x * x.dtype.type(1 / np.sqrt(2)))
     slope += 1
     slope *= 0.5  # Phi(x)
     density = np.exp(-0.5 * x * x)

@@ -80,7 +80,7 @@ def test_what_pages_share_does_not_import_pages():
 
 
 def test_importing_the_engine_loads_nothing_heavy():
-    heavy = HEAVY | {"numba", "faiss", "pypdf", "docx", "lxml"}
+    heavy = HEAVY | {"numba", "scipy", "faiss", "pypdf", "docx", "lxml"}
     code = f"import sys, engine, engine.documents.loaders; print(sorted({heavy!r} & set(sys.modules)))"
     result = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
