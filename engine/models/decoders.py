@@ -173,7 +173,7 @@ def new_program(length: int, record: bool = False) -> Any:
 class RecordedPass:
     """A few tokens' way through a decoder, to be gone again: where it begins, its steps, where it ends.
 
-    What it begins with and the logits have room for `FEW_TOKENS` rows.
+    What it begins with and the logits have room for `FEW_TOKENS` rows, if the model has as many positions.
     """
 
     begin: tuple[Array, ...]
@@ -203,7 +203,7 @@ def next_logits(ids: Sequence[int], weights: DecoderWeights, config: DecoderConf
     n_tokens = len(ids)
     cache.reserve(cache.length + n_tokens)
     if not isinstance(cache.recorded, RecordedPass):
-        cache.recorded = record_pass(FEW_TOKENS, weights, config, cache)
+        cache.recorded = record_pass(min(FEW_TOKENS, config.max_positions), weights, config, cache)
     recorded = cache.recorded
     begin = forward_module(config).embed(ids, weights, config, cache.length)
     for place, value in zip(recorded.begin, begin, strict=True):
