@@ -116,14 +116,14 @@ def press(page, name):
     page.get_by_role("button", name=name, exact=True).click()
 
 
-def press_until_heard(page, name):
-    """Press what goes once it is heard: what runs is drawn again and again, and a click may fall between."""
-    button = page.get_by_role("button", name=name, exact=True)
-    button.wait_for()
-    while button.count():
+def press_until_heard(page, name, answer):
+    """Press until the answer shows: what runs is drawn again and again, and a click may fall between."""
+    for _ in range(20):
         with suppress(PlaywrightTimeout):
-            button.click(timeout=2_000)
-            button.wait_for(state="detached", timeout=15_000)
+            page.get_by_role("button", name=name, exact=True).click(timeout=2_000)
+        with suppress(PlaywrightTimeout):
+            return answer.first.wait_for(timeout=4_000)
+    return expect(answer.first).to_be_visible()
 
 
 def slide(page, key, *labels):
@@ -217,7 +217,7 @@ def test_a_decoder_learns_rests_writes_and_goes_on(anywhere):
     assert_fits(anywhere)
     small_decoder(anywhere)
     press(anywhere, "Train")
-    press_until_heard(anywhere, "Pause")
+    press_until_heard(anywhere, "Pause", anywhere.get_by_role("button", name="Resume", exact=True))
     state = anywhere.get_by_text("of 5,000 steps, paused")
     expect(state).to_be_visible()
     at_rest(anywhere)
@@ -227,7 +227,7 @@ def test_a_decoder_learns_rests_writes_and_goes_on(anywhere):
     assert_fits(anywhere)
     before = state.inner_text()
     press(anywhere, "Resume")
-    press_until_heard(anywhere, "Pause")
+    press_until_heard(anywhere, "Pause", anywhere.get_by_role("button", name="Resume", exact=True))
     expect(state).not_to_have_text(before)
     at_rest(anywhere)
     press(anywhere, "Reset")
@@ -317,7 +317,7 @@ def test_a_tuning_that_is_stopped_changes_nothing(wide):
     wide.get_by_role("radio", name="Last layers").click()
     at_rest(wide)
     press(wide, "Train")
-    press_until_heard(wide, "Stop")
+    press_until_heard(wide, "Stop", wide.get_by_text(re.compile("Stopping…|was stopped before")))
     expect_line(wide, "the training was stopped before its end: nothing was changed")
     wide.get_by_role("radio", name="Adapter").click()
     at_rest(wide)
