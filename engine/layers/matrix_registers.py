@@ -28,60 +28,75 @@ from engine.layers.registers import (
 DOT_PRODUCTS = WIDE_REGISTERS and FEATURES.get("avx512vnni", False)
 TOGETHER = 3  # rows that some products take at once: weights are unpacked once for all of them
 
+# Code, where its weights and its numbers of x are, and the sums so far; returns the new sums.
+Body = Callable[[Code, Any, list[Any], list[Any]], list[Any]]
 
-def make_row_product(kind: Kind, n_rows: int = 1) -> Callable[..., None]:
+
+def make_product(kind: Kind, x_bytes: int, n_rows: int, body: Body) -> Callable[..., None]:
     """Return a function of addresses, ``y = panel x + start``: `WIDE` numbers of y for some rows of x each.
 
-    Its arguments are ``x, x_stride, panel, y, y_stride, start, n_turns``. A row's numbers are the same, to
-    the last bit, however many are taken at once.
+    Its arguments are ``x, x_stride, panel, y, y_stride, start, n_turns``. A turn does what ``body``
+    says, with ``x_bytes`` of every row.
     """
-    rows = range(n_rows)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         x, x_stride, panel, y, y_stride, start, n_turns = arguments
         code = Code(builder)
 
-        def body(i: Any, sums: list[Any]) -> list[Any]:
+        def turn(i: Any, sums: list[Any]) -> list[Any]:
             here = builder.add(panel, builder.mul(i, LONG(TURN_BYTES[kind])))
-            first_x = builder.add(x, builder.mul(i, LONG(4 * COLUMNS[kind])))
+            first_x = builder.add(x, builder.mul(i, LONG(x_bytes)))
             x_here = code.places(first_x, x_stride, n_rows)
             code.prefetch(builder.add(here, LONG(AHEAD)), TURN_BYTES[kind])
-            if COLUMNS[kind] == 1:
-                numbers = [code.spread(code.load(own_x, 0, SINGLE), VECTOR) for own_x in x_here]
-                columns = [code.column(kind, here, 0, vector) for vector in range(N_VECTORS)]
-                return [
-                    code.multiply_add(columns[vector], numbers[row], sums[row * N_VECTORS + vector])
-                    for row in rows
-                    for vector in range(N_VECTORS)
-                ]
-            # Every other column has sums of its own: a sum has to wait for the one before it.
-            unscaled = [[[VECTOR([0.0] * LANES)] * N_VECTORS for _ in rows] for _ in range(2)]
-            last, numbers, chain = None, [], 0
-            for column, vector, codes in code.codes(kind, here):
-                if column != last:
-                    numbers = [code.spread(code.load(own_x, 4 * column, SINGLE), VECTOR) for own_x in x_here]
-                    last, chain = column, 1 - chain
-                for row in rows:
-                    own = unscaled[chain][row]
-                    own[vector] = code.multiply_add(codes, numbers[row], own[vector])
-            scales = [code.scales(kind, here, vector) for vector in range(N_VECTORS)]
-            results = []
-            for row in rows:
-                sum_of_x = code.spread(code.sum_of(code.block(x_here[row])), VECTOR) if kind == "q4" else None
-                for vector, (scale, offset) in enumerate(scales):
-                    total = builder.fadd(unscaled[0][row][vector], unscaled[1][row][vector])
-                    result = code.multiply_add(total, scale, sums[row * N_VECTORS + vector])
-                    results.append(result if offset is None else code.multiply_add(offset, sum_of_x, result))
-            return results
+            return body(code, here, x_here, sums)
 
-        code.write_rows(loop(builder, n_turns, code.starts(start, n_rows), body), y, y_stride)
+        code.write_rows(loop(builder, n_turns, code.starts(start, n_rows), turn), y, y_stride)
         return context.get_dummy_value()
 
     @intrinsic
-    def row_product(typing_context: Any, x, x_stride, panel, y, y_stride, start, n_turns):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    def product(typing_context: Any, x, x_stride, panel, y, y_stride, start, n_turns):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
         return types.void(*[types.intp] * 7), generate
 
-    return row_product
+    return product
+
+
+def make_row_product(kind: Kind, n_rows: int = 1) -> Callable[..., None]:
+    """Return a `make_product` of a panel and float32 x.
+
+    A row's numbers are the same, to the last bit, however many are taken at once.
+    """
+    rows = range(n_rows)
+
+    def body(code: Code, here: Any, x_here: list[Any], sums: list[Any]) -> list[Any]:
+        if COLUMNS[kind] == 1:
+            numbers = [code.spread(code.load(own_x, 0, SINGLE), VECTOR) for own_x in x_here]
+            columns = [code.column(kind, here, 0, vector) for vector in range(N_VECTORS)]
+            return [
+                code.multiply_add(columns[vector], numbers[row], sums[row * N_VECTORS + vector])
+                for row in rows
+                for vector in range(N_VECTORS)
+            ]
+        # Every other column has sums of its own: a sum has to wait for the one before it.
+        unscaled = [[[VECTOR([0.0] * LANES)] * N_VECTORS for _ in rows] for _ in range(2)]
+        last, numbers, chain = None, [], 0
+        for column, vector, codes in code.codes(kind, here):
+            if column != last:
+                numbers = [code.spread(code.load(own_x, 4 * column, SINGLE), VECTOR) for own_x in x_here]
+                last, chain = column, 1 - chain
+            for row in rows:
+                own = unscaled[chain][row]
+                own[vector] = code.multiply_add(codes, numbers[row], own[vector])
+        scales = [code.scales(kind, here, vector) for vector in range(N_VECTORS)]
+        results = []
+        for row in rows:
+            sum_of_x = code.spread(code.sum_of(code.block(x_here[row])), VECTOR) if kind == "q4" else None
+            for vector, (scale, offset) in enumerate(scales):
+                total = code.builder.fadd(unscaled[0][row][vector], unscaled[1][row][vector])
+                result = code.multiply_add(total, scale, sums[row * N_VECTORS + vector])
+                results.append(result if offset is None else code.multiply_add(offset, sum_of_x, result))
+        return results
+
+    return make_product(kind, 4 * COLUMNS[kind], n_rows, body)
 
 
 # A block of fixed-point numbers, as `fixed_point_product` reads them: the upper and the lower byte of each,
@@ -115,58 +130,44 @@ def fixed_point(typing_context: Any, numbers, block):  # type: ignore[no-untyped
 def make_fixed_point_product(n_rows: int = 1) -> Callable[..., None]:
     """Return what `make_row_product` does for a ``q4`` panel, with x in fixed-point blocks."""
     rows = range(n_rows)
+    low_nibbles, nothing = INTEGERS([0x0F0F0F0F] * LANES), INTEGERS([0] * LANES)
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        x, x_stride, panel, y, y_stride, start, n_turns = arguments
-        code = Code(builder)
-        low_nibbles, nothing = INTEGERS([0x0F0F0F0F] * LANES), INTEGERS([0] * LANES)
+    def body(code: Code, here: Any, x_here: list[Any], sums: list[Any]) -> list[Any]:
+        upper, lower = ([[nothing] * N_VECTORS for _ in rows] for _ in range(2))
+        for word in range(4):
+            # The low nibbles of a word are four columns in turn, the high ones those 16 further on.
+            columns = (4 * word, 4 * word + BLOCK // 2)
+            high_bytes, low_bytes = (
+                [
+                    [code.spread(code.load(own_x, first + column, INTEGER), INTEGERS) for own_x in x_here]
+                    for column in columns
+                ]
+                for first in (0, FIXED_LOW)
+            )
+            for vector in range(N_VECTORS):
+                words = code.load(here, 4 * ((1 + word) * WIDE + vector * LANES), INTEGERS)
+                shifted = code.builder.lshr(words, INTEGERS([4] * LANES))
+                for half, nibbles in enumerate((words, shifted)):
+                    codes = code.builder.and_(nibbles, low_nibbles)
+                    for row in rows:
+                        high, low = high_bytes[half][row], low_bytes[half][row]
+                        upper[row][vector] = code.add_dots(upper[row][vector], codes, high)
+                        lower[row][vector] = code.add_dots(lower[row][vector], codes, low)
+        scales = [code.scales("q4", here, vector) for vector in range(N_VECTORS)]
+        results = []
+        for row, own_x in enumerate(x_here):
+            x_scale, x_sum = (
+                code.spread(code.load(own_x, place, SINGLE), VECTOR) for place in (FIXED_SCALE, FIXED_SUM)
+            )
+            for vector, (scale, offset) in enumerate(scales):
+                high = code.builder.shl(upper[row][vector], INTEGERS([8] * LANES))
+                whole = code.builder.add(high, lower[row][vector])
+                products = code.builder.fmul(code.builder.sitofp(whole, VECTOR), x_scale)
+                result = code.multiply_add(products, scale, sums[row * N_VECTORS + vector])
+                results.append(code.multiply_add(offset, x_sum, result))
+        return results
 
-        def body(i: Any, sums: list[Any]) -> list[Any]:
-            here = builder.add(panel, builder.mul(i, LONG(TURN_BYTES["q4"])))
-            x_here = code.places(builder.add(x, builder.mul(i, LONG(FIXED_BYTES))), x_stride, n_rows)
-            code.prefetch(builder.add(here, LONG(AHEAD)), TURN_BYTES["q4"])
-            upper, lower = ([[nothing] * N_VECTORS for _ in rows] for _ in range(2))
-            for word in range(4):
-                # The low nibbles of a word are four columns in turn, the high ones those 16 further on.
-                columns = (4 * word, 4 * word + BLOCK // 2)
-                high_bytes, low_bytes = (
-                    [
-                        [code.spread(code.load(own_x, first + column, INTEGER), INTEGERS) for own_x in x_here]
-                        for column in columns
-                    ]
-                    for first in (0, FIXED_LOW)
-                )
-                for vector in range(N_VECTORS):
-                    words = code.load(here, 4 * ((1 + word) * WIDE + vector * LANES), INTEGERS)
-                    shifted = builder.lshr(words, INTEGERS([4] * LANES))
-                    for half, nibbles in enumerate((words, shifted)):
-                        codes = builder.and_(nibbles, low_nibbles)
-                        for row in rows:
-                            high, low = high_bytes[half][row], low_bytes[half][row]
-                            upper[row][vector] = code.add_dots(upper[row][vector], codes, high)
-                            lower[row][vector] = code.add_dots(lower[row][vector], codes, low)
-            scales = [code.scales("q4", here, vector) for vector in range(N_VECTORS)]
-            results = []
-            for row, own_x in enumerate(x_here):
-                x_scale, x_sum = (
-                    code.spread(code.load(own_x, place, SINGLE), VECTOR) for place in (FIXED_SCALE, FIXED_SUM)
-                )
-                for vector, (scale, offset) in enumerate(scales):
-                    high = builder.shl(upper[row][vector], INTEGERS([8] * LANES))
-                    whole = builder.add(high, lower[row][vector])
-                    products = builder.fmul(builder.sitofp(whole, VECTOR), x_scale)
-                    result = code.multiply_add(products, scale, sums[row * N_VECTORS + vector])
-                    results.append(code.multiply_add(offset, x_sum, result))
-            return results
-
-        code.write_rows(loop(builder, n_turns, code.starts(start, n_rows), body), y, y_stride)
-        return context.get_dummy_value()
-
-    @intrinsic
-    def fixed_point_product(typing_context: Any, x, x_stride, panel, y, y_stride, start, n_turns):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-        return types.void(*[types.intp] * 7), generate
-
-    return fixed_point_product
+    return make_product("q4", FIXED_BYTES, n_rows, body)
 
 
 def make_unpack(kind: Kind) -> Callable[..., None]:
