@@ -5,10 +5,11 @@ import subprocess
 import sys
 import time
 import urllib.request
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import TimeoutError as PlaywrightTimeout
 from playwright.sync_api import expect, sync_playwright
 
 ROOT = Path(__file__).parent.parent.parent
@@ -138,3 +139,13 @@ def settled(page):
     page.wait_for_timeout(300)
     for waiting in ("stProgress", "stSpinner", "stStatusWidget"):
         expect(page.get_by_test_id(waiting)).to_have_count(0)
+
+
+def press_until(button, answer):
+    """Press until the answer shows: a page is drawn again and again, and a click may fall between."""
+    for _ in range(20):
+        with suppress(PlaywrightTimeout):
+            button.click(timeout=2_000)
+        with suppress(PlaywrightTimeout):
+            return answer.first.wait_for(timeout=4_000)
+    return expect(answer.first).to_be_visible()

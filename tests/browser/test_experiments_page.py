@@ -2,13 +2,11 @@ import csv
 import io
 import json
 import re
-from contextlib import suppress
 
 import pytest
-from playwright.sync_api import TimeoutError as PlaywrightTimeout
 from playwright.sync_api import expect
 
-from tests.browser.conftest import settled
+from tests.browser.conftest import press_until, settled
 
 expect.set_options(timeout=60_000)
 
@@ -150,11 +148,7 @@ def test_two_runs_are_compared_and_one_deleted(wide):
     wide.get_by_text("Delete a run").click()
     wide.get_by_role("button", name="Delete it").click()
     settled(wide)
-    for _ in range(10):  # a list that falls open while the page is drawn anew closes again
-        wide.get_by_role("combobox", name="Run A").click()
-        with suppress(PlaywrightTimeout):
-            wide.get_by_role("option").first.wait_for(timeout=4_000)
-            break
+    press_until(wide.get_by_role("combobox", name="Run A"), wide.get_by_role("option"))
     expect(wide.get_by_role("option")).to_have_count(1)
 
 

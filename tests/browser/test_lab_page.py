@@ -1,8 +1,6 @@
 import re
-from contextlib import suppress
 
 import pytest
-from playwright.sync_api import TimeoutError as PlaywrightTimeout
 from playwright.sync_api import expect
 
 from engine.models.small_decoder import SmallDecoderConfig
@@ -12,7 +10,7 @@ from engine.training.seq2seq_checkpoint import training_bytes
 from engine.training.seq2seq_loop import Recipe, Training
 from engine.training.tasks import date_task, number_task
 from engine.training.vocabulary import Vocabulary
-from tests.browser.conftest import settled
+from tests.browser.conftest import press_until, settled
 
 expect.set_options(timeout=60_000)
 
@@ -112,18 +110,16 @@ def unfold(page, name):
         box.get_by_text(name).click()
 
 
+def button(page, name):
+    return page.get_by_role("button", name=name, exact=True)
+
+
 def press(page, name):
-    page.get_by_role("button", name=name, exact=True).click()
+    button(page, name).click()
 
 
-def press_until_heard(page, name, answer):
-    """Press until the answer shows: what runs is drawn again and again, and a click may fall between."""
-    for _ in range(20):
-        with suppress(PlaywrightTimeout):
-            page.get_by_role("button", name=name, exact=True).click(timeout=2_000)
-        with suppress(PlaywrightTimeout):
-            return answer.first.wait_for(timeout=4_000)
-    return expect(answer.first).to_be_visible()
+def pause(page):
+    press_until(button(page, "Pause"), button(page, "Resume"))
 
 
 def slide(page, key, *labels):
@@ -141,12 +137,7 @@ def give(page, content, said):
     load = box.get_by_role("button", name="Load", exact=True)
     expect(load).to_be_enabled()
     at_rest(page)
-    for _ in range(10):  # a click may fall between two drawings of the page
-        if page.get_by_text(said).count():
-            break
-        with suppress(PlaywrightTimeout):
-            load.click(timeout=5_000)
-        at_rest(page)
+    press_until(load, page.get_by_text(said))
     expect(page.get_by_text(said)).to_have_count(1)
     page.keyboard.press("Escape")
     expect(box).to_have_count(0)
@@ -217,7 +208,7 @@ def test_a_decoder_learns_rests_writes_and_goes_on(anywhere):
     assert_fits(anywhere)
     small_decoder(anywhere)
     press(anywhere, "Train")
-    press_until_heard(anywhere, "Pause", anywhere.get_by_role("button", name="Resume", exact=True))
+    pause(anywhere)
     state = anywhere.get_by_text("of 5,000 steps, paused")
     expect(state).to_be_visible()
     at_rest(anywhere)
@@ -227,7 +218,7 @@ def test_a_decoder_learns_rests_writes_and_goes_on(anywhere):
     assert_fits(anywhere)
     before = state.inner_text()
     press(anywhere, "Resume")
-    press_until_heard(anywhere, "Pause", anywhere.get_by_role("button", name="Resume", exact=True))
+    pause(anywhere)
     expect(state).not_to_have_text(before)
     at_rest(anywhere)
     press(anywhere, "Reset")
@@ -317,7 +308,7 @@ def test_a_tuning_that_is_stopped_changes_nothing(wide):
     wide.get_by_role("radio", name="Last layers").click()
     at_rest(wide)
     press(wide, "Train")
-    press_until_heard(wide, "Stop", wide.get_by_text(re.compile("Stopping…|was stopped before")))
+    press_until(button(wide, "Stop"), wide.get_by_text(re.compile("Stopping…|was stopped before")))
     expect_line(wide, "the training was stopped before its end: nothing was changed")
     wide.get_by_role("radio", name="Adapter").click()
     at_rest(wide)
