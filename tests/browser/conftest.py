@@ -21,7 +21,20 @@ STILL = """addEventListener("DOMContentLoaded", () => {
     style.textContent =
         "*, ::before, ::after { animation-duration: 0s !important; transition-duration: 0s !important }";
     document.head.append(style);
-})"""
+});
+const animate = Element.prototype.animate;
+Element.prototype.animate = function (...keyframes) {
+    const animation = animate.apply(this, keyframes);
+    animation.finish();
+    return animation;
+};"""
+# The page's own clock, as a slow page sends late; the server answers in the order in which it is sent to.
+HEARD = """async () => {
+    for (const pause of [300, 50]) {
+        await new Promise((over) => setTimeout(over, pause));
+        await fetch("/_stcore/health");
+    }
+}"""
 
 
 @pytest.fixture(scope="session")
@@ -134,11 +147,43 @@ def open_app(page, url: str):
     return page
 
 
+def drawn(page):
+    """Wait until the server has heard of what was just done, and has drawn all that there is so far."""
+    page.evaluate(HEARD)
+    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
+
+
 def settled(page):
-    """Wait until the server has heard of what was just done, and has drawn all of it."""
-    page.wait_for_timeout(300)
-    for waiting in ("stProgress", "stSpinner", "stStatusWidget"):
+    """Wait until all is drawn, and nothing more is worked at."""
+    drawn(page)
+    for waiting in ("stProgress", "stSpinner"):
         expect(page.get_by_test_id(waiting)).to_have_count(0)
+
+
+def go_to(page, name):
+    """Open a page by its link, and wait until nothing of the one before is left."""
+    page.get_by_role("link", name=name).click()
+    expect(page.get_by_role("heading", name=name, level=1)).to_be_visible()
+    settled(page)
+
+
+def open_section(page, name):
+    page.locator("[data-testid=stSidebar] summary", has_text=name).click()
+
+
+def fill_in(page, label, text):
+    field = page.get_by_role("textbox", name=label, exact=True)
+    field.fill(text)
+    field.press("Enter")
+    settled(page)
+
+
+def use_server(page, url):
+    """Have answers written by the server at an address."""
+    open_section(page, "Model")
+    page.get_by_test_id("stSidebar").get_by_text("A server", exact=True).click()
+    settled(page)
+    fill_in(page, "Address", url)
 
 
 def press_until(button, answer):

@@ -5,7 +5,7 @@ from playwright.sync_api import expect
 
 from engine.weights.catalog import DEFAULT_DECODER, KNOWN_MODELS
 from engine.weights.fetch import known_model_path
-from tests.browser.conftest import WIDE, open_app, serve, settled
+from tests.browser.conftest import WIDE, fill_in, go_to, open_app, open_section, serve, settled, use_server
 from tests.chat_server import WORDS, chat_server, chunk, closed_port, event, whole_answer
 
 ANSWERED = "What does the CarbFix project do with carbon dioxide?"
@@ -44,28 +44,12 @@ def upload(page, name, content):
     chooser.set_input_files({"name": name, "mimeType": "text/plain", "buffer": content})
 
 
-def open_section(page, name):
-    page.locator("[data-testid=stSidebar] summary", has_text=name).click()
-
-
 def move_slider(page, label, key, times):
     thumb = page.get_by_role("slider", name=label)
     thumb.focus()
     for _ in range(times):
         thumb.press(key)
-    expect(page.locator("[data-testid=stStatusWidget]")).to_have_count(0)
-
-
-def fill_in(page, label, text):
-    field = page.get_by_role("textbox", name=label, exact=True)
-    field.fill(text)
-    field.press("Enter")
-
-
-def use_server(page, url):
-    open_section(page, "Model")
-    page.locator("[data-testid=stSidebar]").get_by_text("A server", exact=True).click()
-    fill_in(page, "Address", url)
+    settled(page)
 
 
 def metric(page, label):
@@ -228,8 +212,7 @@ def test_what_is_touched_meanwhile_works_and_loses_nothing(page):
         page.get_by_role("slider", name="Passages").press("ArrowRight")
         expect(page.get_by_test_id("stSliderThumbValue").filter(has_text=re.compile("^5$"))).to_be_visible()
         expect(written_of(page).get_by_text(re.compile(r"w0 w1 .*w5"))).to_be_visible()
-        page.get_by_role("link", name="What is never read").click()
-        expect(page.get_by_role("heading", name="What is never read")).to_be_visible()
+        go_to(page, "What is never read")
         page.get_by_role("link", name="Ask your documents").click()
         expect(written_of(page).get_by_text(re.compile(r"w0 w1 .*w15"))).to_be_visible()
         expect(answer_of(page).get_by_text("".join([*numbers, *WORDS]))).to_be_visible()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import WIDE, serve, settled
+from tests.browser.conftest import WIDE, go_to, serve, settled
 from tests.engine.test_encoder_folders import save_model
 
 TABS = ("Pipeline", "Attention", "Across layers", "A token's way")
@@ -153,9 +153,8 @@ def test_choices_and_text_survive_other_tabs_and_pages(inside):
     open_tab(inside, "Attention")
     open_tab(inside, "Pipeline")
     expect(inside.get_by_text("shape 5 × 384")).to_be_visible()
-    inside.get_by_role("link", name="What is never read").click()
-    expect(inside.get_by_role("heading", name="What is never read")).to_be_visible()
-    inside.get_by_role("link", name="Inside the model").click()
+    go_to(inside, "What is never read")
+    go_to(inside, "Inside the model")
     expect(inside.get_by_role("textbox", name="Text")).to_have_value("alpha beta gamma")
     expect(inside.get_by_role("radio", name=re.compile("^512"))).to_be_checked()
 

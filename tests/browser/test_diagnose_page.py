@@ -1,6 +1,8 @@
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.conftest import fill_in, settled
+
 expect.set_options(timeout=60_000)
 HEADINGS = (
     "In short",
@@ -17,6 +19,7 @@ def open_diagnosis(page, app):
     expect(page.get_by_role("heading", name="Why wasn't it found?", level=1)).to_be_visible()
     expect(page.get_by_role("heading", name=HEADINGS[-1])).to_be_visible()
     expect(page.get_by_role("button", name="Try other settings")).to_be_enabled()
+    settled(page)
     return page
 
 
@@ -48,9 +51,8 @@ def test_what_the_chunk_shares_with_the_question_is_drawn_on_demand(wide):
 
 def test_a_pasted_text_that_is_nowhere_is_said_to_be_nowhere_and_stays_text(wide):
     wide.get_by_text("Paste the passage", exact=True).click()
-    question = wide.get_by_role("textbox", name="Your question")
-    question.fill("Where did it sink?")
-    question.press("Enter")
+    settled(wide)
+    fill_in(wide, "Your question", "Where did it sink?")
     box = wide.get_by_role("textbox", name="The passage")
     box.fill("The <img src=x onerror='document.title=1'> purple submarine sank off Iceland.")
     box.press("Control+Enter")

@@ -52,7 +52,7 @@ def upload(page, *files):
 def search_only(page, name):
     for other in ("chatlogs.md", "inside_the_pipeline.md", "state_of_the_union.md", "wikitexts.md"):
         page.get_by_role("button", name=re.compile(f"^Remove {other}|{other}, press")).click()
-    settled(page)
+        settled(page)
     expect(page.locator("[data-testid=stSidebar]").get_by_text(name).first).to_be_visible()
 
 

@@ -18,6 +18,7 @@ def open_experiments(page, app):
     page.goto(f"{app}/experiments")
     expect(page.get_by_role("heading", name="Experiments", level=1)).to_be_visible()
     expect(page.get_by_role("button", name="Run the grid")).to_be_visible()
+    settled(page)
     is_narrow = page.viewport_size["width"] < 500
     if is_narrow:
         page.get_by_test_id("stExpandSidebarButton").click()

@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from tests.browser.conftest import WIDE, serve, settled
+from tests.browser.conftest import WIDE, go_to, serve, settled, use_server
 from tests.chat_server import chat_server
 
 EXAMPLE = "What is the price of insulin for seniors on Medicare?"
@@ -152,18 +152,14 @@ def test_what_cannot_be_looked_into_is_said(wide):
 
 def test_the_answer_of_a_server_is_closed_and_may_be_asked_again(wide):
     page = wide
-    page.get_by_role("link", name="Ask your documents").click()
-    page.locator("[data-testid=stSidebar] summary", has_text="Model").click()
-    page.locator("[data-testid=stSidebar]").get_by_text("A server", exact=True).click()
+    go_to(page, "Ask your documents")
     with chat_server() as server:
-        address = page.get_by_role("textbox", name="Address", exact=True)
-        address.fill(server.url)
-        address.press("Enter")
+        use_server(page, server.url)
         box = page.get_by_label("Your question")
         box.fill("What <b>price</b> has insulin for seniors on Medicare?")
         box.press("Enter")
         expect(page.get_by_text(re.compile("Written by mason"))).to_be_visible()
-    page.get_by_role("link", name="Inside the answer").click()
+    go_to(page, "Inside the answer")
     expect(page.get_by_text("A server gives its text alone")).to_be_visible()
     expect(page.get_by_role("tab")).to_have_count(0)
     page.get_by_role("button", name="Have the built-in model answer it").click()

@@ -10,7 +10,7 @@ from engine.training.seq2seq_checkpoint import training_bytes
 from engine.training.seq2seq_loop import Recipe, Training
 from engine.training.tasks import date_task, number_task
 from engine.training.vocabulary import Vocabulary
-from tests.browser.conftest import press_until, settled
+from tests.browser.conftest import drawn, press_until, settled
 
 expect.set_options(timeout=60_000)
 
@@ -89,9 +89,8 @@ def assert_fits(page):
 
 def at_rest(page):
     """Wait as `settled` does, but for bars, which here stay when the work is done."""
-    page.wait_for_timeout(300)
-    for waiting in ("stSpinner", "stStatusWidget"):
-        expect(page.get_by_test_id(waiting)).to_have_count(0)
+    drawn(page)
+    expect(page.get_by_test_id("stSpinner")).to_have_count(0)
 
 
 def open_tab(page, name):
@@ -108,6 +107,7 @@ def unfold(page, name):
     box = page.get_by_test_id("stExpander").filter(has_text=name)
     if box.locator("details[open]").count() == 0:
         box.get_by_text(name).click()
+        at_rest(page)
 
 
 def button(page, name):
@@ -230,6 +230,7 @@ def test_a_decoder_that_cannot_go_on_says_so_in_a_line(wide):
     open_tab(wide, "A decoder from scratch")
     small_decoder(wide)
     wide.get_by_role("radio", name="After each part").click()
+    at_rest(wide)
     slide(wide, "End", "Learning rate")
     press(wide, "Train")
     expect_line(wide, "Training diverged: the loss")
@@ -323,6 +324,7 @@ def test_a_corpus_shorter_than_the_context_is_told_in_a_line(wide):
     expect(sidebar.get_by_test_id("stMultiSelect").get_by_text("short.txt")).to_be_visible()
     for name in ("chatlogs.md", "inside_the_pipeline.md", "state_of_the_union.md", "wikitexts.md"):
         wide.get_by_role("button", name=re.compile(f"^Remove {name}|{name}, press")).click()
+        at_rest(wide)
     expect(wide.get_by_text("To learn from: 10 characters")).to_be_visible()
     at_rest(wide)
     press(wide, "Train")

@@ -20,6 +20,7 @@ VIEWS = {
 def open_pooling(page, app):
     page.goto(f"{app}/pooling")
     expect(page.get_by_role("heading", name="Pooling compared", level=1)).to_be_visible()
+    settled(page)
     return page
 
 

@@ -39,6 +39,7 @@ def type_text(page, text):
     box = page.get_by_role("textbox", name="Your text")
     box.fill(text)
     box.press("Control+Enter")
+    settled(page)
 
 
 def pick_limit(page, limit):
