@@ -111,7 +111,8 @@ def unfold(page, name):
 
 
 def button(page, name):
-    return page.get_by_role("button", name=name, exact=True)
+    """A button of the page itself: while it is drawn, Streamlit's header has a Stop too, which ends that."""
+    return page.get_by_test_id("stMain").get_by_role("button", name=name, exact=True)
 
 
 def press(page, name):
