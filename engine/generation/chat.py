@@ -5,16 +5,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-
-from jinja2 import Template, TemplateError
-from jinja2.sandbox import ImmutableSandboxedEnvironment
+from typing import TYPE_CHECKING
 
 from engine.errors import InputError, ModelFileError
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 Message = Mapping[str, str]
 
 
-class Refusal(TemplateError):
+class Refusal(Exception):
     """Raised by a template itself, where messages are not such as the model was trained on."""
 
 
@@ -47,7 +49,7 @@ def render_chat(
 
     environment = template_environment()
 
-    def render(program: Template, contents: Sequence[str]) -> str:
+    def render(program: "Template", contents: Sequence[str]) -> str:
         filled = [{**message, "content": text} for message, text in zip(messages, contents, strict=True)]
         return program.render(
             messages=filled,
@@ -77,8 +79,11 @@ def render_chat(
     return RenderedChat(text, tuple(content_spans(text, contents, skeleton, marks)))
 
 
-def template_environment() -> ImmutableSandboxedEnvironment:
+def template_environment() -> "ImmutableSandboxedEnvironment":
     """Return what a chat template may use: loop controls, JSON, the date, and a way to refuse."""
+    from jinja2.sandbox import (
+        ImmutableSandboxedEnvironment,
+    )  # takes time to load, and a plain prompt has none
 
     def refuse(reason: str) -> None:
         raise Refusal(reason)

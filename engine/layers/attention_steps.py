@@ -1,10 +1,10 @@
 """Steps of attention: to the cached keys for a few tokens, and to a whole prompt's (see `steps`)."""
 
 import numpy as np
-from numba import njit
 
 from engine.layers.atomics import read
 from engine.layers.head_registers import HEADS_TOGETHER, make_dots, make_weighted_sum, narrow, widen
+from engine.layers.jit import njit
 from engine.layers.products import LANES, WIDE, exp, ordered, wide_product
 from engine.layers.registers import HEAD
 from engine.layers.shares import FAST, numbers, part_of

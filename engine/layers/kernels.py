@@ -6,8 +6,9 @@ module compiles them, or reads what an earlier import on this machine compiled.
 """
 
 import numpy as np
-from numba import float32, njit, void
+from numba import float32, void
 
+from engine.layers.jit import njit
 from engine.layers.tracing import Array
 
 # Sums may be reordered and products fused with sums, which vector instructions need; infinities and

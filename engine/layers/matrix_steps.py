@@ -1,7 +1,6 @@
 """Steps that multiply packed matrices (see `steps`)."""
 
-from numba import njit
-
+from engine.layers.jit import njit
 from engine.layers.matrix_registers import (
     DOT_PRODUCTS,
     FIXED_BYTES,

@@ -17,11 +17,12 @@ from typing import Any
 import llvmlite.binding
 import numpy as np
 from llvmlite import ir
-from numba import float32, int64, njit, types, void
+from numba import float32, int64, types, void
 from numba.core.cgutils import get_or_insert_function
 from numba.extending import intrinsic
 
 from engine.layers.attention import attention as numpy_attention
+from engine.layers.jit import njit
 from engine.layers.linear import linear as numpy_linear
 from engine.layers.tracing import Array, Tracer, no_trace
 

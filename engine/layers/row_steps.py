@@ -1,8 +1,8 @@
 """Steps that work on rows of numbers: norms, rotations, sums and activations (see `steps`)."""
 
 import numpy as np
-from numba import njit
 
+from engine.layers.jit import njit
 from engine.layers.products import exp
 from engine.layers.shares import FAST, numbers, part_of
 from engine.layers.tracing import Array

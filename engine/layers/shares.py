@@ -1,8 +1,9 @@
 """What the compiled steps of a decoder have in common: numbers at an address, and shares of a work."""
 
-from numba import carray, njit
+from numba import carray
 
 from engine.layers.atomics import numbers_at
+from engine.layers.jit import njit
 from engine.layers.tracing import Array
 
 FAST = {"reassoc", "contract", "nsz", "arcp"}  # as in `kernels`

@@ -11,10 +11,11 @@ import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
-from numba import boolean, carray, int64, njit
+from numba import boolean, carray, int64
 
 from engine.layers.atomics import add, give_way, integers_at, pause, read, write
 from engine.layers.attention_steps import attend, attend_to_part, lay_out, merge_parts, remember
+from engine.layers.jit import njit
 from engine.layers.matrix_steps import linear, to_fixed_point, unpack
 from engine.layers.products import WIDE
 from engine.layers.registers import prefetch

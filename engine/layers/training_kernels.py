@@ -6,8 +6,9 @@ themselves are left to the BLAS.
 """
 
 import numpy as np
-from numba import float32, njit, void
+from numba import float32, void
 
+from engine.layers.jit import njit
 from engine.layers.kernels import FAST, MATRIX, SQRT_HALF, VECTOR, erf
 from engine.layers.products import exp, ordered
 from engine.layers.tracing import Array, Tracer, no_trace

