@@ -81,9 +81,7 @@ def render_chat(
 
 def template_environment() -> "ImmutableSandboxedEnvironment":
     """Return what a chat template may use: loop controls, JSON, the date, and a way to refuse."""
-    from jinja2.sandbox import (
-        ImmutableSandboxedEnvironment,
-    )  # takes time to load, and a plain prompt has none
+    from jinja2.sandbox import ImmutableSandboxedEnvironment  # slow to load, and only a chat needs it
 
     def refuse(reason: str) -> None:
         raise Refusal(reason)
