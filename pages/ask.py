@@ -12,7 +12,14 @@ from engine.errors import GlassboxError
 from engine.generation.answering import Answer
 from engine.generation.server import Server
 from ui.answer import escape_markdown, show_answer
-from ui.asking import show_writing, start_answer
+from ui.asking import (
+    forget_question,
+    forgotten_on_failure,
+    show_writing,
+    start_answer,
+    want_answer,
+    wanted_question,
+)
 from ui.corpus import background_of_documents, document_picker, index_documents, ready
 from ui.frame import require_frame
 from ui.jobs import Job
@@ -31,7 +38,7 @@ EXAMPLES = (
 
 
 def question_box() -> str | None:
-    """Draw the example questions and the box; return a question that was just asked."""
+    """Draw the example questions and the box; return a question that is to be answered."""
     st.pills(
         "Try one",
         EXAMPLES,
@@ -41,22 +48,29 @@ def question_box() -> str | None:
     )
     with st.form("question-form", border=False):
         box, button = st.columns([5, 1], vertical_alignment="bottom")
-        question = box.text_input(
+        box.text_input(
             "Your question", key="question", placeholder="What do you want to know?", max_chars=2000
         )
-        asked = button.form_submit_button("Ask", type="primary", width="stretch")
-    if asked and not question.strip():
+        button.form_submit_button("Ask", type="primary", width="stretch", on_click=take_typed)
+    question = wanted_question()
+    if question is not None and not question.strip():
         st.warning("Type a question first, or pick one above.")
+        forget_question()
         return None
-    return question if asked or st.session_state.pop("example_picked", False) else None
+    return question
+
+
+def take_typed() -> None:
+    """Have the question in the box answered."""
+    want_answer(st.session_state["question"])
 
 
 def take_example() -> None:
-    """Copy a picked example into the box and have it asked."""
-    if st.session_state["example"]:
-        st.session_state["question"] = st.session_state["example"]
+    """Copy a picked example into the box and have it answered."""
+    if example := st.session_state["example"]:
+        st.session_state["question"] = example
         st.session_state["example"] = None
-        st.session_state["example_picked"] = True
+        want_answer(example)
 
 
 def show_job(job: Job[Answer], question: str, documents: Sequence[Document]) -> None:
@@ -95,9 +109,10 @@ def ask_area(
     if warning := limit_warning(index.chunks, index.kind.max_tokens):
         st.warning(warning, icon=":material/content_cut:")
     if question := question_box():
-        background = background_of_documents(documents, encoder, settings.cut, settings.pooling)
-        ready(index, settings.retriever)
-        start_answer(question, index, background, settings, server)
+        with forgotten_on_failure():
+            background = background_of_documents(documents, encoder, settings.cut, settings.pooling)
+            ready(index, settings.retriever)
+            start_answer(question, index, background, settings, server)
 
 
 def main() -> None:

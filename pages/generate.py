@@ -14,7 +14,15 @@ from engine.generation.replay import replay
 from engine.generation.sampling import Sampling
 from engine.generation.step import Step
 from ui.answer import NO_TEXT, escape_markdown, show_nothing_found
-from ui.asking import session_prefix_cache, show_writing, start_answer
+from ui.asking import (
+    forget_question,
+    forgotten_on_failure,
+    session_prefix_cache,
+    show_writing,
+    start_answer,
+    want_answer,
+    wanted_question,
+)
 from ui.attribution import show_attribution
 from ui.corpus import background_of_documents, chosen_documents, index_documents, ready
 from ui.frame import require_frame
@@ -38,36 +46,39 @@ STEP = 64  # of the prompt's budget in the sidebar
 
 
 def question_box(documents: Sequence[Document], has_answer: bool) -> str | None:
-    """Draw the examples and the box; return a question that was just asked."""
+    """Draw the examples and the box; return a question that is to be answered."""
     with st.expander("Ask another question", expanded=False) if has_answer else st.container():
         st.pills("Try one", EXAMPLES, key="inside-answer-example", on_change=take_example)
         with st.form("inside-answer-form", border=False):
             box, button = st.columns([5, 1], vertical_alignment="bottom")
-            question = box.text_input(
+            box.text_input(
                 "Your question",
                 key="inside-answer-question",
                 placeholder="What do you want to know?",
                 max_chars=2000,
             )
-            asked = button.form_submit_button("Ask", type="primary", width="stretch")
+            button.form_submit_button("Ask", type="primary", width="stretch", on_click=take_typed)
         st.caption(
             f"{len(documents)} documents are searched; they are chosen on the page “Ask your documents”."
         )
-        if asked and not question.strip():
+        question = wanted_question()
+        if question is not None and not question.strip():
             st.warning("Type a question first, or pick one above.")
-            asked = False
-    return question if asked else st.session_state.pop("inside-answer-picked", None)
+            forget_question()
+            return None
+    return question
+
+
+def take_typed() -> None:
+    """Have the question in the box answered."""
+    want_answer(st.session_state["inside-answer-question"])
 
 
 def take_example() -> None:
-    """Have a picked example asked."""
-    st.session_state["inside-answer-picked"] = st.session_state["inside-answer-example"]
-    st.session_state["inside-answer-example"] = None
-
-
-def ask_again(question: str) -> None:
-    """Have a question asked of the built-in model in the next run of the page."""
-    st.session_state["inside-answer-picked"] = question
+    """Have a picked example answered."""
+    if example := st.session_state["inside-answer-example"]:
+        st.session_state["inside-answer-example"] = None
+        want_answer(example)
 
 
 def show_job(job: Job[Answer], question: str, settings: Settings) -> None:
@@ -110,7 +121,7 @@ def show_answer(answer: Answer, settings: Settings) -> None:
         st.info(reason, icon=":material/lock:")
         st.button(
             "Have the built-in model answer it",
-            on_click=ask_again,
+            on_click=want_answer,
             args=(answer.question,),
             icon=":material/replay:",
         )
@@ -197,7 +208,7 @@ def offer_less(question: str, settings: Settings) -> None:
 def take_less(question: str, k: int, max_prompt_tokens: int) -> None:
     """Move the sidebar's settings to fewer passages and a smaller prompt, and have a question asked."""
     st.session_state["k"], st.session_state["max_prompt_tokens"] = k, max_prompt_tokens
-    ask_again(question)
+    want_answer(question)
 
 
 def main() -> None:
@@ -215,8 +226,9 @@ def main() -> None:
             settings = settings_sidebar(encoder, on_server=False)
         documents = chosen_documents()
         question = question_box(documents, has_answer="answer_job" in state)
-        with st.container():  # whatever is drawn meanwhile, what follows keeps its place on the page
+        with st.container(), forgotten_on_failure():  # whatever is drawn, what follows keeps its place
             if question and not begin(question, documents, settings):
+                forget_question()
                 return
         if "answer_job" in state:
             show_job(state["answer_job"], state["asked"], settings)

@@ -1,5 +1,7 @@
 """A question asked in this session: its answer is written in a thread of its own, and every page sees it."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TypeVar
 
@@ -21,6 +23,35 @@ def session_prefix_cache() -> PrefixCache:
     """Return what this session's last prompt left to reuse."""
     cache: PrefixCache = st.session_state.setdefault("prefix_cache", PrefixCache())
     return cache
+
+
+def want_answer(question: str) -> None:
+    """Have a question answered, by the first run of a page that gets as far as beginning to.
+
+    Whatever is touched while a page gets ready for that interrupts the run in which a button was pressed.
+    """
+    st.session_state["wanted_question"] = question
+
+
+def wanted_question() -> str | None:
+    """Return the question that waits to be answered."""
+    question: str | None = st.session_state.get("wanted_question")
+    return question
+
+
+def forget_question() -> None:
+    """Let the question that waits wait no longer."""
+    st.session_state.pop("wanted_question", None)
+
+
+@contextmanager
+def forgotten_on_failure() -> Iterator[None]:
+    """Forget the question that waits where what is done for it fails; an interruption is no failure."""
+    try:
+        yield
+    except Exception:  # which Streamlit's own ways to end a run are not
+        forget_question()
+        raise
 
 
 def start_answer(
@@ -54,6 +85,7 @@ def start_answer(
         )
 
     state["asked"], state["answer_job"] = question, Job(work)
+    forget_question()
 
 
 def show_writing(job: Job[T], label: str, key: str = "stop") -> None:

@@ -1,15 +1,20 @@
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from engine.documents.document import Chunk
+from engine.errors import InputError
 from engine.generation.answering import Timings
 from engine.generation.sampling import Sampling
 from engine.retrieval.background import background_of
 from engine.retrieval.index import build_index
 from ui.figures import timing_figure
 
+PAGES = Path(__file__).parent.parent.parent / "pages"
+FORMS = {"ask": ("question", "question-form"), "generate": ("inside-answer-question", "inside-answer-form")}
 QUESTION = "When was the Vardholm tower finished?"
 # Words find the first, vectors the second.
 TEXTS = (
@@ -50,6 +55,49 @@ def test_an_answer_is_searched_for_as_the_sidebar_says(encoder, decoder, retriev
     assert answer.retriever == retriever
     assert answer.hits[0].chunk.text == TEXTS[first]
     assert (answer.searched_for is not None) is expand
+
+
+def ask_on(page):
+    """Ask on a page over the shortest document, as somebody does who types and presses the button."""
+    box, form = FORMS[page]
+    app = AppTest.from_file(str(PAGES / f"{page}.py"), default_timeout=60)
+    app.session_state["framed"] = True
+    app.session_state["searched"] = ["inside_the_pipeline.md"]
+    app.run()
+    app.text_input(key=box).set_value(QUESTION)
+    app.button(key=f"FormSubmitter:{form}-Ask").click()
+    app.run()
+    assert not app.exception
+    return app
+
+
+@pytest.mark.parametrize("page", FORMS)
+def test_a_question_outlives_an_interruption_while_the_page_gets_ready(monkeypatch, encoder, decoder, page):
+    begun = []
+
+    def ready(*arguments):
+        begun.append(arguments)
+        if len(begun) == 1:
+            st.rerun()  # as where something is touched meanwhile: no button counts as pressed any more
+
+    monkeypatch.setattr("ui.corpus.ready", ready)
+    app = ask_on(page)
+    assert len(begun) == 2
+    assert app.session_state["asked"] == QUESTION
+    app.run()
+    assert len(begun) == 2  # and is answered once
+
+
+@pytest.mark.parametrize("page", FORMS)
+def test_a_question_for_which_a_page_cannot_get_ready_is_not_asked_again(monkeypatch, encoder, decoder, page):
+    def ready(*arguments):
+        raise InputError("nothing to search in: add a document")
+
+    monkeypatch.setattr("ui.corpus.ready", ready)
+    app = ask_on(page)
+    assert "nothing to search in" in app.error[0].value
+    app.run()
+    assert not app.error
 
 
 def test_expanding_a_question_is_a_stage_of_its_own_before_the_others():
