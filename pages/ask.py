@@ -13,11 +13,11 @@ from engine.generation.answering import Answer
 from engine.generation.server import Server
 from ui.answer import escape_markdown, show_answer
 from ui.asking import (
-    forget_question,
-    forgotten_on_failure,
     show_writing,
     start_answer,
+    waiting_until_done,
     want_answer,
+    want_typed,
     wanted_question,
 )
 from ui.corpus import background_of_documents, document_picker, index_documents, ready
@@ -51,18 +51,10 @@ def question_box() -> str | None:
         box.text_input(
             "Your question", key="question", placeholder="What do you want to know?", max_chars=2000
         )
-        button.form_submit_button("Ask", type="primary", width="stretch", on_click=take_typed)
-    question = wanted_question()
-    if question is not None and not question.strip():
-        st.warning("Type a question first, or pick one above.")
-        forget_question()
-        return None
-    return question
-
-
-def take_typed() -> None:
-    """Have the question in the box answered."""
-    want_answer(st.session_state["question"])
+        button.form_submit_button(
+            "Ask", type="primary", width="stretch", on_click=want_typed, args=("question",)
+        )
+    return wanted_question()
 
 
 def take_example() -> None:
@@ -109,7 +101,7 @@ def ask_area(
     if warning := limit_warning(index.chunks, index.kind.max_tokens):
         st.warning(warning, icon=":material/content_cut:")
     if question := question_box():
-        with forgotten_on_failure():
+        with waiting_until_done():
             background = background_of_documents(documents, encoder, settings.cut, settings.pooling)
             ready(index, settings.retriever)
             start_answer(question, index, background, settings, server)

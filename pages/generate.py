@@ -15,12 +15,12 @@ from engine.generation.sampling import Sampling
 from engine.generation.step import Step
 from ui.answer import NO_TEXT, escape_markdown, show_nothing_found
 from ui.asking import (
-    forget_question,
-    forgotten_on_failure,
     session_prefix_cache,
     show_writing,
     start_answer,
+    waiting_until_done,
     want_answer,
+    want_typed,
     wanted_question,
 )
 from ui.attribution import show_attribution
@@ -57,21 +57,13 @@ def question_box(documents: Sequence[Document], has_answer: bool) -> str | None:
                 placeholder="What do you want to know?",
                 max_chars=2000,
             )
-            button.form_submit_button("Ask", type="primary", width="stretch", on_click=take_typed)
+            button.form_submit_button(
+                "Ask", type="primary", width="stretch", on_click=want_typed, args=("inside-answer-question",)
+            )
         st.caption(
             f"{len(documents)} documents are searched; they are chosen on the page “Ask your documents”."
         )
-        question = wanted_question()
-        if question is not None and not question.strip():
-            st.warning("Type a question first, or pick one above.")
-            forget_question()
-            return None
-    return question
-
-
-def take_typed() -> None:
-    """Have the question in the box answered."""
-    want_answer(st.session_state["inside-answer-question"])
+        return wanted_question()
 
 
 def take_example() -> None:
@@ -226,9 +218,8 @@ def main() -> None:
             settings = settings_sidebar(encoder, on_server=False)
         documents = chosen_documents()
         question = question_box(documents, has_answer="answer_job" in state)
-        with st.container(), forgotten_on_failure():  # whatever is drawn, what follows keeps its place
+        with st.container(), waiting_until_done():  # whatever is drawn, what follows keeps its place
             if question and not begin(question, documents, settings):
-                forget_question()
                 return
         if "answer_job" in state:
             show_job(state["answer_job"], state["asked"], settings)

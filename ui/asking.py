@@ -33,10 +33,19 @@ def want_answer(question: str) -> None:
     st.session_state["wanted_question"] = question
 
 
+def want_typed(box: str) -> None:
+    """Have the question in a text box answered, which is named by its key."""
+    want_answer(st.session_state[box])
+
+
 def wanted_question() -> str | None:
-    """Return the question that waits to be answered."""
+    """Return the question that waits to be answered; ask for one where only blanks were typed."""
     question: str | None = st.session_state.get("wanted_question")
-    return question
+    if question is None or question.strip():
+        return question
+    st.warning("Type a question first, or pick one above.")
+    forget_question()
+    return None
 
 
 def forget_question() -> None:
@@ -45,13 +54,14 @@ def forget_question() -> None:
 
 
 @contextmanager
-def forgotten_on_failure() -> Iterator[None]:
-    """Forget the question that waits where what is done for it fails; an interruption is no failure."""
+def waiting_until_done() -> Iterator[None]:
+    """Let the question wait until what is done for it ends, well or badly; an interruption is no end."""
     try:
         yield
     except Exception:  # which Streamlit's own ways to end a run are not
         forget_question()
         raise
+    forget_question()
 
 
 def start_answer(
@@ -85,7 +95,6 @@ def start_answer(
         )
 
     state["asked"], state["answer_job"] = question, Job(work)
-    forget_question()
 
 
 def show_writing(job: Job[T], label: str, key: str = "stop") -> None:
