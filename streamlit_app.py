@@ -1,23 +1,204 @@
-"""Glassbox: the list of pages, and the sidebar."""
+"""Glassbox, the app: sections of pages, each under its title; errors of all pages are shown here."""
+
+from functools import partial
+from urllib.parse import quote
 
 import streamlit as st
+from streamlit.runtime.pages_manager import PagesManager
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from ui.frame import run_framed
+from engine.errors import GlassboxError
+from ui.documents import NoDocumentError
+from ui.text import escape_markdown, show_error
 
-st.set_page_config(page_title="Glassbox", page_icon=":material/deployed_code:", layout="wide")
-page = st.navigation(
-    [
-        st.Page("pages/ask.py", title="Ask your documents", icon=":material/forum:", default=True),
-        st.Page("pages/documents.py", title="Documents and chunks", icon=":material/topic:"),
-        st.Page("pages/generate.py", title="Inside the answer", icon=":material/account_tree:"),
-        st.Page("pages/attention.py", title="Inside the model", icon=":material/visibility:"),
-        st.Page("pages/pooling.py", title="Pooling compared", icon=":material/merge:"),
-        st.Page("pages/experiments.py", title="Experiments", icon=":material/science:"),
-        st.Page("pages/diagnose.py", title="Why wasn't it found?", icon=":material/troubleshoot:"),
-        st.Page("pages/lab.py", title="The lab", icon=":material/biotech:"),
-        st.Page("pages/truncation.py", title="What is never read", icon=":material/content_cut:"),
-        st.Page("pages/verification.py", title="Verify and break", icon=":material/fact_check:"),
-    ]
+
+def page(folder: str, title: str, icon: str, intro: str, default: bool = False) -> st.Page:
+    """Return the page of a folder; its address is the folder's name."""
+    return st.Page(
+        f"pages/{folder}/page.py",
+        title=title,
+        icon=f":material/{icon}:",
+        url_path=folder.split("/")[-1],
+        help=intro,
+        default=default,
+    )
+
+
+ASK = page(
+    "ask",
+    "Ask your documents",
+    "forum",
+    "A search finds the passages closest to a question, and a small language model answers from them. "
+    "Every step is open below: passages, scores, the exact prompt and the time of each step.",
+    default=True,
 )
-st.sidebar.markdown("### :material/deployed_code: Glassbox")
-run_framed(page)
+DOCUMENTS = page(
+    "documents",
+    "Documents and chunks",
+    "topic",
+    "See how each file is cut before it is indexed: its text, where its chunks begin and end, and the text "
+    "that the model would never read.",
+)
+SETTINGS = page(
+    "improve/settings",
+    "Best settings",
+    "science",
+    "Which chunk size, which pooling, which retriever? Measure every combination on questions with known "
+    "answers, see which differences are more than chance, and use the best settings with one click.",
+)
+DIAGNOSE = page(
+    "improve/diagnose",
+    "Why wasn't it found?",
+    "troubleshoot",
+    "Give a question and the passage that it should have found. See each step between them in order, which "
+    "one failed, and the smallest change that fixes it without breaking other questions.",
+)
+POOLINGS = page(
+    "improve/poolings",
+    "Pooling compared",
+    "merge",
+    "A model computes a vector for every token; a search needs one for the whole text. See what each way to "
+    "combine them does to sentences, to a question and to what is found, and what a similarity is made of.",
+)
+TUNING = page(
+    "improve/tuning",
+    "Tune the search",
+    "model_training",
+    "Train the search on your labelled questions. The original is kept unless the gain is more than noise.",
+)
+QUESTIONS = page(
+    "improve/questions",
+    "Questions",
+    "quiz",
+    "Questions with known answers decide between settings. Label your own here, or test without labels "
+    "whether each sentence finds the chunk that it comes from.",
+)
+ANSWER = page(
+    "inside/answer",
+    "Inside the answer",
+    "account_tree",
+    "Take an answer apart: every token and its alternatives, the passages that each sentence rests on, and "
+    "the answer that the model gives without a passage.",
+)
+CHUNK = page(
+    "inside/chunk",
+    "Inside the model",
+    "visibility",
+    "Follow a text through the real model: every tensor of every layer, the attention between tokens, and "
+    "the way a word's vector changes from layer to layer.",
+)
+VERIFY = page(
+    "inside/verify",
+    "Verify",
+    "fact_check",
+    "Check on any text that every stage of the hand-written model equals the official one.",
+)
+BROKEN = page(
+    "inside/broken",
+    "Break it",
+    "build",
+    "Take a part out of the model, or put one in wrongly. See where the damage begins and how much of the "
+    "search survives. Several faults can be combined.",
+)
+LATE = page(
+    "inside/late",
+    "Late chunking",
+    "segment",
+    "Ordinarily each chunk is read alone, and in “it was finished in 1891” the model cannot tell what “it” "
+    "is. Late chunking reads a long stretch of text first, and then pools each chunk from its own tokens.",
+)
+POSITIONS = page(
+    "inside/positions",
+    "Positions",
+    "format_list_numbered",
+    "Attention by itself ignores the order of tokens. Each scheme changes the score between two equal "
+    "tokens by their positions: 0 is the score of a token with itself, and a change of −0.69 halves the "
+    "weight.",
+)
+CACHE = page(
+    "inside/cache",
+    "KV cache",
+    "memory",
+    "The attention of a new token needs the keys and values of all tokens before it. With the cache they "
+    "are kept; without it the model reads the whole text again for every token it writes.",
+)
+WORKED = page(
+    "learn/worked",
+    "A transformer by hand",
+    "calculate",
+    "Take the transformer of 2017 apart by hand: a worked example in which every number can be changed.",
+)
+DECODER = page(
+    "learn/decoder",
+    "A decoder from scratch",
+    "school",
+    "Train a small decoder on the chosen documents and watch it learn, with gradients written out in NumPy.",
+)
+TRANSLATOR = page(
+    "learn/translator",
+    "Learn to translate",
+    "translate",
+    "Train an encoder-decoder that writes numbers in Spanish and dates in another format, and watch its "
+    "attention.",
+)
+SECTIONS = {
+    "": [ASK, DOCUMENTS],
+    "Improve": [SETTINGS, DIAGNOSE, POOLINGS, TUNING, QUESTIONS],
+    "Inside": [ANSWER, CHUNK, VERIFY, BROKEN, LATE, POSITIONS, CACHE],
+    "Learn": [WORKED, DECODER, TRANSLATOR],
+}
+# The page that each former address opens, and the widgets that are set on it.
+FORMER: dict[str, tuple[st.Page, dict[str, str]]] = {
+    "experiments": (SETTINGS, {}),
+    "pooling": (POOLINGS, {}),
+    "generate": (ANSWER, {}),
+    "attention": (CHUNK, {}),
+    "verification": (VERIFY, {}),
+    "lab": (WORKED, {}),
+    "truncation": (DOCUMENTS, {"documents-tab": "Never read"}),
+}
+
+
+def redirect(address: str) -> None:
+    """Open the page that a former address leads to."""
+    target, widgets = FORMER[address]
+    st.session_state.update(widgets)
+    st.switch_page(target)
+
+
+def open_address_again() -> None:
+    """Open the address of a server's first visitor a second time, unless it is that of the first page.
+
+    Because of the folder pages/, Streamlit looks for the page of that address among the files there, and
+    reports that there is none. From the first `st.navigation` on, it looks among the pages given there.
+    """
+    context = get_script_run_ctx()
+    if PagesManager.uses_pages_directory and context and (name := context.pages_manager.intended_page_name):
+        PagesManager.uses_pages_directory = False
+        st.html(f"<script>location.replace('{quote(name)}')</script>", unsafe_allow_javascript=True)
+        st.stop()
+
+
+def main() -> None:
+    """Draw the chosen page under its title, and below it the error that ended it, if any."""
+    open_address_again()
+    former = [
+        st.Page(partial(redirect, address), title=target.title, url_path=address, visibility="hidden")
+        for address, (target, _) in FORMER.items()
+    ]
+    chosen = st.navigation(SECTIONS | {"": [*SECTIONS[""], *former]}, position="top")
+    st.set_page_config(
+        page_title=f"{chosen.title} · Glassbox", page_icon=":material/deployed_code:", layout="wide"
+    )
+    st.sidebar.markdown("### :material/deployed_code: Glassbox")
+    st.title(chosen.title)
+    st.write(chosen.help)
+    try:
+        chosen.run()
+    except NoDocumentError as error:
+        st.info(escape_markdown(str(error)))
+    except GlassboxError as error:
+        show_error(error)
+
+
+main()

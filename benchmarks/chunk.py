@@ -1,38 +1,42 @@
 """How fast documents are split: ``python -m benchmarks.chunk [--json] [--rounds 5]``.
 
-Glassbox ("fixed", with exact spans), LangChain's split_text_on_tokens and Chonkie's TokenChunker (which
-give decoded text) cut the same 10 MB into chunks of 128 tokens of all-MiniLM-L6-v2 with an overlap of 16,
-on the same two cores, taking turns; each in a process of its own. The text is the bundled corpus again and
-again, in which one word in ten is made of the halves of two others. Then 1,000 documents of ten pages.
-Figures are medians over the rounds; peaks are of all that a process did until then. ``redraw_ms`` is what
-another size costs once a text is measured, for each method: for a document of 200 pages, and for the 10 MB.
-The limit is what the `tokenizers` library alone needs for the same lines on all cores. The peers come with
-``pip install -r benchmarks/requirements.txt``.
+Glassbox, LangChain and Chonkie cut the same text of 10 MB into chunks of 128 tokens of all-MiniLM-L6-v2 with
+an overlap of 16, then 1,000 documents of ten pages.
+
+Glassbox cuts by "fixed" with exact spans; LangChain's split_text_on_tokens and Chonkie's TokenChunker return
+decoded text. The contestants take turns on the same two cores, each in a process of its own. The text repeats
+the bundled corpus with one word in ten made of the halves of two others. Figures are medians over the rounds;
+peaks are of the whole process so far. ``redraw_ms`` is the time that another size takes once a text is
+tokenized, for each method: for a document of 200 pages, and for the 10 MB. The limit is the time that the
+`tokenizers` library alone needs for the same lines on all cores. The peers come with ``pip install -r
+benchmarks/requirements.txt``.
 """
 
-import json
 import random
 import re
 import statistics
 import tempfile
 import time
+from argparse import Namespace
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.chunkers import CHUNK_TOKENS, CONTESTANTS, OVERLAP
-from benchmarks.processes import CORES, Served, environment, pin, read_arguments, say
+from benchmarks.command import OURS, Benchmark, Result, Table, contestants, median_ratio
+from benchmarks.processes import CORES, Served, environment, pin, say
 from engine.documents.document import Document, Section
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
-from engine.documents.splitters import METHODS, Splitting, split
-from engine.documents.token_spans import measure
+from engine.documents.splitters import SPLITTERS, Splitting, split
+from engine.documents.token_spans import token_spans
 from engine.layers.tracing import Array
 from engine.tokenizers.wordpiece import WordPieceTokenizer
 from engine.weights.catalog import DEFAULT_ENCODER
 from engine.weights.fetch import model_path
 
-OURS, LIMIT = "glassbox", "tokenizers alone"
+LIMIT = "tokenizers alone"
 CHARACTERS, PAGE = 10_000_000, 3000
 N_DOCUMENTS, DOCUMENT_PAGES, LONG_PAGES = 1000, 10, 200
 NEW_WORDS = 0.1
@@ -58,7 +62,7 @@ def varied_text(n_characters: int, seed: int = 0) -> str:
 
 
 def take_turns(names: list[str], rounds: int, scratch: Path) -> dict[str, Any]:
-    """Let the contestants take turns; return their answers for the one text and for the documents."""
+    """Run the contestants in turn; return their answers for the one text and for the documents."""
     folder, env, errors = str(model_path(DEFAULT_ENCODER)), environment(), scratch / "errors.txt"
     running = {name: Served("benchmarks.chunkers", [name, folder], env, errors) for name in names}
     answers: dict[str, dict[str, list[Any]]] = {name: {"text": [], "documents": []} for name in names}
@@ -77,9 +81,9 @@ def take_turns(names: list[str], rounds: int, scratch: Path) -> dict[str, Any]:
 
 
 def redraw(text: str) -> dict[str, float]:
-    """Milliseconds that another size costs, for each method; the vectors of sentences are made up."""
+    """Milliseconds that another chunk size takes, for each method; sentence vectors are random."""
     tokenizer = WordPieceTokenizer(model_path(DEFAULT_ENCODER) / "tokenizer.json")
-    tokens = measure(text, tokenizer)
+    tokens = token_spans(text, tokenizer)
     sections = tuple(Section(place, (f"Page {place}",)) for place in range(0, len(text), PAGE))
     document = Document("d", text, sections=sections)
 
@@ -87,7 +91,7 @@ def redraw(text: str) -> dict[str, float]:
         return np.random.default_rng(0).standard_normal((len(texts), 8)).astype(np.float32)
 
     found = {}
-    for method in METHODS:
+    for method in SPLITTERS:
         seconds = []
         for _ in range(3):
             begin = time.perf_counter()
@@ -97,8 +101,8 @@ def redraw(text: str) -> dict[str, float]:
     return found
 
 
-def report(answers: dict[str, Any], redrawn: dict[str, Any]) -> dict[str, Any]:
-    """Make figures of what was measured."""
+def figures_of(answers: dict[str, Any], redrawn: dict[str, Any]) -> Result:
+    """Return the figures of what was measured."""
 
     def seconds(name: str, kind: str) -> list[float]:
         return [answer["s"] for answer in answers[name][kind]]
@@ -113,8 +117,7 @@ def report(answers: dict[str, Any], redrawn: dict[str, Any]) -> dict[str, Any]:
         }
 
     def ratio(name: str, kind: str) -> float:
-        pairs = zip(seconds(OURS, kind), seconds(name, kind), strict=True)
-        return statistics.median(theirs / mine for mine, theirs in pairs)
+        return median_ratio(seconds(name, kind), seconds(OURS, kind))
 
     return {
         "workload": (
@@ -134,27 +137,29 @@ def report(answers: dict[str, Any], redrawn: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def print_table(result: dict[str, Any]) -> None:
-    """Print the figures for people."""
-    print(result["workload"])
-    names = f"{'text s':>9}{'ratio':>7}{'chunks':>8}{'peak MB':>9}{'docs s':>9}{'ratio':>7}{'peak MB':>9}"
-    print(f"\n{'':18}{names}")
-    for name, row in {OURS: result["ours"], **result["peers"]}.items():
-        ratios = [f"{row[key]:7.2f}" if key in row else " " * 7 for key in ("ratio", "documents_ratio")]
-        print(
-            f"{name:18}{row['s']:9.2f}{ratios[0]}{row['chunks']:8}{row['peak_mb']:9.0f}"
-            f"{row['documents_s']:9.2f}{ratios[1]}{row['documents_peak_mb']:9.0f}"
-        )
+def tables(result: Result) -> Iterator[Table | str]:
+    """Yield the figures of each splitter, the limit, and the time of another size."""
+    yield contestants(
+        result,
+        {
+            "10 MB text, s": "{s:.2f}",
+            "ratio": "{ratio:.2f}",
+            "chunks": "{chunks:,}",
+            "peak MB": "{peak_mb:,.0f}",
+            "1,000 documents, s": "{documents_s:.2f}",
+            "documents ratio": "{documents_ratio:.2f}",
+            "documents peak MB": "{documents_peak_mb:,.0f}",
+        },
+    )
     limit = result["limit"]
-    print(f"{LIMIT:18}{limit['tokenizers_alone_s']:9.2f}{limit['ratio']:7.2f}")
+    yield f"{LIMIT}: {limit['tokenizers_alone_s']:.2f} s, ratio {limit['ratio']:.2f}"
     for length, times in result["ours"]["redraw_ms"].items():
         each = ", ".join(f"{method} {ms:.0f}" for method, ms in times.items())
-        print(f"\nmilliseconds to another size, {length}: {each}")
+        yield f"milliseconds to another size, {length}: {each}"
 
 
-def main() -> None:
-    """Measure and print."""
-    arguments = read_arguments(__doc__, rounds=5)
+def run(arguments: Namespace) -> Result:
+    """Make the texts and measure."""
     pin()
     text = varied_text(N_DOCUMENTS * DOCUMENT_PAGES * PAGE)
     with tempfile.TemporaryDirectory() as folder:
@@ -163,12 +168,14 @@ def main() -> None:
         (scratch / "documents").write_text(text, encoding="utf-8")
         answers = take_turns(list(CONTESTANTS), arguments.rounds, scratch)
     redrawn = {f"{LONG_PAGES} pages": redraw(text[: LONG_PAGES * PAGE]), "10 MB": redraw(text[:CHARACTERS])}
-    result = report(answers, redrawn)
-    if arguments.json:
-        print(json.dumps(result))
-    else:
-        print_table(result)
+    return figures_of(answers, redrawn)
+
+
+EXPLANATION = """\
+A text is tokenized once, and most words repeat, so only distinct words are tokenized. Another size or
+splitter then only places new borders."""
+BENCHMARK = Benchmark(__doc__, run, tables, rounds=5, explanation=EXPLANATION)
 
 
 if __name__ == "__main__":
-    main()
+    BENCHMARK.main()

@@ -1,7 +1,7 @@
 """The splitters that ``benchmarks.chunk`` compares, each run in a process of its own.
 
 ``python -m benchmarks.chunkers NAME MODEL_FOLDER``: loads a splitter and says so on standard output; then
-splits what it is told to on standard input, a JSON object a line. Each imports only what it needs, since
+splits the texts of each order on standard input, a JSON object a line. Each imports only what it needs, since
 memory is part of the comparison.
 """
 
@@ -23,8 +23,8 @@ CHUNK_TOKENS, OVERLAP, N_SPECIAL = 128, 16, 2
 def ours(folder: str) -> Split:
     """Load Glassbox."""
     from engine.documents.document import Document
-    from engine.documents.run_words import REMEMBERED
     from engine.documents.splitters import Splitting, split
+    from engine.documents.word_tokens import WORD_CACHES
     from engine.tokenizers.wordpiece import WordPieceTokenizer
 
     tokenizer = WordPieceTokenizer(Path(folder) / "tokenizer.json")
@@ -32,7 +32,7 @@ def ours(folder: str) -> Split:
     tokenizer.ids_batch([""])  # loads the compiled library
 
     def split_all(texts: Sequence[str]) -> int:
-        REMEMBERED.clear()  # of the round before
+        WORD_CACHES.clear()  # of the round before
         return sum(len(split(Document("d", text), tokenizer, splitting)) for text in texts)
 
     return split_all

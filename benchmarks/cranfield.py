@@ -1,9 +1,9 @@
 """The Cranfield collection as a BEIR folder: ``python -m benchmarks.cranfield SMART_FOLDER OUT_FOLDER``.
 
-The first holds cran.all.1400, cran.qry and cranqrel, as SMART has them. Judgements number the questions 1 to
-225 in the order of their file, whatever their own numbers are. Codes 1 (a complete answer) to 4 (of least
-interest) count as relevant, 1, and -1 as not, 0. An abstract's text begins with its title once more, as it
-does in the collection.
+SMART_FOLDER holds cran.all.1400, cran.qry and cranqrel in SMART's format. Judgements number the questions 1
+to 225 by their order in the file, not by their own ids. Codes 1 (a complete answer) to 4 (of least
+interest) count as relevant, 1, and -1 as not relevant, 0. The text of an abstract repeats its title, as in
+the collection.
 """
 
 import argparse
@@ -19,7 +19,7 @@ FIELD = re.compile(r"\.[A-Z]\s*")
 
 
 def smart_records(text: str) -> list[dict[str, str]]:
-    """Cut a SMART file into records: ``.I`` begins one, ``.T``, ``.W`` and others a field of it."""
+    """Split a SMART file into records: ``.I`` begins a record, ``.T``, ``.W`` and others a field of it."""
     found: list[dict[str, str]] = []
     field = ""
     for line in text.removesuffix("\n").split("\n"):
@@ -46,7 +46,7 @@ def write_jsonl(path: Path, rows: Iterable[dict[str, str]]) -> None:
 
 
 def convert(smart: Path, out: Path) -> None:
-    """Write a BEIR folder of a SMART one; documents and questions are numbered as they come, from 1."""
+    """Convert a SMART folder to a BEIR one; documents and questions are numbered in order, from 1."""
     documents, questions = (
         list(enumerate(smart_records((smart / name).read_text(encoding="latin-1")), 1))
         for name in ("cran.all.1400", "cran.qry")
@@ -72,7 +72,7 @@ def main() -> None:
     """Convert."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("smart_folder", type=Path, help="holds cran.all.1400, cran.qry and cranqrel")
-    parser.add_argument("out_folder", type=Path, help="made where it is not there")
+    parser.add_argument("out_folder", type=Path, help="created if missing")
     arguments = parser.parse_args()
     try:
         convert(arguments.smart_folder, arguments.out_folder)

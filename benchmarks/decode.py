@@ -1,25 +1,30 @@
 """How fast text is generated: ``python -m benchmarks.decode [--json] [--rounds 5]``.
 
-Glassbox, transformers (float32) and llama.cpp continue the same prompt of 500 tokens of the bundled
-corpus by 128, greedily, from the same .gguf file, on the same two cores, taking turns; each in a process
-of its own. Glassbox does so as its app does, with prompt lookup, and token by token, as the others do.
+Glassbox, transformers (float32) and llama.cpp continue the same prompt of 500 tokens by 128, greedily, from
+the same .gguf file.
+
+The prompt is the start of the bundled corpus. The contestants take turns on the same two cores, each in a
+process of its own. Glassbox runs as in its app, with prompt lookup, and token by token, as the others do.
 Figures are medians over the rounds: prompt and new tokens per second, time to the first token, loading
-(imports included), peak memory, and the mean Kullback-Leibler divergence of the next-token distribution
-from that of float32 transformers over 500 tokens. The limit is the rate at which memory can be read,
-measured in between. llama.cpp comes with ``pip install -r benchmarks/requirements.txt``.
+(imports included), peak memory, and the mean Kullback-Leibler divergence (in nats) of the next-token
+distribution from that of float32 transformers over 500 tokens. The limit is the rate at which memory can be
+read, measured in between. llama.cpp comes with ``pip install -r benchmarks/requirements.txt``.
 """
 
 import importlib.util
 import json
 import statistics
 import tempfile
+from argparse import Namespace
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks.command import OURS, Benchmark, Result, Table, contestants, median_ratio
 from benchmarks.decoders import CONTESTANTS
-from benchmarks.processes import CORES, Served, environment, pin, read_arguments, run_once, say
+from benchmarks.processes import CORES, Served, environment, pin, run_once, say
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.generation.decoder import Decoder
 from engine.layers.activation import log_softmax
@@ -27,7 +32,7 @@ from engine.layers.tracing import Array
 from engine.weights.catalog import DEFAULT_DECODER
 from engine.weights.fetch import model_path
 
-OURS, PLAIN = "glassbox", "glassbox, no prompt lookup"
+PLAIN = "glassbox, no prompt lookup"
 REFERENCE, LLAMA = "transformers float32", "llama.cpp"
 PROMPT_TOKENS, NEW_TOKENS = 500, 128
 MODULE = "benchmarks.decoders"
@@ -42,7 +47,7 @@ def prompt_ids(decoder: Decoder) -> list[int]:
 
 
 def bytes_read(decoder: Decoder) -> int:
-    """Bytes that one new token needs: all matrices, and the keys and values of the tokens before it."""
+    """Bytes read for one new token: all matrices, and the keys and values of the tokens before it."""
     config, weights = decoder.config, decoder.weights
     matrices = [weights.unembedding.nbytes]
     for layer in weights.layers:
@@ -59,12 +64,12 @@ def divergence(reference: Array, found: Array) -> float:
     return float((np.exp(p) * (p - q)).sum(axis=-1).mean())
 
 
-def measure(names: list[str], rounds: int, file: Path, ids: list[int], scratch: Path) -> dict[str, Any]:
-    """Let the contestants take turns; return what each answered, and how fast memory was read."""
+def take_turns(names: list[str], rounds: int, file: Path, ids: list[int], scratch: Path) -> dict[str, Any]:
+    """Run the contestants in turn; return their answers and how fast memory was read."""
     env, errors = environment(), scratch / "errors.txt"
     loads: dict[str, list[float]] = {name: [] for name in names}
     running: dict[str, Served] = {}
-    for turn in range(3):  # the first fills the disk cache and compiles, and does not count
+    for turn in range(3):  # the first warms up (disk cache, compiling) and is dropped
         for name in names:
             if name in running:
                 running[name].stop()
@@ -91,8 +96,8 @@ def measure(names: list[str], rounds: int, file: Path, ids: list[int], scratch: 
     return {"answers": answers, "loads": loads, "logits": logits, "bandwidth": max(bandwidths)}
 
 
-def report(measured: dict[str, Any], read_bytes: int) -> dict[str, Any]:
-    """Make figures of what was measured."""
+def figures_of(measured: dict[str, Any], read_bytes: int) -> Result:
+    """Return the figures of what was measured."""
     answers, logits = measured["answers"], measured["logits"]
 
     def new_rates(name: str) -> list[float]:
@@ -100,10 +105,6 @@ def report(measured: dict[str, Any], read_bytes: int) -> dict[str, Any]:
 
     def prompt_rates(name: str) -> list[float]:
         return [PROMPT_TOKENS / answer["first_s"] for answer in answers[name]]
-
-    def ratio(rates: Any, name: str) -> float:
-        pairs = zip(rates(OURS), rates(name), strict=True)
-        return statistics.median(mine / theirs for mine, theirs in pairs)
 
     def figures(name: str) -> dict[str, Any]:
         return {
@@ -117,8 +118,10 @@ def report(measured: dict[str, Any], read_bytes: int) -> dict[str, Any]:
         }
 
     def compared(name: str) -> dict[str, Any]:
-        ratios = {"ratio": ratio(new_rates, name), "prompt_ratio": ratio(prompt_rates, name)}
-        return figures(name) | ratios
+        return figures(name) | {
+            "ratio": median_ratio(new_rates(OURS), new_rates(name)),
+            "prompt_ratio": median_ratio(prompt_rates(OURS), prompt_rates(name)),
+        }
 
     ours, one_by_one = figures(OURS), statistics.median(new_rates(PLAIN))
     return {
@@ -133,30 +136,31 @@ def report(measured: dict[str, Any], read_bytes: int) -> dict[str, Any]:
     }
 
 
-def print_table(result: dict[str, Any]) -> None:
-    """Print the figures for people."""
-    print(result["workload"])
-    print(
-        f"\n{'tokens/s (ours ÷ theirs)':28}{'new':>15}{'prompt':>17}{'first s':>9}{'load s':>8}"
-        f"{'peak MB':>9}{'KL':>9}  tokens"
+def tables(result: Result) -> Iterator[Table | str]:
+    """Yield the figures of each decoder, and how near generation comes to the rate of memory."""
+    yield contestants(
+        result,
+        {
+            "new tokens/s": "{new_tokens_per_s:.1f}",
+            "ratio": "{ratio:.2f}",
+            "prompt tokens/s": "{prompt_tokens_per_s:,.0f}",
+            "prompt ratio": "{prompt_ratio:.2f}",
+            "first token, s": "{first_token_s:.2f}",
+            "loading, s": "{load_s:.2f}",
+            "peak MB": "{peak_mb:,.0f}",
+            "divergence": "{divergence:.0e}",
+            "same tokens": "{same_tokens}",
+        },
     )
-    for name, row in {OURS: result["ours"], **result["peers"]}.items():
-        ratios = [f"({row[key]:5.2f})" if key in row else " " * 7 for key in ("ratio", "prompt_ratio")]
-        print(
-            f"{name:28}{row['new_tokens_per_s']:8.1f}{ratios[0]}{row['prompt_tokens_per_s']:10.0f}{ratios[1]}"
-            f"{row['first_token_s']:9.2f}{row['load_s']:8.2f}{row['peak_mb']:9.0f}{row['divergence']:9.0e}"
-            f"  {'same' if row['same_tokens'] else 'other'}"
-        )
     limit = result["limit"]
-    print(
-        f"\nmemory is read with {limit['read_gb_per_s']:.0f} GB/s at best, a token needs "
+    yield (
+        f"memory is read with {limit['read_gb_per_s']:.0f} GB/s at best, a token needs "
         f"{limit['mb_per_token']:.0f} MB: {limit['fraction']:.0%} of that rate reached without prompt lookup"
     )
 
 
-def main() -> None:
-    """Measure and print."""
-    arguments = read_arguments(__doc__, rounds=5)
+def run(arguments: Namespace) -> Result:
+    """Measure all decoders that are installed."""
     names = list(CONTESTANTS)
     if importlib.util.find_spec("llama_cpp") is None:
         say("without llama.cpp, which pip install -r benchmarks/requirements.txt installs")
@@ -165,13 +169,19 @@ def main() -> None:
     decoder = Decoder.load()
     file, ids, read_bytes = model_path(DEFAULT_DECODER), prompt_ids(decoder), bytes_read(decoder)
     with tempfile.TemporaryDirectory() as scratch:
-        measured = measure(names, arguments.rounds, file, ids, Path(scratch))
-    result = report(measured, read_bytes)
-    if arguments.json:
-        print(json.dumps(result))
-    else:
-        print_table(result)
+        return figures_of(take_turns(names, arguments.rounds, file, ids, Path(scratch)), read_bytes)
+
+
+EXPLANATION = """\
+The divergence is that of the next-token distribution from float32 transformers, in nats. What limits
+generation is how fast weights come from memory, so matrices stay in the file's own 4 and 8 bits and are
+dequantised in registers. The forward pass of one token is recorded once as a list of operations and
+replayed in a single call, each core taking its share of every operation. Where a text repeats itself,
+prompt lookup reads the tokens that followed last time together with the newest one: the answer is the same
+to the last bit, and the weights are read once for several tokens. The peers generate token by token:
+compare them with the row without prompt lookup."""
+BENCHMARK = Benchmark(__doc__, run, tables, rounds=5, explanation=EXPLANATION)
 
 
 if __name__ == "__main__":
-    main()
+    BENCHMARK.main()

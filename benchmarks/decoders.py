@@ -1,7 +1,7 @@
 """The decoders that ``benchmarks.decode`` compares, each run in a process of its own.
 
 ``python -m benchmarks.decoders NAME FILE.gguf``: loads a decoder, and says so on standard output; then
-continues prompts as it is told to on standard input, a JSON object a line. Each imports only what it
+continues the prompts of the orders on standard input, a JSON object a line. Each imports only what it
 needs, since loading time and memory are part of the comparison.
 """
 
@@ -60,7 +60,7 @@ def transformers(file: str) -> tuple[Generate, Logits]:
 
 
 def llama_cpp(file: str) -> tuple[Generate, Logits]:
-    """Load llama.cpp; its logits are read where they lie, and the largest is taken."""
+    """Load llama.cpp; its logits are read in place, and the largest is chosen."""
     import llama_cpp
     import numpy as np
 

@@ -1,7 +1,7 @@
 """The encoders that ``benchmarks.encode`` compares, each run in a process of its own.
 
 ``python -m benchmarks.encoders NAME MODEL_FOLDER``: loads an encoder, embeds one text, and says so
-on standard output; then embeds what it is told to on standard input, a JSON object a line. Each
+on standard output; then embeds the texts of each order on standard input, a JSON object a line. Each
 imports only what it needs, since start-up time and memory are part of the comparison.
 """
 
@@ -24,13 +24,13 @@ BATCH_TEXTS = 32  # what sentence-transformers takes by default
 
 def ours(folder: str) -> Encode:
     """Load Glassbox with compiled kernels."""
-    from engine.layers.primitives import prepare_compiled
+    from engine.kernels.primitives import prepare_compiled
     from engine.models.encoder import Encoder
 
     encoder = Encoder.load(folder)
 
     def encode(texts: Sequence[str]) -> Any:
-        if len(texts) > 1:  # the first text, which starting up is measured by, does not wait for them
+        if len(texts) > 1:  # the first text alone measures start-up and does not wait for the kernels
             prepare_compiled().join()
         return encoder.encode(texts)
 
@@ -60,7 +60,7 @@ def sentence_transformers(folder: str, dtype: str = "float32") -> Encode:
 
 
 def onnxruntime(folder: str, file: str) -> Encode:
-    """Load an exported model, and do around it what sentence-transformers does around its own.
+    """Load an exported model with the batching, pooling and normalisation of sentence-transformers.
 
     Batches are of texts of like length, padded to their longest; the mean is over the tokens.
     """
@@ -171,7 +171,7 @@ def main() -> None:
     encode = load(name, folder)
     encode(["The first text."])
     ready = time.time()
-    encode(["Two texts", "that let what is lazy be done."])
+    encode(["Two texts", "for whatever loads lazily."])
     print(json.dumps({"ready": ready, "resident_mb": memory("VmRSS")}), flush=True)
 
     import numpy as np

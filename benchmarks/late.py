@@ -1,17 +1,17 @@
 """What late chunking does to a search: ``python -m benchmarks.late [--json]``.
 
-For the bundled labelled questions: the mean reciprocal rank of the first chunk that holds part of the
-answer, and the share of questions with one among the first five, by ordinary vectors and by late ones
-with more and more context.
+For the bundled labelled questions: the mean reciprocal rank of the first chunk with part of the answer, and
+the share of questions with one among the first five, by ordinary vectors and by late ones with growing
+context.
 """
 
-import argparse
-import json
-from collections.abc import Sequence
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 import numpy as np
 
+from benchmarks.command import Benchmark, Result, Table
 from engine import Encoder
 from engine.documents.document import Chunk, Document
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
@@ -41,12 +41,8 @@ def late(documents: dict[str, Document], chunks: Sequence[Chunk], encoder: Encod
     return np.concatenate([late_vectors(documents[name], [*own], encoder, context) for name, own in parts])
 
 
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    as_json = parser.parse_args().json
-
+def run(arguments: Namespace) -> Result:
+    """Search with ordinary and late vectors of each chunk size."""
     encoder = Encoder.load()
     documents = {document.name: document for document in load_corpus(BUNDLED_CORPUS)}
     labelled = load_questions()
@@ -61,15 +57,30 @@ def main() -> None:
         for context in CONTEXTS:
             vectors = late(documents, chunks, encoder, context)
             rows.append({"chunk_tokens": size, "context": context, **quality(questions, vectors, relevant)})
-    if as_json:
-        workload = f"{len(labelled)} labelled questions on the bundled documents"
-        print(json.dumps({"workload": workload, "ours": {"rows": rows}, "peers": {}, "limit": {}}))
-        return
-    print(f"chunk tokens  vectors           MRR  hits@{FIRST}")
-    for row in rows:
-        kind = f"late, {row['context']}" if row["context"] else "ordinary"
-        print(f"{row['chunk_tokens']:12}  {kind:12}  {row['mrr']:7.3f}  {row[f'hits_at_{FIRST}']:6.3f}")
+    workload = f"{len(labelled)} labelled questions on the bundled documents"
+    return {"workload": workload, "ours": {"rows": rows}, "peers": {}, "limit": {}}
+
+
+def tables(result: Result) -> Iterator[Table]:
+    """Yield a row for each chunk size and context."""
+    yield Table(
+        ["vectors", "chunk tokens", "MRR", f"hits@{FIRST}"],
+        [
+            [
+                f"late, {row['context']}" if row["context"] else "ordinary",
+                f"{row['chunk_tokens']}",
+                f"{row['mrr']:.3f}",
+                f"{row[f'hits_at_{FIRST}']:.3f}",
+            ]
+            for row in result["ours"]["rows"]
+        ],
+    )
+
+
+BENCHMARK = Benchmark(
+    __doc__, run, tables, explanation="The model was trained on 128 tokens: longer contexts make it worse."
+)
 
 
 if __name__ == "__main__":
-    main()
+    BENCHMARK.main()

@@ -1,19 +1,20 @@
-"""Many documents read, split and painted: ``python -m benchmarks.paint [--json] [--rounds 1]``.
+"""How fast many files are read, split and painted: ``python -m benchmarks.paint [--json] [--rounds 1]``.
 
-1,000 files of ten pages, a fifth each of text, Markdown, HTML, Word and PDF, with the text that
-``benchmarks.chunk`` uses. Each is read; all are cut into chunks of 512 tokens with an overlap of 64; and
-every part of every document is painted as the page of documents does it, under the limit of 256 tokens, so
-that half of each chunk is struck through. Documents and chunks are kept, as the app keeps them; the peak is
-of the whole process. Seconds are medians over the rounds.
+1,000 files of ten pages, a fifth each of text, Markdown, HTML, Word and PDF, are read, cut into chunks of 512
+tokens with an overlap of 64, and painted as on the page of documents.
+
+The text is that of ``benchmarks.chunk``. Every part of every document is painted under the limit of 256
+tokens, so that half of each chunk is struck through. Documents and chunks are kept, as in the app; the peak
+is of the whole process. Seconds are medians over the rounds.
 """
 
 import html
 import io
-import json
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from argparse import Namespace
+from collections.abc import Callable, Iterator
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -21,23 +22,24 @@ from typing import Any
 import docx
 
 from benchmarks.chunk import DOCUMENT_PAGES, N_DOCUMENTS, PAGE, varied_text
-from benchmarks.processes import memory, pin, read_arguments, say
-from engine.documents.budget import read_ends
+from benchmarks.command import Benchmark, Result
+from benchmarks.processes import memory, pin, say
 from engine.documents.loaders import read_corpus
 from engine.documents.splitters import Splitting, split
+from engine.documents.unread_text import read_ends
 from engine.tokenizers.wordpiece import WordPieceTokenizer
 from engine.weights.catalog import DEFAULT_ENCODER
 from engine.weights.fetch import model_path
+from pages.documents.chunks import PART
 from tests.pdf_file import make_pdf
 from ui.chunk_paint import near_to, painted
-from ui.documents_chunks import PART
 
 SPLITTING = Splitting("fixed", 512, 64)
 LIMIT, LINE = 256, 90
 
 
 def lines_of(text: str) -> list[str]:
-    """Cut text into lines of ASCII without what a PDF would have to escape."""
+    """Cut text into lines of ASCII without characters that a PDF has to escape."""
     plain = text.encode("ascii", "ignore").decode().translate(str.maketrans("()\\\n", "[]/ "))
     return [plain[start : start + LINE] for start in range(0, len(plain), LINE)]
 
@@ -89,7 +91,7 @@ def write_files(folder: Path) -> None:
 
 
 def read_split_paint(folder: str) -> dict[str, Any]:
-    """Read, split and paint the files of a folder; return what it took."""
+    """Read, split and paint the files of a folder; return time and memory."""
     tokenizer = WordPieceTokenizer(model_path(DEFAULT_ENCODER) / "tokenizer.json")
     tokenizer.ids_batch([""])  # loads the compiled library
     idle, times = memory("VmRSS"), [time.perf_counter()]
@@ -118,9 +120,8 @@ def read_split_paint(folder: str) -> dict[str, Any]:
     }
 
 
-def main() -> None:
-    """Measure and print."""
-    arguments = read_arguments(__doc__, rounds=1)
+def run(arguments: Namespace) -> Result:
+    """Write the files and measure, each round in a process of its own."""
     pin()
     results = []
     with tempfile.TemporaryDirectory() as folder:
@@ -128,18 +129,24 @@ def main() -> None:
         write_files(Path(folder))
         for turn in range(arguments.rounds):
             say(f"round {turn + 1}")
-            with get_context("spawn").Pool(1) as process:  # memory is measured, so each has its own
+            with get_context("spawn").Pool(1) as process:  # of its own, since memory is measured
                 results.append(process.apply(read_split_paint, (folder,)))
-    result = results[-1]
-    result["s"] = {name: statistics.median(each["s"][name] for each in results) for name in result["s"]}
-    if arguments.json:
-        print(json.dumps(result))
-        return
-    each = ", ".join(f"{name} in {seconds:.1f} s" for name, seconds in result["s"].items())
-    print(f"{result['documents']} documents, {result['chunks']} chunks: {each}")
-    print(f"the slowest part of a document took {result['slowest_part_ms']:.0f} ms to paint")
-    print(f"memory: {result['peak_mb']:.0f} MB at the most, {result['idle_mb']:.0f} MB before the first file")
+    ours = results[-1]
+    ours["s"] = {name: statistics.median(each["s"][name] for each in results) for name in ours["s"]}
+    workload = f"{ours['documents']:,} documents of {DOCUMENT_PAGES} pages in {ours['chunks']:,} chunks"
+    return {"workload": workload, "ours": ours, "peers": {}, "limit": {}}
+
+
+def tables(result: Result) -> Iterator[str]:
+    """Yield times and memory in words."""
+    ours = result["ours"]
+    yield ", ".join(f"{name} in {seconds:.1f} s" for name, seconds in ours["s"].items())
+    yield f"the slowest part of a document took {ours['slowest_part_ms']:.0f} ms to paint"
+    yield f"memory: {ours['peak_mb']:.0f} MB at most, {ours['idle_mb']:.0f} MB before the first file"
+
+
+BENCHMARK = Benchmark(__doc__, run, tables, rounds=1)
 
 
 if __name__ == "__main__":
-    main()
+    BENCHMARK.main()

@@ -1,6 +1,5 @@
-"""What benchmarks that let programs take turns share: a process for each, on the same cores."""
+"""Run the contestants of a benchmark, each in a process of its own on the same cores."""
 
-import argparse
 import json
 import os
 import subprocess
@@ -9,32 +8,24 @@ from pathlib import Path
 from typing import Any
 
 CORES = 2
-# Which kernels a BLAS uses and how many threads, each library chooses by itself.
+# Prefixes of variables that choose kernels and threads: each library keeps its own defaults.
 CHOICES = ("OPENBLAS_", "OMP_", "MKL_", "GOTO_", "NUMBA_", "TOKENIZERS_")
 
 
-def read_arguments(doc: str | None, rounds: int) -> argparse.Namespace:
-    """Read the options of a benchmark whose description is the first line of its ``doc``."""
-    parser = argparse.ArgumentParser(description=doc.splitlines()[0] if doc else None)
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument("--rounds", type=int, default=rounds, help="turns each contestant has")
-    return parser.parse_args()
-
-
 def pin() -> None:
-    """Keep this process, and those it starts, on the first cores."""
+    """Restrict this process and its children to the first `CORES` cores."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:CORES])
 
 
 def environment(**extra: str) -> dict[str, str]:
-    """Return this process's environment without what chooses for a library."""
+    """Return the environment without the variables of `CHOICES`, with ``extra`` added."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(CHOICES)}
     return {**kept, "HF_HUB_OFFLINE": "1", **extra}
 
 
 def run_once(module: str, arguments: list[str], env: dict[str, str]) -> str:
-    """Run a module to its end; return what it printed."""
+    """Run a module and return its standard output; exit with its errors where it fails."""
     command = [sys.executable, "-m", module, *arguments]
     done = subprocess.run(command, env=env, text=True, capture_output=True, check=False)
     if done.returncode:
@@ -43,7 +34,7 @@ def run_once(module: str, arguments: list[str], env: dict[str, str]) -> str:
 
 
 class Served:
-    """A module that says on its standard output when it is ready, and then answers line by line."""
+    """A running module: it prints one JSON line when it is ready, then one for each order it receives."""
 
     def __init__(self, module: str, arguments: list[str], env: dict[str, str], errors: Path) -> None:
         self.name, self.errors = arguments[0], errors
@@ -59,13 +50,13 @@ class Served:
         self.ready = self.receive()
 
     def ask(self, order: dict[str, Any]) -> dict[str, Any]:
-        """Send an order; return the answer."""
+        """Send an order and return the answer."""
         assert self.process.stdin is not None
         print(json.dumps(order), file=self.process.stdin, flush=True)
         return self.receive()
 
     def receive(self) -> dict[str, Any]:
-        """Read the next line."""
+        """Return the next line of its output; exit with its errors where it has ended."""
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line:
@@ -73,14 +64,14 @@ class Served:
         return json.loads(line)
 
     def stop(self) -> None:
-        """Let it end."""
+        """Close its input and wait for it to end."""
         assert self.process.stdin is not None
         self.process.stdin.close()
         self.process.wait()
 
 
 def memory(field: str) -> float:
-    """Return a figure of this process's memory, in MB: VmRSS (now) or VmHWM (the most so far)."""
+    """Return this process's memory in MB: VmRSS (resident now) or VmHWM (peak)."""
     for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
         if line.startswith(field):
             return int(line.split()[1]) / 1000
@@ -88,5 +79,5 @@ def memory(field: str) -> float:
 
 
 def say(what: str) -> None:
-    """Show progress on standard error."""
+    """Print progress on standard error."""
     print(what, file=sys.stderr)

@@ -1,27 +1,28 @@
-"""Very many texts in bounded memory: ``python -m benchmarks.stream [--chunks 100000] [--json]``.
+"""How much memory a long stream of texts needs: ``python -m benchmarks.stream [--chunks 100000] [--json]``.
 
-Chunks are made as they are asked for, one in ten of them again later, and every block of vectors is
-let go of as soon as it came. Reported are the rate, and how far resident memory rose after the first
-tenth.
+Texts from a generator, one in ten of them a repetition, are embedded block by block; measured is how far
+resident memory rises after the first tenth.
+
+Texts are made when they are requested, and every block of vectors is dropped as soon as it is received.
 """
 
-import argparse
-import json
 import random
 import resource
 import sys
 import time
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 
+from benchmarks.command import Benchmark, Result, Table
 from engine import Encoder
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
-from engine.layers.primitives import prepare_compiled
+from engine.kernels.primitives import prepare_compiled
 
 CHUNK_WORDS = 16
 
 
 def chunks(n_chunks: int) -> Iterator[str]:
-    """Yield pieces of the bundled corpus; every tenth is one that came before."""
+    """Yield pieces of the bundled corpus; every tenth repeats an earlier one."""
     rng = random.Random(0)
     words = " ".join(document.text for document in load_corpus(BUNDLED_CORPUS)).split()
     earlier: list[str] = []
@@ -37,17 +38,13 @@ def chunks(n_chunks: int) -> Iterator[str]:
 
 
 def peak_mb() -> float:
-    """Most memory this process held so far, in MB."""
+    """Peak memory of this process, in MB."""
     kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return kilobytes * (1 if sys.platform == "darwin" else 1024) / 1e6
 
 
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--chunks", type=int, default=100_000, help="how many texts")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    arguments = parser.parse_args()
+def run(arguments: Namespace) -> Result:
+    """Embed the stream."""
     encoder = Encoder.load()
     prepare_compiled().join()
     n_done, early_mb, start = 0, 0.0, time.perf_counter()
@@ -58,23 +55,36 @@ def main() -> None:
         if sys.stderr.isatty():
             print(f"\r{n_done} of {arguments.chunks}", end="", file=sys.stderr)
     seconds = time.perf_counter() - start
-    ours = {
-        "chunks_per_s": n_done / seconds,
-        "seconds": seconds,
-        "peak_mb": peak_mb(),
-        "rise_after_first_tenth_mb": peak_mb() - early_mb,
+    return {
+        "workload": f"{n_done} chunks of {CHUNK_WORDS + 1} words, every tenth a repetition",
+        "ours": {
+            "chunks_per_s": n_done / seconds,
+            "seconds": seconds,
+            "peak_mb": peak_mb(),
+            "rise_after_first_tenth_mb": peak_mb() - early_mb,
+        },
+        "peers": {},
+        "limit": {"vectors_mb": n_done * encoder.config.d_model * 4 / 1e6},
     }
-    workload = f"{n_done} chunks of {CHUNK_WORDS + 1} words, every tenth a repetition"
-    if arguments.json:
-        vectors_mb = n_done * encoder.config.d_model * 4 / 1e6
-        print(
-            json.dumps({"workload": workload, "ours": ours, "peers": {}, "limit": {"vectors_mb": vectors_mb}})
-        )
-        return
-    print(workload)
-    for name, value in ours.items():
-        print(f"{name:28}{value:10.1f}")
+
+
+def tables(result: Result) -> Iterator[Table]:
+    """Yield the four figures, and the size of all vectors."""
+    figures = result["ours"] | result["limit"]
+    names = ("chunks_per_s", "seconds", "peak_mb", "rise_after_first_tenth_mb", "vectors_mb")
+    yield Table(["", "measured"], [[name, f"{figures[name]:.1f}"] for name in names])
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """Add the length of the stream."""
+    parser.add_argument("--chunks", type=int, default=100_000, help="number of texts")
+
+
+EXPLANATION = """\
+Some 150 bytes stay in memory for every distinct text, so that a repetition is found; its vector is kept in a
+temporary file."""
+BENCHMARK = Benchmark(__doc__, run, tables, add_options=add_options, explanation=EXPLANATION)
 
 
 if __name__ == "__main__":
-    main()
+    BENCHMARK.main()

@@ -33,7 +33,7 @@ def ours(folder: str, scratch: Path) -> dict[str, Any]:
     from engine.evaluation.grid import grid
     from engine.evaluation.questions import load_questions, relevance
     from engine.evaluation.sweep import sweep
-    from engine.layers.primitives import prepare_compiled
+    from engine.kernels.primitives import prepare_compiled
     from engine.models.encoder import Encoder
     from engine.retrieval.vector_cache import VectorCache
 

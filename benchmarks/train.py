@@ -1,32 +1,35 @@
 """How fast a small decoder learns: ``python -m benchmarks.train [--json] [--rounds 15]``.
 
-One step of training, forward, backward, clipping and AdamW, of the same model from the same weights on
-the same batches: Glassbox's by hand, and PyTorch eager's with its own attention in one call or written
-out. Each has a process of its own on the same two cores, and they take turns of a few steps. Figures
-are medians: of the steps, and of the ratios of turns that stand next to each other; and the lowest, which
-is what a step takes while no other program disturbs it. The losses must be the same.
+One training step (forward, backward, clipping, AdamW) of the same model from the same weights on the same
+batches: Glassbox's by hand, and PyTorch eager's with fused attention or with attention written out.
+
+The trainers take turns of a few steps on the same two cores, each in a process of its own. Figures are
+medians: of the steps, and of the ratios of neighbouring turns; and the lowest, the time of a step that no
+other program disturbs. The losses must be the same.
 """
 
-import json
 import statistics
 import tempfile
+from argparse import Namespace
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.processes import CORES, Served, environment, pin, read_arguments, say
+from benchmarks.command import OURS, Benchmark, Result, Table, contestants, median_ratio
+from benchmarks.processes import CORES, Served, environment, pin, say
 from benchmarks.trainers import BATCH_SIZE, CONFIG, TRAINERS
 from engine.models.small_decoder_params import init_params, parameter_shapes
 
-OURS, REFERENCE = "glassbox", "PyTorch eager"
+REFERENCE = "PyTorch eager"
 STEPS = 4  # a turn
 N_BATCHES = 8
 TARGET = 1.2
 
 
-def measure(rounds: int, folder: Path) -> dict[str, list[dict[str, Any]]]:
-    """Let the trainers take turns; return each one's answers, the first of which warms up."""
+def take_turns(rounds: int, folder: Path) -> dict[str, list[dict[str, Any]]]:
+    """Run the trainers in turn; return the answers of each, the first of which warms up."""
     np.savez(folder / "params.npz", **init_params(CONFIG, 0))  # type: ignore[arg-type]
     shape = (N_BATCHES, BATCH_SIZE, CONFIG.context + 1)
     np.save(folder / "batches.npy", np.random.default_rng(0).integers(0, CONFIG.vocab_size, shape))
@@ -44,8 +47,8 @@ def measure(rounds: int, folder: Path) -> dict[str, list[dict[str, Any]]]:
     return answers
 
 
-def report(answers: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
-    """Make figures of what was measured."""
+def figures_of(answers: dict[str, list[dict[str, Any]]]) -> Result:
+    """Return the figures of what was measured."""
     turns = {name: [answer["seconds"] for answer in some[1:]] for name, some in answers.items()}
     losses = {name: np.array(some[-1]["losses"]) for name, some in answers.items()}
 
@@ -60,10 +63,9 @@ def report(answers: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
         }
 
     def ratios(name: str) -> dict[str, float]:
-        pairs = zip(turns[name], turns[OURS], strict=True)
         lowest = min(map(min, turns[name])) / min(map(min, turns[OURS]))
-        of_turns = [statistics.median(theirs) / statistics.median(mine) for theirs, mine in pairs]
-        return {"ratio": statistics.median(of_turns), "ratio_of_lowest": lowest}
+        theirs, mine = (map(statistics.median, turns[one]) for one in (name, OURS))
+        return {"ratio": median_ratio(theirs, mine), "ratio_of_lowest": lowest}
 
     n_parameters = sum(int(np.prod(shape)) for shape in parameter_shapes(CONFIG).values())
     return {
@@ -76,32 +78,31 @@ def report(answers: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
     }
 
 
-def print_table(result: dict[str, Any]) -> None:
-    """Print the figures for people."""
-    print(result["workload"])
-    print(
-        f"\n{'':38}{'step ms':>9}{'lowest':>9}{'peak MB':>9}{'loss diff.':>12}{'ratio':>8}{'of lowest':>11}"
+def tables(result: Result) -> Iterator[Table | str]:
+    """Yield the figures of each trainer, and the ratio to reach."""
+    yield contestants(
+        result,
+        {
+            "step, ms": "{step_ms:.1f}",
+            "lowest, ms": "{lowest_step_ms:.1f}",
+            "peak MB": "{peak_mb:,.0f}",
+            "loss difference": "{max_loss_difference:.1e}",
+            "ratio": "{ratio:.2f}",
+            "ratio of lowest": "{ratio_of_lowest:.2f}",
+        },
     )
-    for name, row in {OURS: result["ours"], **result["peers"]}.items():
-        ratios = f"{row['ratio']:8.2f}{row['ratio_of_lowest']:11.2f}" if "ratio" in row else ""
-        print(
-            f"{name:38}{row['step_ms']:9.1f}{row['lowest_step_ms']:9.1f}{row['peak_mb']:9.0f}"
-            f"{row['max_loss_difference']:12.1e}{ratios}"
-        )
-    print(f"\nratio: theirs / ours, greater is better; at least {result['limit']['ratio']} is asked for")
+    yield f"ratio: theirs / ours, greater is better; at least {result['limit']['ratio']} is required"
 
 
-def main() -> None:
-    """Measure and print."""
-    arguments = read_arguments(__doc__, rounds=15)
+def run(arguments: Namespace) -> Result:
+    """Measure all trainers."""
     pin()
     with tempfile.TemporaryDirectory() as folder:
-        result = report(measure(arguments.rounds, Path(folder)))
-    if arguments.json:
-        print(json.dumps(result))
-    else:
-        print_table(result)
+        return figures_of(take_turns(arguments.rounds, Path(folder)))
+
+
+BENCHMARK = Benchmark(__doc__, run, tables, rounds=15)
 
 
 if __name__ == "__main__":
-    main()
+    BENCHMARK.main()

@@ -1,7 +1,7 @@
 """The trainers that ``benchmarks.train`` compares, each run in a process of its own.
 
 ``python -m benchmarks.trainers NAME FOLDER``: reads the first weights and the batches from the folder, makes
-one step, and says so on standard output; then makes as many steps as it is told to on standard input.
+one step, and says so on standard output; then makes the number of steps of each order on standard input.
 """
 
 import json
@@ -26,8 +26,8 @@ Step = Callable[[Array, Array], float]  # inputs and targets in, loss out
 
 def ours(params: dict[str, Array], compiled: bool = True) -> Step:
     """Glassbox's step."""
-    from engine.layers.training_primitives import NUMPY_TRAINING, compiled_training
-    from engine.training.decoder_step import loss_and_gradients
+    from engine.kernels.primitives import NUMPY_TRAINING, compiled_training
+    from engine.training.backward.small_decoder import loss_and_gradients
     from engine.training.optimizers import adamw, clip_gradients, no_moments
 
     ops, moments = compiled_training() if compiled else NUMPY_TRAINING, no_moments(params)
@@ -100,7 +100,7 @@ TRAINERS: dict[str, Callable[[dict[str, Array]], Step]] = {
 
 
 def main() -> None:
-    """Make steps when told to."""
+    """Serve one trainer."""
     name, folder = sys.argv[1], Path(sys.argv[2])
     with np.load(folder / "params.npz") as file:
         step = TRAINERS[name](dict(file))

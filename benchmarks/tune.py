@@ -1,38 +1,41 @@
-"""Tuning on labelled questions: ``python -m benchmarks.tune [--beir FOLDER] [--json] [--rounds 5]``.
+"""How fast and how well search is tuned: ``python -m benchmarks.tune [--beir FOLDER] [--json] [--rounds 5]``.
 
-The step comparison: one step of training the last layer (16 questions, their chunks and as many hard
-negatives; the frozen layers' outputs given) by Glassbox and by PyTorch in eager mode, each in a process of
-its own on the same two cores, taking turns; medians. With ``--beir FOLDER`` (Cranfield: see
-`benchmarks.cranfield`) the reference run too: nDCG@10 of the adapter and of the fine-tuned last layers,
-5 folds by question and by document, alone and in the weighted hybrid. ``--depths`` leaves some of it out.
+One step of training the encoder's last layer (16 questions, their chunks and as many hard negatives) by
+Glassbox and by PyTorch in eager mode; with ``--beir`` also nDCG@10 of tuned models by cross-validation.
+
+Both start from the outputs of the frozen layers and take turns on the same two cores, each in a process of
+its own; figures are medians. ``--beir FOLDER`` (Cranfield: see `benchmarks.cranfield`) adds the adapter and
+the fine-tuned last layers, 5 folds by question and by document, alone and in the weighted hybrid.
+``--depths`` and ``--splits`` leave some of it out, ``--rounds 0`` the comparison of steps.
 """
 
-import argparse
 import json
 import statistics
 import tempfile
 import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from benchmarks.command import OURS, Benchmark, Result, Table, contestants, median_ratio
 from benchmarks.processes import CORES, Served, environment, pin, say
 from engine import Encoder
 from engine.evaluation.beir import load_beir
 from engine.retrieval.bm25 import Bm25
 from engine.retrieval.fusion import weighted_fusion
 from engine.retrieval.retrievers import DENSE_WEIGHT
-from engine.training.adapter import adapter_fit
-from engine.training.cross_validation import CrossValidated, Fit, cross_validate
-from engine.training.fine_tune import FineTuning, fine_tuning_fit
-from engine.training.folds import Labelled, folds_by_document, folds_by_question
-from engine.training.frozen_layers import freeze
-from engine.training.hard_negatives import hard_negatives
-from engine.training.verdict import judge
+from engine.training.search.adapter import adapter_trainer
+from engine.training.search.cross_validation import CrossValidated, FoldTrainer, cross_validate
+from engine.training.search.fine_tune import FineTuning, fine_tuning_trainer
+from engine.training.search.folds import LabelledTexts, folds_by_document, folds_by_question
+from engine.training.search.frozen_layers import run_frozen_layers
+from engine.training.search.hard_negatives import hard_negatives
+from engine.training.search.metric_changes import metric_changes
 
-OURS, PEER = "glassbox", "torch eager"
+PEER = "torch eager"
 N_FOLDS, HARD_DEPTH = 5, 20
+SEARCHES = ("dense", "weighted hybrid")
 SPLITS = {"question": folds_by_question, "document": folds_by_document}
 
 
@@ -41,7 +44,7 @@ def reference_run(folder: Path, depths: list[str], splits: list[str]) -> dict[st
     collection, encoder = load_beir(folder), Encoder.load()
     documents = tuple(document.name for document in collection.documents)
     texts = tuple(document.text for document in collection.documents)
-    labelled = Labelled(collection.questions, texts, documents, collection.relevance(documents))
+    labelled = LabelledTexts(collection.questions, texts, documents, collection.relevance(documents))
     say("encoding")
     asked, chunks = encoder.encode(labelled.questions), encoder.encode(labelled.chunks)
     bm25 = Bm25(labelled.chunks).scores(labelled.questions)
@@ -49,13 +52,15 @@ def reference_run(folder: Path, depths: list[str], splits: list[str]) -> dict[st
     found: dict[str, Any] = {}
     for depth in depths:
         began = time.perf_counter()
-        fit: Fit
+        fit: FoldTrainer
         if depth == "adapter":
-            fit = adapter_fit(asked, chunks, labelled)
+            fit = adapter_trainer(asked, chunks, labelled)
         else:
             settings = FineTuning(n_last=int(depth))
-            frozen = [freeze(encoder, some, settings.n_last) for some in (labelled.questions, texts)]
-            fit = fine_tuning_fit(encoder, frozen[0], frozen[1], labelled, negatives, settings)
+            frozen = [
+                run_frozen_layers(encoder, some, settings.n_last) for some in (labelled.questions, texts)
+            ]
+            fit = fine_tuning_trainer(encoder, frozen[0], frozen[1], labelled, negatives, settings)
         for split in splits:
             say(f"{depth}, by {split}")
             folds = SPLITS[split](labelled, N_FOLDS)
@@ -67,13 +72,13 @@ def reference_run(folder: Path, depths: list[str], splits: list[str]) -> dict[st
     return found
 
 
-def figures(run: CrossValidated, bm25: Any, labelled: Labelled, seconds: float) -> dict[str, Any]:
+def figures(run: CrossValidated, bm25: Any, labelled: LabelledTexts, seconds: float) -> dict[str, Any]:
     """Metrics of a run before and after, alone and with BM25."""
     hybrid = [
         weighted_fusion([scores, bm25], [DENSE_WEIGHT, 1 - DENSE_WEIGHT])
         for scores in (run.before, run.after)
     ]
-    pairs = {"dense": (run.before, run.after), "weighted hybrid": (hybrid[0], hybrid[1])}
+    pairs = dict(zip(SEARCHES, [(run.before, run.after), (hybrid[0], hybrid[1])], strict=True))
     return {
         name: {
             one.metric: {
@@ -83,19 +88,19 @@ def figures(run: CrossValidated, bm25: Any, labelled: Labelled, seconds: float) 
                 "interval": [one.comparison.low, one.comparison.high],
                 "p": one.comparison.p_value,
             }
-            for one in judge(before, after, labelled.relevant)
+            for one in metric_changes(before, after, labelled.relevant)
         }
         for name, (before, after) in pairs.items()
     } | {"choices": run.choices, "losses": run.losses, "seconds": seconds}
 
 
-def measure_steps(rounds: int) -> dict[str, Any]:
-    """Let Glassbox and PyTorch take turns at the same step."""
+def measure_steps(rounds: int) -> Result:
+    """Run the same step by Glassbox and by PyTorch in turn."""
     seconds: dict[str, list[float]] = {OURS: [], PEER: []}
     with tempfile.TemporaryDirectory() as scratch:
         errors, env = Path(scratch) / "errors.txt", environment()
         served = {name: Served("benchmarks.tuners", [name], env, errors) for name in seconds}
-        answers = {name: one.ask({}) for name, one in served.items()}  # warm: not counted
+        answers = {name: one.ask({}) for name, one in served.items()}  # warms up and is dropped
         for _ in range(rounds):
             for name, one in served.items():
                 answers[name] = one.ask({})
@@ -103,7 +108,6 @@ def measure_steps(rounds: int) -> dict[str, Any]:
         for one in served.values():
             one.stop()
     medians = {name: statistics.median(some) for name, some in seconds.items()}
-    ratio = statistics.median(np.array(seconds[PEER]) / np.array(seconds[OURS]))
     first = {name: one.ready["loss"] for name, one in served.items()}
     return {
         "workload": f"a step of training the last layer on {served[OURS].ready['n_tokens']} tokens, "
@@ -114,32 +118,59 @@ def measure_steps(rounds: int) -> dict[str, Any]:
                 "seconds": medians[PEER],
                 "loss": first[PEER],
                 "peak_mb": answers[PEER]["peak_mb"],
-                "ratio": float(ratio),
+                "ratio": median_ratio(seconds[PEER], seconds[OURS]),
             }
         },
         "limit": {},
     }
 
 
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--beir", type=Path, help="a BEIR folder: the reference run too")
-    parser.add_argument("--depths", default="adapter,1", help="adapter, and numbers of last layers")
-    parser.add_argument("--splits", default="question,document", help="how the folds are dealt")
-    parser.add_argument("--rounds", type=int, default=5, help="turns of the step comparison, 0 for none")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    arguments = parser.parse_args()
+def tables(result: Result) -> Iterator[Table | str]:
+    """Yield the step of each trainer, then nDCG and recall before and after tuning."""
+    if "ours" in result:
+        columns = {"step, s": "{seconds:.2f}", "loss": "{loss:.4f}", "peak MB": "{peak_mb:,.0f}"}
+        yield contestants(result, columns | {"ratio": "{ratio:.2f}"})
+    if "reference" not in result:
+        return
+    yield Table(
+        ["tuned", "metric", "before", "after", "difference", "95 % interval"],
+        [
+            [
+                f"{run_name}, {search}",
+                metric,
+                f"{one['before']:.4f}",
+                f"{one['after']:.4f}",
+                f"{one['difference']:+.4f}",
+                f"{one['interval'][0]:+.4f} to {one['interval'][1]:+.4f}",
+            ]
+            for run_name, found in result["reference"].items()
+            for search in SEARCHES
+            for metric, one in found[search].items()
+        ],
+    )
+
+
+def run(arguments: Namespace) -> Result:
+    """Compare steps, and run the reference on a collection where one is given."""
     pin()
-    result: dict[str, Any] = {"workload": "the reference run alone"}
+    result: Result = {"workload": "the reference run alone"}
     if arguments.rounds:
         result = measure_steps(arguments.rounds)
     if arguments.beir:
-        result["reference"] = reference_run(
-            arguments.beir, arguments.depths.split(","), arguments.splits.split(",")
-        )
-    print(json.dumps(result, indent=None if arguments.json else 2))
+        depths, splits = arguments.depths.split(","), arguments.splits.split(",")
+        result["reference"] = reference_run(arguments.beir, depths, splits)
+    return result
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """Add the collection and what is tuned on it."""
+    parser.add_argument("--beir", type=Path, help="a BEIR folder: the reference run too")
+    parser.add_argument("--depths", default="adapter,1", help="adapter, and numbers of last layers")
+    parser.add_argument("--splits", default="question,document", help="how the folds are dealt")
+
+
+BENCHMARK = Benchmark(__doc__, run, tables, rounds=5, add_options=add_options)
 
 
 if __name__ == "__main__":
-    main()
+    BENCHMARK.main()

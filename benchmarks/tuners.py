@@ -17,13 +17,13 @@ from benchmarks.processes import CORES, memory
 from engine import Encoder
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.evaluation.questions import load_questions
-from engine.layers.primitives import prepare_compiled
-from engine.training.contrastive_step import Batch, gradients
-from engine.training.encoder_backward import layer_parameters
-from engine.training.fine_tune import MAX_NORM
-from engine.training.frozen_layers import Frozen, freeze
+from engine.kernels.primitives import prepare_compiled
+from engine.training.backward.encoder import layer_parameters
 from engine.training.losses import SCALE
 from engine.training.optimizers import adamw, clip_gradients, no_moments
+from engine.training.search.contrastive import ContrastiveBatch, loss_and_gradients
+from engine.training.search.fine_tune import MAX_NORM
+from engine.training.search.frozen_layers import FrozenStates, run_frozen_layers
 from engine.weights.fetch import model_path
 
 N_QUESTIONS, WORDS = 16, (60, 180)
@@ -32,7 +32,7 @@ RATE = 1e-5
 Step = Callable[[], float]
 
 
-def workload(encoder: Encoder) -> tuple[Frozen, Frozen, Batch]:
+def workload(encoder: Encoder) -> tuple[FrozenStates, FrozenStates, ContrastiveBatch]:
     """Freeze 16 questions and 32 passages, the first half of which count as their answers."""
     rng = random.Random(0)
     words = " ".join(document.text for document in load_corpus(BUNDLED_CORPUS)).split()
@@ -41,17 +41,17 @@ def workload(encoder: Encoder) -> tuple[Frozen, Frozen, Batch]:
     texts = [" ".join(words[start : start + length]) for start, length in zip(starts, lengths, strict=True)]
     questions = [question.text for question in load_questions()[:N_QUESTIONS]]
     rows, chunks = np.arange(N_QUESTIONS), np.arange(len(texts))
-    batch = Batch(rows, chunks, rows[:, None] == chunks)
-    return freeze(encoder, questions, 1), freeze(encoder, texts, 1), batch
+    batch = ContrastiveBatch(rows, chunks, rows[:, None] == chunks)
+    return run_frozen_layers(encoder, questions, 1), run_frozen_layers(encoder, texts, 1), batch
 
 
-def ours(encoder: Encoder, questions: Frozen, chunks: Frozen, batch: Batch) -> Step:
+def ours(encoder: Encoder, questions: FrozenStates, chunks: FrozenStates, batch: ContrastiveBatch) -> Step:
     """Train by the hand-written backward passes."""
     params = layer_parameters(encoder.weights, 1)
     moments = no_moments(params)
 
     def step() -> float:
-        loss, grads = gradients(questions, chunks, batch, params, encoder.config)
+        loss, grads = loss_and_gradients(questions, chunks, batch, params, encoder.config)
         clip_gradients(grads, MAX_NORM)
         adamw(params, grads, moments, RATE)
         return loss
@@ -59,7 +59,9 @@ def ours(encoder: Encoder, questions: Frozen, chunks: Frozen, batch: Batch) -> S
     return step
 
 
-def torch_eager(encoder: Encoder, questions: Frozen, chunks: Frozen, batch: Batch) -> Step:
+def torch_eager(
+    encoder: Encoder, questions: FrozenStates, chunks: FrozenStates, batch: ContrastiveBatch
+) -> Step:
     """Train transformers' own layer by autograd, its batches padded to their longest text."""
     import torch
     from torch.nn.functional import log_softmax, normalize
@@ -71,7 +73,7 @@ def torch_eager(encoder: Encoder, questions: Frozen, chunks: Frozen, batch: Batc
     optimizer = torch.optim.AdamW(layer.parameters(), lr=RATE)
     targets = torch.tensor(batch.relevant / batch.relevant.sum(axis=1, keepdims=True), dtype=torch.float32)
 
-    def padded(frozen: Frozen) -> tuple[Any, Any]:
+    def padded(frozen: FrozenStates) -> tuple[Any, Any]:
         longest = max(span.stop - span.start for span in frozen.spans)
         hidden = torch.zeros(len(frozen.spans), longest, encoder.config.d_model)
         mask = torch.zeros(len(frozen.spans), longest)
@@ -80,7 +82,7 @@ def torch_eager(encoder: Encoder, questions: Frozen, chunks: Frozen, batch: Batc
             mask[row, : span.stop - span.start] = 1
         return hidden, mask
 
-    def embedded(frozen: Frozen) -> Any:
+    def embedded(frozen: FrozenStates) -> Any:
         hidden, mask = padded(frozen)
         out = layer(hidden, (1 - mask)[:, None, None, :] * torch.finfo(torch.float32).min)
         out = out[0] if isinstance(out, tuple) else out  # (n_texts, longest, d_model)

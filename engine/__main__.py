@@ -1,6 +1,6 @@
 """Entry point of ``python -m engine``."""
 
-import engine.cli_evaluation  # noqa: F401 (adds its commands to the app)
-from engine.cli import app
+import engine.cli.evaluation  # noqa: F401 (adds its commands to the app)
+from engine.cli.main import app
 
 app(prog_name="python -m engine")

@@ -1,8 +1,8 @@
-"""The engine's errors. Each message names the value, the limit and the way out."""
+"""The engine's errors. Each message names the value, the limit and a solution."""
 
 
 class GlassboxError(Exception):
-    """Base of every error the engine raises on purpose; its message is fit to show a user."""
+    """Base of all errors that the engine raises on purpose; messages are written for users."""
 
 
 class InputError(GlassboxError, ValueError):
@@ -18,7 +18,7 @@ class ModelFileError(GlassboxError):
 
 
 class ModelUnavailableError(GlassboxError):
-    """A model is neither on this machine nor reachable."""
+    """A model is not on this machine and cannot be downloaded."""
 
 
 class MemoryLimitError(GlassboxError):

@@ -1,4 +1,4 @@
-"""What a traced forward pass leaves behind: dotted names to arrays."""
+"""The arrays of a traced forward pass, by dotted names."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -11,15 +11,15 @@ import numpy as np
 from engine.errors import InputError
 from engine.layers.tracing import Array, Shapes
 
-# A trace grows with the square of a text's length. This much holds an encoder's 512 tokens whole.
+# A trace grows with the square of a text's length; this is enough for 512 tokens of an encoder.
 MAX_TRACE_BYTES = 256 * 1024**2
 
 
 class Trace(Mapping[str, Array]):
     """The named arrays of one forward pass, in the order they were made.
 
-    Calling it records a copy, so later in-place work cannot change what was seen. Only names that
-    match one of the patterns ``keep`` are recorded: ``layers.*.attention.weights``, say.
+    Calling it records a copy, so later in-place changes do not affect it. Only names that match one of
+    the patterns ``keep`` are recorded, such as ``layers.*.attention.weights``.
     """
 
     def __init__(self, keep: Sequence[str] = ("*",)) -> None:
@@ -47,17 +47,17 @@ class Trace(Mapping[str, Array]):
 
 
 def matches(name: str, patterns: Sequence[str]) -> bool:
-    """Whether a name matches one of some patterns with ``*``, which stands for dots too."""
+    """Whether a name matches one of the patterns, in which ``*`` matches dots too."""
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def trace_bytes(shapes: Shapes, keep: Sequence[str], dtype: np.dtype) -> int:
-    """Bytes that the arrays of these shapes hold, of those whose names match ``keep``."""
+    """Bytes of the arrays of these shapes whose names match ``keep``."""
     return sum(prod(shape) * dtype.itemsize for name, shape in shapes.items() if matches(name, keep))
 
 
 def check_trace(shapes: Shapes, keep: Sequence[str], dtype: np.dtype, max_bytes: int) -> None:
-    """Raise `InputError` where a trace would be larger than ``max_bytes``, or keep nothing at all."""
+    """Raise `InputError` if a trace would exceed ``max_bytes``, or a pattern matches nothing."""
     if isinstance(keep, str):
         raise InputError(f"keep takes a list of patterns: pass [{keep!r}]")
     for pattern in keep:

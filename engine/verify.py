@@ -1,7 +1,7 @@
 """Compare every stage of the hand-written encoder with the official model.
 
-The official side is sentence-transformers on transformers' BERT. Hooks on its modules read what
-they put out, and a function mode reads what its attention gives to and gets from the softmax.
+The official side is sentence-transformers on transformers' BERT. Hooks on its modules record their outputs,
+and a function mode records the inputs and outputs of the softmax in attention.
 """
 
 import re
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import numpy as np
 
 from engine.errors import ModelUnavailableError
-from engine.layers.primitives import prepare_compiled
+from engine.kernels.primitives import prepare_compiled
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
 from engine.weights.fetch import model_path
@@ -35,29 +35,29 @@ STAGE_TOLERANCE = {"float32": 1e-5, "float64": 1e-8}
 NORM_TOLERANCE = 1.9e-6
 VECTOR_TOLERANCE = 1e-6
 COSINE_TOLERANCE = 1e-6
-# The vector as `Encoder.encode` gives it, by compiled kernels where there are any; all else is traced.
+# The vector of `Encoder.encode`, by compiled kernels where available; all other stages are traced.
 ENCODED = "encode"
 
 
 @dataclass(frozen=True)
 class StageCheck:
-    """How far one stage is from the official model's, over all texts.
+    """Difference of one stage from the official model's, over all texts.
 
     Attributes
     ----------
     stage
         The name of the stage in a trace.
     end_to_end
-        Largest absolute difference when both sides run from the text on: it holds the rounding of
-        every stage before.
+        Largest absolute difference when both sides run from the text on: it includes the rounding of
+        all earlier stages.
     alone
-        Largest difference when the stage is given the official model's own input, as a share of
-        the value where that is above 1. Float32 numbers near 30 lie 1.9e-6 apart, and those near
+        Largest difference when the stage receives the official model's own input, relative to values
+        above 1. Float32 numbers near 30 lie 1.9e-6 apart, and those near
         190, which some feed-forward outputs reach, 1.5e-5.
     tolerance
-        What ``decisive`` may be.
+        The largest passing ``decisive``.
     decisive
-        The figure that is held to the tolerance: ``alone`` for the stages of a float32 model,
+        The figure compared with the tolerance: ``alone`` for the stages of a float32 model,
         ``end_to_end`` for its vectors and for everything in float64.
     """
 
@@ -85,15 +85,15 @@ def verify_encoder(
     encoder
         A float32 or float64 encoder.
     texts
-        The texts; each is compared on its own.
+        The texts, compared one by one.
     official
-        What `official_model` gives for this encoder, where it is loaded already.
+        The `official_model` of this encoder; None to load it.
 
     Returns
     -------
     list of StageCheck
-        One a stage, in the order of the forward pass. Tolerances in float32: 1e-5, for layer norms
-        1.9e-6, for the final vector, traced (``normalized``) and as ``encode`` gives it, 1e-6; in
+        One for each stage, in the order of the forward pass. Tolerances in float32: 1e-5, for layer norms
+        1.9e-6, for the final vector, traced (``normalized``) and from ``encode``, 1e-6; in
         float64: 1e-8. ``pooled.pooler.cosine`` is one minus the cosine of the two poolers' outputs
         and may be 1e-6.
 
@@ -104,7 +104,7 @@ def verify_encoder(
     """
     official = official_model(encoder) if official is None else official
     if encoder.compiled:
-        prepare_compiled().join()  # so that what is compared is what embeds documents
+        prepare_compiled().join()  # compare the kernels that embed documents
     dtype = str(encoder.weights.token_table.dtype)
     end_to_end: dict[str, float] = {}
     alone: dict[str, float] = {}
@@ -120,7 +120,7 @@ def verify_encoder(
             raise_to(end_to_end, "pooled.pooler.cosine", np.abs(gap))
 
         def compare(stage: str, array: Array, theirs: dict[str, Array] = theirs) -> Array:
-            """Measure the stage, then go on from the official model's value."""
+            """Record the difference of the stage, then continue with the official model's value."""
             if stage not in theirs:
                 return array
             scale = np.maximum(1, np.abs(theirs[stage]))
@@ -141,7 +141,7 @@ def verify_encoder(
 
 
 def raise_to(largest: dict[str, float], stage: str, differences: Array) -> None:
-    """Raise the figure of a stage to the largest of some differences."""
+    """Update the largest difference of a stage."""
     largest[stage] = max(largest.get(stage, 0.0), float(np.max(differences)))
 
 
@@ -151,7 +151,7 @@ def difference(ours: Array, theirs: Array) -> Array:
 
 
 def is_vector(stage: str) -> bool:
-    """Whether a stage is a vector of the whole text, past the last layer."""
+    """Whether a stage is a vector of the whole text, after the last layer."""
     return stage.startswith("pooled.") or stage in ("normalized", ENCODED)
 
 
@@ -173,7 +173,7 @@ def tolerance(stage: str, dtype: str) -> float:
 
 
 def cosine(a: Array, b: Array) -> float:
-    """Cosine of two vectors, in float64 so that the rounding of the check itself does not show."""
+    """Cosine of two vectors, in float64 so that the check adds no rounding of its own."""
     a, b = a.astype(np.float64), b.astype(np.float64)
     return float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
 
@@ -193,7 +193,7 @@ def official_model(encoder: Encoder) -> "SentenceTransformer":
     transformer = modules.Transformer(
         str(folder),
         max_seq_length=encoder.max_tokens,
-        # Attention is compared score by score, which only the unfused implementation shows.
+        # Only the unfused implementation exposes the attention scores.
         model_kwargs={"attn_implementation": "eager", "dtype": torch.float64 if double else torch.float32},
     )
     pooling = modules.Pooling(encoder.config.d_model, pooling_mode="mean")
@@ -201,7 +201,7 @@ def official_model(encoder: Encoder) -> "SentenceTransformer":
 
 
 def one_at_a_time(function: Callable[P, R]) -> Callable[P, R]:
-    """Let one thread at a time into a function: the others' hooks would end up in its results."""
+    """Allow one thread at a time in a function: hooks of another would write into its results."""
     lock = threading.Lock()
 
     @wraps(function)
@@ -222,7 +222,7 @@ def official_trace(
 ) -> dict[str, Array]:
     """Run one text, or a pair, through the official model; return its stages under the engine's names.
 
-    ``max_tokens`` is the most it reads, by default what the model was loaded with.
+    ``max_tokens`` defaults to the limit that the model was loaded with.
     """
     import torch
 
@@ -239,7 +239,7 @@ def official_trace(
 
     def keep(stage: str, shape: Callable[[Array], Array] = plain) -> Callable[..., None]:
         def hook(module: Any, inputs: Any, output: Any) -> None:
-            stages[stage] = shape(output[0].numpy())  # of the only text of the batch
+            stages[stage] = shape(output[0].numpy())  # the batch has one text
 
         return hook
 
@@ -250,7 +250,7 @@ def official_trace(
         return hook
 
     class SoftmaxReader(torch.overrides.TorchFunctionMode):  # type: ignore[misc]
-        """Keeps what goes into and comes out of every softmax."""
+        """Records the input and output of every softmax."""
 
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             result = func(*args, **(kwargs or {}))

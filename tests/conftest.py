@@ -1,4 +1,8 @@
+"""Fixtures of all tests: the models, loaded once for a process."""
+
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -8,14 +12,33 @@ os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from engine import Decoder, Encoder
 from engine.verify import official_model
 
-# How long an example takes says more about what else the machine does.
-settings.register_profile("patient", deadline=None)
-settings.load_profile("patient")
+ROOT = Path(__file__).parent.parent
+# Properties are tried on few examples, the same each time; GLASSBOX_HYPOTHESIS=long pytest tries many, and
+# others each time. How long an example takes says more about what else the machine does: it has no limit.
+PATIENT = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("short", max_examples=20, derandomize=True, **PATIENT)
+settings.register_profile("long", max_examples=500, **PATIENT)
+settings.load_profile(os.environ.get("GLASSBOX_HYPOTHESIS", "short"))
+
+
+COMPILED = (
+    "from engine.kernels.primitives import prepare_compiled; prepare_compiled().join()",
+    "from engine.kernels.primitives import has_op_tape; has_op_tape()",
+)
+
+
+def pytest_configure(config):
+    """Compile the kernels once, before the workers would each: the first time takes many seconds."""
+    is_worker = hasattr(config, "workerinput")
+    if not is_worker and not config.option.collectonly and getattr(config.option, "numprocesses", None):
+        compiling = [subprocess.Popen([sys.executable, "-c", code], cwd=ROOT) for code in COMPILED]
+        for process in compiling:
+            process.wait()
 
 
 def pytest_collection_modifyitems(items):

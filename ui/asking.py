@@ -1,45 +1,49 @@
-"""A question asked in this session: its answer is written in a thread of its own, and every page sees it."""
+"""A question asked in this session, answered in a background thread; all pages share it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from typing import TypeVar
+from urllib.parse import urlsplit
 
 import streamlit as st
 
+from engine import Decoder
 from engine.generation.answering import Answer, ask
 from engine.generation.prefix_cache import PrefixCache
 from engine.generation.server import Server
-from engine.retrieval.background import Background
+from engine.generation.writer import Writer
 from engine.retrieval.index import Index
+from engine.retrieval.relevance import NullScores
 from ui.jobs import Job, follow
 from ui.models import load_decoder, load_encoder
 from ui.settings import Settings
+from ui.text import escape_markdown
 
 T = TypeVar("T")
 
 
 def session_prefix_cache() -> PrefixCache:
-    """Return what this session's last prompt left to reuse."""
+    """Return the keys and values of the session's last prompt, for the next one that begins alike."""
     cache: PrefixCache = st.session_state.setdefault("prefix_cache", PrefixCache())
     return cache
 
 
 def want_answer(question: str) -> None:
-    """Have a question answered, by the first run of a page that gets as far as beginning to.
+    """Keep a question until a run of a page starts to answer it.
 
-    Whatever is touched while a page gets ready for that interrupts the run in which a button was pressed.
+    A page may have to index documents first, and any click meanwhile interrupts the run in which the button
+    was pressed.
     """
     st.session_state["wanted_question"] = question
 
 
 def want_typed(box: str) -> None:
-    """Have the question in a text box answered, which is named by its key."""
+    """Keep the question in the text box with a key, to be answered."""
     want_answer(st.session_state[box])
 
 
 def wanted_question() -> str | None:
-    """Return the question that waits to be answered; ask for one where only blanks were typed."""
+    """Return the question to be answered, if any; warn about one that is blank."""
     question: str | None = st.session_state.get("wanted_question")
     if question is None or question.strip():
         return question
@@ -49,47 +53,38 @@ def wanted_question() -> str | None:
 
 
 def forget_question() -> None:
-    """Let the question that waits wait no longer."""
+    """Drop the question that waits to be answered."""
     st.session_state.pop("wanted_question", None)
 
 
 @contextmanager
 def waiting_until_done() -> Iterator[None]:
-    """Let the question wait until what is done for it ends, well or badly; an interruption is no end."""
+    """Drop the waiting question when the block ends or fails, but not when Streamlit interrupts it."""
     try:
         yield
-    except Exception:  # which Streamlit's own ways to end a run are not
+    except Exception:  # Streamlit interrupts a run by other kinds of exceptions
         forget_question()
         raise
     forget_question()
 
 
 def start_answer(
-    question: str, index: Index, background: Background, settings: Settings, server: Server | None = None
+    question: str, index: Index, null_scores: NullScores, settings: Settings, server: Server | None = None
 ) -> None:
-    """Begin to answer a question; the answer that is being written, if any, ends."""
+    """Start to answer a question; stop the answer that is being written, if any."""
     state = st.session_state
     if "answer_job" in state:
         state["answer_job"].stop()
-    encoder, decoder, reuse = load_encoder(), load_decoder(), session_prefix_cache()
+    encoder, writer = load_encoder(), Writer(load_decoder(), server, session_prefix_cache())
 
     def work(job: Job[Answer]) -> Answer:
         return ask(
             question,
             index,
             encoder,
-            decoder,
-            k=settings.k,
-            min_relevance=settings.min_relevance,
-            max_prompt_tokens=settings.max_prompt_tokens,
-            max_new_tokens=settings.max_new_tokens,
-            **asdict(settings.sampling),
-            seed=settings.seed,
-            reuse=reuse,
-            server=server,
-            background=background,
-            retriever=settings.retriever,
-            expand=settings.expand,
+            writer,
+            settings.answer,
+            null_scores,
             on_text=job.write,
             stop=lambda: job.stopped,
         )
@@ -98,7 +93,7 @@ def start_answer(
 
 
 def show_writing(job: Job[T], label: str, key: str = "stop") -> None:
-    """Draw a text as it is written, and the button that ends it."""
+    """Draw a text while it is written, with a button to stop it."""
     controls, place = st.container(horizontal=True, vertical_alignment="center"), st.empty()
     controls.button(
         "Stopping…" if job.stopped else "Stop",
@@ -106,7 +101,31 @@ def show_writing(job: Job[T], label: str, key: str = "stop") -> None:
         icon=":material/stop_circle:",
         disabled=job.stopped,
         on_click=job.stop,
-        help="Ends the answer and keeps what is written of it.",
+        help="Ends the answer and keeps the text so far.",
     )
     with controls, st.spinner(label, show_time=True):
         follow(job, place)
+
+
+def last_answer() -> Answer | None:
+    """Return the session's last answer, None before the first one."""
+    answer: Answer | None = st.session_state.get("answer")
+    return answer
+
+
+def why_closed(answer: Answer, decoder: Decoder) -> str:
+    """Return the reason why an answer cannot be inspected, empty where it can."""
+    if answer.server:
+        return (
+            f"Written by {escape_markdown(answer.model or 'a model')} at "
+            f"{escape_markdown(urlsplit(answer.server).netloc)}. A server returns only text, so its "
+            "tokens and attention cannot be inspected."
+        )
+    if answer.model != decoder.name:
+        return (
+            f"Written by {escape_markdown(answer.model or 'another model')}, and the built-in model is "
+            f"now {escape_markdown(decoder.name)}: only its own answers can be inspected."
+        )
+    if not answer.ids:
+        return "The answer was stopped before its first token, so there is nothing to inspect."
+    return ""

@@ -1,38 +1,19 @@
-"""How documents are cut, as widgets that several pages share."""
+"""The widgets that set how documents are cut and embedded."""
 
 from dataclasses import dataclass
 
 import streamlit as st
 
 from engine import Encoder
-from engine.documents.splitters import MIN_CHUNK_TOKENS, Splitting
-
-METHODS = {
-    "fixed": "Fixed size",
-    "recursive": "Recursive",
-    "sentences": "Sentences",
-    "paragraphs": "Paragraphs",
-    "markdown": "Headings",
-    "semantic": "Semantic",
-    "sliding": "Sliding window",
-}
-WHAT = {
-    "fixed": "Windows of so many tokens, wherever they end; never within a word.",
-    "recursive": "At paragraphs where they fit, else at lines, else at sentences, else at words.",
-    "sentences": "Whole sentences, as many as fit.",
-    "paragraphs": "Whole paragraphs, as many as fit; a longer one is cut at sentences.",
-    "markdown": "Sections under different headings are never mixed; long ones are cut on.",
-    "semantic": "Breaks where the encoder finds neighbouring sentences unlike; reads all of them first.",
-    "sliding": "A window that begins anew at every sentence: most chunks, and none misses its context.",
-}
+from engine.documents.splitters import MIN_CHUNK_TOKENS, SPLITTERS, Splitting
 
 
 @dataclass(frozen=True)
 class Cut:
-    """How documents are cut and read.
+    """How documents are cut and embedded.
 
-    ``parent_tokens`` is the size of the chunk around each that an answer is given in its place, 0 where it
-    is given the chunk itself; ``max_tokens`` is what the encoder reads of one.
+    ``parent_tokens`` is the size of the larger chunk around each that an answer gets in its place, 0 for the
+    chunk itself; ``max_tokens`` is the token limit of the encoder.
     """
 
     splitting: Splitting
@@ -41,15 +22,15 @@ class Cut:
 
 
 def chunk_settings(encoder: Encoder, suffix: str = "") -> Cut:
-    """Draw them. Widgets without a ``suffix`` to their keys are the same on every page."""
+    """Draw the widgets; those without a ``suffix`` to their keys are shared by all pages."""
     max_positions = encoder.config.max_positions
     method = st.selectbox(
         "Splitter",
-        list(METHODS),
-        format_func=METHODS.__getitem__,
+        list(SPLITTERS),
+        format_func=lambda name: SPLITTERS[name].label,
         key=f"splitter{suffix}",
         persist_state="session",
-        help="\n".join(f"- **{METHODS[name]}**: {words}" for name, words in WHAT.items()),
+        help="\n".join(f"- **{each.label}**: {each.help}" for each in SPLITTERS.values()),
     )
     chunk_tokens = st.slider(
         "Chunk size (tokens)",
@@ -73,9 +54,9 @@ def chunk_settings(encoder: Encoder, suffix: str = "") -> Cut:
         min(16, most),
         key=key,
         persist_state="session",
-        disabled=method == "sliding",
-        help="How much of a chunk is repeated in the next one, so that a sentence on the border is whole in "
-        "one of them. A sliding window overlaps whatever this says.",
+        disabled=SPLITTERS[method].is_sliding,
+        help="The part of a chunk that is repeated in the next one, so that a sentence on the border is "
+        "whole in one of them. A sliding window has its own overlap.",
     )
     parent_tokens = st.slider(
         "Small to big (tokens)",
@@ -85,8 +66,9 @@ def chunk_settings(encoder: Encoder, suffix: str = "") -> Cut:
         step=32,
         key=f"parent_tokens{suffix}",
         persist_state="session",
-        help="Search small chunks, and give the answer the larger chunk of this size around each: precise to "
-        "find, with enough context to answer from. 0, or less than the chunk size, gives the chunk itself.",
+        help="Search small chunks, and answer from the larger chunk of this size around each: a precise "
+        "search with enough context for the answer. At 0, or less than the chunk size, the chunk itself is "
+        "used.",
     )
     max_tokens = st.slider(
         "Token limit of the encoder",
@@ -96,8 +78,9 @@ def chunk_settings(encoder: Encoder, suffix: str = "") -> Cut:
         step=8,
         key=f"max_tokens{suffix}",
         persist_state="session",
-        help="What the encoder reads of a chunk; the rest is dropped without a word. sentence-transformers "
-        "reads 256 tokens with the default encoder, which was trained on 128 and has 512 positions.",
+        help="The encoder reads this many tokens of a chunk and silently drops the rest. "
+        "sentence-transformers reads 256 tokens with the default encoder, which was trained on 128 and has "
+        "512 positions.",
     )
     splitting = Splitting(method, chunk_tokens, overlap)
     return Cut(splitting, parent_tokens if parent_tokens > chunk_tokens else 0, max_tokens)

@@ -1,4 +1,4 @@
-"""How close passages are: cosines in words, and beside what unrelated questions score."""
+"""The cosines of passages in words, and compared with the scores of unrelated questions."""
 
 from collections.abc import Sequence
 from math import ceil, isfinite
@@ -9,47 +9,47 @@ import streamlit as st
 
 from engine.generation.answering import Answer
 from engine.layers.tracing import Array
-from engine.retrieval.background import closer_than
+from engine.retrieval.relevance import closer_than
+from ui.colours import BLUE, GREY, ORANGE, VERMILION
 from ui.export import show_figure
-from ui.figures import BLUE, GREY, ORANGE, styled
+from ui.figures import styled
 
 N_BINS = 48
-VERMILION = "#D55E00"  # Okabe and Ito's
 
 
 def score_words(answer: Answer, rank: int) -> str:
-    """Return how close hit number ``rank`` (from 0) is: its cosine, percentile and margin."""
+    """Return the cosine, percentile and margin of hit number ``rank``, counted from 0, in words."""
     score, margin = answer.hits[rank].score, answer.margins[rank]
-    words = f"cosine {score:.3f} · {closer_than(answer.background.percentile(score))}"
+    words = f"cosine {score:.3f} · {closer_than(answer.null_scores.percentile(score))}"
     return words if margin is None else f"{words} · {margin:.3f} ahead of the next"
 
 
 def chance_words(relevance: float) -> str:
-    """Say how many unrelated questions find as much; never fewer of them than it is."""
+    """Say how many of 100 unrelated questions find a passage as close, rounded up."""
     return f"of 100 unrelated questions, {ceil(100 - relevance)} find a passage as close"
 
 
 def show_closeness(answer: Answer) -> None:
-    """Draw where the hits lie among what unrelated questions score, and how to read it."""
+    """Draw the hits among the scores of unrelated questions, with an explanation."""
     with st.expander("How close is close?", icon=":material/straighten:"):
         st.write(
-            "A cosine is neither a percentage nor a probability: what counts as a high one differs "
-            "from model to model, from pooling to pooling, and with the size of the chunks. So "
-            f"{len(answer.background.bests)} questions "
+            "A cosine is neither a percentage nor a probability: a high one depends on the model, on the "
+            "pooling and on the size of the chunks. So "
+            f"{len(answer.null_scores.bests)} questions "
             "of everyday life, unrelated to these documents, are asked of the same index."
         )
         show_figure(
             closeness_figure(answer),
             "closeness",
             {
-                "pairs": answer.background.pairs,
-                "bests": answer.background.bests,
+                "pairs": answer.null_scores.pairs,
+                "bests": answer.null_scores.bests,
                 "hits": np.array([hit.score for hit in answer.hits]),
             },
             alt="Cosines of random pairs, of the best passages of unrelated questions, and of the hits",
         )
         st.caption(
-            f"Random pairs: {len(answer.background.pairs):,} pairs of such a question and a passage. Best "
+            f"Random pairs: {len(answer.null_scores.pairs):,} pairs of such a question and a passage. Best "
             "passages: the nearest passage that each of these questions finds. A passage counts as relevant "
             f"right of the dashed line, where at most {100 - answer.min_relevance:.0f} of 100 unrelated "
             "questions find one as close (under Search in the sidebar). The margin is the difference of the "
@@ -58,18 +58,18 @@ def show_closeness(answer: Answer) -> None:
 
 
 def closeness_figure(answer: Answer) -> go.Figure:
-    """Shares of cosines of random pairs and of best passages, the hits as lines, and the limit dashed."""
-    background = answer.background
+    """Histograms of the cosines of random pairs and of best passages, with hits and limit as lines."""
+    null_scores = answer.null_scores
     scores = [hit.score for hit in answer.hits]
-    limit = background.score_of(answer.min_relevance)
+    limit = null_scores.score_of(answer.min_relevance)
     marks = [*scores, limit] if isfinite(limit) else scores
-    low = min(float(background.pairs[0]), *marks)
-    high = max(float(background.pairs[-1]), float(background.bests[-1]), *marks)
+    low = min(float(null_scores.pairs[0]), *marks)
+    high = max(float(null_scores.pairs[-1]), float(null_scores.bests[-1]), *marks)
     edges = np.linspace(low, high + 1e-6, N_BINS + 1)  # (n_bins + 1,)
     figure = go.Figure(
         [
-            shares(background.pairs, edges, "random pairs", GREY),
-            shares(background.bests, edges, "best passages of unrelated questions", ORANGE),
+            shares(null_scores.pairs, edges, "random pairs", GREY),
+            shares(null_scores.bests, edges, "best passages of unrelated questions", ORANGE),
             lines(scores, "your passages", {"color": BLUE, "width": 2.5}),
             lines(
                 marks[len(scores) :], "relevant from here", {"color": VERMILION, "width": 2, "dash": "dash"}
@@ -90,7 +90,7 @@ def closeness_figure(answer: Answer) -> go.Figure:
 
 
 def lines(scores: Sequence[float], name: str, look: dict[str, str | float]) -> go.Scatter:
-    """Upright lines at some cosines, from the bottom to the top."""
+    """Vertical lines at cosines, over the whole height."""
     return go.Scatter(
         x=[x for score in scores for x in (score, score, None)],
         y=[0, 1, None] * len(scores),
@@ -103,7 +103,7 @@ def lines(scores: Sequence[float], name: str, look: dict[str, str | float]) -> g
 
 
 def shares(scores: Array, edges: Array, name: str, colour: str) -> go.Bar:
-    """Bars of a distribution, each as high as its share of the highest: the two have different counts."""
+    """Bars of a histogram relative to its highest bar, as the two distributions differ in size."""
     counts, _ = np.histogram(scores, edges)
     return go.Bar(
         x=(edges[:-1] + edges[1:]) / 2,

@@ -1,7 +1,7 @@
-"""Figures on a page, each with a way to take it and its numbers away."""
+"""Figures on a page, each with buttons to save it and its numbers."""
 
 import io
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import plotly.graph_objects as go
@@ -18,11 +18,11 @@ def show_figure(figure: go.Figure, name: str, arrays: Mapping[str, Array], alt: 
     figure
         The figure.
     name
-        Name of the files without suffix; unique on the page, since it is the widgets' key too.
+        Name of the files without suffix; unique on the page, as the widgets' key.
     arrays
-        What the figure shows, by name.
+        The numbers of the figure, by name.
     alt
-        What the figure shows, in words, for those who cannot see it.
+        The figure in words, for screen readers.
     """
     # The browser draws the PNG itself, so no server needs a browser of its own.
     buttons = {"modeBarButtons": [["toImage"]], "displayModeBar": True, "displaylogo": False}
@@ -32,7 +32,7 @@ def show_figure(figure: go.Figure, name: str, arrays: Mapping[str, Array], alt: 
 
 
 def show_save(figure: go.Figure, name: str, arrays: Mapping[str, Array]) -> None:
-    """Draw the ways to take a figure and its numbers away; ``name`` as in `show_figure`."""
+    """Draw the buttons that save a figure and its numbers; ``name`` as in `show_figure`."""
     with st.popover("Save", icon=":material/download:", type="tertiary", key=f"save-{name}"):
         st.caption("PNG: the camera in the corner of the figure.")
         st.download_button(
@@ -53,8 +53,18 @@ def show_save(figure: go.Figure, name: str, arrays: Mapping[str, Array]) -> None
         )
 
 
+def arrays_of(records: Iterable[object], *names: str) -> dict[str, Array]:
+    """Return some attributes of the records, each as an array by its name; None becomes NaN."""
+    rows = list(records)
+    values = {name: [getattr(row, name) for row in rows] for name in names}
+    return {
+        name: np.array([np.nan if value is None else value for value in column])
+        for name, column in values.items()
+    }
+
+
 def standalone(figure: go.Figure) -> go.Figure:
-    """Return a figure in Plotly's own theme; the app's has colours and margins that its pages fill in."""
+    """Return a figure in Plotly's own theme, as the app's theme is complete only inside the app."""
     return go.Figure(figure).update_layout(template="plotly_white")
 
 

@@ -1,42 +1,20 @@
-"""Plotly figures, all in one look that suits both themes."""
+"""Plotly figures of several pages, and the look that all figures share."""
 
+from collections.abc import Iterable, Sequence
+from textwrap import wrap
+
+import numpy as np
 import plotly.graph_objects as go
 
-from engine.generation.answering import Timings
-
-BLUE, ORANGE, GREEN, GREY = "#0072B2", "#E69F00", "#009E73", "#8C8C8C"
-
-
-def timing_figure(timings: Timings) -> go.Figure:
-    """Bars of the seconds each stage took, in the order they ran, first at the top."""
-    stages = {"Expand question": timings.expand_s} if timings.expand_s else {}
-    colours = [ORANGE] * len(stages) + [BLUE, BLUE, BLUE, ORANGE, ORANGE]
-    stages |= {
-        "Tokenize question": timings.tokenize_s,
-        "Encode question": timings.encode_s,
-        "Search index": timings.search_s,
-        "Read prompt": timings.prompt_s,
-        "Generate answer": timings.generate_s,
-    }
-    figure = go.Figure(
-        go.Bar(
-            x=list(stages.values()),
-            y=list(stages),
-            orientation="h",
-            marker_color=colours,
-            text=[readable_seconds(seconds) for seconds in stages.values()],
-            textposition="outside",
-            cliponaxis=False,
-            hovertemplate="%{y}: %{text}<extra></extra>",
-        )
-    )
-    figure.update_yaxes(autorange="reversed")
-    figure.update_xaxes(title="seconds", rangemode="tozero", range=[0, max(stages.values()) * 1.25])
-    return styled(figure, height=260)
+from engine.documents.document import Chunk
+from engine.layers.tracing import Array
+from ui.colours import BLUE, GREY, ORANGE, SEQUENTIAL
+from ui.text import escape_plotly, shortened
+from ui.tokens import token_axis, token_labels
 
 
 def token_figure(parts: dict[str, int], budget: int) -> go.Figure:
-    """One stacked bar of where a prompt's tokens go, against its budget."""
+    """One stacked bar of the tokens of each part of a prompt, and its budget as a line."""
     figure = go.Figure(
         [
             go.Bar(
@@ -59,12 +37,93 @@ def token_figure(parts: dict[str, int], budget: int) -> go.Figure:
     return styled(figure, height=170)
 
 
+# Legend in one row above a figure; traces in the order in which they were added.
+LEGEND_ABOVE = {"orientation": "h", "y": 1, "yanchor": "bottom", "x": 0, "traceorder": "normal"}
+
+
 def styled(figure: go.Figure, height: int) -> go.Figure:
     """Give a figure the shared margins and size."""
     figure.update_layout(height=height, margin={"l": 0, "r": 8, "t": 24, "b": 8}, font_size=13)
     return figure
 
 
-def readable_seconds(seconds: float) -> str:
-    """``0.0042 -> "4.2 ms"``, ``2.1 -> "2.1 s"``."""
-    return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1000:.1f} ms"
+def add_line(
+    figure: go.Figure,
+    x: Iterable[object],
+    y: Iterable[float],
+    name: str,
+    colour: str,
+    hover: str,
+    **options: object,
+) -> None:
+    """Add a line; ``hover`` is the text over a point, and ``options`` are those of `go.Scatter`."""
+    look = {
+        "mode": "lines",
+        "line_color": colour,
+        "line_width": 3,
+        "hovertemplate": f"{hover}<extra></extra>",
+    }
+    figure.add_scatter(x=list(x), y=list(y), name=name, **(look | options))
+
+
+def heat_map(
+    values: Array,
+    rows: Sequence[str] | None,
+    columns: Sequence[str] | Array | None,
+    hover: str,
+    number_format: str,
+    **options: object,
+) -> go.Figure:
+    """Heat map of ``(n_rows, n_columns)`` with the first row at the top.
+
+    ``hover`` is the text over a cell, ``number_format`` that of the colour bar; ``options`` are those of
+    `go.Heatmap`, and replace the sequential colours and the bar.
+    """
+    bar = {"thickness": 12, "tickformat": number_format}
+    look = {"colorscale": SEQUENTIAL, "colorbar": bar, "hovertemplate": f"{hover}<extra></extra>"}
+    heat = go.Heatmap(z=values, x=columns, y=rows, **(look | options))
+    return go.Figure(heat).update_yaxes(autorange="reversed")
+
+
+def weights_map(weights: Array, tokens: Sequence[str], causal: bool) -> go.Figure:
+    """Heat map of attention: queries down, keys across, ``(n_query, n_key)``.
+
+    With ``causal``, the keys that the mask hides stay empty. Values above the 99.5th percentile share a
+    colour, so that one bright diagonal does not leave the rest dark.
+    """
+    visible = np.tri(len(weights), dtype=bool) if causal else np.ones(weights.shape, bool)
+    labels = token_labels(tokens)
+    highest = float(np.quantile(weights[visible], 0.995))
+    shown, hover = np.where(visible, weights, np.nan), "from %{y}<br>to %{x}<br>%{z:.4f}"
+    figure = heat_map(shown, labels, labels, hover, ".2g", zmin=0, zmax=highest)
+    token_axis(figure.update_yaxes, len(labels), title="from (query)")
+    token_axis(figure.update_xaxes, len(labels), title="to (key)", tickangle=-60)
+    return styled(figure, height=620)
+
+
+def probability_bars(
+    probabilities: Sequence[float], labels: Sequence[str], colours: str | Sequence[str]
+) -> go.Figure:
+    """Bars of probabilities from top to bottom, in one colour or one for each bar."""
+    figure = go.Figure(
+        go.Bar(
+            x=list(probabilities),
+            y=[escape_plotly(label) for label in labels],
+            orientation="h",
+            marker_color=colours,
+            text=[f"{value:.1%}" for value in probabilities],
+            textposition="outside",
+            cliponaxis=False,
+            hovertemplate="%{y}: %{x:.4%}<extra></extra>",
+        )
+    )
+    figure.update_yaxes(autorange="reversed", type="category")
+    figure.update_xaxes(tickformat=".0%", range=[0, max(probabilities) * 1.25])
+    return styled(figure, height=75 + 25 * len(labels))
+
+
+def chunk_hover(chunk: Chunk, characters: int, cosine: float | None) -> str:
+    """Return a chunk's document and beginning, wrapped and escaped for Plotly."""
+    lines = [escape_plotly(line) for line in wrap(shortened(" ".join(chunk.text.split()), characters), 42)]
+    near = [] if cosine is None else [f"cosine {cosine:.3f}"]
+    return "<br>".join([f"<b>{escape_plotly(shortened(chunk.document, 42))}</b>", *near, *lines])

@@ -1,16 +1,18 @@
-"""Work in a thread of its own, whose text grows on the page while the page stays usable.
+"""Work in a background thread, whose text grows on the page while the page stays usable.
 
-A page keeps its job in the session's state. Whatever the user touches meanwhile runs the page again,
-and that run goes on drawing the job where the one before it was interrupted.
+A page keeps its job in the session's state. Any click meanwhile runs the page again, and that run continues
+to draw the job.
 """
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from html import escape
 from time import monotonic
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
+import streamlit as st
 from streamlit import runtime
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import get_script_run_ctx
@@ -20,23 +22,24 @@ from ui.text import text_html
 
 T = TypeVar("T")
 
-# Streamlit interrupts a run of the page only where it draws: this is how long a rerun waits at most
-# while no text comes.
+# Streamlit interrupts a run of the page only where it draws: the longest wait of a rerun while no text
+# arrives, in seconds.
 REDRAW_S = 0.1
-GONE_S = 5.0  # a session that loses its connection for less than this comes back to its job
+PROGRESS_S = 1.0  # between two drawings of a job's progress
+GONE_S = 5.0  # a job outlives shorter losses of its session's connection
 
 
 class Job(Generic[T]):
-    """Work that has begun in a thread of its own, writes text, and may be stopped.
+    """Work in a background thread, which may write text and can be stopped.
 
     Parameters
     ----------
     work
         Called with the job: it writes with `write`, ends soon after `stopped` turns true, and returns
-        the result. It draws nothing itself, as only the page's own thread may.
+        the result. It must not draw, as only the page's own thread may.
     is_wanted
-        Whether anybody is there for the result; by default, whether the browser session is that
-        began the job.
+        Whether the result is still wanted; by default, whether the browser session that started the job
+        is connected.
     """
 
     def __init__(self, work: Callable[["Job[T]"], T], is_wanted: Callable[[], bool] | None = None) -> None:
@@ -52,17 +55,17 @@ class Job(Generic[T]):
 
     @property
     def text(self) -> str:
-        """What was written so far."""
+        """The text so far."""
         return self._text
 
     @property
     def done(self) -> bool:
-        """Whether the work has ended, in whatever way."""
+        """Whether the work has ended, also by an error."""
         return self._done
 
     @property
     def stopped(self) -> bool:
-        """Whether the work is to end: `stop` was called, or its session has been gone for a while."""
+        """Whether the work should end: `stop` was called, or its session is gone for `GONE_S`."""
         if self._is_wanted():
             self._wanted_at = monotonic()
         elif monotonic() - self._wanted_at > GONE_S:
@@ -70,28 +73,28 @@ class Job(Generic[T]):
         return self._stop.is_set()
 
     def stop(self) -> None:
-        """Ask the work to end; what it has written stays."""
+        """Request the end of the work; its text so far stays."""
         self._stop.set()
 
     def write(self, text: str) -> None:
-        """Add to the text, for all who follow to see at once."""
+        """Append to the text and wake the threads in `wait`."""
         with self._changed:
             self._text += text
             self._changed.notify_all()
 
     def wait(self, seen: str = "", seconds: float | None = None) -> str:
-        """Return the text once it is more than ``seen``, the work is done, or ``seconds`` are over."""
+        """Return the text once it is longer than ``seen``, the work is done, or ``seconds`` have passed."""
         with self._changed:
             self._changed.wait_for(lambda: self._done or len(self._text) > len(seen), seconds)
             return self._text
 
     def result(self) -> T:
-        """Return what the work returned, waiting for it to end.
+        """Wait for the work to end, and return its result.
 
         Raises
         ------
         GlassboxError
-            The one that ended the work; any other exception is logged, and becomes one in its place.
+            The error that ended the work; other exceptions are logged and replaced by one.
         """
         with self._changed:
             self._changed.wait_for(lambda: self._done)
@@ -107,7 +110,7 @@ class Job(Generic[T]):
         except Exception as error:
             logging.getLogger(__name__).exception("a job failed")
             self._error = GlassboxError(
-                f"this failed in a way the app does not know ({type(error).__name__}: {error}): try again, "
+                f"unexpected failure ({type(error).__name__}: {error}): try again, "
                 "with other settings if it fails again; the log has the details"
             )
         finally:
@@ -117,7 +120,7 @@ class Job(Generic[T]):
 
 
 def session_is_open() -> Callable[[], bool]:
-    """Return a function that tells whether the browser session running this page is connected."""
+    """Return a function that is true while the browser session of this page is connected."""
     context = get_script_run_ctx()
     if context is None or not runtime.exists():
         return lambda: True
@@ -128,10 +131,68 @@ def session_is_open() -> Callable[[], bool]:
 def follow(job: Job[T], place: DeltaGenerator) -> None:
     """Draw a job's text into a placeholder as it grows, until the work is done.
 
-    Where the page is run again, Streamlit ends this with an exception of its own; the job goes on.
+    A rerun of the page ends this by an exception of Streamlit's; the job continues.
     """
     text = job.text
     while not job.done:
         place.html(text_html(escape(text) + " ▌"))
         text = job.wait(text, REDRAW_S)
     place.html(text_html(escape(job.text)))
+
+
+@contextmanager
+def counting(title: str, unit: str) -> Iterator[Callable[[int, int], None]]:
+    """Draw a progress bar during a block; the yielded function moves it: ``"{title}: 3 of 10 {unit}"``."""
+    bar = st.progress(0.0, f"{title}…")
+
+    def show(done: int, total: int) -> None:
+        bar.progress(done / total, f"{title}: {done:,} of {total:,} {unit}")
+
+    try:
+        yield show
+    finally:
+        bar.empty()
+
+
+def follow_progress(
+    job: Job[Any], progress: Callable[[], tuple[float, str]], key: str, stop_help: str, note: str = ""
+) -> None:
+    """Draw a bar and a Stop button that are updated every second; when the job ends, rerun the page.
+
+    Parameters
+    ----------
+    job
+        The work.
+    progress
+        Returns the share of the work that is done, and the text beside the bar, as Markdown.
+    key
+        Prefix of the widgets' keys: the box is ``{key}-progress``, the button ``{key}-stop``.
+    stop_help
+        What stopping does.
+    note
+        A line below the bar.
+    """
+    st.fragment(draw_progress, run_every=PROGRESS_S)(job, progress, key, stop_help, note)
+
+
+def draw_progress(
+    job: Job[Any], progress: Callable[[], tuple[float, str]], key: str, stop_help: str, note: str
+) -> None:
+    """Draw the bar and the button of `follow_progress` once."""
+    if job.done:
+        st.rerun()
+    share, words = progress()
+    with st.container(border=True, key=f"{key}-progress"):
+        bar, button = st.columns([5, 1], vertical_alignment="center")
+        bar.progress(min(share, 1.0), words)
+        button.button(
+            "Stopping…" if job.stopped else "Stop",
+            key=f"{key}-stop",
+            icon=":material/stop_circle:",
+            disabled=job.stopped,
+            on_click=job.stop,
+            width="stretch",
+            help=stop_help,
+        )
+        if note:
+            st.caption(note)

@@ -1,7 +1,7 @@
-"""The models, loaded once for all sessions, with what is happening shown meanwhile.
+"""The models, loaded once for all sessions, with the progress of downloads.
 
-The environment variables GLASSBOX_ENCODER and GLASSBOX_DECODER name others than the default ones: a
-folder, a .gguf file or a Hugging Face id. A session may choose another decoder than that.
+The environment variables GLASSBOX_ENCODER and GLASSBOX_DECODER replace the default models by others: a
+folder, a .gguf file or a Hugging Face id. Each session may choose another decoder.
 """
 
 import os
@@ -13,18 +13,21 @@ from engine import Decoder, Encoder
 from engine.verify import official_model
 from engine.weights.catalog import DEFAULT_DECODER, DEFAULT_ENCODER, KNOWN_MODELS
 from engine.weights.fetch import Progress, is_cached
+from ui.text import escape_markdown
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
+
 ENCODER = os.environ.get("GLASSBOX_ENCODER", DEFAULT_ENCODER)
 DECODER = os.environ.get("GLASSBOX_DECODER", DEFAULT_DECODER)
+TOKENS_PER_S = 8_000  # read by the default encoder on two cores, roughly
 
 
 @st.cache_resource(show_spinner=False)
 def load_encoder() -> Encoder:
     """Load the encoder, downloading it the first time."""
-    with st.spinner(f"Loading the encoder {ENCODER}…"):
+    with st.spinner(f"Loading the encoder {escape_markdown(ENCODER)}…"):
         return Encoder.load(ENCODER, on_progress=download_progress(ENCODER))
 
 
@@ -39,7 +42,7 @@ def load_decoder() -> Decoder:
 
 
 def choose_decoder(name: str) -> None:
-    """Load a decoder and make it the session's; where it cannot be loaded, the one before stays.
+    """Load a decoder and make it the session's; where that fails, the previous one stays.
 
     Raises
     ------
@@ -52,8 +55,8 @@ def choose_decoder(name: str) -> None:
 
 @st.cache_resource(max_entries=1, show_spinner=False)
 def decoder_named(name: str) -> Decoder:
-    """Load a decoder; it takes the place of another one in memory."""
-    with st.spinner(f"Loading the decoder {name}…"):
+    """Load a decoder, which replaces the previous one in memory."""
+    with st.spinner(f"Loading the decoder {escape_markdown(name)}…"):
         return Decoder.load(name, on_progress=download_progress(name))
 
 
@@ -64,16 +67,28 @@ def load_official() -> "SentenceTransformer":
 
 
 def download_progress(name: str) -> Progress | None:
-    """Return a progress bar for a known model's download, or None where there is nothing to download."""
+    """Draw a progress bar for the download of a known model; return its update, None without a download."""
     if name not in KNOWN_MODELS or is_cached(name):
         return None
     size = KNOWN_MODELS[name].size / 1e6
-    bar = st.progress(0.0, f"Downloading {name} ({size:.0f} MB), once…")
+    label = f"Downloading {escape_markdown(name)}"
+    bar = st.progress(0.0, f"{label} ({size:.0f} MB), once…")
 
     def show(done: int, total: int) -> None:
         share = done / total if total else 0.0
-        bar.progress(share, f"Downloading {name}, once: {done / 1e6:.0f} of {total / 1e6:.0f} MB")
+        bar.progress(share, f"{label}, once: {done / 1e6:.0f} of {total / 1e6:.0f} MB")
         if done >= total:
             bar.empty()
 
     return show
+
+
+def limits_of(encoder: Encoder) -> dict[int, str]:
+    """Return the token limits worth comparing for an encoder, smallest first, each with its origin."""
+    positions = encoder.config.max_positions
+    limits = {min(128, positions): "a common size of chunks"}
+    if encoder.name == DEFAULT_ENCODER:
+        limits = {128: "the length it was trained at"}
+    limits[positions] = "the rows of its position table"
+    limits[encoder.max_tokens] = "what sentence-transformers reads"
+    return dict(sorted(limits.items()))

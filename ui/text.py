@@ -1,66 +1,97 @@
-"""Text of users and models as HTML, always escaped."""
+"""Text as HTML or Markdown, always escaped, and numbers as words."""
 
 from collections.abc import Sequence
 from html import escape
-from itertools import groupby, pairwise
 
 import streamlit as st
 
-from engine.documents.document import Document
-from engine.generation.prompt import Source
+from engine.documents.document import Chunk
+from ui.colours import QUOTE_EDGE
 
-# Okabe and Ito's colours, which colour-blind people tell apart, thin enough to read through in both themes.
-MARKS = ("#E69F0055", "#56B4E955", "#009E7355", "#F0E44255", "#CC79A755", "#D55E0055", "#0072B255")
-
-
-def mark_colour(number: int) -> str:
-    """Return the colour of source ``number``, counted from 1."""
-    return MARKS[(number - 1) % len(MARKS)]
+QUOTE = f"border-left:3px solid {QUOTE_EDGE};padding-left:10px;margin:2px 0 10px"
 
 
 def show_text(html: str, height: int | None = None) -> None:
-    """Draw escaped text, keeping its line breaks; with a height it scrolls."""
+    """Draw escaped text with its line breaks; with a height in pixels it scrolls."""
     st.html(text_html(html, height))
 
 
 def text_html(html: str, height: int | None = None) -> str:
-    """Wrap escaped text so that lines break as in the text and long words break too."""
+    """Wrap escaped text so that its line breaks are kept and long words break too."""
     box = f"max-height:{height}px;overflow-y:auto;" if height else ""
     style = f"white-space:pre-wrap;overflow-wrap:anywhere;line-height:1.6;{box}"
     focus = ' tabindex="0"' if height else ""
     return f'<div style="{style}"{focus}>{html}</div>'
 
 
-def marked(document: Document, sources: Sequence[Source], start: int = 0, end: int | None = None) -> str:
-    """Return ``document.text[start:end]`` escaped, with the spans of the sources marked by number.
-
-    Where sources overlap, the better one keeps the characters they share.
-    """
-    end = len(document.text) if end is None else end
-    inner = {place for source in sources for place in (source.start, source.end) if start < place < end}
-
-    def best(piece: tuple[int, int]) -> int:
-        """Number of the best source that covers a piece, 0 where none does."""
-        covering = (s.number for s in sources if s.start <= piece[0] and piece[1] <= s.end)
-        return min(covering, default=0)
-
-    html, numbered = "", set()
-    for number, group in groupby(pairwise([start, *sorted(inner), end]), key=best):
-        pieces = list(group)
-        text = escape(document.text[pieces[0][0] : pieces[-1][1]])
-        if number:
-            label = "" if number in numbered else f"<sup><b>[{number}]</b></sup> "
-            numbered.add(number)
-            style = f"background:{mark_colour(number)};color:inherit;border-radius:3px;padding:1px 0"
-            text = f'<mark style="{style}">{label}{text}</mark>'
-        html += text
-    return html
+def show_error(error: Exception) -> None:
+    """Draw an error's message literally, whatever Markdown characters it has."""
+    st.error(escape_markdown(str(error)), icon=":material/error:")
 
 
-def in_context(document: Document, sources: Sequence[Source], characters: int) -> str:
-    """Return sources of one document, marked, with up to ``characters`` on either side of them."""
-    start = max(0, min(source.start for source in sources) - characters)
-    end = min(len(document.text), max(source.end for source in sources) + characters)
-    before = "…" if start > 0 else ""
-    after = "…" if end < len(document.text) else ""
-    return before + marked(document, sources, start, end) + after
+def escape_markdown(text: str) -> str:
+    """Return text that Markdown shows unchanged."""
+    return "".join(
+        f"\\{character}" if character in r"\`*_{}[]()#+-.!|<>$~:&" else character for character in text
+    )
+
+
+def escape_plotly(text: str) -> str:
+    """Escape text for Plotly's small subset of HTML, which shows quotation marks unchanged."""
+    return escape(text, quote=False)
+
+
+def beginning(chunk: Chunk, characters: int) -> str:
+    """Return the beginning of a chunk in one line, escaped; “blank” where it is only white space."""
+    text = " ".join(chunk.text.split())
+    return escape(text[:characters]) + "…" * (len(text) > characters) or "<em>blank</em>"
+
+
+def shortened(text: str, characters: int) -> str:
+    """Return the beginning of a text, with an ellipsis where it is cut."""
+    return text if len(text) <= characters else text[: characters - 1].rstrip() + "…"
+
+
+def listed(names: Sequence[str], most: int = 3) -> str:
+    """``["a", "b", "c", "d"] -> "a, b, c and 1 more"``, escaped for Markdown."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return escape_markdown(", ".join(names[:most])) + more
+
+
+def joined(names: Sequence[str], last: str) -> str:
+    """``["a", "b", "c"], "or" -> "a, b or c"``."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}"
+
+
+def readable_seconds(seconds: float) -> str:
+    """``0.0042 -> "4.2 ms"``, ``2.1 -> "2.10 s"``: a duration that was measured."""
+    return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1000:.1f} ms"
+
+
+def readable_time(seconds: float) -> str:
+    """``7.6 -> "8 s"``, ``400 -> "6 min 40 s"``, ``9000 -> "2 h 30 min"``: a duration to wait for."""
+    whole = max(1, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def readable_bytes(n_bytes: float) -> str:
+    """``1234567 -> "1.2 MB"``."""
+    for unit in ("B", "kB", "MB"):
+        if n_bytes < 1000:
+            return f"{n_bytes:.0f} {unit}" if unit == "B" else f"{n_bytes:.1f} {unit}"
+        n_bytes /= 1000
+    return f"{n_bytes:.1f} GB"
+
+
+def signed_interval(difference: float, low: float, high: float) -> str:
+    """``"+0.021 [+0.004, +0.040]"``."""
+    return f"{difference:+.3f} [{low:+.3f}, {high:+.3f}]"
+
+
+def p_words(p_value: float) -> str:
+    """``"p = 0.012"`` or ``"p < 0.001"``."""
+    return "p < 0.001" if p_value < 0.001 else f"p = {p_value:.3f}"

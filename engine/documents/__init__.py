@@ -1,1 +1,1 @@
-"""From files to chunks that never lose their place in the text."""
+"""Files to documents, and documents to chunks, which are spans of the text."""

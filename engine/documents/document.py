@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Section:
-    """A place in a document: from character ``start`` on, until the next section.
+    """A part of a document from character ``start`` to the next section.
 
-    ``headings`` is the path of headings above it, the outermost first; ``page`` counts from 1, and is
-    None where the file has no pages.
+    ``headings`` is the path of headings above it, the outermost first; ``page`` counts from 1, None for files
+    without pages.
     """
 
     start: int
@@ -26,11 +26,11 @@ class Document:
     name
         The file's name, or its path within a folder or archive; unique in a corpus.
     text
-        The text that everything is a span of; line ends are ``\n``.
+        The text, of which chunks and passages are spans; line ends are ``\n``.
     title
-        What the file calls itself, empty where it does not.
+        The title in the file, empty if it has none.
     sections
-        Where pages and headings begin, in the order of their places; none for plain text.
+        The parts under headings and on pages, in order; none for plain text.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Document:
     sections: tuple[Section, ...] = ()
 
     def section_at(self, position: int) -> Section:
-        """Return the section that a character belongs to; before the first there are no headings."""
+        """Return the section of a character; before the first section there are no headings."""
         number = bisect_right(self.sections, position, key=lambda section: section.start)
         return self.sections[number - 1] if number else Section(0)
 
@@ -55,11 +55,11 @@ class Chunk:
     start, end, text
         The span.
     n_tokens
-        What the model would read of it, special tokens included.
+        Number of tokens, special tokens included.
     headings, page
-        The section that it begins in.
+        Of the section in which it begins.
     parent
-        The larger chunk around it that a decoder is given in its place, where there is one.
+        The larger chunk around it for a decoder to read in its place, if there is one.
     """
 
     document: str

@@ -1,6 +1,7 @@
-"""Read files of many kinds, one or several documents a file."""
+"""Read files of several formats into documents: one table of formats, one or several documents per file."""
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from engine.documents.document import Document
@@ -18,16 +19,19 @@ from engine.errors import DocumentError
 
 __all__ = [
     "BUNDLED_CORPUS",
+    "FORMATS",
     "MAX_BYTES",
     "MAX_DOCUMENTS",
-    "SUFFIXES",
     "Failure",
+    "Format",
     "Loaded",
+    "kinds",
     "load_corpus",
     "load_document",
     "parse_document",
     "parse_file",
     "read_corpus",
+    "suffixes",
     "unique",
 ]
 
@@ -36,25 +40,109 @@ CODE = (
     ".rs", ".go", ".rb", ".php", ".swift", ".r", ".jl", ".lua", ".sh", ".sql", ".css", ".json", ".toml",
     ".yaml", ".yml", ".ini", ".xml", ".tex",
 )  # fmt: skip
-READERS: dict[str, Callable[[str, bytes], Document]] = {
-    ".txt": read_plain,
-    ".rst": read_plain,
-    ".log": read_plain,
-    ".md": read_markdown,
-    ".markdown": read_markdown,
-    ".html": read_html,
-    ".htm": read_html,
-    ".pdf": read_pdf,
-    ".docx": read_docx,
-    ".ipynb": read_notebook,
-    **dict.fromkeys(CODE, read_plain),
-}
-SEVERAL = (".csv", ".jsonl", ".zip")  # a file of these holds any number of documents
-SUFFIXES = (*READERS, *SEVERAL)
-KINDS = ".txt, .md, .html, .pdf, .docx, .csv, .jsonl, .ipynb, .zip or source code"
 MAX_BYTES = 20 * 1024 * 1024
+MOST_LISTED = 3  # suffixes of a format, in messages
 MAX_DOCUMENTS = 100_000  # of one file: as many lists of a row fit in a few megabytes
 BUNDLED_CORPUS = Path(__file__).parent.parent.parent / "data" / "corpus"
+
+Part = Document | Failure | str  # a str is the name of a member that is not read
+
+
+@dataclass(frozen=True)
+class Format:
+    """A file format.
+
+    Attributes
+    ----------
+    label
+        Its name for people.
+    suffixes
+        Of its files' names.
+    read
+        Yields the parts of a file, from its name, its content and the column for CSV files.
+    holds_several
+        Whether a file holds any number of documents, and not exactly one.
+    """
+
+    label: str
+    suffixes: tuple[str, ...]
+    read: Callable[[str, bytes, str | None], Iterable[Part]]
+    holds_several: bool = False
+
+    @property
+    def short(self) -> str:
+        """The first suffix, or the label where there are too many suffixes to list."""
+        return self.suffixes[0] if len(self.suffixes) <= MOST_LISTED else self.label
+
+
+def one(read: Callable[[str, bytes], Document]) -> Callable[[str, bytes, str | None], Iterable[Part]]:
+    """Make the reader of a `Format` from a reader of single documents."""
+    return lambda name, content, csv_column: (read(name, content),)
+
+
+def read_zip(name: str, content: bytes, csv_column: str | None) -> Iterator[Part]:
+    """Yield the parts of an archive's members; an archive within it is not opened."""
+    for member in read_members(name, content):
+        if isinstance(member, Failure):
+            yield member
+            continue
+        path, member_content = member
+        path = f"{name}/{path}"
+        found = format_of(path)
+        if found is None:
+            yield path
+        elif found.read is read_zip:
+            yield Failure(path, f"{path} is an archive within an archive: unpack it, and add it by itself")
+        else:
+            try:
+                yield from list(parts(path, member_content, csv_column))  # all parts, or one failure
+            except DocumentError as error:
+                yield Failure(path, str(error))
+
+
+# To add a file format, add an entry: the app and the command line take names and suffixes from here.
+FORMATS: dict[str, Format] = {
+    "text": Format("Text", (".txt", ".rst", ".log"), one(read_plain)),
+    "markdown": Format("Markdown", (".md", ".markdown"), one(read_markdown)),
+    "html": Format("HTML", (".html", ".htm"), one(read_html)),
+    "pdf": Format("PDF", (".pdf",), one(read_pdf)),
+    "word": Format("Word", (".docx",), one(read_docx)),
+    "csv": Format("CSV", (".csv",), read_csv, holds_several=True),
+    "jsonl": Format(
+        "JSONL",
+        (".jsonl",),
+        lambda name, content, csv_column: read_jsonl(name, content),
+        holds_several=True,
+    ),
+    "notebook": Format("notebooks", (".ipynb",), one(read_notebook)),
+    "zip": Format("ZIP archives", (".zip",), read_zip, holds_several=True),
+    "code": Format("source code", CODE, one(read_plain)),
+}
+
+
+def suffixes() -> tuple[str, ...]:
+    """Return the suffixes of all files that are read."""
+    return tuple(suffix for each in FORMATS.values() for suffix in each.suffixes)
+
+
+def format_of(name: str) -> Format | None:
+    """Return the format of a file by its suffix, None for one that is not read."""
+    suffix = PurePosixPath(name).suffix.lower()
+    return next((each for each in FORMATS.values() if suffix in each.suffixes), None)
+
+
+def known_format(name: str) -> Format:
+    """Return the format of a file; raise `DocumentError` for one that is not read."""
+    found = format_of(name)
+    if found is None:
+        raise DocumentError(f"{name} is of a kind that is not read: give {kinds()}")
+    return found
+
+
+def kinds() -> str:
+    """Name all formats in a message: ``".txt, .md, … or source code"``."""
+    *first, last = (each.short for each in FORMATS.values())
+    return f"{', '.join(first)} or {last}"
 
 
 def load_document(path: Path) -> Document:
@@ -63,25 +151,25 @@ def load_document(path: Path) -> Document:
     Raises
     ------
     DocumentError
-        The file is missing, of a kind that is not read or that holds several documents, over `MAX_BYTES`,
-        or says nothing to its reader.
+        The file is missing, empty, damaged, over `MAX_BYTES`, or of a format that is not read or that holds
+        several documents.
     """
-    check_suffix(path.name)
+    known_format(path.name)
     return parse_document(path.name, content_of(path))
 
 
 def parse_document(name: str, content: bytes) -> Document:
-    """Make a document of a file's content, as `load_document` does."""
-    check_suffix(name)
-    check_size(name, len(content))
-    suffix = suffix_of(name)
-    if suffix in SEVERAL:
+    """Make a document of a file's content; raises as `load_document` does."""
+    if known_format(name).holds_several:
+        check_size(name, len(content))
         raise DocumentError(f"{name} can hold several documents: read it with parse_file or load_corpus")
-    return READERS[suffix](name, content)
+    [document] = parts(name, content, None)
+    assert isinstance(document, Document), "of a format with one document"
+    return document
 
 
 def parse_file(name: str, content: bytes, csv_column: str | None = None) -> Loaded:
-    """Make documents of a file's content, without ever raising: what cannot be read is told beside them.
+    """Make documents of a file's content without ever raising: failures are returned beside them.
 
     Parameters
     ----------
@@ -111,42 +199,15 @@ def parse_file(name: str, content: bytes, csv_column: str | None = None) -> Load
     except DocumentError as error:
         return Loaded((), (Failure(name, str(error)),))
     if not documents and not failures:
-        failures.append(Failure(name, f"{name} holds no text: give a file with {KINDS} in it"))
+        failures.append(Failure(name, f"{name} holds no text: give a file with {kinds()} in it"))
     return Loaded(tuple(documents.values()), tuple(failures), tuple(skipped))
 
 
-def parts(name: str, content: bytes, csv_column: str | None) -> Iterator[Document | Failure | str]:
-    """Yield a file's documents and failures, and the names of members that are of no kind read."""
-    check_suffix(name)
+def parts(name: str, content: bytes, csv_column: str | None) -> Iterable[Part]:
+    """Return a file's documents and failures, and the names of members that are not read."""
+    found = known_format(name)
     check_size(name, len(content))
-    suffix = suffix_of(name)
-    if suffix == ".csv":
-        yield from read_csv(name, content, csv_column)
-    elif suffix == ".jsonl":
-        yield from read_jsonl(name, content)
-    elif suffix == ".zip":
-        yield from member_parts(name, content, csv_column)
-    else:
-        yield parse_document(name, content)
-
-
-def member_parts(name: str, content: bytes, csv_column: str | None) -> Iterator[Document | Failure | str]:
-    """Yield the parts of an archive's members; an archive within it is not opened."""
-    for member in read_members(name, content):
-        if isinstance(member, Failure):
-            yield member
-            continue
-        path, member_content = member
-        path = f"{name}/{path}"
-        if suffix_of(path) == ".zip":
-            yield Failure(path, f"{path} is an archive within an archive: unpack it, and add it by itself")
-        elif suffix_of(path) not in SUFFIXES:
-            yield path
-        else:
-            try:
-                yield from list(parts(path, member_content, csv_column))  # all of it, or the failure
-            except DocumentError as error:
-                yield Failure(path, str(error))
+    return found.read(name, content, csv_column)
 
 
 def load_corpus(path: Path) -> list[Document]:
@@ -157,7 +218,7 @@ def load_corpus(path: Path) -> list[Document]:
     Raises
     ------
     DocumentError
-        There is no such path, nothing in it that is read, or something that cannot be.
+        There is no such path, nothing in it has a format that is read, or a file cannot be read.
     """
     loaded = read_corpus(path)
     if loaded.failures:
@@ -166,29 +227,29 @@ def load_corpus(path: Path) -> list[Document]:
 
 
 def read_corpus(path: Path, csv_column: str | None = None) -> Loaded:
-    """Read as `load_corpus` does, but go on after a failure and tell it beside the documents.
+    """Read as `load_corpus` does, but return failures beside the documents.
 
-    Hidden files and folders (``.git``) are passed over, and files of kinds that are not read are `skipped`.
+    Hidden files and folders (``.git``) are ignored; files of other formats are ``skipped``.
 
     Raises
     ------
     DocumentError
-        There is no such path, or nothing in it that is read.
+        There is no such path, or nothing in it has a format that is read.
     """
     if not path.exists():
-        raise DocumentError(f"{path} does not exist: give a file ({KINDS}) or a folder of them")
+        raise DocumentError(f"{path} does not exist: give a file ({kinds()}) or a folder of them")
     if path.is_file():
         return read_file(path, path.name, csv_column)
     below = sorted(file for file in path.rglob("*") if file.is_file())
     names = {file.relative_to(path).as_posix(): file for file in below}
     names = {name: file for name, file in names.items() if not is_hidden(name)}
-    loaded = [read_file(names[name], name, csv_column) for name in names if suffix_of(name) in SUFFIXES]
+    loaded = [read_file(names[name], name, csv_column) for name in names if format_of(name)]
     if not loaded:
-        raise DocumentError(f"{path} holds no file that is read: give a folder with {KINDS}")
+        raise DocumentError(f"{path} holds no file that is read: give a folder with {kinds()}")
     return Loaded(
         tuple(document for one in loaded for document in one.documents),
         tuple(failure for one in loaded for failure in one.failures),
-        tuple(name for name in names if suffix_of(name) not in SUFFIXES)
+        tuple(name for name in names if format_of(name) is None)
         + tuple(name for one in loaded for name in one.skipped),
     )
 
@@ -196,7 +257,7 @@ def read_corpus(path: Path, csv_column: str | None = None) -> Loaded:
 def read_file(path: Path, name: str, csv_column: str | None) -> Loaded:
     """Return the documents of a file under a name; one that cannot be read is a failure."""
     try:
-        check_suffix(name)
+        known_format(name)
         content = content_of(path)
     except DocumentError as error:
         return Loaded((), (Failure(name, str(error)),))
@@ -204,7 +265,7 @@ def read_file(path: Path, name: str, csv_column: str | None) -> Loaded:
 
 
 def content_of(path: Path) -> bytes:
-    """Return a file's bytes; one over `MAX_BYTES` is left unread."""
+    """Return a file's bytes; raise without reading for one over `MAX_BYTES`."""
     try:
         check_size(path.name, path.stat().st_size)
         return path.read_bytes()
@@ -213,24 +274,13 @@ def content_of(path: Path) -> bytes:
 
 
 def unique(documents: Iterable[Document]) -> list[Document]:
-    """Return the documents, or raise where two have one name: a source must point to one text."""
+    """Return the documents; raise where two have the same name, since a source must identify one text."""
     by_name: dict[str, Document] = {}
     for document in documents:
         if document.name in by_name:
             raise DocumentError(f"there are two documents named {document.name}: rename one of them")
         by_name[document.name] = document
     return list(by_name.values())
-
-
-def suffix_of(name: str) -> str:
-    """Return a name's suffix in small letters."""
-    return PurePosixPath(name).suffix.lower()
-
-
-def check_suffix(name: str) -> None:
-    """Raise `DocumentError` for a file of a kind that is not read."""
-    if suffix_of(name) not in SUFFIXES:
-        raise DocumentError(f"{name} is of a kind that is not read: give {KINDS}")
 
 
 def check_size(name: str, n_bytes: int) -> None:

@@ -1,4 +1,4 @@
-"""Put words together into chunks of at most a number of tokens."""
+"""Packing of words into chunks of limited numbers of tokens."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
@@ -7,29 +7,29 @@ from itertools import pairwise
 
 import numpy as np
 
-from engine.documents.run_words import Ints
 from engine.documents.token_spans import TokenSpans
+from engine.documents.word_tokens import Ints
 from engine.tokenizers.wordpiece import WordPieceTokenizer
 
-# A text in; where its units begin out, but for the first.
+# From a text to the starts of its units, except the first.
 FindStarts = Callable[[str], list[int]]
 
 
 @dataclass(frozen=True)
 class Pieces:
-    """What chunks of up to ``room`` tokens are made of: words, and parts of words that have more.
+    """The pieces of chunks of up to ``room`` tokens: words, and parts of longer words.
 
     Attributes
     ----------
     text
         The text.
     starts, ends, totals
-        As of `TokenSpans`: the span of each piece, and the tokens before it.
+        As in `TokenSpans`: the span of each piece, and the number of tokens before it.
     cuts
-        Pieces that begin within a word. They may not follow another piece in a chunk, since two parts of
-        a word may have other tokens together than alone.
+        Numbers of the pieces that begin within a word. They only come first in a chunk, since two parts of a
+        word may have other tokens together than alone.
     room
-        Most tokens of a chunk, without special ones.
+        Most tokens of a chunk, without special tokens.
     """
 
     text: str
@@ -43,30 +43,30 @@ class Pieces:
         return len(self.starts)
 
     def span(self, number: int) -> tuple[int, int]:
-        """Return where a piece begins and ends."""
+        """Return start and end of a piece."""
         return int(self.starts[number]), int(self.ends[number])
 
     def reach(self, first: int) -> int:
-        """Return the last piece before which a chunk that begins with ``first`` can end."""
+        """Return the furthest end of a chunk that begins with the piece ``first``."""
         totals = memoryview(self.totals.data)
         end = bisect_right(totals, totals[first] + self.room, first + 1) - 1
         cut = bisect_right(self.cuts, first)
         return min(end, self.cuts[cut]) if cut < len(self.cuts) else end
 
     def reaching(self, last: int, most: int) -> int:
-        """Return the first piece with which a chunk of ``most`` tokens can begin ending before ``last``."""
+        """Return the earliest beginning of a chunk of ``most`` tokens that ends before the piece ``last``."""
         totals = memoryview(self.totals.data)
         first = bisect_left(totals, totals[last] - most, 0, last)
         cut = bisect_left(self.cuts, last)
         return max(first, self.cuts[cut - 1]) if cut else first
 
     def borders(self, starts: Sequence[int], first: int, last: int) -> list[int]:
-        """Return ``first``, ``last``, and between them the pieces with which units begin at these places."""
+        """Return ``first``, the pieces between at which units with these starts begin, and ``last``."""
         inner = np.unique(np.searchsorted(self.starts, np.array(starts, np.int32)))
         return [first, *inner[(inner > first) & (inner < last)].tolist(), last]
 
     def units(self, find_starts: FindStarts, first: int, last: int) -> list[int]:
-        """Return the same for the units that ``find_starts`` finds from ``first`` to before ``last``."""
+        """Return the same for the units found by ``find_starts`` from ``first`` to before ``last``."""
         if first == last:
             return [first]
         origin = int(self.starts[first])
@@ -74,17 +74,17 @@ class Pieces:
         return self.borders([origin + start for start in find_starts(text)], first, last)
 
     def between(self, start: int, end: int) -> tuple[int, int]:
-        """Return the first piece of ``text[start:end]``, and the first one after it."""
+        """Return the first piece of ``text[start:end]`` and the first after it."""
         return bisect_left(self.starts, start), bisect_left(self.starts, end)
 
 
 def pieces_of(text: str, tokens: TokenSpans) -> Pieces:
-    """Return the words of a text, none of them cut."""
+    """Return the words of a text as pieces, none of them cut."""
     return Pieces(text, tokens.starts, tokens.ends, tokens.totals, (), int(tokens.totals[-1]))
 
 
 def with_room(pieces: Pieces, tokenizer: WordPieceTokenizer, room: int) -> Pieces:
-    """Return the pieces for smaller chunks: those with more than ``room`` tokens are cut on."""
+    """Return pieces for chunks of ``room`` tokens: those with more tokens are cut."""
     long = np.flatnonzero(np.diff(pieces.totals) > room).tolist()
     if not long:
         return replace(pieces, room=room)
@@ -110,9 +110,9 @@ def with_room(pieces: Pieces, tokenizer: WordPieceTokenizer, room: int) -> Piece
 def cut_word(
     text: str, start: int, end: int, tokenizer: WordPieceTokenizer, room: int
 ) -> Iterator[tuple[int, int, int]]:
-    """Cut a word into parts of at most ``room`` tokens; yield where each begins and ends, and its tokens.
+    """Cut a word into parts of at most ``room`` tokens; yield start, end and number of tokens of each.
 
-    Cutting within a word can change how its parts are tokenized, so the part's own tokens decide.
+    The tokens of a part may differ from those of the whole word, so each part is tokenized itself.
     """
     while start < end:
         [encoding] = tokenizer.encode_batch([text[start:end]])
@@ -122,14 +122,14 @@ def cut_word(
             before = bisect_left(borders, stop)
             stop = borders[before - 1] if before else start + (stop - start) // 2
         part = text[start:stop]
-        if part.strip():  # what is dropped as a control character may be white space to Python
+        if part.strip():  # a dropped control character may be white space to Python
             first = start + len(part) - len(part.lstrip())
             yield first, first + len(part.strip()), count
         start = stop
 
 
 def n_tokens(text: str, tokenizer: WordPieceTokenizer) -> int:
-    """Tokens of a text, without special ones."""
+    """Return the number of tokens of a text, without special tokens."""
     return len(tokenizer.ids_batch([text])[0]) - tokenizer.n_special
 
 
@@ -138,8 +138,8 @@ def cut(
 ) -> Iterator[tuple[int, int]]:
     """Cut the pieces from ``first`` to before ``last`` into chunks.
 
-    As many units as fit are packed together; one that is longer than a chunk is cut into units of the
-    next level, and at last into pieces (LangChain's RecursiveCharacterTextSplitter, in tokens).
+    As many units as fit are packed into a chunk. A unit longer than a chunk is cut into units of the next
+    level, at last into pieces (LangChain's RecursiveCharacterTextSplitter, with lengths in tokens).
     """
     if not levels:
         yield from pack(pieces, range(first, last + 1), overlap)
@@ -155,17 +155,17 @@ def cut(
 
 
 def pack(pieces: Pieces, borders: Sequence[int], overlap: int) -> Iterator[tuple[int, int]]:
-    """Put neighbouring units together, as many as fit.
+    """Pack as many neighbouring units as fit into each chunk.
 
     Parameters
     ----------
     pieces
-        What the units are made of.
+        The pieces of the units.
     borders
-        The piece with which each unit begins, and where the last one ends; each unit fits a chunk.
+        The first piece of each unit, and the end of the last; each unit fits a chunk.
     overlap
-        Most tokens that a chunk repeats from the one before, in whole units. Each chunk has a unit that
-        the one before has not.
+        Most tokens that a chunk repeats from the previous one, in whole units. Each chunk has at least one
+        new unit.
     """
     unit, n_units = 0, len(borders) - 1
     while unit < n_units:
@@ -182,7 +182,7 @@ def pack(pieces: Pieces, borders: Sequence[int], overlap: int) -> Iterator[tuple
 
 
 def slide(pieces: Pieces, find_starts: FindStarts, first: int, last: int) -> Iterator[tuple[int, int]]:
-    """Begin a chunk at every unit, with as many of the next ones as fit; one too long is cut into pieces."""
+    """Begin a chunk at every unit and add the next units that fit; a unit too long is cut into pieces."""
     borders: list[int] = []
     for start, end in pairwise(pieces.units(find_starts, first, last)):
         borders += [begin for begin, _ in pack(pieces, range(start, end + 1), 0)]

@@ -1,19 +1,19 @@
-"""Where the sentences of a text end."""
+"""Division of text into sentences."""
 
 import re
 from itertools import pairwise
 
-# Where a sentence may end: behind a mark with what closes around it, or before a line break. A full
-# stop within a number or a name ("3.5", "engine.py") has no space behind it.
+# Possible ends of sentences: after a mark and closing quotes or brackets, or before a line break. A full stop
+# within a number or a name ("3.5", "engine.py") has no space after it.
 POSSIBLE_END = re.compile(r"""[.!?…]+["'”’»)\]*_]*(?=\s)|[。！？]+[」』”’）]*|(?=\n)""")
-# A full stop behind these, or behind a single letter ("J. Smith", "the U.S. Senate"), belongs to the word.
+# A full stop after these, or after a single letter ("J. Smith", "the U.S. Senate"), belongs to the word.
 ABBREVIATION = re.compile(
     r"(al|approx|art|ca|cf|ch|dept|dr|ed|eq|est|etc|figs?|gen|gov|hon|inc|jr|lt|ltd|mrs?|ms|mt|nos?|op|pp?"
     r"|prof|rep|rev|sec|sen|sgt|sr|st|vol|vs)",
     re.IGNORECASE,
 )
 GAP = re.compile(r"\s*")
-# No abbreviation is longer, and a text without sentences is not gone through again at each mark.
+# Longer than any abbreviation; bounds the search at each mark in a text without spaces.
 LONGEST_WORD = 64
 
 
@@ -21,12 +21,12 @@ def sentence_spans(text: str) -> tuple[tuple[int, int], ...]:
     """Cut a text into sentences; the spans follow one another and cover it exactly.
 
     A sentence ends at ``.``, ``!``, ``?`` or ``…`` before white space, at their Chinese and Japanese
-    counterparts, and at a line break; not behind an abbreviation or an initial, not behind the number
-    of a list's item, and not where the text goes on in lower case. One that ends in an abbreviation
-    ("… of the U.S. It …") is therefore not told apart from the next.
+    counterparts, and at a line break, except after an abbreviation, an initial or the number of a list item,
+    and before a lower-case letter. A sentence that ends in an abbreviation ("… of the U.S. It …") is
+    therefore joined with the next.
     """
     ends = [0]
-    first, last = end_of_gap(text, 0), len(text.rstrip())  # without the white space around
+    first, last = end_of_gap(text, 0), len(text.rstrip())  # without surrounding white space
     for match in POSSIBLE_END.finditer(text):
         if first < match.end() < last and is_end(text, first, match.start(), match.end()):
             ends.append(match.end())
@@ -35,7 +35,7 @@ def sentence_spans(text: str) -> tuple[tuple[int, int], ...]:
 
 
 def end_of_gap(text: str, start: int) -> int:
-    """Return where the white space that begins at ``text[start]`` ends."""
+    """Return the end of the white space at ``text[start]``."""
     gap = GAP.match(text, start)
     return gap.end() if gap else start
 

@@ -1,12 +1,12 @@
-"""Cut documents into chunks of a size the model reads."""
+"""Division of documents into chunks of limited numbers of tokens."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from engine.documents.document import Chunk, Document
 from engine.documents.packing import FindStarts, Pieces, cut, pieces_of, slide, with_room
-from engine.documents.token_spans import TokenSpans, measure
+from engine.documents.token_spans import TokenSpans, token_spans
 from engine.documents.units import (
     Embed,
     line_starts,
@@ -18,20 +18,89 @@ from engine.documents.units import (
 from engine.errors import InputError
 from engine.tokenizers.wordpiece import WordPieceTokenizer
 
-# One character can be several tokens (a Hangul syllable is three), and must fit with [CLS] and [SEP].
+# One character can be several tokens (a Hangul syllable is three) and must fit with [CLS] and [SEP].
 MIN_CHUNK_TOKENS = 8
-# Into what each method cuts a text: the coarsest units first, the finer ones for what is too long; the
-# finest are always words.
-UNITS: dict[str, tuple[FindStarts, ...]] = {
-    "fixed": (),
-    "recursive": (paragraph_starts, line_starts, sentence_starts),
-    "sentences": (sentence_starts,),
-    "paragraphs": (paragraph_starts, sentence_starts),
-    "markdown": (paragraph_starts, line_starts, sentence_starts),
-    "semantic": (sentence_starts,),
-    "sliding": (sentence_starts,),
+Barriers = Callable[[Document, Embed | None], list[int]]
+
+
+def no_barriers(document: Document, embed: Embed | None) -> list[int]:
+    """Let chunks cross any place."""
+    return []
+
+
+def heading_barriers(document: Document, embed: Embed | None) -> list[int]:
+    """Return where sections begin, which chunks do not cross."""
+    return section_starts(document)
+
+
+def topic_barriers(document: Document, embed: Embed | None) -> list[int]:
+    """Return where topics change according to the vectors of sentences, which chunks do not cross."""
+    if embed is None:
+        raise InputError("the splitter 'semantic' compares sentences: give embed, or choose another splitter")
+    return topic_starts(document.text, embed)
+
+
+@dataclass(frozen=True)
+class Splitter:
+    """A way to cut documents: as many whole units as fit are packed into a chunk.
+
+    Attributes
+    ----------
+    label, help
+        Name and description for people.
+    units
+        Functions that find where units begin, the coarsest unit first. A unit longer than a chunk is cut into
+        units of the next level; the finest, after these, are words.
+    barriers
+        Finds the places that no chunk crosses, whatever its size.
+    is_sliding
+        Whether a chunk begins at every unit, so that the overlap has no effect.
+    needs_embed
+        Whether ``barriers`` needs the vectors of sentences.
+    """
+
+    label: str
+    help: str
+    units: tuple[FindStarts, ...] = ()
+    barriers: Barriers = no_barriers
+    is_sliding: bool = False
+    needs_embed: bool = False
+
+
+# To add a splitter, add an entry: the app and the command line take names and descriptions from here.
+SPLITTERS = {
+    "fixed": Splitter("Fixed size", "Windows of so many tokens, wherever they end; never within a word."),
+    "recursive": Splitter(
+        "Recursive",
+        "At paragraphs where they fit, else at lines, else at sentences, else at words.",
+        (paragraph_starts, line_starts, sentence_starts),
+    ),
+    "sentences": Splitter("Sentences", "Whole sentences, as many as fit.", (sentence_starts,)),
+    "paragraphs": Splitter(
+        "Paragraphs",
+        "Whole paragraphs, as many as fit; a longer one is cut at sentences.",
+        (paragraph_starts, sentence_starts),
+    ),
+    "markdown": Splitter(
+        "Headings",
+        "Sections under different headings are never mixed; long ones are cut on.",
+        (paragraph_starts, line_starts, sentence_starts),
+        barriers=heading_barriers,
+    ),
+    "semantic": Splitter(
+        "Semantic",
+        "Breaks where the encoder finds neighbouring sentences unlike; reads all of them first.",
+        (sentence_starts,),
+        barriers=topic_barriers,
+        needs_embed=True,
+    ),
+    "sliding": Splitter(
+        "Sliding window",
+        "A window that begins anew at every sentence: most chunks, and none misses its context.",
+        (sentence_starts,),
+        is_sliding=True,
+    ),
 }
-METHODS = tuple(UNITS)
 
 
 @dataclass(frozen=True)
@@ -41,17 +110,12 @@ class Splitting:
     Attributes
     ----------
     method
-        One of `METHODS`. "fixed": as many words as fit. "sentences", "paragraphs": whole ones, as many
-        as fit. "recursive": paragraphs, where they are too long lines, then sentences. "markdown": the
-        same under each heading apart. "semantic": sentences, not across a place where neighbours are
-        least alike. "sliding": a chunk begins at every sentence. What is longer than a chunk is cut into
-        the next finer unit, at last into words.
+        One of `SPLITTERS`.
     chunk_tokens
         Most tokens of a chunk as the model counts them, [CLS] and [SEP] included: a chunk of 256
         just fits a limit of 256.
     overlap
-        Most tokens that a chunk repeats from the one before, in whole units; "sliding" repeats what it does
-        whatever the overlap.
+        Most tokens that a chunk repeats from the one before, in whole units; a sliding splitter ignores it.
     """
 
     method: str = "fixed"
@@ -77,16 +141,15 @@ def split(
     splitting
         The method, the size and the overlap.
     embed
-        Gives the unit vectors of sentences, ``(n_sentences, d_model)``; needed by "semantic" alone.
+        Returns the unit vectors of sentences, ``(n_sentences, d_model)``; only "semantic" needs it.
     tokens
-        The document as `measure` gives it, where it is known, so that another size costs little.
+        The document as `token_spans` gives it, if known: it is the same for all sizes.
 
     Returns
     -------
     list of Chunk
-        In order, each beginning after the one before. Together they cover every character that is not
-        blank, none begins or ends within a word unless a single word is longer than a chunk, and none
-        has more than ``chunk_tokens``.
+        In order of their starts. Together they cover every character that is not blank; none begins or ends
+        within a word, unless that word is longer than a chunk; none has more than ``chunk_tokens``.
 
     Raises
     ------
@@ -95,8 +158,8 @@ def split(
         ``overlap`` leaves no room for new text, or the text holds half of a surrogate pair.
     """
     check_splitting(splitting, tokenizer.n_special)
-    barriers = barriers_of(document, splitting.method, embed)
-    tokens = measure(document.text, tokenizer) if tokens is None else tokens
+    barriers = SPLITTERS[splitting.method].barriers(document, embed)
+    tokens = token_spans(document.text, tokenizer) if tokens is None else tokens
     room = splitting.chunk_tokens - tokenizer.n_special
     pieces = with_room(pieces_of(document.text, tokens), tokenizer, room)
     spans = spans_of(pieces, splitting, barriers, 0, len(pieces))
@@ -111,25 +174,25 @@ def split_small_to_big(
     tokens: TokenSpans | None = None,
     embed: Embed | None = None,
 ) -> list[Chunk]:
-    """Cut a document into large chunks that a decoder reads, and these into small ones that are searched.
+    """Cut a document into large chunks for a decoder to read, and these into small ones for the search.
 
     Parameters
     ----------
     document, tokenizer, splitting, tokens, embed
-        As of `split`; ``splitting`` says how the small chunks are made. The large ones are made by the
-        same method without overlap, those of "sliding" by "sentences".
+        As in `split`; ``splitting`` is that of the small chunks. The large ones are cut by the same method,
+        without overlap and without sliding.
     parent_tokens
         Most tokens of a large chunk, special ones included.
 
     Returns
     -------
     list of Chunk
-        The small chunks in order, each with its large one as ``parent``.
+        The small chunks in order; the ``parent`` of each is the large chunk around it.
 
     Raises
     ------
     InputError
-        As of `split`, or ``parent_tokens`` is less than the size of the small chunks.
+        As in `split`, or ``parent_tokens`` is less than the size of the small chunks.
     """
     check_splitting(splitting, tokenizer.n_special)
     if parent_tokens < splitting.chunk_tokens:
@@ -137,13 +200,12 @@ def split_small_to_big(
             f"parent size {parent_tokens} is smaller than the chunk size {splitting.chunk_tokens}: give "
             f"{splitting.chunk_tokens} tokens or more"
         )
-    method = "sentences" if splitting.method == "sliding" else splitting.method
-    barriers = barriers_of(document, splitting.method, embed)
-    tokens = measure(document.text, tokenizer) if tokens is None else tokens
+    barriers = SPLITTERS[splitting.method].barriers(document, embed)
+    tokens = token_spans(document.text, tokenizer) if tokens is None else tokens
     n_special = tokenizer.n_special
     large = with_room(pieces_of(document.text, tokens), tokenizer, parent_tokens - n_special)
     small = with_room(large, tokenizer, splitting.chunk_tokens - n_special)
-    parents = spans_of(large, replace(splitting, method=method, overlap=0), barriers, 0, len(large))
+    parents = packed_spans(large, replace(splitting, overlap=0), barriers, 0, len(large))
     return [
         replace(child, parent=parent)
         for parent in chunks_of(document, large, parents, n_special)
@@ -157,10 +219,10 @@ def split_small_to_big(
 
 
 def check_splitting(splitting: Splitting, n_special: int) -> None:
-    """Raise `InputError` for settings that make no chunks."""
+    """Raise `InputError` for invalid settings."""
     method, chunk_tokens, overlap = splitting.method, splitting.chunk_tokens, splitting.overlap
-    if method not in METHODS:
-        raise InputError(f"there is no splitter {method!r}: choose one of {', '.join(METHODS)}")
+    if method not in SPLITTERS:
+        raise InputError(f"there is no splitter {method!r}: choose one of {', '.join(SPLITTERS)}")
     if chunk_tokens < MIN_CHUNK_TOKENS:
         raise InputError(f"chunk size {chunk_tokens} is too small: give {MIN_CHUNK_TOKENS} tokens or more")
     room = chunk_tokens - n_special
@@ -170,32 +232,28 @@ def check_splitting(splitting: Splitting, n_special: int) -> None:
         )
 
 
-def barriers_of(document: Document, method: str, embed: Embed | None) -> list[int]:
-    """Return the places that no chunk goes across, whatever its size."""
-    if method == "markdown":
-        return section_starts(document)
-    if method != "semantic":
-        return []
-    if embed is None:
-        raise InputError("the splitter 'semantic' compares sentences: give embed, or choose another splitter")
-    return topic_starts(document.text, embed)
-
-
 def spans_of(
     pieces: Pieces, splitting: Splitting, barriers: list[int], first: int, last: int
 ) -> Iterator[tuple[int, int]]:
     """Cut the pieces from ``first`` to before ``last`` into chunks."""
-    if splitting.method == "sliding":
-        yield from slide(pieces, sentence_starts, first, last)
-        return
+    splitter = SPLITTERS[splitting.method]
+    if splitter.is_sliding:
+        return slide(pieces, splitter.units[0], first, last)
+    return packed_spans(pieces, splitting, barriers, first, last)
+
+
+def packed_spans(
+    pieces: Pieces, splitting: Splitting, barriers: list[int], first: int, last: int
+) -> Iterator[tuple[int, int]]:
+    """Cut the pieces from ``first`` to before ``last`` into chunks of whole units, none across a barrier."""
     for start, end in pairwise(pieces.borders(barriers, first, last)):
-        yield from cut(pieces, UNITS[splitting.method], start, end, splitting.overlap)
+        yield from cut(pieces, SPLITTERS[splitting.method].units, start, end, splitting.overlap)
 
 
 def chunks_of(
     document: Document, pieces: Pieces, spans: Iterable[tuple[int, int]], n_special: int
 ) -> Iterator[Chunk]:
-    """Make chunks of spans of pieces."""
+    """Make chunks from spans of pieces."""
     for first, last in spans:
         start, end = int(pieces.starts[first]), int(pieces.ends[last - 1])
         n_tokens = int(pieces.totals[last] - pieces.totals[first]) + n_special

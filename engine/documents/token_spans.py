@@ -1,8 +1,8 @@
-"""Where the words of a text are and how many tokens each has: measured once, then counted anywhere.
+"""The places of the words of a text and their numbers of tokens, from which any span can be counted.
 
-A WordPiece tokenizer never looks across white space, and seldom across punctuation, so that a stretch of
-text that begins and ends between words has the tokens of its words, whatever stands around it. Most words
-of a text repeat, and only different ones need be tokenized.
+A WordPiece tokenizer never joins characters across white space, and seldom across punctuation. A span that
+begins and ends between words therefore has the tokens of its words. Most words of a text repeat, and each is
+tokenized once.
 """
 
 import re
@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.documents.run_words import BLANKS, Ints, Words, known_of, words_of_runs
+from engine.documents.word_tokens import BLANKS, Ints, Words, word_cache, words_of_runs
 from engine.tokenizers.encoding import check_text
 from engine.tokenizers.wordpiece import WordPieceTokenizer
 
-BLOCK_CHARACTERS = 1 << 20  # so many are looked at together, which bounds the memory
+BLOCK_CHARACTERS = 1 << 20  # processed at a time, which bounds the memory
 
 
 @dataclass(frozen=True)
@@ -47,14 +47,14 @@ class TokenSpans:
     def count(self, start: int, end: int) -> int:
         """Return the tokens of ``text[start:end]`` as the model counts them, special tokens included.
 
-        It is exact where the span begins and ends between words; a word cut in two counts whole to the
-        part that it begins in.
+        Exact if the span begins and ends between words; a word that is cut counts whole to the part in which
+        it begins.
         """
         first, last = bisect_left(self.starts, start), bisect_left(self.starts, end)
         return int(self.totals[last] - self.totals[first]) + self.n_special
 
 
-def measure(text: str, tokenizer: WordPieceTokenizer) -> TokenSpans:
+def token_spans(text: str, tokenizer: WordPieceTokenizer) -> TokenSpans:
     """Find the words of a text and count the tokens of each.
 
     Parameters
@@ -62,8 +62,7 @@ def measure(text: str, tokenizer: WordPieceTokenizer) -> TokenSpans:
     text
         The text.
     tokenizer
-        The tokenizer of the model that will read it; an added token with white space in it is not
-        looked for.
+        The tokenizer of the model that will read it; added tokens that contain white space are ignored.
 
     Raises
     ------
@@ -71,15 +70,15 @@ def measure(text: str, tokenizer: WordPieceTokenizer) -> TokenSpans:
         The text is not a string, or holds half of a surrogate pair.
     """
     check_text(text, "the text")
-    known = known_of(tokenizer)
+    cache = word_cache(tokenizer)
     numbers = Numbers()
-    blocks = [number_runs(text, *block, known.blanks, numbers) for block in blocks_of(text, known.blanks)]
+    blocks = [number_runs(text, *block, cache.blanks, numbers) for block in blocks_of(text, cache.blanks)]
     places, which = (np.concatenate(arrays) for arrays in zip(*blocks, strict=True))
-    return place_words(places, which, words_of_runs(list(numbers), tokenizer, known), tokenizer.n_special)
+    return place_words(places, which, words_of_runs(list(numbers), tokenizer, cache), tokenizer.n_special)
 
 
 class Numbers(dict[str, int]):
-    """Different strings, numbered in the order in which they are first asked for."""
+    """Numbers of strings, in the order of their first lookup."""
 
     def __missing__(self, key: str) -> int:
         self[key] = number = len(self)
@@ -87,7 +86,7 @@ class Numbers(dict[str, int]):
 
 
 def blocks_of(text: str, blanks: str) -> Iterator[tuple[int, int]]:
-    """Cut a text into long spans that end behind a blank."""
+    """Yield long spans that cover a text and end behind a blank."""
     gap = re.compile(f"[{re.escape(blanks)}]")
     start = 0
     while True:
@@ -100,7 +99,7 @@ def blocks_of(text: str, blanks: str) -> Iterator[tuple[int, int]]:
 
 
 def number_runs(text: str, start: int, end: int, blanks: str, numbers: Numbers) -> tuple[Ints, Ints]:
-    """Return where each run between blanks of ``text[start:end]`` begins, and its number."""
+    """Return the start and the number of each run between blanks of ``text[start:end]``."""
     runs = re.findall(f"[^{re.escape(blanks)}]+", text[start:end])
     codes = np.frombuffer(text[start:end].encode("utf-32-le"), np.uint32)
     is_blank = np.zeros(max(map(ord, BLANKS)) + 2, bool)
@@ -111,7 +110,7 @@ def number_runs(text: str, start: int, end: int, blanks: str, numbers: Numbers) 
 
 
 def place_words(places: Ints, which: Ints, words: Words, n_special: int) -> TokenSpans:
-    """Put the words of each run where the run is: run ``which[i]`` begins at ``places[i]``."""
+    """Shift the words of each run to its place in the text: run ``which[i]`` begins at ``places[i]``."""
     n_words = np.diff(words.first)[which]
     before = np.cumsum(n_words) - n_words
     index = np.repeat(words.first[which] - before, n_words)

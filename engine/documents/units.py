@@ -1,4 +1,4 @@
-"""Where the units that chunks are made of begin: paragraphs, lines, sentences, sections, topics."""
+"""Starts of the units of a text: paragraphs, lines, sentences, sections, topics."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -11,32 +11,32 @@ from numpy.typing import NDArray
 from engine.documents.document import Document
 from engine.documents.sentences import sentence_spans
 
-# Texts in; unit vectors (n_texts, d_model) out.
+# From texts to unit vectors (n_texts, d_model).
 Embed = Callable[[Sequence[str]], NDArray[Any]]
 
 PARAGRAPH_END = re.compile(r"\n[^\S\n]*\n\s*")
 LINE_END = re.compile(r"\n")
-# Percentile of the distances between neighbouring sentences above which the topic changes: at one in ten.
+# Percentile of the distances between neighbouring sentences above which the topic changes.
 TOPIC_PERCENTILE = 90
 
 
 def paragraph_starts(text: str) -> list[int]:
-    """Return where the paragraphs of a text begin, but for the first: behind blank lines."""
+    """Return the starts of paragraphs, after blank lines, except the first."""
     return [match.end() for match in PARAGRAPH_END.finditer(text)]
 
 
 def line_starts(text: str) -> list[int]:
-    """Return where the lines of a text begin, but for the first."""
+    """Return the starts of lines except the first."""
     return [match.end() for match in LINE_END.finditer(text)]
 
 
 def sentence_starts(text: str) -> list[int]:
-    """Return where the sentences of a text begin, but for the first."""
+    """Return the starts of sentences except the first."""
     return [start for start, _ in sentence_spans(text)[1:]]
 
 
 def section_starts(document: Document) -> list[int]:
-    """Return where a heading begins; a new page under the same headings begins no section."""
+    """Return the starts of sections under headings; a new page under the same headings starts none."""
     before_first = document.section_at(-1)
     return [
         section.start
@@ -46,11 +46,11 @@ def section_starts(document: Document) -> list[int]:
 
 
 def topic_starts(text: str, embed: Embed) -> list[int]:
-    """Return where the sentences before and after are least alike.
+    """Return the starts of sentences that are least similar to the one before.
 
-    The distance of two neighbouring sentences is 1 minus the cosine of their vectors; a topic begins
-    where it is above the `TOPIC_PERCENTILE` of the text's own distances (Kamradt's semantic chunking,
-    as LangChain's SemanticChunker with sentences compared one by one).
+    The distance of neighbouring sentences is 1 minus the cosine of their vectors; a topic starts where it is
+    above the `TOPIC_PERCENTILE` of all distances in the text (Kamradt's semantic chunking, as in LangChain's
+    SemanticChunker without a buffer).
     """
     spans = [(start, end) for start, end in sentence_spans(text) if text[start:end].strip()]
     if len(spans) < 2:

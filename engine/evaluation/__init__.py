@@ -1,1 +1,1 @@
-"""How well a search finds what answers a question, and how sure that is."""
+"""Metrics of a search on labelled questions, with intervals and significance tests."""

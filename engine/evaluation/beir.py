@@ -1,4 +1,4 @@
-"""Labelled collections in the format of BEIR (Thakur et al. 2021): documents, questions, judgements.
+"""Labelled collections in the format of BEIR (Thakur et al. 2021): documents, questions and judgements.
 
 A folder holds ``corpus.jsonl`` (``_id``, ``title``, ``text``), ``queries.jsonl`` (``_id``, ``text``) and
 ``qrels/*.tsv`` (``query-id``, ``corpus-id``, ``score``, under a header).
@@ -21,16 +21,16 @@ QRELS_HEADER = ("query-id", "corpus-id", "score")
 
 @dataclass(frozen=True)
 class BeirSet:
-    """Documents, the questions that are judged, and the judgements.
+    """Documents, the questions with judgements, and the judgements.
 
     Attributes
     ----------
     documents
-        Named by their ids; the text of each is its title and its text with a blank line between.
+        Named by their ids; the text of each is its title, a blank line and its text.
     query_ids, questions
-        Ids and texts of the questions that ``qrels`` judge, in the order of queries.jsonl.
+        Ids and texts of the questions in ``qrels``, in the order of queries.jsonl.
     qrels
-        By question, by document, both by id: how relevant it is, not at all for 0 and below.
+        Relevance by question id and document id; 0 and below is not relevant.
     """
 
     documents: tuple[Document, ...] = field(repr=False)
@@ -41,7 +41,7 @@ class BeirSet:
     def relevance(self, names: Sequence[str]) -> Array:
         """Whether documents are relevant to each question: bool ``(n_questions, n_names)``.
 
-        ``names`` are those of documents; of the documents that chunks are from, for the chunks' relevance.
+        ``names`` are document names, which may repeat: those of chunks give the relevance of chunks.
         """
         places: dict[str, list[int]] = {}
         for place, name in enumerate(names):
@@ -62,13 +62,13 @@ def load_beir(folder: Path, split: str | None = None) -> BeirSet:
     folder
         The folder.
     split
-        Which judgements: ``"dev"`` for qrels/dev.tsv. None takes test.tsv, or the only file there is.
+        Name of the judgements: ``"dev"`` for qrels/dev.tsv. None takes test.tsv, or the only file.
 
     Raises
     ------
     InputError
-        A file is missing or not as it should be, an id comes twice, or a judgement is of a question or a
-        document that there is not: the message names the file and the line.
+        A file is missing or malformed, an id is repeated, or a judgement names an unknown question or
+        document: the message names the file and the line.
     """
     corpus, queries = records(folder / "corpus.jsonl"), records(folder / "queries.jsonl")
     qrels = read_qrels(qrels_path(folder / "qrels", split), queries, corpus)
@@ -82,13 +82,13 @@ def load_beir(folder: Path, split: str | None = None) -> BeirSet:
 
 
 def to_document(number: str, row: dict[str, Any]) -> Document:
-    """Make a document of a row of the corpus, with its title, if any, as its first paragraph."""
+    """Make a document from a row of the corpus; its title, if any, is the first paragraph."""
     title, text = (unix_lines(row.get(key) or "") for key in ("title", "text"))
     return Document(number, f"{title}\n\n{text}" if title else text, title)
 
 
 def unix_lines(text: str) -> str:
-    r"""Make every line end a ``\n``, as all documents have it."""
+    r"""Replace every line end by ``\n``."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -112,7 +112,7 @@ def records(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def qrels_path(folder: Path, split: str | None) -> Path:
-    """Find the file with the judgements of a split."""
+    """Return the path of a split's judgements."""
     splits = sorted(path.stem for path in folder.glob("*.tsv"))
     if not splits:
         raise InputError(f"{folder} holds no judgements: put a test.tsv there")
@@ -127,7 +127,7 @@ def qrels_path(folder: Path, split: str | None) -> Path:
 def read_qrels(
     path: Path, queries: dict[str, dict[str, Any]], corpus: dict[str, dict[str, Any]]
 ) -> dict[str, dict[str, int]]:
-    """Read judgements, checked against the questions and documents there are."""
+    """Read judgements, and check that their questions and documents exist."""
     header, *lines = read_text(path).split("\n")
     if tuple(header.split()) != QRELS_HEADER:
         raise InputError(f"{path.name}, line 1 is no header: begin with {', '.join(QRELS_HEADER)}, with tabs")
@@ -138,7 +138,7 @@ def read_qrels(
             query, document, score = to_judgement(line, place)
             if query not in queries or document not in corpus:
                 missing = f"question {query!r}" if query not in queries else f"document {document!r}"
-                raise InputError(f"{place} judges {missing}, which there is not: add it, or delete the line")
+                raise InputError(f"{place} judges {missing}, which is unknown: add it, or delete the line")
             if qrels.setdefault(query, {}).setdefault(document, score) != score:
                 raise InputError(f"{place} judges what was judged otherwise before: delete one of the lines")
     if not qrels:
@@ -147,7 +147,7 @@ def read_qrels(
 
 
 def to_judgement(line: str, place: str) -> tuple[str, str, int]:
-    """Read the fields of a line; errors name the place it is from."""
+    """Parse a line; errors name its place."""
     try:
         query, document, score = line.split("\t")
         return query, document, int(score)  # which leaves out a "\r"

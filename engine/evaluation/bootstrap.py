@@ -1,9 +1,8 @@
-"""How far a metric could be off because these items were measured and not others: the percentile bootstrap.
+"""Confidence intervals of metrics by the percentile bootstrap (Efron and Tibshirani 1993, chapter 13).
 
-The items (questions, pairs of sentences) are drawn again with replacement, as many as there are, and the
-metric is taken of every such resample; the middle 95 % of what comes out is its interval (Efron and
-Tibshirani 1993, chapter 13). All that is compared is taken of the same resamples, so that what makes an
-item easy or hard for all drops out of a difference.
+All items (questions, pairs of sentences) are resampled with replacement, and the metric is computed on every
+resample; its interval holds the middle 95 % of these values. Systems are compared on the same resamples, so
+that the difficulty of an item, the same for all, cancels in a difference.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,17 +13,17 @@ import numpy as np
 from engine.errors import InputError
 from engine.layers.tracing import Array
 
-# How often each item was drawn, (n_resamples, n_items), to statistics of it, (n_resamples, n_statistics).
+# From how often each item is drawn, (n_resamples, n_items), to statistics, (n_resamples, n_statistics).
 Statistics = Callable[[Array], Array]
 
 N_RESAMPLES = 2000
 CONFIDENCE = 0.95
-BLOCK = 2**20  # counts held at a time
+BLOCK = 2**20  # counts in memory at a time
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A statistic of the items as they are, and the ends of its interval."""
+    """A statistic of the original items, and the ends of its interval."""
 
     estimate: float
     low: float
@@ -33,9 +32,9 @@ class Interval:
 
 @dataclass(frozen=True)
 class Resampled:
-    """Statistics of the items, ``estimates (n_statistics,)``, and of resamples of them.
+    """Statistics of the original items, ``estimates (n_statistics,)``, and of their resamples.
 
-    ``replicates`` are ``(n_resamples, n_statistics)``, NaN where a resample leaves a statistic undefined.
+    ``replicates`` are ``(n_resamples, n_statistics)``, NaN where a statistic of a resample is undefined.
     """
 
     estimates: Array
@@ -46,7 +45,7 @@ class Resampled:
         return percentile_interval(self.estimates[number], self.replicates[:, number], confidence)
 
     def difference_interval(self, first: int, second: int, confidence: float = CONFIDENCE) -> Interval:
-        """Return the first statistic minus the second, with the interval of that difference."""
+        """Return the first statistic minus the second, with the interval of the difference."""
         difference = self.estimates[first] - self.estimates[second]
         replicates = self.replicates[:, first] - self.replicates[:, second]
         return percentile_interval(difference, replicates, confidence)
@@ -55,24 +54,24 @@ class Resampled:
 def resampled(
     statistics: Statistics, n_items: int, n_resamples: int = N_RESAMPLES, seed: int = 0
 ) -> Resampled:
-    """Take statistics of items and of resamples of them.
+    """Compute statistics of items and of their resamples.
 
     Parameters
     ----------
     statistics
-        A function from how often each item was drawn, int64 ``(n_resamples, n_items)``, to the statistics,
-        ``(n_resamples, n_statistics)``. The items as they are have been drawn once each.
+        A function from how often each item is drawn, int64 ``(n_resamples, n_items)``, to the statistics,
+        ``(n_resamples, n_statistics)``. In the original items each is drawn once.
     n_items
-        How many items there are.
+        Number of items.
     n_resamples
-        How often they are drawn again.
+        Number of resamples.
     seed
-        The same seed draws the same items.
+        The same seed gives the same resamples.
 
     Raises
     ------
     InputError
-        There is no item, or no resample is asked for.
+        The number of items or of resamples is below 1.
     """
     if n_items < 1 or n_resamples < 1:
         raise InputError(f"{n_resamples} resamples of {n_items} items: give at least one of each")
@@ -84,7 +83,7 @@ def resampled(
 
 
 def draws(n_items: int, n_resamples: int, seed: int) -> Iterator[Array]:
-    """Draw ``n_items`` items again and again; yield how often each came, blocks of ``(n, n_items)``."""
+    """Draw resamples of ``n_items`` items; yield how often each item is drawn, in blocks ``(n, n_items)``."""
     generator = np.random.default_rng(seed)
     size = max(1, BLOCK // n_items)
     for start in range(0, n_resamples, size):
@@ -94,7 +93,7 @@ def draws(n_items: int, n_resamples: int, seed: int) -> Iterator[Array]:
 
 
 def percentile_interval(estimate: float, replicates: Array, confidence: float = CONFIDENCE) -> Interval:
-    """Cut as much off either end of the replicates ``(n_resamples,)`` as the confidence leaves."""
+    """Return the interval between two quantiles of the replicates ``(n_resamples,)``."""
     if not 0 < confidence < 1:
         raise InputError(f"a confidence of {confidence} is not between 0 and 1: give 0.95 for 95 %")
     defined = replicates[~np.isnan(replicates)]
@@ -104,16 +103,16 @@ def percentile_interval(estimate: float, replicates: Array, confidence: float = 
 
 
 def means(values: Array) -> Statistics:
-    """Make the means of columns a statistic: ``values`` are ``(n_items, n_statistics)``."""
+    """Return the means of columns as `Statistics`: ``values`` are ``(n_items, n_statistics)``."""
     return lambda counts: counts @ values / len(values)
 
 
 def mean_interval(
     values: Array, confidence: float = CONFIDENCE, n_resamples: int = N_RESAMPLES, seed: int = 0
 ) -> Interval:
-    """Return the mean of a metric over its items, ``(n_items,)``, with its interval; the rest as above.
+    """Return the mean of values ``(n_items,)`` with its interval; see `resampled`.
 
-    Of two systems' values on the same items, ``mean_interval(first - second)`` is the difference's.
+    For two systems on the same items, ``mean_interval(first - second)`` is the interval of their difference.
     """
     columns = np.asarray(values, np.float64)[:, None]
     return resampled(means(columns), len(columns), n_resamples, seed).interval(0, confidence)

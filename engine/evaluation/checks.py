@@ -1,8 +1,8 @@
-"""What is wrong with a set of questions, before a metric is taken of it.
+"""Problems of a set of questions, found before any metric is computed.
 
-A passage that is not where its question says makes every retriever look bad, and no metric shows it. So all
-of it is looked at first, said in one line each, and where the passage stands elsewhere in its document, as
-it is, spelled alike or approximately, that place is offered.
+A passage that is not at the place given for it makes every retriever look bad, and no metric shows it. Every
+problem is described in one line. If the passage occurs elsewhere in its document, exactly, spelled alike or
+approximately, that place is suggested.
 """
 
 from collections.abc import Sequence
@@ -10,26 +10,28 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from engine.documents.document import Document
-from engine.evaluation.passage_search import Searched
+from engine.evaluation.passage_search import SearchableText
 from engine.evaluation.questions import Question, Reference, stem
 
 SHOWN = 60  # characters of a text that is quoted
+# Documents by the stem of their names, by which questions refer to them.
+Texts = dict[str, list[SearchableText]]
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Something that is wrong with questions.
+    """A problem of one or several questions.
 
     Attributes
     ----------
     questions
-        The questions it is about, counted from 0.
+        Their numbers, from 0.
     text
-        What is wrong and what to do, in one line; it counts from 1.
+        The problem and its solution, in one line; it counts from 1.
     reference
-        The reference that it is about, counted from 0, where it is about one.
+        The number of the reference with the problem, from 0; None if it is not about a reference.
     suggestion
-        What to put in that reference's place, where its passage, or one like it, was found.
+        A replacement for that reference, if its passage, or one like it, was found.
     """
 
     questions: tuple[int, ...]
@@ -41,8 +43,8 @@ class Problem:
 def check_questions(questions: Sequence[Question], documents: Sequence[Document]) -> list[Problem]:
     """Compare questions with the documents that they are about.
 
-    Found are questions that are blank, asked twice of one document, without a passage that answers them, or
-    about no document there is, and passages that are not in their document at the place given for them.
+    Problems are questions that are blank, repeated, without a passage that answers them, or about an unknown
+    document, and passages that are not at the place given for them.
     """
     texts = by_stem(documents)
     return [
@@ -55,19 +57,18 @@ def check_questions(questions: Sequence[Question], documents: Sequence[Document]
     ]
 
 
-def by_stem(documents: Sequence[Document]) -> dict[str, list[Searched]]:
-    """Group documents by what questions call them."""
-    texts: dict[str, list[Searched]] = {}
+def by_stem(documents: Sequence[Document]) -> Texts:
+    """Group documents by the stem of their names."""
+    texts: Texts = {}
     for document in documents:
-        texts.setdefault(stem(document.name), []).append(Searched(document.name, document.text))
+        texts.setdefault(stem(document.name), []).append(SearchableText(document.name, document.text))
     return texts
 
 
 def measurable(questions: Sequence[Question], documents: Sequence[Document]) -> list[Question]:
-    """Return the questions that a search of documents can be judged by, in their order.
+    """Return the questions by which a search of the documents can be measured, in their order.
 
-    They are about one of the documents, have a passage that answers them, and all of their passages stand
-    at their places.
+    Each is about one of the documents and has passages that answer it, all of them at their places.
     """
     texts = by_stem(documents)
     return [
@@ -82,7 +83,7 @@ def measurable(questions: Sequence[Question], documents: Sequence[Document]) -> 
 
 
 def repaired(questions: Sequence[Question], problems: Sequence[Problem]) -> list[Question]:
-    """Put the suggestions in the places of the references that they are about; all else stays as it is."""
+    """Replace references by the suggestions for them."""
     kept = list(questions)
     for problem in problems:
         if problem.suggestion is not None and problem.reference is not None:
@@ -94,7 +95,7 @@ def repaired(questions: Sequence[Question], problems: Sequence[Problem]) -> list
 
 
 def unknown_documents(questions: Sequence[Question], stems: Sequence[str]) -> list[Problem]:
-    """Find questions about documents that are not there: one problem a document."""
+    """Find questions about unknown documents: one problem per document."""
     loaded = ", ".join(map(quoted, stems)) or "none"
     problems = []
     for name, numbers in by_document(questions).items():
@@ -112,8 +113,10 @@ def unknown_documents(questions: Sequence[Question], stems: Sequence[str]) -> li
     return problems
 
 
-def ambiguous_documents(questions: Sequence[Question], texts: dict[str, list[Searched]]) -> list[Problem]:
-    """Find questions that could be about several documents: one problem a name."""
+def ambiguous_documents(
+    questions: Sequence[Question], texts: dict[str, list[SearchableText]]
+) -> list[Problem]:
+    """Find questions about a name that several documents have: one problem per name."""
     return [
         Problem(
             tuple(numbers),
@@ -127,7 +130,7 @@ def ambiguous_documents(questions: Sequence[Question], texts: dict[str, list[Sea
 
 
 def by_document(questions: Sequence[Question]) -> dict[str, list[int]]:
-    """Group the numbers of questions by what document they are about."""
+    """Group the numbers of questions by the document that they are about."""
     about: dict[str, list[int]] = {}
     for number, question in enumerate(questions):
         about.setdefault(question.corpus_id, []).append(number)
@@ -135,14 +138,14 @@ def by_document(questions: Sequence[Question]) -> dict[str, list[int]]:
 
 
 def counted(numbers: Sequence[int]) -> str:
-    """Say which questions something is about, up to the verb."""
+    """Return the beginning of a sentence about some questions: ``"question 3 is"``."""
     if len(numbers) == 1:
         return f"question {numbers[0] + 1} is"
     return f"{len(numbers)} questions, the first is question {numbers[0] + 1}, are"
 
 
 def blank_questions(questions: Sequence[Question]) -> list[Problem]:
-    """Find questions that ask nothing."""
+    """Find questions without text."""
     return [
         Problem((number,), f"question {number + 1} is blank: write what it asks, or leave it out")
         for number, question in enumerate(questions)
@@ -151,7 +154,7 @@ def blank_questions(questions: Sequence[Question]) -> list[Problem]:
 
 
 def repeated_questions(questions: Sequence[Question]) -> list[Problem]:
-    """Find questions that were asked of the same document before, whatever their case and white space."""
+    """Find questions repeated for the same document, ignoring case and white space."""
     first: dict[tuple[str, str], int] = {}
     problems = []
     for number, question in enumerate(questions):
@@ -178,8 +181,10 @@ def unanswered_questions(questions: Sequence[Question]) -> list[Problem]:
     ]
 
 
-def misplaced_passages(questions: Sequence[Question], texts: dict[str, list[Searched]]) -> list[Problem]:
-    """Find references whose passage is not at their place, and look for it elsewhere in the document."""
+def misplaced_passages(
+    questions: Sequence[Question], texts: dict[str, list[SearchableText]]
+) -> list[Problem]:
+    """Find references whose passage is not at its place, and search for it elsewhere in the document."""
     problems = []
     for number, question in enumerate(questions):
         candidates = texts.get(question.corpus_id, [])
@@ -197,6 +202,6 @@ def misplaced_passages(questions: Sequence[Question], texts: dict[str, list[Sear
 
 
 def quoted(text: str) -> str:
-    """Put a text into quotation marks, on one line and shortened."""
+    """Return a text in quotation marks, on one line and shortened."""
     line = " ".join(text.split())
     return f"“{line if len(line) <= SHOWN else line[: SHOWN - 1] + '…'}”"

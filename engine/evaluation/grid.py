@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from engine.documents.splitters import METHODS, Splitting, check_splitting
+from engine.documents.splitters import SPLITTERS, Splitting, check_splitting
 from engine.errors import InputError
-from engine.evaluation.library_model import OWN, LibraryModel, Model, vector_kind
+from engine.evaluation.library_model import OWN, LibraryModel, Model, embedding_spec
 from engine.layers.pooling import POOLINGS
 from engine.models.encoder import Encoder
 from engine.retrieval.retrievers import RETRIEVERS
 from engine.weights.catalog import DEFAULT_ENCODER
 
-N_SPECIAL = 2  # [CLS] and [SEP], which every encoder of the BERT family puts around a text
+N_SPECIAL = 2  # [CLS] and [SEP] around every text, in all encoders of the BERT family
 
 
 @dataclass(frozen=True)
@@ -25,15 +25,15 @@ class Cell:
     splitter, chunk_tokens, overlap
         How documents are cut, as in `Splitting`.
     model
-        The name that the sweep finds the model under.
+        Name of the model, a key of the sweep's models.
     max_tokens
-        Tokens that the model reads of a text, None for its own limit.
+        Token limit of a text, None for the model's own.
     pooling
         One of `POOLINGS`, or ``"own"`` for a model of the library.
     retriever
         One of `RETRIEVERS`.
     k
-        How many chunks are retrieved.
+        Number of chunks retrieved.
     """
 
     splitter: str = "fixed"
@@ -53,7 +53,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A combination that cannot be, or is another one again, and why."""
+    """A combination that is impossible, or the same as another, and the reason."""
 
     cell: Cell
     why: str
@@ -61,7 +61,7 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Grid:
-    """The combinations to measure, and those that were left out."""
+    """The combinations to measure, and those left out."""
 
     cells: tuple[Cell, ...]
     left_out: tuple[LeftOut, ...] = ()
@@ -77,19 +77,19 @@ def grid(
     ks: Sequence[int] = (5,),
     max_tokens: Sequence[int | None] = (None,),
 ) -> Grid:
-    """Combine every value of each setting with every one of the others; a value that comes twice counts once.
+    """Combine the values of all settings; repeated values count once.
 
-    Left out are sizes that leave no room for an overlap, and, since the splitter "sliding" has no overlap
-    to choose, all overlaps but the first with it.
+    Left out are chunk sizes too small for an overlap, and, for splitters that ignore the overlap, all
+    overlaps but the first.
 
     Raises
     ------
     InputError
-        There is no value for a setting, a splitter, pooling or retriever is unknown, or a ``k`` is below 1.
+        A setting has no value, a splitter, pooling or retriever is unknown, or a ``k`` is below 1.
     """
-    check_names("splitter", splitters, METHODS)
+    check_names("splitter", splitters, tuple(SPLITTERS))
     check_names("pooling", poolings, (*POOLINGS, OWN))
-    check_names("retriever", retrievers, RETRIEVERS)
+    check_names("retriever", retrievers, tuple(RETRIEVERS))
     for what, values in {"size": chunk_tokens, "overlap": overlaps, "model": models, "k": ks}.items():
         check_some(what, values)
     check_some("token limit", max_tokens)
@@ -111,10 +111,10 @@ def grid(
 
 
 def fitting(cells: Grid, models: Mapping[str, Model]) -> Grid:
-    """Leave out what a model cannot do as well: a pooling it has no weights for, MaxSim with the library.
+    """Leave out the cells that their model cannot do: poolings without weights, MaxSim with the library.
 
-    The pooling "own" stands in a grid for its models of the library. Where there is one, nobody asked for
-    it with the others, so these combinations are dropped and not told of.
+    The pooling "own" is meant for models of the library. If there is one, its combinations with other models
+    are dropped without being listed.
     """
     has_library = any(isinstance(model, LibraryModel) for model in models.values())
     asked = [
@@ -136,23 +136,23 @@ def sieved(cells: Sequence[Cell], problem: Callable[[Cell], str]) -> Grid:
 
 
 def splitting_problem(cell: Cell, first_overlap: int) -> str:
-    """Why documents cannot be cut so, or need not be; empty where they can."""
-    if cell.splitter == "sliding" and cell.overlap != first_overlap:
-        return f"splitter 'sliding' repeats what it does whatever the overlap: {first_overlap} stands for all"
+    """Return why a splitting is impossible or superfluous, empty if it is neither."""
+    if SPLITTERS[cell.splitter].is_sliding and cell.overlap != first_overlap:
+        return f"splitter {cell.splitter!r} ignores the overlap: {first_overlap} stands for all"
     return why_not(lambda: check_splitting(cell.splitting, N_SPECIAL))
 
 
 def model_problem(cell: Cell, model: Model) -> str:
-    """Why a model cannot do what a cell asks for; empty where it can."""
+    """Return why a model cannot do a cell, empty if it can."""
     if isinstance(model, LibraryModel) and cell.retriever == "maxsim":
         return f"retriever 'maxsim' reads tokens, which {model.name} keeps inside the library: choose another"
-    if cell.pooling == "idf" and isinstance(model, Encoder):  # whose weights come from the chunks
+    if cell.pooling == "idf" and isinstance(model, Encoder):  # its weights are computed from the chunks
         return why_not(lambda: model.token_limit(cell.max_tokens))
-    return why_not(lambda: vector_kind(model, cell.pooling, cell.max_tokens))
+    return why_not(lambda: embedding_spec(model, cell.pooling, cell.max_tokens))
 
 
 def why_not(check: Callable[[], object]) -> str:
-    """Return what a check says against something, or nothing."""
+    """Return the message of the `InputError` that a check raises, empty if it raises none."""
     try:
         check()
     except InputError as error:
@@ -161,13 +161,13 @@ def why_not(check: Callable[[], object]) -> str:
 
 
 def check_some(what: str, values: Sequence[object]) -> None:
-    """Raise `InputError` where no value is given for a setting."""
+    """Raise `InputError` for a setting without values."""
     if isinstance(values, str) or not values:
         raise InputError(f"no {what} is given: give one or more, as a list")
 
 
 def check_names(what: str, names: Sequence[str], known: Sequence[str]) -> None:
-    """Raise `InputError` for a name that a setting does not have."""
+    """Raise `InputError` for an unknown name."""
     check_some(what, names)
     for name in names:
         if name not in known:

@@ -1,7 +1,7 @@
-"""Models that the engine does not write by hand, run by sentence-transformers.
+"""Models of other architectures than the engine's, run by sentence-transformers.
 
-Only their vectors come from there. Documents are cut, and the tokens of chunks counted, by a tokenizer of
-ours, so that a model with another one may read fewer or more tokens of a chunk than its size says.
+The library only computes vectors. Documents are cut and tokens counted by a tokenizer of the engine, so a
+model with another tokenizer may read fewer or more tokens of a chunk than its size.
 """
 
 import os
@@ -17,36 +17,36 @@ import numpy as np
 from engine.errors import InputError, ModelFileError, ModelUnavailableError
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder, check_several
-from engine.retrieval.vector_kind import VectorKind
+from engine.retrieval.embedding_spec import EmbeddingSpec
 from engine.tokenizers.wordpiece import WordPieceTokenizer
 from engine.weights.catalog import DEFAULT_ENCODER
 from engine.weights.fetch import Progress, model_path
 
-OWN = "own"  # the pooling that a model of the library brings with it
-FEWEST_TOKENS = 3  # of which two are special
-BLOCK_TEXTS = 256  # after which progress is told
+OWN = "own"  # the pooling defined by a library model itself
+FEWEST_TOKENS = 3  # two of them special
+BLOCK_TEXTS = 256  # between reports of progress
 
 
 @dataclass(frozen=True)
 class LibraryModel:
-    """A model of sentence-transformers, with the pooling that its files say.
+    """A model of sentence-transformers, with the pooling defined in its files.
 
     Attributes
     ----------
     name
-        The folder or the Hugging Face id that it was loaded from.
+        The folder or the Hugging Face id from which it was loaded.
     model
         The library's ``SentenceTransformer``.
     tokenizer
-        A tokenizer of ours, by which documents are cut.
+        The engine's tokenizer, by which documents are cut.
     d_model
-        Numbers of a vector.
+        Length of a vector.
     fingerprint
         A SHA-256 over all weights and the modules' settings.
     most_tokens
-        Its own limit of tokens, None where it names none.
+        Its own token limit, None if it has none.
     in_use
-        Held while texts are embedded: the limit at work is the library's state, and threads share it.
+        Lock held while texts are embedded: the token limit is shared state of the library's model.
     """
 
     name: str
@@ -59,16 +59,15 @@ class LibraryModel:
 
     @classmethod
     def load(cls, source: str | Path, tokenizer: WordPieceTokenizer) -> "LibraryModel":
-        """Load a model by its name or from its folder, on the processor.
+        """Load a model by its name or from its folder, on the CPU.
 
-        Nothing is asked of the network where ``HF_HUB_OFFLINE`` is set, and no code that comes with a
-        model is run.
+        The network is not used if ``HF_HUB_OFFLINE`` is set, and a model's own code is never run.
 
         Raises
         ------
         ModelUnavailableError
-            The library is not installed, the model is not there or not one of its, or it has no limit of
-            tokens that could be set.
+            The library is not installed, does not find or cannot load the model, or the model has no token
+            limit that can be set.
         """
         try:
             from sentence_transformers import SentenceTransformer
@@ -81,7 +80,7 @@ class LibraryModel:
         try:
             model = SentenceTransformer(str(source), device="cpu", local_files_only=offline)
             d_model = int(model.get_embedding_dimension() or model.encode(["text"]).shape[1])
-        except Exception as error:  # whatever the library and those below it raise
+        except Exception as error:  # of any kind: the library and its dependencies raise many
             reason = str(error).strip().split("\n")[0] or type(error).__name__
             where = (
                 "on this machine (HF_HUB_OFFLINE is set)" if offline else "here or on the Hugging Face Hub"
@@ -99,12 +98,12 @@ class LibraryModel:
         return cls(str(source), model, tokenizer, d_model, weights_digest(model), model.max_seq_length)
 
     def token_limit(self, max_tokens: int | None) -> int:
-        """Return ``max_tokens``, or the model's own limit for None, which it cannot exceed.
+        """Return ``max_tokens``, or the model's own limit for None.
 
         Raises
         ------
         InputError
-            It does, or leaves no room for a token.
+            It exceeds the model's own limit, or leaves no room for a token.
         """
         most = self.most_tokens
         limit = most if max_tokens is None else max_tokens
@@ -114,11 +113,11 @@ class LibraryModel:
             raise InputError(f"max_tokens is {limit}: {self.name} takes {FEWEST_TOKENS} to {most or 'any'}")
         return int(limit)
 
-    def vector_kind(self, pooling: str = OWN, max_tokens: int | None = None) -> VectorKind:
+    def embedding_spec(self, pooling: str = OWN, max_tokens: int | None = None) -> EmbeddingSpec:
         """Return the stamp of the vectors that `encode` makes; the errors are the same."""
         if pooling != OWN:
             raise InputError(f"{self.name} is run by the library, with its own pooling: give {OWN!r}")
-        return VectorKind(self.fingerprint, OWN, self.token_limit(max_tokens), self.d_model, self.name)
+        return EmbeddingSpec(self.fingerprint, OWN, self.token_limit(max_tokens), self.d_model, self.name)
 
     def encode(
         self,
@@ -127,10 +126,9 @@ class LibraryModel:
         max_tokens: int | None = None,
         on_progress: Progress | None = None,
     ) -> dict[str, Array]:
-        """Embed texts, as `Encoder.encode` does for a list of poolings, of which there is just ``"own"``.
+        """Embed texts like `Encoder.encode` with a list of poolings; the only one is ``"own"``.
 
-        The prompts that some models want before questions are not put there, unless the model's files say
-        that one stands before every text.
+        No prompt is added before questions, unless the model's files define one for every text.
 
         Returns
         -------
@@ -140,11 +138,11 @@ class LibraryModel:
         Raises
         ------
         InputError
-            Another pooling, or a limit beyond the model's own.
+            Another pooling, or a limit above the model's own.
         """
         check_several(texts)
         for strategy in pooling:
-            self.vector_kind(strategy, max_tokens)
+            self.embedding_spec(strategy, max_tokens)
         blocks = [np.empty((0, self.d_model), np.float32)]
         with self.in_use:
             self.model.max_seq_length = self.token_limit(max_tokens)
@@ -164,21 +162,21 @@ Model = Encoder | LibraryModel
 
 
 def load_model(source: str, on_progress: Progress | None = None) -> Model:
-    """Load a model by the engine, or one of an architecture that the engine has not by the library.
+    """Load a model with the engine or, for other architectures, with the library.
 
-    For the latter documents are cut by the tokenizer of the default encoder.
+    For a library model documents are cut by the tokenizer of the default encoder.
 
     Parameters
     ----------
     source
-        As `Encoder.load` takes it, or as the library does.
+        As for `Encoder.load` or `LibraryModel.load`.
     on_progress
-        Called with bytes done and bytes in all while the engine downloads.
+        Called with bytes done and total bytes of a download.
 
     Raises
     ------
     ModelUnavailableError
-        Neither finds the model, or can read it.
+        Neither finds the model or can read it.
     """
     try:
         return Encoder.load(source, on_progress=on_progress)
@@ -190,15 +188,15 @@ def load_model(source: str, on_progress: Progress | None = None) -> Model:
             raise ModelUnavailableError(f"{error}; {second}") from error
 
 
-def vector_kind(model: Model, pooling: str, max_tokens: int | None) -> VectorKind:
+def embedding_spec(model: Model, pooling: str, max_tokens: int | None) -> EmbeddingSpec:
     """Return the stamp of the vectors that a model makes; it raises as its `encode` does."""
     if isinstance(model, LibraryModel):
-        return model.vector_kind(pooling, max_tokens)
-    return VectorKind.of(model, pooling, max_tokens)
+        return model.embedding_spec(pooling, max_tokens)
+    return EmbeddingSpec.of(model, pooling, max_tokens)
 
 
 def weights_digest(model: Any) -> str:
-    """Hash every tensor of a model of the library, its modules' settings and its vocabulary."""
+    """Hash all tensors of a library model, its modules' settings and its vocabulary."""
     import torch
 
     digest = sha256(repr(model).encode())

@@ -1,15 +1,19 @@
-"""How well scores rank what is relevant, question by question.
+"""The metrics of a search: one table of all that the app and the command line report.
 
-Every function takes ``scores`` and ``relevant``, both ``(n_questions, n_chunks)``, and returns a value a
-question, ``(n_questions,)``; their mean is the metric. Relevance is binary. A question without anything
-relevant counts as 0. Of equal scores the first comes first, as in a stable sort; a chunk that scores
-``-inf`` or NaN was not found. Each raises `InputError` for a ``k`` below 1; one beyond the chunks there are
-takes them all.
+A metric is a mean over questions. The functions of rankings take ``scores`` and ``relevant``, both
+``(n_questions, n_chunks)``, and return the value of each question, ``(n_questions,)``. Relevance is binary. A
+question without any relevant chunk counts as 0. Equal scores keep the order of the chunks, as in a stable
+sort; a chunk with the score ``-inf`` or NaN was not found. Each raises `InputError` for a ``k`` below 1; a
+``k`` beyond the number of chunks takes all of them.
 """
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from engine.errors import InputError
+from engine.evaluation.spans import SpanMetrics
 from engine.layers.tracing import Array
 
 
@@ -23,7 +27,8 @@ def ranked(scores: Array, relevant: Array, k: int | None = None) -> Array:
 def reciprocal_rank(scores: Array, relevant: Array, k: int | None = None) -> Array:
     """1 over the rank of the first relevant chunk, 0 where none is among the first ``k``.
 
-    Nothing is sorted for it: what comes before that chunk is counted, better ones and equals further left.
+    Instead of sorting, it counts the chunks before that one: those with a better score, and equals further
+    left.
     """
     check_places(k)
     if not scores.shape[1]:
@@ -43,7 +48,7 @@ def hit_rate(scores: Array, relevant: Array, k: int) -> Array:
 
 
 def precision(scores: Array, relevant: Array, k: int) -> Array:
-    """Share of the first ``k`` places that a relevant chunk holds; places that nobody holds count too."""
+    """Share of the first ``k`` places that hold a relevant chunk; empty places count too."""
     return ranked(scores, relevant, k).sum(axis=1) / k
 
 
@@ -61,6 +66,121 @@ def ndcg(scores: Array, relevant: Array, k: int) -> Array:
 
 
 def check_places(k: int | None) -> None:
-    """Raise `InputError` where not even one place is judged."""
+    """Raise `InputError` for a ``k`` below 1."""
     if k is not None and k < 1:
         raise InputError(f"k is {k}: judge 1 place or more")
+
+
+@dataclass(frozen=True)
+class Retrieved:
+    """The first ``k`` chunks of every question: the argument of every metric's function.
+
+    Attributes
+    ----------
+    scores, relevant
+        ``(n_questions, n_chunks)``, of which the first ``k`` by score count.
+    k
+        Number of chunks retrieved.
+    reciprocal_ranks
+        1 over the rank of the first relevant chunk, ``(n_questions,)``.
+    spans
+        For each question the shares of characters found, where chunks and answers are spans of text.
+    """
+
+    scores: Array
+    relevant: Array
+    k: int
+    reciprocal_ranks: Array
+    spans: Sequence[SpanMetrics] = ()
+
+    @classmethod
+    def of(cls, scores: Array, relevant: Array, k: int) -> "Retrieved":
+        """Take the first ``k`` chunks by their scores; a first relevant chunk beyond them has no rank."""
+        return cls(scores, relevant, k, reciprocal_rank(scores, relevant, k))
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One metric of a search.
+
+    Attributes
+    ----------
+    function
+        From `Retrieved` to the value of each question, ``(n_questions,)``.
+    label, help
+        How the app shows it, and one sentence on what it is.
+    unit
+        What it counts.
+    at_k
+        Whether it depends on ``k``, so that values at different ``k`` are not compared.
+    greater_is_better
+        Its direction.
+    """
+
+    function: Callable[[Retrieved], Array]
+    label: str
+    help: str
+    unit: str = "chunks"
+    at_k: bool = True
+    greater_is_better: bool = True
+
+    @property
+    def sign(self) -> int:
+        """Factor that makes greater values better: 1, or -1 where less is better."""
+        return 1 if self.greater_is_better else -1
+
+
+def at_depth(name: str, k: int) -> str:
+    """Return a metric's name or label with its k: ``"ndcg@k" -> "ndcg@10"``, ``"mrr" -> "mrr@10"``."""
+    return f"{name.removesuffix('@k')}@{k}"
+
+
+# By the names in saved runs, exports and JSON.
+METRICS: dict[str, Metric] = {
+    "mrr": Metric(
+        lambda found: found.reciprocal_ranks,
+        "MRR",
+        "1 over the place of the first relevant chunk, on average over the questions.",
+        unit="places",
+        at_k=False,
+    ),
+    "hit_rate@k": Metric(
+        lambda found: hit_rate(found.scores, found.relevant, found.k),
+        "Hit@k",
+        "Share of the questions with a relevant chunk among the first k.",
+        unit="questions",
+    ),
+    "recall@k": Metric(
+        lambda found: recall(found.scores, found.relevant, found.k),
+        "Recall@k",
+        "Share of a question's relevant chunks that is among the first k.",
+    ),
+    "precision@k": Metric(
+        lambda found: precision(found.scores, found.relevant, found.k),
+        "Precision@k",
+        "Share of the first k chunks that is relevant.",
+    ),
+    "ndcg@k": Metric(
+        lambda found: ndcg(found.scores, found.relevant, found.k),
+        "nDCG@k",
+        "How early the relevant chunks come among the first k; 1 is the best possible.",
+    ),
+    "span_recall@k": Metric(
+        lambda found: np.array([span.recall for span in found.spans]),
+        "Span recall@k",
+        "Share of the answers' characters that the first k chunks hold.",
+        unit="characters",
+    ),
+    "span_precision@k": Metric(
+        lambda found: np.array([span.precision for span in found.spans]),
+        "Span precision@k",
+        "Share of the first k chunks' characters that belong to answers.",
+        unit="characters",
+    ),
+    "span_iou@k": Metric(
+        lambda found: np.array([span.iou for span in found.spans]),
+        "Span IoU@k",
+        "Characters that the answers and the first k chunks share, over all that either has.",
+        unit="characters",
+    ),
+}

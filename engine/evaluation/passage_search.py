@@ -1,4 +1,4 @@
-"""Finding a passage that is not where it should be: as it is, spelled alike, or approximately."""
+"""Search of a text for a passage: exactly, with another spelling of marks, or approximately."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -12,21 +12,21 @@ import numpy as np
 from engine.evaluation.questions import Reference
 from engine.layers.tracing import Array
 
-# What is typed in one way and printed in another; each stands for one character.
+# Quotation marks and dashes that are typed and printed differently, each for one character.
 ALIKE = str.maketrans("‘’‚‛′`“”„‟″«»‐‑‒–—―−", "''''''" + '"' * 7 + "-" * 7)
-# Chinese, Japanese and Korean put no space between words: there a character counts as one.
+# Chinese, Japanese and Korean have no space between words: each character counts as a word.
 CJK = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 WORD = re.compile(f"[{CJK}]|[^\\W{CJK}]+")
-# A share of words in common, in order, below which a place is not like the passage; measured against both.
+# Share of common words, in order, of both texts, below which a place does not match the passage.
 LEAST_ALIKE = 0.6
-# Words that a place may have more than the passage between two that both have.
+# Most words that a place may have in addition between two common words.
 MOST_INSERTED = 5
 ROUNDING = 1e-9  # of sums of words' weights
 
 
 @dataclass(frozen=True)
-class Searched:
-    """A document's text, prepared once to look for many passages."""
+class SearchableText:
+    """A document's text, prepared once for the search of many passages."""
 
     name: str
     text: str
@@ -36,7 +36,7 @@ class Searched:
         return reference.start >= 0 and self.text[reference.start : reference.end] == reference.content
 
     def find(self, reference: Reference) -> tuple[str, Reference | None]:
-        """Look for a passage: say what was found, and give the place nearest to where it should be."""
+        """Search for a passage: describe the result, and return the match nearest to its given place."""
         content, start = reference.content, reference.start
         if content.strip():
             if span := nearest(self.text, content, start):
@@ -49,20 +49,20 @@ class Searched:
         return "nothing like it was found there: correct the passage, or leave it out", None
 
     def offer(self, how: str, span: tuple[int, int]) -> tuple[str, Reference]:
-        """Make a suggestion of a place."""
+        """Describe a match, and return it as a reference."""
         start, end = span
         return f"{how} at {start} to {end}: take that place", Reference(self.text[start:end], start, end)
 
     @cached_property
     def plain(self) -> tuple[str, Array, Array]:
-        """The text in one spelling with single spaces, and where its words begin in the text and in that."""
+        """The text with unified marks and single spaces, and the starts of its words in both texts."""
         starts = np.fromiter((run.start() for run in re.finditer(r"\S+", self.text)), np.int64)
         runs = self.text.split()
         lengths = np.fromiter((len(run) + 1 for run in runs), np.int64, len(runs))
         return " ".join(runs).translate(ALIKE), starts, np.cumsum(lengths) - lengths
 
     def alike(self, content: str, start: int) -> tuple[int, int] | None:
-        """Find a passage that differs in white space, quotation marks and dashes alone."""
+        """Find a passage that differs only in white space, quotation marks and dashes."""
         plain, starts, plain_starts = self.plain
         before = max(0, int(np.searchsorted(starts, start, "right")) - 1)
         near = plain_starts[before] if len(starts) else 0
@@ -76,17 +76,17 @@ class Searched:
 
     @cached_property
     def words(self) -> tuple[Array, dict[str, int], Array]:
-        """Where words stand, (n_words, 2), a number for each different one, and every word's, (n_words,)."""
+        """Spans of words, (n_words, 2), the number of each distinct word, and their numbers, (n_words,)."""
         numbers: dict[str, int] = {}
         spans = np.array([word.span() for word in WORD.finditer(self.text)], np.int64).reshape(-1, 2)
         ids = np.fromiter((numbers.setdefault(word, len(numbers)) for word in words_of(self.text)), np.int64)
         return spans, numbers, ids
 
     def approximate(self, content: str, start: int) -> tuple[tuple[int, int] | None, float]:
-        """Find the place most like a passage, and how much of either is in the other, from 0 to 1.
+        """Find the place most similar to a passage, and the share of common words, from 0 to 1.
 
-        Of all windows as long as the passage, the one with most of its words, rare ones counting more, is
-        compared with it in order.
+        The words of a window as long as the passage are compared with it in order. The window is the one with
+        most of the passage's words, where rare words count more.
         """
         spans, numbers, ids = self.words
         wanted = [numbers.get(word, -1) for word in words_of(content)]
@@ -106,12 +106,12 @@ class Searched:
 
 
 def words_of(text: str) -> Iterator[str]:
-    """Yield the words of a text, whatever their case."""
+    """Yield the words of a text in one case."""
     return (word[0].casefold() for word in WORD.finditer(text))
 
 
 def nearest(text: str, content: str, near: int) -> tuple[int, int] | None:
-    """Return where a content stands in a text, nearest to a position, or None."""
+    """Return the occurrence of a content nearest to a position of a text, or None."""
     places = [text.rfind(content, 0, near + len(content)), text.find(content, max(0, near))]
     found = [place for place in places if place >= 0]
     if not found:
@@ -121,27 +121,27 @@ def nearest(text: str, content: str, near: int) -> tuple[int, int] | None:
 
 
 def most_alike(wanted: Sequence[int], window: Sequence[int]) -> tuple[int, int, float]:
-    """Find the part of a window with most of the wanted words in their order: its first and last, the share.
+    """Find the part of a window with most wanted words in order; return its first and last word, the share.
 
-    The window has at least one of the words.
+    The window must have at least one of the words.
     """
     matches = [match for match in SequenceMatcher(None, wanted, window).get_matching_blocks() if match.size]
     groups = [matches[:1]]
-    for before, after in pairwise(matches):  # what stands far apart in the text is no one place
+    for before, after in pairwise(matches):  # matches far apart are different places
         inserted = (after.b - before.b - before.size) - (after.a - before.a - before.size)
         if inserted > MOST_INSERTED:
             groups.append([])
         groups[-1].append(after)
     group = max(groups, key=lambda group: sum(match.size for match in group))
     begin, end = group[0], group[-1]
-    first = max(0, begin.b - begin.a)  # words that differ at either end belong to the place, too
+    first = max(0, begin.b - begin.a)  # different words at either end belong to the place
     last = min(len(window), end.b + len(wanted) - end.a) - 1
     n_shared = sum(match.size for match in group)
     return first, last, 2 * n_shared / (len(wanted) + last + 1 - first)
 
 
 def with_marks(content: str, text: str, start: int, end: int) -> tuple[int, int]:
-    """Widen a span of words by the marks that the passage begins and ends with, where they stand there."""
+    """Widen a span of words by the marks at either end of the passage, if they are in the text."""
     words = list(WORD.finditer(content))
     opening, closing = content[: words[0].start()].lstrip(), content[words[-1].end() :].rstrip()
     if text.endswith(opening, 0, start):

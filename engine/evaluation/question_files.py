@@ -1,4 +1,4 @@
-"""Question sets as files: labelled questions to write, and a BEIR collection as one document to search."""
+"""Question sets as files: labelled questions as JSONL, and a BEIR collection as one document."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -22,14 +22,14 @@ FILES = "corpus.jsonl, queries.jsonl and qrels/*.tsv"
 
 @dataclass(frozen=True)
 class Collection:
-    """A collection as one document, and its questions, whose passages are spans of that."""
+    """A collection as one document, and its questions, whose passages are spans of the document."""
 
     document: Document = field(repr=False)
     questions: tuple[Question, ...] = field(repr=False)
 
 
 def question_fields(question: Question) -> dict[str, Any]:
-    """Lay a question out as files hold it: ``question``, ``references`` and ``corpus_id``."""
+    """Return the fields of a question in a file: ``question``, ``references`` and ``corpus_id``."""
     return {
         "question": question.text,
         "references": [
@@ -41,30 +41,30 @@ def question_fields(question: Question) -> dict[str, Any]:
 
 
 def to_jsonl(questions: Sequence[Question]) -> str:
-    """Write questions as JSONL, which `parse_questions` reads."""
+    """Return questions as JSONL, which `parse_questions` reads."""
     return "".join(json.dumps(question_fields(question), ensure_ascii=False) + "\n" for question in questions)
 
 
 def parse_beir_zip(name: str, content: bytes) -> Collection:
-    """Read a BEIR folder that is packed as a .zip file.
+    """Read a BEIR folder packed as a .zip file.
 
-    All its documents become one, a section each, so that a judgement is a span of text like any other
-    label. Chunks may then reach over the border of two; those of the splitter "markdown" never do.
+    Its documents become one document with a section for each, so that judgements are spans of text like
+    other labels. Chunks may cross sections, except with the splitter "markdown".
 
     Parameters
     ----------
     name
-        The file's name, and the document's; its stem is what the questions are about.
+        The file's name, and the document's; its stem is the ``corpus_id`` of the questions.
     content
-        Its bytes: corpus.jsonl, queries.jsonl and qrels/test.tsv (or the only file there), at the root or
-        in one folder.
+        Its bytes: corpus.jsonl, queries.jsonl and qrels/test.tsv (or the only file in qrels), at the root
+        or in one folder.
 
     Raises
     ------
     DocumentError
-        It is no .zip file, a damaged one, or one that unpacks to too much.
+        It is no .zip file, it is damaged, or it unpacks to too much.
     InputError
-        A file is missing or not as BEIR has it, or there is too much text.
+        A file is missing or malformed, or there is too much text.
     """
     with TemporaryDirectory() as folder:
         unpack(name, content, Path(folder))
@@ -75,7 +75,7 @@ def parse_beir_zip(name: str, content: bytes) -> Collection:
 
 
 def unpack(name: str, content: bytes, folder: Path) -> None:
-    """Write the files of a packed BEIR folder into a folder, and no others."""
+    """Write the files of a packed BEIR folder, and no others, into a folder."""
     members: dict[PurePosixPath, bytes] = {}
     for member in read_members(name, content):
         if isinstance(member, Failure):
@@ -93,7 +93,7 @@ def unpack(name: str, content: bytes, folder: Path) -> None:
 
 
 def as_collection(name: str, found: BeirSet) -> Collection:
-    """Join a collection's documents, with a blank line between, and place its judgements in them."""
+    """Join a collection's documents, with blank lines between, and make its judgements spans of text."""
     n_characters = sum(len(document.text) for document in found.documents)
     if n_characters > MAX_TEXT:
         raise InputError(f"{name} holds {n_characters:,} characters, more than the {MAX_TEXT:,}: {COMMAND}")
@@ -115,12 +115,12 @@ def as_collection(name: str, found: BeirSet) -> Collection:
 
 
 def heading(document: Document) -> str:
-    """Return a document's title and its id, which no other has, in one line."""
+    """Return a document's title and its unique id in one line."""
     return " ".join(f"{document.title} ({document.name})".split())
 
 
 def judged_questions(stem: str, found: BeirSet, references: dict[str, Reference]) -> Iterator[Question]:
-    """Yield the questions, each with all that is relevant to it."""
+    """Yield the questions with the relevant documents as their references."""
     for query, text in zip(found.query_ids, found.questions, strict=True):
         relevant = [document for document, score in found.qrels[query].items() if score > 0]
         yield Question(

@@ -1,4 +1,4 @@
-"""Questions with the places of their answers, by which a search is judged."""
+"""Labelled questions: each with the passages that answer it, as spans of a document."""
 
 import csv
 import json
@@ -18,19 +18,19 @@ from engine.errors import InputError
 from engine.layers.tracing import Array
 
 BUNDLED_QUESTIONS = BUNDLED_CORPUS.parent / "questions.csv"
-LAST_PLACE = 2**31  # in a document; no file that is read comes near
-HALF_PAIR = re.compile("[\ud800-\udfff]")  # JSON can name one, and neither a page nor a file can hold it
+LAST_PLACE = 2**31  # in a document; all files are far smaller
+HALF_PAIR = re.compile("[\ud800-\udfff]")  # of a surrogate pair: possible in JSON, not in UTF-8
 
 
 @lru_cache(maxsize=4096)
 def stem(name: str) -> str:
-    """``"notes/a.md" -> "a"``: what a question calls a document by."""
+    """Return the name by which questions refer to a document: ``"notes/a.md" -> "a"``."""
     return PurePath(name).stem
 
 
 @dataclass(frozen=True)
 class Reference:
-    """A passage that answers a question: ``content`` stands at ``[start, end)`` of its document."""
+    """A passage that answers a question: ``content`` is the span ``[start, end)`` of its document."""
 
     content: str
     start: int
@@ -39,14 +39,14 @@ class Reference:
 
 @dataclass(frozen=True)
 class Question:
-    """A question, the passages that answer it, and the stem of the document they are in."""
+    """A question, the stem of the document that it is about, and the passages that answer it."""
 
     text: str
     corpus_id: str
     references: tuple[Reference, ...]
 
     def is_answered_by(self, chunk: Chunk) -> bool:
-        """Whether a chunk shares a character with one of the passages, however it was cut."""
+        """Whether a chunk shares a character with one of the passages."""
         return stem(chunk.document) == self.corpus_id and any(
             chunk.start < reference.end and reference.start < chunk.end for reference in self.references
         )
@@ -58,7 +58,7 @@ def load_questions(path: Path = BUNDLED_QUESTIONS) -> list[Question]:
     Raises
     ------
     InputError
-        There is no such file, or `parse_questions` raises it.
+        The file cannot be read, or `parse_questions` raises it.
     """
     try:
         content = path.read_bytes()
@@ -70,13 +70,13 @@ def load_questions(path: Path = BUNDLED_QUESTIONS) -> list[Question]:
 def parse_questions(name: str, content: bytes) -> list[Question]:
     """Read questions from CSV (columns ``question``, ``references``, ``corpus_id``) or JSONL of these keys.
 
-    ``references`` are a list of ``{"content", "start_index", "end_index"}``, in a CSV file as JSON; an empty
-    list says that nothing answers the question. A name that ends in ``.jsonl`` says that it is JSONL.
+    ``references`` are a list of ``{"content", "start_index", "end_index"}``, as JSON in a CSV file; it is
+    empty for a question without an answer. Files whose names end in ``.jsonl`` are read as JSONL.
 
     Raises
     ------
     InputError
-        It is no UTF-8, it holds no questions, or a row is not as above: the message names it.
+        The file is not UTF-8, has no questions, or has a malformed row: the message names it.
     """
     try:
         text = content.decode("utf-8-sig")
@@ -90,8 +90,8 @@ def parse_questions(name: str, content: bytes) -> list[Question]:
 
 
 def jsonl_rows(text: str, name: str) -> Iterator[tuple[Any, str]]:
-    """Yield the object of each line that is not blank, and its place."""
-    # Only "\n" ends a line: the other ends of lines that str.splitlines knows may stand within a string.
+    """Yield the object of each line that is not blank, and the line's place for messages."""
+    # Only "\n" ends a line: the other line ends of str.splitlines may occur within a JSON string.
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             place = f"{name}, line {number}"
@@ -102,7 +102,7 @@ def jsonl_rows(text: str, name: str) -> Iterator[tuple[Any, str]]:
 
 
 def csv_rows(text: str, name: str) -> Iterator[tuple[Any, str]]:
-    """Yield each row with its references read, and its place, the header not counted."""
+    """Yield each row with its references parsed, and its place, not counting the header."""
     rows = csv.DictReader(StringIO(text, newline=""), strict=True)
     place = f"{name}, header"
     try:
@@ -118,7 +118,7 @@ def csv_rows(text: str, name: str) -> Iterator[tuple[Any, str]]:
 
 
 def to_question(row: Any, place: str) -> Question:
-    """Make a question of a row's fields; errors name the place it is from."""
+    """Make a question from a row's fields; errors name its place."""
     try:
         if not isinstance(row, dict):
             raise ValueError("it is no object")
@@ -137,7 +137,7 @@ def to_question(row: Any, place: str) -> Question:
 
 
 def to_reference(fields: Any) -> Reference:
-    """Make a reference of its fields."""
+    """Make a reference from its fields."""
     if not isinstance(fields, dict):
         raise ValueError(f"no span of text: {repr(fields)[:80]}")
     content, start, end = fields["content"], fields["start_index"], fields["end_index"]
@@ -148,25 +148,30 @@ def to_reference(fields: Any) -> Reference:
 
 
 def is_text(value: Any) -> bool:
-    """Whether a field is a text that is not blank, and that can be written to a file."""
+    """Whether a field is a text that is not blank and can be encoded as UTF-8."""
     return isinstance(value, str) and bool(value.strip()) and not HALF_PAIR.search(value)
 
 
 def questions_about(questions: Sequence[Question], documents: Iterable[str]) -> list[Question]:
-    """Return the questions about some documents, given by their names, in their order."""
+    """Return the questions about documents with these names, in order."""
     stems = set(map(stem, documents))
     return [question for question in questions if question.corpus_id in stems]
+
+
+def chunk_places(chunks: Sequence[Chunk]) -> tuple[Array, Array, Array]:
+    """Return the stems of the documents of chunks, their starts and their ends, each ``(n_chunks,)``."""
+    stems = np.array([stem(chunk.document) for chunk in chunks], object)
+    spans = np.array([(chunk.start, chunk.end) for chunk in chunks], np.int64).reshape(-1, 2)
+    return stems, spans[:, 0], spans[:, 1]
 
 
 def relevance(questions: Sequence[Question], chunks: Sequence[Chunk]) -> Array:
     """Whether each chunk holds part of an answer to each question: bool ``(n_questions, n_chunks)``.
 
-    It is what `Question.is_answered_by` says, of all of them at once. Documents of one stem, ``a.md`` and
-    ``a.html``, are one to a question: `check_questions` tells of them.
+    The same as `Question.is_answered_by` for all at once. Questions do not tell apart documents of one stem,
+    ``a.md`` and ``a.html``; `check_questions` reports them.
     """
-    stems = np.array([stem(chunk.document) for chunk in chunks], object)  # (n_chunks,)
-    starts = np.array([chunk.start for chunk in chunks], np.int64)
-    ends = np.array([chunk.end for chunk in chunks], np.int64)
+    stems, starts, ends = chunk_places(chunks)
     relevant = np.zeros((len(questions), len(chunks)), bool)
     for row, question in zip(relevant, questions, strict=True):
         for reference in question.references:

@@ -1,14 +1,13 @@
-"""A smoke test without labels: whether sentences of the documents find the chunk that they are from.
+"""A smoke test without labels: whether sentences of the documents find the chunk that they come from.
 
-Sentences from the head, the middle and the tail of documents are asked for word by word, and reworded. What
-comes back says whether the search works at all, and whether it loses what stands late in a document. It is
-no measure of quality: people ask for what they do not know in words that the document has not, and a search
-that passes this test may fail them all. Only labelled questions tell.
+Sentences from the head, the middle and the tail of documents are used as questions, verbatim and reworded.
+The result shows whether the search works at all, and whether it loses text late in a document. It does not
+measure quality: people ask in other words than the documents', and a search that passes this test may fail
+on all their questions. Only labelled questions measure that.
 
-The rewording knows no meaning. Three fixed rules change words and their order: what stands before and
-behind the first comma change places, the words of a short list of synonyms are exchanged, and articles and
-forms of "be" are dropped. They are English, and what comes out need be no good English; of a sentence that
-they leave as it is there is no paraphrase, and it is not taken.
+Sentences are reworded without regard to meaning, by three fixed rules for English: the parts before and after
+the first comma are swapped, words of a short list of synonyms are replaced, and articles and forms of "be"
+are dropped. The result need not be good English. Sentences to which no rule applies are not used.
 """
 
 import re
@@ -23,7 +22,7 @@ from engine.documents.document import Chunk, Document
 from engine.documents.sentences import sentence_spans
 from engine.errors import InputError
 from engine.evaluation.metrics import hit_rate
-from engine.evaluation.questions import Question, Reference, stem
+from engine.evaluation.questions import Question, Reference, chunk_places, stem
 from engine.layers.tracing import Array
 
 DEPTHS = ("head", "middle", "tail")  # thirds of a document
@@ -44,7 +43,7 @@ SYNONYM = re.compile(rf"\b(?:{'|'.join(SYNONYMS)})\b", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Probe:
-    """A question that a chunk of its own document must answer, where that stands, and how it is worded.
+    """A question made from a sentence, the depth of the sentence in its document, and its wording.
 
     ``depth`` is one of `DEPTHS`, ``wording`` one of `WORDINGS`.
     """
@@ -55,16 +54,16 @@ class Probe:
 
 
 def self_test_questions(documents: Sequence[Document], n: int, seed: int = 0) -> list[Probe]:
-    """Draw sentences from the documents and make two questions of each: itself, and its paraphrase.
+    """Draw sentences from the documents and make two questions from each: the sentence and its paraphrase.
 
     Parameters
     ----------
     documents
-        The documents. Their sentences of 6 to 40 words count that stand once in all of them and that the
-        rules reword.
+        The documents. Sentences are used that have 6 to 40 words, occur once in all documents, and are
+        changed by the rules.
     n
-        How many sentences: as many from each third of the documents, from all documents in turn, and fewer
-        where there are not so many.
+        Number of sentences: equally many from each third of the documents, taken from all documents in turn;
+        fewer if there are not enough.
     seed
         The same seed draws the same sentences.
 
@@ -76,7 +75,7 @@ def self_test_questions(documents: Sequence[Document], n: int, seed: int = 0) ->
     Raises
     ------
     InputError
-        ``n`` is below 1, or no sentence counts.
+        ``n`` is below 1, or no sentence can be used.
     """
     if n < 1:
         raise InputError(f"{n} sentences: test with 1 or more, better 30")
@@ -102,7 +101,7 @@ def self_test_questions(documents: Sequence[Document], n: int, seed: int = 0) ->
 
 
 def candidates(document: Document) -> list[tuple[Question, str]]:
-    """Return a document's sentences that can be asked for as questions, and their depths."""
+    """Return the sentences of a document that can be used, as questions, and their depths."""
     found = []
     for start, end in sentence_spans(document.text):
         sentence = document.text[start:end].strip()
@@ -117,17 +116,17 @@ def candidates(document: Document) -> list[tuple[Question, str]]:
 
 
 def shuffled(questions: Sequence[Question], generator: np.random.Generator) -> list[Question]:
-    """Put questions in a random order."""
+    """Return questions in a random order."""
     return [questions[i] for i in generator.permutation(len(questions))]
 
 
 def in_turn(lists: Sequence[Sequence[Question]]) -> list[Question]:
-    """Take the first of every list, then the second of every list, and so on."""
+    """Interleave lists: the first element of each, then the second of each, and so on."""
     return [question for question in chain(*zip_longest(*lists)) if question is not None]
 
 
 def paraphrase(sentence: str) -> str:
-    """Reword a sentence by the rules above; one to which none applies comes back as it is.
+    """Reword a sentence by the rules above; return it unchanged if none applies.
 
     "As it is late, we use the car." becomes "we employ car, As it late."
     """
@@ -141,14 +140,12 @@ def paraphrase(sentence: str) -> str:
 
 
 def own_chunks(questions: Sequence[Question], chunks: Sequence[Chunk]) -> Array:
-    """Whether each chunk holds as much of a question's passages as any chunk does: bool.
+    """Whether no chunk holds more of a question's passages: bool ``(n_questions, n_chunks)``.
 
-    Shapes: ``(n_questions, n_chunks)``. A sentence that was cut belongs to the chunk with its larger part,
-    and one that overlapping chunks hold to each of these.
+    A sentence that is cut belongs to the chunk with its larger part; one in several overlapping chunks
+    belongs to each of them.
     """
-    stems = np.array([stem(chunk.document) for chunk in chunks], object)  # (n_chunks,)
-    starts = np.array([chunk.start for chunk in chunks], np.int64)
-    ends = np.array([chunk.end for chunk in chunks], np.int64)
+    stems, starts, ends = chunk_places(chunks)
     held = np.zeros((len(questions), len(chunks)), np.int64)
     for row, question in zip(held, questions, strict=True):
         for reference in question.references:
@@ -158,18 +155,18 @@ def own_chunks(questions: Sequence[Question], chunks: Sequence[Chunk]) -> Array:
 
 
 def containment(scores: Array, own: Array, groups: Sequence[str], k: int) -> dict[str, float]:
-    """Share of questions whose own chunk is among the first ``k``, group by group.
+    """Return the share of questions with an own chunk among the first ``k``, by group.
 
     Parameters
     ----------
     scores
         Of each question and chunk, ``(n_questions, n_chunks)``, larger is better.
     own
-        Whether each chunk is a question's own, bool of the same shape, as `own_chunks` gives it.
+        Result of `own_chunks`, bool of the same shape.
     groups
-        What each question is counted under, its depth or its wording, ``(n_questions,)``.
+        Group of each question, its depth or its wording, ``(n_questions,)``.
     k
-        How many chunks are looked at.
+        Number of chunks retrieved.
     """
     found = hit_rate(scores, own, k)  # (n_questions,)
     names = np.array(groups, object)

@@ -1,9 +1,8 @@
-"""Whether one system is better than another, or happened to be on these questions.
+"""Significance of the difference between systems: the paired randomisation test, corrected for many systems.
 
-The paired randomisation test (Fisher 1935; Smucker, Allan and Carterette 2007 find it the best founded of
-those used in information retrieval): were the two systems alike, then which of them got which value of a
-question would be a coin's toss. So toss: exchange the two values of every question at random, again and
-again, and count how often the means differ at least as much as they do.
+Under the null hypothesis that two systems are equal, their two values of a question are exchangeable (Fisher
+1935; Smucker, Allan and Carterette 2007 recommend the test for information retrieval). The p-value is the
+share of random exchanges, question by question, after which the means differ at least as much as observed.
 """
 
 from collections.abc import Iterator
@@ -16,15 +15,15 @@ from engine.evaluation.bootstrap import mean_interval, means, resampled
 from engine.layers.tracing import Array
 
 N_TOSSES = 9999
-BLOCK = 2**20  # signs, or sums of several systems, held at a time
+BLOCK = 2**20  # signs, or sums of several systems, in memory at a time
 SYSTEMS = 500  # compared at a time
-# Sums of the same numbers in another order differ by rounding, and count as equal.
+# Relative difference up to which sums of the same numbers in another order count as equal.
 ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """A system's mean less the baseline's, the ends of its 95 % interval, and the randomisation test's p."""
+    """A system's mean minus the baseline's, its 95 % interval, and the p-value of the randomisation test."""
 
     difference: float
     low: float
@@ -35,13 +34,13 @@ class Comparison:
 def compare(baseline: Array, other: Array, seed: int = 0) -> Comparison:
     """Compare two systems by their values of a metric on the same questions, both ``(n_questions,)``.
 
-    The interval is the bootstrap's over questions, the p-value that of `randomisation_test`; for many systems
-    and one baseline there is `compare_all`.
+    The interval is from the bootstrap over questions, the p-value from `randomisation_test`. For many systems
+    and one baseline use `compare_all`.
 
     Raises
     ------
     InputError
-        The systems have values of different numbers of questions or of none, or one is not finite.
+        The systems have different numbers of values, or none, or a value is not finite.
     """
     differences = paired_differences(baseline, other)
     interval = mean_interval(differences, seed=seed)
@@ -50,17 +49,17 @@ def compare(baseline: Array, other: Array, seed: int = 0) -> Comparison:
 
 
 def compare_all(baseline: Array, others: Array) -> list[Comparison]:
-    """Compare many systems with one; their p-values are corrected for there being so many.
+    """Compare many systems with one; the p-values are corrected for the number of systems.
 
     Parameters
     ----------
     baseline, others
-        Values of a measure for the same questions: ``(n_questions,)`` and ``(n_systems, n_questions)``.
+        Values of a metric on the same questions: ``(n_questions,)`` and ``(n_systems, n_questions)``.
 
     Returns
     -------
     list of Comparison
-        Differences and intervals as `compare` has them, with the p-values of `corrected_p_values`.
+        Differences and intervals as in `compare`, p-values from `corrected_p_values`.
     """
     if not len(others):
         return []
@@ -79,11 +78,12 @@ def compare_all(baseline: Array, others: Array) -> list[Comparison]:
 def corrected_p_values(differences: Array) -> Array:
     """Step-down max-T of Westfall and Young (1993): p-values corrected for several systems.
 
-    A system's value is how often the largest difference of all systems that differ no more than it does is
-    as large as its own, when the same questions are exchanged for all of them. Differences are in units of
-    their own root sum of squares, which no exchange changes, so that no noisy system drowns the others.
-    Where those below 0.05 are called differences, the chance to call even one that is none is at most 5 %;
-    unlike with a factor for every system, any number of them can be told apart.
+    The p-value of a system is the share of exchanges, the same for all systems, after which the largest
+    difference among all systems that differ no more than this one is at least as large as its own.
+    Differences are scaled by their root sum of squares, which no exchange changes, so that noisy systems do
+    not dominate.
+    With a threshold of 0.05 the probability of even one false difference is at most 5 %. Unlike Bonferroni's
+    factor, the correction still allows differences to be found among any number of systems.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def corrected_p_values(differences: Array) -> Array:
     Returns
     -------
     Array
-        ``(n_systems,)``; one that is the same as the baseline has 1.
+        ``(n_systems,)``; 1 for a system equal to the baseline.
     """
     n_questions, n_systems = differences.shape
     size = np.sqrt(np.square(differences).sum(axis=0))
@@ -110,28 +110,28 @@ def corrected_p_values(differences: Array) -> Array:
         as_large += (np.maximum.accumulate(drawn, axis=1) >= observed).sum(axis=0)
     p = as_large / 2**n_questions if is_exact else (as_large + 1) / (N_TOSSES + 1)
     corrected = np.empty(n_systems)
-    corrected[order] = np.maximum.accumulate(p[::-1])[::-1]  # none more certain than one that differs more
+    corrected[order] = np.maximum.accumulate(p[::-1])[::-1]  # at least that of systems that differ more
     return corrected
 
 
 def randomisation_test(baseline: Array, other: Array, n_tosses: int = N_TOSSES, seed: int = 0) -> float:
-    """How probable a difference of means as large as this, in either direction, is between equal systems.
+    """Return the probability, by chance alone, of a difference of means at least as large in size.
 
     Parameters
     ----------
     baseline, other
-        The systems' values of the same questions, ``(n_questions,)``.
+        The systems' values on the same questions, ``(n_questions,)``.
     n_tosses
-        How often all questions' values are exchanged at random. Where there are no more ways to exchange
-        them than that (to 13 questions on which the systems differ), each is tried once and the p-value
-        is exact; else the values as they are count as one toss more, so that it is never 0.
+        Number of random exchanges. If there are no more possible exchanges than that (up to 13 questions on
+        which the systems differ), each is used once and the p-value is exact; otherwise the observed values
+        count as one more, so that it is never 0.
     seed
-        The same seed gives the same tosses.
+        The same seed gives the same exchanges.
 
     Raises
     ------
     InputError
-        As `compare` says, or no toss is asked for.
+        As in `compare`, or ``n_tosses`` is below 1.
     """
     if n_tosses < 1:
         raise InputError(f"{n_tosses} tosses: make at least 1, better {N_TOSSES}")
@@ -160,12 +160,12 @@ def paired_differences(baseline: Array, other: Array) -> Array:
 
 
 def all_swaps(n: int) -> Iterator[Array]:
-    """Yield every way to exchange the values of ``n`` questions or not: 0 and 1, one block ``(2**n, n)``."""
+    """Yield all exchanges of ``n`` questions as one block ``(2**n, n)``: 1 for exchanged, else 0."""
     yield (np.arange(2**n)[:, None] >> np.arange(n) & 1).astype(np.float64)
 
 
 def random_swaps(n: int, n_tosses: int, seed: int, n_systems: int = 1) -> Iterator[Array]:
-    """Yield ``n_tosses`` random ways to exchange the values of ``n`` questions, in blocks ``(n_rows, n)``.
+    """Yield ``n_tosses`` random exchanges of ``n`` questions in blocks ``(n_rows, n)``.
 
     The more systems, the smaller the blocks.
     """

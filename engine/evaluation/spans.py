@@ -1,18 +1,18 @@
-"""How much of the answers was retrieved, and how much of what was retrieved answers, character by character.
+"""Recall, precision and IoU of retrieved text, in characters.
 
-A chunk that holds a short answer in a long text is relevant, and yet most of it is ballast; these metrics
-see that. They are those of Smith and Troynikov 2024, "Evaluating Chunking Strategies for Retrieval", equal
-to the package chunking_evaluation: it speaks of tokens, and counts characters. With the passages that
-answer, and the chunks that were retrieved:
+A long chunk with a short answer is relevant, but most of its text is not needed, which these metrics show.
+They are those of Smith and Troynikov 2024, "Evaluating Chunking Strategies for Retrieval", and equal to the
+package chunking_evaluation, which calls them token metrics but counts characters. For the passages that
+answer a question and the retrieved chunks:
 
 - recall: characters of passages that are in a chunk, over characters of passages;
 - precision: the same, over characters of chunks;
 - IoU: the same, over characters of chunks and of passages in no chunk;
-- precision omega: the precision, had just the chunks with a part of a passage been retrieved, all of them.
+- precision omega: the precision if exactly the chunks with a part of a passage were retrieved.
 
-What is found twice, in chunks that overlap, counts once above and twice below the line, except in precision
-omega, where it counts once. So a chunk's overlap costs precision, and the IoU of overlapping chunks is not
-what sets would have. What is 0 over 0 counts as 0.
+Text in several overlapping chunks counts once in the numerator and several times in the denominator, except
+in precision omega, where it counts once. So overlap costs precision, and the IoU of overlapping chunks is not
+that of sets. 0 over 0 counts as 0.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ import numpy as np
 
 from engine.documents.document import Chunk
 from engine.errors import InputError
-from engine.evaluation.questions import Question, stem
+from engine.evaluation.questions import Question, chunk_places
 from engine.layers.tracing import Array
 
 Range = tuple[int, int]
@@ -30,7 +30,7 @@ Range = tuple[int, int]
 
 @dataclass(frozen=True)
 class SpanMetrics:
-    """What the retrieved chunks of one question are worth, each from 0 to 1."""
+    """Metrics of the retrieved chunks of one question, each from 0 to 1."""
 
     recall: float
     precision: float
@@ -47,7 +47,7 @@ def span_metrics(retrieved: Sequence[Chunk], question: Question) -> SpanMetrics:
 
 
 def answered_share(answering: Sequence[Chunk], n_read: int, question: Question) -> SpanMetrics:
-    """Take `span_metrics` of ``n_read`` retrieved characters and the chunks that hold part of an answer."""
+    """Compute `span_metrics` from ``n_read`` retrieved characters and the chunks with part of an answer."""
     if not answering:
         return NOTHING
     found = union([(chunk.start, chunk.end) for chunk in answering])
@@ -64,22 +64,22 @@ def answered_share(answering: Sequence[Chunk], n_read: int, question: Question) 
 def span_metrics_at(
     scores: Array, chunks: Sequence[Chunk], questions: Sequence[Question], k: int
 ) -> dict[str, Array]:
-    """Take `span_metrics` of the ``k`` best chunks of every question.
+    """Compute `span_metrics` of the ``k`` best chunks of every question.
 
     Parameters
     ----------
     scores
-        Of each question and chunk, ``(n_questions, n_chunks)``, larger is better; of equal ones the first
-        comes first. A chunk with the score ``-inf`` or NaN was not found.
+        Of each question and chunk, ``(n_questions, n_chunks)``; equal scores keep the order of the chunks. A
+        chunk with the score ``-inf`` or NaN was not found.
     chunks, questions
-        What the scores are of.
+        The chunks and questions of the scores.
     k
-        How many chunks are retrieved; more than there are takes all.
+        Number of chunks retrieved, at most all.
 
     Returns
     -------
     dict
-        Of ``"recall"``, ``"precision"`` and ``"iou"`` a value a question, ``(n_questions,)``.
+        Values ``(n_questions,)`` of ``"recall"``, ``"precision"`` and ``"iou"``.
 
     Raises
     ------
@@ -96,7 +96,7 @@ def span_metrics_at(
 
 
 def best_chunks(scores: Array, k: int) -> list[Array]:
-    """Return the numbers of every question's ``k`` best chunks, best first; fewer where fewer are found."""
+    """Return the numbers of every question's ``k`` best chunks, best first; fewer if fewer are found."""
     if k < 1:
         raise InputError(f"k is {k}: retrieve 1 chunk or more")
     k = min(k, scores.shape[1])
@@ -106,20 +106,20 @@ def best_chunks(scores: Array, k: int) -> list[Array]:
     thresholds = np.partition(negated, k - 1, axis=1)[:, k - 1]  # (n_questions,)
     best = []
     for row, threshold in zip(negated, thresholds, strict=True):
-        candidates = np.flatnonzero(~(row > threshold))  # with all that tie, and all where it is NaN
+        candidates = np.flatnonzero(~(row > threshold))  # with all ties, or all if it is NaN
         first = candidates[np.argsort(row[candidates], kind="stable")[:k]]
         best.append(first[row[first] < np.inf])
     return best
 
 
 def precision_omega(chunks: Sequence[Chunk], questions: Sequence[Question]) -> Array:
-    """Best precision that chunks allow at perfect recall, whatever retrieves them: ``(n_questions,)``.
+    """Return the best precision possible at perfect recall, for any retriever: ``(n_questions,)``.
 
-    As in chunking_evaluation, a chunk that ends just where a passage begins, or begins where it ends,
-    counts among those with a part of it, and so do characters of passages that are in no chunk.
+    As in chunking_evaluation, chunks that only touch a passage count as having a part of it, and characters
+    of passages in no chunk count, too.
     """
-    stems = np.array([stem(chunk.document) for chunk in chunks], object)  # (n_chunks,)
-    spans = np.array([(chunk.start, chunk.end) for chunk in chunks], np.int64).reshape(-1, 2)
+    stems, *places = chunk_places(chunks)
+    spans = np.column_stack(places)  # (n_chunks, 2)
     spans_of = {name: spans[stems == name] for name in {question.corpus_id for question in questions}}
     values = np.zeros(len(questions))
     for number, question in enumerate(questions):
@@ -131,13 +131,13 @@ def precision_omega(chunks: Sequence[Chunk], questions: Sequence[Question]) -> A
 
 
 def touched(spans: Array, passage: Range) -> list[Range]:
-    """Return those of the spans ``(n_spans, 2)`` that share a character or an end with a passage."""
+    """Return the spans, of ``(n_spans, 2)``, that share a character or an end with a passage."""
     start, end = passage
     return [(a, b) for a, b in spans[(spans[:, 0] <= end) & (start <= spans[:, 1])].tolist()]
 
 
 def union(ranges: Sequence[Range]) -> list[Range]:
-    """Merge ranges that overlap or touch: disjoint ones come out, in order."""
+    """Merge ranges that overlap or touch; return disjoint ones in order."""
     merged: list[Range] = []
     for start, end in sorted(ranges):
         if merged and start <= merged[-1][1]:
@@ -148,15 +148,15 @@ def union(ranges: Sequence[Range]) -> list[Range]:
 
 
 def shared(first: Sequence[Range], second: Sequence[Range]) -> int:
-    """How many characters are in both; the ranges of either are disjoint."""
+    """Return the number of characters in both; the ranges of each are disjoint."""
     return sum(max(0, min(end, to) - max(start, since)) for start, end in first for since, to in second)
 
 
 def length(ranges: Sequence[Range]) -> int:
-    """How many characters ranges have together; what several hold counts for each."""
+    """Return the total length of ranges, overlaps counted repeatedly."""
     return sum(end - start for start, end in ranges)
 
 
 def share(part: int, whole: int) -> float:
-    """Part over whole; 0 of nothing."""
+    """Return part over whole, 0 for an empty whole."""
     return part / whole if whole else 0.0

@@ -1,8 +1,7 @@
-"""Semantic textual similarity: whether cosines order pairs of sentences as people do.
+"""Semantic textual similarity (STS): the correlation of cosines with people's scores of sentence pairs.
 
-People scored how much two sentences mean the same. A strategy is the better, the more its cosines rise and
-fall with these scores, whatever their scale: Spearman's correlation, as the STS benchmark is reported (Cer
-et al. 2017; Reimers, Beyer and Gurevych 2016 say why Spearman's and not Pearson's).
+Spearman's correlation, which ignores scale, as reported for the STS benchmark (Cer et al. 2017; Reimers,
+Beyer and Gurevych 2016 explain why Spearman's and not Pearson's).
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,16 +21,15 @@ from engine.weights.fetch import Progress
 
 BUNDLED_PAIRS = BUNDLED_CORPUS.parent / "sts_pairs.csv"
 COLUMNS = ("sentence1", "sentence2", "score")
-# Files of the STS benchmark's archive have no header: genre, file, year, number, score, two sentences, and
-# sometimes where these are from.
+# Files of the STS benchmark's archive have no header; sometimes sources follow these columns.
 ARCHIVE_COLUMNS = ("genre", "file", "year", "number", "score", "sentence1", "sentence2")
 FEWEST_PAIRS = 3
-DECIMALS = 6  # of cosines: beyond these, float32 rounding would rank pairs
+DECIMALS = 6  # of cosines; further ones are float32 rounding, which must not rank pairs
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two sentences, and how similar people found their meanings: the higher, the more."""
+    """Two sentences and the similarity that people gave them, higher for more similar."""
 
     first: str
     second: str
@@ -39,8 +37,8 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Correlation:
-    """A strategy's Spearman correlation with people's scores, and what it has over another strategy's."""
+class StrategyCorrelation:
+    """A strategy's Spearman correlation with people's scores, and its gain over the baseline's."""
 
     strategy: str
     spearman: Interval
@@ -53,9 +51,9 @@ def load_pairs(path: Path = BUNDLED_PAIRS) -> list[Pair]:
     Raises
     ------
     InputError
-        There is no such file, or `parse_pairs` raises it.
+        The file does not exist, or `parse_pairs` raises it.
     DocumentError
-        It is no text file.
+        It is not a text file.
     """
     if not path.is_file():
         raise InputError(f"{path} does not exist: give a file with the columns {', '.join(COLUMNS)}")
@@ -65,17 +63,17 @@ def load_pairs(path: Path = BUNDLED_PAIRS) -> list[Pair]:
 def parse_pairs(name: str, content: bytes) -> list[Pair]:
     """Read scored pairs from the content of a file.
 
-    Two formats are read: a table whose header names the columns ``sentence1``, ``sentence2`` and ``score``
-    among others, in any order (CSV, with commas or semicolons; or with tabs, in which case quotes are
-    letters like others, as in all STS files), and the files of the STS benchmark's archive.
+    Two formats are read: tables whose header has the columns ``sentence1``, ``sentence2`` and ``score`` in
+    any order (CSV with commas or semicolons, or with tabs; then quotes are ordinary characters, as in all
+    STS files), and the files of the STS benchmark's archive.
 
     Raises
     ------
     InputError
-        A column or a cell is missing, a score is no number, there are fewer than `FEWEST_PAIRS` pairs, or
+        A column or a cell is missing, a score is not a number, there are fewer than `FEWEST_PAIRS` pairs, or
         all have the same score: the message names the row.
     DocumentError
-        It is no text file, or its quotes are broken.
+        It is not a text file, or its quotes are broken.
     """
     if not content.strip():
         raise InputError(f"{name} is empty: give a file with the columns {', '.join(COLUMNS)}")
@@ -97,7 +95,7 @@ def parse_pairs(name: str, content: bytes) -> list[Pair]:
 
 
 def table_rows(name: str, text: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows that are not blank with their numbers from 1; with tabs, quotes join no cells."""
+    """Yield the rows that are not blank, with their numbers from 1; with tabs, quotes are not special."""
     text = text.lstrip("\n")
     if "\t" not in text.partition("\n")[0]:
         yield from numbered_rows(name, text)
@@ -108,12 +106,12 @@ def table_rows(name: str, text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def is_archive_row(cells: Sequence[str]) -> bool:
-    """Whether a file's first row is a pair of the STS benchmark's archive, and so no header."""
+    """Whether a file's first row is a pair of the STS benchmark's archive, not a header."""
     return len(cells) >= len(ARCHIVE_COLUMNS) and as_number(cells[ARCHIVE_COLUMNS.index("score")]) is not None
 
 
 def as_number(cell: str) -> float | None:
-    """Return the finite number that a cell holds, or None."""
+    """Return the finite number in a cell, or None."""
     try:
         number = float(cell)
     except ValueError:
@@ -122,7 +120,7 @@ def as_number(cell: str) -> float | None:
 
 
 def to_pair(row: Sequence[str], columns: Sequence[str], place: str) -> Pair:
-    """Make a pair of a row; errors name the place it is from."""
+    """Make a pair from a row; errors name its place."""
     cells = dict(zip(columns, (cell.strip() for cell in row), strict=False))
     for column in COLUMNS:
         if not cells.get(column):
@@ -135,7 +133,7 @@ def to_pair(row: Sequence[str], columns: Sequence[str], place: str) -> Pair:
 
 
 def check_pairs(name: str, pairs: Sequence[Pair]) -> None:
-    """Raise `InputError` where there is nothing to correlate."""
+    """Raise `InputError` if a correlation is undefined."""
     if len(pairs) < FEWEST_PAIRS:
         raise InputError(f"{name} holds {len(pairs)} scored pairs: give at least {FEWEST_PAIRS}")
     if len({pair.score for pair in pairs}) == 1:
@@ -146,7 +144,7 @@ def check_pairs(name: str, pairs: Sequence[Pair]) -> None:
 
 
 def sentences(pairs: Sequence[Pair]) -> list[str]:
-    """Return the distinct sentences of some pairs, in the order they come."""
+    """Return the distinct sentences of pairs, in order."""
     return list(dict.fromkeys(text for pair in pairs for text in (pair.first, pair.second)))
 
 
@@ -162,19 +160,18 @@ def sts_scores(
     Parameters
     ----------
     encoder
-        The encoder. Whatever corpus it has weights of words for, ``"idf"`` takes them from the sentences
-        of these pairs, each counted once.
+        The encoder. The weights of ``"idf"`` are always computed from the distinct sentences of the pairs.
     pairs
-        The pairs; a sentence in several of them is embedded once.
+        The pairs; each distinct sentence is embedded once.
     strategies
-        Strategies of pooling; None for all that the encoder has.
+        Pooling strategies; None for all of the encoder's.
     max_tokens, on_progress
         As in `Encoder.encode`.
 
     Returns
     -------
     dict
-        Of each strategy the cosines, ``(n_pairs,)``.
+        The cosines ``(n_pairs,)`` by strategy.
     """
     texts = sentences(pairs)
     encoder = encoder.with_idf(texts)
@@ -186,7 +183,7 @@ def sts_scores(
 
 
 def cosines(first: Array, second: Array) -> Array:
-    """Cosine of each row with the same row of the other, of length 1: ``(n, d_model)`` twice to ``(n,)``."""
+    """Cosines of corresponding rows of length 1: ``(n, d_model)`` twice to ``(n,)``."""
     return np.einsum("nd,nd->n", first, second, dtype=np.float64).round(DECIMALS)
 
 
@@ -196,27 +193,27 @@ def correlations(
     baseline: str = "mean",
     n_resamples: int = N_RESAMPLES,
     seed: int = 0,
-) -> list[Correlation]:
+) -> list[StrategyCorrelation]:
     """Correlate every strategy's cosines ``(n_pairs,)`` with people's scores, best first.
 
-    The intervals are of 95 %, over resamples of the pairs; ``gain`` is over the strategy ``baseline``. A
-    strategy that gives all pairs the same cosine has NaN and comes last.
+    The 95 % intervals are over resamples of the pairs; ``gain`` is relative to the strategy ``baseline``. A
+    strategy with the same cosine for all pairs has NaN and comes last.
     """
     gold = np.array([pair.score for pair in pairs])
     names = list(scores)
     statistics = spearman(gold, np.column_stack([scores[name] for name in names]))
     found = resampled(statistics, len(pairs), n_resamples, seed)
     all_of_them = [
-        Correlation(name, found.interval(i), found.difference_interval(i, names.index(baseline)))
+        StrategyCorrelation(name, found.interval(i), found.difference_interval(i, names.index(baseline)))
         for i, name in enumerate(names)
     ]
     return sorted(all_of_them, key=lambda one: -np.nan_to_num(one.spearman.estimate, nan=-2))
 
 
 def spearman(gold: Array, scores: Array) -> Statistics:
-    """Make Spearman's correlations of ``gold (n,)`` with columns of ``scores (n, n_strategies)`` statistics.
+    """Return Spearman's correlations of ``gold (n,)`` with columns of ``scores (n, n_strategies)``.
 
-    A resample is never sorted: its mid-ranks follow from how often each item was drawn.
+    Resamples are not sorted: their mid-ranks follow from how often each item is drawn.
     """
 
     def of_resamples(counts: Array) -> Array:
@@ -229,12 +226,12 @@ def spearman(gold: Array, scores: Array) -> Statistics:
 
 
 def centred_ranks(values: Array, counts: Array) -> Array:
-    """Mid-ranks of items of which there are ``counts (n_resamples, n)`` each, less their mean: as counts.
+    """Centred mid-ranks of items repeated ``counts (n_resamples, n)`` times: ``(n_resamples, n)``.
 
-    Equal values share the mean of their places, as in scipy's ``rankdata``.
+    Equal values share the mean of their ranks, as in `mid_ranks` of `engine.retrieval.ranking`.
     """
     order = np.argsort(values, kind="stable")
-    is_new = np.r_[True, np.diff(values[order]) > 0]  # (n,), where a value differs from the one before
+    is_new = np.r_[True, np.diff(values[order]) > 0]  # (n,), whether a value differs from the one before
     group = np.empty(len(values), np.int64)
     group[order] = np.cumsum(is_new) - 1
     held = np.add.reduceat(counts[:, order], np.flatnonzero(is_new), axis=1)  # (n_resamples, n_groups)
@@ -243,7 +240,7 @@ def centred_ranks(values: Array, counts: Array) -> Array:
 
 
 def pearson(a: Array, b: Array, counts: Array) -> Array:
-    """Correlate centred rows, each item by its count: ``(n_resamples, n)`` to ``(n_resamples,)``."""
+    """Correlate centred rows, items weighted by their counts: ``(n_resamples, n)`` to ``(n_resamples,)``."""
     covariance, of_a, of_b = (np.einsum("rn,rn,rn->r", counts, x, y) for x, y in ((a, b), (a, a), (b, b)))
     spread = np.sqrt(of_a * of_b)
     return np.divide(covariance, spread, out=np.full(len(counts), np.nan), where=spread > 0)

@@ -1,9 +1,9 @@
-"""Grids of settings, measured: what is shared by several cells is made once.
+"""Measure every cell of a grid of settings; work shared by several cells is done once.
 
-Cells go in the order of what they share. A document's words are measured once a model, it is cut once a
-splitting, and a text is embedded once, by one pass through the layers for all poolings, in however many
-splittings it stands; the cache keeps it for the next sweep. Questions are embedded once a model. BM25 is
-computed once a splitting, and different k cut the same ranking.
+Cells are ordered by shared work. Per model, the tokens of each document are counted once and questions are
+embedded once; documents are cut and BM25 is computed once per splitting. A text is embedded once for all
+splittings, in one pass through the layers for all poolings, and the cache keeps its vectors for later sweeps.
+Different k use the same ranking.
 """
 
 import time
@@ -16,16 +16,16 @@ import numpy as np
 
 from engine.documents.document import Chunk, Document
 from engine.documents.splitters import Splitting, split
-from engine.documents.token_spans import TokenSpans, measure
+from engine.documents.token_spans import TokenSpans, token_spans
 from engine.errors import InputError
 from engine.evaluation.grid import Cell, model_problem
 from engine.evaluation.library_model import OWN, LibraryModel, Model
+from engine.evaluation.metrics import METRICS
 from engine.evaluation.question_values import QuestionValues
 from engine.evaluation.questions import Question, relevance
 from engine.evaluation.sweep_row import (
     BM25,
     FLOAT_BYTES,
-    METRICS,
     Ranked,
     SweepRow,
     bm25_bytes,
@@ -33,11 +33,17 @@ from engine.evaluation.sweep_row import (
     resamples,
     values_at,
 )
-from engine.evaluation.sweep_vectors import embedded, n_passes, vectors_of
+from engine.evaluation.sweep_vectors import embed_cached, n_passes, vectors_of
 from engine.evaluation.sweep_watch import CellProgress, Stopped, Watch
 from engine.layers.tracing import Array
 from engine.retrieval.mmr import MMR_DEPTH
-from engine.retrieval.retrievers import OF_WORDS, Searched, Texts, retriever_scores
+from engine.retrieval.retrievers import (
+    RETRIEVERS,
+    RetrieverOptions,
+    SearchInputs,
+    SearchTexts,
+    retriever_scores,
+)
 from engine.retrieval.vector_cache import VectorCache
 
 Key = TypeVar("Key", bound=Hashable)
@@ -53,38 +59,38 @@ def sweep(
     is_stopped: Callable[[], bool] | None = None,
     done: Sequence[SweepRow] = (),
 ) -> Iterator[SweepRow]:
-    """Measure every cell of a grid; rows come as they are ready, those that share most together.
+    """Measure every cell of a grid, and yield rows as they are ready, those with most shared work together.
 
-    Memory holds the vectors and scores of one splitting at a time, and the cache.
+    Only the vectors and scores of one splitting, and the cache, are in memory at a time.
 
     Parameters
     ----------
     documents, questions
-        What is searched, and for what. Of chunks that score alike the first comes first, so documents are
-        taken `by_name`: the order in which they are given changes no number.
+        The documents to search, and the questions. Chunks with equal scores keep their order, so documents
+        are ordered `by_name`, and the order of the argument changes no number.
     cells
-        The settings; the same cell is measured once. `fitting` leaves out what a model cannot do.
+        The settings, measured once if repeated. `fitting` leaves out cells that a model cannot do.
     models
-        The models by the names that the cells call them.
+        The models by the names in the cells.
     cache
-        Where vectors are looked up and kept; None for one in memory that ends with the sweep.
+        Cache of vectors; None for a temporary one in memory.
     on_progress
-        Called with cells done, those of ``done`` and parts of one included, and cells in all.
+        Called with the number of cells done, including ``done`` and parts of a cell, and the total.
     is_stopped
-        Asked often; the rows end soon after it says yes. What was embedded until then stays in the cache.
+        Called often; the rows end soon after it returns true. Vectors computed until then stay in the cache.
     done
-        Rows of an earlier sweep of the same documents, questions and models; their cells are skipped.
+        Rows of an earlier sweep of the same documents, questions and models, whose cells are skipped.
 
     Returns
     -------
     iterator of SweepRow
-        Whatever the order of the cells, each has the same row, but for ``seconds``.
+        Except for ``seconds``, rows do not depend on the order of the cells.
 
     Raises
     ------
     InputError
-        There are no documents or no questions, or a cell names a model that is not given, or cannot be. It
-        is raised before anything is measured.
+        There are no documents or no questions, or a cell is impossible or names an unknown model. Raised
+        before anything is measured.
     """
     check_sweep(documents, questions, cells, models)
     finished = {row.cell for row in done}
@@ -96,7 +102,7 @@ def sweep(
 
 
 def by_name(documents: Sequence[Document]) -> list[Document]:
-    """Return documents in the order of their names, in which they are measured."""
+    """Return documents in the order of their names."""
     return sorted(documents, key=lambda document: document.name)
 
 
@@ -106,7 +112,7 @@ def check_sweep(
     cells: Sequence[Cell],
     models: Mapping[str, Model],
 ) -> None:
-    """Raise `InputError` where something is missing or a cell cannot be measured."""
+    """Raise `InputError` if an argument is empty or a cell cannot be measured."""
     for what, given in {"documents": documents, "questions": questions}.items():
         if not given:
             raise InputError(f"there are no {what}: give one or more")
@@ -127,34 +133,34 @@ def rows_of(
     cache: VectorCache,
     watch: Watch,
 ) -> Iterator[SweepRow]:
-    """Measure the cells model by model, splitting by splitting, limit by limit."""
+    """Measure the cells model by model, splitting by splitting, token limit by token limit."""
     counts = resamples(len(questions))
     try:
         watch.tell()
         for name, of_model in grouped(cells, lambda cell: cell.model).items():
             model = models[name]
-            tokens = [measure(document.text, model.tokenizer) for document in documents]
+            tokens = [token_spans(document.text, model.tokenizer) for document in documents]
             for splitting, of_splitting in grouped(of_model, lambda cell: cell.splitting).items():
-                chunks = cut(documents, tokens, model, splitting, cache)
-                judged = Judged(questions, chunks, relevance(questions, chunks), counts)
+                chunks = split_documents(documents, tokens, model, splitting, cache)
+                labelled = LabelledChunks(questions, chunks, relevance(questions, chunks), counts)
                 for same_limit in grouped(of_splitting, lambda cell: cell.max_tokens).values():
-                    yield from measured(same_limit, judged, model, cache, watch)
+                    yield from measure_cells(same_limit, labelled, model, cache, watch)
     except Stopped:
         return
 
 
-def cut(
+def split_documents(
     documents: Sequence[Document],
     tokens: Sequence[TokenSpans],
     model: Model,
     splitting: Splitting,
     cache: VectorCache,
 ) -> list[Chunk]:
-    """Cut documents whose words are measured; "semantic" compares sentences by the model's mean vectors."""
+    """Cut documents with known token spans; "semantic" compares sentences by their mean vectors."""
     pooling = OWN if isinstance(model, LibraryModel) else "mean"
 
     def embed(sentences: Sequence[str]) -> Array:
-        return embedded(sentences, model, [pooling], None, cache)[pooling]
+        return embed_cached(sentences, model, [pooling], None, cache)[pooling]
 
     pieces = zip(documents, tokens, strict=True)
     return [
@@ -163,10 +169,10 @@ def cut(
 
 
 @dataclass(frozen=True)
-class Judged:
-    """Chunks of one splitting, and which of them answer which question.
+class LabelledChunks:
+    """The chunks of one splitting, with their relevance to the questions.
 
-    ``relevant`` is bool ``(n_questions, n_chunks)``, ``counts`` are those of `resamples`.
+    ``relevant`` is bool ``(n_questions, n_chunks)``, ``counts`` is the result of `resamples`.
     """
 
     questions: Sequence[Question]
@@ -185,67 +191,67 @@ class Judged:
         return bm25_bytes(self.texts)
 
 
-def measured(
-    cells: Sequence[Cell], judged: Judged, model: Model, cache: VectorCache, watch: Watch
+def measure_cells(
+    cells: Sequence[Cell], labelled: LabelledChunks, model: Model, cache: VectorCache, watch: Watch
 ) -> Iterator[SweepRow]:
-    """Measure cells of one splitting, model and limit: pooling by pooling, retriever by retriever."""
-    asked, max_tokens = tuple(question.text for question in judged.questions), cells[0].max_tokens
+    """Measure cells of one splitting, model and token limit: pooling by pooling, retriever by retriever."""
+    asked, max_tokens = tuple(question.text for question in labelled.questions), cells[0].max_tokens
     poolings = list(dict.fromkeys(cell.pooling for cell in cells if cell.retriever != BM25))
-    watch.begin(len(cells), (len(asked) + len(judged.texts)) * n_passes(poolings))
-    vectors = vectors_of(asked, judged.texts, model, poolings, max_tokens, cache, watch.tell)
+    watch.begin(len(cells), (len(asked) + len(labelled.texts)) * n_passes(poolings))
+    vectors = vectors_of(asked, labelled.texts, model, poolings, max_tokens, cache, watch.tell)
     encoder = None if isinstance(model, LibraryModel) else model
-    texts = Texts(asked, tuple(judged.texts), encoder, max_tokens)
+    texts = SearchTexts(asked, tuple(labelled.texts), encoder, max_tokens)
     for pooling, of_pooling in grouped(
         cells, lambda cell: "" if cell.retriever == BM25 else cell.pooling
     ).items():
-        searched = Searched(texts, *np.split(vectors[pooling], [len(asked)]))
+        inputs = SearchInputs(texts, *np.split(vectors[pooling], [len(asked)]))
         for retriever, of_retriever in grouped(of_pooling, lambda cell: cell.retriever).items():
-            scores = scores_of(retriever, searched, watch)
-            ranked = Ranked.of(scores, judged.relevant, max(cell.k for cell in of_retriever))
-            n_bytes = index_bytes(retriever, searched, judged)
+            scores = scores_of(retriever, inputs, watch)
+            ranked = Ranked.of(scores, labelled.relevant, max(cell.k for cell in of_retriever))
+            n_bytes = index_bytes(retriever, inputs, labelled)
             for k, of_k in grouped(of_retriever, lambda cell: cell.k).items():
-                values = values_at(ranked, judged.chunks, judged.questions, k)
+                values = values_at(ranked, labelled.chunks, labelled.questions, k)
                 for cell in of_k:
-                    yield finished(cell, values, judged, n_bytes, watch)
-                    # The time that somebody looked at a row is not the next one's.
+                    yield make_row(cell, values, labelled, n_bytes, watch)
+                    # The caller's time with a row does not count for the next row.
                     watch.since = time.perf_counter()
                     watch.tell(n_measured=1)
 
 
-def finished(cell: Cell, values: Array, judged: Judged, n_bytes: int, watch: Watch) -> SweepRow:
-    """Make a row of the values ``(n_questions, n_metrics)`` of a cell."""
+def make_row(cell: Cell, values: Array, labelled: LabelledChunks, n_bytes: int, watch: Watch) -> SweepRow:
+    """Make a row from the values ``(n_questions, n_metrics)`` of a cell."""
     return SweepRow(
         cell,
-        n_chunks=len(judged.chunks),
-        n_questions=len(judged.questions),
+        n_chunks=len(labelled.chunks),
+        n_questions=len(labelled.questions),
         metrics=dict(zip(METRICS, values.mean(axis=0).tolist(), strict=True)),
-        intervals=intervals_of(values, judged.counts),
-        values=QuestionValues.of(METRICS, values),
+        intervals=intervals_of(values, labelled.counts),
+        values=QuestionValues.of(tuple(METRICS), values),
         seconds=time.perf_counter() - watch.since,
         index_bytes=n_bytes,
     )
 
 
-def scores_of(retriever: str, searched: Searched, watch: Watch) -> Array:
-    """Score the chunks as `retriever_scores` does by default, but for MMR: it orders all that it looks at.
+def scores_of(retriever: str, inputs: SearchInputs, watch: Watch) -> Array:
+    """Score the chunks by `retriever_scores`; MMR orders all its candidates.
 
-    So its first k are the same for every k up to `MMR_DEPTH`.
+    So the first k of MMR are the same for every k up to `MMR_DEPTH`.
     """
 
     def tell(n_read: int, n_to_read: int) -> None:
         watch.tell(next_cell=n_read / max(n_to_read, 1))
 
-    return retriever_scores(retriever, searched, k=MMR_DEPTH, on_progress=tell)
+    return retriever_scores(retriever, inputs, RetrieverOptions(k=MMR_DEPTH), tell)
 
 
-def index_bytes(retriever: str, searched: Searched, judged: Judged) -> int:
-    """Bytes of what a retriever searches: vectors, words, or both."""
-    of_words = judged.bm25_bytes if retriever in OF_WORDS else 0
-    return of_words + (0 if retriever == BM25 else FLOAT_BYTES * searched.chunk_vectors.size)
+def index_bytes(retriever: str, inputs: SearchInputs, labelled: LabelledChunks) -> int:
+    """Return the bytes of the index of a retriever: vectors, words, or both."""
+    of_words = labelled.bm25_bytes if RETRIEVERS[retriever].uses_bm25 else 0
+    return of_words + (0 if retriever == BM25 else FLOAT_BYTES * inputs.chunk_vectors.size)
 
 
 def grouped(cells: Sequence[Cell], key: Callable[[Cell], Key]) -> dict[Key, list[Cell]]:
-    """Put cells of one key together, in the order in which keys first come."""
+    """Group cells by key, in the order of each key's first cell."""
     groups: dict[Key, list[Cell]] = {}
     for cell in cells:
         groups.setdefault(key(cell), []).append(cell)

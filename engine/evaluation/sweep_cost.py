@@ -1,4 +1,4 @@
-"""What a sweep will cost, told before it is run."""
+"""Estimate of the work and the time of a sweep before it is run."""
 
 import random
 import sys
@@ -9,65 +9,63 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from engine.documents.document import Chunk, Document
-from engine.documents.splitters import Splitting
-from engine.documents.token_spans import measure
+from engine.documents.splitters import SPLITTERS, Splitting
+from engine.documents.token_spans import token_spans
 from engine.evaluation.grid import Cell
 from engine.evaluation.library_model import Model
 from engine.evaluation.questions import Question, relevance
 from engine.evaluation.sweep import (
-    Judged,
+    LabelledChunks,
     check_sweep,
-    cut,
-    finished,
     grouped,
     index_bytes,
+    make_row,
     scores_of,
+    split_documents,
 )
 from engine.evaluation.sweep_row import BM25, Ranked, resamples, takes_all, values_at
-from engine.evaluation.sweep_vectors import IDF, embedded
+from engine.evaluation.sweep_vectors import IDF, embed_cached
 from engine.evaluation.sweep_watch import Watch
-from engine.layers.primitives import prepare_compiled
+from engine.kernels.primitives import prepare_compiled
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
-from engine.retrieval.retrievers import Searched, Texts
+from engine.retrieval.retrievers import SearchInputs, SearchTexts
 from engine.retrieval.vector_cache import VectorCache
 
-COUNTING_SECONDS = 0.8  # after which the splittings that are left are guessed from those that were cut
-SAMPLE_TOKENS = 2048  # embedded to see how long that takes
-SAMPLE_QUESTIONS, SAMPLE_CHUNKS, SAMPLE_K = 64, 2048, 5  # scored to see how long that takes
-SAMPLES = 2  # of which the quickest counts: what comes between once, as in an app that starts, says nothing
-KERNELS_SECONDS = 10  # to wait for the encoder's kernels, if they are still being loaded or compiled
+COUNTING_SECONDS = 0.8  # after which the remaining splittings are extrapolated
+SAMPLE_TOKENS = 2048  # embedded to measure the time
+SAMPLE_QUESTIONS, SAMPLE_CHUNKS, SAMPLE_K = 64, 2048, 5  # scored to measure the time
+SAMPLES = 2  # the quickest counts, without one-time work such as the start of an app
+KERNELS_SECONDS = 10  # most time to wait for the encoder's kernels to be loaded or compiled
 MAXSIM = "maxsim"
 SEED = 0
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What a sweep is made of, and how long it takes where the cache holds nothing.
+    """The work of a sweep, and its time with an empty cache.
 
     Attributes
     ----------
     n_cells
-        Different cells.
+        Number of distinct cells.
     n_splittings
-        Ways in which documents are cut, for each model.
+        Number of splittings, counted for each model.
     n_chunks
-        Chunks of all splittings.
+        Number of chunks of all splittings.
     n_distinct_texts
-        Texts of chunks to embed: one that stands in several splittings counts once a model and limit.
+        Number of texts to embed: distinct chunks for each model and token limit.
     n_tokens
-        Tokens that models read of them; a pass for "idf" counts apart, since its weights change with the
-        splitting.
+        Number of tokens to embed; the pass for "idf" counts for each splitting, since its weights change.
     seconds
-        Time on this machine, judged by a sample.
+        Time on this machine, estimated from a sample.
     is_exact
-        Whether all splittings were cut to count this, as they will be. If not (there are too many, or
-        "semantic" is among them, which takes the model to cut and is counted as "sentences"), the counts
-        are estimates, too.
+        Whether all splittings were cut to count this. Otherwise the counts are estimates, too: there are too
+        many splittings, or one needs vectors, and is counted as "sentences".
     n_exhausted
-        Cells that retrieve all chunks there are, of `takes_all`.
+        Number of cells that retrieve all chunks, by `takes_all`.
     fewest_chunks
-        Chunks of the splitting that has fewest.
+        Number of chunks of the splitting with fewest.
     """
 
     n_cells: int
@@ -83,7 +81,7 @@ class Cost:
 
 @dataclass
 class Count:
-    """Counts of the splittings that were cut so far."""
+    """Counts of the splittings cut so far."""
 
     n_cut: int = 0
     n_chunks: int = 0
@@ -101,21 +99,21 @@ def estimate(
     cells: Sequence[Cell],
     models: Mapping[str, Model],
 ) -> Cost:
-    """Count what a sweep has to do, and time a sample of it; arguments and errors are those of `sweep`."""
+    """Count the work of a sweep, and time a sample of it; arguments and errors are those of `sweep`."""
     check_sweep(documents, questions, cells, models)
     distinct = list(dict.fromkeys(cells))
     groups = list(grouped(distinct, lambda cell: (cell.model, cell.splitting)).items())
     random.Random(SEED).shuffle(groups)
     tokens = {
-        name: [measure(document.text, models[name].tokenizer) for document in documents]
+        name: [token_spans(document.text, models[name].tokenizer) for document in documents]
         for name in dict.fromkeys(cell.model for cell in distinct)
     }
     speeds: dict[str, Speed] = {}
     count = Count()
-    is_exact = all(splitting.method != "semantic" for (_, splitting), _ in groups)
+    is_exact = not any(SPLITTERS[splitting.method].needs_embed for (_, splitting), _ in groups)
     begin = time.perf_counter()
     for (name, splitting), of_splitting in groups:
-        chunks = cut(documents, tokens[name], models[name], countable(splitting), VectorCache())
+        chunks = split_documents(documents, tokens[name], models[name], countable(splitting), VectorCache())
         if name not in speeds:
             paused = time.perf_counter()
             speeds[name] = Speed.of(questions, chunks, of_splitting, models[name], distinct)
@@ -138,17 +136,17 @@ def estimate(
 
 
 def whole(part: int, share: float) -> int:
-    """Guess the whole of a part that was counted."""
+    """Extrapolate a count of a share to the whole."""
     return round(part / share) if share else 0
 
 
 def countable(splitting: Splitting) -> Splitting:
-    """Return a splitting that takes no model."""
-    return replace(splitting, method="sentences") if splitting.method == "semantic" else splitting
+    """Return a splitting that needs no vectors, for one that does."""
+    return replace(splitting, method="sentences") if SPLITTERS[splitting.method].needs_embed else splitting
 
 
 def add(count: Count, chunks: Sequence[Chunk], cells: Sequence[Cell], model: Model, speed: "Speed") -> None:
-    """Add a splitting's chunks, and the texts and tokens among them that its cells need embedded."""
+    """Add a splitting's chunks, and the texts and tokens that its cells need to embed."""
     count.n_cut += 1
     count.n_chunks += len(chunks)
     count.n_exhausted += sum(takes_all(cell, len(chunks)) for cell in cells)
@@ -171,7 +169,7 @@ def add(count: Count, chunks: Sequence[Chunk], cells: Sequence[Cell], model: Mod
 
 @dataclass(frozen=True)
 class Speed:
-    """Seconds that a token takes to embed, and a chunk to be scored and judged by each retriever."""
+    """Seconds to embed a token, and to score and evaluate a chunk by each retriever."""
 
     a_token: float
     a_chunk: Mapping[str, float]
@@ -190,15 +188,15 @@ class Speed:
         vectors, a_token = timed_vectors(some, cells[0], model)
         n_questions = min(len(questions), SAMPLE_QUESTIONS)
         asked = questions[:n_questions]
-        judged = Judged(asked, some, relevance(asked, some), resamples(n_questions))
+        labelled = LabelledChunks(asked, some, relevance(asked, some), resamples(n_questions))
         times = len(questions) / n_questions / max(len(some), 1)
         retrievers = dict.fromkeys(cell.retriever for cell in all_cells if cell.model == cells[0].model)
-        seconds = {name: scored_seconds(name, judged, vectors) * times for name in retrievers}
+        seconds = {name: scored_seconds(name, labelled, vectors) * times for name in retrievers}
         return cls(a_token, seconds)
 
 
 def timed_vectors(chunks: Sequence[Chunk], cell: Cell, model: Model) -> tuple[Array, float]:
-    """Embed a few chunks, ``(n_texts, d_model)``, and return the seconds that each token took."""
+    """Embed a few chunks; return their vectors ``(n_texts, d_model)`` and the seconds per token."""
     pooling = "mean" if isinstance(model, Encoder) else cell.pooling
     lengths = np.cumsum([chunk.n_tokens for chunk in chunks], dtype=int)
     texts = [chunk.text for chunk in chunks[: int(np.searchsorted(lengths, SAMPLE_TOKENS)) + 1]]
@@ -206,31 +204,31 @@ def timed_vectors(chunks: Sequence[Chunk], cell: Cell, model: Model) -> tuple[Ar
     n_tokens = sum(min(chunk.n_tokens, limit) for chunk in chunks[: len(texts)])
     if isinstance(model, Encoder) and model.compiled:
         prepare_compiled().join(KERNELS_SECONDS)
-    embedded(["warm up"], model, [pooling], None, VectorCache())
+    embed_cached(["warm up"], model, [pooling], None, VectorCache())
     seconds = []
     for _ in range(SAMPLES):
         begin = time.perf_counter()
-        vectors = embedded(texts, model, [pooling], cell.max_tokens, VectorCache())[pooling]
+        vectors = embed_cached(texts, model, [pooling], cell.max_tokens, VectorCache())[pooling]
         seconds.append(time.perf_counter() - begin)
     return vectors, min(seconds) / max(n_tokens, 1)
 
 
-def scored_seconds(retriever: str, judged: Judged, vectors: Array) -> float:
-    """Time a cell, with the vectors that there are in place of those that there will be.
+def scored_seconds(retriever: str, labelled: LabelledChunks, vectors: Array) -> float:
+    """Time a cell, with the sample's vectors repeated in place of the real ones.
 
-    MaxSim reads its chunks again, which `add` counts; what else it does is what "dense" does.
+    MaxSim is timed as "dense"; its additional pass over chunks is counted by `add`.
     """
     name = "dense" if retriever == MAXSIM else retriever
-    rows = len(judged.questions), len(judged.chunks)
+    rows = len(labelled.questions), len(labelled.chunks)
     asked, found = (np.resize(vectors, (n, vectors.shape[1])) for n in rows)
     seconds = []
     for _ in range(SAMPLES):
         watch = Watch(0, 0, None, None)
-        texts = Texts(tuple(question.text for question in judged.questions), tuple(judged.texts))
-        searched = Searched(texts, asked, found)
-        scores = scores_of(name, searched, watch)
-        ranked = Ranked.of(scores, judged.relevant, SAMPLE_K)
-        values = values_at(ranked, judged.chunks, judged.questions, SAMPLE_K)
-        row = finished(Cell(retriever=name), values, judged, index_bytes(name, searched, judged), watch)
+        texts = SearchTexts(tuple(question.text for question in labelled.questions), tuple(labelled.texts))
+        inputs = SearchInputs(texts, asked, found)
+        scores = scores_of(name, inputs, watch)
+        ranked = Ranked.of(scores, labelled.relevant, SAMPLE_K)
+        values = values_at(ranked, labelled.chunks, labelled.questions, SAMPLE_K)
+        row = make_row(Cell(retriever=name), values, labelled, index_bytes(name, inputs, labelled), watch)
         seconds.append(row.seconds)
     return min(seconds)

@@ -1,4 +1,4 @@
-"""What is measured of one cell of a grid."""
+"""The results of one cell of a grid."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,48 +8,37 @@ import numpy as np
 from engine.documents.document import Chunk
 from engine.evaluation.bootstrap import N_RESAMPLES, draws, means, percentile_interval
 from engine.evaluation.grid import Cell
-from engine.evaluation.metrics import hit_rate, ndcg, precision, recall, reciprocal_rank
+from engine.evaluation.metrics import METRICS, Retrieved, reciprocal_rank
 from engine.evaluation.questions import Question
-from engine.evaluation.spans import answered_share, best_chunks
+from engine.evaluation.spans import SpanMetrics, answered_share, best_chunks
 from engine.layers.tracing import Array
 from engine.retrieval.bm25 import words
 
-METRICS = (
-    "mrr",
-    "hit_rate@k",
-    "recall@k",
-    "precision@k",
-    "ndcg@k",
-    "span_recall@k",
-    "span_precision@k",
-    "span_iou@k",
-)
 BM25 = "bm25"
 FLOAT_BYTES = INT_BYTES = 4
-SEED = 0  # of the resamples, which are the same for all cells
+SEED = 0  # of the resamples, the same for all cells
 
 
 @dataclass(frozen=True)
 class SweepRow:
-    """A cell and what was measured of it.
+    """A cell and its results.
 
     Attributes
     ----------
     cell
-        The settings; ``k`` in the names of metrics is its.
+        The settings, with the ``k`` of the metrics' names.
     n_chunks, n_questions
-        What the metrics are of.
+        Number of chunks and questions.
     metrics
-        Of each of `METRICS` the mean over the questions.
+        Mean over the questions, by the names of `METRICS`.
     intervals
-        The ends of the 95 % bootstrap interval of each mean.
+        Ends of the 95 % bootstrap interval of each mean.
     values
-        Of each metric its value for every question, ``(n_questions,)``; a sweep holds them as
-        `QuestionValues`.
+        Values of every question, ``(n_questions,)``, by metric; `QuestionValues` in a sweep.
     seconds
-        Time that this row took, beyond what it shares with rows before it.
+        Time of this row, without work shared with earlier rows.
     index_bytes
-        Bytes of what is searched: 32-bit vectors of the chunks, or entries of BM25's index, or both.
+        Bytes of the index: 32-bit vectors of the chunks, entries of BM25's index, or both.
     """
 
     cell: Cell
@@ -64,14 +53,14 @@ class SweepRow:
 
 @dataclass(frozen=True)
 class Ranked:
-    """A retriever's best chunks for each question, best first, and where the first relevant one is.
+    """A retriever's best chunks for each question, and the reciprocal rank of the first relevant one.
 
     Attributes
     ----------
     best
-        Numbers of the best chunks of each question, as many as the largest k asks for.
+        Numbers of the best chunks of each question, best first, up to the largest k.
     relevant
-        All that is relevant, bool ``(n_questions, n_chunks)``.
+        Relevance of all chunks, bool ``(n_questions, n_chunks)``.
     reciprocal_ranks
         1 over the rank of the first relevant chunk, ``(n_questions,)``.
     """
@@ -85,11 +74,11 @@ class Ranked:
         """Rank the ``depth`` best chunks of the scores ``(n_questions, n_chunks)``."""
         return cls(best_chunks(scores, depth), relevant, reciprocal_rank(scores, relevant))
 
-    def cut(self, k: int) -> tuple[Array, Array]:
-        """Return scores and relevance that metrics up to ``k`` find as good as the whole ones.
+    def first(self, k: int, spans: Sequence[SpanMetrics] = ()) -> Retrieved:
+        """Return the first ``k`` chunks of every question, in a matrix as small as metrics at ``k`` allow.
 
-        In the first ``k`` columns is the relevance of the best chunks, behind them all else that is
-        relevant: ``(n_questions, k + n)``, twice.
+        The first ``k`` columns hold the relevance of the best chunks, the rest all other relevant ones:
+        ``(n_questions, k + n)``.
         """
         found = np.zeros((len(self.best), k), bool)
         for row, relevant, best in zip(found, self.relevant, self.best, strict=True):
@@ -97,38 +86,40 @@ class Ranked:
         n_missed = self.relevant.sum(axis=1) - found.sum(axis=1)  # (n_questions,)
         missed = np.arange(n_missed.max()) < n_missed[:, None]
         relevant = np.hstack([found, missed])
-        return np.broadcast_to(-np.arange(relevant.shape[1]), relevant.shape), relevant
+        scores = np.broadcast_to(-np.arange(relevant.shape[1]), relevant.shape)
+        return Retrieved(scores, relevant, k, self.reciprocal_ranks, spans)
+
+    def spans(self, k: int, chunks: Sequence[Chunk], questions: Sequence[Question]) -> list[SpanMetrics]:
+        """Compare the first ``k`` chunks of every question with its answers, character by character."""
+        n_read = [chunk.end - chunk.start for chunk in chunks]
+        return [
+            answered_share(
+                [chunks[i] for i in best[:k] if relevant[i]], sum(n_read[i] for i in best[:k]), question
+            )
+            for best, relevant, question in zip(self.best, self.relevant, questions, strict=True)
+        ]
 
 
 def takes_all(cell: Cell, n_chunks: int) -> bool:
-    """Whether a cell retrieves every chunk, so that its recall is 1; BM25 finds those with a word asked."""
+    """Whether a cell retrieves all chunks, so that its recall is 1; BM25 needs a common word to find one."""
     return cell.k >= n_chunks and cell.retriever != BM25
 
 
 def values_at(ranked: Ranked, chunks: Sequence[Chunk], questions: Sequence[Question], k: int) -> Array:
-    """Take every metric of every question: ``(n_questions, n_metrics)`` in the order of `METRICS`."""
-    judged = ranked.cut(k)
-    at_k = [metric(*judged, k) for metric in (hit_rate, recall, precision, ndcg)]
-    n_read = [chunk.end - chunk.start for chunk in chunks]
-    found = [
-        answered_share(
-            [chunks[i] for i in best[:k] if relevant[i]], sum(n_read[i] for i in best[:k]), question
-        )
-        for best, relevant, question in zip(ranked.best, ranked.relevant, questions, strict=True)
-    ]
-    spans = [(each.recall, each.precision, each.iou) for each in found]
-    return np.column_stack([ranked.reciprocal_ranks, *at_k, spans])
+    """Compute every metric of every question: ``(n_questions, n_metrics)`` in the order of `METRICS`."""
+    retrieved = ranked.first(k, ranked.spans(k, chunks, questions))
+    return np.column_stack([metric.function(retrieved) for metric in METRICS.values()])
 
 
 def resamples(n_questions: int) -> Array:
-    """How often each question is drawn in each resample, ``(n_resamples, n_questions)``."""
+    """Return how often each question is drawn in each resample, ``(n_resamples, n_questions)``."""
     return np.concatenate(list(draws(n_questions, N_RESAMPLES, SEED))).astype(np.float64)
 
 
 def intervals_of(values: Array, counts: Array) -> dict[str, tuple[float, float]]:
-    """Return the bootstrap interval of every metric's mean, as `mean_interval` gives them.
+    """Return the bootstrap interval of every metric's mean, equal to that of `mean_interval`.
 
-    ``values`` are ``(n_questions, n_metrics)``, ``counts`` those of `resamples`, drawn once for all cells.
+    ``values`` are ``(n_questions, n_metrics)``, ``counts`` is the result of `resamples`, one for all cells.
     """
     replicates = means(values)(counts)  # (n_resamples, n_metrics)
     found = [percentile_interval(*both) for both in zip(values.mean(axis=0), replicates.T, strict=True)]
@@ -136,7 +127,7 @@ def intervals_of(values: Array, counts: Array) -> dict[str, tuple[float, float]]
 
 
 def bm25_bytes(texts: Sequence[str]) -> int:
-    """Bytes of BM25's index: a score and a chunk's number for each word of each chunk, a place a word."""
+    """Return the bytes of BM25's index: score and chunk number per word of a chunk, an offset per word."""
     found = [set(tokens) for tokens in words(texts)]
     n_words = len(set().union(*found)) if found else 0
     return (FLOAT_BYTES + INT_BYTES) * sum(map(len, found)) + INT_BYTES * (n_words + 1)

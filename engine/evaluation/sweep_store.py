@@ -1,7 +1,7 @@
-r"""Rows of a sweep in a file, which a crash leaves readable, and as JSON or CSV for others.
+r"""Rows of a sweep in a file that survives crashes, and as JSON or CSV for export.
 
-The file has a JSON object a line: first a header with a stamp of what was swept, then a row a line as rows
-come. A line counts once its ``\n`` is there; what a crash left of the last one is dropped.
+The file has one JSON object per line: a header with a hash of the sweep's inputs, then the rows as they come.
+A line without ``\n``, left by a crash, is dropped.
 """
 
 import csv
@@ -20,10 +20,11 @@ from engine.documents.document import Document
 from engine.errors import InputError
 from engine.evaluation.grid import Cell
 from engine.evaluation.library_model import LibraryModel, Model
+from engine.evaluation.metrics import METRICS
 from engine.evaluation.question_values import QuestionValues
 from engine.evaluation.questions import Question
 from engine.evaluation.sweep import by_name
-from engine.evaluation.sweep_row import METRICS, SweepRow
+from engine.evaluation.sweep_row import SweepRow
 from engine.retrieval.fingerprint import fingerprint
 
 FORMAT = "glassbox sweep 1"
@@ -34,7 +35,7 @@ FIGURES = ("n_chunks", "n_questions", "seconds", "index_bytes")
 def stamp_of(
     documents: Sequence[Document], questions: Sequence[Question], models: Mapping[str, Model]
 ) -> str:
-    """Return a SHA-256 over all that decides the rows of a sweep, the cells aside."""
+    """Return a SHA-256 over all inputs of a sweep except the cells."""
     digest = sha256(repr((by_name(documents), questions)).encode("utf-8", "surrogatepass"))
     for name, model in sorted(models.items()):
         known = model.fingerprint if isinstance(model, LibraryModel) else fingerprint(model)
@@ -43,26 +44,26 @@ def stamp_of(
 
 
 def resume(path: Path, stamp: str) -> list[SweepRow]:
-    """Open a file to go on with: make it where there is none, and return the rows that it holds.
+    """Open a file to continue a sweep; create it if there is none. Return its rows.
 
     Parameters
     ----------
     path
         The file.
     stamp
-        Of what is swept now, as `stamp_of` gives it.
+        Result of `stamp_of` for the sweep.
 
     Raises
     ------
     InputError
-        The file is of a sweep of other documents, questions or models, is no file of a sweep, or cannot be
-        read or written. It is left as it is.
+        The file is from a sweep of other documents, questions or models, is not a sweep's file, or cannot be
+        read or written. It is left unchanged.
     """
     header = line_of({"format": FORMAT, "stamp": stamp})
     try:
         content = path.read_bytes() if path.exists() else b""
         whole = content[: content.rfind(b"\n") + 1]
-        if not whole and header.startswith(content):  # new, or stopped within the header
+        if not whole and header.startswith(content):  # a new file, or a crash within the header
             path.write_bytes(header)
             return []
         rows = parse(path, whole, stamp)
@@ -74,7 +75,7 @@ def resume(path: Path, stamp: str) -> list[SweepRow]:
 
 
 def parse(path: Path, content: bytes, stamp: str) -> list[SweepRow]:
-    """Read the header and the rows of whole lines."""
+    """Parse the header and the rows."""
     lines = content.split(b"\n")[:-1]
     try:
         header = json.loads(lines[0])
@@ -96,7 +97,7 @@ def parse(path: Path, content: bytes, stamp: str) -> list[SweepRow]:
 
 
 def append(path: Path, row: SweepRow) -> None:
-    """Write a row behind those that are there, and onto the disk.
+    """Append a row to the file, flushed to the disk.
 
     Raises
     ------
@@ -113,23 +114,24 @@ def append(path: Path, row: SweepRow) -> None:
 
 
 def row_line(row: SweepRow) -> bytes:
-    """Return a row as the line that `append` writes."""
+    """Return the line of a row."""
     return line_of({**vars(row), "cell": asdict(row.cell), "values": dict(row.values)})
 
 
 def line_of(content: Mapping[str, Any]) -> bytes:
-    """Return an object as a line."""
+    """Return an object as a line of JSON."""
     return f"{json.dumps(content)}\n".encode()
 
 
 def to_row(content: dict[str, Any]) -> SweepRow:
-    """Make a row of what `append` wrote."""
-    columns = np.array([content["values"][name] for name in METRICS], np.float64).T
+    """Make a row from the content of a line, which may lack metrics added later."""
+    names = [name for name in METRICS if name in content["metrics"]]
+    columns = np.array([content["values"][name] for name in names], np.float64).T
     return SweepRow(
         cell=Cell(**content["cell"]),
-        metrics={name: float(content["metrics"][name]) for name in METRICS},
-        intervals={name: (content["intervals"][name][0], content["intervals"][name][1]) for name in METRICS},
-        values=QuestionValues.of(METRICS, columns),
+        metrics={name: float(content["metrics"][name]) for name in names},
+        intervals={name: (content["intervals"][name][0], content["intervals"][name][1]) for name in names},
+        values=QuestionValues.of(names, columns),
         **{name: content[name] for name in FIGURES},
     )
 
@@ -138,23 +140,28 @@ def to_json(rows: Sequence[SweepRow]) -> dict[str, Any]:
     """Return ``{"rows": [{settings, figures, metrics, "intervals": {metric: [low, high]}}, …]}``."""
     return {
         "rows": [
-            {**flat(row), "intervals": {name: list(row.intervals[name]) for name in METRICS}} for row in rows
+            {**flat(row), "intervals": {name: list(ends) for name, ends in row.intervals.items()}}
+            for row in rows
         ]
     }
 
 
 def to_csv(rows: Sequence[SweepRow]) -> str:
-    """Return a table with a line a row: settings, figures, metrics, and the ends of each one's interval."""
-    ends = [f"{name} {end}" for name in METRICS for end in ("low", "high")]
+    """Return a table with one line per row: settings, figures, metrics, and the ends of their intervals."""
     text = StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*SETTINGS, *FIGURES, *METRICS, *ends])
+    ends = [f"{name} {end}" for name in METRICS for end in ("low", "high")]
+    writer = csv.DictWriter(text, [*SETTINGS, *FIGURES, *METRICS, *ends], lineterminator="\n")
+    writer.writeheader()
     for row in rows:
-        bounds = [bound for name in METRICS for bound in row.intervals[name]]
-        writer.writerow([*flat(row).values(), *bounds])
+        bounds = {
+            f"{name} {end}": bound
+            for name, interval in row.intervals.items()
+            for end, bound in zip(("low", "high"), interval, strict=True)
+        }
+        writer.writerow(flat(row) | bounds)
     return text.getvalue()
 
 
 def flat(row: SweepRow) -> dict[str, Any]:
-    """Return settings, figures and metrics of a row under their names."""
+    """Return settings, figures and metrics of a row by their names."""
     return {**asdict(row.cell), **{name: getattr(row, name) for name in FIGURES}, **row.metrics}

@@ -1,30 +1,26 @@
-"""A question in, an answer out, with the passages it was given and the time each stage took."""
+"""Answer a question from passages, with the passages and the time of each stage."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from time import perf_counter
 from typing import Literal
 
-from engine.errors import ContextLengthError, InputError
-from engine.generation.decoder import Decoder
+from engine.errors import InputError
 from engine.generation.expansion import expanded
-from engine.generation.prefix_cache import PrefixCache
+from engine.generation.generated_token import FinishReason, GeneratedToken
 from engine.generation.prompt import Prompt, Source, assemble_prompt
-from engine.generation.sampling import Sampling
-from engine.generation.server import Piece, Server
-from engine.generation.step import FinishReason, Step
+from engine.generation.server import Piece
+from engine.generation.settings import DEFAULT_ANSWER, DEFAULT_SEARCH, AnswerSettings, SearchSettings
+from engine.generation.writer import Writer
 from engine.models.encoder import Encoder
-from engine.retrieval.background import Background, background_of
+from engine.retrieval.embedding_spec import EmbeddingSpec, Query
 from engine.retrieval.index import Hit, Index
 from engine.retrieval.parents import search_parents
 from engine.retrieval.ranking import best_first, candidates
-from engine.retrieval.retrievers import check_retriever, index_scores
-from engine.retrieval.vector_kind import Query, VectorKind
+from engine.retrieval.relevance import NullScores, null_scores_of
+from engine.retrieval.retrievers import index_scores
 
-# Of ten questions that have nothing to do with the documents about one is answered. benchmarks/threshold.py
-# counts how many are, and what share of the answerable ones, under several poolings and chunk sizes.
-DEFAULT_MIN_RELEVANCE = 90.0
 NOTHING_FOUND = "Nothing in these documents comes close enough to this question to answer it."
 
 AnswerEnd = FinishReason | Literal["stopped"]
@@ -32,14 +28,13 @@ AnswerEnd = FinishReason | Literal["stopped"]
 
 @dataclass(frozen=True)
 class Timings:
-    """Seconds of each stage, and the tokens that the two stages of the decoder went through.
+    """Seconds of each stage, and the tokens of prompt and answer.
 
-    ``search_s`` is all that the retriever does, BM25 and tokens included; ``expand_s`` is what the decoder
-    took to expand the question, before everything else. ``prompt_s`` is the time to the first token,
-    ``generate_s`` the time of those after it. Of the prompt's tokens ``reused_tokens`` did not have to be
-    read again; of the answer's ``guessed_tokens`` were read before they were chosen (`PromptLookup`).
-    Where a server answers, the tokens are counted by the built-in decoder's tokenizer, which is about
-    right.
+    ``search_s`` is the retriever's time, BM25 and token vectors included; ``expand_s`` the decoder's time to
+    expand the question, before everything else. ``prompt_s`` is the time to the first token, ``generate_s``
+    the time of those after it. Of the prompt's tokens, ``reused_tokens`` did not have to be read again; of
+    the answer's, ``guessed_tokens`` were read before they were chosen (`PromptLookup`). For a server the
+    tokens are counted by the built-in decoder's tokenizer, so they are approximate.
     """
 
     tokenize_s: float
@@ -66,32 +61,32 @@ class Timings:
 
 @dataclass(frozen=True)
 class Retrieval:
-    """What a search found: all hits, best first, and those of them that are relevant, in the same order.
+    """The result of a search: all hits, best first, and the relevant ones among them, in the same order.
 
-    ``margins`` are by how much the cosine of each hit exceeds that of the next passage, which need not be
-    among the hits; None where there is no next one, and where it is not cosines that give the order: ranks
-    and words in common have scales of their own. ``background`` says how close the hits are.
+    ``margins`` are the differences between each hit's cosine and the next passage's, which need not be among
+    the hits; None where there is no next one, or where the order is not by cosines. ``null_scores`` say how
+    close the hits are.
     """
 
     hits: tuple[Hit, ...]
     relevant: tuple[Hit, ...]
     margins: tuple[float | None, ...]
-    background: Background = field(repr=False)
+    null_scores: NullScores = field(repr=False)
     timings: Timings
 
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer with everything it rests on.
+    """An answer, the search and the prompt that led to it.
 
-    ``prompt``, ``finish_reason`` and ``model`` are None where nothing relevant was found and no model
-    was asked; ``hits`` are all passages that the search gave, whatever their score, with ``margins`` and
-    ``background`` as in `Retrieval`. ``retriever`` gave their order, ``searched_for`` is what it searched
-    for where that is not the question itself.
+    ``prompt``, ``finish_reason`` and ``model`` are None where nothing relevant was found and no model ran.
+    ``hits`` are all passages of the search, whatever their score, with ``margins`` and ``null_scores`` as in
+    `Retrieval`. ``retriever`` decided their order; ``searched_for`` is the text it searched for, None for the
+    question itself.
 
-    ``model`` is the name of the one that wrote the text, and ``server`` the address it runs at, None for
-    the built-in decoder. ``ids`` are the built-in decoder's tokens, with the one that ended the answer;
-    those of a server are not known.
+    ``model`` is the name of the model that wrote the text, ``server`` its address, None for the built-in
+    decoder. ``ids`` are the built-in decoder's tokens, including the one that ended the answer; those of a
+    server are not known.
     """
 
     question: str
@@ -99,7 +94,7 @@ class Answer:
     prompt: Prompt | None
     hits: tuple[Hit, ...]
     margins: tuple[float | None, ...]
-    background: Background = field(repr=False)
+    null_scores: NullScores = field(repr=False)
     min_relevance: float
     finish_reason: AnswerEnd | None
     timings: Timings
@@ -111,81 +106,87 @@ class Answer:
 
     @property
     def sources(self) -> tuple[Source, ...]:
-        """The passages the decoder was given."""
+        """The passages in the prompt."""
         return self.prompt.sources if self.prompt else ()
 
     @property
     def relevant(self) -> tuple[int, ...]:
-        """Places among the hits of those that are relevant; the sources are the first of them, in order."""
-        return relevant_places(self.hits, self.background, self.min_relevance)
+        """Places of the relevant hits among all; the sources are the first of them, in order."""
+        return relevant_places(self.hits, self.null_scores, self.min_relevance)
 
 
-def relevant_places(hits: Sequence[Hit], background: Background, min_relevance: float) -> tuple[int, ...]:
-    """Places among hits of those that are close enough to count."""
-    return tuple(place for place, hit in enumerate(hits) if background.relevance(hit.score) >= min_relevance)
+def relevant_places(hits: Sequence[Hit], null_scores: NullScores, min_relevance: float) -> tuple[int, ...]:
+    """Places of the hits that are close enough to count as relevant."""
+    return tuple(place for place, hit in enumerate(hits) if null_scores.relevance(hit.score) >= min_relevance)
 
 
 def retrieve(
     question: str,
     index: Index,
     encoder: Encoder,
-    k: int,
-    min_relevance: float = DEFAULT_MIN_RELEVANCE,
-    background: Background | None = None,
-    retriever: str = "dense",
+    settings: SearchSettings = DEFAULT_SEARCH,
+    null_scores: NullScores | None = None,
     searched_for: str | None = None,
 ) -> Retrieval:
-    """Find the ``k`` best passages for a question, and those of them that are relevant.
+    """Find the ``settings.k`` best passages for a question, and those of them that are relevant.
 
     The question is embedded as the index was: its pooling and token limit. A passage is a chunk, or its
-    parent where it has one. ``min_relevance`` and ``background`` are as in `ask`.
+    parent where it has one.
 
-    The retriever decides which passages are found, and their order; how close a passage has to be to count
-    as relevant is a matter of its cosine with the question, whatever found it. So one that has the words
-    of the question and another subject is found by its words, and still is not relevant.
+    The retriever decides which passages are found, and their order; whether a passage counts as relevant
+    depends on its cosine with the question alone. So a passage with the words of the question and another
+    subject is found by BM25, and still is not relevant.
 
     Parameters
     ----------
-    retriever
-        One of `RETRIEVERS`.
+    question, index, encoder
+        The question, the index to search, and the index's encoder.
+    settings
+        How to search; ``expand`` is for `ask` alone.
+    null_scores
+        Scores of unrelated questions in this index; None computes them here, at the cost of embedding about
+        a hundred questions.
     searched_for
-        What is searched for in the question's place, such as the question `expanded`; None for itself. How
-        close a passage is stays a matter of the question: what a model made up proves nothing.
+        The text to search for in the question's place, such as the question `expanded`; None for itself.
+        Relevance still depends on the question: a passage that a model made up proves nothing.
+
+    Raises
+    ------
+    InputError
+        A blank question, ``k`` below 1, or an index of another encoder.
     """
     if not question.strip():
         raise InputError("the question is empty: ask something")
-    if not 0 <= min_relevance <= 100:
-        raise InputError(f"min_relevance is {min_relevance}: give 0 (every passage counts) to 100 percent")
-    check_retriever(retriever)
-    background = background_of(index, encoder) if background is None else background
-    encoder, kind = index.encoder(encoder), index.kind
+    null_scores = null_scores_of(index, encoder) if null_scores is None else null_scores
+    encoder, spec, k = index.encoder(encoder), index.spec, settings.k
     start = perf_counter()
     texts = [question] if searched_for is None else [question, searched_for]
-    ids = [encoder.truncate(each, kind.max_tokens) for each in encoder.tokenizer.ids_batch(texts)]
+    ids = [encoder.truncate(each, spec.max_tokens) for each in encoder.tokenizer.ids_batch(texts)]
     tokenized = perf_counter()
-    vectors = encoder.encode_ids(ids, kind.pooling)  # (n_texts, d_model)
+    vectors = encoder.encode_ids(ids, spec.pooling)  # (n_texts, d_model)
     encoded = perf_counter()
-    stamp = VectorKind.of(encoder, kind.pooling, kind.max_tokens)
-    by_cosine = retriever == "dense" and searched_for is None
+    stamp = EmbeddingSpec.of(encoder, spec.pooling, spec.max_tokens)
+    by_cosine = settings.retriever == "dense" and searched_for is None
     order = None
     if not by_cosine:
-        scores = index_scores(retriever, texts[-1], Query(vectors[-1], stamp), index, encoder)
+        scores = index_scores(settings.retriever, texts[-1], Query(vectors[-1], stamp), index, encoder)
         order = candidates(best_first(scores[None])[0], scores, len(scores))  # (n_found,)
     # One more, for the margin of the last.
     found = search_parents(index, Query(vectors[0], stamp), k + 1 if k > 0 else k, order)
     searched = perf_counter()
     hits = tuple(found[:k])
+    places = relevant_places(hits, null_scores, settings.min_relevance)
     return Retrieval(
         hits=hits,
-        relevant=tuple(hits[place] for place in relevant_places(hits, background, min_relevance)),
+        relevant=tuple(hits[place] for place in places),
         margins=(margins(found) if by_cosine else (None,) * len(found))[:k],
-        background=background,
+        null_scores=null_scores,
         timings=Timings(tokenized - start, encoded - tokenized, searched - encoded),
     )
 
 
 def margins(hits: Sequence[Hit]) -> tuple[float | None, ...]:
-    """By how much each hit's score exceeds the next one's; None for the last."""
+    """Difference between each hit's score and the next one's; None for the last."""
     return (*(hit.score - following.score for hit, following in pairwise(hits)), None)
 
 
@@ -193,137 +194,90 @@ def ask(
     question: str,
     index: Index,
     encoder: Encoder,
-    decoder: Decoder,
-    k: int = 4,
-    min_relevance: float = DEFAULT_MIN_RELEVANCE,
-    max_prompt_tokens: int = 1024,
-    max_new_tokens: int = 128,
-    temperature: float = 0.0,
-    top_k: int | None = None,
-    top_p: float | None = None,
-    min_p: float | None = None,
-    repetition_penalty: float = 1.0,
-    seed: int | None = None,
-    reuse: PrefixCache | None = None,
-    server: Server | None = None,
-    background: Background | None = None,
-    retriever: str = "dense",
-    expand: bool = False,
+    writer: Writer,
+    settings: AnswerSettings = DEFAULT_ANSWER,
+    null_scores: NullScores | None = None,
     on_text: Callable[[str], None] | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> Answer:
-    """Answer a question from the best passages of an index.
+    """Answer a question from the best passages of an index; without a relevant one no model runs.
 
     Parameters
     ----------
-    question, index, encoder, decoder
-        The question, where to look, and the two models; the encoder is the one of the index.
-    k
-        Passages to search for.
-    min_relevance
-        Lowest `Background.relevance` of a passage that counts as relevant, 0 to 100: the share of unrelated
-        questions, in percent, of which even the best passage is further away. Without a relevant passage
-        no model is asked.
-    max_prompt_tokens, max_new_tokens
-        Budgets of prompt and answer; together they fit the decoder's context.
-    temperature, top_k, top_p, min_p, repetition_penalty, seed, reuse
-        As in `Decoder.generate`. Prompts of the same passages begin alike, so that with ``reuse`` the
-        second one is read sooner.
-    server
-        Writes the answer in the decoder's place; the decoder's tokenizer still counts the prompt. Of the
-        settings above a server has ``temperature``, ``top_p`` and ``seed``.
-    background
-        What unrelated questions score in this index; None makes it here, at the cost of about a hundred
-        questions embedded.
-    retriever
-        One of `RETRIEVERS`: it finds the passages, and their order is its own. What counts as relevant
-        stays a matter of cosines.
-    expand
-        Search for the question as the decoder has `expanded` it, also where a server answers.
+    question, index, encoder, null_scores
+        As in `retrieve`.
+    writer
+        The model that writes the answer.
+    settings
+        How to search and to write.
     on_text
         Called with each piece of the answer as it is written.
     stop
-        Asked after each piece: where it says so, the answer ends with what there is, and its
-        ``finish_reason`` is ``"stopped"``.
+        Called after each piece; once it returns true the answer ends there, and its ``finish_reason`` is
+        ``"stopped"``.
 
     Raises
     ------
     InputError
-        A blank question, a setting outside its range, or one that a server does not have.
+        A blank question, ``k`` below 1, or a setting that a server does not have.
     ContextLengthError
         The budgets exceed the decoder's context, or the question exceeds the prompt's.
     ModelUnavailableError
-        The server does not answer as it should.
+        The server cannot be reached, or fails.
     """
-    sampling = Sampling(temperature, top_k, top_p, min_p, repetition_penalty)
-    if server is not None:
-        check_server_settings(sampling)
-    elif max_prompt_tokens + max_new_tokens > decoder.max_tokens:
-        raise ContextLengthError(
-            f"{max_prompt_tokens} prompt tokens and {max_new_tokens} new ones exceed the "
-            f"{decoder.max_tokens} positions of {decoder.name}: lower one of them"
-        )
+    writer.check(settings)
+    search = settings.search
     start = perf_counter()
-    searched_for = expanded(question, decoder) if expand else None
-    expand_s = perf_counter() - start if expand else 0.0
-    found = retrieve(question, index, encoder, k, min_relevance, background, retriever, searched_for)
-    timings = replace(found.timings, expand_s=expand_s)
+    searched_for = expanded(question, writer.decoder) if search.expand else None
+    expand_s = perf_counter() - start if search.expand else 0.0
+    found = retrieve(question, index, encoder, search, null_scores, searched_for)
+    unanswered = Answer(
+        question=question,
+        text=NOTHING_FOUND,
+        prompt=None,
+        hits=found.hits,
+        margins=found.margins,
+        null_scores=found.null_scores,
+        min_relevance=search.min_relevance,
+        finish_reason=None,
+        timings=replace(found.timings, expand_s=expand_s),
+        retriever=search.retriever,
+        searched_for=searched_for,
+    )
     if not found.relevant:
         if on_text is not None:
             on_text(NOTHING_FOUND)
-        return Answer(
-            question=question,
-            text=NOTHING_FOUND,
-            prompt=None,
-            hits=found.hits,
-            margins=found.margins,
-            background=found.background,
-            min_relevance=min_relevance,
-            finish_reason=None,
-            timings=timings,
-            retriever=retriever,
-            searched_for=searched_for,
-        )
+        return unanswered
 
     start = perf_counter()
-    prompt = assemble_prompt(question, found.relevant, decoder, max_prompt_tokens)
-    steps: Iterable[Step | Piece]
-    if server is None:
-        steps = decoder.generate(prompt.ids, max_new_tokens, **asdict(sampling), seed=seed, reuse=reuse)
-    else:
-        steps = server.generate(prompt.messages, max_new_tokens, temperature, top_p, seed, is_stopped=stop)
-    written = write(steps, on_text, stop)
+    prompt = assemble_prompt(question, found.relevant, writer.decoder, settings.max_prompt_tokens)
+    written = collect(writer.write(prompt, settings, stop), on_text, stop)
     end = perf_counter()
     first = end if written.first_at is None else written.first_at
-    return Answer(
-        question=question,
+    n_tokens = len(writer.decoder.tokenizer.encode(written.text)) if writer.server else len(written.ids)
+    return replace(
+        unanswered,
         text=written.text,
         prompt=prompt,
-        hits=found.hits,
-        margins=found.margins,
-        background=found.background,
-        min_relevance=min_relevance,
         finish_reason=written.finish_reason,
         timings=replace(
-            timings,
+            unanswered.timings,
             prompt_s=first - start,
             prompt_tokens=len(prompt.ids),
-            reused_tokens=reuse.reused_tokens if reuse is not None and server is None else 0,
+            reused_tokens=writer.reused_tokens,
             generate_s=end - first,
-            answer_tokens=len(written.ids) if server is None else len(decoder.tokenizer.encode(written.text)),
+            answer_tokens=n_tokens,
             guessed_tokens=written.n_guessed,
         ),
-        model=decoder.name if server is None else server.model,
-        server=None if server is None else server.url,
+        model=writer.name,
+        server=writer.url,
         ids=written.ids,
-        retriever=retriever,
-        searched_for=searched_for,
     )
 
 
 @dataclass(frozen=True)
 class _Written:
-    """What a model wrote: text and tokens, how it ended, when (None: never) it began, how many it guessed."""
+    """Text and tokens of an answer, how it ended, when it began (None: never), and its guessed tokens."""
 
     text: str
     ids: tuple[int, ...]
@@ -332,32 +286,23 @@ class _Written:
     n_guessed: int
 
 
-def write(
-    steps: Iterable[Step | Piece], on_text: Callable[[str], None] | None, stop: Callable[[], bool]
+def collect(
+    pieces: Iterable[GeneratedToken | Piece],
+    on_text: Callable[[str], None] | None,
+    stop: Callable[[], bool],
 ) -> _Written:
-    """Go through the steps of a decoder or the pieces of a server, until they or somebody's patience end."""
+    """Consume tokens or pieces until they end or ``stop()`` is true."""
     text, ids, first_at, n_guessed = "", [], None, 0
     reason: AnswerEnd = "stopped"
-    for step in steps:
+    for piece in pieces:
         first_at = first_at or perf_counter()
-        text += step.text
-        if isinstance(step, Step):
-            ids.append(step.token_id)
-            n_guessed += step.guessed
-        if on_text is not None and step.text:
-            on_text(step.text)
-        reason = step.finish_reason or "stopped"
+        text += piece.text
+        if isinstance(piece, GeneratedToken):
+            ids.append(piece.token_id)
+            n_guessed += piece.guessed
+        if on_text is not None and piece.text:
+            on_text(piece.text)
+        reason = piece.finish_reason or "stopped"
         if stop():
             break
     return _Written(text.strip(), tuple(ids), reason, first_at, n_guessed)
-
-
-def check_server_settings(sampling: Sampling) -> None:
-    """Raise `InputError` for a setting that OpenAI-compatible servers do not share."""
-    plain = Sampling()
-    for name in ("top_k", "min_p", "repetition_penalty"):
-        if getattr(sampling, name) != getattr(plain, name):
-            raise InputError(
-                f"{name} is {getattr(sampling, name)}, and a server has temperature, top_p and seed alone: "
-                "leave it out"
-            )

@@ -1,8 +1,8 @@
-"""What an answer rests on: attention to each passage, and what removing the passage does to it.
+"""Attribution of an answer to passages: attention to each, and the effect of removing it.
 
 Attention says where a model looks, which need not be what it uses (Jain & Wallace 2019). Removing a
-passage and reading the same answer again says what its tokens' probabilities owe to it: the ablation
-of Cohen-Wang et al. (2024, ContextCite), one passage at a time.
+passage and reading the same answer again shows how much its tokens' probabilities depend on it: the
+ablation of Cohen-Wang et al. (2024, ContextCite), one passage at a time.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,20 +19,20 @@ from engine.generation.sentences import Sentence
 from engine.layers.tracing import Array
 from engine.models.decoders import decoder_forward
 
-# What else an answer's tokens attend to, in the columns behind the passages.
+# Other groups of keys that an answer's tokens attend to, in the columns after the passages.
 OTHER_COLUMNS = ("first token", "rest of the prompt", "answer so far")
 
 
 @dataclass(frozen=True)
 class AttentionShares:
-    """How an answer's tokens spread their attention.
+    """Distribution of the attention of an answer's tokens.
 
     Attributes
     ----------
     shares
         ``(n_layers, n_heads, n_answer, n_passages + 3)``; the last axis sums to 1. Its last three
-        columns are `OTHER_COLUMNS`: the first token, where heads park what they have no use for, the
-        labels, question and template, and the answer itself.
+        columns are `OTHER_COLUMNS`: the first token, where heads put the attention that they do not use; the
+        labels, question and template; and the answer itself.
     """
 
     shares: Array
@@ -40,7 +40,7 @@ class AttentionShares:
     def by_sentence(self, sentences: Sequence[Sentence], layer: int | None, head: int | None) -> Array:
         """Mean shares over the tokens of each sentence: ``(n_sentences, n_passages + 3)``.
 
-        Those of one layer, of one head, or for None the mean over all of them.
+        Of one layer and one head; None takes the mean over all.
         """
         layers = self.shares if layer is None else self.shares[layer : layer + 1]
         heads = layers if head is None else layers[:, head : head + 1]
@@ -50,7 +50,7 @@ class AttentionShares:
 
 @dataclass
 class ColumnShares:
-    """A tracer that sums each layer's attention over groups of keys as it comes.
+    """A tracer that sums each layer's attention over groups of keys.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class ColumnShares:
     layers: list[Array] = field(default_factory=list)
 
     def __call__(self, name: str, value: Array) -> Array:
-        """Take in a layer's weights, and let everything else pass."""
+        """Sum a layer's attention weights; ignore other arrays."""
         if name.endswith("attention.weights"):
             member = self.column[:, None] == np.arange(self.n_columns)  # (n_keys, n_columns)
             self.layers.append(value @ member.astype(value.dtype))
@@ -77,15 +77,15 @@ class ColumnShares:
 def attention_to_passages(
     decoder: Decoder, prompt: Prompt, answer_ids: Sequence[int], reuse: PrefixCache | None = None
 ) -> AttentionShares:
-    """Measure how much each answer token attends to each passage, where the model decides on it.
+    """Return how much attention goes to each passage where each answer token is predicted.
 
-    That is at the token before it: the first token of the answer is decided on at the last one of the
-    prompt. A passage's label and quotes count to the rest of the prompt.
+    That is at the token before it: the first token of the answer is predicted at the last one of the
+    prompt. A passage's label and quotes belong to the rest of the prompt.
 
     Parameters
     ----------
     decoder, prompt, answer_ids
-        The model, what it was asked, and what it answered: at least one token.
+        The model, its prompt, and the answer: at least one token.
     reuse
         As in `Decoder.generate`.
 
@@ -113,11 +113,11 @@ def attention_to_passages(
     return AttentionShares(np.stack(trace.layers))
 
 
-# In nats per token of a sentence, set with the default decoder on the bundled documents. Nine in ten
-# passages that have nothing to do with the question cost a sentence less than 0.07, and leaving all of
-# those out cost three in four sentences less than 0.32. Of 34 sentences written from passages about the
-# question 29 reach one of these limits, and most of the other 5 are made up; of 54 written from passages
-# about something else 19 do, most of which borrow words from them.
+# In nats per token of a sentence, set with the default decoder on the bundled documents. Removing a passage
+# that has nothing to do with the question costs a sentence less than 0.07 in nine of ten cases; removing all
+# of those costs less than 0.32 in three of four. Of 34 sentences written from passages about the question, 29
+# reach one of these limits, and most of the other 5 are made up; of 54 written from passages about something
+# else 19 do, most of which take words from them.
 FALL_WITHOUT_ONE, FALL_WITHOUT_ANY = 0.1, 0.3
 
 
@@ -148,7 +148,7 @@ class LeaveOneOut:
         return np.stack([by_token[:, s.first_token : s.last_token].sum(axis=1) for s in sentences])
 
     def falls_without_any(self, sentences: Sequence[Sentence]) -> Array:
-        """How much it falls without all of them: ``(n_sentences,)``, in nats."""
+        """How much the log-probability falls without any passage: ``(n_sentences,)``, in nats."""
         by_token = self.complete - self.without_any  # (n_answer,)
         return np.array([by_token[s.first_token : s.last_token].sum() for s in sentences])
 
@@ -159,16 +159,16 @@ def leave_one_out(
     answer_ids: Sequence[int],
     on_progress: Callable[[int, int], None] | None = None,
 ) -> LeaveOneOut:
-    """Read an answer with all passages, without each of them, and without any.
+    """Return an answer's log-probabilities with all passages, without each of them, and without any.
 
-    What removing means is said at `ids_without`.
+    Passages are removed by `ids_without`.
 
     Parameters
     ----------
     decoder, prompt, answer_ids
-        The model, what it was asked, and what it answered: at least one token.
+        The model, its prompt, and the answer: at least one token.
     on_progress
-        Called with the number of readings done and to be done.
+        Called with forward passes done and forward passes in all.
 
     Raises
     ------
@@ -194,15 +194,15 @@ def leave_one_out(
 
 @dataclass(frozen=True)
 class Support:
-    """What a sentence rests on, by leaving passages out.
+    """The passages that a sentence depends on, by leaving passages out.
 
     Attributes
     ----------
     passages
         Numbers of the passages without which it would be clearly less probable, counted from 1.
     together
-        Whether it would be so without all of them. With no ``passages`` this means that each can be
-        missing but not all, as where two say the same; without either, it rests on none of them.
+        Whether it would be so without all of them. With no ``passages`` this means that each one can be
+        missing but not all, as where two say the same. If neither holds, it depends on no passage.
     """
 
     passages: tuple[int, ...]
@@ -210,12 +210,12 @@ class Support:
 
     @property
     def is_supported(self) -> bool:
-        """Whether it rests on any passage, one or several."""
+        """Whether it depends on any passage, one or several."""
         return self.together or bool(self.passages)
 
 
 def support(found: LeaveOneOut, sentences: Sequence[Sentence]) -> tuple[Support, ...]:
-    """Tell what each sentence rests on: falls per token of `FALL_WITHOUT_ONE` and `FALL_WITHOUT_ANY` up."""
+    """Find the passages of each sentence, by `FALL_WITHOUT_ONE` and `FALL_WITHOUT_ANY`."""
     n_tokens = np.array([sentence.n_tokens for sentence in sentences])
     falls = found.falls(sentences) / n_tokens[:, None]  # (n_sentences, n_passages)
     without_any = found.falls_without_any(sentences) / n_tokens

@@ -1,4 +1,4 @@
-"""What the KV cache saves, measured: one more token with it, and without it."""
+"""Time of one more token with the KV cache and without it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from engine.generation.decoder import Decoder
 from engine.models.decoders import new_cache
 from engine.models.kv_cache import KVCache
 
-REPEATS = 3  # with the cache a token is quick, so the median of some is taken
+REPEATS = 3  # of a token with the cache, which is fast: the median is taken
 
 
 @dataclass(frozen=True)
 class CacheCost:
-    """Seconds for one more token behind texts of several lengths in tokens, ``(n_lengths,)`` each."""
+    """Seconds for one more token after texts of several lengths in tokens, ``(n_lengths,)`` each."""
 
     lengths: tuple[int, ...]
     cached_s: tuple[float, ...]
@@ -28,7 +28,7 @@ def measure_cache(
     lengths: Sequence[int],
     on_progress: Callable[[int, int], None] | None = None,
 ) -> CacheCost:
-    """Time one more token behind the first tokens of a text, on this machine.
+    """Time one more token after the first tokens of a text, on this machine.
 
     Without the cache all tokens before it are read again; with it, only the last one is.
 
@@ -37,9 +37,9 @@ def measure_cache(
     decoder, ids
         The model and the text's tokens.
     lengths
-        How many tokens stand before the one that is timed.
+        How many tokens precede the one that is timed.
     on_progress
-        Called with the number of lengths done and to be done.
+        Called with lengths done and lengths in all.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def measure_cache(
 
 
 def seconds(decoder: Decoder, ids: Sequence[int], cache: KVCache, keep: int) -> float:
-    """Seconds to the logits behind ``ids``, of which the cache still holds the first ``keep``."""
+    """Seconds to the logits after ``ids``, of which the cache holds the first ``keep``."""
     cache.rollback(keep)
     start = perf_counter()
     decoder.next_logits(ids[keep:], cache)
@@ -69,5 +69,5 @@ def seconds(decoder: Decoder, ids: Sequence[int], cache: KVCache, keep: int) -> 
 
 
 def cache_bytes(decoder: Decoder, n_tokens: int) -> int:
-    """Bytes of the keys and values of ``n_tokens``: a number each for layer, head and dimension, twice."""
+    """Bytes of the keys and values of ``n_tokens``."""
     return new_cache(decoder.weights, decoder.config, capacity=n_tokens).n_bytes

@@ -1,4 +1,4 @@
-"""Chat messages to prompt text, by the template that comes with the model."""
+"""Chat messages to prompt text, by the model's own template."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ Message = Mapping[str, str]
 
 
 class Refusal(Exception):
-    """Raised by a template itself, where messages are not such as the model was trained on."""
+    """Raised by a template for messages unlike those the model was trained on."""
 
 
 @dataclass(frozen=True)
@@ -31,10 +31,9 @@ class RenderedChat:
 def render_chat(
     template: str, messages: Sequence[Message], bos_token: str = "", eos_token: str = ""
 ) -> RenderedChat:
-    """Render messages, ending where the assistant is to speak.
+    """Render messages up to the beginning of the assistant's turn.
 
-    The environment is set up as transformers does it, and sandboxed: a template is a program that
-    came with a downloaded file.
+    The environment is that of transformers, and sandboxed: a template is a program from a downloaded file.
 
     Raises
     ------
@@ -61,7 +60,7 @@ def render_chat(
         )
 
     contents = [message["content"] for message in messages]
-    # Characters of private use stand for the contents, to learn what the template puts between them.
+    # Private-use characters in place of the contents show what the template puts between them.
     marks = [f"\ue000{number}\ue001" for number in range(len(messages))]
     try:
         program = environment.from_string(template)
@@ -71,7 +70,7 @@ def render_chat(
         raise InputError(
             f"the model's chat template refuses messages of {roles}: {refusal}: give them as it asks"
         ) from refusal
-    except Exception as error:  # a template is a program of others: it may fail in every way
+    except Exception as error:  # a template is somebody else's program: anything may fail
         reason = str(error) or type(error).__name__
         raise ModelFileError(
             f"the model's chat template cannot be rendered: {reason}: give the prompt as one text"
@@ -80,7 +79,7 @@ def render_chat(
 
 
 def template_environment() -> "ImmutableSandboxedEnvironment":
-    """Return what a chat template may use: loop controls, JSON, the date, and a way to refuse."""
+    """Return the environment of chat templates: loop controls, JSON, the date, and a way to refuse."""
     from jinja2.sandbox import ImmutableSandboxedEnvironment  # slow to load, and only a chat needs it
 
     def refuse(reason: str) -> None:
@@ -98,7 +97,7 @@ def template_environment() -> "ImmutableSandboxedEnvironment":
 def content_spans(
     text: str, contents: Sequence[str], skeleton: str, marks: Sequence[str]
 ) -> Iterator[tuple[int, int]]:
-    """Where each content stands in ``text``, which is ``skeleton`` with the marks filled in.
+    """Yield the span of each content in ``text``, which is ``skeleton`` with the marks filled in.
 
     A template may trim a content or leave it out.
     """

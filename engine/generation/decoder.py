@@ -1,16 +1,19 @@
 """The decoder: a prompt in, tokens out, one step at a time."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from engine.errors import ContextLengthError, InputError
 from engine.generation.chat import Message, RenderedChat, render_chat
+from engine.generation.generated_token import Candidate, FinishReason, GeneratedToken
 from engine.generation.prefix_cache import PrefixCache
 from engine.generation.prompt_lookup import PromptLookup
 from engine.generation.sampling import (
+    GREEDY,
     Sampling,
     chances,
     entropy,
@@ -18,7 +21,6 @@ from engine.generation.sampling import (
     most_probable,
     sample,
 )
-from engine.generation.step import Candidate, FinishReason, Step
 from engine.generation.stream import TextStream
 from engine.layers.activation import softmax
 from engine.layers.tracing import Array, Shapes, Tracer, no_trace
@@ -198,20 +200,19 @@ class Decoder:
         self,
         prompt: str | Sequence[Message] | Sequence[int],
         max_new_tokens: int = 256,
-        temperature: float = 0.0,
-        top_k: int | None = None,
-        top_p: float | None = None,
-        min_p: float | None = None,
-        repetition_penalty: float = 1.0,
-        seed: int | None = None,
+        sampling: Sampling = GREEDY,
         stop: str | Sequence[str] = (),
         stop_ids: Sequence[int] = (),
         kv_cache: bool = True,
         n_candidates: int = 0,
         reuse: PrefixCache | None = None,
         prompt_lookup: bool = True,
-    ) -> Iterator[Step]:
+        **changes: Any,
+    ) -> Iterator[GeneratedToken]:
         """Generate a continuation, token by token.
+
+        Its options are keywords, not one object, because scripts call it directly, as they do ``generate`` of
+        transformers.
 
         Parameters
         ----------
@@ -219,34 +220,29 @@ class Decoder:
             A text, chat messages (``{"role": …, "content": …}``), or token ids.
         max_new_tokens
             Most tokens to generate; prompt and answer together fit the model's context.
-        temperature, top_k, top_p, min_p
-            0 picks the most probable token; otherwise tokens are drawn after dividing the logits by
-            the temperature and keeping the ``top_k`` best, the nucleus ``top_p``, and those at least
-            ``min_p`` times as probable as the best.
-        repetition_penalty
-            Above 1, tokens that occurred before are less probable. As in transformers that means
-            prompt and answer, so it also drives an answer away from the words of its passages.
-        seed
-            Makes the draw repeatable.
+        sampling
+            How each token is chosen.
         stop
             Texts before which the answer ends, at the first that is complete; they are not part of it.
         stop_ids
             Tokens that end the answer, besides the model's own.
         kv_cache
-            Without it every step reads the whole text again: slower, and the same tokens.
+            Without it the whole text is read again for every token: slower, and the same tokens.
         n_candidates
-            Most probable tokens to tell at every step; the one taken is told behind them where it is
-            not among them.
+            How many of the most probable tokens to yield with every token; the chosen one follows them if it
+            is not among them.
         reuse
-            Keeps what was read for the next prompt, and has what the last one read: the same beginning
-            is not read again.
+            Cache of the last prompt: the beginning that this one shares with it is not read again.
         prompt_lookup
             Where the text repeats itself, read the tokens that followed the last time along with the
-            newest one (`PromptLookup`): sooner, and the same tokens. Compiled decoders with a cache do so.
+            newest one (`PromptLookup`): faster, and the same tokens. Only compiled decoders with a cache do.
+        **changes
+            Fields of `Sampling` by name, such as ``temperature=0.8, seed=1``, in place of those of
+            ``sampling``.
 
         Yields
         ------
-        Step
+        GeneratedToken
             The last one has a ``finish_reason``.
 
         Raises
@@ -256,15 +252,13 @@ class Decoder:
         InputError
             A setting outside its range, or an empty prompt.
         """
-        sampling = Sampling(temperature, top_k, top_p, min_p, repetition_penalty)
+        sampling = replace(sampling, **changes)
         ids = self.prompt_ids(prompt)
         n_prompt = self.check_ids(ids)
         if max_new_tokens < 1:
             raise InputError(f"max_new_tokens is {max_new_tokens}: give 1 or more")
         if not 0 <= n_candidates <= self.config.vocab_size:
             raise InputError(f"n_candidates is {n_candidates}: give 0 to {self.config.vocab_size}")
-        if seed is not None and seed < 0:
-            raise InputError(f"seed is {seed}: give 0 or more, or None for another draw each time")
         self.check_length(n_prompt + 1)  # at least one new token
         n_new = min(max_new_tokens, self.max_tokens - n_prompt)
         texts = TextStream([stop] if isinstance(stop, str) else stop)
@@ -272,8 +266,8 @@ class Decoder:
         kept = PrefixCache() if reuse is None else reuse
         guesses = prompt_lookup and kv_cache and is_packed(self.weights)
 
-        def steps() -> Iterator[Step]:
-            rng, lookup = np.random.default_rng(seed), PromptLookup()
+        def steps() -> Iterator[GeneratedToken]:
+            rng, lookup = np.random.default_rng(sampling.seed), PromptLookup()
             with kept.borrow(ids, n_prompt - 1 if kv_cache else 0, self.weights, self.config) as cache:
                 cache.reserve(n_prompt + min(n_new, ROOM_TOKENS))
                 reason: FinishReason | None = None
@@ -298,7 +292,7 @@ class Decoder:
                             reason = "length"
                         if reason:
                             text += texts.finish()
-                        yield Step(token, text, chosen, reason, spread, others, token == guessed)
+                        yield GeneratedToken(token, text, chosen, reason, spread, others, token == guessed)
                         if reason or token != guessed:
                             break
 

@@ -1,7 +1,7 @@
-"""A question made longer before it is searched for: what an answer might look like, by the decoder.
+"""Query expansion: a question with a passage that the decoder makes up.
 
-HyDE (Gao et al. 2022) searches with passages that a language model makes up: wrong as they may be, they use
-the words that right ones do. As in query2doc (Wang et al. 2023), the question stays before its passage.
+HyDE (Gao et al. 2022) searches with passages that a language model makes up: even where they are wrong, they
+use the words of right ones. As in query2doc (Wang et al. 2023), the question stays before its passage.
 
 A small decoder makes up too much: with SmolLM2-135M-Instruct, on every fourth question of Cranfield, nDCG@10
 falls from 0.448 to 0.439 by vectors, from 0.442 to 0.427 by words.
@@ -17,7 +17,7 @@ REQUEST = "Write a short passage that answers the question."
 def expanded(question: str, decoder: Decoder, max_new_tokens: int = EXPANSION_TOKENS) -> str:
     """Return the question and, on the next line, the beginning of a passage that might answer it.
 
-    The same question is always expanded in the same way: the decoder takes its most probable tokens.
+    Decoding is greedy, so a question is always expanded in the same way.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def expanded(question: str, decoder: Decoder, max_new_tokens: int = EXPANSION_TO
     InputError
         The question is blank.
     ContextLengthError
-        It leaves no room for a passage in the decoder's context.
+        The question leaves no room for a passage in the decoder's context.
     """
     question = question.strip()
     if not question:

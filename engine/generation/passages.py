@@ -1,4 +1,4 @@
-"""Where the passages stand in a prompt, and the prompt without some of them."""
+"""Places of the passages in a prompt, and the prompt without some of them."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from engine.layers.tracing import Array
 
 @dataclass(frozen=True)
 class PassageSpan:
-    """Where a passage stands in the prompt's last message: with its label and quotes, and its text alone."""
+    """Span of a passage in the prompt's last message, with label and quotes, and of its text alone."""
 
     start: int
     text_start: int
@@ -42,9 +42,9 @@ def passage_spans(prompt: Prompt) -> tuple[PassageSpan, ...]:
 
 
 def passage_of_tokens(prompt: Prompt, decoder: Decoder) -> Array:
-    """Return the place of the passage in whose text each token of a prompt lies: ``(n_tokens,)``.
+    """Return which passage each token of a prompt belongs to: ``(n_tokens,)``.
 
-    It is -1 outside of all passages; labels and quotes are outside.
+    Passages count from 0; -1 is outside of all passages, as labels and quotes are.
     """
     chat, encoding = decoder.chat_encoding(prompt.messages)
     starts, ends = np.array(encoding.offsets).T - chat.contents[-1][0]  # (n_tokens,) each
@@ -55,10 +55,10 @@ def passage_of_tokens(prompt: Prompt, decoder: Decoder) -> Array:
 
 
 def ids_without(prompt: Prompt, numbers: Collection[int], decoder: Decoder) -> list[int]:
-    """Return the ids of a prompt without the passages of some numbers, counted from 1.
+    """Return the ids of a prompt without some passages, given by their numbers from 1.
 
-    A passage goes with its label and quotes. The others keep their numbers and all wording stays, so
-    nothing but the passages is gone.
+    A passage is removed with its label and quotes. The others keep their numbers, and all other wording
+    stays.
     """
     *before, last = prompt.messages
     content = last["content"]

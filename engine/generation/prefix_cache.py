@@ -1,4 +1,4 @@
-"""What two prompts have in common at their beginning, read once."""
+"""Reuse of keys and values for the common beginning of two prompts."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,10 +12,10 @@ from engine.models.kv_cache import KVCache
 class PrefixCache:
     """Keys and values of the last prompt and answer, for the next prompt that begins like them.
 
-    A token's keys and values depend on the tokens before it alone, so they hold as far as two texts
-    have the same ids, from the first one on. The cache belongs to the decoder that filled it: another
-    one starts it anew. Whoever reads takes the content out and puts his own back: of two generations
-    at once the second goes without reuse, and the cache keeps what the later one to end had read.
+    A token's keys and values depend only on the tokens before it, so they are valid for the common beginning
+    of two texts. The cache belongs to the decoder that filled it: another decoder starts with an empty one.
+    A generation takes the content out and puts its own back at its end: of two at once the second starts
+    without reuse, and the cache keeps the content of the one that ends last.
 
     Attributes
     ----------
@@ -36,22 +36,22 @@ class PrefixCache:
 
     @property
     def n_bytes(self) -> int:
-        """Bytes of the keys and values, with the room for tokens to come."""
+        """Bytes of the keys and values, including the room reserved for more tokens."""
         return 0 if self._cache is None else self._cache.n_bytes
 
     @contextmanager
     def borrow(
         self, ids: Sequence[int], at_most: int, weights: DecoderWeights, config: DecoderConfig
     ) -> Iterator[KVCache]:
-        """Lend a cache that holds the longest known beginning of ``ids``, and take it back.
+        """Yield a cache that holds the longest known beginning of ``ids``, and keep it afterwards.
 
         Parameters
         ----------
         ids
-            The tokens that will be read. They may grow meanwhile: at the end the first
-            ``cache.length`` of them are those that the cache holds.
+            The tokens to read. The sequence may grow meanwhile: at the end the cache holds the first
+            ``cache.length`` of them.
         at_most
-            Most tokens to reuse: those behind them are needed anew.
+            Most tokens to reuse: those after them have to be read again.
         weights, config
             The decoder that reads.
 
@@ -66,10 +66,10 @@ class PrefixCache:
         self.reused_tokens = cache.length
         try:
             yield cache
-        finally:  # also where reading failed, or whoever reads lost interest
+        finally:  # also if reading failed, or the generator was closed early
 
             def forget_pass(_: object) -> None:
-                cache.recorded = None  # it names the decoder's matrices, which are not to stay for its sake
+                cache.recorded = None  # it refers to the decoder's matrices, which must not stay in memory
 
             with self._lock:
                 self._ids, self._cache = list(ids[: cache.length]), cache

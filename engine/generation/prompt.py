@@ -9,8 +9,8 @@ from engine.generation.decoder import Decoder
 from engine.retrieval.index import Hit
 from engine.tokenizers.encoding import Encoding
 
-# The wording with which the default decoder answers most in the words of the passages and repeats
-# itself least: instructions before the passages are forgotten, numbers in brackets are continued.
+# With this wording the default decoder keeps most to the words of the passages and repeats itself least. It
+# forgets instructions that stand before the passages, and continues numbers in brackets.
 SYSTEM = "You are a helpful assistant."
 OPENING = "Here are some passages."
 REQUEST = "Answer in one sentence."
@@ -19,9 +19,9 @@ MIN_SOURCE_TOKENS = 16  # less of a passage than this is not worth its place
 
 @dataclass(frozen=True)
 class Source:
-    """A passage as the decoder was given it.
+    """A passage in the prompt.
 
-    ``document.text[start:end] == text``; ``cut`` says that the passage's end did not fit.
+    ``document.text[start:end] == text``; ``cut`` is whether the passage's end was cut off to fit.
     """
 
     number: int
@@ -36,10 +36,10 @@ class Source:
 
 @dataclass(frozen=True)
 class Prompt:
-    """The exact prompt and where its tokens go.
+    """The exact prompt, and the tokens of its parts.
 
-    ``messages`` are what the model's template made ``text`` of. ``max_tokens`` is the budget the prompt was
-    assembled under, ``left_out`` are hits there was no room for.
+    ``text`` is ``messages`` in the model's chat template. ``max_tokens`` is the budget of the prompt,
+    ``left_out`` are the hits that did not fit.
     """
 
     messages: tuple[Message, ...]
@@ -70,8 +70,8 @@ class _Draft:
 def assemble_prompt(question: str, hits: Sequence[Hit], decoder: Decoder, max_prompt_tokens: int) -> Prompt:
     """Put the question and as many passages as fit, best first, into the model's chat template.
 
-    The first passage that does not fit whole is cut at the end of a token, where at least
-    `MIN_SOURCE_TOKENS` of it fit; those after it are left out.
+    The first passage that does not fit whole is cut at the end of a token if at least `MIN_SOURCE_TOKENS` of
+    it fit; those after it are left out.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def assemble_prompt(question: str, hits: Sequence[Hit], decoder: Decoder, max_pr
     hits
         Passages, best first.
     decoder
-        The model that will read the prompt; its tokenizer counts.
+        The model of the chat template; its tokenizer counts.
     max_prompt_tokens
         Most tokens of the whole prompt, template included.
 
@@ -137,7 +137,7 @@ def assemble_prompt(question: str, hits: Sequence[Hit], decoder: Decoder, max_pr
 def fitting_part(
     question: str, before: list[str], passage: str, decoder: Decoder, max_prompt_tokens: int
 ) -> str:
-    """Return the longest beginning of ``passage`` that fits behind the passages before it, or ``""``."""
+    """Return the longest beginning of ``passage`` that fits after the passages before it, or ``""``."""
 
     def excess(text: str) -> int:
         return len(draft(question, [*before, text], decoder).encoding) - max_prompt_tokens
@@ -157,7 +157,7 @@ def fitting_part(
 
 
 def token_end(encoding: Encoding, n_tokens: int) -> int:
-    """Return where the text of the first ``n_tokens`` tokens ends, before any character they only begin."""
+    """Return where the text of the first ``n_tokens`` tokens ends, before any incomplete character."""
     end = encoding.offsets[n_tokens - 1][1]
     if n_tokens < len(encoding):
         end = min(end, encoding.offsets[n_tokens][0])
@@ -165,7 +165,7 @@ def token_end(encoding: Encoding, n_tokens: int) -> int:
 
 
 def passage_frame(number: int) -> tuple[str, str]:
-    """What stands before and behind the text of a passage in the prompt."""
+    """Text before and after a passage in the prompt."""
     return f'Passage {number}: """', '"""\n\n'
 
 

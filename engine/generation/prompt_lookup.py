@@ -1,21 +1,21 @@
 """Guessing the next tokens from the text so far: prompt lookup decoding (Saxena 2023).
 
-An answer often repeats what its passages say, or itself. Where its last tokens occurred before, those that
+An answer often repeats its passages, or itself. Where its last tokens occurred before, the tokens that
 followed them there are a guess, which the decoder reads along with the last token: the weights come from
-memory once for all of them. What it would have chosen itself stays, so the answer is the same; only the time
-is another.
+memory once for all of them. Only guesses that the decoder itself would have chosen are kept, so the answer is
+the same and only the time differs.
 """
 
 from collections.abc import Sequence
 
-# How many tokens are guessed where so many of the last ones occurred before, the most looked for first: the
-# longer what comes again, the longer it goes on. Measured on answers to the bundled questions and on texts
-# continued from the bundled documents, these save most, and hardly ever cost anything.
+# Length of the repeated run of last tokens: number of tokens guessed, the longest run looked up first. The
+# longer the repeated run, the longer the repetition goes on. On answers to the bundled questions and on
+# continuations of the bundled documents these numbers save most, and hardly ever cost time.
 GUESSED_TOKENS = {4: 5, 3: 2, 2: 2}
 
 
 class PromptLookup:
-    """Where each run of tokens occurred last in a text that grows."""
+    """Last occurrence of each run of tokens in a growing text."""
 
     def __init__(self) -> None:
         self._followers: dict[tuple[int, ...], int] = {}
@@ -27,9 +27,9 @@ class PromptLookup:
         Parameters
         ----------
         ids
-            The text, which begins with that of the call before.
+            The text, which begins with the text of the previous call.
         most
-            Tokens that are of use, if these are fewer than would be guessed.
+            Most tokens to guess.
         """
         for place in range(self._n_read, len(ids)):
             for n in GUESSED_TOKENS:

@@ -1,14 +1,14 @@
-"""What a decoder would have told about tokens that are known already, in one reading of them."""
+"""Probabilities, entropy and candidates of tokens that are known already, in one forward pass."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
 from engine.generation.decoder import Decoder
+from engine.generation.generated_token import GeneratedToken
 from engine.generation.prefix_cache import PrefixCache
 from engine.generation.sampling import Sampling, entropy, log_probability
 from engine.generation.sentences import token_texts
-from engine.generation.step import Step
 
 
 def replay(
@@ -18,8 +18,8 @@ def replay(
     n_candidates: int,
     sampling: Sampling,
     reuse: PrefixCache | None = None,
-) -> tuple[Step, ...]:
-    """Return the steps of an answer as `Decoder.generate` would have told them, without choosing anew.
+) -> tuple[GeneratedToken, ...]:
+    """Return the tokens of an answer as `Decoder.generate` would have yielded them, without sampling.
 
     Parameters
     ----------
@@ -28,14 +28,14 @@ def replay(
     n_candidates
         As in `Decoder.generate`; 1 or more.
     sampling
-        The settings under which the candidates' chances are told.
+        The settings that the candidates' chances depend on.
     reuse
         As in `Decoder.generate`.
 
     Returns
     -------
-    tuple of Step
-        One a token, none for no tokens; ``finish_reason`` is None but for a token that ended the answer.
+    tuple of GeneratedToken
+        One a token, none for no tokens; ``finish_reason`` is None except for a token that ended the answer.
 
     Raises
     ------
@@ -51,7 +51,7 @@ def replay(
         return ()
     spoken = [number for number in answer_ids if number not in decoder.end_ids]
     texts = iter(token_texts(spoken, decoder.tokenizer))
-    steps: list[Step] = []
+    tokens: list[GeneratedToken] = []
     kept = PrefixCache() if reuse is None else reuse
     with kept.borrow(ids, start - 1, decoder.weights, decoder.config) as cache:
         cache.reserve(len(ids))
@@ -60,8 +60,8 @@ def replay(
     for place, before in enumerate(hidden, start=start):
         logits, token = decoder.unembed(before[None])[0], ids[place]
         ends = token in decoder.end_ids
-        steps.append(
-            Step(
+        tokens.append(
+            GeneratedToken(
                 token_id=token,
                 text="" if ends else next(texts),
                 log_probability=float(log_probability(logits[None], np.array([token]))[0]),
@@ -70,4 +70,4 @@ def replay(
                 candidates=decoder.candidates(logits, n_candidates, token, sampling, ids[:place]),
             )
         )
-    return tuple(steps)
+    return tuple(tokens)

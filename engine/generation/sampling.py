@@ -4,8 +4,9 @@ Equal to the logits processors of transformers, in the order in which its ``gene
 repetition penalty, temperature, top-k, top-p, min-p.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from engine.layers.tracing import Array
 
 @dataclass(frozen=True)
 class Sampling:
-    """How the next token is chosen.
+    """How the next token is chosen; a field for each of `RULES`, and the seed.
 
     Attributes
     ----------
@@ -26,7 +27,11 @@ class Sampling:
         Draw only among the ``top_k`` most probable tokens, the nucleus of probability ``top_p``, and
         those at least ``min_p`` times as probable as the most probable; None is no limit.
     repetition_penalty
-        Above 1, tokens that occurred before lose probability; 1 is none. It counts at temperature 0.
+        Above 1, tokens that occurred before lose probability; 1 is none. It also counts at temperature 0.
+        As in transformers, prompt and answer count, so a high one also drives an answer away from the words
+        of its passages.
+    seed
+        Makes the draws repeatable; None draws differently each time.
 
     Raises
     ------
@@ -39,20 +44,15 @@ class Sampling:
     top_p: float | None = None
     min_p: float | None = None
     repetition_penalty: float = 1.0
+    seed: int | None = None
 
     def __post_init__(self) -> None:
-        if not 0 <= self.temperature < np.inf:
-            raise InputError(f"temperature is {self.temperature}: give 0 (greedy) or more")
-        if self.top_k is not None and self.top_k < 1:
-            raise InputError(f"top_k is {self.top_k}: give 1 or more, or None for no limit")
-        if self.top_p is not None and not 0 < self.top_p <= 1:
-            raise InputError(f"top_p is {self.top_p}: give a value above 0 and up to 1, or None for no limit")
-        if self.min_p is not None and not 0 <= self.min_p <= 1:
-            raise InputError(f"min_p is {self.min_p}: give a value from 0 to 1, or None for no limit")
-        if not 0 < self.repetition_penalty < np.inf:
-            raise InputError(
-                f"repetition_penalty is {self.repetition_penalty}: give a value above 0, 1 for no penalty"
-            )
+        for name, rule in RULES.items():
+            value = getattr(self, name)
+            if value is not None and not rule.is_valid(value):
+                raise InputError(f"{name} is {value}: give {rule.advice}")
+        if self.seed is not None and self.seed < 0:
+            raise InputError(f"seed is {self.seed}: give 0 or more, or None for another draw each time")
 
 
 def penalize_repetition(logits: Array, seen: Sequence[int], penalty: float) -> Array:
@@ -69,8 +69,14 @@ def penalize_repetition(logits: Array, seen: Sequence[int], penalty: float) -> A
     return penalized
 
 
+def divide_by_temperature(logits: Array, temperature: float, seen: Sequence[int] = ()) -> Array:
+    """``(logits - max(logits)) / temperature`` in float64."""
+    with np.errstate(over="ignore"):  # a tiny temperature makes all but the largest -inf, as it should
+        return (logits.astype(np.float64) - logits.max()) / temperature
+
+
 def keep_top_k(logits: Array, top_k: int) -> Array:
-    """Set all but the ``top_k`` largest logits to -inf; ties with the smallest kept stay."""
+    """Set all but the ``top_k`` largest logits to -inf; ties with the smallest one kept stay."""
     smallest = np.partition(logits, -min(top_k, logits.size))[-min(top_k, logits.size)]
     return np.where(logits < smallest, -np.inf, logits)
 
@@ -78,8 +84,8 @@ def keep_top_k(logits: Array, top_k: int) -> Array:
 def keep_top_p(logits: Array, top_p: float) -> Array:
     """Keep the fewest most probable tokens that together reach probability ``top_p``.
 
-    Nucleus sampling (Holtzman et al. 2020); the rest becomes -inf. Of equal logits on the border those
-    with the smaller ids stay.
+    Nucleus sampling (Holtzman et al. 2020); the rest becomes -inf. Of equal logits at the border, those with
+    the smaller ids stay.
     """
     probability = softmax(logits)
     # All tokens below this add up to less than 1 - top_p, so none of them has to be sorted.
@@ -99,29 +105,159 @@ def keep_min_p(logits: Array, min_p: float) -> Array:
     return np.where(np.exp(logits - logits.max()) < min_p, -np.inf, logits)
 
 
+@dataclass(frozen=True)
+class Rule:
+    """One setting of `Sampling`: what it does to logits, and how it is set.
+
+    Attributes
+    ----------
+    apply
+        ``apply(logits, value, seen)`` returns the logits ``(vocab_size,)`` under the rule; ``seen`` are the
+        ids of prompt and answer so far.
+    is_valid, advice
+        Whether a value is allowed, and what to give otherwise.
+    low, high, step
+        Range and step of a slider.
+    off
+        The value of the slider that turns the rule off.
+    label, help
+        Name and description for people.
+    if_greedy
+        Whether it also counts at temperature 0; such rules come before the temperature.
+    on_server
+        Whether OpenAI-compatible servers share the setting, under the same name.
+    """
+
+    apply: Callable[[Array, Any, Sequence[int]], Array]
+    is_valid: Callable[[float], bool]
+    advice: str
+    low: float
+    high: float
+    step: float
+    off: float
+    label: str
+    help: str
+    if_greedy: bool = False
+    on_server: bool = False
+
+
+# To add a rule, add an entry, its function and the field of `Sampling`: the app draws its sliders and the
+# command line its options from here, in this order. Rules apply in this order too, those ``if_greedy`` first.
+RULES = {
+    "temperature": Rule(
+        divide_by_temperature,
+        lambda value: 0 <= value < np.inf,
+        "0 (greedy) or more",
+        low=0.0,
+        high=1.5,
+        step=0.1,
+        off=0.0,
+        label="Temperature",
+        help="0 always takes the most probable token; above it, tokens are drawn at random, the more freely "
+        "the higher.",
+        on_server=True,
+    ),
+    "top_k": Rule(
+        lambda logits, value, _: keep_top_k(logits, value),
+        lambda value: value >= 1,
+        "1 or more, or None for no limit",
+        low=0,
+        high=100,
+        step=1,
+        off=0,
+        label="Top-k",
+        help="Draw only among this many most probable tokens.",
+    ),
+    "top_p": Rule(
+        lambda logits, value, _: keep_top_p(logits, value) if value < 1 else logits,
+        lambda value: 0 < value <= 1,
+        "a value above 0 and up to 1, or None for no limit",
+        low=0.05,
+        high=1.0,
+        step=0.05,
+        off=1.0,
+        label="Top-p",
+        help="Draw only among the most probable tokens that together reach this probability: few where the "
+        "model is sure, many where it is not.",
+        on_server=True,
+    ),
+    "min_p": Rule(
+        lambda logits, value, _: keep_min_p(logits, value),
+        lambda value: 0 <= value <= 1,
+        "a value from 0 to 1, or None for no limit",
+        low=0.0,
+        high=0.5,
+        step=0.01,
+        off=0.0,
+        label="Min-p",
+        help="Leave out tokens less probable than this share of the most probable one.",
+    ),
+    "repetition_penalty": Rule(
+        lambda logits, value, seen: penalize_repetition(logits, seen, value),
+        lambda value: 0 < value < np.inf,
+        "a value above 0, 1 for no penalty",
+        low=1.0,
+        high=2.0,
+        step=0.05,
+        off=1.0,
+        label="Repetition penalty",
+        help="Above 1, tokens that occurred before become less probable. That punishes the passages' own "
+        "words too, so a high one drives the answer away from them.",
+        if_greedy=True,
+    ),
+}
+GREEDY = Sampling()
+
+
+def sampling_of(values: Mapping[str, Any], seed: int | None = None) -> Sampling:
+    """Return the sampling of slider values by rule; those that are missing or off have their defaults."""
+    on = {name: value for name, value in values.items() if value != RULES[name].off}
+    return Sampling(**on, seed=seed)
+
+
+def server_settings(sampling: Sampling) -> dict[str, Any]:
+    """Return the settings that go to an OpenAI-compatible server, without those that are None.
+
+    Raises
+    ------
+    InputError
+        A setting is not the default, and servers do not share it.
+    """
+    shared = [*(name for name, rule in RULES.items() if rule.on_server), "seed"]
+    for field in fields(sampling):
+        value = getattr(sampling, field.name)
+        if field.name not in shared and value != field.default:
+            raise InputError(
+                f"{field.name} is {value}, and a server has only {', '.join(shared[:-1])} and {shared[-1]}: "
+                "leave it out"
+            )
+    return {name: value for name in shared if (value := getattr(sampling, name)) is not None}
+
+
+def apply_rules(logits: Array, sampling: Sampling, seen: Sequence[int], if_greedy: bool) -> Array:
+    """Apply the rules that are set, those that also count at temperature 0 or the others."""
+    for name, rule in RULES.items():
+        value = getattr(sampling, name)
+        if rule.if_greedy == if_greedy and value is not None:
+            logits = rule.apply(logits, value, seen)
+    return logits
+
+
 def chances(logits: Array, sampling: Sampling, seen: Sequence[int]) -> Array:
     """Probability with which `sample` takes each token: float64 ``(vocab_size,)``."""
-    logits = penalize_repetition(logits, seen, sampling.repetition_penalty)
+    logits = apply_rules(logits, sampling, seen, if_greedy=True)
     if sampling.temperature == 0:
         return (np.arange(logits.size) == np.argmax(logits)).astype(np.float64)
-    with np.errstate(over="ignore"):  # a tiny temperature makes all but the largest -inf, as it should
-        logits = (logits.astype(np.float64) - logits.max()) / sampling.temperature
-    if sampling.top_k is not None:
-        logits = keep_top_k(logits, sampling.top_k)
-    if sampling.top_p is not None and sampling.top_p < 1:
-        logits = keep_top_p(logits, sampling.top_p)
-    if sampling.min_p is not None:
-        logits = keep_min_p(logits, sampling.min_p)
-    return softmax(logits)
+    return softmax(apply_rules(logits, sampling, seen, if_greedy=False))
 
 
 def sample(logits: Array, sampling: Sampling, seen: Sequence[int], rng: np.random.Generator) -> int:
-    """Pick a token id: the largest logit at temperature 0, else by its chance.
+    """Choose a token id: the largest logit at temperature 0, otherwise drawn by `chances`.
 
     ``seen`` are the ids that the repetition penalty counts.
     """
     if sampling.temperature == 0:
-        return int(np.argmax(penalize_repetition(logits, seen, sampling.repetition_penalty)))
+        return int(np.argmax(apply_rules(logits, sampling, seen, if_greedy=True)))
     cumulative = np.cumsum(chances(logits, sampling, seen))
     return int(np.searchsorted(cumulative / cumulative[-1], rng.random(), side="right"))
 

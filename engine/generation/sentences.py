@@ -30,7 +30,7 @@ class Sentence:
 
 
 def token_texts(ids: Sequence[int], tokenizer: BPETokenizer) -> list[str]:
-    """Return what each token adds to the text; a character made by several tokens counts to the last."""
+    """Return the text that each token adds; a character of several tokens belongs to the last of them."""
     stream = TextStream()
     texts = [stream.push(tokenizer.token_bytes(number)) for number in ids]
     return [*texts[:-1], texts[-1] + stream.finish()] if texts else []
@@ -44,8 +44,8 @@ def token_starts(texts: Sequence[str]) -> list[int]:
 def sentences_of(ids: Sequence[int], tokenizer: BPETokenizer) -> tuple[Sentence, ...]:
     """Cut an answer into sentences that begin and end between two tokens.
 
-    They cover the answer exactly, its characters as its tokens: where one token makes the end of a
-    sentence and the beginning of the next, it belongs to the first of them.
+    They cover the answer's characters and its tokens exactly: a token that is the end of one sentence and the
+    beginning of the next belongs to the first.
     """
     texts = token_texts(ids, tokenizer)
     starts = token_starts(texts)

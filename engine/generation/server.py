@@ -12,7 +12,8 @@ from urllib.parse import urlsplit
 
 from engine.errors import InputError, ModelUnavailableError
 from engine.generation.chat import Message
-from engine.generation.step import FinishReason
+from engine.generation.generated_token import FinishReason
+from engine.generation.sampling import GREEDY, Sampling, server_settings
 
 if TYPE_CHECKING:
     from openai import APIStatusError
@@ -60,16 +61,14 @@ class Server:
         from openai import OpenAI
 
         settings = self._client_settings()
-        with clear_errors(self), OpenAI(**settings) as client:
+        with translated_errors(self), OpenAI(**settings) as client:
             return sorted(model.id for model in client.models.list())
 
     def generate(
         self,
         messages: Sequence[Message],
         max_new_tokens: int = 256,
-        temperature: float = 0.0,
-        top_p: float | None = None,
-        seed: int | None = None,
+        sampling: Sampling = GREEDY,
         stop: Sequence[str] = (),
         is_stopped: Callable[[], bool] = lambda: False,
     ) -> Iterator[Piece]:
@@ -79,27 +78,29 @@ class Server:
         ----------
         messages
             ``{"role": …, "content": …}``, as `Decoder.generate` takes them.
-        max_new_tokens, temperature, top_p, seed, stop
-            As in `Decoder.generate`; what these do exactly is up to the server. It has no others.
+        max_new_tokens, sampling, stop
+            As in `Decoder.generate`; their exact effect is up to the server. Only the settings that servers
+            share may be set.
         is_stopped
-            Asked while the server is waited for; where it says so the connection is closed.
+            Called while waiting for the server; the connection is closed once it returns true.
 
         Yields
         ------
         Piece
-            Of a server that was not stopped, the last one has a ``finish_reason``.
+            The last one has a ``finish_reason``, unless the server was stopped.
 
         Raises
         ------
         InputError
-            No model is named, the address is not one of http or https, or the key cannot be one.
+            No model is named, the address is not one of http or https, the key cannot be one, or a setting is
+            not shared by servers.
         ModelUnavailableError
             The server cannot be reached, is silent for too long, refuses the request, or answers
             with something that is no stream of a chat completion.
         """
         if not self.model:
             raise InputError(f"no model of {self.url} is chosen: give the name of one")
-        settings = {"top_p": top_p, "seed": seed, "stop": list(stop) or None}
+        settings = server_settings(sampling) | ({"stop": list(stop)} if stop else {})
         received: SimpleQueue[Piece | None] = SimpleQueue()
 
         async def receive() -> None:
@@ -108,8 +109,7 @@ class Server:
                     model=self.model,
                     messages=list(messages),
                     max_tokens=max_new_tokens,
-                    temperature=temperature,
-                    **{name: value for name, value in settings.items() if value is not None},
+                    **settings,
                 ):
                     received.put(piece)
             finally:
@@ -135,7 +135,7 @@ class Server:
         from openai import AsyncOpenAI
 
         settings, reason = self._client_settings(), None
-        with clear_errors(self):
+        with translated_errors(self):
             async with (
                 AsyncOpenAI(**settings) as client,
                 await client.chat.completions.create(stream=True, **request) as stream,
@@ -206,7 +206,7 @@ def is_web_address(url: str) -> bool:
 
 
 @contextmanager
-def clear_errors(server: Server) -> Iterator[None]:
+def translated_errors(server: Server) -> Iterator[None]:
     """Turn the client's errors into `ModelUnavailableError`, each with what to do."""
     from openai import APIConnectionError, APIError, APIStatusError, APITimeoutError
 

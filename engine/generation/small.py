@@ -1,4 +1,4 @@
-"""Writing on with a small decoder, token by token, with its attention at every step."""
+"""Generation with a small decoder, token by token, with its attention for every token."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -6,19 +6,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.errors import InputError
+from engine.generation.generated_token import FinishReason
 from engine.generation.sampling import Sampling, log_probability, sample
-from engine.generation.step import FinishReason
 from engine.layers.tracing import Array
 from engine.models.kv_cache import KVCache
 from engine.models.small_decoder import Params, SmallDecoderConfig, forward
 
 
 @dataclass(frozen=True)
-class SmallStep:
-    """One token that was written.
+class SmallToken:
+    """One generated token.
 
-    ``attention``, ``(n_layers, n_heads, n_seen)``, is where the model looked from the last token before
-    this one; the tokens seen begin at place ``first_seen`` of the prompt and what was written.
+    ``attention``, ``(n_layers, n_heads, n_seen)``, is the attention of the token before it. The tokens that
+    the model sees begin at place ``first_seen`` of the text.
     """
 
     token_id: int
@@ -35,31 +35,28 @@ def generate(
     max_new_tokens: int,
     sampling: Sampling,
     stop_ids: Collection[int] = (),
-    seed: int = 0,
     kv_cache: bool = True,
-) -> Iterator[SmallStep]:
-    """Write on from a prompt until a stop token or the maximum.
+) -> Iterator[SmallToken]:
+    """Generate a continuation of a prompt until a stop token or the maximum.
 
-    Whenever the context is full, the older half of what is seen is forgotten, and the rest is read anew
-    as if it were the beginning. With the cache only new tokens go through the layers; without it, all that
-    are seen go through them for every token. Both write the same.
+    Whenever the context is full, the older half of the visible tokens is dropped, and the rest is read again
+    as if it were the beginning. With the cache only new tokens go through the layers; without it all visible
+    ones do, for every token. The text is the same.
 
     Parameters
     ----------
     params, config
         The model.
     prompt_ids
-        What to go on from, of any length above 0.
+        The prompt, of any length above 0.
     max_new_tokens
-        How many tokens to write at most.
+        Most tokens to generate.
     sampling
-        How each is chosen.
+        How each token is chosen.
     stop_ids
-        Tokens that end the text; the one met is the last that is written.
-    seed
-        Of the draws.
+        Tokens that end the text, of which the first one generated is the last token.
     kv_cache
-        Whether keys and values are kept.
+        Whether keys and values are cached.
 
     Raises
     ------
@@ -70,7 +67,7 @@ def generate(
         raise InputError("there is no token to go on from: give a prompt")
     if max_new_tokens < 1:
         raise InputError(f"max_new_tokens is {max_new_tokens}: give 1 or more")
-    ids, rng = list(prompt_ids), np.random.default_rng(seed)
+    ids, rng = list(prompt_ids), np.random.default_rng(sampling.seed)
     reader = _Reader(params, config, kv_cache)
     for number in range(1, max_new_tokens + 1):
         logits, attention, first = reader.read(ids)
@@ -79,13 +76,13 @@ def generate(
         finish: FinishReason | None = "length" if number == max_new_tokens else None
         finish = "stop" if token in stop_ids else finish
         chance = log_probability(logits[None], np.array([token]))[0]
-        yield SmallStep(token, float(chance), finish, attention, first)
+        yield SmallToken(token, float(chance), finish, attention, first)
         if finish == "stop":
             return
 
 
 def first_seen(n_tokens: int, context: int) -> int:
-    """Place of the first token that is seen: all of them, or from a half to a whole context of the last."""
+    """Place of the first visible token: 0, or such that half a context to a whole one is visible."""
     if n_tokens <= context:
         return 0
     half = max(context // 2, 1)
@@ -93,14 +90,14 @@ def first_seen(n_tokens: int, context: int) -> int:
 
 
 class _Reader:
-    """Reads what is seen of a text that grows, all of it or what the cache does not hold yet."""
+    """Reads the visible tokens of a growing text, or those that the cache does not hold yet."""
 
     def __init__(self, params: Params, config: SmallDecoderConfig, kv_cache: bool) -> None:
         self._params, self._config, self._keeps = params, config, kv_cache
         self._cache, self._first = self._empty(), 0
 
     def read(self, ids: Sequence[int]) -> tuple[Array, Array, int]:
-        """Logits of the next token ``(vocab_size,)``, the last one's attention, and the first place seen."""
+        """Return next logits ``(vocab_size,)``, the last token's attention, and the first visible place."""
         first = first_seen(len(ids), self._config.context)
         if not self._keeps or first != self._first:
             self._cache, self._first = self._empty(), first

@@ -1,14 +1,14 @@
-"""Token ids to text as they come: no half characters, and nothing past a stop string."""
+"""Token bytes to text as they come: no half characters, and nothing past a stop string."""
 
 import codecs
 from collections.abc import Sequence
 
 
 class TextStream:
-    """Turn the bytes of one token after another into text that may be shown at once.
+    """Turn the bytes of one token after another into text that is certain.
 
-    Bytes that are only the beginning of a character wait for the rest of it, and text that may be
-    the beginning of a stop string waits until it is known not to be.
+    Bytes of an incomplete character are held back until the rest comes, and so is text that may be the
+    beginning of a stop string.
     """
 
     def __init__(self, stop: Sequence[str] = ()) -> None:
@@ -18,11 +18,11 @@ class TextStream:
         self.stopped = False
 
     def push(self, token: bytes) -> str:
-        """Take in a token's bytes; return the text that is now certain."""
+        """Add a token's bytes; return the text that is now certain."""
         return self._take_in(self._utf8.decode(token))
 
     def finish(self) -> str:
-        """Return what still waits, once no more tokens come."""
+        """Return the text held back, once no more tokens come."""
         return self._take_in(self._utf8.decode(b"", final=True)) + self._release(len(self._waiting))
 
     def _take_in(self, text: str) -> str:
@@ -44,5 +44,5 @@ class TextStream:
 
 
 def overlap(text: str, stop: str) -> int:
-    """Length of the longest end of ``text`` that is a beginning of ``stop``."""
+    """Length of the longest suffix of ``text`` that is a prefix of ``stop``."""
     return next((n for n in range(min(len(text), len(stop)), 0, -1) if text.endswith(stop[:n])), 0)

@@ -1,1 +1,1 @@
-"""The maths of a transformer, one concept a file. Nothing here imports the rest of the engine."""
+"""The maths of a transformer, one concept a file; each backward stands under its forward."""

@@ -9,16 +9,16 @@ from engine.layers.tracing import Array, Tracer, no_trace
 
 
 class CachedKeys(Protocol):
-    """What attention has to know of a cache; its arrays are ``(n_layers, n_kv_heads, capacity, d_head)``."""
+    """A cache of keys and values, both ``(n_layers, n_kv_heads, capacity, d_head)``."""
 
     keys: Array
     values: Array
 
     def reserve(self, n_tokens: int) -> None:
-        """Make room for ``n_tokens`` in all."""
+        """Reserve memory for ``n_tokens`` in all."""
 
     def extend(self, layer: int, key: Array, value: Array) -> tuple[Array, Array]:
-        """Take in a layer's new keys and values; return all of that layer's."""
+        """Append a layer's new keys and values; return all of that layer."""
 
 
 def split_heads(x: Array, n_heads: int) -> Array:
@@ -37,9 +37,9 @@ def merge_heads(x: Array) -> Array:
 
 
 def causal_mask(n_query: int, n_key: int, dtype: np.dtype) -> Array:
-    """0 where a query may look, -inf at keys that come after it: ``(n_query, n_key)``.
+    """0 at keys up to the query's position, -inf at later ones: ``(n_query, n_key)``.
 
-    The last query stands at the last key, so with cached keys ``n_key > n_query``.
+    The last query has the position of the last key, so with cached keys ``n_key > n_query``.
     """
     query_position = np.arange(n_key - n_query, n_key)[:, None]  # (n_query, 1)
     return np.where(np.arange(n_key) <= query_position, 0, -np.inf).astype(dtype)
@@ -58,10 +58,10 @@ def attention(
         ``(..., n_kv_heads, n_key, d_head)``. With fewer of them than query heads, each is shared by
         ``n_heads / n_kv_heads`` consecutive query heads (Ainslie et al. 2023).
     mask
-        Added to the scores ``(..., n_heads, n_query, n_key)``, to whose shape it is broadcast, or None.
-        Every query must be left a key to look at.
+        Added to the scores ``(..., n_heads, n_query, n_key)`` by broadcasting, or None. Every query must
+        have a key that is not masked.
     trace
-        Told ``scores`` (before the mask), ``weights`` and ``context``.
+        Called with ``scores`` (before the mask), ``weights`` and ``context``.
 
     Returns
     -------
@@ -90,7 +90,7 @@ def attention_context(weights: Array, value: Array) -> Array:
 def attention_backward(
     d_context: Array, query: Array, key: Array, value: Array, weights: Array
 ) -> tuple[Array, Array, Array]:
-    """Gradients of `attention`, which keeps its inputs and the weights.
+    """Gradients of `attention` from its inputs and weights.
 
     Parameters
     ----------
@@ -99,14 +99,14 @@ def attention_backward(
     query, key, value
         As given to `attention`.
     weights
-        What `attention_weights` gave, ``(..., n_heads, n_query, n_key)``: where a mask hid a key, causal
-        or padding, its weight is 0, so the mask itself is not needed.
+        Result of `attention_weights`, ``(..., n_heads, n_query, n_key)``. Masked keys have weight 0, so the
+        mask is not needed.
 
     Returns
     -------
     tuple of Array
-        ``d_query, d_key, d_value``, of the shapes of those three. Where query heads share a key and a
-        value, theirs are summed.
+        ``d_query, d_key, d_value``, with the shapes of those three. Gradients of keys and values are summed
+        over the query heads that share them.
     """
     d_shared = _shared(d_context, value)  # (..., n_kv_heads, group * n_query, d_head)
     d_value = _shared(weights, value).swapaxes(-2, -1) @ d_shared
@@ -120,7 +120,7 @@ def attention_backward(
 
 
 def _shared(x: Array, key: Array) -> Array:
-    """Put the queries that share a key or value head one below the other, so that each is read once.
+    """Stack the queries that share a key or value head, so that each head is read once.
 
     ``(..., n_heads, n_query, d) -> (..., n_kv_heads, n_heads / n_kv_heads * n_query, d)``.
     """
@@ -132,10 +132,10 @@ def _shared(x: Array, key: Array) -> Array:
 def causal_attention(
     query: Array, key: Array, value: Array, cache: CachedKeys, layer: int, trace: Tracer = no_trace
 ) -> Array:
-    """Attention of new tokens to those in a layer's cache and to themselves, which the cache takes in.
+    """Append new tokens to a layer's cache, and attend from them to all tokens in it.
 
-    ``(n_heads, n_new, d_head)``, and twice ``(n_kv_heads, n_new, d_head)``, to the context, of the shape of
-    ``query``. The tracer is told ``query``, ``key`` and ``value`` besides what `attention` tells.
+    Query ``(n_heads, n_new, d_head)``, key and value ``(n_kv_heads, n_new, d_head)``, to the context, of the
+    shape of the query. Traces ``query``, ``key`` and ``value`` besides the names of `attention`.
     """
     key, value = (cached.astype(query.dtype, copy=False) for cached in cache.extend(layer, key, value))
     query, key, value = trace("query", query), trace("key", key), trace("value", value)

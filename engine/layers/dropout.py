@@ -1,4 +1,4 @@
-"""Dropout (Srivastava et al. 2014), inverted: what stays is scaled up while training, so nothing is later."""
+"""Inverted dropout (Srivastava et al. 2014): kept values are scaled up in training, none at inference."""
 
 import numpy as np
 
@@ -11,8 +11,8 @@ def dropout(x: Array, rate: float, rng: np.random.Generator) -> tuple[Array, Arr
     Returns
     -------
     tuple of Array
-        ``x * mask``, and the mask, which is what to keep: 0 or ``1 / (1 - rate)``, both of the shape and
-        dtype of ``x``. The same state of ``rng`` gives the same mask on any machine.
+        ``x * mask``, and the mask of 0 and ``1 / (1 - rate)``, which the gradient needs; both have the
+        shape and dtype of ``x``. The same state of ``rng`` gives the same mask on any machine.
 
     Raises
     ------
@@ -27,5 +27,5 @@ def dropout(x: Array, rate: float, rng: np.random.Generator) -> tuple[Array, Arr
 
 
 def dropout_backward(d_y: Array, mask: Array) -> Array:
-    """Gradient of `dropout`, which keeps its mask: what was dropped gets none."""
+    """Gradient of `dropout` from its mask: 0 for dropped values."""
     return d_y * mask

@@ -8,7 +8,7 @@ from engine.layers.tracing import Array
 
 
 class Matrix(Protocol):
-    """An array ``(d_out, d_in)``, or one held in another form that gives its rows and its transpose."""
+    """An array ``(d_out, d_in)``, or a packed matrix that returns its rows and its transpose."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...  # noqa: D102
@@ -45,7 +45,7 @@ def linear(x: Array, weight: Matrix, bias: Array | None = None) -> Array:
     Array
         ``(..., d_out)``.
     """
-    if x.ndim > 2:  # the rows of a batch stand one below the other, so that there is a single product
+    if x.ndim > 2:  # stack the rows of a batch, for a single product
         return linear(x.reshape(-1, x.shape[-1]), weight, bias).reshape(*x.shape[:-1], weight.shape[0])
     y: Array = x @ weight.T  # (n_rows, d_in), (d_out, d_in) -> (n_rows, d_out)
     if bias is not None:
@@ -54,7 +54,7 @@ def linear(x: Array, weight: Matrix, bias: Array | None = None) -> Array:
 
 
 def linear_backward(d_y: Array, x: Array, weight: Array) -> tuple[Array, Array, Array]:
-    """Gradients of `linear`, which keeps its input.
+    """Gradients of `linear` from its input.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """Layer norm (Ba et al. 2016), RMS norm (Zhang & Sennrich 2019), L2 normalisation, and their gradients.
 
-Each backward keeps the input of its forward and works out mean and scale again: with ``x^`` the
-normalised input, a change of ``x`` along ``x^`` (and, for layer norm, of all of ``x`` alike) changes
-nothing, so those parts of the gradient are taken out.
+Each backward needs the input of its forward and recomputes mean and scale. With ``x^`` the normalised input,
+a change of ``x`` along ``x^`` (and, for layer norm, the same change of all of ``x``) changes nothing, so
+those parts of the gradient are subtracted.
 """
 
 from typing import NamedTuple
@@ -11,7 +11,7 @@ import numpy as np
 
 from engine.layers.tracing import Array
 
-SHORTEST = 1e-12  # the floor on a vector's length, that of `torch.nn.functional.normalize`
+SHORTEST = 1e-12  # lower bound of a vector's length, as in `torch.nn.functional.normalize`
 
 
 class LayerNorm(NamedTuple):
@@ -74,9 +74,9 @@ def l2_normalize(x: Array) -> Array:
 
 
 def l2_normalize_backward(d_y: Array, x: Array) -> Array:
-    """Gradient of `l2_normalize`, which keeps its input: both ``(..., d)``, to ``d_x`` of the same.
+    """Gradient of `l2_normalize` from its input: both ``(..., d)``, to ``d_x`` of the same shape.
 
-    ``d_x = (d_y - x^ (x^ · d_y)) / |x|``. Below the floor the length is a constant, so nothing is taken out.
+    ``d_x = (d_y - x^ (x^ · d_y)) / |x|``. Below the bound the length is constant: nothing is subtracted.
     """
     length = np.linalg.norm(x, axis=-1, keepdims=True)  # (..., 1)
     floored = np.maximum(length, SHORTEST)

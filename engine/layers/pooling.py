@@ -1,99 +1,230 @@
 """From the vectors of a text's tokens to one vector of the text.
 
-Most strategies are a sum over tokens, ``shares @ token_vectors``: they differ in the share of each token,
-and in the layers whose vectors are summed. The names are those of sentence-transformers' Pooling where it
-has the strategy.
+Most strategies are a weighted sum over tokens, ``weights @ token_vectors``: they differ in the weights, and
+in the layers whose vectors are summed. `POOLINGS` lists all of them, by the names of sentence-transformers'
+Pooling where it has the strategy. To add one, write its function and an entry of the table.
 """
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from engine.layers.linear import Linear, linear
 from engine.layers.tracing import Array
 
-POOLINGS = (
-    "mean",
-    "cls",
-    "pooler",
-    "max",
-    "mean_sqrt_len_tokens",
-    "weightedmean",
-    "lasttoken",
-    "idf",
-    "attention",
-    "last4",
-    "first_last",
-)
-OF_LAYERS = ("last4", "first_last")  # plain means over tokens, of several layers' vectors
+
+@dataclass(frozen=True)
+class TokenStates:
+    """One text's tokens after the layers, with the inputs that some poolings need.
+
+    Attributes
+    ----------
+    ids
+        ``(n_tokens,)``.
+    vectors
+        Of the last layer, ``(n_tokens, d_model)``.
+    layers
+        Of every layer, ``(n_layers, n_tokens, d_model)``, for poolings that need ``"layers"``.
+    received
+        Attention that each token receives in the last layer, ``(n_tokens,)``, for those that need
+        ``"attention"``.
+    """
+
+    ids: Array
+    vectors: Array
+    layers: Array | None = None
+    received: Array | None = None
 
 
-def pool(token_vectors: Array, shares: Array) -> Array:
-    """``sum_i share_i x_i``: ``(n_tokens, d_model), (n_tokens,) -> (d_model,)``."""
-    return shares @ token_vectors
+def mean_weights(mask: Array) -> Array:
+    """``1 / n`` for each of the ``n`` tokens in the mask: ``(n_tokens,)``."""
+    return mask / mask.sum()
+
+
+def sqrt_weights(mask: Array) -> Array:
+    """``1 / sqrt(n)``: a sum that grows with the text's length, though more slowly: ``(n_tokens,)``."""
+    return mask / np.sqrt(mask.sum())
+
+
+def first_weights(mask: Array) -> Array:
+    """1 for the first token in the mask, [CLS], and 0 for others: ``(n_tokens,)``."""
+    return np.eye(1, len(mask), int(np.argmax(mask > 0)), dtype=mask.dtype)[0]
+
+
+def last_weights(mask: Array) -> Array:
+    """1 for the last token in the mask, [SEP], and 0 for others: ``(n_tokens,)``."""
+    return np.eye(1, len(mask), int(np.flatnonzero(mask)[-1]), dtype=mask.dtype)[0]
+
+
+def position_weights(mask: Array) -> Array:
+    """Weights proportional to position, made for causal models (SGPT): ``(n_tokens,)``."""
+    return normalized_weights(mask, np.arange(1, len(mask) + 1, dtype=mask.dtype))
+
+
+def normalized_weights(mask: Array, weights: Array) -> Array:
+    """Non-negative weights in the mask over their sum; equal weights if all are 0: ``(n_tokens,)``."""
+    kept = mask * weights
+    total = kept.sum()
+    return kept / total if total > 0 else mean_weights(mask)
+
+
+def idf_weights(mask: Array, states: TokenStates, idf: Array | None) -> Array:
+    """Weights proportional to each token's `idf`: ``(n_tokens,)``."""
+    assert idf is not None, "checked by Encoder.check_poolings"
+    return normalized_weights(mask, idf[states.ids].astype(mask.dtype))
+
+
+def received_weights(mask: Array, states: TokenStates, idf: Array | None) -> Array:
+    """Weights proportional to the attention that each token receives: ``(n_tokens,)``."""
+    assert states.received is not None, "kept by token_states"
+    return normalized_weights(mask, states.received)
+
+
+def max_pooling(states: TokenStates, mask: Array, pooler: Linear | None = None) -> Array:
+    """Largest value of each dimension over the tokens in the mask: ``(d_model,)``."""
+    kept = np.where(mask[:, None] > 0, states.vectors, -np.inf)  # (n_tokens, d_model)
+    return kept.max(axis=0).astype(states.vectors.dtype)
+
+
+def pooler_pooling(states: TokenStates, mask: Array, pooler: Linear | None) -> Array:
+    """BERT's pooler (Devlin et al. 2019): ``tanh(W x_CLS + b)``, ``(d_model,)``."""
+    assert pooler is not None, "checked by Encoder.check_poolings"
+    return np.tanh(linear(states.vectors[0], *pooler))
+
+
+def last_layer(states: TokenStates) -> Array:
+    """Vectors of the last layer: ``(n_tokens, d_model)``."""
+    return states.vectors
+
+
+def mean_of_last_4_layers(states: TokenStates) -> Array:
+    """A token's mean vector over the last four layers, or all of a smaller model: ``(n_tokens, d_model)``."""
+    assert states.layers is not None, "kept by token_states"
+    return states.layers[-4:].mean(axis=0)
+
+
+def mean_of_first_and_last_layer(states: TokenStates) -> Array:
+    """SimCSE's "avg_first_last" (Gao et al. 2021): ``(n_tokens, d_model)``."""
+    assert states.layers is not None, "kept by token_states"
+    return states.layers[[0, -1]].mean(axis=0)
+
+
+@dataclass(frozen=True)
+class Pooling:
+    """A pooling strategy.
+
+    Attributes
+    ----------
+    label, help
+        Its name and one sentence, for people.
+    weights
+        Weights of a weighted sum, from ``(mask, states, idf)``: ``(n_tokens,)``; None if it is no sum.
+    vectors
+        The vectors to sum, ``(n_tokens, d_model)``.
+    pool
+        The pooled vector of a strategy that is no sum, from ``(states, mask, pooler)``: ``(d_model,)``.
+    needs
+        An input besides the last layer's vectors: all ``"layers"``, ``"attention"`` of the last layer, the
+        weights of BERT's ``"pooler"``, or the ``"idf"`` of every token in a corpus.
+    """
+
+    label: str
+    help: str
+    weights: Callable[[Array, TokenStates, Array | None], Array] | None = None
+    vectors: Callable[[TokenStates], Array] = last_layer
+    pool: Callable[[TokenStates, Array, Linear | None], Array] | None = None
+    needs: Literal["layers", "attention", "pooler", "idf"] | None = None
+
+
+POOLINGS = {
+    "mean": Pooling(
+        "mean",
+        "Every token counts the same. This model was trained for it.",
+        lambda mask, states, idf: mean_weights(mask),
+    ),
+    "cls": Pooling(
+        "[CLS]",
+        "The vector of the first token, [CLS], alone. Models trained for it put the text's meaning there; "
+        "this one was not.",
+        lambda mask, states, idf: first_weights(mask),
+    ),
+    "pooler": Pooling(
+        "BERT pooler",
+        "[CLS] through one more layer (a matrix and tanh), left over from BERT's pre-training.",
+        pool=pooler_pooling,
+        needs="pooler",
+    ),
+    "max": Pooling("max", "The largest value of each dimension over all tokens.", pool=max_pooling),
+    "mean_sqrt_len_tokens": Pooling(
+        "sum / √length",
+        "The sum of the tokens over the square root of their number. Its direction, and so every cosine, is "
+        "that of the mean; only lengths differ.",
+        lambda mask, states, idf: sqrt_weights(mask),
+    ),
+    "weightedmean": Pooling(
+        "mean, later tokens more",
+        "The mean with weights 1, 2, 3 …: made for models whose later tokens have read more.",
+        lambda mask, states, idf: position_weights(mask),
+    ),
+    "lasttoken": Pooling(
+        "last token",
+        "The vector of the last token alone, here [SEP]. Made for models that read left to right.",
+        lambda mask, states, idf: last_weights(mask),
+    ),
+    "idf": Pooling(
+        "mean, rare words more (IDF)",
+        "The mean with weights ln((1 + N) / (1 + df)): the fewer of the chunks hold a word, the more it "
+        "counts. [CLS] and [SEP], which all have, count nothing.",
+        idf_weights,
+        needs="idf",
+    ),
+    "attention": Pooling(
+        "mean, by attention received",
+        "The mean with weights by the attention that each token receives in the last layer.",
+        received_weights,
+        needs="attention",
+    ),
+    "last4": Pooling(
+        "mean of last 4 layers",
+        "The mean over tokens of the average of the last four layers.",
+        lambda mask, states, idf: mean_weights(mask),
+        mean_of_last_4_layers,
+        needs="layers",
+    ),
+    "first_last": Pooling(
+        "mean of first and last layer",
+        "The mean over tokens of the average of the first and the last layer.",
+        lambda mask, states, idf: mean_weights(mask),
+        mean_of_first_and_last_layer,
+        needs="layers",
+    ),
+}
+
+
+def pooling_label(name: str) -> str:
+    """Label of a strategy of `POOLINGS`; other names are returned unchanged."""
+    return POOLINGS[name].label if name in POOLINGS else name
+
+
+def poolings_help(names: Iterable[str]) -> str:
+    """Markdown list of strategies with their labels and help."""
+    return "\n".join(f"- **{POOLINGS[name].label}**: {POOLINGS[name].help}" for name in names)
 
 
 def mean_pooling(token_vectors: Array) -> Array:
     """Average over all tokens: ``(n_tokens, d_model) -> (d_model,)``."""
-    return pool(token_vectors, mean_shares(np.ones(len(token_vectors), token_vectors.dtype)))
-
-
-def max_pooling(token_vectors: Array, mask: Array) -> Array:
-    """Largest value of each dimension: ``(n_tokens, d_model), (n_tokens,) -> (d_model,)``."""
-    return np.where(mask[:, None] > 0, token_vectors, -np.inf).max(axis=0).astype(token_vectors.dtype)
-
-
-def pooler_pooling(token_vectors: Array, dense: Linear) -> Array:
-    """BERT's pooler (Devlin et al. 2019): ``tanh(W x_CLS + b)``, ``(n_tokens, d_model) -> (d_model,)``."""
-    return np.tanh(linear(token_vectors[0], *dense))
-
-
-def mean_shares(mask: Array) -> Array:
-    """``1 / n`` for each of the ``n`` tokens that the mask keeps: ``(n_tokens,)``."""
-    return mask / mask.sum()
-
-
-def sqrt_shares(mask: Array) -> Array:
-    """``1 / sqrt(n)``: a sum that grows with the text, though not as fast: ``(n_tokens,)``."""
-    return mask / np.sqrt(mask.sum())
-
-
-def first_share(mask: Array) -> Array:
-    """All to the first token that the mask keeps, [CLS]: ``(n_tokens,)``."""
-    return np.eye(1, len(mask), int(np.argmax(mask > 0)), dtype=mask.dtype)[0]
-
-
-def last_share(mask: Array) -> Array:
-    """All to the last token that the mask keeps, [SEP]: ``(n_tokens,)``."""
-    return np.eye(1, len(mask), int(np.flatnonzero(mask)[-1]), dtype=mask.dtype)[0]
-
-
-def position_shares(mask: Array) -> Array:
-    """As 1, 2, 3 …, for causal models, whose later tokens have read more (SGPT): ``(n_tokens,)``."""
-    return weighted_shares(mask, np.arange(1, len(mask) + 1, dtype=mask.dtype))
-
-
-def weighted_shares(mask: Array, weights: Array) -> Array:
-    """As the weights, which are 0 or more; equal where all are 0: ``(n_tokens,)`` twice to the same."""
-    kept = mask * weights
-    total = kept.sum()
-    return kept / total if total > 0 else mean_shares(mask)
-
-
-def mean_of_layers(layers: Array, strategy: str) -> Array:
-    """Average a token's vectors over layers: ``(n_layers, n_tokens, d_model) -> (n_tokens, d_model)``.
-
-    ``last4`` takes the last four layers (of a smaller model, all); ``first_last`` the first and the last
-    (SimCSE's "avg_first_last", Gao et al. 2021).
-    """
-    return (layers[-4:] if strategy == "last4" else layers[[0, -1]]).mean(axis=0)
+    return mean_weights(np.ones(len(token_vectors), token_vectors.dtype)) @ token_vectors
 
 
 def attention_received(weights: Array) -> Array:
-    """Mean attention that heads and queries give a token: ``(n_heads, n_query, n_key) -> (n_key,)``."""
+    """Mean attention of all heads and queries to each token: ``(n_heads, n_query, n_key) -> (n_key,)``."""
     return weights.mean(axis=(0, 1))
 
 
 def idf(document_frequency: Array, n_documents: int) -> Array:
-    """``ln((1 + N) / (1 + df))``, 0 for a token that every text has, as [CLS]: ``(vocab_size,)``.
+    """``ln((1 + N) / (1 + df))``, 0 for tokens in every text, as [CLS]: ``(vocab_size,)``.
 
     Smoothed as in scikit-learn's TfidfTransformer, without the 1 that it adds.
     """

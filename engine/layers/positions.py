@@ -1,8 +1,7 @@
-"""Where a token stands: learned, sinusoidal and rotary positions, and ALiBi.
+"""Position encodings: learned, sinusoidal and rotary positions, and ALiBi.
 
-The first two are vectors added to the tokens' own, the third turns queries and keys, the last is
-added to the attention scores. Positions are given, so those of tokens that follow a cache need no
-other function.
+The first two are vectors added to the token vectors, the third rotates queries and keys, the last is added to
+the attention scores. Positions are arguments, so tokens behind a cache need no other function.
 """
 
 from functools import cache
@@ -23,7 +22,7 @@ def learned(table: Array, positions: Array) -> Array:
 
 
 def sinusoidal(positions: Array, d_model: int, dtype: np.dtype = FLOAT32) -> Array:
-    """Sines and cosines in turn (Vaswani et al. 2017, section 3.5): ``(n_tokens,) -> (n_tokens, d_model)``.
+    """Interleaved sine and cosine (Vaswani et al. 2017, section 3.5): ``(n_tokens,) -> (n_tokens, d_model)``.
 
     ``PE[2i] = sin(position / 10000^(2i / d_model))``, and ``PE[2i + 1]`` is the cosine of the same.
     """
@@ -37,27 +36,27 @@ def sinusoidal(positions: Array, d_model: int, dtype: np.dtype = FLOAT32) -> Arr
 
 @cache
 def rope_frequencies(d_head: int, theta: float, factors: tuple[float, ...] | float = 1.0) -> Array:
-    """Radians by which each pair turns from one position to the next: float32 ``(d_head / 2,)``.
+    """Radians by which each pair rotates from one position to the next: float32 ``(d_head / 2,)``.
 
-    ``theta^(-2i / d_head) / factor`` (Su et al. 2021); the factors, one or ``d_head / 2``, slow the
-    rotations down where a model was made to read on beyond the positions it was first trained on.
+    ``theta^(-2i / d_head) / factor`` (Su et al. 2021). The factors, one or ``d_head / 2``, slow the rotations
+    of models whose context was extended after their first training.
     """
     frequency = 1 / theta ** (np.arange(0, d_head, 2, dtype=np.float32) / d_head)
     frequency = (frequency / np.asarray(factors, np.float32)).astype(np.float32)
-    frequency.flags.writeable = False  # every caller has the same
+    frequency.flags.writeable = False  # cached: all callers share it
     return frequency
 
 
 def llama3_factors(
     d_head: int, theta: float, factor: float, low_freq: float, high_freq: float, n_positions: int
 ) -> Array:
-    """Slow down the rotations that Llama 3.1 slows down, as transformers does: ``(d_head / 2,)``.
+    """Factors that slow down the rotations of Llama 3.1, as in transformers: ``(d_head / 2,)``.
 
-    A pair that turns less than ``low_freq`` times over the ``n_positions`` of the first training is
-    slowed down by ``factor``, one that turns more than ``high_freq`` times not at all, others partly.
+    Pairs with fewer than ``low_freq`` rotations over the ``n_positions`` of the first training are slowed by
+    ``factor``, those with more than ``high_freq`` not at all, others partly.
     """
-    turns = n_positions * rope_frequencies(d_head, theta) / (2 * np.pi)
-    unslowed = np.clip((turns - low_freq) / (high_freq - low_freq), 0, 1)
+    rotations = n_positions * rope_frequencies(d_head, theta) / (2 * np.pi)
+    unslowed = np.clip((rotations - low_freq) / (high_freq - low_freq), 0, 1)
     return 1 / ((1 - unslowed) / factor + unslowed)
 
 
@@ -66,7 +65,7 @@ def rope_tables(
 ) -> tuple[Array, Array]:
     """Cosine and sine of ``position * frequency``, each ``(n_tokens, d_head / 2)``.
 
-    The angles are float32, as in transformers, so that both round alike at far positions.
+    The angles are float32, as in transformers, for the same rounding at far positions.
     """
     angle = positions[:, None].astype(np.float32) * rope_frequencies(d_head, theta, factors)
     return np.cos(angle).astype(dtype, copy=False), np.sin(angle).astype(dtype, copy=False)
@@ -80,9 +79,9 @@ def apply_rope(x: Array, cos: Array, sin: Array) -> Array:
 
 
 def rope_backward(d_y: Array, cos: Array, sin: Array) -> Array:
-    """Gradient of `apply_rope`, which keeps its tables: the rotation by the negative angle.
+    """Gradient of `apply_rope` with the same tables: the rotation by the negative angle.
 
-    ``d_y`` and what is returned are ``(..., n_heads, n_tokens, d_head)``, the tables `rope_tables`'.
+    ``(..., n_heads, n_tokens, d_head)`` to the same.
     """
     return apply_rope(d_y, cos, -sin)
 
@@ -90,8 +89,8 @@ def rope_backward(d_y: Array, cos: Array, sin: Array) -> Array:
 def alibi_slopes(n_heads: int) -> Array:
     """Slope of each head (Press et al. 2022): float64 ``(n_heads,)``.
 
-    ``2^(-8 / n), 2^(-16 / n), …`` for ``n`` heads. Where n is no power of two, the official code takes
-    the slopes of the next lower power, and for the heads left every second one of the next higher.
+    ``2^(-8 / n), 2^(-16 / n), …`` for ``n`` heads. If n is no power of two, the official code takes the
+    slopes of the next lower power, and for the other heads every second slope of the next higher.
     """
     lower = 2 ** (n_heads.bit_length() - 1)  # the largest power of two that is not above n_heads
     slopes = 2.0 ** (-8 / lower * np.arange(1, lower + 1))
@@ -102,7 +101,7 @@ def alibi_slopes(n_heads: int) -> Array:
 def alibi_bias(n_heads: int, n_query: int, n_key: int, dtype: np.dtype = FLOAT32) -> Array:
     """``-slope * distance``, to be added to the scores: ``(n_heads, n_query, n_key)``.
 
-    The last query stands at the last key. Keys after a query are left to the causal mask.
+    The last query has the position of the last key. Keys after a query are left to the causal mask.
     """
     distance = np.arange(n_key - n_query, n_key)[:, None] - np.arange(n_key)  # (n_query, n_key)
     return (-alibi_slopes(n_heads)[:, None, None] * distance).astype(dtype)

@@ -1,7 +1,7 @@
-"""How a forward pass names what it makes, at no cost when nobody looks.
+"""Tracing: a forward pass names its intermediate arrays, at no cost without a tracer.
 
-A tracer is called with a name and an array and returns the array to go on with: the same one, as a
-rule, or another where somebody wants to see what would follow from it.
+A tracer is called with a name and an array and returns the array to continue with: usually the same, or
+another one to see its effect.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ Shapes = dict[str, tuple[int, ...]]  # of the arrays of a forward pass, by name
 
 
 def no_trace(name: str, value: Array) -> Array:
-    """Keep nothing: the tracer of a forward pass that nobody inspects."""
+    """Return the array and record nothing."""
     return value
 
 

@@ -1,7 +1,7 @@
 """BERT (Devlin et al. 2019), forward.
 
-Texts of a batch are packed: their tokens stand one below the other in one matrix, so every linear
-layer is a single product and nothing is padded; only attention goes text by text.
+Texts of a batch are packed: their tokens are the rows of one matrix, so every linear layer is a single
+product without padding; only attention runs text by text.
 """
 
 from collections.abc import Sequence
@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 
 from engine.errors import ModelFileError
+from engine.kernels.primitives import NUMPY, Primitives
 from engine.layers.activation import ACTIVATIONS
 from engine.layers.attention import merge_heads, split_heads
 from engine.layers.linear import Linear
 from engine.layers.norm import LayerNorm
-from engine.layers.primitives import NUMPY, Primitives
 from engine.layers.tracing import Array, Shapes, Tracer, no_trace, scoped
 from engine.weights.tensors import config_float, config_size, read_json, require, shaped
 
@@ -24,9 +24,9 @@ from engine.weights.tensors import config_float, config_size, read_json, require
 class EncoderConfig:
     """Sizes of a BERT-family encoder.
 
-    ``max_positions`` is the length of its position table, ``n_types`` the number of segments it tells
-    apart. BERT norms after each part of a layer; ``norm_first`` moves the norms in front (Xiong et
-    al. 2020), which no BERT was trained for: it is there to see what that does.
+    ``max_positions`` is the length of its position table, ``n_types`` the number of segments. BERT norms
+    after each part of a layer; ``norm_first`` moves the norms in front (Xiong et al. 2020), which no BERT was
+    trained for: it shows the effect.
     """
 
     vocab_size: int
@@ -101,7 +101,7 @@ def feed_forward(
 ) -> Array:
     """``W2 act(W1 x + b1) + b2``: ``(n_tokens, d_model) -> (n_tokens, d_ff) -> (n_tokens, d_model)``."""
     inner = trace("hidden", ops.linear(hidden, *layer.ffn_hidden))
-    activated = trace("activation", ops.activations[activation](inner))
+    activated = trace("activation", ops.activations[activation].forward(inner))
     return trace("output", ops.linear(activated, *layer.ffn_output))
 
 
@@ -144,8 +144,8 @@ def encoder_forward(
 ) -> list[Array]:
     """Token vectors of each sequence of ids: a list of ``(n_tokens, d_model)``.
 
-    ``type_ids`` are the segments of each sequence's tokens, all 0 where None. Compiled ``ops``
-    overwrite what a tracer would keep: trace with NumPy's.
+    ``type_ids`` are the segments of each sequence's tokens, all 0 for None. Compiled ``ops``
+    overwrite traced arrays: trace with NumPy's.
     """
     ids = np.concatenate([np.asarray(sequence) for sequence in sequences])  # (all tokens of the pack,)
     types = np.zeros_like(ids) if type_ids is None else np.concatenate([np.asarray(t) for t in type_ids])
@@ -185,10 +185,6 @@ def trace_shapes(config: EncoderConfig, n_tokens: int) -> Shapes:
 def read_config(folder: Path) -> EncoderConfig:
     """Read a BERT-family config.json."""
     raw = read_json(folder / "config.json")
-    if raw.get("model_type") != "bert":
-        raise ModelFileError(
-            f"{folder} is a {raw.get('model_type')!r} model: the encoder reads BERT-family models ('bert')"
-        )
     if raw.get("position_embedding_type", "absolute") != "absolute":
         raise ModelFileError(
             f"{folder} uses {raw['position_embedding_type']!r} positions: only absolute is read"
@@ -224,7 +220,7 @@ def read_weights(tensors: dict[str, Array], config: EncoderConfig, dtype: np.dty
         return shaped(require(tensors, name), name, shape, dtype)
 
     def dense(name: str, d_in: int, d_out: int) -> Linear:
-        # W^T lies in memory row by row, in the order in which x W^T reads it.
+        # Column-major, so that W^T is read row by row in x W^T.
         return Linear(np.asfortranarray(tensor(f"{name}.weight", d_out, d_in)), tensor(f"{name}.bias", d_out))
 
     def norm(name: str) -> LayerNorm:

@@ -3,25 +3,21 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any, TypeVar, overload
 
 import numpy as np
 
 from engine.errors import ContextLengthError, InputError, ModelFileError
+from engine.kernels.primitives import NUMPY, best_primitives, prepare_compiled
 from engine.layers.norm import l2_normalize
-from engine.layers.pooling import POOLINGS, idf
-from engine.layers.primitives import NUMPY, best_primitives, prepare_compiled
+from engine.layers.pooling import POOLINGS, TokenStates, idf
 from engine.layers.tracing import Array, Shapes, Tracer, no_trace
-from engine.models.bert import (
-    EncoderConfig,
-    EncoderWeights,
-    read_config,
-    read_weights,
-    trace_shapes,
-)
+from engine.models import bert
+from engine.models.bert import EncoderConfig, EncoderWeights, trace_shapes
 from engine.models.parallel import run_parallel
 from engine.models.streaming import VectorSpool, each_once
-from engine.models.token_states import TokenStates, pooled, token_states
+from engine.models.token_states import pooled, token_states
 from engine.tokenizers.encoding import Encoding, check_vocab_size
 from engine.tokenizers.wordpiece import WordPieceTokenizer
 from engine.trace import MAX_TRACE_BYTES, Trace, check_trace
@@ -31,17 +27,27 @@ from engine.weights.tensors import config_size, read_json, read_safetensors
 
 T = TypeVar("T")
 
-BATCH_TOKENS = 1024  # of a pack, which one core reads at once
+BATCH_TOKENS = 1024  # of a pack, the texts that one core reads at once
+
+# Encoder families by config.json's model_type: modules with `read_config` and `read_weights`.
+FAMILIES: dict[str, ModuleType] = {"bert": bert}
 
 
 @dataclass(frozen=True)
 class Encoder:
     """A BERT-family encoder: texts in, one vector each out.
 
-    ``max_tokens`` is how many tokens of a text are read where a call does not say otherwise,
-    [CLS] and [SEP] included; ``config.max_positions`` is the most that can be asked for.
-    ``compiled`` encoders use compiled kernels as soon as they are ready, where numba is installed.
-    ``idf`` are the weights of the words of a corpus, ``(vocab_size,)``: see `with_idf`.
+    Attributes
+    ----------
+    max_tokens
+        Default limit of the tokens read of a text, [CLS] and [SEP] included; at most
+        ``config.max_positions``.
+    compiled
+        Use compiled kernels as soon as they are loaded, if numba is installed.
+    idf
+        Weight of every token in a corpus, ``(vocab_size,)``: see `with_idf`.
+    pooling
+        The strategy that the model was trained for (see `read_pooling`).
     """
 
     name: str
@@ -51,6 +57,7 @@ class Encoder:
     max_tokens: int
     compiled: bool = False
     idf: Array | None = field(default=None, repr=False)
+    pooling: str = field(default="mean", repr=False)
 
     @classmethod
     def load(
@@ -70,8 +77,8 @@ class Encoder:
         dtype
             Precision of the weights and so of every result.
         compiled
-            Use compiled kernels (float32 only). They are made ready in the background, and until
-            then, or without numba, plain NumPy does the work; the two differ by float32 rounding.
+            Use compiled kernels (float32 only). They are loaded in the background; until then, or
+            without numba, NumPy runs. The two differ by float32 rounding.
         on_progress
             Called with bytes done and bytes in all while downloading.
 
@@ -88,11 +95,14 @@ class Encoder:
         folder = model_path(source, on_progress)
         if not folder.is_dir():
             raise ModelFileError(f"{folder} is a file: an encoder is a folder with config.json")
-        config = read_config(folder)
-        weights = read_weights(read_safetensors(folder / "model.safetensors"), config, np.dtype(dtype))
+        family = encoder_family(folder)
+        config = family.read_config(folder)
+        tensors = read_safetensors(folder / "model.safetensors")
+        weights = family.read_weights(tensors, config, np.dtype(dtype))
         tokenizer = WordPieceTokenizer(folder / "tokenizer.json")
         check_vocab_size(tokenizer.vocab_size, config.vocab_size, folder)
-        return cls(str(source), config, weights, tokenizer, read_max_tokens(folder, config), compiled)
+        max_tokens, pooling = read_max_tokens(folder, config), read_pooling(folder)
+        return cls(str(source), config, weights, tokenizer, max_tokens, compiled, pooling=pooling)
 
     @property
     def dtype(self) -> np.dtype:
@@ -100,10 +110,10 @@ class Encoder:
         return self.weights.token_table.dtype
 
     def with_idf(self, texts: Sequence[str]) -> "Encoder":
-        """Return this encoder with the weights that its tokens have in a corpus, for pooling ``"idf"``.
+        """Return this encoder with the idf of every token in a corpus, for pooling ``"idf"``.
 
-        A token weighs ``ln((1 + N) / (1 + df))``, where ``df`` of the ``N`` texts hold it; they are
-        counted whole, whatever is read of them.
+        It is ``ln((1 + N) / (1 + df))`` for a token in ``df`` of the ``N`` texts, which are counted whole,
+        without the token limit.
         """
         check_several(texts)
         frequency = np.zeros(self.config.vocab_size, np.int64)
@@ -122,7 +132,7 @@ class Encoder:
         return limit
 
     def truncate(self, tokens: Sequence[T], max_tokens: int | None = None) -> list[T]:
-        """What the model reads of a text's ids (or tokens, or offsets): the first, and [SEP] at the end."""
+        """Cut a text's ids (or tokens, or offsets) at the token limit, with [SEP] kept at the end."""
         limit = self.token_limit(max_tokens)
         return list(tokens) if len(tokens) <= limit else [*tokens[: limit - 1], tokens[-1]]
 
@@ -159,9 +169,9 @@ class Encoder:
         Parameters
         ----------
         texts
-            The texts; what is beyond ``max_tokens`` of one is not read.
+            The texts, each cut at ``max_tokens``.
         pooling
-            One strategy of `POOLINGS`, or several for the same pass through the layers.
+            A key of `POOLINGS`, or a list of them, for a single pass through the layers.
         normalize
             Scale each vector to length 1, so that inner products are cosines.
         max_tokens
@@ -207,16 +217,16 @@ class Encoder:
     ) -> Iterator[Any]:
         """Embed very many texts block by block, in order.
 
-        Texts are taken from the iterator as they are needed, and the same text is embedded once
-        however often it comes: of every distinct text, some 150 bytes stay in memory and its vector
-        in a temporary file. Stopping to iterate stops the work.
+        Texts are taken from the iterator as they are needed, and equal texts are embedded once: for every
+        distinct text, some 150 bytes stay in memory and its vector in a temporary file. The work stops
+        when the iteration does.
 
         Parameters
         ----------
         texts, pooling, normalize, max_tokens
             As in `encode`; ``texts`` may be a generator.
         on_progress
-            Called with texts done and 0, since how many there are is not known.
+            Called with texts done and 0, since their total is unknown.
 
         Yields
         ------
@@ -269,36 +279,36 @@ class Encoder:
     def token_states(
         self, sequences: Sequence[Sequence[int]], strategies: Sequence[str] = ("mean",)
     ) -> list[TokenStates]:
-        """Run a few tokenized texts as one pack, and keep what the strategies need to pool each."""
+        """Run a few tokenized texts as one pack, and keep the inputs of the strategies."""
         ops = best_primitives() if self.compiled else NUMPY
         return token_states(sequences, strategies, self.weights, self.config, no_trace, ops)
 
     def pool(self, states: TokenStates, strategy: str, mask: Array | None = None) -> Array:
-        """Pool one text's tokens, or those that the mask ``(n_tokens,)`` keeps: ``(d_model,)``."""
+        """Pool one text's tokens, or those in the mask ``(n_tokens,)``: ``(d_model,)``."""
         return pooled(states, strategy, self.weights.pooler, self.idf, mask)
 
     @property
     def poolings(self) -> tuple[str, ...]:
-        """The strategies that this encoder has the weights for."""
+        """The strategies whose weights this encoder has."""
         missing = {"pooler": self.weights.pooler is None, "idf": self.idf is None}
-        return tuple(strategy for strategy in POOLINGS if not missing.get(strategy))
+        return tuple(name for name, each in POOLINGS.items() if not missing.get(each.needs or ""))
 
     def check_poolings(self, strategies: Sequence[str]) -> None:
-        """Raise `InputError` for a strategy that is unknown or that this model has no weights for."""
+        """Raise `InputError` for unknown strategies, and for those whose weights this encoder lacks."""
         if not strategies:
             raise InputError(f"no pooling was asked for: give one or more of {', '.join(POOLINGS)}")
         for strategy in strategies:
             if strategy not in POOLINGS:
                 raise InputError(f"pooling {strategy!r} is not one of {', '.join(POOLINGS)}")
-            if strategy == "pooler" and self.weights.pooler is None:
+            if POOLINGS[strategy].needs == "pooler" and self.weights.pooler is None:
                 raise InputError(f"{self.name} has no pooler weights: use mean or cls")
-            if strategy == "idf" and self.idf is None:
+            if POOLINGS[strategy].needs == "idf" and self.idf is None:
                 raise InputError(
-                    "pooling 'idf' weighs tokens by a corpus: make an encoder for it by with_idf(texts)"
+                    f"pooling {strategy!r} weighs tokens by a corpus: make an encoder with with_idf(texts)"
                 )
 
     def read(self, text: str, pair: str | None = None, max_tokens: int | None = None) -> Encoding:
-        """Return the tokens the model reads of a text, or of a pair of texts: its first ``max_tokens``.
+        """Return the tokens of a text, or of a pair of texts, cut at ``max_tokens``.
 
         Raises
         ------
@@ -316,7 +326,7 @@ class Encoder:
         return both
 
     def cut(self, whole: Encoding, max_tokens: int | None = None) -> Encoding:
-        """Return the tokens the model reads of those of a whole text."""
+        """Cut the tokens of a whole text at ``max_tokens``."""
         return Encoding(
             self.truncate(whole.ids, max_tokens),
             self.truncate(whole.tokens, max_tokens),
@@ -348,7 +358,7 @@ class Encoder:
         Parameters
         ----------
         text
-            The text; what is beyond ``max_tokens`` is not read.
+            The text, cut at ``max_tokens``.
         pooling, max_tokens
             As in `encode`.
         pair
@@ -392,7 +402,7 @@ class Encoder:
 
 
 def check_several(texts: object) -> None:
-    """Raise `InputError` for a bare string, which would be taken for as many texts as it has characters."""
+    """Raise `InputError` for a bare string, which would be read as a list of characters."""
     if isinstance(texts, str):
         raise InputError("a list of texts is wanted: pass [text] for a single one")
 
@@ -407,6 +417,22 @@ def packs(sequences: Sequence[Sequence[int]], batch_tokens: int) -> Iterator[sli
         n_tokens += len(sequence)
     if start < len(sequences):
         yield slice(start, len(sequences))
+
+
+def encoder_family(folder: Path) -> ModuleType:
+    """Return the family of a model's folder; raise `ModelFileError` for unknown ones."""
+    model_type = read_json(folder / "config.json").get("model_type")
+    if isinstance(model_type, str) and model_type in FAMILIES:
+        return FAMILIES[model_type]
+    raise ModelFileError(
+        f"{folder} is a {model_type!r} model, which the encoder does not read: "
+        f"give one of the families {', '.join(FAMILIES)}"
+    )
+
+
+def read_pooling(folder: Path) -> str:
+    """Return the pooling that a model was trained for: always the mean, as the files are not yet read."""
+    return "mean"
 
 
 def read_max_tokens(folder: Path, config: EncoderConfig) -> int:

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engine.kernels.primitives import NUMPY_DECODER, DecoderPrimitives
 from engine.layers.attention import merge_heads, split_heads
 from engine.layers.linear import Linear, Matrix
 from engine.layers.norm import LayerNorm
 from engine.layers.positions import learned
-from engine.layers.primitives import NUMPY_DECODER, DecoderPrimitives
-from engine.layers.tracing import Array, Shapes, Tracer, no_trace, scoped
+from engine.layers.tracing import Array, Shapes, Tracer, no_trace
+from engine.models.decoder_layers import layer_trace_shapes, run_layers
 from engine.models.kv_cache import KVCache
 
 
@@ -18,7 +19,7 @@ from engine.models.kv_cache import KVCache
 class GPT2Config:
     """Sizes of a GPT-2; ``max_positions`` is the length of its position table.
 
-    ``tied`` models turn hidden states into logits with their token embeddings.
+    ``tied`` models use their token embeddings as the unembedding.
     """
 
     vocab_size: int
@@ -33,7 +34,7 @@ class GPT2Config:
 
     @property
     def n_kv_heads(self) -> int:
-        """Every query head has a key head of its own."""
+        """Heads of keys and values: one for every query head."""
         return self.n_heads
 
     @property
@@ -66,7 +67,7 @@ class GPT2Weights:
 
 
 def parameter_count(config: GPT2Config) -> int:
-    """Return how many numbers a model of these sizes has learnt."""
+    """Number of parameters of a model of these sizes."""
     d_model, d_ff = config.d_model, config.d_ff
     n_tables = 1 if config.tied else 2
     attention_size = 4 * d_model * (d_model + 1)  # a bias beside every row
@@ -97,14 +98,14 @@ def feed_forward(
 ) -> Array:
     """``W2 act(W1 x + b1) + b2``: ``(n_tokens, d_model) -> (n_tokens, d_ff) -> (n_tokens, d_model)``."""
     inner = trace("hidden", ops.linear(normed, *layer.ffn_hidden))
-    activated = trace("activation", ops.activations[activation](inner))
+    activated = trace("activation", ops.activations[activation].forward(inner))
     return trace("output", ops.linear(activated, *layer.ffn_output))
 
 
 def embed(
     ids: Sequence[int], weights: GPT2Weights, config: GPT2Config, start: int, trace: Tracer = no_trace
 ) -> tuple[Array]:
-    """What the layers begin with: sums of token and position, from ``start`` on, ``(n_new, d_model)``."""
+    """Input of the layers: sums of token and position vectors from ``start`` on, ``(n_new, d_model)``."""
     positions = np.arange(start, start + len(ids))
     token = trace("embeddings.token", weights.token_table[np.asarray(ids)])
     position = trace("embeddings.position", learned(weights.position_table, positions))
@@ -112,25 +113,26 @@ def embed(
 
 
 def layers(
-    begin: tuple[Array],
+    inputs: tuple[Array],
     weights: GPT2Weights,
     config: GPT2Config,
     cache: KVCache,
     ops: DecoderPrimitives = NUMPY_DECODER,
     trace: Tracer = no_trace,
 ) -> Array:
-    """Hidden states behind the last layer, of tokens that follow those in ``cache``: ``(n_new, d_model)``."""
-    [hidden] = begin
-    for number, layer in enumerate(weights.layers):
-        layer_trace = scoped(trace, f"layers.{number}")
-        normed = layer_trace("attention.norm", ops.layer_norm(hidden, *layer.attention_norm, config.norm_eps))
-        attention_trace, ffn_trace = scoped(layer_trace, "attention"), scoped(layer_trace, "ffn")
-        attended = causal_self_attention(normed, layer, number, config.n_heads, cache, ops, attention_trace)
-        hidden = ops.add(hidden, attended)
-        normed = layer_trace("ffn.norm", ops.layer_norm(hidden, *layer.ffn_norm, config.norm_eps))
-        transformed = feed_forward(normed, layer, config.activation, ops, ffn_trace)
-        hidden = layer_trace("output", ops.add(hidden, transformed))
-    return hidden
+    """Hidden states of the last layer, of tokens that follow those in ``cache``: ``(n_new, d_model)``."""
+    [hidden] = inputs
+
+    def norm(x: Array, parameters: LayerNorm) -> Array:
+        return ops.layer_norm(x, *parameters, config.norm_eps)
+
+    def attend(normed: Array, layer: GPT2Layer, number: int, trace: Tracer) -> Array:
+        return causal_self_attention(normed, layer, number, config.n_heads, cache, ops, trace)
+
+    def transform(normed: Array, layer: GPT2Layer, trace: Tracer) -> Array:
+        return feed_forward(normed, layer, config.activation, ops, trace)
+
+    return run_layers(hidden, weights.layers, norm, attend, transform, ops, trace)
 
 
 def final_norm(
@@ -142,15 +144,4 @@ def final_norm(
 
 def trace_shapes(config: GPT2Config, n_tokens: int) -> Shapes:
     """Shape of every array that a forward pass over ``n_tokens`` names."""
-    vectors, inner = (n_tokens, config.d_model), (n_tokens, config.d_ff)
-    heads = (config.n_heads, n_tokens, config.d_head)
-    maps = (config.n_heads, n_tokens, n_tokens)
-    layer: Shapes = {f"attention.{name}": heads for name in ("query", "key", "value", "context")}
-    layer |= {"attention.scores": maps, "attention.weights": maps}
-    layer |= {"ffn.hidden": inner, "ffn.activation": inner}
-    vector_names = ("attention.norm", "attention.output", "ffn.norm", "ffn.output", "output")
-    layer |= dict.fromkeys(vector_names, vectors)
-    shapes: Shapes = {f"embeddings.{name}": vectors for name in ("token", "position", "output")}
-    for i in range(config.n_layers):
-        shapes |= {f"layers.{i}.{name}": shape for name, shape in layer.items()}
-    return shapes | {"norm": vectors}
+    return layer_trace_shapes(config, n_tokens, ("token", "position", "output"), ("hidden", "activation"))

@@ -5,16 +5,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from engine.errors import ModelFileError
+from engine.kernels.matrix_storage import pack_or_float
 from engine.layers.activation import ACTIVATIONS
-from engine.layers.linear import Linear
+from engine.layers.linear import Linear, Matrix
 from engine.layers.norm import LayerNorm
 from engine.models.gpt2 import GPT2Config, GPT2Layer, GPT2Weights
-from engine.models.holding import hold
 from engine.weights.gguf_file import GGUF
 from engine.weights.stored import StoredTensor
 from engine.weights.tensors import config_float, config_size, read_json, with_shape
-
-ARCHITECTURES = ("gpt2",)  # what config.json calls model_type, and GGUF general.architecture
 
 GGUF_NAMES = {
     "token_table": "token_embd",
@@ -48,7 +46,7 @@ GGUF_SIZES = (
     "attention.head_count",
     "attention.layer_norm_epsilon",
 )
-# Attention of another kind than the one that is read, as a config.json asks for it.
+# Settings of config.json that change attention in ways that are not implemented.
 UNREAD = {
     "scale_attn_weights": False,
     "scale_attn_by_inverse_layer_idx": True,
@@ -78,7 +76,7 @@ def read_gguf_config(file: GGUF) -> GPT2Config:
 def read_folder_config(folder: Path) -> GPT2Config:
     """Read the sizes from a GPT-2 folder's config.json.
 
-    ``reorder_and_upcast_attn`` changes the precision of attention in half precision alone.
+    ``reorder_and_upcast_attn`` matters in half precision only.
     """
     raw = read_json(folder / "config.json")
     for key, unread in UNREAD.items():
@@ -107,7 +105,7 @@ def read_folder_config(folder: Path) -> GPT2Config:
 
 
 def checked(config: GPT2Config, path: Path) -> GPT2Config:
-    """Return the sizes, or say which two of them do not go together."""
+    """Return the sizes; raise `ModelFileError` if two of them contradict each other."""
     if config.d_model % config.n_heads:
         raise ModelFileError(
             f"{path}: {config.n_heads} heads cannot share {config.d_model} dimensions evenly: "
@@ -117,12 +115,12 @@ def checked(config: GPT2Config, path: Path) -> GPT2Config:
 
 
 def read_gguf_weights(file: GGUF, config: GPT2Config, packed: bool) -> GPT2Weights:
-    """Read a GGUF file's tensors; matrices ``packed``, or as float32."""
+    """Read a GGUF file's tensors; matrices packed, or as float32."""
     return assemble_weights(GGUF_NAMES, file.tensor, config, packed, transposed=False)
 
 
 def read_folder_weights(read: Callable[[str], StoredTensor], config: GPT2Config, packed: bool) -> GPT2Weights:
-    """Read a folder's tensors, ``read`` gives one by its name; matrices ``packed``, or as float32."""
+    """Read a folder's tensors, which ``read`` returns by name; matrices ``packed``, or as float32."""
     return assemble_weights(FOLDER_NAMES, read, config, packed, transposed=True)
 
 
@@ -151,7 +149,7 @@ def assemble_weights(
         name = names[part].format(number)
         stored = tensor(f"{name}.weight", *((d_in, d_out) if transposed else (d_out, d_in)))
         weight = replace(stored, rows=stored.rows.T) if transposed else stored
-        return Linear(hold(packed, weight), tensor(f"{name}.bias", d_out).float32())
+        return Linear(pack_or_float(packed, weight), tensor(f"{name}.bias", d_out).float32())
 
     def layer(number: int) -> GPT2Layer:
         return GPT2Layer(
@@ -163,11 +161,16 @@ def assemble_weights(
             ffn_output=matrix("ffn_output", number, d_model, d_ff),
         )
 
-    token_table = hold(packed, table("token_table", config.vocab_size))
+    def vocabulary(part: str) -> Matrix:
+        return pack_or_float(packed, table(part, config.vocab_size))
+
+    token_table = vocabulary("token_table")
     return GPT2Weights(
         token_table=token_table,
         position_table=table("position_table", config.max_positions).float32(),
         layers=tuple(layer(number) for number in range(config.n_layers)),
         final_norm=norm("final_norm"),
-        unembedding=token_table if config.tied else hold(packed, table("unembedding", config.vocab_size)),
+        unembedding=token_table
+        if config.tied
+        else pack_or_float(packed, table("unembedding", config.vocab_size)),
     )

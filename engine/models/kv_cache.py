@@ -1,4 +1,4 @@
-"""Keys and values of the tokens a decoder has read, so that no token is read twice."""
+"""KV cache: keys and values of earlier tokens, so that a decoder computes them once."""
 
 from typing import Protocol
 
@@ -9,7 +9,7 @@ from engine.layers.tracing import Array
 
 
 class CacheSizes(Protocol):
-    """What a cache has to know of a decoder's sizes."""
+    """The sizes of a decoder that its cache needs."""
 
     @property
     def n_layers(self) -> int: ...  # noqa: D102
@@ -27,9 +27,9 @@ class KVCache:
     config
         The decoder's sizes.
     capacity
-        Tokens to make room for at once.
+        Tokens to allocate memory for at first.
     limit
-        Tokens up to which the room may grow; ``capacity`` where it is not given.
+        Largest number of tokens; ``capacity`` by default.
     dtype
         Of keys and values.
 
@@ -40,7 +40,7 @@ class KVCache:
     length
         Number of tokens read.
     recorded
-        What a pass wrote down of its work on these arrays, until they move to others.
+        A recorded pass that works on these arrays, or None after they are reallocated.
     """
 
     def __init__(
@@ -55,23 +55,23 @@ class KVCache:
 
     @property
     def capacity(self) -> int:
-        """Number of tokens there is room for."""
+        """Number of tokens that memory is allocated for."""
         return self.keys.shape[2]
 
     @property
     def n_bytes(self) -> int:
-        """Bytes of keys and values, with the room for tokens to come."""
+        """Bytes of the allocated keys and values."""
         return self.keys.nbytes + self.values.nbytes
 
     def extend(self, layer: int, key: Array, value: Array) -> tuple[Array, Array]:
-        """Write a layer's new keys and values behind ``length``; return all of that layer's.
+        """Write a layer's new keys and values behind ``length``; return all of that layer.
 
         ``(n_kv_heads, n_new, d_head) -> (n_kv_heads, length + n_new, d_head)``, twice.
 
         Raises
         ------
         ContextLengthError
-            They are more tokens than the cache may hold.
+            The tokens exceed the cache's limit.
         """
         end = self.length + key.shape[1]
         self.reserve(end)
@@ -80,12 +80,12 @@ class KVCache:
         return self.keys[layer, :, :end], self.values[layer, :, :end]
 
     def reserve(self, n_tokens: int) -> None:
-        """Make room for ``n_tokens`` in all: at least twice the room of before, so copies stay rare.
+        """Allocate memory for ``n_tokens`` in all: at least twice as much as before, so that copies are rare.
 
         Raises
         ------
         ContextLengthError
-            They are more tokens than the cache may hold.
+            The tokens exceed the cache's limit.
         """
         if n_tokens <= self.capacity:
             return
@@ -99,12 +99,12 @@ class KVCache:
         self.recorded = None
 
     def rollback(self, length: int) -> None:
-        """Forget all tokens but the first ``length``.
+        """Drop all tokens but the first ``length``.
 
         Raises
         ------
         InputError
-            So many were never read.
+            The cache has fewer tokens.
         """
         if not 0 <= length <= self.length:
             raise InputError(

@@ -1,15 +1,16 @@
-"""Llama (Touvron et al. 2023) and its kin, forward: RMS norm, RoPE, grouped-query attention, SwiGLU."""
+"""Llama (Touvron et al. 2023) and Qwen2, forward: RMS norm, RoPE, grouped-query attention, SwiGLU."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from engine.kernels.primitives import NUMPY_DECODER, DecoderPrimitives
 from engine.layers.attention import merge_heads, split_heads
 from engine.layers.linear import Linear, Matrix
 from engine.layers.positions import rope_tables
-from engine.layers.primitives import NUMPY_DECODER, DecoderPrimitives
-from engine.layers.tracing import Array, Shapes, Tracer, no_trace, scoped
+from engine.layers.tracing import Array, Shapes, Tracer, no_trace
+from engine.models.decoder_layers import layer_trace_shapes, run_layers
 from engine.models.kv_cache import KVCache
 
 
@@ -20,11 +21,13 @@ class LlamaConfig:
     Attributes
     ----------
     rope_theta, rope_factors
-        Base of the rotary frequencies, and by how much each of the ``d_head / 2`` is slowed down.
+        Base of the rotary frequencies, and the factor that each of the ``d_head / 2`` is divided by.
     tied
-        Hidden states become logits through the token embeddings.
+        The unembedding is the table of token embeddings.
     biased
-        Which matrices add a bias, by their names in the files: ``query``, ``gate``, ….
+        Matrices with a bias, by their keys in `matrix_shapes`: ``query``, ``gate``, ….
+
+    The activation is always `swiglu`.
     """
 
     vocab_size: int
@@ -40,6 +43,7 @@ class LlamaConfig:
     rope_factors: tuple[float, ...]
     tied: bool
     biased: frozenset[str]
+    activation = "swiglu"
 
 
 @dataclass(frozen=True)
@@ -84,7 +88,7 @@ def matrix_shapes(config: LlamaConfig) -> dict[str, tuple[int, int]]:
 
 
 def parameter_count(config: LlamaConfig) -> int:
-    """Return how many numbers a model of these sizes has learnt."""
+    """Number of parameters of a model of these sizes."""
     shapes = matrix_shapes(config)
     matrices = sum(d_out * d_in for d_out, d_in in shapes.values())
     biases = sum(shapes[part][0] for part in config.biased)
@@ -123,7 +127,7 @@ def feed_forward(normed: Array, layer: LlamaLayer, d_ff: int, ops: DecoderPrimit
 def embed(
     ids: Sequence[int], weights: LlamaWeights, config: LlamaConfig, start: int, trace: Tracer = no_trace
 ) -> tuple[Array, Array, Array]:
-    """What the layers begin with: token vectors ``(n_new, d_model)``, and `rope_tables` from ``start`` on."""
+    """Inputs of the layers: token vectors ``(n_new, d_model)``, and `rope_tables` from ``start`` on."""
     hidden = trace("embeddings.output", weights.token_table[np.asarray(ids)])
     positions = np.arange(start, start + len(ids))
     cos, sin = rope_tables(positions, config.d_head, config.rope_theta, hidden.dtype, config.rope_factors)
@@ -131,27 +135,26 @@ def embed(
 
 
 def layers(
-    begin: tuple[Array, Array, Array],
+    inputs: tuple[Array, Array, Array],
     weights: LlamaWeights,
     config: LlamaConfig,
     cache: KVCache,
     ops: DecoderPrimitives = NUMPY_DECODER,
     trace: Tracer = no_trace,
 ) -> Array:
-    """Hidden states behind the last layer, of tokens that follow those in ``cache``: ``(n_new, d_model)``."""
-    hidden, *rope = begin
-    for number, layer in enumerate(weights.layers):
-        layer_trace = scoped(trace, f"layers.{number}")
-        normed = layer_trace("attention.norm", ops.rms_norm(hidden, layer.attention_norm, config.norm_eps))
-        attention_trace, ffn_trace = scoped(layer_trace, "attention"), scoped(layer_trace, "ffn")
-        attended = causal_self_attention(
-            normed, layer, number, config, (rope[0], rope[1]), cache, ops, attention_trace
-        )
-        hidden = ops.add(hidden, attended)
-        normed = layer_trace("ffn.norm", ops.rms_norm(hidden, layer.ffn_norm, config.norm_eps))
-        transformed = feed_forward(normed, layer, config.d_ff, ops, ffn_trace)
-        hidden = layer_trace("output", ops.add(hidden, transformed))
-    return hidden
+    """Hidden states of the last layer, of tokens that follow those in ``cache``: ``(n_new, d_model)``."""
+    hidden, cos, sin = inputs
+
+    def norm(x: Array, weight: Array) -> Array:
+        return ops.rms_norm(x, weight, config.norm_eps)
+
+    def attend(normed: Array, layer: LlamaLayer, number: int, trace: Tracer) -> Array:
+        return causal_self_attention(normed, layer, number, config, (cos, sin), cache, ops, trace)
+
+    def transform(normed: Array, layer: LlamaLayer, trace: Tracer) -> Array:
+        return feed_forward(normed, layer, config.d_ff, ops, trace)
+
+    return run_layers(hidden, weights.layers, norm, attend, transform, ops, trace)
 
 
 def final_norm(
@@ -163,27 +166,4 @@ def final_norm(
 
 def trace_shapes(config: LlamaConfig, n_tokens: int) -> Shapes:
     """Shape of every array that a forward pass over ``n_tokens`` names."""
-    vectors, inner = (n_tokens, config.d_model), (n_tokens, config.d_ff)
-    heads = (config.n_heads, n_tokens, config.d_head)
-    key_heads = (config.n_kv_heads, n_tokens, config.d_head)
-    maps = (config.n_heads, n_tokens, n_tokens)
-    layer: Shapes = {
-        "attention.norm": vectors,
-        "attention.query": heads,
-        "attention.key": key_heads,
-        "attention.value": key_heads,
-        "attention.scores": maps,
-        "attention.weights": maps,
-        "attention.context": heads,
-        "attention.output": vectors,
-        "ffn.norm": vectors,
-        "ffn.gate": inner,
-        "ffn.hidden": inner,
-        "ffn.activation": inner,
-        "ffn.output": vectors,
-        "output": vectors,
-    }
-    shapes: Shapes = {"embeddings.output": vectors}
-    for i in range(config.n_layers):
-        shapes |= {f"layers.{i}.{name}": shape for name, shape in layer.items()}
-    return shapes | {"norm": vectors}
+    return layer_trace_shapes(config, n_tokens, ("output",), ("gate", "hidden", "activation"))

@@ -7,20 +7,18 @@ from typing import Any
 import numpy as np
 
 from engine.errors import ModelFileError
+from engine.kernels.matrix_storage import pack_or_float
 from engine.layers.linear import Linear, Matrix
 from engine.layers.positions import llama3_factors
 from engine.layers.tracing import Array
-from engine.models.holding import hold
 from engine.models.llama import LlamaConfig, LlamaLayer, LlamaWeights, matrix_shapes
 from engine.weights.gguf_file import GGUF
 from engine.weights.stored import StoredTensor
 from engine.weights.tensors import config_float, config_size, read_json, with_shape
 
-ARCHITECTURES = ("llama", "qwen2")  # what config.json calls model_type, and GGUF general.architecture
-
 QUERY_KEY_VALUE = ("query", "key", "value")
 GATE_UP = ("gate", "up")
-# A matrix has a bias or not, and with it those that it is stacked with.
+# Matrices that are stacked; all of a stack have a bias, or none.
 STACKS = (QUERY_KEY_VALUE, ("attention_output",), GATE_UP, ("ffn_output",))
 
 GGUF_NAMES = {
@@ -97,7 +95,7 @@ def read_gguf_config(file: GGUF) -> LlamaConfig:
 
 
 def gguf_rope_factors(file: GGUF, architecture: str, d_head: int) -> tuple[float, ...]:
-    """By how much a GGUF file slows down each rotation: by one factor, or by a tensor of them."""
+    """Factors by which a GGUF file slows the rotations: one for all, or a tensor of them."""
     kind = file.get(f"{architecture}.rope.scaling.type", "none")
     if kind not in ("none", "linear"):
         raise ModelFileError(
@@ -151,7 +149,7 @@ def read_folder_config(folder: Path) -> LlamaConfig:
 
 
 def has_sliding_window(raw: Mapping[str, Any]) -> bool:
-    """Whether any layer of a Qwen2 config.json looks back a limited number of tokens only."""
+    """Whether any layer of a Qwen2 config.json attends to a sliding window."""
     if not (raw.get("use_sliding_window") and raw.get("sliding_window")):
         return False
     if raw.get("layer_types"):
@@ -160,7 +158,7 @@ def has_sliding_window(raw: Mapping[str, Any]) -> bool:
 
 
 def folder_rope_factors(rope: Mapping[str, Any], d_head: int, folder: Path) -> tuple[float, ...]:
-    """By how much a folder's config.json slows down each rotation: not, all alike, or as Llama 3.1."""
+    """Factors by which a config.json slows the rotations: 1, one for all, or those of Llama 3.1."""
     kind = rope.get("rope_type", rope.get("type", "default"))
     if kind == "default":
         return (1.0,) * (d_head // 2)
@@ -177,7 +175,7 @@ def folder_rope_factors(rope: Mapping[str, Any], d_head: int, folder: Path) -> t
 
 
 def checked(config: LlamaConfig, path: Path) -> LlamaConfig:
-    """Return the sizes, or say which two of them do not go together."""
+    """Return the sizes; raise `ModelFileError` if two of them contradict each other."""
     if config.n_heads % config.n_kv_heads:
         raise ModelFileError(
             f"{path}: {config.n_heads} query heads cannot share {config.n_kv_heads} key heads evenly: "
@@ -192,7 +190,7 @@ def checked(config: LlamaConfig, path: Path) -> LlamaConfig:
 
 def read_gguf_weights(file: GGUF, config: LlamaConfig, packed: bool) -> LlamaWeights:
     """Read a GGUF file's tensors; matrices ``packed``, or as float32."""
-    # llama.cpp rotates neighbouring rows of 'llama' models, and its converter moves them to suit.
+    # llama.cpp rotates neighbouring rows of 'llama' models, so its converter reorders them.
     interleaved = file["general.architecture"] == "llama"
     return assemble_weights(GGUF_NAMES, file.tensor, config, packed, interleaved)
 
@@ -200,7 +198,7 @@ def read_gguf_weights(file: GGUF, config: LlamaConfig, packed: bool) -> LlamaWei
 def read_folder_weights(
     read: Callable[[str], StoredTensor], config: LlamaConfig, packed: bool
 ) -> LlamaWeights:
-    """Read a folder's tensors, ``read`` gives one by its name; matrices ``packed``, or as float32."""
+    """Read a folder's tensors, which ``read`` returns by name; matrices ``packed``, or as float32."""
     return assemble_weights(FOLDER_NAMES, read, config, packed, interleaved=False)
 
 
@@ -211,9 +209,9 @@ def assemble_weights(
     packed: bool,
     interleaved: bool,
 ) -> LlamaWeights:
-    """Read every tensor by its name in the file, and stack those that read the same input.
+    """Read every tensor by its name in the file, and stack those with the same input.
 
-    ``interleaved`` files hold the two halves of each head's rotary dimensions row by row in turn.
+    In ``interleaved`` files, rows of the two halves of each head's rotary dimensions alternate.
     """
     shapes, d_model = matrix_shapes(config), config.d_model
 
@@ -230,7 +228,7 @@ def assemble_weights(
             for part in parts
             if part in config.biased
         ]
-        return Linear(hold(packed, *weights), np.concatenate(biases) if biases else None)
+        return Linear(pack_or_float(packed, *weights), np.concatenate(biases) if biases else None)
 
     def norm(part: str, number: int | None = None) -> Array:
         return tensor(part, "weight", d_model, number=number).float32()
@@ -246,7 +244,7 @@ def assemble_weights(
         )
 
     def table(part: str) -> Matrix:
-        return hold(packed, tensor(part, "weight", config.vocab_size, d_model))
+        return pack_or_float(packed, tensor(part, "weight", config.vocab_size, d_model))
 
     token_table = table("token_table")
     return LlamaWeights(
@@ -258,6 +256,6 @@ def assemble_weights(
 
 
 def deinterleaved(n_rows: int, n_heads: int) -> Array:
-    """Order of rows that undoes what llama.cpp's converter does to query and key: ``(n_rows,)``."""
+    """Row order that undoes the reordering of query and key by llama.cpp's converter: ``(n_rows,)``."""
     pairs = np.arange(n_rows).reshape(n_heads, -1, 2)  # (n_heads, d_head / 2, 2)
     return pairs.swapaxes(1, 2).ravel()

@@ -1,7 +1,7 @@
-"""One worker a core, each with a single-threaded BLAS.
+"""Data parallelism: one worker a core, each with a single-threaded BLAS.
 
-Products of a few thousand rows gain little from a BLAS that splits each of them over the cores,
-and everything between the products gains nothing; whole batches side by side gain from both.
+A multi-threaded BLAS gains little for products of a few thousand rows, and nothing between the products;
+whole batches in parallel gain in both.
 """
 
 import threading
@@ -12,12 +12,11 @@ from typing import TypeVar
 
 from threadpoolctl import threadpool_limits
 
-from engine.layers.cores import n_cores
+from engine.kernels.cores import n_cores
 
 T = TypeVar("T")
 
-# The BLAS's thread count belongs to the process: two callers that set and restore it in turn would
-# leave it at one.
+# The BLAS's thread count is global: overlapping callers that each set and restore it would leave it at one.
 _lock = threading.Lock()
 _n_inside = 0
 _limits: threadpool_limits | None = None
@@ -25,7 +24,7 @@ _limits: threadpool_limits | None = None
 
 @contextmanager
 def single_threaded_blas() -> Iterator[None]:
-    """Hold the BLAS to one thread while anybody is inside; the last to leave restores what was."""
+    """Limit the BLAS to one thread while any caller is inside; the last one restores the old limit."""
     global _n_inside, _limits
     with _lock:
         _n_inside += 1
@@ -42,7 +41,7 @@ def single_threaded_blas() -> Iterator[None]:
 
 
 def run_parallel(work: Callable[[T], None], batches: Sequence[T]) -> Iterator[T]:
-    """Run ``work`` on every batch, yielding each batch when it is done, in any order."""
+    """Run ``work`` on every batch in parallel; yield batches in order of completion."""
     if len(batches) <= 1:
         for batch in batches:
             work(batch)
@@ -55,5 +54,5 @@ def run_parallel(work: Callable[[T], None], batches: Sequence[T]) -> Iterator[T]
             for future in as_completed(futures):
                 future.result()
                 yield futures[future]
-        finally:  # where the caller stops half-way, what has not begun never does
+        finally:  # if the caller stops early, batches not yet started are cancelled
             pool.shutdown(cancel_futures=True)

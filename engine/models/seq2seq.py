@@ -1,7 +1,7 @@
 """The encoder-decoder of Vaswani et al. 2017, forward, and greedy decoding.
 
-Ids are ``(..., n_tokens)``: one sequence, or a batch of them, filled up with ``pad_id`` at their ends.
-Every array that a later step reads is told to the tracer, so a trace holds all that a backward pass needs.
+Ids are ``(..., n_tokens)``: one sequence, or a batch of them, padded with ``pad_id`` at their ends. Every
+array that later code reads is traced, so a trace holds all that a backward pass needs.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ class Seq2SeqConfig:
 
     One table of ``vocab_size`` vectors embeds source and target and, transposed, gives the logits
     (section 3.4). ``norm`` and ``residual`` switch off what the paper puts around every part of a layer
-    (``LayerNorm(x + Sublayer(x))``, section 3.1), to see what becomes of the numbers without.
+    (``LayerNorm(x + Sublayer(x))``, section 3.1), to see their effect.
     """
 
     vocab_size: int
@@ -147,12 +147,12 @@ def encoder_layer(
     x: Array, mask: Array, params: Params, name: str, config: Seq2SeqConfig, trace: Tracer
 ) -> Array:
     """Self-attention and feed-forward, add & norm after each: ``(..., n_source, d_model)`` to the same."""
-    part, told = f"{name}.attention", scoped(trace, "attention")
-    attended = multi_head_attention(x, x, mask, params, part, config, told)
-    x = told("norm", add_and_norm(x, attended, params, part, config, told))
-    part, told = f"{name}.ffn", scoped(trace, "ffn")
-    transformed = feed_forward(x, params, part, told)
-    return trace("output", add_and_norm(x, transformed, params, part, config, told))
+    part, part_trace = f"{name}.attention", scoped(trace, "attention")
+    attended = multi_head_attention(x, x, mask, params, part, config, part_trace)
+    x = part_trace("norm", add_and_norm(x, attended, params, part, config, part_trace))
+    part, part_trace = f"{name}.ffn", scoped(trace, "ffn")
+    transformed = feed_forward(x, params, part, part_trace)
+    return trace("output", add_and_norm(x, transformed, params, part, config, part_trace))
 
 
 def decoder_layer(
@@ -166,19 +166,19 @@ def decoder_layer(
     trace: Tracer,
 ) -> Array:
     """Masked self-attention, cross-attention, feed-forward: ``(..., n_target, d_model)`` to the same."""
-    part, told = f"{name}.attention", scoped(trace, "attention")
-    attended = multi_head_attention(x, x, mask, params, part, config, told)
-    x = told("norm", add_and_norm(x, attended, params, part, config, told))
-    part, told = f"{name}.cross_attention", scoped(trace, "cross_attention")
-    attended = multi_head_attention(x, memory, memory_mask, params, part, config, told)
-    x = told("norm", add_and_norm(x, attended, params, part, config, told))
-    part, told = f"{name}.ffn", scoped(trace, "ffn")
-    transformed = feed_forward(x, params, part, told)
-    return trace("output", add_and_norm(x, transformed, params, part, config, told))
+    part, part_trace = f"{name}.attention", scoped(trace, "attention")
+    attended = multi_head_attention(x, x, mask, params, part, config, part_trace)
+    x = part_trace("norm", add_and_norm(x, attended, params, part, config, part_trace))
+    part, part_trace = f"{name}.cross_attention", scoped(trace, "cross_attention")
+    attended = multi_head_attention(x, memory, memory_mask, params, part, config, part_trace)
+    x = part_trace("norm", add_and_norm(x, attended, params, part, config, part_trace))
+    part, part_trace = f"{name}.ffn", scoped(trace, "ffn")
+    transformed = feed_forward(x, params, part, part_trace)
+    return trace("output", add_and_norm(x, transformed, params, part, config, part_trace))
 
 
 def encode(ids: Array, params: Params, config: Seq2SeqConfig, trace: Tracer = no_trace) -> Array:
-    """Source vectors: ``(..., n_source) -> (..., n_source, d_model)``; those at padding mean nothing.
+    """Source vectors: ``(..., n_source) -> (..., n_source, d_model)``; those of padding are meaningless.
 
     Raises
     ------
@@ -204,8 +204,8 @@ def decode(
 ) -> Array:
     """Logits of the token after each of ``ids``: ``(..., n_target) -> (..., n_target, vocab_size)``.
 
-    ``memory`` is what `encode` made of ``source_ids``. Padding stands at the end of ``ids``, where the
-    causal mask hides it from all that counts; the logits there mean nothing.
+    ``memory`` is the result of `encode` for ``source_ids``. Padding is at the end of ``ids``, where the
+    causal mask hides it from real tokens; its logits are meaningless.
 
     Raises
     ------
@@ -218,15 +218,15 @@ def decode(
     mask = causal_mask(ids.shape[-1], ids.shape[-1], x.dtype)
     memory_mask = padding_mask(source_ids, config.pad_id, x.dtype)
     for i in range(config.n_decoder_layers):
-        name, told = f"decoder.layers.{i}", scoped(decoder, f"layers.{i}")
-        x = decoder_layer(x, memory, mask, memory_mask, params, name, config, told)
+        name, part_trace = f"decoder.layers.{i}", scoped(decoder, f"layers.{i}")
+        x = decoder_layer(x, memory, mask, memory_mask, params, name, config, part_trace)
     return trace("logits", linear(x, params["embedding.weight"]))
 
 
 def greedy_decode(source_ids: Array, params: Params, config: Seq2SeqConfig, max_new_tokens: int) -> Array:
-    """The most probable token after token, to ``eos_id`` or the maximum: ``(..., n_source) -> (..., n_new)``.
+    """Append the most probable token until ``eos_id`` or the maximum: ``(..., n_source) -> (..., n_new)``.
 
-    ``eos_id`` is part of a result, ``bos_id`` is not; a sequence that ends before others is filled up
+    ``eos_id`` is part of a result, ``bos_id`` is not; a sequence that ends before others is padded
     with ``pad_id``.
 
     Raises

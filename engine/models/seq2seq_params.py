@@ -1,4 +1,4 @@
-"""The parameters of an encoder-decoder: their names and shapes, and random ones to start from."""
+"""The parameters of an encoder-decoder: names, shapes, and random initial values."""
 
 from collections.abc import Iterator, Mapping
 from math import prod
@@ -24,7 +24,7 @@ def parameter_shapes(config: Seq2SeqConfig) -> Shapes:
 
 
 def attention_shapes(name: str, config: Seq2SeqConfig) -> Shapes:
-    """Shapes of W^Q, W^K, W^V (all heads of one below the other), W^O, and the norm after them."""
+    """Shapes of W^Q, W^K, W^V (all heads stacked), W^O, and the norm after them."""
     width = config.n_heads * config.d_head
     shapes: Shapes = {}
     for part in ("query", "key", "value"):
@@ -42,7 +42,7 @@ def ffn_shapes(name: str, config: Seq2SeqConfig) -> Shapes:
 
 
 def norm_shapes(name: str, config: Seq2SeqConfig) -> Shapes:
-    """Shapes of a layer norm's scale and shift, where there is one."""
+    """Shapes of a layer norm's scale and shift, if the model has norms."""
     if config.norm == "none":
         return {}
     return {f"{name}.norm.weight": (config.d_model,), f"{name}.norm.bias": (config.d_model,)}
@@ -51,7 +51,7 @@ def norm_shapes(name: str, config: Seq2SeqConfig) -> Shapes:
 def random_parameter(name: str, shape: tuple[int, ...], rng: np.random.Generator, dtype: np.dtype) -> Array:
     """One random parameter, drawn in float32.
 
-    Matrices are Xavier uniform (Glorot & Bengio 2010), as ``torch.nn.Transformer`` starts; the embedding
+    Matrices are Xavier uniform (Glorot & Bengio 2010), as in ``torch.nn.Transformer``; the embedding
     is normal with standard deviation ``d_model^-0.5``, as tensor2tensor's, so that its vectors times
     ``sqrt(d_model)`` match the positions in size. Biases are 0, the scales of norms 1.
     """
@@ -69,19 +69,18 @@ def random_parameter(name: str, shape: tuple[int, ...], rng: np.random.Generator
 
 
 class RandomParams(Mapping[str, Array]):
-    """Random parameters that are drawn whenever they are read and never kept.
+    """Random parameters, generated whenever they are read and never stored.
 
-    A parameter is the same every time: it is drawn from the seed and its place among the names. So a
-    model larger than the memory can run, a tensor at a time.
+    A parameter depends only on the seed and its index among the names. So models larger than memory can run.
     """
 
     def __init__(self, config: Seq2SeqConfig, seed: int, dtype: np.dtype = FLOAT32) -> None:
         self.shapes = parameter_shapes(config)
-        self._places = {name: place for place, name in enumerate(self.shapes)}
+        self._indices = {name: index for index, name in enumerate(self.shapes)}
         self._seed, self._dtype = seed, dtype
 
     def __getitem__(self, name: str) -> Array:
-        rng = np.random.default_rng([self._seed, self._places[name]])
+        rng = np.random.default_rng([self._seed, self._indices[name]])
         return random_parameter(name, self.shapes[name], rng, self._dtype)
 
     def __iter__(self) -> Iterator[str]:
@@ -97,5 +96,5 @@ def init_params(config: Seq2SeqConfig, seed: int, dtype: np.dtype = FLOAT32) -> 
 
 
 def n_parameters(config: Seq2SeqConfig) -> int:
-    """How many numbers a model's parameters are."""
+    """Number of parameters of a model."""
     return sum(prod(shape) for shape in parameter_shapes(config).values())

@@ -1,4 +1,4 @@
-"""What an encoder-decoder costs, part by part: its parameters, and the FLOPs of a forward pass."""
+"""Cost of an encoder-decoder by part: its parameters, and the FLOPs of a forward pass."""
 
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -12,8 +12,8 @@ from engine.models.seq2seq_params import parameter_shapes
 class PartSize:
     """Parameters and FLOPs of one part of a model, all its layers together.
 
-    A FLOP is a multiplication or an addition; those of the matrix products are counted, which leaves out
-    softmax, norms, biases and activations: a share of ``1 / d_model`` or so.
+    A FLOP is a multiplication or an addition. Only matrix products are counted: softmax, norms, biases and
+    activations add a fraction of about ``1 / d_model``.
     """
 
     name: str
@@ -22,10 +22,9 @@ class PartSize:
 
 
 def part_sizes(config: Seq2SeqConfig, n_source: int, n_target: int) -> list[PartSize]:
-    """Cost of a forward pass over one source and one target of so many tokens each.
+    """Cost of a forward pass over a source of ``n_source`` tokens and a target of ``n_target``.
 
-    The decoder reads its whole target at once, as in training; greedy decoding passes through it anew
-    with every token.
+    The decoder reads its whole target at once, as in training; greedy decoding repeats it for every token.
     """
     n_encoder, n_decoder = config.n_encoder_layers, config.n_decoder_layers
     counted = {
@@ -53,7 +52,7 @@ def part_sizes(config: Seq2SeqConfig, n_source: int, n_target: int) -> list[Part
 
 
 def parameters(config: Seq2SeqConfig, pattern: str) -> int:
-    """How many numbers the parameters are whose names match a pattern."""
+    """Number of parameters whose names match a pattern."""
     shapes = parameter_shapes(config)
     return sum(prod(shape) for name, shape in shapes.items() if fnmatchcase(name, pattern))
 

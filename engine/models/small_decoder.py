@@ -1,8 +1,8 @@
-"""A small decoder to be trained by hand: GPT-2's layers with a choice of positions and of norm order.
+"""A small decoder to train: GPT-2's layers with a choice of positions and of norm order.
 
-Ids are ``(..., n_tokens)``: one sequence, or a batch of sequences of one length. Every array that the
-backward pass (`engine.training.decoder_step`) reads is told to the tracer, by the names that a trace of
-any decoder has.
+Ids are ``(..., n_tokens)``: one sequence, or a batch of sequences of equal length. Every array that the
+backward pass (`engine.training.backward.small_decoder`) reads is traced, under the same names as in other
+decoders.
 """
 
 from collections.abc import Mapping
@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 
 from engine.errors import ContextLengthError, InputError
+from engine.kernels.primitives import NUMPY_TRAINING, TrainingPrimitives
 from engine.layers.activation import ACTIVATIONS
 from engine.layers.attention import causal_mask, merge_heads
 from engine.layers.dropout import dropout
@@ -19,7 +20,6 @@ from engine.layers.embedding import embedding
 from engine.layers.linear import linear
 from engine.layers.positions import alibi_bias, apply_rope, learned, rope_tables, sinusoidal
 from engine.layers.tracing import Array, Tracer, no_trace, scoped
-from engine.layers.training_primitives import NUMPY_TRAINING, TrainingPrimitives
 from engine.models.kv_cache import KVCache
 
 Params = Mapping[str, Array]  # dotted names, as `parameter_shapes` lists them
@@ -32,14 +32,14 @@ NORM_EPS = 1e-5
 class SmallDecoderConfig:
     """Sizes of a small decoder.
 
-    ``norm_first`` normalises what goes into attention and feed-forward, with one norm more at the end
-    (GPT-2); without it, the sum after each of them (Vaswani et al. 2017). The table that embeds the
-    tokens gives, transposed, the logits. ``dropout`` falls on the embeddings and on what each part adds.
+    ``norm_first`` normalises the inputs of attention and feed-forward, with one more norm at the end
+    (GPT-2); without it, the sum after each of them (Vaswani et al. 2017). The transposed embedding table is
+    the unembedding. ``dropout`` applies to the embeddings and to the output of each part.
 
     Raises
     ------
     InputError
-        For sizes that no model has.
+        For invalid sizes.
     """
 
     vocab_size: int
@@ -105,28 +105,28 @@ def forward(
     config
         The model's sizes.
     trace
-        Told what each step made.
+        Called with the name and value of each intermediate array.
     cache
-        Keys and values of the tokens that stand before ``ids``, of one sequence; it takes in the new ones.
+        Keys and values of the tokens before ``ids``, of one sequence; the new ones are appended.
     rng
-        What dropout draws from, while training; without it nothing is dropped.
+        Generator for dropout in training; None for no dropout.
     ops
-        The steps as NumPy says them, or their compiled twins.
+        NumPy's primitives, or their compiled twins.
 
     Raises
     ------
     InputError
-        An id is not in the vocabulary, or there is none.
+        An id is not in the vocabulary, or ``ids`` is empty.
     ContextLengthError
-        There are more tokens than the context has positions.
+        The tokens exceed the context.
     """
     start = 0 if cache is None else cache.length
     check_ids(ids, start, config)
     positions = np.arange(start, start + ids.shape[-1])
     x = embed(params, ids, positions, config, scoped(trace, "embeddings"), rng)
-    about = _Surroundings.of(positions, config, x.dtype)
+    attention_positions = _AttentionPositions.of(positions, config, x.dtype)
     for i in range(config.n_layers):
-        x = _layer(x, i, params, config, about, cache, scoped(trace, f"layers.{i}"), rng, ops)
+        x = _layer(x, i, params, config, attention_positions, cache, scoped(trace, f"layers.{i}"), rng, ops)
     if cache is not None:
         cache.length += ids.shape[-1]
     if config.norm_first:
@@ -142,7 +142,7 @@ def embed(
     trace: Tracer = no_trace,
     rng: np.random.Generator | None = None,
 ) -> Array:
-    """Token vectors and, where positions are vectors too, those: ``(..., n_tokens, d_model)``."""
+    """Token vectors, plus position vectors if there are any: ``(..., n_tokens, d_model)``."""
     x = trace("token", embedding(params["embedding.weight"], ids))
     if config.positions == "learned":
         x = x + learned(params["positions.weight"], positions)
@@ -152,13 +152,13 @@ def embed(
 
 
 def token_scale(config: SmallDecoderConfig, dtype: np.dtype) -> np.generic:
-    """``sqrt(d_model)``, which token vectors are multiplied by beside sinusoids (section 3.4)."""
+    """``sqrt(d_model)``, the scale of token vectors that sinusoids are added to (section 3.4)."""
     scale: np.generic = dtype.type(np.sqrt(config.d_model))
     return scale
 
 
 def check_ids(ids: Array, start: int, config: SmallDecoderConfig) -> None:
-    """Raise unless the model can read ``ids`` behind ``start`` tokens; the errors are those of `forward`."""
+    """Raise the errors of `forward` for ``ids`` that follow ``start`` tokens."""
     if ids.size == 0:
         raise InputError("there is no token to read: give at least one")
     if start + ids.shape[-1] > config.context:
@@ -174,14 +174,14 @@ def check_ids(ids: Array, start: int, config: SmallDecoderConfig) -> None:
 
 
 @dataclass(frozen=True)
-class _Surroundings:
-    """What attention knows of places: ``mask`` is added to the scores, ``turns`` are RoPE's cos and sin."""
+class _AttentionPositions:
+    """Positions in attention: ``mask`` is added to the scores, ``rope`` are cos and sin of RoPE or None."""
 
     mask: Array
-    turns: tuple[Array, Array] | None
+    rope: tuple[Array, Array] | None
 
     @classmethod
-    def of(cls, positions: Array, config: SmallDecoderConfig, dtype: np.dtype) -> "_Surroundings":
+    def of(cls, positions: Array, config: SmallDecoderConfig, dtype: np.dtype) -> "_AttentionPositions":
         n_query, n_key = len(positions), int(positions[-1]) + 1
         mask = causal_mask(n_query, n_key, dtype)  # (n_query, n_key)
         if config.positions == "alibi":
@@ -196,7 +196,7 @@ def _layer(
     i: int,
     params: Params,
     config: SmallDecoderConfig,
-    about: _Surroundings,
+    positions: _AttentionPositions,
     cache: KVCache | None,
     trace: Tracer,
     rng: np.random.Generator | None,
@@ -204,15 +204,15 @@ def _layer(
 ) -> Array:
     """Attention, then feed-forward; each adds to ``x (..., n_tokens, d_model)``, a norm before or after."""
     for part in ("attention", "ffn"):
-        name, told = f"layers.{i}.{part}", scoped(trace, part)
-        told("input", x)
-        into = told("norm", _norm(x, params, name, ops)) if config.norm_first else x
+        name, part_trace = f"layers.{i}.{part}", scoped(trace, part)
+        part_trace("input", x)
+        inputs = part_trace("norm", _norm(x, params, name, ops)) if config.norm_first else x
         if part == "attention":
-            made = _attend(into, name, i, params, config, about, cache, told, ops)
+            outputs = _attend(inputs, name, i, params, config, positions, cache, part_trace, ops)
         else:
-            made = _feed_forward(into, name, params, config, told, ops)
-        total = x + _dropped(made, config.dropout, told, rng)
-        x = total if config.norm_first else _norm(told("sum", total), params, name, ops)
+            outputs = _feed_forward(inputs, name, params, config, part_trace, ops)
+        total = x + _dropped(outputs, config.dropout, part_trace, rng)
+        x = total if config.norm_first else _norm(part_trace("sum", total), params, name, ops)
     return trace("output", x)
 
 
@@ -222,7 +222,7 @@ def _attend(
     layer: int,
     params: Params,
     config: SmallDecoderConfig,
-    about: _Surroundings,
+    positions: _AttentionPositions,
     cache: KVCache | None,
     trace: Tracer,
     ops: TrainingPrimitives,
@@ -231,12 +231,12 @@ def _attend(
     qkv = _affine(x, params, f"{name}.qkv").reshape(*x.shape[:-1], 3, config.n_heads, config.d_head)
     # (..., n_tokens, 3, n_heads, d_head) -> 3 views (..., n_heads, n_tokens, d_head)
     query, key, value = (qkv[..., j, :, :].swapaxes(-3, -2) for j in range(3))
-    if about.turns is not None:
-        query, key = apply_rope(query, *about.turns), apply_rope(key, *about.turns)
+    if positions.rope is not None:
+        query, key = apply_rope(query, *positions.rope), apply_rope(key, *positions.rope)
     if cache is not None:
         key, value = cache.extend(layer, key, value)
     trace("query", query), trace("key", key), trace("value", value)
-    context = ops.attention(query, key, value, about.mask, trace)
+    context = ops.attention(query, key, value, positions.mask, trace)
     merged = trace("merged", merge_heads(context))  # (..., n_tokens, d_model)
     return trace("output", _affine(merged, params, f"{name}.output"))
 
@@ -246,7 +246,7 @@ def _feed_forward(
 ) -> Array:
     """``f(x W1 + b1) W2 + b2``: ``(..., d_model) -> (..., d_ff) -> (..., d_model)``."""
     hidden = trace("hidden", _affine(x, params, f"{name}.hidden"))
-    activation = trace("activation", ops.activations[config.activation](hidden))
+    activation = trace("activation", ops.activations[config.activation].forward(hidden))
     return trace("output", _affine(activation, params, f"{name}.output"))
 
 
@@ -259,7 +259,7 @@ def _norm(x: Array, params: Params, name: str, ops: TrainingPrimitives) -> Array
 
 
 def _dropped(x: Array, rate: float, trace: Tracer, rng: np.random.Generator | None) -> Array:
-    """Dropout while training, whose mask the trace keeps."""
+    """Dropout in training; traces the mask."""
     if rng is None or rate == 0:
         return x
     x, mask = dropout(x, rate, rng)

@@ -1,4 +1,4 @@
-"""The parameters of a small decoder: their names and shapes, and random ones to start from."""
+"""The parameters of a small decoder: names, shapes, and random initial values."""
 
 import numpy as np
 
@@ -27,10 +27,10 @@ def parameter_shapes(config: SmallDecoderConfig) -> Shapes:
 
 
 def init_params(config: SmallDecoderConfig, seed: int, dtype: np.dtype = FLOAT32) -> dict[str, Array]:
-    """Random parameters to be trained, as GPT-2's begin; the same seed gives the same on any machine.
+    """Random parameters with GPT-2's initialisation; the same for a seed on any machine.
 
-    Matrices are normal with standard deviation 0.02, those that add to the residual stream by
-    ``1 / sqrt(2 n_layers)`` less (Radford et al. 2019, section 2.3); biases are 0, scales of norms 1.
+    Matrices are normal with standard deviation 0.02, times ``1 / sqrt(2 n_layers)`` for those that add to
+    the residual stream (Radford et al. 2019, section 2.3); biases are 0, scales of norms 1.
     """
     rng = np.random.default_rng(seed)
     params = {}

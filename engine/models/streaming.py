@@ -1,6 +1,6 @@
-"""Very many texts, each embedded once however often it comes.
+"""Embedding a stream of texts, equal texts once.
 
-Memory holds a block of texts and some 150 bytes for every distinct text so far; their vectors lie in a
+Memory holds a block of texts and some 150 bytes for every distinct text so far; their vectors are in a
 temporary file.
 """
 
@@ -21,7 +21,7 @@ MEMORY_BYTES = 32 * 1024**2
 
 
 class VectorSpool:
-    """Vectors by key: in memory while they are few, in a temporary file when they are many."""
+    """Vectors by key: in memory up to `MEMORY_BYTES`, then in a temporary file."""
 
     def __init__(self, width: int, dtype: np.dtype) -> None:
         self._width, self._dtype = width, dtype
@@ -32,13 +32,13 @@ class VectorSpool:
         return key in self._rows
 
     def append(self, keys: Sequence[bytes], vectors: Array) -> None:
-        """Keep one row of ``vectors (n_keys, width)`` for each key, none of which is known yet."""
+        """Add one row of ``vectors (n_keys, width)`` for each of some new keys."""
         self._file.seek(0, 2)
         self._file.write(vectors.tobytes())
         self._rows.update(zip(keys, range(len(self._rows), len(self._rows) + len(keys)), strict=True))
 
     def read(self, keys: Sequence[bytes]) -> Array:
-        """Return the vectors of some keys, ``(n_keys, width)``."""
+        """Return the vectors of keys, ``(n_keys, width)``."""
         size = self._width * self._dtype.itemsize
         rows = bytearray()
         for key in keys:
@@ -47,7 +47,7 @@ class VectorSpool:
         return np.frombuffer(rows, self._dtype).reshape(len(keys), self._width)
 
     def close(self) -> None:
-        """Forget everything."""
+        """Delete all vectors."""
         self._file.close()
 
 
@@ -64,16 +64,16 @@ def each_once(
     texts
         Taken as they are needed.
     embed
-        Embeds new texts, ``(n_texts, width)``, and tells how many are done.
+        Embeds new texts, ``(n_texts, width)``, and reports its progress.
     spool
-        Keeps what was embedded; closed at the end.
+        Where the vectors are stored; closed at the end.
     on_progress
         Called with texts done and 0.
 
     Raises
     ------
     InputError
-        Something among the texts is none, or cannot be written as UTF-8.
+        One of them is not a string, or cannot be encoded as UTF-8.
     """
     n_done = 0
 

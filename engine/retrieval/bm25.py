@@ -1,12 +1,12 @@
-"""BM25: chunks that share words with the question, the rarer the words the better.
+"""BM25: scores by the words that chunk and question share, the rarer the better.
 
 Robertson and Zaragoza 2009, in Lucene's variant (Kamphuis et al. 2020), by bm25s (Lù 2024). A word w that
-stands tf times in a chunk of l words, among N chunks of which df have the word, adds
+occurs tf times in a chunk of l words, among N chunks of which df have it, adds
 
     ln(1 + (N - df + 0.5) / (df + 0.5)) · tf / (tf + k1 · (1 - b + b · l / average l))
 
-as often as the question has it. Words are runs of two or more letters, digits or underscores in lower case,
-without Lucene's 33 English stop words; they are not stemmed.
+once for each time it occurs in the question. Words are runs of two or more letters, digits or underscores in
+lower case, without Lucene's 33 English stop words; they are not stemmed.
 """
 
 from collections.abc import Sequence
@@ -24,11 +24,11 @@ class Bm25:
     Parameters
     ----------
     texts
-        The chunks' texts; none, or such without words, are never found.
+        The chunks' texts; a text without words is never found.
     k1
-        How much more a word counts that stands in a chunk again and again; 0 for not at all.
+        How much more a word counts that occurs several times in a chunk; 0 for not at all.
     b
-        How much the length of a chunk counts against it, 0 to 1.
+        How much longer chunks are penalised, 0 to 1.
 
     Raises
     ------
@@ -53,7 +53,7 @@ class Bm25:
     def scores(self, questions: Sequence[str]) -> Array:
         """Score every text for every question: float32 ``(n_questions, n_texts)``.
 
-        It is 0 where they share no word: for every text, where a question is blank or of stop words alone.
+        The score is 0 where they share no word: for every text, if a question has only stop words or none.
         """
         check_several(questions)
         scores = np.zeros((len(questions), self._n_texts), np.float32)
@@ -64,7 +64,7 @@ class Bm25:
 
 
 def words(texts: Sequence[str]) -> list[list[str]]:
-    """Cut texts into the words that count."""
+    """Split texts into the words that count."""
     from bm25s import tokenize
 
     return tokenize(list(texts), return_ids=False, show_progress=False)

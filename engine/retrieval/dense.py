@@ -1,4 +1,4 @@
-"""Chunks whose vectors point where the question's does."""
+"""Scores by the cosine of vectors."""
 
 import numpy as np
 
@@ -7,9 +7,9 @@ from engine.layers.tracing import Array
 
 
 def dense_scores(question_vectors: Array, chunk_vectors: Array) -> Array:
-    """Inner products of all questions and chunks, which are cosines of vectors of length 1.
+    """Inner products of all questions and chunks: cosines, for vectors of length 1.
 
-    They are what an exact FAISS index (IndexFlatIP) gives for the chunks it finds, here for all of them.
+    Equal to the scores of an exact FAISS index (IndexFlatIP), but for all chunks.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ def dense_scores(question_vectors: Array, chunk_vectors: Array) -> Array:
     Raises
     ------
     InputError
-        The vectors are of different lengths.
+        The vectors have different lengths.
     """
     if question_vectors.shape[1:] != chunk_vectors.shape[1:]:
         raise InputError(

@@ -1,4 +1,4 @@
-"""Which model it is, by what it does and not by its name."""
+"""A hash of an encoder, by its parameters and not by its name."""
 
 import weakref
 from collections.abc import Iterator
@@ -11,18 +11,18 @@ import numpy as np
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
 
-# Lower case, accents, Chinese characters, control characters, added tokens, a word too long to be cut:
-# where two tokenizers of one vocabulary differ.
+# Lower case, accents, Chinese characters, control characters, added tokens, a word that is too long: where
+# two tokenizers with one vocabulary may differ.
 PROBE = f"Café NAÏVE e\u0301 中文 a\u200bb\x00c [MASK] [mask] don't {'x' * 101}"
 
-_digests: dict[tuple[int, int], str] = {}  # by the ids of living weights and tokenizers, which have no hash
+_digests: dict[tuple[int, int], str] = {}  # by the ids of weights and tokenizers, which have no hash
 
 
 def fingerprint(encoder: Encoder) -> str:
-    """Return a SHA-256 over all that decides an encoder's vectors, the weights of `with_idf` aside.
+    """Return a SHA-256 of everything that an encoder's vectors depend on, except the weights of `with_idf`.
 
-    Two folders of the same weights, configuration and tokenizer have one fingerprint; a folder whose
-    files were replaced has another than before.
+    Two folders with the same weights, configuration and tokenizer have one fingerprint; it changes with the
+    files.
     """
     parts = encoder.weights, encoder.tokenizer
     key = id(parts[0]), id(parts[1])
@@ -34,7 +34,7 @@ def fingerprint(encoder: Encoder) -> str:
 
 
 def parts_digest(encoder: Encoder) -> str:
-    """Hash every weight, the vocabulary, and the tokens of a text that shows the tokenizer."""
+    """Hash every weight, the vocabulary, and the tokens of `PROBE`."""
     digest = sha256()
     for array in arrays(encoder.weights):
         digest.update(f"{array.dtype} {array.shape}".encode())

@@ -1,4 +1,4 @@
-"""Several rankings made one: by ranks, or by scores brought to one scale."""
+"""Fusion of several rankings: by ranks, or by scores on one scale."""
 
 from collections.abc import Sequence
 
@@ -6,25 +6,25 @@ import numpy as np
 
 from engine.errors import InputError
 from engine.layers.tracing import Array
-from engine.retrieval.ranking import ranks
+from engine.retrieval.ranking import min_ranks
 
-# Cormack, Clarke and Büttcher found the constant in a pilot study, and that it hardly matters.
+# From a pilot study of Cormack, Clarke and Büttcher, who found that it hardly matters.
 RRF_CONSTANT = 60
 
 
 def reciprocal_rank_fusion(scores: Sequence[Array], constant: float = RRF_CONSTANT) -> Array:
     """Add 1 / (constant + rank) over several rankings (Cormack, Clarke and Büttcher 2009).
 
-    Ranks are over all chunks, and chunks of one score share the best of their ranks: those that BM25 does
-    not find, all with 0, are not ordered by where they stand in the corpus. A chunk with ``-inf`` has no
-    rank, and no share in the sum.
+    Ranks are over all chunks, and chunks with equal scores share the best of their ranks: those that BM25
+    does not find, all with 0, are not ordered by their place in the corpus. A chunk with ``-inf`` has no rank
+    and adds nothing to the sum.
 
     Parameters
     ----------
     scores
         Score matrices ``(n_questions, n_chunks)``, one or more; only their order counts.
     constant
-        The larger, the less the first places count above the next ones; 0 or more.
+        The larger, the smaller the difference between places; 0 or more.
 
     Returns
     -------
@@ -39,19 +39,19 @@ def reciprocal_rank_fusion(scores: Sequence[Array], constant: float = RRF_CONSTA
     check_shapes(scores)
     if not constant >= 0:
         raise InputError(f"the constant is {constant}: give 0 or more, such as {RRF_CONSTANT}")
-    parts = [np.where(np.isneginf(one), 0, 1 / (constant + ranks(one))) for one in scores]
+    parts = [np.where(np.isneginf(one), 0, 1 / (constant + min_ranks(one))) for one in scores]
     return np.sum(parts, axis=0).astype(np.float32)
 
 
 def weighted_fusion(scores: Sequence[Array], weights: Sequence[float]) -> Array:
-    """Add scores that were brought to 0 … 1 a question, each matrix times its weight.
+    """Add scores scaled to 0 … 1 for each question, each matrix times its weight.
 
     Parameters
     ----------
     scores
         Score matrices ``(n_questions, n_chunks)``, one or more.
     weights
-        One a matrix, 0 or more, not all 0.
+        One for each matrix, 0 or more, not all 0.
 
     Returns
     -------
@@ -74,11 +74,11 @@ def weighted_fusion(scores: Sequence[Array], weights: Sequence[float]) -> Array:
 
 
 def min_max(scores: Array) -> Array:
-    """Bring each question's scores to 0 for its lowest and 1 for its best: ``(n_questions, n_chunks)``.
+    """Scale each question's scores to 0 for the lowest and 1 for the best: ``(n_questions, n_chunks)``.
 
-    What is not found (``-inf``) is as good as the lowest, and where all are equal all are 0.
+    ``-inf`` (not found) becomes 0 like the lowest; if all are equal, all are 0.
     """
-    scores = scores.astype(np.float64)  # whose differences are finite for all float32
+    scores = scores.astype(np.float64)  # differences of any float32 are finite
     found = np.isfinite(scores)
     low = scores.min(axis=1, keepdims=True, where=found, initial=np.inf)  # (n_questions, 1)
     high = scores.max(axis=1, keepdims=True, where=found, initial=-np.inf)

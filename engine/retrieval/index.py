@@ -1,4 +1,4 @@
-"""A FAISS index over embedded chunks."""
+"""Exact search over embedded chunks, by FAISS."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -12,9 +12,9 @@ from engine.errors import InputError
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
 from engine.retrieval.bm25 import Bm25
+from engine.retrieval.embedding_spec import EmbeddingSpec, Query
 from engine.retrieval.rerank import TokenVectors
 from engine.retrieval.vector_cache import VectorCache, cached_encode
-from engine.retrieval.vector_kind import Query, VectorKind
 from engine.weights.fetch import Progress
 
 if TYPE_CHECKING:
@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Hit:
-    """A chunk that was found; ``score`` is the cosine of its vector and the question's.
+    """A chunk that was found.
 
-    It is so whatever found the chunk: a retriever decides the order of hits, the cosine how close each is.
+    ``score`` is the cosine of its vector and the question's, whatever the retriever: a retriever decides the
+    order of hits, the cosine how close each is.
     """
 
     chunk: Chunk
@@ -34,17 +35,26 @@ class Hit:
 
 @dataclass(frozen=True)
 class Index:
-    """Chunks and their vectors, ready to search, stamped with how the vectors were made.
+    """Chunks and their vectors, ready to search. Only this class uses FAISS.
 
-    ``vectors`` is float32 ``(n_chunks, d_model)``, rows of length 1. ``idf`` are the weights that words had
-    in them, ``(vocab_size,)``, where the pooling has such. What else a retriever reads of the chunks is
-    made when it is first needed, and kept.
+    BM25's index and token vectors are made when a retriever first needs them, and kept.
+
+    Attributes
+    ----------
+    chunks
+        The chunks.
+    vectors
+        Their vectors, float32 ``(n_chunks, d_model)``, rows of length 1.
+    spec
+        How the vectors were made.
+    idf
+        The word weights ``(vocab_size,)`` of the pooling ``"idf"``, None for other poolings.
     """
 
     chunks: tuple[Chunk, ...] = field(repr=False)
     vectors: Array = field(repr=False)
-    faiss: "faiss.IndexFlatIP" = field(repr=False)
-    kind: VectorKind
+    _faiss: "faiss.IndexFlatIP" = field(repr=False)
+    spec: EmbeddingSpec
     idf: Array | None = field(default=None, repr=False)
 
     @cached_property
@@ -59,8 +69,8 @@ class Index:
 
     @cached_property
     def tokens(self) -> TokenVectors:
-        """Vectors of the chunks' tokens, as they are read."""
-        return TokenVectors(self.texts, self.kind.max_tokens)
+        """Vectors of the chunks' tokens, computed on demand."""
+        return TokenVectors(self.texts, self.spec.max_tokens)
 
     def search(self, query: Query, k: int, order: Array | None = None) -> list[Hit]:
         """Return the ``k`` best chunks, best first.
@@ -78,36 +88,46 @@ class Index:
         Raises
         ------
         InputError
-            ``k`` is below 1, or the question was embedded in another way than the chunks, which no shape
-            would show, or is not finite.
+            ``k`` is below 1, or the question was embedded differently from the chunks or is not finite.
         """
         if k < 1:
             raise InputError(f"k is {k}: ask for 1 passage or more")
         self.check(query)
         vector = query.vector[None].astype(np.float32)
         if order is None:
-            [scores], [rows] = self.faiss.search(vector, min(k, len(self.chunks)))
+            [scores], [rows] = self.nearest(vector, min(k, len(self.chunks)))
         else:
             rows = order[:k]
             scores = self.vectors[rows] @ vector[0]
         return [Hit(self.chunks[row], float(score)) for row, score in zip(rows, scores, strict=True)]
 
+    def nearest(self, vectors: Array, k: int) -> tuple[Array, Array]:
+        """Return inner products and rows of the ``k`` nearest chunks, nearest first.
+
+        ``(n_questions, d_model)`` float32 to two arrays ``(n_questions, k)``.
+        """
+        scores, rows = self._faiss.search(vectors, k)
+        return scores, rows
+
+    def scores(self, query: Query) -> Array:
+        """Return the inner product of the question's vector with every chunk's: ``(n_chunks,)``."""
+        return self.vectors @ query.vector
+
     def check(self, query: Query) -> None:
         """Raise `InputError` for a question that cannot be compared with the index."""
-        if query.kind != self.kind:
+        if query.spec != self.spec:
             raise InputError(
-                f"the index holds vectors of {self.kind}, and the question's is of {query.kind}: embed both "
+                f"the index holds vectors of {self.spec}, and the question's is of {query.spec}: embed both "
                 "in one way, or build the index again"
             )
-        if query.vector.shape != (self.faiss.d,):
-            raise InputError(
-                f"the query has shape {query.vector.shape}, the index holds vectors of ({self.faiss.d},)"
-            )
+        shape = self.vectors.shape[1:]
+        if query.vector.shape != shape:
+            raise InputError(f"the query has shape {query.vector.shape}, the index holds vectors of {shape}")
         if not np.isfinite(query.vector).all():
             raise InputError("the query vector is not finite: it holds NaN or infinity")
 
     def encoder(self, encoder: Encoder) -> Encoder:
-        """Return the encoder with the weights of words that the index's vectors were made with, if any."""
+        """Return the encoder with the index's word weights, if it has any."""
         return encoder if self.idf is None else replace(encoder, idf=self.idf)
 
 
@@ -127,11 +147,11 @@ def build_index(
         The chunks; at least one.
     encoder, pooling, max_tokens
         How they are embedded, as in `Encoder.encode`; ``"idf"`` weighs words by these chunks, unless the
-        encoder has weights of a corpus already.
+        encoder already has word weights.
     on_progress
         Called with chunks done and chunks in all.
     cache
-        Where vectors are looked up before and kept after; the index is the same as without.
+        Cache of vectors; the index is the same without.
     """
     if not chunks:
         raise InputError("there are no chunks to index: load a document with text")
@@ -143,27 +163,27 @@ def build_index(
         if cache is None
         else cached_encode(texts, encoder, pooling, max_tokens, cache, on_progress)
     )
-    kind = VectorKind.of(encoder, pooling, max_tokens)
-    return index_vectors(chunks, vectors, kind, encoder.idf if pooling == "idf" else None)
+    spec = EmbeddingSpec.of(encoder, pooling, max_tokens)
+    return index_vectors(chunks, vectors, spec, encoder.idf if pooling == "idf" else None)
 
 
 def index_vectors(
-    chunks: Sequence[Chunk], vectors: Array, kind: VectorKind, idf: Array | None = None
+    chunks: Sequence[Chunk], vectors: Array, spec: EmbeddingSpec, idf: Array | None = None
 ) -> Index:
-    """Index vectors ``(n_chunks, d_model)`` of length 1 that were made already."""
+    """Index given vectors ``(n_chunks, d_model)``, rows of length 1."""
     import faiss
 
     vectors = vectors.astype(np.float32)
     index = faiss.IndexFlatIP(vectors.shape[1])
     index.add(vectors)
-    return Index(tuple(chunks), vectors, index, kind, idf)
+    return Index(tuple(chunks), vectors, index, spec, idf)
 
 
 def join_indexes(indexes: Sequence[Index]) -> Index:
-    """Make one index of several whose vectors were made alike."""
-    kinds = {index.kind for index in indexes}
-    if len(kinds) != 1:
-        raise InputError(f"indexes made in {len(kinds)} different ways cannot be joined: build them again")
+    """Join indexes whose vectors have one spec."""
+    specs = {index.spec for index in indexes}
+    if len(specs) != 1:
+        raise InputError(f"indexes made in {len(specs)} different ways cannot be joined: build them again")
     chunks = [chunk for index in indexes for chunk in index.chunks]
     vectors = np.concatenate([index.vectors for index in indexes])
-    return index_vectors(chunks, vectors, kinds.pop(), indexes[0].idf)
+    return index_vectors(chunks, vectors, specs.pop(), indexes[0].idf)

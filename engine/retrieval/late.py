@@ -1,12 +1,11 @@
-"""Late chunking (Günther et al. 2024): read a long text first, cut it into chunks after.
+"""Late chunking (Günther et al. 2024): embed a long text first, split it into chunks afterwards.
 
-Ordinarily each chunk is read alone, and "it was finished in 1891" never learns what "it" is. Here the
-tokens of the whole text attend to each other, and a chunk's vector is the mean over its own tokens.
+Ordinarily each chunk is embedded alone, so that "it was finished in 1891" lacks what "it" is. Here the tokens
+of the whole text attend to each other, and a chunk's vector is the mean over its own tokens.
 
-What that costs: a model knows contexts as long as those it was trained on, and all-MiniLM-L6-v2 was
-trained on 128 tokens. Its position table has 512 rows, but vectors from longer contexts are outside what
-it learnt to make comparable, and they drift towards what the whole window is about. Whether a chunk is
-found better or worse for it has to be measured, question by question.
+The cost: all-MiniLM-L6-v2 was trained on contexts of 128 tokens. Its position table has 512 rows, but vectors
+from longer contexts were not trained to be comparable, and drift towards the topic of the whole window.
+Whether a chunk is found better or worse has to be measured, question by question.
 """
 
 from collections.abc import Sequence
@@ -21,13 +20,13 @@ from engine.layers.pooling import mean_pooling
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
 from engine.models.parallel import run_parallel
-from engine.retrieval.ranking import ranks
+from engine.retrieval.ranking import min_ranks
 from engine.weights.fetch import Progress
 
 
 @dataclass(frozen=True)
 class Move:
-    """Where a question finds one chunk by its ordinary and by its late vector.
+    """Rank and score of one chunk for a question, by its ordinary and by its late vector.
 
     ``row`` is the chunk's place among the chunks; ranks count from 1, scores are cosines.
     """
@@ -46,12 +45,12 @@ def late_vectors(
     context_tokens: int = 512,
     on_progress: Progress | None = None,
 ) -> Array:
-    """Embed the chunks of one document in the context of what stands around them.
+    """Embed the chunks of one document in their context.
 
-    The document is read in windows of ``context_tokens``, each half a window after the one before and
-    between [CLS] and [SEP] of its own; a chunk is pooled from the window whose middle is nearest to
-    its own. Tokens are pooled as in the paper's code: [CLS] counts for the document's first chunk and
-    [SEP] for its last, so that a chunk which is the whole document has its ordinary vector.
+    The document is read in windows of ``context_tokens``, each half a window after the one before and with
+    its own [CLS] and [SEP]; a chunk is pooled from the window whose middle is nearest to its own. Tokens are
+    pooled as in the paper's code: [CLS] belongs to the document's first chunk and [SEP] to its last, so that
+    a chunk which is the whole document has its ordinary vector.
 
     Parameters
     ----------
@@ -103,19 +102,19 @@ def late_vectors(
 
 
 def token_spans(offsets: Sequence[tuple[int, int]], chunks: Sequence[Chunk]) -> tuple[Array, Array]:
-    """First token of each chunk and the one behind its last, not counting [CLS]: ``(n_chunks,)`` each."""
+    """First token of each chunk and the one after its last, not counting [CLS]: ``(n_chunks,)`` each."""
     spans = np.array(offsets, np.int64).reshape(-1, 2)  # (n_tokens, 2)
     first = np.searchsorted(spans[:, 1], [chunk.start for chunk in chunks], side="right")
     last = np.searchsorted(spans[:, 0], [chunk.end for chunk in chunks], side="left")
-    # A chunk of nothing but characters that the tokenizer drops has the token before it.
+    # A chunk of characters that the tokenizer drops gets the token before it.
     return np.minimum(first, np.maximum(last - 1, 0)), last
 
 
 def window_starts(first: Array, last: Array, n_tokens: int, room: int) -> Array:
     """First token of the window that each chunk is pooled from: ``(n_chunks,)``.
 
-    Windows of ``room`` tokens stand half a window apart, and the last ends with the document, so that one
-    holds any chunk of up to half a window; a longer one that falls between two has a window of its own.
+    Windows of ``room`` tokens start half a window apart, and the last ends with the document, so that any
+    chunk of up to half a window lies in one; a longer one that lies in none gets a window of its own.
     """
     step = max(room // 2, 1)
     furthest = max(n_tokens - room, 0)
@@ -134,12 +133,12 @@ def moved(ordinary: Array, late: Array) -> Array:
 
 
 def moves(question: Array, ordinary: Array, late: Array) -> list[Move]:
-    """Where a question finds each chunk by its ordinary and by its late vector, best late rank first.
+    """Ranks and scores of all chunks by their ordinary and late vectors, best late rank first.
 
     Parameters
     ----------
     question
-        The question's vector, ``(d_model,)``: a question is short, and read as ever.
+        The question's vector, ``(d_model,)``, embedded ordinarily.
     ordinary, late
         The chunks' vectors, ``(n_chunks, d_model)`` each, rows of length 1.
 
@@ -151,7 +150,7 @@ def moves(question: Array, ordinary: Array, late: Array) -> list[Move]:
     check_alike(ordinary, late)
     check_question(question, ordinary)
     scores, late_scores = ordinary @ question, late @ question  # (n_chunks,) each
-    before, after = ranks(scores), ranks(late_scores)
+    before, after = min_ranks(scores), min_ranks(late_scores)
     return [
         Move(row, int(before[row]), float(scores[row]), int(after[row]), float(late_scores[row]))
         for row in np.argsort(-late_scores, kind="stable").tolist()
@@ -159,7 +158,7 @@ def moves(question: Array, ordinary: Array, late: Array) -> list[Move]:
 
 
 def check_chunks(document: Document, chunks: Sequence[Chunk]) -> None:
-    """Raise `InputError` for a chunk that is not where it says in the document."""
+    """Raise `InputError` for a chunk that is not a span of the document."""
     for chunk in chunks:
         if chunk.document != document.name or document.text[chunk.start : chunk.end] != chunk.text:
             raise InputError(
@@ -169,7 +168,7 @@ def check_chunks(document: Document, chunks: Sequence[Chunk]) -> None:
 
 
 def check_context(chunks: Sequence[Chunk], n_tokens: Array, room: int) -> None:
-    """Raise `InputError` for a chunk of more tokens than a window has room for."""
+    """Raise `InputError` for a chunk of more tokens than fit into a window."""
     if len(chunks) and n_tokens.max() > room:
         chunk = chunks[int(n_tokens.argmax())]
         raise InputError(

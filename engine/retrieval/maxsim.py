@@ -1,8 +1,8 @@
-"""Late interaction: every token of a question with its best match among a chunk's tokens.
+"""Late interaction: the best match of every question token among a chunk's tokens.
 
-ColBERT's MaxSim (Khattab & Zaharia 2020), here over the token vectors of any encoder. All tokens take part
-as the model gives them, [CLS] and [SEP] included, as ColBERT keeps its own. The paper sums over the
-question's tokens; here it is their mean, which ranks the same and can be read beside a cosine.
+ColBERT's MaxSim (Khattab & Zaharia 2020), here over the token vectors of any encoder. All tokens
+count, [CLS] and [SEP] included, as in ColBERT. The paper sums over the question's tokens; here it is their
+mean, which ranks the same and is on the scale of a cosine.
 """
 
 from collections.abc import Sequence
@@ -19,8 +19,8 @@ from engine.weights.fetch import Progress
 MAXSIM = "maxsim"
 
 
-def matches(query_vectors: Array, chunk_vectors: Array) -> tuple[Array, Array]:
-    """Best token of a chunk for each token of a question, the first of equals, and their cosine.
+def best_matches(query_vectors: Array, chunk_vectors: Array) -> tuple[Array, Array]:
+    """Best token of a chunk for each token of a question, the first of equal ones, and their cosine.
 
     ``(n_query, d), (n_chunk, d)``, rows of length 1, to ``(n_query,)`` places and ``(n_query,)`` cosines.
 
@@ -44,8 +44,8 @@ def matches(query_vectors: Array, chunk_vectors: Array) -> tuple[Array, Array]:
 
 
 def max_sim(query_vectors: Array, chunk_vectors: Array) -> float:
-    """``1/n sum_i max_j q_i · k_j`` over the ``n`` tokens of the question; the rest is as in `matches`."""
-    return float(matches(query_vectors, chunk_vectors)[1].mean())
+    """``1/n sum_i max_j q_i · k_j`` over the question's ``n`` tokens; the rest is as in `best_matches`."""
+    return float(best_matches(query_vectors, chunk_vectors)[1].mean())
 
 
 def maxsim_scores(
@@ -60,9 +60,9 @@ def maxsim_scores(
     Parameters
     ----------
     questions
-        The questions; their tokens' vectors are held, ``4 * d_model`` bytes a token.
+        The questions; the vectors of their tokens stay in memory, ``4 * d_model`` bytes a token.
     texts
-        The chunks' texts; their tokens' vectors are made a pack at a time and never held.
+        The chunks' texts; the vectors of their tokens are computed and dropped pack by pack.
     encoder
         The encoder.
     max_tokens
@@ -102,7 +102,7 @@ def maxsim_of_ids(
     query_vectors = unit_vectors(questions, encoder)  # (tokens of all questions, d_model)
 
     def score(batch: slice) -> None:
-        """Score a pack of chunks, one after the other so that no product is larger than a chunk's."""
+        """Score a pack of chunks one by one, so that no product is larger than one chunk's."""
         states = encoder.token_states(chunks[batch])
         for number, each in enumerate(states, start=batch.start):
             best = (query_vectors @ l2_normalize(each.vectors).T).max(axis=1)  # (tokens of all questions,)
@@ -121,10 +121,10 @@ def unit_vectors(sequences: Sequence[Sequence[int]], encoder: Encoder) -> Array:
     ends = np.cumsum([len(ids) for ids in sequences], dtype=int)
     vectors = np.empty((sum(len(ids) for ids in sequences), encoder.config.d_model), encoder.dtype)
 
-    def embed(batch: slice) -> None:
+    def embed_pack(batch: slice) -> None:
         for end, each in zip(ends[batch], encoder.token_states(sequences[batch]), strict=True):
             vectors[end - len(each.ids) : end] = l2_normalize(each.vectors)
 
-    for _ in run_parallel(embed, list(packs(sequences, BATCH_TOKENS))):
+    for _ in run_parallel(embed_pack, list(packs(sequences, BATCH_TOKENS))):
         pass
     return vectors

@@ -1,7 +1,4 @@
-"""Chunks that are relevant and do not all say the same.
-
-Maximal marginal relevance (Carbonell and Goldstein 1998).
-"""
+"""Maximal marginal relevance (Carbonell and Goldstein 1998): relevant chunks that repeat little."""
 
 import numpy as np
 
@@ -10,7 +7,7 @@ from engine.layers.tracing import Array
 from engine.retrieval.ranking import best_first, candidates, check_depth, ordered_scores
 
 MMR_K = 10
-# Diversity is paid for with relevance: on Cranfield nDCG@10 falls from 0.400 to 0.388 at 0.1, 0.327 at 0.3.
+# Diversity costs relevance: on Cranfield nDCG@10 falls from 0.400 to 0.388 at 0.1 and 0.327 at 0.3.
 MMR_DIVERSITY = 0.1
 MMR_DEPTH = 50
 
@@ -22,7 +19,7 @@ def mmr_scores(
     diversity: float = MMR_DIVERSITY,
     depth: int = MMR_DEPTH,
 ) -> Array:
-    """Order the first ``k`` chunks of each question anew, such that each adds something to those before.
+    """Reorder the first ``k`` chunks of each question, so that each adds something to those before.
 
     Parameters
     ----------
@@ -33,9 +30,9 @@ def mmr_scores(
     k
         How many are chosen; all others follow in their old order.
     diversity
-        0 for the order of relevance, 1 for nothing but difference; it is 1 - λ of the paper.
+        0 for relevance alone, 1 for difference alone; 1 - λ of the paper.
     depth
-        How many of the most relevant are chosen from.
+        How many of the most relevant chunks to choose from.
 
     Returns
     -------
@@ -68,8 +65,8 @@ def mmr_scores(
 def mmr_order(relevance: Array, vectors: Array, k: int, diversity: float) -> list[int]:
     """Choose ``k`` of the candidates, each the best of (1 - diversity) · relevance - diversity · redundance.
 
-    ``(n,), (n, d_model)`` to places among the n. The redundance is the cosine with the most similar of those
-    chosen before, and 0 for the first; of equals the first is taken.
+    ``(n,), (n, d_model)`` to places among the n. The redundance is the cosine with the most similar candidate
+    chosen before, 0 for the first; of equal ones the first is chosen.
     """
     similarity = vectors @ vectors.T  # (n, n)
     gain = (1 - diversity) * relevance.astype(np.float64)  # (n,)

@@ -1,20 +1,20 @@
-"""Small to big: search small chunks, whose vectors are sharp, and answer with the larger ones around them."""
+"""Small to big: search small chunks, whose vectors are specific, and return the larger ones around them."""
 
 from collections.abc import Sequence
 
 from engine.documents.document import Chunk
 from engine.layers.tracing import Array
+from engine.retrieval.embedding_spec import Query
 from engine.retrieval.index import Hit, Index
-from engine.retrieval.vector_kind import Query
 
 
 def parent_hits(hits: Sequence[Hit]) -> list[Hit]:
-    """Put the parent of each chunk in its place: each passage once, scored as its best child.
+    """Replace chunks by their parents: each passage once, with the score of its best child.
 
     Parameters
     ----------
     hits
-        Hits, best first; a chunk without parent stands for itself.
+        Hits, best first; a chunk without parent stays.
 
     Returns
     -------
@@ -28,7 +28,7 @@ def parent_hits(hits: Sequence[Hit]) -> list[Hit]:
 
 
 def place_of(chunk: Chunk) -> tuple[str, int, int]:
-    """Return where the passage of a chunk stands: its parent, or the chunk itself where it has none."""
+    """Return the place of a chunk's passage: its parent, or the chunk itself if it has none."""
     passage = chunk.parent or chunk
     return passage.document, passage.start, passage.end
 
@@ -37,11 +37,10 @@ def search_parents(index: Index, query: Query, k: int, order: Array | None = Non
     """Return the ``k`` best passages: parents of chunks, and chunks that have none.
 
     Several of the nearest chunks can have one parent, so the search goes deeper until ``k`` different
-    passages are found or there are no more. Where no chunk has a parent this is ``index.search``.
+    passages are found or there are no more. If no chunk has a parent this is ``index.search``.
 
-    A passage comes where its best child does, and is scored as the child nearest to the question, which in
-    another order than that of cosines need not be the same one: how close a passage is does not depend on
-    what found it.
+    A passage has the place of its best child and the score of the child nearest to the question. With an
+    order other than that of cosines these may differ: the score does not depend on the retriever.
 
     Parameters
     ----------
@@ -68,9 +67,9 @@ def search_parents(index: Index, query: Query, k: int, order: Array | None = Non
 
 
 def nearest_scores(passages: Sequence[Hit], index: Index, query: Query) -> list[Hit]:
-    """Score each passage as the nearest of all its children."""
+    """Give each passage the score of the nearest of all its children."""
     best = {place_of(hit.chunk): hit.score for hit in passages}
-    cosines = (index.vectors @ query.vector).tolist()  # (n_chunks,)
+    cosines = index.scores(query).tolist()  # (n_chunks,)
     for chunk, cosine in zip(index.chunks, cosines, strict=True):
         if chunk.parent is not None and (place := place_of(chunk)) in best:
             best[place] = max(best[place], cosine)

@@ -1,4 +1,8 @@
-"""Scores to ranks and back. Of equal scores the first chunk comes first; ``-inf`` is a chunk not found."""
+"""Scores to ranks and back; the score ``-inf`` is a chunk that was not found.
+
+Equal scores have one of three kinds of ranks, as in scipy's ``rankdata``: the least of theirs (`min_ranks`),
+their mean (`mid_ranks`), or one each, in the order of the chunks (`ordinal_ranks`, as in `best_first`).
+"""
 
 import numpy as np
 
@@ -11,13 +15,13 @@ def best_first(scores: Array) -> Array:
     return np.argsort(-scores, axis=1, kind="stable")
 
 
-def ranks(scores: Array, others: Array | None = None) -> Array:
-    """Rank of each score, 1 for the best: one more than those that are higher, so equals share a rank.
+def min_ranks(scores: Array, others: Array | None = None) -> Array:
+    """Rank of each score, 1 for the highest: 1 plus the number of higher ones, so equal scores share a rank.
 
     Parameters
     ----------
     scores
-        Of any shape ``(..., n_chunks)``. NaN is behind all others.
+        Of any shape ``(..., n_chunks)``. NaN ranks after all others.
     others
         Scores ``(n_others,)`` to rank each of ``scores`` among; None for those of its own row.
 
@@ -39,15 +43,29 @@ def ranks(scores: Array, others: Array | None = None) -> Array:
     return result
 
 
+def ordinal_ranks(scores: Array) -> Array:
+    """Rank of each score, 1 for the highest; equal ones in the order of the chunks: ``(n,) -> (n,)``."""
+    result = np.empty(len(scores), int)
+    result[np.argsort(-scores, kind="stable")] = np.arange(1, len(scores) + 1)
+    return result
+
+
+def mid_ranks(values: Array) -> Array:
+    """Rank of each value, 1 for the lowest; equal ones share the mean of their ranks: ``(n,) -> (n,)``."""
+    smaller = (values[:, None] > values).sum(axis=1)
+    equal = (values[:, None] == values).sum(axis=1)
+    return smaller + (equal + 1) / 2
+
+
 def ordered_scores(order: Array, scores: Array) -> Array:
-    """Scores that put the chunks of each question into an order: minus the place in it, from -1 down.
+    """Scores for a given order of the chunks of each question: minus the place in it, from -1 down.
 
     Parameters
     ----------
     order
         All chunks, best first ``(n_questions, n_chunks)``.
     scores
-        The scores before ``(n_questions, n_chunks)``: what was not found by them still is not.
+        The scores before ``(n_questions, n_chunks)``; where they are ``-inf``, the result is.
 
     Returns
     -------
@@ -66,6 +84,6 @@ def candidates(order: Array, scores: Array, depth: int) -> Array:
 
 
 def check_depth(depth: int) -> None:
-    """Raise `InputError` where not even one chunk is to be ordered anew."""
+    """Raise `InputError` for a depth below 1."""
     if depth < 1:
         raise InputError(f"the depth is {depth}: order 1 chunk or more")

@@ -1,7 +1,7 @@
-"""A second, closer look at the best chunks: their tokens against the question's, by MaxSim.
+"""Reranking of the best chunks by MaxSim.
 
-A chunk's one vector is quickly compared; that of its tokens takes a pass through the model, so only the
-best chunks are ordered by it (Nogueira and Cho 2019 set up two stages so, with a cross-encoder).
+Comparing chunk vectors is fast; token vectors take a pass through the model, so only the best chunks are
+reordered by them (two stages as in Nogueira and Cho 2019, who use a cross-encoder).
 """
 
 from collections.abc import Sequence
@@ -16,13 +16,13 @@ from engine.retrieval.ranking import best_first, candidates, check_depth, ordere
 from engine.weights.fetch import Progress
 
 RERANK_DEPTH = 50
-KEPT_TOKENS = 32_768  # whose vectors are kept: 50 MB of 384 float32
+KEPT_TOKENS = 32_768  # vectors in the cache: 50 MB of 384 float32
 
 
 class TokenVectors:
-    """Vectors of chunks' tokens, each chunk read when it is first asked for.
+    """Vectors of chunks' tokens, computed on demand and cached.
 
-    They are kept for the next question, as many as `KEPT_TOKENS`: those not asked for the longest go first.
+    Up to `KEPT_TOKENS` vectors are cached; the least recently used chunks are dropped first.
 
     Parameters
     ----------
@@ -35,13 +35,13 @@ class TokenVectors:
     def __init__(self, texts: Sequence[str], max_tokens: int | None = None) -> None:
         check_several(texts)
         self.texts, self.max_tokens = tuple(texts), max_tokens
-        self._kept: dict[int, Array] = {}  # by chunk, (n_tokens, d_model) each; the last asked for is last
+        self._kept: dict[int, Array] = {}  # by chunk, (n_tokens, d_model) each; the last used is last
         self._lock = Lock()
 
     def of(self, chunks: Sequence[int], encoder: Encoder) -> list[Array]:
-        """Return the tokens' vectors of some chunks, of length 1, given by their places.
+        """Return the unit token vectors of chunks, given by their places: ``(n_tokens, d_model)`` each.
 
-        ``(n_tokens, d_model)`` each; the encoder is the same each time.
+        The encoder must be the same in every call.
         """
         with self._lock:
             found = {chunk: self._kept.pop(chunk) for chunk in dict.fromkeys(chunks) if chunk in self._kept}
@@ -57,7 +57,7 @@ class TokenVectors:
         read = [encoder.truncate(each, self.max_tokens) for each in ids]
         vectors = unit_vectors(read, encoder)  # (tokens of all chunks, d_model)
         ends = np.cumsum([len(each) for each in read], dtype=int)
-        # Copies, as a view would keep the vectors of all the others in memory.
+        # Copies: a view would keep the vectors of all chunks in memory.
         return {
             chunk: vectors[end - len(each) : end].copy()
             for chunk, each, end in zip(chunks, read, ends, strict=True)
@@ -65,11 +65,10 @@ class TokenVectors:
 
 
 class MaxSim:
-    """MaxSim of questions with chunks, each chunk read once, when it is first asked for.
+    """MaxSim of questions with chunks, each chunk scored once, on demand.
 
-    Arguments and errors are those of `maxsim_scores`. Of chunks that were read the scores are held,
-    ``4 * n_questions`` bytes each, and no token vectors, unless ``tokens`` does: that serves the questions
-    that come after these.
+    Arguments and errors are those of `maxsim_scores`. The scores of a chunk stay in memory,
+    ``4 * n_questions`` bytes each; its token vectors only do in ``tokens``, for later questions.
     """
 
     def __init__(
@@ -95,7 +94,7 @@ class MaxSim:
         return np.array(columns, np.float32).reshape(len(chunks), len(self.questions)).T
 
     def _read(self, chunks: Sequence[int], on_progress: Progress | None) -> Array:
-        """Score chunks that were not read before: ``(n_questions, n)``."""
+        """Score chunks that have no scores yet: ``(n_questions, n)``."""
         if self.tokens is None:
             texts = [self.texts[chunk] for chunk in chunks]
             return maxsim_scores(self.questions, texts, self.encoder, self.max_tokens, on_progress)
@@ -107,7 +106,7 @@ class MaxSim:
 def rerank(
     scores: Array, maxsim: MaxSim, depth: int = RERANK_DEPTH, on_progress: Progress | None = None
 ) -> Array:
-    """Order the best chunks of each question by MaxSim; the others follow in their old order.
+    """Reorder the best chunks of each question by MaxSim; the others follow in their old order.
 
     Parameters
     ----------
@@ -116,7 +115,7 @@ def rerank(
     maxsim
         MaxSim of the same questions and chunks.
     depth
-        How many chunks of each question are ordered anew.
+        How many chunks of each question are reordered.
     on_progress
         Called with chunks read and chunks to read.
 

@@ -1,5 +1,6 @@
-"""Ways to score chunks for questions, all through one function."""
+"""Ways to score chunks for questions: one table, and one function that all go through."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -10,36 +11,33 @@ from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
 from engine.retrieval.bm25 import Bm25
 from engine.retrieval.dense import dense_scores
+from engine.retrieval.embedding_spec import Query
 from engine.retrieval.fusion import RRF_CONSTANT, reciprocal_rank_fusion, weighted_fusion
 from engine.retrieval.index import Index
 from engine.retrieval.mmr import MMR_DEPTH, MMR_DIVERSITY, MMR_K, mmr_scores
 from engine.retrieval.rerank import RERANK_DEPTH, MaxSim, TokenVectors, rerank
-from engine.retrieval.vector_kind import Query
 from engine.weights.fetch import Progress
 
-RETRIEVERS = ("dense", "bm25", "hybrid", "weighted", "mmr", "maxsim")
-OF_WORDS = ("bm25", "hybrid", "weighted")  # those that need BM25's index
-
-# The best nDCG@10 on every other question of Cranfield (0.449 there); on the rest of them it has 0.421, where
+# The best nDCG@10 on every other question of Cranfield (0.449 there); on the other half it has 0.421, where
 # reciprocal rank fusion has 0.409.
 DENSE_WEIGHT = 0.7
 
 
 @dataclass(frozen=True)
-class Texts:
-    """Questions and chunks, with what is the same for all vectors made of them, each made once when needed.
+class SearchTexts:
+    """Texts of questions and chunks, and the scores that depend on texts alone, each computed on demand.
 
     Attributes
     ----------
     questions, chunks
         Their texts.
     encoder
-        Reads tokens for MaxSim; not needed by the others.
+        The encoder that embeds tokens for MaxSim; the other retrievers do not need it.
     max_tokens
-        Tokens that it reads of each, None for its own limit.
+        Token limit of each text; None for the encoder's own.
     words, tokens
-        BM25's index of the chunks and the vectors of their tokens, where these were made before: they are
-        the same for all questions.
+        BM25's index of the chunks and their token vectors, if computed before: both are the same for all
+        questions.
     """
 
     questions: tuple[str, ...] = field(repr=False)
@@ -56,21 +54,21 @@ class Texts:
         return words.scores(self.questions)
 
     @cached_property
-    def found_by_words(self) -> Array:
-        """The same, ``-inf`` where question and chunk share no word."""
+    def bm25_found(self) -> Array:
+        """BM25 scores with ``-inf`` where question and chunk share no word."""
         return np.where(self.bm25 > 0, self.bm25, np.float32(-np.inf))
 
     @cached_property
     def maxsim(self) -> MaxSim:
-        """MaxSim of the questions with the chunks, as they are read."""
+        """MaxSim of the questions with the chunks, computed chunk by chunk on demand."""
         if self.encoder is None:
             raise InputError("retriever 'maxsim' reads the chunks' tokens: give the encoder with the texts")
         return MaxSim(self.questions, self.chunks, self.encoder, self.max_tokens, self.tokens)
 
 
 @dataclass(frozen=True)
-class Searched:
-    """What is searched and for what: texts, which several may share, and their vectors, rows of length 1.
+class SearchInputs:
+    """Input of every retriever: texts, which several inputs may share, and their vectors, rows of length 1.
 
     Attributes
     ----------
@@ -80,7 +78,7 @@ class Searched:
         ``(n_questions, d_model)`` and ``(n_chunks, d_model)``.
     """
 
-    texts: Texts
+    texts: SearchTexts
     question_vectors: Array = field(repr=False)
     chunk_vectors: Array = field(repr=False)
 
@@ -99,14 +97,120 @@ class Searched:
         return dense_scores(self.question_vectors, self.chunk_vectors)
 
 
+@dataclass(frozen=True)
+class RetrieverOptions:
+    """Settings of single retrievers.
+
+    Attributes
+    ----------
+    weight
+        Weight of the dense scores in ``"weighted"``, 0 to 1; BM25 has the rest.
+    constant
+        Constant of reciprocal rank fusion in ``"hybrid"``.
+    diversity, k
+        As in `mmr_scores`, for ``"mmr"``.
+    depth
+        How many chunks ``"mmr"`` chooses from and ``"maxsim"`` reorders; None for the default of each, 50.
+    """
+
+    weight: float = DENSE_WEIGHT
+    constant: float = RRF_CONSTANT
+    diversity: float = MMR_DIVERSITY
+    k: int = MMR_K
+    depth: int | None = None
+
+
+DEFAULTS = RetrieverOptions()
+
+
+def dense(inputs: SearchInputs, options: RetrieverOptions, on_progress: Progress | None) -> Array:
+    """Score by cosine."""
+    return inputs.dense
+
+
+def bm25(inputs: SearchInputs, options: RetrieverOptions, on_progress: Progress | None) -> Array:
+    """Score by words in common."""
+    return inputs.texts.bm25_found
+
+
+def hybrid(inputs: SearchInputs, options: RetrieverOptions, on_progress: Progress | None) -> Array:
+    """Fuse the ranks of dense and BM25."""
+    return reciprocal_rank_fusion([inputs.dense, inputs.texts.bm25], options.constant)
+
+
+def weighted(inputs: SearchInputs, options: RetrieverOptions, on_progress: Progress | None) -> Array:
+    """Fuse the scores of dense and BM25."""
+    return weighted_fusion([inputs.dense, inputs.texts.bm25], [options.weight, 1 - options.weight])
+
+
+def mmr(inputs: SearchInputs, options: RetrieverOptions, on_progress: Progress | None) -> Array:
+    """Reorder the best of dense by maximal marginal relevance."""
+    depth = MMR_DEPTH if options.depth is None else options.depth
+    return mmr_scores(inputs.dense, inputs.chunk_vectors, options.k, options.diversity, depth)
+
+
+def maxsim(inputs: SearchInputs, options: RetrieverOptions, on_progress: Progress | None) -> Array:
+    """Reorder the best of dense by MaxSim."""
+    depth = RERANK_DEPTH if options.depth is None else options.depth
+    return rerank(inputs.dense, inputs.texts.maxsim, depth, on_progress)
+
+
+@dataclass(frozen=True)
+class Retriever:
+    """One way to score chunks.
+
+    Attributes
+    ----------
+    scores
+        The scores ``(n_questions, n_chunks)`` of the inputs, as described in `retriever_scores`.
+    label, help
+        Name and description for people.
+    uses_bm25
+        Whether it needs BM25's index of the chunks.
+    """
+
+    scores: Callable[[SearchInputs, RetrieverOptions, Progress | None], Array]
+    label: str
+    help: str
+    uses_bm25: bool = False
+
+
+# To add a retriever, add an entry: the app and the command line take names and descriptions from here.
+RETRIEVERS = {
+    "dense": Retriever(dense, "dense (cosine)", "The cosine of the vectors of question and chunk."),
+    "bm25": Retriever(
+        bm25,
+        "BM25 (words)",
+        "Words that question and chunk share, the rarer the better. Reads no vectors, and finds no chunk "
+        "that shares none.",
+        uses_bm25=True,
+    ),
+    "hybrid": Retriever(
+        hybrid, "hybrid (ranks fused)", "Dense and BM25, by reciprocal rank fusion.", uses_bm25=True
+    ),
+    "weighted": Retriever(
+        weighted,
+        "hybrid (scores weighted)",
+        "Dense and BM25, by a weighted mean of their scores.",
+        uses_bm25=True,
+    ),
+    "mmr": Retriever(
+        mmr,
+        "dense, less repeated (MMR)",
+        "Dense, but a chunk that repeats one above it goes down (maximal marginal relevance).",
+    ),
+    "maxsim": Retriever(
+        maxsim,
+        "dense, reordered by tokens (MaxSim)",
+        "The best 50 of dense, reordered by the best match of every single token.",
+    ),
+}
+
+
 def retriever_scores(
     name: str,
-    searched: Searched,
-    weight: float = DENSE_WEIGHT,
-    constant: float = RRF_CONSTANT,
-    diversity: float = MMR_DIVERSITY,
-    k: int = MMR_K,
-    depth: int | None = None,
+    inputs: SearchInputs,
+    options: RetrieverOptions = DEFAULTS,
     on_progress: Progress | None = None,
 ) -> Array:
     """Score every chunk for every question by one of `RETRIEVERS`.
@@ -114,28 +218,20 @@ def retriever_scores(
     Parameters
     ----------
     name
-        ``"dense"`` cosines; ``"bm25"`` words in common; ``"hybrid"`` both by reciprocal rank fusion;
-        ``"weighted"`` both by weighted scores; ``"mmr"`` dense with less that is said twice; ``"maxsim"``
-        dense with its best ordered anew by their tokens.
-    searched
+        A key of `RETRIEVERS`.
+    inputs
         Questions and chunks.
-    weight
-        Of dense scores in ``"weighted"``, 0 to 1; those of BM25 have the rest.
-    constant
-        Of reciprocal rank fusion, for ``"hybrid"``.
-    diversity, k
-        As in `mmr_scores`, for ``"mmr"``.
-    depth
-        How many chunks ``"mmr"`` chooses from and ``"maxsim"`` orders; None for the default of each, 50.
+    options
+        Settings of single retrievers.
     on_progress
         Called by ``"maxsim"`` with chunks read and chunks to read.
 
     Returns
     -------
     Array
-        float32 ``(n_questions, n_chunks)``, larger is better, and of equals the first is; ``-inf`` where a
-        chunk is not found, as by ``"bm25"`` where it shares no word with the question. It may be kept by
-        ``searched`` for the next call: do not write into it.
+        float32 ``(n_questions, n_chunks)``: larger is better, of equal scores the first chunk is. ``-inf`` is
+        a chunk not found, as by ``"bm25"`` where it shares no word with the question. ``inputs`` may cache
+        the array: do not write into it.
 
     Raises
     ------
@@ -143,21 +239,7 @@ def retriever_scores(
         An unknown name, a setting outside its range, or no encoder where one is needed.
     """
     check_retriever(name)
-    match name:
-        case "dense":
-            return searched.dense
-        case "bm25":
-            return searched.texts.found_by_words
-        case "hybrid":
-            return reciprocal_rank_fusion([searched.dense, searched.texts.bm25], constant)
-        case "weighted":
-            return weighted_fusion([searched.dense, searched.texts.bm25], [weight, 1 - weight])
-        case "mmr":
-            near = MMR_DEPTH if depth is None else depth
-            return mmr_scores(searched.dense, searched.chunk_vectors, k, diversity, near)
-        case _:  # "maxsim"
-            near = RERANK_DEPTH if depth is None else depth
-            return rerank(searched.dense, searched.texts.maxsim, near, on_progress)
+    return RETRIEVERS[name].scores(inputs, options, on_progress)
 
 
 def check_retriever(name: str) -> None:
@@ -169,7 +251,7 @@ def check_retriever(name: str) -> None:
 def index_scores(name: str, question: str, query: Query, index: Index, encoder: Encoder) -> Array:
     """Score every chunk of an index for one question, by one of `RETRIEVERS`.
 
-    What does not depend on the question is made for the first one and kept by the index.
+    Whatever does not depend on the question is computed once and cached by the index.
 
     Parameters
     ----------
@@ -183,7 +265,7 @@ def index_scores(name: str, question: str, query: Query, index: Index, encoder: 
     Returns
     -------
     Array
-        float32 ``(n_chunks,)``, larger is better, of equals the first is; ``-inf`` where it is not found.
+        One row of `retriever_scores`: float32 ``(n_chunks,)``.
 
     Raises
     ------
@@ -206,8 +288,8 @@ def all_index_scores(
 ) -> Array:
     """Score every chunk of an index for every question, by one of `RETRIEVERS`.
 
-    MMR orders all that it looks at, so that its first k are the same for every k up to `MMR_DEPTH`, as in a
-    sweep.
+    MMR orders all chunks it chooses from, so that its first k are the same for every k up to `MMR_DEPTH`, as
+    in a sweep.
 
     Parameters
     ----------
@@ -218,14 +300,15 @@ def all_index_scores(
     index, encoder
         As in `index_scores`.
     tokens
-        As in `Texts`.
+        As in `SearchTexts`.
 
     Returns
     -------
     Array
-        ``(n_questions, n_chunks)``, as `retriever_scores` gives it.
+        ``(n_questions, n_chunks)``, as in `retriever_scores`.
     """
-    words = index.words if name in OF_WORDS else None
-    texts = Texts(questions, index.texts, encoder, index.kind.max_tokens, words, tokens)
-    searched = Searched(texts, vectors, index.vectors)
-    return retriever_scores(name, searched, k=MMR_DEPTH, on_progress=on_progress)
+    check_retriever(name)
+    words = index.words if RETRIEVERS[name].uses_bm25 else None
+    texts = SearchTexts(questions, index.texts, encoder, index.spec.max_tokens, words, tokens)
+    inputs = SearchInputs(texts, vectors, index.vectors)
+    return retriever_scores(name, inputs, RetrieverOptions(k=MMR_DEPTH), on_progress)

@@ -1,7 +1,7 @@
-"""Vectors of texts that were embedded before, kept in SQLite: no text is embedded twice.
+"""Cache of vectors in SQLite, so that no text is embedded twice.
 
-A vector is found by the model that made it (its weights and tokenizer, not its name), the pooling, the
-token limit and the SHA-256 of the text. Whatever is wrong with a row or a file is a miss.
+The key of a vector is its model (weights and tokenizer, not the name), the pooling, the token limit and the
+SHA-256 of the text. A damaged row or file is a miss.
 """
 
 import sqlite3
@@ -19,8 +19,8 @@ from engine.errors import InputError
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder, check_several
 from engine.models.streaming import BLOCK_TEXTS
-from engine.retrieval.vector_kind import VectorKind
-from engine.sqlite_file import connect_ours, transaction
+from engine.retrieval.embedding_spec import EmbeddingSpec
+from engine.storage.sqlite_file import connect_ours, transaction
 from engine.weights.fetch import Progress
 
 T = TypeVar("T")
@@ -28,7 +28,7 @@ T = TypeVar("T")
 MAX_BYTES = 512 * 1024**2  # of vectors: 350,000 of 384 numbers
 KEYS_PER_QUERY = 500
 FLOAT32 = np.dtype("<f4")
-# The index by use holds all that throwing out the oldest needs, so that no vector is read for it.
+# The index by use has all columns that eviction reads, so that it reads no vector.
 CACHE_SCHEMA = (
     "CREATE TABLE vectors (key BLOB PRIMARY KEY, used INTEGER, n_bytes INTEGER, checksum BLOB, vector BLOB)",
     "CREATE INDEX vectors_by_use ON vectors (used, n_bytes)",
@@ -36,18 +36,17 @@ CACHE_SCHEMA = (
 
 
 class VectorCache:
-    """Vectors by kind and text, the least recently used thrown out above ``max_bytes``.
+    """Vectors by spec and text; the least recently used are evicted above ``max_bytes``.
 
-    Threads may share a cache, and processes its file. A file that cannot be used (damaged, something
-    else, not writable, or held by somebody for too long) is left as it is: the cache goes on in
-    memory, and ``notice``, empty otherwise, says so in a line for the user. Texts are not kept, only
-    their hashes.
+    Threads may share a cache, and processes its file. A file that cannot be used (damaged, of another
+    program, not writable, or locked for too long) is left unchanged: the cache continues in memory, and
+    ``notice``, empty otherwise, reports it in a line for the user. Only hashes of the texts are stored.
 
     Parameters
     ----------
     path
-        The SQLite file, made where there is none; it may be a workspace's. None keeps vectors in memory,
-        for as long as the cache lives.
+        The SQLite file, created if missing; it may be a workspace's. None keeps vectors in memory, as long as
+        the cache exists.
     max_bytes
         Bytes of vectors to keep; the file is about a third larger.
     """
@@ -61,8 +60,8 @@ class VectorCache:
         self._connection: sqlite3.Connection | None = None
         self._run(lambda connection: None)
 
-    def get_many(self, texts: Sequence[str], kind: VectorKind) -> tuple[Array, NDArray[np.bool_]]:
-        """Look texts up.
+    def get_many(self, texts: Sequence[str], spec: EmbeddingSpec) -> tuple[Array, NDArray[np.bool_]]:
+        """Look up the vectors of texts.
 
         Returns
         -------
@@ -71,63 +70,63 @@ class VectorCache:
         known
             Whether each text was found, ``(n_texts,)``.
         """
-        keys = kind.keys(texts)
+        keys = spec.keys(texts)
         found = self._run(lambda connection: look_up(connection, keys)) if keys else {}
-        blobs = [valid_blob(key, found.get(key), kind.d_model) for key in keys]
-        nothing = bytes(FLOAT32.itemsize * kind.d_model)
+        blobs = [valid_blob(key, found.get(key), spec.d_model) for key in keys]
+        nothing = bytes(FLOAT32.itemsize * spec.d_model)
         rows = np.frombuffer(b"".join(blob or nothing for blob in blobs), FLOAT32)
-        vectors = rows.reshape(len(keys), kind.d_model).astype(np.float32)  # (n_texts, d_model)
+        vectors = rows.reshape(len(keys), spec.d_model).astype(np.float32)  # (n_texts, d_model)
         known = np.array([blob is not None for blob in blobs], bool)
         return vectors, known
 
-    def put_many(self, texts: Sequence[str], vectors: Array, kind: VectorKind) -> None:
-        """Keep the vectors ``(n_texts, d_model)`` of texts; what is not finite is not kept.
+    def put_many(self, texts: Sequence[str], vectors: Array, spec: EmbeddingSpec) -> None:
+        """Store the vectors ``(n_texts, d_model)`` of texts; those that are not finite are not stored.
 
         Raises
         ------
         InputError
-            There is not one vector of ``kind.d_model`` numbers for each text.
+            There is not one vector of ``spec.d_model`` numbers for each text.
         """
-        if vectors.shape != (len(texts), kind.d_model):
-            raise InputError(f"vectors of shape {vectors.shape} for {len(texts)} texts of {kind.d_model}")
+        if vectors.shape != (len(texts), spec.d_model):
+            raise InputError(f"vectors of shape {vectors.shape} for {len(texts)} texts of {spec.d_model}")
         now = time.time_ns()
         finite = set(np.flatnonzero(np.isfinite(vectors).all(axis=1)).tolist())
         blobs = [row.tobytes() for row in vectors.astype(FLOAT32)]
         rows = [
             (key, now, len(blob), checksum(key, blob), blob)
-            for number, (key, blob) in enumerate(zip(kind.keys(texts), blobs, strict=True))
+            for number, (key, blob) in enumerate(zip(spec.keys(texts), blobs, strict=True))
             if number in finite
         ]
 
         def write(connection: sqlite3.Connection) -> None:
             connection.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?, ?)", rows)
-            throw_out(connection, self._max_bytes)
+            evict(connection, self._max_bytes)
 
         self._run(write)
 
     @property
     def n_bytes(self) -> int:
-        """Bytes of all the vectors that are kept."""
+        """Bytes of all stored vectors."""
         return self._run(total_bytes)
 
     @property
     def n_vectors(self) -> int:
-        """How many vectors are kept, of all kinds."""
+        """Number of stored vectors, of all specs."""
         return self._run(lambda connection: connection.execute("SELECT count(*) FROM vectors").fetchone()[0])
 
     def clear(self) -> None:
-        """Forget every vector, of every kind."""
+        """Delete every vector, of every spec."""
         self._run(lambda connection: connection.execute("DELETE FROM vectors"))
 
     def close(self) -> None:
-        """Close the file, which the next use opens again; what is in memory is forgotten."""
+        """Close the file, which the next use opens again; vectors in memory are lost."""
         with self._lock:
             if self._connection is not None:
                 self._connection.close()
                 self._connection = None
 
     def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Do something in one transaction; where the file fails, do it on an empty cache in memory."""
+        """Run ``work`` in one transaction; if the file fails, run it on an empty cache in memory."""
         with self._lock:
             try:
                 return self._transaction(work)
@@ -151,16 +150,16 @@ class VectorCache:
 
 
 def create_cache(connection: sqlite3.Connection) -> None:
-    """Make the cache's table where it is missing."""
+    """Create the cache's table if it is missing."""
     with transaction(connection):
         if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'vectors'").fetchone():
             for statement in CACHE_SCHEMA:
                 connection.execute(statement)
-    connection.execute("PRAGMA synchronous = NORMAL")  # a lost vector is made again
+    connection.execute("PRAGMA synchronous = NORMAL")  # a lost vector is computed again
 
 
 def look_up(connection: sqlite3.Connection, keys: Sequence[bytes]) -> dict[bytes, tuple[Any, Any]]:
-    """Checksum and vector of every key that is there, which were used just now."""
+    """Return checksum and vector of every stored key, and mark them as used now."""
     found: dict[bytes, tuple[Any, Any]] = {}
     now = time.time_ns()
     for start in range(0, len(keys), KEYS_PER_QUERY):
@@ -173,7 +172,7 @@ def look_up(connection: sqlite3.Connection, keys: Sequence[bytes]) -> dict[bytes
 
 
 def valid_blob(key: bytes, row: tuple[Any, Any] | None, d_model: int) -> bytes | None:
-    """Return the bytes of a vector, or None where the row is missing or damaged."""
+    """Return the bytes of a vector, or None if the row is missing or damaged."""
     if row is None:
         return None
     check, blob = row
@@ -184,7 +183,7 @@ def valid_blob(key: bytes, row: tuple[Any, Any] | None, d_model: int) -> bytes |
 
 
 def checksum(key: bytes, blob: bytes) -> bytes:
-    """Return what a damaged row, or a row that came under another key, does not match."""
+    """Return the checksum of a vector under its key; a damaged or misplaced row does not match it."""
     return blake2b(blob, digest_size=8, key=key).digest()
 
 
@@ -193,8 +192,8 @@ def total_bytes(connection: sqlite3.Connection) -> int:
     return connection.execute("SELECT coalesce(sum(n_bytes), 0) FROM vectors").fetchone()[0]
 
 
-def throw_out(connection: sqlite3.Connection, max_bytes: int) -> None:
-    """Delete the vectors that were used least recently, until the rest fits."""
+def evict(connection: sqlite3.Connection, max_bytes: int) -> None:
+    """Delete the least recently used vectors until the rest fits."""
     if total_bytes(connection) > max_bytes:
         connection.execute(
             "DELETE FROM vectors WHERE rowid IN (SELECT rowid FROM (SELECT rowid, sum(n_bytes) OVER "
@@ -211,20 +210,20 @@ def cached_encode(
     cache: VectorCache,
     on_progress: Progress | None = None,
 ) -> Array:
-    """Embed texts, each once however often it comes, and only those that the cache does not hold.
+    """Embed texts, each distinct one once, and only those that are not in the cache.
 
-    What is done is kept every `BLOCK_TEXTS` texts, so that a run that was stopped goes on from there.
-    The compiled kernels give a text the same vector whatever texts are embedded with it; without them,
-    or before they are ready, a vector may differ from one of `Encoder.encode` by float32 rounding.
+    Vectors are stored every `BLOCK_TEXTS` texts, so that a stopped run continues from there. With compiled
+    kernels a text's vector does not depend on the other texts; without them, or before they are loaded, it
+    may differ from that of `Encoder.encode` by float32 rounding.
 
     Parameters
     ----------
     texts, encoder, pooling, max_tokens
         As in `Encoder.encode`; None is the model's own limit.
     cache
-        Where vectors are looked up and kept.
+        The cache.
     on_progress
-        Called with texts done and texts in all, those that were found among the done.
+        Called with texts done and texts in all; those in the cache count as done.
 
     Returns
     -------
@@ -232,9 +231,9 @@ def cached_encode(
         float32 ``(n_texts, d_model)``, rows of length 1.
     """
     check_several(texts)
-    kind = VectorKind.of(encoder, pooling, max_tokens)
-    vectors, known = cache.get_many(texts, kind)
-    rows: dict[str, list[int]] = {}  # where each missing text stands
+    spec = EmbeddingSpec.of(encoder, pooling, max_tokens)
+    vectors, known = cache.get_many(texts, spec)
+    rows: dict[str, list[int]] = {}  # places of each missing text
     for row in np.flatnonzero(~known).tolist():
         rows.setdefault(texts[row], []).append(row)
     missing, n_found = list(rows), len(texts) - len(rows)
@@ -252,7 +251,7 @@ def cached_encode(
             max_tokens=max_tokens,
             on_progress=lambda done, _, start=start: report(start + done),
         )
-        cache.put_many(block, new, kind)
+        cache.put_many(block, new, spec)
         for text, vector in zip(block, new, strict=True):
             vectors[rows[text]] = vector
     return vectors

@@ -1,1 +1,1 @@
-"""From text to token ids, with the place of every token in the text."""
+"""Tokenizers: from text to token ids, with the span of every token in the text."""

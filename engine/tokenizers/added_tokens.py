@@ -1,11 +1,12 @@
-"""Tokens that a text may spell out as a whole, such as ``[MASK]``."""
+"""Added tokens, which are matched in a text as a whole, such as ``[MASK]``."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import regex
 
+from engine.tokenizers.encoding import Encoding, TokenSpan
 from engine.tokenizers.normalized import Change, Normalized, unchanged
 from engine.tokenizers.templates import checked
 from engine.tokenizers.unicode import is_white_space
@@ -13,11 +14,11 @@ from engine.tokenizers.unicode import is_white_space
 
 @dataclass(frozen=True)
 class AddedToken:
-    """A token that is found before a text is cut into words.
+    """A token that is matched before a text is split into words.
 
-    ``normalized`` ones are looked for in the normalised text, the others in the text as it was
-    written; a ``single_word`` does not count within a word; ``lstrip`` and ``rstrip`` ones take the
-    white space beside them along; ``special`` ones mean something to the model and are no text.
+    With ``normalized`` it is matched in the normalised text, else in the original; with ``single_word``
+    not within a word; with ``lstrip`` and ``rstrip`` it includes the white space beside it; ``special``
+    ones are control tokens and not text.
     """
 
     content: str
@@ -44,12 +45,12 @@ class Segment:
         return self.normalized.text[self.start : self.end]
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """Return the span in the original of a part of the segment."""
+        """Return the span in the original of ``text[start:end]``."""
         return self.normalized.span(self.start + start, self.start + end)
 
 
 class AddedTokens:
-    """Added tokens by what they look like in a text."""
+    """Finds added tokens in a text by their content."""
 
     def __init__(self, tokens: dict[str, AddedToken]) -> None:
         self._tokens = {content: token for content, token in tokens.items() if content}
@@ -57,9 +58,9 @@ class AddedTokens:
         self._pattern = regex.compile("|".join(map(regex.escape, longest_first)) or r"(?!)")
 
     def split(self, normalized: Normalized, literal: Sequence[tuple[int, int]] = ()) -> Iterator[Segment]:
-        """Cut a text into added tokens and what lies between them.
+        """Split a text into added tokens and the text between them.
 
-        In the spans ``literal`` of the original, special tokens are plain text.
+        Within the spans ``literal`` of the original, special tokens are plain text.
         """
         text, done = normalized.text, 0
         for match in self._pattern.finditer(text):
@@ -81,7 +82,7 @@ class AddedTokens:
 
 
 class AddedVocabulary:
-    """All added tokens of a tokenizer; between them, the text is normalised."""
+    """All added tokens of a tokenizer; the text between them is normalised."""
 
     def __init__(self, tokens: Sequence[AddedToken], normalize: Change) -> None:
         self._normalize = normalize
@@ -95,7 +96,7 @@ class AddedVocabulary:
         )
 
     def split(self, text: str, literal: Sequence[tuple[int, int]] = ()) -> Iterator[Segment]:
-        """Cut a text into added tokens and what lies between them, normalised."""
+        """Split a text into added tokens and the normalised text between them."""
         for segment in self._as_written.split(unchanged(text), literal):
             if segment.added is not None:
                 yield segment
@@ -104,8 +105,26 @@ class AddedVocabulary:
                 yield from self._as_normalized.split(self._normalize(between), literal)
 
 
+def word_tokens(word: Segment, split: Callable[[str], tuple[TokenSpan, ...]]) -> tuple[TokenSpan, ...]:
+    """Return the tokens of a word: an added token is its own, any other word is ``split``."""
+    if word.added is not None:
+        return ((word.text, word.added.id, 0, len(word.text)),)
+    return split(word.text)
+
+
+def encode_words(words: Iterable[Segment], split: Callable[[str], tuple[TokenSpan, ...]]) -> Encoding:
+    """Return the tokens of all words, with their spans in the original."""
+    ids, tokens, offsets = [], [], []
+    for word in words:
+        for token, number, start, end in word_tokens(word, split):
+            ids.append(number)
+            tokens.append(token)
+            offsets.append(word.span(start, end))
+    return Encoding(ids, tokens, offsets)
+
+
 def read_added_token(entry: Mapping[str, Any], vocabulary: Mapping[str, int]) -> AddedToken:
-    """Read an entry of ``added_tokens``; a token that the vocabulary has too keeps the id it has there."""
+    """Read an entry of ``added_tokens``; a token in the vocabulary keeps its id."""
     flags = ("single_word", "lstrip", "rstrip", "normalized", "special")
     token = checked(entry["content"], str)
     number = vocabulary.get(token, checked(entry["id"], int))
@@ -113,7 +132,7 @@ def read_added_token(entry: Mapping[str, Any], vocabulary: Mapping[str, int]) ->
 
 
 def overlaps(span: tuple[int, int], others: Sequence[tuple[int, int]]) -> bool:
-    """Whether a span has a character in common with one of the others."""
+    """Whether a span overlaps one of the others."""
     return any(span[0] < end and start < span[1] for start, end in others)
 
 

@@ -1,8 +1,8 @@
 """Byte-pair encoding, the tokenizer of GPT-2 (Radford et al. 2019) and of the Llama family.
 
-A text is cut into words, each word is spelled in the symbols of an alphabet, and the symbols are merged
-pair by pair, the best pair first. In byte-level BPE the symbols are bytes and the best pair is the one
-learnt earliest; in SentencePiece's (Llama 2) they are characters, and its files may give scores instead.
+A text is split into words, each word is spelled in the symbols of an alphabet, and neighbouring symbols
+are merged, the best pair first. In byte-level BPE the symbols are bytes and the best pair is the one
+learnt first; in SentencePiece BPE (Llama 2) they are characters, and files may rank pairs by score.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,11 +14,11 @@ from pathlib import Path
 import regex
 
 from engine.errors import ModelFileError
-from engine.tokenizers.added_tokens import AddedVocabulary, Segment
+from engine.tokenizers.added_tokens import AddedVocabulary, Segment, encode_words, word_tokens
 from engine.tokenizers.bpe_gguf import read_gguf
 from engine.tokenizers.bpe_json import read_bpe_json
 from engine.tokenizers.bpe_vocabulary import BPEVocabulary
-from engine.tokenizers.encoding import Encoding, TokenSpan, check_text, remembering
+from engine.tokenizers.encoding import Encoding, TokenSpan, cached_words, check_text
 from engine.tokenizers.merging import merge, merges
 from engine.tokenizers.normalized import apply
 from engine.tokenizers.patterns import cut
@@ -27,9 +27,9 @@ from engine.weights.gguf_file import GGUF
 
 @dataclass(frozen=True)
 class Merge:
-    """One merge of a word: a ``pair`` of neighbours became one symbol; ``symbols`` are those after it.
+    """One merge of a word: the ``pair`` that became one symbol, and all ``symbols`` after it.
 
-    ``rank`` says how early such a pair is merged: 0 is the first.
+    The ``rank`` of a pair is its priority; 0 is merged first.
     """
 
     pair: tuple[str, str]
@@ -38,13 +38,13 @@ class Merge:
 
 
 @dataclass(frozen=True)
-class WordSteps:
-    """How one word of a text became tokens.
+class BPEStages:
+    """The stages from one word of a text to its tokens.
 
-    ``original`` is ``text[start:end]`` of the whole text, ``symbols`` how it is spelled, ``merges`` what was
-    merged, in order, and ``tokens`` the symbols at the end with their ``ids`` and their spans in the whole
-    text. A symbol that has no token is left out before the first merge. A ``special`` word is a token that
-    the text spells out, such as ``<|im_end|>``: it is taken as it is, and nothing is merged.
+    ``original`` is ``text[start:end]`` of the whole text, ``symbols`` its spelling, ``merges`` the merges in
+    order, and ``tokens`` the resulting symbols with their ``ids`` and spans in the whole text. Symbols
+    without a token are dropped before the first merge. A ``special`` word is an added token in the text,
+    such as ``<|im_end|>``, which is not merged.
     """
 
     original: str
@@ -59,7 +59,7 @@ class WordSteps:
 
 
 class BPETokenizer:
-    """Byte-level or SentencePiece BPE; decoding gives a text back, but for bytes the vocabulary lacks."""
+    """Byte-level or SentencePiece BPE; decoding restores the text, except bytes that the vocabulary lacks."""
 
     def __init__(self, vocabulary: BPEVocabulary) -> None:
         self._vocabulary = vocabulary
@@ -70,9 +70,9 @@ class BPETokenizer:
         self.start_ids = tuple(vocabulary.start_ids)
         self._texts = {number: token for token, number in vocabulary.tokens.items()}
         self._texts |= {token.id: token.content for token in vocabulary.added}
-        # What words are made of, which is never a control token.
+        # Tokens of plain words, without the control tokens.
         self._ids = {token: n for token, n in vocabulary.tokens.items() if n not in self.control}
-        self._remembered = remembering(self._merge_word)
+        self._cached_tokens = cached_words(self._merge_word)
 
     @classmethod
     def from_gguf(cls, file: GGUF) -> "BPETokenizer":
@@ -86,7 +86,7 @@ class BPETokenizer:
         try:
             return cls(vocabulary)
         except regex.error as error:
-            raise ModelFileError(f"{path} cuts words by a pattern that cannot be read: {error}") from error
+            raise ModelFileError(f"{path} splits words by a pattern that cannot be read: {error}") from error
 
     @property
     def vocab_size(self) -> int:
@@ -102,7 +102,7 @@ class BPETokenizer:
             The text. Special tokens in it, such as ``<|im_end|>``, become their own id.
         literal
             Spans ``(start, end)`` of the text in which control tokens are plain text, so that
-            what a document says cannot end a chat turn.
+            a document cannot end a chat turn.
 
         Raises
         ------
@@ -110,36 +110,30 @@ class BPETokenizer:
             The text is not a string, or holds half of a surrogate pair.
         """
         check_text(text, "the text")
-        ids, tokens, offsets = [], [], []
-        for word in self._words(text, literal):
-            for token, number, start, end in self._tokens_of(word):
-                ids.append(number)
-                tokens.append(token)
-                offsets.append(word.span(start, end))
-        return Encoding(ids, tokens, offsets)
+        return encode_words(self._words(text, literal), self._cached_tokens)
 
-    def steps(self, text: str, literal: Sequence[tuple[int, int]] = ()) -> list[WordSteps]:
-        """Tell how each word of a text becomes tokens; parameters and errors are those of `encode`."""
+    def stages(self, text: str, literal: Sequence[tuple[int, int]] = ()) -> list[BPEStages]:
+        """Return the stages of each word of a text; parameters and errors are those of `encode`."""
         check_text(text, "the text")
         return [self._explain(word, text) for word in self._words(text, literal)]
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Text of a sequence of ids, control tokens left out; broken UTF-8 becomes U+FFFD.
+        """Text of a sequence of ids, without control tokens; invalid UTF-8 becomes U+FFFD.
 
-        A blank that the tokenizer puts before every text is not part of it.
+        The space that the tokenizer puts before every text is removed.
         """
         text = b"".join(map(self.token_bytes, ids)).decode("utf-8", errors="replace")
         return text.removeprefix(" ") if self._vocabulary.drops_blank else text
 
     def token_bytes(self, number: int) -> bytes:
-        """Bytes a token stands for; a control token (end of turn, say) or an unused id stands for none."""
+        """Bytes of a token; none for control tokens, such as the end of a turn, and unused ids."""
         if number in self.control or number not in self._texts:
             return b""
         token = self._texts[number]
         return token.encode() if token in self.special else self._vocabulary.alphabet.token_bytes(token)
 
     def _words(self, text: str, literal: Sequence[tuple[int, int]]) -> Iterator[Segment]:
-        """Yield the words of a text, and the added tokens that it spells out."""
+        """Yield the words and the added tokens of a text."""
         for segment in self._added.split(text, literal):
             if segment.added is not None:
                 yield segment
@@ -151,12 +145,6 @@ class BPETokenizer:
                 spans = [piece for span in spans for piece in cut(pattern, prepared.text, *span)]
             for start, end in spans:
                 yield Segment(prepared, start, end)
-
-    def _tokens_of(self, word: Segment) -> tuple[TokenSpan, ...]:
-        """Return the tokens of a word, from memory where it was met before."""
-        if word.added is not None:
-            return ((word.text, word.added.id, 0, word.end - word.start),)
-        return self._remembered(word.text)
 
     def _merge_word(self, word: str) -> tuple[TokenSpan, ...]:
         """Return the tokens of a word and their spans in it."""
@@ -172,12 +160,12 @@ class BPETokenizer:
         )
 
     def _whole(self, word: str) -> str | None:
-        """Return the token that a word is, where such words are not merged."""
+        """Return the token equal to a word, for vocabularies with ``ignore_merges``."""
         whole = "".join(self._vocabulary.alphabet.spell(word)) if self._vocabulary.ignore_merges else None
         return whole if whole in self._ids else None
 
     def _spell(self, word: str) -> tuple[list[str], list[int]]:
-        """Return the symbols of a word that have a token, and the place of the character each is of."""
+        """Return the symbols of a word that have a token, and the place of each one's character."""
         symbols, places = [], []
         for place, character in enumerate(word):
             for symbol in self._vocabulary.alphabet.spell(character):
@@ -187,12 +175,12 @@ class BPETokenizer:
                     places.append(place)
         return symbols, places
 
-    def _explain(self, word: Segment, text: str) -> WordSteps:
+    def _explain(self, word: Segment, text: str) -> BPEStages:
         special = word.added is not None
-        found = self._tokens_of(word)
+        found = word_tokens(word, self._cached_tokens)
         merging = [] if special or self._whole(word.text) else self._spell(word.text)[0]
         start, end = word.span(0, word.end - word.start)
-        return WordSteps(
+        return BPEStages(
             original=text[start:end],
             start=start,
             end=end,

@@ -39,7 +39,7 @@ def read_gguf(file: GGUF) -> BPEVocabulary:
     Raises
     ------
     ModelFileError
-        It is of another kind, or incomplete.
+        The tokenizer is of another kind, or incomplete.
     """
     kind = file["tokenizer.ggml.model"]
     if kind not in ("gpt2", "llama"):
@@ -49,7 +49,7 @@ def read_gguf(file: GGUF) -> BPEVocabulary:
         )
     try:
         texts = file["tokenizer.ggml.tokens"]
-        types = a_value_a_token(file, "tokenizer.ggml.token_type", len(texts))
+        types = token_values(file, "tokenizer.ggml.token_type", len(texts))
         return (
             read_byte_level(file, texts, types) if kind == "gpt2" else read_sentencepiece(file, texts, types)
         )
@@ -64,7 +64,7 @@ def read_byte_level(file: GGUF, texts: Sequence[str], types: Sequence[int]) -> B
     name = file.get("tokenizer.ggml.pre", "gpt-2")
     if name not in WORD_PATTERNS:
         raise ModelFileError(
-            f"{file.path} cuts words by the rules of {name!r}: known are {', '.join(WORD_PATTERNS)}"
+            f"{file.path} splits words by the rules of {name!r}: known are {', '.join(WORD_PATTERNS)}"
         )
     patterns = WORD_PATTERNS[name]
     tokens, added = dict(zip(texts, range(len(texts)), strict=True)), added_tokens(texts, types)
@@ -82,7 +82,7 @@ def read_byte_level(file: GGUF, texts: Sequence[str], types: Sequence[int]) -> B
 
 def read_sentencepiece(file: GGUF, texts: Sequence[str], types: Sequence[int]) -> BPEVocabulary:
     """Read a SentencePiece tokenizer from its tokens, their types and their scores."""
-    scores = a_value_a_token(file, "tokenizer.ggml.scores", len(texts))
+    scores = token_values(file, "tokenizer.ggml.scores", len(texts))
     tokens = dict(zip(texts, range(len(texts)), strict=True))
     prefix = file.get("tokenizer.ggml.add_space_prefix", True)
     return BPEVocabulary(
@@ -105,7 +105,7 @@ def read_sentencepiece(file: GGUF, texts: Sequence[str], types: Sequence[int]) -
 
 
 def added_tokens(texts: Sequence[str], types: Sequence[int]) -> list[AddedToken]:
-    """Return the tokens that are matched as a whole."""
+    """Return the added tokens, which are matched as a whole."""
     flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
     return [
         AddedToken(text, number, **flags, special=kind != USER_DEFINED)
@@ -114,8 +114,8 @@ def added_tokens(texts: Sequence[str], types: Sequence[int]) -> list[AddedToken]
     ]
 
 
-def a_value_a_token(file: GGUF, key: str, n_tokens: int) -> Sequence[Any]:
-    """Return a list of the metadata that must have a value for each token."""
+def token_values(file: GGUF, key: str, n_tokens: int) -> Sequence[Any]:
+    """Return a list of metadata, checked to have one value a token."""
     values: Sequence[Any] = file[key]
     if len(values) != n_tokens:
         raise ModelFileError(
@@ -125,6 +125,6 @@ def a_value_a_token(file: GGUF, key: str, n_tokens: int) -> Sequence[Any]:
 
 
 def start_ids(file: GGUF, by_default: bool, bos: int | None) -> list[int]:
-    """Return the tokens before a text: none, or the one that begins it."""
+    """Return the tokens before a text: none, or the begin-of-sequence token."""
     bos = file.get("tokenizer.ggml.bos_token_id", bos)
     return [bos] if file.get("tokenizer.ggml.add_bos_token", by_default) and bos is not None else []

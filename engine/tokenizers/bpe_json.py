@@ -27,7 +27,7 @@ from engine.tokenizers.sentencepiece import BLANK, WORD_WITH_BLANK
 from engine.tokenizers.templates import read_start_ids
 from engine.weights.tensors import read_json
 
-# What `prepend_scheme` puts before a text.
+# Changes that put a prefix before a text, by `prepend_scheme`.
 PREFIX_CHANGES: dict[str, list[Change]] = {
     "always": [partial(prepend_missing, prefix=BLANK)],
     "first": [partial(prepend_missing_at_start, prefix=BLANK)],
@@ -51,7 +51,7 @@ def read_bpe_json(path: Path) -> BPEVocabulary:
 
 
 def read_vocabulary(content: Mapping[str, Any], path: Path) -> BPEVocabulary:
-    """Read what tokenizer.json says of a BPE tokenizer."""
+    """Read the vocabulary from the content of tokenizer.json."""
     model = content["model"]
     check_kind(content, path)
     tokens: dict[str, int] = model["vocab"]
@@ -72,16 +72,16 @@ def read_vocabulary(content: Mapping[str, Any], path: Path) -> BPEVocabulary:
         ignore_merges=ignore_merges,
         unknown=unknown if unknown in tokens else None,
         start_ids=read_start_ids(content.get("post_processor"), path),
-        drops_blank=any(map(drops_blank, steps_of(content.get("decoder"), "decoders"))),
+        drops_blank=any(map(drops_blank, parts_of(content.get("decoder"), "decoders"))),
     )
 
 
 def check_kind(content: Mapping[str, Any], path: Path) -> None:
-    """Raise `ModelFileError` unless it is BPE over bytes, or over characters with a byte fallback."""
+    """Raise `ModelFileError` unless it is BPE over bytes, or over characters with byte fallback."""
     model = content["model"]
     kind = model.get("type", "BPE" if "merges" in model else "nameless")  # early files name no type
-    steps = steps_of(content.get("pre_tokenizer"), "pretokenizers")
-    over_bytes = bool(steps) and steps[-1]["type"] == "ByteLevel"
+    parts = parts_of(content.get("pre_tokenizer"), "pretokenizers")
+    over_bytes = bool(parts) and parts[-1]["type"] == "ByteLevel"
     if kind != "BPE" or over_bytes == bool(model.get("byte_fallback")):
         raise ModelFileError(
             f"{path} is a {kind} tokenizer, but only byte-level BPE, and SentencePiece BPE with a byte "
@@ -95,22 +95,22 @@ def check_kind(content: Mapping[str, Any], path: Path) -> None:
 
 
 def as_line(pair: str | Sequence[str]) -> str:
-    """``["a", "b"] -> "a b"``, a line of a merges file, which is the older spelling."""
+    """``["a", "b"] -> "a b"``, a line of a merges file, the older format."""
     return pair if isinstance(pair, str) else " ".join(pair)
 
 
-def steps_of(part: Mapping[str, Any] | None, name: str) -> Sequence[Mapping[str, Any]]:
-    """Return the steps of a part of tokenizer.json: none, one, or those of a Sequence."""
+def parts_of(part: Mapping[str, Any] | None, name: str) -> Sequence[Mapping[str, Any]]:
+    """Return the members of a section of tokenizer.json: none, one, or those of a Sequence."""
     if part is None:
         return []
     return part[name] if part["type"] == "Sequence" else [part]
 
 
 def read_normalizer(content: Mapping[str, Any], path: Path) -> list[Change]:
-    """Read what is done to a text first."""
+    """Read the changes made to a text first."""
     changes: list[Change] = []
-    for step in steps_of(content.get("normalizer"), "normalizers"):
-        match step:
+    for part in parts_of(content.get("normalizer"), "normalizers"):
+        match part:
             case {"type": "NFC"}:
                 changes.append(compose)
             case {"type": "Prepend", "prepend": str(prefix)} if len(prefix) == 1:
@@ -118,35 +118,35 @@ def read_normalizer(content: Mapping[str, Any], path: Path) -> list[Change]:
             case {"type": "Replace", "pattern": {"String": " "}, "content": str(new)} if len(new) == 1:
                 changes.append(partial(replace, old=" ", new=new))
             case _:
-                raise ModelFileError(f"{path}: normalizer {step!r} cannot be read")
+                raise ModelFileError(f"{path}: normalizer {part!r} cannot be read")
     return changes
 
 
 def read_pre_tokenizer(content: Mapping[str, Any], path: Path) -> tuple[list[Change], list[str]]:
-    """Read what is done to a text before it is cut, and the regular expressions that cut it into words."""
+    """Read the changes made before a text is split, and the regular expressions that split it into words."""
     changes: list[Change] = []
     patterns: list[str] = []
-    for step in steps_of(content.get("pre_tokenizer"), "pretokenizers"):
-        match step:
+    for part in parts_of(content.get("pre_tokenizer"), "pretokenizers"):
+        match part:
             case {"type": "ByteLevel", "add_prefix_space": bool(prefix)} if not (prefix and patterns):
                 changes += [partial(prepend_missing, prefix=" ")] if prefix else []
-                patterns += [GPT2] if step.get("use_regex", True) else []
+                patterns += [GPT2] if part.get("use_regex", True) else []
             case {"type": "Digits", "individual_digits": True}:
                 patterns.append(DIGIT)
             case {"type": "Split", "behavior": "Isolated", "invert": False, "pattern": {"Regex": expression}}:
                 patterns.append(expression)
             case {"type": "Metaspace", "replacement": "▁"} if not patterns:
-                prefixed = step.get("add_prefix_space", True)
-                scheme = step.get("prepend_scheme", "always") if prefixed else "never"
+                prefixed = part.get("add_prefix_space", True)
+                scheme = part.get("prepend_scheme", "always") if prefixed else "never"
                 changes += [partial(replace, old=" ", new=BLANK), *PREFIX_CHANGES[scheme]]
-                patterns += [WORD_WITH_BLANK] if step.get("split", True) else []
+                patterns += [WORD_WITH_BLANK] if part.get("split", True) else []
             case _:
-                raise ModelFileError(f"{path}: pre-tokenizer {step!r} cannot be read")
+                raise ModelFileError(f"{path}: pre-tokenizer {part!r} cannot be read")
     return changes, patterns
 
 
 def drops_blank(decoder: Mapping[str, Any]) -> bool:
-    """Whether a step of the decoder leaves out the blank that a text begins with."""
+    """Whether a part of the decoder removes the space that a text begins with."""
     match decoder:
         case {"type": "Strip", "content": " ", "start": 1}:
             return True

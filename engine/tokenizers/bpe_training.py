@@ -1,7 +1,7 @@
 """Learning a byte-level BPE vocabulary from a text (Sennrich et al. 2016; on bytes, Radford et al. 2019).
 
-The pair of neighbouring symbols that occurs most often becomes one symbol, again and again. The result
-is that of the `tokenizers` library's ``BpeTrainer``.
+The most frequent pair of neighbouring symbols becomes one symbol, repeatedly. The result equals that of
+the `tokenizers` library's ``BpeTrainer``.
 """
 
 from collections import Counter, defaultdict
@@ -23,21 +23,21 @@ N_BYTES = 256
 def learn_merges(
     text: str, vocab_size: int, on_progress: Callable[[int, int], None] | None = None
 ) -> list[tuple[str, str]]:
-    """Merges learnt from a text, the first learnt first.
+    """Learn merges from a text, in the order of learning.
 
     Parameters
     ----------
     text
-        What to learn from; it is cut into words as GPT-2's texts are, and no merge crosses a word's border.
+        The corpus; it is split into words by GPT-2's pattern, and no merge crosses a word boundary.
     vocab_size
         Tokens in all: the 256 bytes, and one for each merge.
     on_progress
-        Told how many merges are learnt, and of how many.
+        Called with merges learnt and merges in all.
 
     Returns
     -------
     list of tuple
-        Pairs of symbols; fewer than asked for where no word has two symbols left.
+        Pairs of symbols; fewer than asked for if no word has two symbols left.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def learn_merges(
 
 
 def bpe_tokenizer(merges: Sequence[tuple[str, str]]) -> BPETokenizer:
-    """Return the tokenizer of merges that were learnt; ids are first the bytes', then the merges'."""
+    """Return the tokenizer of learnt merges; ids are those of the bytes, then those of the merges."""
     symbols = [*sorted(byte_characters().values()), *(left + right for left, right in merges)]
     ranks = {pair: number for number, pair in enumerate(merges)}
     return BPETokenizer(
@@ -85,7 +85,7 @@ def bpe_tokenizer(merges: Sequence[tuple[str, str]]) -> BPETokenizer:
 
 
 def _words(text: str, ids: dict[str, int]) -> tuple[list[list[int]], list[int]]:
-    """Each different word as ids of its bytes, and how often it occurs."""
+    """Ids of the bytes of each distinct word, and its count."""
     spans = cut(regex.compile(GPT2), text, 0, len(text))
     counted = Counter(text[start:end] for start, end in spans)
     return [[ids[symbol] for symbol in byte_symbols(word)] for word in counted], list(counted.values())
@@ -94,7 +94,7 @@ def _words(text: str, ids: dict[str, int]) -> tuple[list[list[int]], list[int]]:
 def _count_pairs(
     words: Sequence[Sequence[int]], counts: Sequence[int]
 ) -> tuple[Counter[Pair], defaultdict[Pair, set[int]]]:
-    """How often each pair of neighbours occurs, and the numbers of the words that have it."""
+    """Count of each pair of neighbours, and the numbers of the words that contain it."""
     pairs: Counter[Pair] = Counter()
     places: defaultdict[Pair, set[int]] = defaultdict(set)
     for number, word in enumerate(words):
@@ -113,7 +113,7 @@ def _replace(
     pairs: Counter[Pair],
     places: defaultdict[Pair, set[int]],
 ) -> None:
-    """Merge a pair wherever a word has it, from the left, and count its neighbours anew."""
+    """Merge a pair everywhere in a word, from the left, and update the counts of its neighbours."""
     i = 0
     while i < len(word) - 1:
         if (word[i], word[i + 1]) == pair:
@@ -126,7 +126,7 @@ def _replace(
 
 
 def _neighbours(word: Sequence[int], i: int, merged: int) -> list[tuple[Pair, Pair]]:
-    """Pairs that touch ``word[i : i + 2]``, as they are and as they will be with those two merged."""
+    """Pairs next to ``word[i : i + 2]``, before and after those two are merged."""
     changed = []
     if i > 0:
         changed.append(((word[i - 1], word[i]), (word[i - 1], merged)))

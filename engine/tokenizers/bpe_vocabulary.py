@@ -1,4 +1,4 @@
-"""What a BPE tokenizer is made of, whichever file it was read from."""
+"""The data of a BPE tokenizer, independent of its file format."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from engine.tokenizers.sentencepiece import (
 
 @dataclass(frozen=True)
 class Alphabet:
-    """How a text is written in symbols, ``spell``, and which bytes a token stands for, ``token_bytes``."""
+    """``spell`` writes a text in symbols, ``token_bytes`` returns the bytes of a token."""
 
     spell: Callable[[str], Sequence[str]]
     token_bytes: Callable[[str], bytes]
@@ -28,17 +28,17 @@ class Alphabet:
 
 @dataclass(frozen=True)
 class BPEVocabulary:
-    """What a BPE tokenizer is made of.
+    """The data of a BPE tokenizer.
 
     ``tokens`` maps a token to its id; ``added`` tokens are matched as a whole before anything else.
-    What lies between them goes through ``normalization`` and ``preparation``, which differ in that added
-    tokens may be looked for between the two, and is cut into words by regular expressions, ``patterns``, each
-    applied within the pieces of the one before. A word is spelled in the ``alphabet`` and merged by
-    ``rank``; with ``ignore_merges``, one that has a token is taken whole. A symbol without a token
-    becomes the token ``unknown``, and is left out where that is None.
+    The text between them goes through ``normalization``, a second match of added tokens, and
+    ``preparation``, and is split into words by the regular expressions ``patterns``, each applied to the
+    pieces of the one before. A word is spelled in the ``alphabet`` and merged by ``rank``; with
+    ``ignore_merges``, a word that is a token is not merged. A symbol without a token becomes ``unknown``,
+    or is dropped if that is None.
 
-    ``start_ids`` are the tokens that the model expects before a text, and ``drops_blank`` says that
-    decoding leaves out the blank that a text begins with.
+    ``start_ids`` are the tokens before every text; with ``drops_blank``, decoding removes the space that
+    a text begins with.
     """
 
     tokens: Mapping[str, int]
@@ -69,16 +69,16 @@ def sentencepiece(tokens: Mapping[str, int], path: Path) -> Alphabet:
 
 
 def word_patterns(tokens: Mapping[str, int]) -> list[str]:
-    """Return the pattern by which a SentencePiece text may be cut with the same result, if there is one."""
+    """Return the pattern that splits a SentencePiece text without changing the result, if there is one."""
     return [WORD_WITH_BLANKS] if within_words(tokens) else []
 
 
 def learnt_order(
     merges: Sequence[str], tokens: Mapping[str, int], added: Sequence[AddedToken], path: Path
 ) -> Rank:
-    """Rank pairs by when they were learnt; ``merges`` are lines ``left right`` from the first to the last.
+    """Rank pairs by the order of ``merges``, lines ``left right``.
 
-    A pair that makes a control token has no rank: what a text spells out is no control token.
+    A pair that would make a control token has no rank: merging never produces one.
     """
     for line in merges:
         left, _, right = line.partition(" ")

@@ -28,7 +28,7 @@ def byte_symbols(text: str) -> list[str]:
 
 
 def symbol_bytes(token: str) -> bytes:
-    """Return the bytes a token stands for; one with a character that is no byte's stands for itself."""
+    """Return the bytes of a token; one with a character outside the table is encoded as UTF-8."""
     numbers = character_bytes()
     try:
         return bytes([numbers[character] for character in token])

@@ -1,4 +1,4 @@
-"""A token for each character: the smallest vocabulary a text can be written in."""
+"""A token for each character, the smallest vocabulary."""
 
 from collections.abc import Iterable, Sequence
 
@@ -21,7 +21,7 @@ class CharacterTokenizer:
     Raises
     ------
     InputError
-        A character stands twice in the alphabet, or is none, or the alphabet is empty.
+        The alphabet is empty, has a character twice, or an entry that is not one character.
     """
 
     def __init__(self, alphabet: Sequence[str], keep_unknown: bool = False) -> None:
@@ -44,7 +44,7 @@ class CharacterTokenizer:
 
     @property
     def vocab_size(self) -> int:
-        """How many tokens there are."""
+        """Number of tokens."""
         return len(self.tokens)
 
     def encode(self, text: str) -> Encoding:
@@ -53,7 +53,7 @@ class CharacterTokenizer:
         Raises
         ------
         InputError
-            A character is not in the alphabet, where unknown ones are not kept; or the text is no text.
+            The text is not a string, or has a character outside the alphabet and ``keep_unknown`` is off.
         """
         check_text(text, "the text")
         if not self.keep_unknown:

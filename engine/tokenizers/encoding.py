@@ -1,4 +1,4 @@
-"""What tokenizing a text gives, and what every tokenizer checks."""
+"""The result of tokenizing a text, and checks shared by all tokenizers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,8 +10,8 @@ from engine.errors import InputError, ModelFileError
 # A token, its id, and its start and end in its word.
 TokenSpan = tuple[str, int, int, int]
 
-# A longer word is hardly ever met twice, and not worth its memory.
-LONGEST_REMEMBERED = 128
+# Longer words rarely occur twice, and are not worth their memory.
+LONGEST_CACHED = 128
 
 
 @dataclass(frozen=True)
@@ -19,8 +19,8 @@ class Encoding:
     """Tokens of one text, or of two.
 
     ``offsets[i]`` is the span ``(start, end)`` of ``tokens[i]`` in its text, in characters; special
-    tokens that stand for no text have an empty span. ``type_ids[i]`` tells the texts of a pair apart;
-    it is 0 throughout where it is not given.
+    tokens without text have an empty span. ``type_ids[i]`` tells the texts of a pair apart; it is 0
+    by default.
     """
 
     ids: list[int]
@@ -47,7 +47,7 @@ def check_text(text: object, name: str) -> None:
 
 
 def check_vocab_size(tokenizer_size: int, model_size: int, folder: Path) -> None:
-    """Raise `ModelFileError` where a tokenizer gives ids that the model beside it has no row for."""
+    """Raise `ModelFileError` if a tokenizer has ids without a row in the model's embedding."""
     if tokenizer_size > model_size:
         raise ModelFileError(
             f"{folder}: the tokenizer has {tokenizer_size} tokens, the model {model_size}: "
@@ -55,7 +55,7 @@ def check_vocab_size(tokenizer_size: int, model_size: int, folder: Path) -> None
         )
 
 
-def remembering(tokens_of: Callable[[str], tuple[TokenSpan, ...]]) -> Callable[[str], tuple[TokenSpan, ...]]:
-    """Return a function that gives the tokens of a word from memory where it met the word before."""
-    remembered = lru_cache(maxsize=1 << 16)(tokens_of)
-    return lambda word: remembered(word) if len(word) <= LONGEST_REMEMBERED else tokens_of(word)
+def cached_words(tokens_of: Callable[[str], tuple[TokenSpan, ...]]) -> Callable[[str], tuple[TokenSpan, ...]]:
+    """Cache the tokens of words up to `LONGEST_CACHED` characters."""
+    cached = lru_cache(maxsize=1 << 16)(tokens_of)
+    return lambda word: cached(word) if len(word) <= LONGEST_CACHED else tokens_of(word)

@@ -1,4 +1,4 @@
-"""The merge loop of byte-pair encoding (Sennrich et al. 2016): the best pair of neighbours becomes one."""
+"""The merge loop of byte-pair encoding (Sennrich et al. 2016): the best pair of neighbours is merged."""
 
 from collections.abc import Callable, Iterable, Iterator
 from heapq import heapify, heappop, heappush
@@ -10,9 +10,9 @@ Rank = Callable[[str, str], int | None]
 def merges(symbols: list[str], rank: Rank) -> Iterator[tuple[tuple[str, str], int]]:
     """Merge neighbouring symbols, lowest rank first and then leftmost, until no pair has a rank.
 
-    Works in place, and yields every pair that was merged with its rank: the left symbol takes in the
-    right one, which is left behind empty. A heap of pairs and links between neighbours make it
-    ``O(n log n)``, so that a word of a million characters is no trap.
+    Works in place and yields every merged pair with its rank: the left symbol becomes the merged one, the
+    right one empty. A heap of pairs and links between neighbours make it ``O(n log n)``, for words of
+    any length.
     """
     n = len(symbols)
     following, preceding = list(range(1, n + 1)), list(range(-1, n - 1))
@@ -26,7 +26,7 @@ def merges(symbols: list[str], rank: Rank) -> Iterator[tuple[tuple[str, str], in
         number, left, pair = heappop(heap)
         right = following[left]
         if right == n or (symbols[left], symbols[right]) != pair:
-            continue  # one of the two was merged with its other neighbour meanwhile
+            continue  # one of the two was already merged with its other neighbour
         symbols[left], symbols[right] = pair[0] + pair[1], ""
         following[left] = after = following[right]
         if after < n:
@@ -40,7 +40,7 @@ def merges(symbols: list[str], rank: Rank) -> Iterator[tuple[tuple[str, str], in
 
 
 def merge(symbols: Iterable[str], rank: Rank) -> list[str]:
-    """Return the symbols after all `merges`, with the empty ones that others took in."""
+    """Return the symbols after all `merges`, with empty strings for those merged into others."""
     symbols = list(symbols)
     for _ in merges(symbols, rank):
         pass

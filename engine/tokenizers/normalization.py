@@ -1,4 +1,4 @@
-"""The normaliser and the word splitter of BERT, which remember where every character came from."""
+"""BERT's normaliser and word splitter, which keep the original span of every character."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -21,19 +21,19 @@ from engine.tokenizers.unicode import (
     lower_case,
 )
 
-# A punctuation character alone, or a run of what is neither punctuation nor white space.
+# A punctuation character, or a run of characters other than punctuation and white space.
 WORD = re.compile(f"[{character_class(PUNCTUATION)}]|[^{character_class(PUNCTUATION, WHITE_SPACE)}]+")
 # Marks are sorted, and most are stripped then: their order can only be seen where one of these is left.
 LASTING_MARK = any_of(OTHER_COMBINING, DECOMPOSED_TO_COMBINING)
 
 
 def words(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Cut ``text[start:end]`` at white space and around every punctuation character."""
+    """Split ``text[start:end]`` at white space and around every punctuation character."""
     return (match.span() for match in WORD.finditer(text, start, end))
 
 
 class Memo(dict[str, str]):
-    """Results of a function of a string, each computed when it is first asked for."""
+    """Results of a function of a string, each computed on first use."""
 
     def __init__(self, function: Callable[[str], str]) -> None:
         self._function = function
@@ -49,13 +49,13 @@ class BertNormalizer:
     Parameters
     ----------
     clean_text
-        Drop control characters, and write every white space as a blank.
+        Remove control characters, and replace white space by spaces.
     handle_chinese_chars
-        Put blanks around every Chinese character, which makes it a word.
+        Put spaces around every Chinese character, which makes it a word.
     strip_accents
-        Decompose letters and drop their accents; None for what ``lowercase`` says.
+        Decompose letters and remove their accents; None for the value of ``lowercase``.
     lowercase
-        Write small letters.
+        Convert to lower case.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class BertNormalizer:
     def __call__(self, text: str, shift: int = 0) -> Normalized:
         """Normalise a text that begins at ``shift`` in the original.
 
-        Every character is replaced on its own, but for the order of the marks on a letter.
+        Characters are replaced independently, except for the order of the marks on a letter.
         """
         places: Sequence[int] = range(shift, shift + len(text))
         if self._strip_accents and LASTING_MARK.search(text):
@@ -82,7 +82,7 @@ class BertNormalizer:
         return Normalized(normalized, places, [place + 1 for place in places])
 
     def _form(self, character: str) -> str:
-        """Return what a character becomes."""
+        """Return the normalised form of a character."""
         form = self._clean(character)
         if self._handle_chinese_chars and form and is_chinese(form):
             form = f" {form} "

@@ -1,4 +1,4 @@
-"""A text made ready for tokenizing, which remembers where each of its characters came from."""
+"""Normalised texts that keep the original span of each character."""
 
 import unicodedata
 from collections.abc import Callable, Sequence
@@ -11,8 +11,7 @@ import regex
 class Normalized:
     """A text after normalisation: ``text[i]`` was made of ``original[starts[i]:ends[i]]``.
 
-    A character that stands for nothing in the original, such as a blank put before the first word, has
-    an empty span.
+    A character without an original, such as a space put before the first word, has an empty span.
     """
 
     text: str
@@ -28,17 +27,17 @@ class Normalized:
         return Normalized(self.text[start:end], self.starts[start:end], self.ends[start:end])
 
 
-# One step of a normalisation.
+# One change of a normalisation.
 Change = Callable[[Normalized], Normalized]
 
 
 def unchanged(text: str) -> Normalized:
-    """Return a text as it was written."""
+    """Return a text before any change."""
     return Normalized(text, range(len(text)), range(1, len(text) + 1))
 
 
 def apply(changes: Sequence[Change], text: Normalized) -> Normalized:
-    """Make several changes, one after the other."""
+    """Apply changes in order."""
     for change in changes:
         text = change(text)
     return text
@@ -47,8 +46,8 @@ def apply(changes: Sequence[Change], text: Normalized) -> Normalized:
 def compose(text: Normalized) -> Normalized:
     """Return Unicode's normalisation form C: a letter and its accents as one character where there is one.
 
-    Characters of different grapheme clusters are never put together, so each cluster is composed alone;
-    what becomes of one was made of all of it.
+    Composition never crosses grapheme clusters, so each cluster is composed alone; the characters of a
+    changed cluster have the span of the whole cluster.
     """
     if unicodedata.is_normalized("NFC", text.text):
         return text
@@ -64,7 +63,7 @@ def compose(text: Normalized) -> Normalized:
 
 
 def replace(text: Normalized, old: str, new: str) -> Normalized:
-    """Write the character ``new`` for every ``old``."""
+    """Replace the character ``old`` by ``new``."""
     return Normalized(text.text.replace(old, new), text.starts, text.ends)
 
 
@@ -82,5 +81,5 @@ def prepend_missing(text: Normalized, prefix: str) -> Normalized:
 
 
 def prepend_missing_at_start(text: Normalized, prefix: str) -> Normalized:
-    """Do as `prepend_missing` where the original begins, and nothing after a special token."""
+    """Apply `prepend_missing` only at the start of the original, not after a special token."""
     return prepend_missing(text, prefix) if text.text and text.starts[0] == 0 else text

@@ -1,6 +1,6 @@
 """The alphabet of SentencePiece's BPE (Kudo and Richardson 2018): characters, and bytes for the rare ones.
 
-A blank is written as ``▁``, so that a token says whether it begins a word.
+A space is written as ``▁``, so that a token shows whether it begins a word.
 """
 
 import re
@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 
 BLANK = "▁"
 BYTE = re.compile(r"<0x([0-9A-F]{2})>")
-# A word with all blanks before it, or with one.
+# A word with all spaces before it, or with one.
 WORD_WITH_BLANKS = f"{BLANK}+[^{BLANK}]*|[^{BLANK}]+"
 WORD_WITH_BLANK = f"{BLANK}[^{BLANK}]*|[^{BLANK}]+"
 
@@ -31,11 +31,11 @@ def character_symbols(text: str, tokens: Collection[str]) -> list[str]:
 
 
 def piece_bytes(token: str) -> bytes:
-    """Return the bytes a token stands for."""
+    """Return the bytes of a token."""
     byte = BYTE.fullmatch(token)
     return bytes([int(byte[1], 16)]) if byte else token.replace(BLANK, " ").encode()
 
 
 def within_words(tokens: Iterable[str]) -> bool:
-    """Whether no token goes on beyond a word, so that a text may be cut into words before it is merged."""
+    """Whether no token spans words, so that a text may be split into words before merging."""
     return not any(BLANK in token.lstrip(BLANK) for token in tokens)

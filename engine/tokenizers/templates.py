@@ -24,7 +24,7 @@ class TemplatePart:
 
 
 def assemble(template: Sequence[TemplatePart], texts: Sequence[Encoding]) -> Encoding:
-    """Put the special tokens of a template around texts, as many as it has places for."""
+    """Put the special tokens of a template around its texts."""
     parts = [
         texts[part.text]
         if part.text is not None
@@ -40,7 +40,7 @@ def assemble(template: Sequence[TemplatePart], texts: Sequence[Encoding]) -> Enc
 
 
 def read_templates(content: Mapping[str, Any], path: Path) -> tuple[list[TemplatePart], list[TemplatePart]]:
-    """Read where the special tokens go around one text, and around two."""
+    """Read the templates of one text and of two."""
     match content.get("post_processor"):
         case {"type": "TemplateProcessing", "single": parts, "pair": pair_parts, "special_tokens": special}:
             single = [template_part(part, special) for part in parts]
@@ -60,12 +60,12 @@ def read_templates(content: Mapping[str, Any], path: Path) -> tuple[list[Templat
 
 
 def read_start_ids(processor: Mapping[str, Any] | None, path: Path) -> list[int]:
-    """Read the ids of the special tokens that go before a text; what goes after it is for training."""
+    """Read the ids of the special tokens before a text; those after it are only for training."""
     match processor:
-        case None | {"type": "ByteLevel"}:  # the latter moves offsets alone
+        case None | {"type": "ByteLevel"}:  # ByteLevel changes only offsets
             return []
-        case {"type": "Sequence", "processors": steps}:
-            return [number for step in reversed(steps) for number in read_start_ids(step, path)]
+        case {"type": "Sequence", "processors": parts}:
+            return [number for part in reversed(parts) for number in read_start_ids(part, path)]
         case {"type": "TemplateProcessing", "single": parts, "special_tokens": special}:
             template = [template_part(part, special) for part in parts]
             before = takewhile(lambda part: part.text is None, template)
@@ -90,12 +90,12 @@ def special_part(pairs: Iterable[Sequence[Any]], segment: int) -> TemplatePart:
 
 
 def texts_of(template: Sequence[TemplatePart]) -> set[int]:
-    """Return the texts that a template has a place for."""
+    """Return the numbers of the texts in a template."""
     return {part.text for part in template if part.text is not None}
 
 
 def checked(value: Any, kind: Any) -> Any:
-    """Return a value that must be of a type; a number is from 0 on."""
+    """Return a value, or raise `TypeError` unless it has a type; numbers must be 0 or more."""
     if not isinstance(value, kind) or (kind is int and (isinstance(value, bool) or value < 0)):
         raise TypeError(f"{value!r} stands where {getattr(kind, '__name__', kind)} is expected")
     return value

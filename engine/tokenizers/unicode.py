@@ -1,10 +1,9 @@
-"""What BERT's tokenizer takes each character for, whatever Unicode version Python itself knows.
+"""Character classes of BERT's tokenizer, independent of the Unicode version of Python.
 
-A model is trained on what its tokenizer did then: a mark that a later Unicode version adds must not begin
-to vanish because Python was updated. These are the tables that the `tokenizers` library was built with:
-general categories of Unicode 8, decompositions of Unicode 9, lower case of Unicode 17. What Unicode
-promises never to change (decompositions and combining classes of the characters of those versions) is
-read from `unicodedata`.
+A model depends on its tokenizer's behaviour at training time: a mark added by a later Unicode version must
+not be removed because Python was updated. These are the tables that the `tokenizers` library was built with:
+general categories of Unicode 8, decompositions of Unicode 9, lower case of Unicode 17.
+Decompositions and combining classes of existing characters never change, and are read from `unicodedata`.
 """
 
 import re
@@ -13,7 +12,7 @@ import unicodedata
 # Ranges of code points, in hexadecimal.
 WHITE_SPACE = "9-D 20 85 A0 1680 2000-200A 2028-2029 202F 205F 3000"
 
-# As in the original BERT, whose last but one range begins at 2B920 where the block begins at 2B820.
+# As in the original BERT, including its error: the block 2B820-2CEAF starts at 2B920.
 CHINESE = "3400-4DBF 4E00-9FFF F900-FAFF 20000-2A6DF 2A700-2B81F 2B920-2CEAF 2F800-2FA1F"
 
 # Categories Cc, Cf and Co, and the replacement character FFFD.
@@ -40,7 +39,7 @@ PUNCTUATION = """
     1BC9F 1DA87-1DA8B
 """
 
-# Category Mn: accents, and what else is written over or under another character.
+# Category Mn: accents and other marks over or under a character.
 NONSPACING_MARK = """
     300-33F 342 345-36F 483-487 591-5BD 5BF 5C1-5C2 5C4-5C5 5C7 610-61A 64B-65F 670 6D6-6DC 6DF-6E4
     6E7-6E8 6EA-6ED 711 730-74A 7A6-7B0 7EB-7F3 816-819 81B-823 825-827 829-82D 859-85B 8E3-902 93A 93C
@@ -74,14 +73,14 @@ OTHER_COMBINING = """
     1D165-1D166 1D16D-1D172 1E000-1E006 1E008-1E018 1E01B-1E021 1E023-1E024 1E026-1E02A 1E944-1E94A
 """
 
-# What one of these decomposes into has such a character: musical notes, with their stems.
+# Their decompositions contain such a character: musical notes with their stems.
 DECOMPOSED_TO_COMBINING = "1D15E-1D164 1D1BB-1D1C0"
 
 # Characters that only later versions decompose.
 NOT_DECOMPOSED = "105C9 105E4 11383-113C8 11938 16121-16128 16D68-16D6A"
 
-# Capitals, and how far away their small letters are, that Unicode has had since version 15: Python 3.11 to
-# 3.14 know some of them or none.
+# Capitals added after Unicode 15, and the distance to their small letters: Python 3.11 to 3.14 have only
+# some of them, or none.
 NEW_CAPITALS = {
     "1C89 A7CC A7CE A7D2 A7D4 A7DA": 1,
     "A7CB": 0x264 - 0xA7CB,
@@ -128,7 +127,7 @@ def decompose(character: str) -> str:
 
 
 def combining_class(character: str) -> int:
-    """Return where a mark goes among the marks of one letter; 0 for a letter."""
+    """Return the canonical combining class of a mark, which orders the marks of a letter; 0 for a letter."""
     return unicodedata.combining(character) if is_combining(character) else 0
 
 

@@ -1,7 +1,7 @@
 """WordPiece, the tokenizer of BERT (Devlin et al. 2019).
 
-A text is normalised and cut into words and punctuation, and each word into the longest pieces that the
-vocabulary has, from left to right.
+A text is normalised and split into words and punctuation, and each word, from left to right, into the
+longest pieces in the vocabulary.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.errors import ModelFileError
-from engine.tokenizers.added_tokens import AddedVocabulary, Segment
-from engine.tokenizers.encoding import Encoding, TokenSpan, check_text, remembering
+from engine.tokenizers.added_tokens import AddedVocabulary, Segment, encode_words
+from engine.tokenizers.encoding import Encoding, TokenSpan, cached_words, check_text
 from engine.tokenizers.normalization import words
 from engine.tokenizers.normalized import Normalized
 from engine.tokenizers.templates import assemble
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 class Piece:
     """A token of a word: ``word[start:end]`` of the normalised word.
 
-    ``tried`` is what was looked for in the vocabulary, from the longest candidate to the one found; for
-    an unknown word, all that was looked for until nothing was left to try.
+    ``tried`` are the candidates that were looked up, from the longest to the one found; for an unknown
+    word, all candidates.
     """
 
     token: str
@@ -39,12 +39,11 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class WordSteps:
-    """How one word of a text became tokens.
+class WordPieceStages:
+    """The stages from one word of a text to its tokens.
 
-    ``text[start:end]`` of the whole text is ``original``; ``offsets`` are the spans of the pieces in the
-    whole text. A ``special`` word is an added token that the text spells out, such as ``[MASK]``: it is
-    taken as it is, and nothing is looked for.
+    ``original`` is ``text[start:end]`` of the whole text; ``offsets`` are the spans of the pieces in the
+    whole text. A ``special`` word is an added token in the text, such as ``[MASK]``, which is not split.
     """
 
     original: str
@@ -59,8 +58,8 @@ class WordSteps:
 class WordPieceTokenizer:
     """The tokenizer.json of a BERT-family model; never truncates and never pads.
 
-    `encode`, `encode_pair` and `steps` run what is written here; `encode_batch` and `ids_batch` give
-    the same for very many texts, through the compiled `tokenizers` library.
+    `encode`, `encode_pair` and `stages` use the Python code here; `encode_batch` and `ids_batch` give the
+    same results for many texts through the compiled `tokenizers` library.
     """
 
     def __init__(self, path: Path) -> None:
@@ -81,7 +80,7 @@ class WordPieceTokenizer:
         self.special_ids = frozenset(token.id for token in added if token.special)
         self.n_special = sum(len(part.ids) for part in self._single)
         self.pad_id = self._ids.get(settings.padding, 0)
-        self._remembered = remembering(self._spans)
+        self._cached_tokens = cached_words(self._spans)
 
     @property
     def vocab_size(self) -> int:
@@ -104,9 +103,9 @@ class WordPieceTokenizer:
         return assemble(self._single, [self._encode_plain(text)])
 
     def encode_pair(self, first: str, second: str) -> Encoding:
-        """Return all tokens of two texts, ``[CLS] first [SEP] second [SEP]``, as a cross-encoder reads them.
+        """Return all tokens of two texts, ``[CLS] first [SEP] second [SEP]``, the input of a cross-encoder.
 
-        ``type_ids`` tells the texts apart; the offsets of each point into its own.
+        ``type_ids`` tells the texts apart; offsets are spans of a token's own text.
         """
         check_text(first, "the first text")
         check_text(second, "the second text")
@@ -124,15 +123,15 @@ class WordPieceTokenizer:
         return [Encoding(e.ids, e.tokens, e.offsets, e.type_ids) for e in encodings]
 
     def ids_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the ids alone of many texts, which is quicker still; errors are those of `encode_batch`."""
+        """Return only the ids of many texts, which is faster; errors are those of `encode_batch`."""
         return [e.ids for e in self._library.encode_batch_fast(checked_texts(texts))]
 
-    def steps(self, text: str) -> list[WordSteps]:
-        """Tell how each word of a text becomes tokens; [CLS] and [SEP] around the text are no words."""
+    def stages(self, text: str) -> list[WordPieceStages]:
+        """Return the stages of each word of a text, without [CLS] and [SEP]."""
         check_text(text, "the text")
         return [self._explain(word, text) for word in self._words(text)]
 
-    def _explain(self, word: Segment, text: str) -> WordSteps:
+    def _explain(self, word: Segment, text: str) -> WordPieceStages:
         pieces = (
             self._match(word.text)
             if word.added is None
@@ -140,27 +139,16 @@ class WordPieceTokenizer:
         )
         start, end = word.span(0, word.end - word.start)
         offsets = [word.span(piece.start, piece.end) for piece in pieces]
-        return WordSteps(text[start:end], start, end, word.text, pieces, offsets, word.added is not None)
+        return WordPieceStages(
+            text[start:end], start, end, word.text, pieces, offsets, word.added is not None
+        )
 
     def _encode_plain(self, text: str) -> Encoding:
-        """Return the tokens of a text, nothing around them."""
-        ids, tokens, offsets = [], [], []
-        for word in self._words(text):
-            for token, number, start, end in self._tokens_of(word):
-                ids.append(number)
-                tokens.append(token)
-                offsets.append(word.span(start, end))
-        return Encoding(ids, tokens, offsets)
-
-    def _tokens_of(self, word: Segment) -> tuple[TokenSpan, ...]:
-        """Return the tokens of a word, from memory where it was met before."""
-        text = word.text
-        if word.added is not None:
-            return ((text, word.added.id, 0, len(text)),)
-        return self._remembered(text)
+        """Return the tokens of a text without [CLS] and [SEP]."""
+        return encode_words(self._words(text), self._cached_tokens)
 
     def _words(self, text: str) -> Iterator[Segment]:
-        """Yield the words of a text, and the added tokens that it spells out."""
+        """Yield the words and the added tokens of a text."""
         for segment in self._added.split(text):
             if segment.added is not None:
                 yield segment
@@ -169,15 +157,15 @@ class WordPieceTokenizer:
                     yield Segment(segment.normalized, start, end)
 
     def _normalized(self, text: Normalized) -> Normalized:
-        """Normalise a stretch of a text as it was written."""
+        """Normalise a part of the original text."""
         return self._normalizer(text.text, text.starts[0])
 
     def _spans(self, word: str) -> tuple[TokenSpan, ...]:
-        """Return what `encode` needs of the pieces of a word."""
+        """Return the pieces of a word as `encode` needs them."""
         return tuple((piece.token, piece.id, piece.start, piece.end) for piece in self._match(word))
 
     def _match(self, word: str) -> list[Piece]:
-        """Cut a word into the longest pieces that have a token; where one has none, all of it is unknown."""
+        """Split a word into the longest pieces in the vocabulary; if one is missing, the word is unknown."""
         unknown = self._vocabulary[self._unknown]
         if len(word) > self._max_characters:
             return [Piece(self._unknown, unknown, 0, len(word), [], unknown=True)]
@@ -195,7 +183,7 @@ class WordPieceTokenizer:
         return pieces
 
     def _candidates(self, word: str, start: int) -> Iterator[str]:
-        """Yield tokens that ``word[start:]`` may begin with, from the longest to the first that exists."""
+        """Yield candidates for the start of ``word[start:]``, from the longest to the first token found."""
         prefix = self.continuation if start else ""
         for end in range(min(len(word), start + self._longest), start, -1):
             candidate = prefix + word[start:end]
@@ -220,7 +208,7 @@ class WordPieceTokenizer:
 
 
 def checked_texts(texts: Sequence[str]) -> list[str]:
-    """Return the texts as a list, or raise `InputError` for one that is none."""
+    """Return the texts as a list, or raise `InputError` for one that is not a text."""
     texts = list(texts)
     for number, text in enumerate(texts):
         check_text(text, f"text {number}")

@@ -1,4 +1,4 @@
-"""Read what tokenizer.json says of a WordPiece tokenizer."""
+"""Read a WordPiece tokenizer from tokenizer.json."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,12 +14,11 @@ from engine.weights.tensors import read_json
 
 @dataclass(frozen=True)
 class WordPieceSettings:
-    """What a WordPiece tokenizer is made of.
+    """The data of a WordPiece tokenizer.
 
-    ``vocabulary`` maps a token to its id; ``continuation`` stands before tokens that do not begin a
-    word; a word with more than ``max_characters``, or with a part that no token has, is the token
-    ``unknown``; ``single`` and ``pair`` say where the special tokens go around one text and two;
-    ``padding`` is the token that fills up the shorter texts of a batch.
+    ``vocabulary`` maps a token to its id; ``continuation`` is the prefix of tokens within a word; a word
+    with more than ``max_characters``, or with a part that is not in the vocabulary, becomes ``unknown``;
+    ``single`` and ``pair`` are the templates of one text and of two; ``padding`` is the padding token.
     """
 
     normalizer: BertNormalizer
@@ -39,7 +38,7 @@ def read_wordpiece(path: Path) -> WordPieceSettings:
     Raises
     ------
     ModelFileError
-        The file is missing, damaged, or of a tokenizer that is not BERT's.
+        The file is missing or damaged, or the tokenizer is not BERT's.
     """
     content = read_json(path)
     normalizer = section(content, "normalizer", "BertNormalizer", path)
@@ -71,7 +70,7 @@ def read_wordpiece(path: Path) -> WordPieceSettings:
 
 
 def section(content: Mapping[str, Any], name: str, kind: str, path: Path) -> Mapping[str, Any]:
-    """Return a part of tokenizer.json that must be of one kind."""
+    """Return a section of tokenizer.json, checked to be of one kind."""
     part = content.get(name)
     found = part.get("type", kind) if isinstance(part, dict) else "missing"  # early files name no type
     if not isinstance(part, dict) or found != kind:

@@ -7,13 +7,13 @@ from engine.layers.activation import log_softmax
 from engine.layers.norm import l2_normalize, l2_normalize_backward
 from engine.layers.tracing import Array
 
-SCALE = 20.0  # what cosines are multiplied by, as in sentence-transformers' MultipleNegativesRankingLoss
+SCALE = 20.0  # factor of the cosines, as in sentence-transformers' MultipleNegativesRankingLoss
 
 
 def cross_entropy(
     logits: Array, targets: Array, label_smoothing: float = 0.0, ignore: int | None = None
 ) -> tuple[float, Array]:
-    """``-sum(q log softmax(logits))``, the mean over the targets that count.
+    """``-sum(q log softmax(logits))``, the mean over all targets but ``ignore``.
 
     ``torch.nn.functional.cross_entropy``, its label smoothing and ``ignore_index`` included.
 
@@ -24,21 +24,21 @@ def cross_entropy(
     targets
         Class of each row, integers ``(...)``.
     label_smoothing
-        The share of ``q`` that is spread over all classes, the right one among them (Szegedy et al.
-        2016); the rest stands at the right one.
+        Share of ``q`` spread evenly over all classes, the right one included (Szegedy et al. 2016); the
+        rest is at the right one.
     ignore
-        The target, such as the id of the padding, whose rows count for nothing; None where all count.
+        Target whose rows are left out, such as the padding id; None for none.
 
     Returns
     -------
     tuple of float and Array
         The loss in nats, and its gradient ``(softmax(logits) - q) / n`` of the shape of the logits, 0 in
-        rows that do not count.
+        ignored rows.
 
     Raises
     ------
     InputError
-        If a target is no class, or no target counts.
+        If a target is not a class, or all targets are ignored.
     """
     n_classes = logits.shape[-1]
     rows, classes = _counted(targets.reshape(-1), n_classes, ignore)  # (n,), (n,)
@@ -47,7 +47,7 @@ def cross_entropy(
     losses = -(1 - label_smoothing) * log_probs[at_target]
     d_counted = np.exp(log_probs)
     d_counted[at_target] -= 1 - label_smoothing
-    if label_smoothing:  # a logit of -inf is no loss where nothing is spread
+    if label_smoothing:  # without smoothing, a logit of -inf adds no loss
         losses -= label_smoothing * log_probs.mean(axis=-1)
         d_counted -= label_smoothing / n_classes
     d_logits = np.zeros((targets.size, n_classes), logits.dtype)
@@ -66,24 +66,24 @@ def info_nce(
     Parameters
     ----------
     queries
-        ``(n_queries, d)``, of any length: they are scaled to length 1 here, as the keys are.
+        ``(n_queries, d)``, of any length: queries and keys are normalised here.
     keys
         ``(n_keys, d)``; those that are not relevant to a query are its negatives.
     scale
-        What the cosines are multiplied by: 1 / temperature.
+        Factor of the cosines: 1 / temperature.
     relevant
-        Bool ``(n_queries, n_keys)``, one or more a row; None where ``keys[i]`` belongs to ``queries[i]``
-        alone and hard negatives, if any, stand below.
+        Bool ``(n_queries, n_keys)``, one or more a row; None if ``keys[i]`` belongs to ``queries[i]``
+        alone; hard negatives, if any, come after those.
 
     Returns
     -------
     tuple of float, Array and Array
-        The loss in nats, and its gradients by the queries and keys as they were given.
+        The loss in nats, and its gradients by ``queries`` and ``keys``.
 
     Raises
     ------
     InputError
-        A query has no relevant key, or there are fewer keys than queries to belong to.
+        A query has no relevant key, or there are fewer keys than queries.
     """
     if relevant is None:
         if len(keys) < len(queries):
@@ -120,7 +120,7 @@ def softmax_loss(scores: Array, relevant: Array) -> tuple[float, Array]:
 
 
 def _counted(targets: Array, n_classes: int, ignore: int | None) -> tuple[Array, Array]:
-    """Places of the targets that count, and those targets."""
+    """Rows of the targets that are not ignored, and those targets."""
     rows = np.arange(targets.size) if ignore is None else np.flatnonzero(targets != ignore)
     classes = targets[rows]
     if rows.size == 0:

@@ -1,8 +1,7 @@
 """Gradient descent: SGD with momentum, Adam and AdamW, and clipping, each as in ``torch.optim``.
 
-Parameters and gradients are dictionaries of arrays with the same names and shapes. A step changes the
-parameters, and what the optimiser remembers, in place. To train some parameters and leave the rest, give
-those alone.
+Parameters and gradients are dictionaries of arrays with the same names and shapes. An update changes
+the parameters and the optimiser's state in place. To train only some parameters, pass only those.
 """
 
 from dataclasses import dataclass
@@ -18,11 +17,20 @@ BETAS = (0.9, 0.999)
 
 @dataclass
 class Moments:
-    """What Adam remembers: steps made, and running means of each gradient and of its square."""
+    """Adam's state: updates made, and running means of each gradient and of its square."""
 
-    step: int
+    n_updates: int
     mean: Parameters
     square: Parameters
+
+    def copied(self) -> "Moments":
+        """Return a copy that shares no memory."""
+        return Moments(self.n_updates, copied(self.mean), copied(self.square))
+
+
+def copied(params: Parameters) -> Parameters:
+    """Return copies that share no memory."""
+    return {name: array.copy() for name, array in params.items()}
 
 
 def zeros_like(params: Parameters) -> Parameters:
@@ -31,7 +39,7 @@ def zeros_like(params: Parameters) -> Parameters:
 
 
 def no_moments(params: Parameters) -> Moments:
-    """Return what Adam remembers before its first step."""
+    """Return Adam's state before the first update."""
     return Moments(0, zeros_like(params), zeros_like(params))
 
 
@@ -43,28 +51,28 @@ def sgd(
     momentum: float = 0.0,
     nesterov: bool = False,
 ) -> None:
-    """``v = momentum v + g``, ``p -= learning_rate v``; Nesterov's takes ``g + momentum v`` for ``v``.
+    """``v = momentum v + g``, ``p -= learning_rate v``; Nesterov's uses ``g + momentum v`` for ``v``.
 
     The velocity starts as `zeros_like` the parameters. ``torch.optim.SGD`` without dampening.
 
     Raises
     ------
     InputError
-        If the gradients are not of the names and shapes of the parameters.
+        If gradients and parameters differ in names or shapes.
     """
     _check(params, grads)
     scratch = _Scratch(params)
     for name, param in params.items():
-        step = scratch.like(param)
+        update = scratch.like(param)
         np.multiply(velocity[name], momentum, out=velocity[name])
         velocity[name] += grads[name]
         if nesterov:
-            np.multiply(velocity[name], momentum, out=step)
-            step += grads[name]
-            step *= learning_rate
+            np.multiply(velocity[name], momentum, out=update)
+            update += grads[name]
+            update *= learning_rate
         else:
-            np.multiply(velocity[name], learning_rate, out=step)
-        param -= step
+            np.multiply(velocity[name], learning_rate, out=update)
+        param -= update
 
 
 def adam(
@@ -75,16 +83,16 @@ def adam(
     betas: tuple[float, float] = BETAS,
     eps: float = 1e-8,
 ) -> None:
-    """Step by each gradient's running mean, divided by the root of that of its square (Kingma & Ba 2015).
+    """Update by the mean gradient over the root of the mean squared gradient (Kingma & Ba 2015).
 
-    ``m = b1 m + (1 - b1) g``, ``s = b2 s + (1 - b2) g^2``, and at step ``t``
+    ``m = b1 m + (1 - b1) g``, ``s = b2 s + (1 - b2) g^2``, and at update ``t``
     ``p -= learning_rate (m / (1 - b1^t)) / (sqrt(s / (1 - b2^t)) + eps)``. The moments start as
     `no_moments`. ``torch.optim.Adam``.
 
     Raises
     ------
     InputError
-        If the gradients are not of the names and shapes of the parameters.
+        If gradients and parameters differ in names or shapes.
     """
     adamw(params, grads, moments, learning_rate, betas, eps, weight_decay=0.0)
 
@@ -98,52 +106,52 @@ def adamw(
     eps: float = 1e-8,
     weight_decay: float = 0.01,
 ) -> None:
-    """Adam with ``p -= learning_rate * weight_decay * p`` before each step (Loshchilov & Hutter 2019).
+    """Adam with ``p -= learning_rate * weight_decay * p`` before each update (Loshchilov & Hutter 2019).
 
-    The decay stands outside the moments. ``torch.optim.AdamW``; the rest is as in `adam`.
+    The moments do not see the decay. ``torch.optim.AdamW``; the rest is as in `adam`.
 
     Raises
     ------
     InputError
-        If the gradients are not of the names and shapes of the parameters.
+        If gradients and parameters differ in names or shapes.
     """
     _check(params, grads)
-    moments.step += 1
-    bias_mean, bias_square = (1 - beta**moments.step for beta in betas)
+    moments.n_updates += 1
+    bias_mean, bias_square = (1 - beta**moments.n_updates for beta in betas)
     root = bias_square**0.5
     scratch = _Scratch(params)
     for name, param in params.items():
-        mean, square, step = moments.mean[name], moments.square[name], scratch.like(param)
+        mean, square, update = moments.mean[name], moments.square[name], scratch.like(param)
         if weight_decay:
             param *= 1 - learning_rate * weight_decay
-        np.subtract(grads[name], mean, out=step)
-        step *= 1 - betas[0]
-        mean += step
-        np.square(grads[name], out=step)
-        step *= 1 - betas[1]
+        np.subtract(grads[name], mean, out=update)
+        update *= 1 - betas[0]
+        mean += update
+        np.square(grads[name], out=update)
+        update *= 1 - betas[1]
         square *= betas[1]
-        square += step
+        square += update
         # m / b1' / (sqrt(s) / root + eps), with both bias corrections moved into one factor
-        np.sqrt(square, out=step)
-        step += eps * root
-        np.divide(mean, step, out=step)
-        step *= learning_rate * root / bias_mean
-        param -= step
+        np.sqrt(square, out=update)
+        update += eps * root
+        np.divide(mean, update, out=update)
+        update *= learning_rate * root / bias_mean
+        param -= update
 
 
 def clip_gradients(grads: Parameters, max_norm: float) -> float:
-    """Scale all gradients in place so that their common length is at most ``max_norm``.
+    """Scale all gradients in place so that their joint L2 norm is at most ``max_norm``.
 
     ``torch.nn.utils.clip_grad_norm_``, with its 1e-6 in the divisor.
 
     Returns
     -------
     float
-        The length they had; where that is not finite, neither are the gradients now.
+        The norm before; if it is not finite, neither are the gradients now.
     """
     norm = float(np.sqrt(sum(float(np.vdot(grad, grad)) for grad in grads.values())))
     factor = max_norm / (norm + 1e-6)
-    if not factor >= 1:  # nor where the length is not a number
+    if not factor >= 1:  # also if the norm is NaN
         with np.errstate(invalid="ignore"):
             for name in grads:
                 grads[name] *= factor
@@ -151,7 +159,7 @@ def clip_gradients(grads: Parameters, max_norm: float) -> float:
 
 
 class _Scratch:
-    """Room for one array of the size of any parameter, so that a step makes none of its own."""
+    """A reusable buffer of the largest parameter's size, so that updates allocate nothing."""
 
     def __init__(self, params: Parameters) -> None:
         self.bytes = np.empty(max((param.nbytes for param in params.values()), default=0), np.uint8)

@@ -31,7 +31,7 @@ def cache_folder() -> Path:
 
 
 def model_path(source: str | Path, on_progress: Progress | None = None) -> Path:
-    """Return the folder (or .gguf file) that holds a model, downloading it where need be.
+    """Return the folder (or .gguf file) of a model, downloading it if needed.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def model_path(source: str | Path, on_progress: Progress | None = None) -> Path:
 
 
 def is_cached(name: str) -> bool:
-    """Whether every file of a known model lies in the cache (sizes compared, not contents)."""
+    """Whether every file of a known model is in the cache (by size, not by content)."""
     folder = cache_folder() / name
     return all(
         (folder / file.name).is_file() and (folder / file.name).stat().st_size == file.size
@@ -69,15 +69,15 @@ def is_cached(name: str) -> bool:
 
 
 def known_model_path(model: KnownModel, on_progress: Progress | None = None) -> Path:
-    """Return the cached files of a known model, each checked by SHA-256, fetching what is missing."""
+    """Return the cached files of a known model, each checked by SHA-256, downloading missing ones."""
     folder = cache_folder() / model.name
-    if not all(matches(folder / file.name, file) for file in model.files):
+    if not all(is_intact(folder / file.name, file) for file in model.files):
         fetch(model, folder, on_progress)
     only_file = len(model.files) == 1
     return folder / model.files[0].name if only_file else folder
 
 
-def matches(path: Path, file: ModelFile) -> bool:
+def is_intact(path: Path, file: ModelFile) -> bool:
     """Whether ``path`` exists with the pinned SHA-256."""
     return path.is_file() and path.stat().st_size == file.size and sha256(path) == file.sha256
 

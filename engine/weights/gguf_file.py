@@ -1,7 +1,8 @@
 """Read GGUF files: metadata by key, tensors by name.
 
-The format is that of ggml's docs/gguf.md. The ``gguf`` package reads it too, but makes an object of every
-byte range of the metadata, which for a vocabulary takes seconds; here it is left the quantised types.
+The format is described in ggml's docs/gguf.md. The ``gguf`` package reads it too, but makes an object of
+every byte range of the metadata, which takes seconds for a vocabulary; here it only serves for quantised
+types.
 """
 
 import math
@@ -37,7 +38,7 @@ DEFAULT_ALIGNMENT = 32
 
 @dataclass(frozen=True)
 class TensorPlace:
-    """Where a tensor lies in its file: shape (rows first), type, and bytes from the beginning."""
+    """Shape (rows first), type and byte offset of a tensor in its file."""
 
     shape: tuple[int, ...]
     kind: str
@@ -58,7 +59,7 @@ class TensorPlace:
 
 
 class GGUF:
-    """A .gguf file: metadata by key, and tensors read one at a time as they are asked for."""
+    """A .gguf file: metadata by key, tensors read on demand."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -84,7 +85,7 @@ class GGUF:
         return tensor in self._places
 
     def tensor(self, name: str) -> StoredTensor:
-        """Return a tensor as it is stored."""
+        """Return a tensor in its stored type."""
         if name not in self._places:
             raise ModelFileError(f"{self.path} has no tensor {name!r}: download it again")
         place = self._places[name]
@@ -99,7 +100,7 @@ class GGUF:
 
     @property
     def held_bytes(self) -> int:
-        """Bytes that all tensors take in memory in the types that they are held in."""
+        """Bytes of all tensors in memory, in the types they are held in."""
         return round(sum(place.n_numbers * held_bytes(place.kind) for place in self._places.values()))
 
 

@@ -1,4 +1,4 @@
-"""How much memory is free, so that what does not fit is said before it is loaded."""
+"""Free memory, to refuse a model that does not fit before it is loaded."""
 
 import os
 from pathlib import Path
@@ -9,16 +9,16 @@ ROOT = Path("/")
 
 
 def require_memory(n_bytes: int, what: str, root: Path = ROOT) -> None:
-    """Raise where ``n_bytes`` are not free; where nobody knows how much is, let it be tried.
+    """Raise an error if ``n_bytes`` are not free; do nothing if free memory is unknown.
 
     Parameters
     ----------
     n_bytes
-        What is going to be needed.
+        Bytes needed.
     what
-        Whose need it is, for the message.
+        What needs them, for the message.
     root
-        The folder in which ``proc`` and ``sys`` lie.
+        The folder of ``proc`` and ``sys``.
 
     Raises
     ------
@@ -34,37 +34,37 @@ def require_memory(n_bytes: int, what: str, root: Path = ROOT) -> None:
 
 
 def available_memory(root: Path = ROOT) -> int | None:
-    """Bytes that this process may still take, or None where the system does not tell.
+    """Bytes that this process may still allocate, None if unknown.
 
-    The less of what the machine has free and what the container around the process is allowed.
+    The smaller of the machine's free memory and what the process's container may still use.
     """
     limits = [machine_memory(root), *group_memory(root)]
     return min((limit for limit in limits if limit is not None), default=None)
 
 
 def machine_memory(root: Path) -> int | None:
-    """Bytes free on the machine; on systems without /proc those it has in all, or None."""
+    """Bytes free on the machine; without /proc its total memory, or None."""
     for line in read(root / "proc" / "meminfo").splitlines():
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) * 1024  # "MemAvailable:   24206252 kB"
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):  # Windows has no sysconf, other systems not these
+    except (AttributeError, ValueError, OSError):  # Windows has no sysconf, other systems not these names
         return None
 
 
 def group_memory(root: Path) -> list[int]:
     """Bytes left in each control group around this process that has a limit, of version 1 or 2.
 
-    A line of /proc/self/cgroup is ``number:controllers:path``, and the second part of version 2 empty.
-    In a container the path may be that of the machine, and its groups not to be seen: the topmost is.
+    A line of /proc/self/cgroup is ``number:controllers:path``, with no controllers in version 2. In a
+    container the path may be the host's, and its groups invisible, but for the topmost.
     """
     left = []
     for line in read(root / "proc" / "self" / "cgroup").splitlines():
         _, controllers, path = line.split(":", 2)
         files = VERSION_1 if "memory" in controllers.split(",") else VERSION_2
         if controllers and files is VERSION_2:
-            continue  # a controller of something else
+            continue  # another controller
         top = root / "sys" / "fs" / "cgroup" / ("memory" if files is VERSION_1 else "")
         parts = [part for part in path.split("/") if part not in ("", "..")]
         groups = [top.joinpath(*parts[:depth]) for depth in range(len(parts) + 1)]
@@ -77,9 +77,9 @@ VERSION_2 = ("memory.max", "memory.current", "inactive_file")
 
 
 def left_in(group: Path, limit_file: str, usage_file: str, cached_key: str) -> int | None:
-    """Bytes left in one control group, or None where it has no limit.
+    """Bytes left in one control group, or None if it has no limit.
 
-    What was read from files and not used since counts as taken, but is given up when it is needed.
+    Inactive page cache counts as used, but is freed when needed.
     """
     limit, usage = read(group / limit_file).strip(), read(group / usage_file).strip()
     if not (limit.isdigit() and usage.isdigit()):  # no such group, or a limit of "max"
@@ -89,7 +89,7 @@ def left_in(group: Path, limit_file: str, usage_file: str, cached_key: str) -> i
 
 
 def read(path: Path) -> str:
-    """Text of a file of the system, empty where there is none."""
+    """Text of a system file, empty if there is none."""
     try:
         return path.read_text()
     except OSError:

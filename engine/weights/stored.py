@@ -1,4 +1,4 @@
-"""Tensors as model files store them: blocks of codes with their scales, or numbers of 16 and 32 bits."""
+"""Tensors in the types of model files: blocks of codes with scales, or numbers of 16 and 32 bits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,11 +10,11 @@ from engine.layers.tracing import Array
 
 BLOCK = 32  # columns of a row that share a scale in Q4_0, Q4_1 and Q8_0
 FLOATS = {"F32": np.float32, "F16": np.float16, "BF16": np.uint16}
-# GGUF's numbers of the commonest types, and columns and bytes of their blocks; the others' are looked up
-# in the gguf package, which takes a while to import.
+# GGUF's numbers of the commonest types, and columns and bytes of their blocks; the others are looked up in
+# the gguf package, which is slow to import.
 NUMBERS = {0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 8: "Q8_0", 30: "BF16"}
 BLOCK_SIZES = {"Q4_0": (BLOCK, 18), "Q4_1": (BLOCK, 20), "Q8_0": (BLOCK, 34)}
-KEPT = ("Q4_1", "Q8_0", *FLOATS)  # the types that matrices are held in
+KEPT = ("Q4_1", "Q8_0", *FLOATS)  # the types of matrices in memory
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class StoredTensor:
         return replace(self, rows=self.rows[order])
 
     def float32(self) -> Array:
-        """Return the numbers that are meant."""
+        """Return the dequantised numbers."""
         if self.kind == "BF16":  # the upper half of a float32
             return (self.rows.astype(np.uint32) << 16).view(np.float32)
         if self.kind in FLOATS:
@@ -61,7 +61,7 @@ class StoredTensor:
             ) from error
 
     def kept(self) -> "StoredTensor":
-        """Return a matrix in one of the types that are held: its own, or one that loses next to nothing."""
+        """Return the matrix in one of the types of `KEPT`: its own, or one that loses almost nothing."""
         if self.kind in KEPT:
             return self
         return as_q4_1(self) if self.kind == "Q4_0" else as_q8_0(self)
@@ -86,7 +86,7 @@ def block_size(kind: str) -> tuple[int, int]:
 
 
 def held_bytes(kind: str) -> float:
-    """Bytes that a number of a matrix takes in memory once it is `kept`."""
+    """Bytes of one number of a matrix in memory, in the type of `kept`."""
     if kind in FLOATS:
         return np.dtype(FLOATS[kind]).itemsize
     columns, n_bytes = BLOCK_SIZES["Q4_1" if kind in ("Q4_0", "Q4_1") else "Q8_0"]
@@ -113,7 +113,7 @@ def as_q8_0(matrix: StoredTensor) -> StoredTensor:
 
 
 def stack(matrices: Sequence[StoredTensor]) -> StoredTensor:
-    """Put matrices that read the same input one below the other, in a type that holds them all."""
+    """Stack matrices with the same input one below the other, in one type for all."""
     kept = [matrix.kept() for matrix in matrices]
     kinds = {matrix.kind for matrix in kept}
     if len(kinds) > 1:

@@ -77,14 +77,14 @@ def decode(name: str, entry: Mapping[str, Any]) -> tuple[str, Array]:
 
 
 def require(tensors: Mapping[str, T], name: str) -> T:
-    """Return the tensor ``name``, or say that it is missing."""
+    """Return the tensor ``name``, or raise `ModelFileError` if it is missing."""
     if name not in tensors:
         raise ModelFileError(f"the model has no tensor {name!r}: its file is incomplete or of another model")
     return tensors[name]
 
 
 def read_stored(path: Path) -> dict[str, StoredTensor]:
-    """Read every tensor of numbers in a .safetensors file as it is stored."""
+    """Read every numeric tensor of a .safetensors file in its stored type."""
     if not path.is_file():
         raise ModelFileError(f"{path.parent} has no {path.name}: give a complete model folder")
     try:
@@ -103,19 +103,19 @@ def read_stored(path: Path) -> dict[str, StoredTensor]:
 
 
 def with_shape(stored: StoredTensor, name: str, shape: Iterable[int]) -> StoredTensor:
-    """Return a tensor, or say that it has not the shape the sizes ask for."""
+    """Return a tensor after checking its shape."""
     check_shape(stored.shape, name, shape)
     return stored
 
 
 def shaped(array: Array, name: str, shape: Iterable[int], dtype: np.dtype) -> Array:
-    """Return a tensor in ``dtype``, or say that it has not the shape the sizes ask for."""
+    """Return a tensor in ``dtype`` after checking its shape."""
     check_shape(array.shape, name, shape)
     return np.ascontiguousarray(array, dtype)
 
 
 def check_shape(found: tuple[int, ...], name: str, shape: Iterable[int]) -> None:
-    """Raise where a tensor has not the shape the sizes ask for."""
+    """Raise `ModelFileError` if a tensor has another shape than the model's sizes require."""
     if found != tuple(shape):
         raise ModelFileError(
             f"tensor {name!r} has shape {found}, but the model's sizes ask for {tuple(shape)}: "

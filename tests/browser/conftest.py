@@ -1,5 +1,7 @@
 import os
+import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -12,9 +14,41 @@ import pytest
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 from playwright.sync_api import expect, sync_playwright
 
+from engine.weights.catalog import DEFAULT_DECODER, DEFAULT_ENCODER, KNOWN_MODELS
+from engine.weights.fetch import known_model_path
+
 ROOT = Path(__file__).parent.parent.parent
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 WIDE, NARROW = {"width": 1440, "height": 1000}, {"width": 390, "height": 844}
+# The address and the title of every page, by the menu that leads to it.
+MENU = {
+    None: {"": "Ask your documents", "documents": "Documents and chunks"},
+    "Improve": {
+        "settings": "Best settings",
+        "diagnose": "Why wasn't it found?",
+        "poolings": "Pooling compared",
+        "tuning": "Tune the search",
+        "questions": "Questions",
+    },
+    "Inside": {
+        "answer": "Inside the answer",
+        "chunk": "Inside the model",
+        "verify": "Verify",
+        "broken": "Break it",
+        "late": "Late chunking",
+        "positions": "Positions",
+        "cache": "KV cache",
+    },
+    "Learn": {
+        "worked": "A transformer by hand",
+        "decoder": "A decoder from scratch",
+        "translator": "Learn to translate",
+    },
+}
+TITLES = {address: title for titles in MENU.values() for address, title in titles.items()}
+BUNDLED = ("chatlogs.md", "inside_the_pipeline.md", "state_of_the_union.md", "wikitexts.md")
+PATIENCE = 300_000  # milliseconds; what is there sooner is not waited for
+expect.set_options(timeout=PATIENCE)
 # What moves is drawn over and over by the processor, and a click may miss it; it still ends, and says so.
 STILL = """addEventListener("DOMContentLoaded", () => {
     const style = document.createElement("style");
@@ -53,6 +87,7 @@ def browser():
 
 @contextmanager
 def serve(log: Path, **environment: str):
+    """The app at an address of its own; its log may not hold a traceback when the tests with it are over."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -67,13 +102,19 @@ def serve(log: Path, **environment: str):
         url = f"http://127.0.0.1:{port}"
         wait_until_healthy(url, server, log)
         yield url
+        written = log.read_text()  # what Streamlit writes while it is being stopped is not the app's
     finally:
-        server.terminate()
-        server.wait(timeout=30)
+        server.send_signal(signal.SIGINT)
+        try:
+            server.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
+    assert "Traceback" not in written, written
 
 
 def wait_until_healthy(url: str, server: subprocess.Popen, log: Path) -> None:
-    for _ in range(300):
+    for _ in range(1500):
         if server.poll() is not None:
             break
         try:
@@ -85,64 +126,79 @@ def wait_until_healthy(url: str, server: subprocess.Popen, log: Path) -> None:
 
 
 @pytest.fixture(scope="session")
-def app(tmp_path_factory, encoder, decoder):
-    """Address of the running app; the models are in the cache already."""
+def app(tmp_path_factory):
+    """Address of the running app, one for all tests of a worker."""
+    # Whatever is fetched, is fetched now.
+    for name in (DEFAULT_ENCODER, DEFAULT_DECODER):
+        known_model_path(KNOWN_MODELS[name])
     log = tmp_path_factory.mktemp("app") / "log.txt"
     with serve(log) as url:
         yield url
-    assert "Traceback" not in log.read_text()
+
+
+@contextmanager
+def window(browser, viewport):
+    """A window whose tabs share what the browser knows of the app's scripts, no more."""
+    context = browser.new_context(viewport=viewport)
+    context.set_default_timeout(PATIENCE)
+    context.add_init_script(STILL)
+    yield context
+    context.close()
+
+
+@contextmanager
+def own_tab(browser):
+    """A wide tab in a window of its own."""
+    with window(browser, WIDE) as context:
+        yield context.new_page()
 
 
 @pytest.fixture(scope="session")
-def widths(browser):
-    """A window of each width. Tabs of one share what the browser knows of the app's scripts, no more."""
-    windows = {"1440px": browser.new_context(viewport=WIDE), "390px": browser.new_context(viewport=NARROW)}
-    for window in windows.values():
-        window.set_default_timeout(90_000)
-        window.add_init_script(STILL)
-    yield windows
-    for window in windows.values():
-        window.close()
+def wide_window(app, browser):
+    with window(browser, WIDE) as context:
+        yield context
 
 
-@pytest.fixture(params=["1440px", "390px"])
-def any_tab(widths, request):
-    tab = widths[request.param].new_page()
-    yield tab
-    tab.close()
+@pytest.fixture(scope="session")
+def narrow_window(app, browser):
+    with window(browser, NARROW) as context:
+        yield context
 
 
-@pytest.fixture(scope="module", params=["1440px", "390px"])
-def any_kept_tab(widths, request):
-    """A tab that the tests of a file share, for what none of them changes."""
-    tab = widths[request.param].new_page()
-    yield tab
-    tab.close()
+@pytest.fixture
+def tab(wide_window):
+    with wide_window.new_page() as tab:
+        yield tab
 
 
 @pytest.fixture(scope="module")
-def kept_tab(widths):
+def kept_tab(wide_window):
     """A wide tab that the tests of a file share, where each sets all that it looks at."""
-    tab = widths["1440px"].new_page()
-    yield tab
-    tab.close()
+    with wide_window.new_page() as tab:
+        yield tab
 
 
 @pytest.fixture
-def tab(widths):
-    tab = widths["1440px"].new_page()
-    yield tab
-    tab.close()
+def wide(tab, app, request):
+    """The page that a file's tests are about, by the file's ADDRESS, in a wide tab of its own."""
+    return visit(tab, app, request.module.ADDRESS)
 
 
 @pytest.fixture
-def page(tab, app):
-    return open_app(tab, app)
+def narrow_tab(narrow_window):
+    with narrow_window.new_page() as tab:
+        yield tab
 
 
-def open_app(page, url: str):
-    page.goto(url)
-    page.get_by_label("Your question").wait_for()
+@pytest.fixture
+def narrow(narrow_tab, app, request):
+    return visit(narrow_tab, app, request.module.ADDRESS)
+
+
+def visit(page, url, address=""):
+    """Open a page of the app by its address, and wait until it is drawn."""
+    page.goto(f"{url}/{address}")
+    expect(title_of(page)).to_have_text(TITLES[address])
     settled(page)
     return page
 
@@ -160,11 +216,96 @@ def settled(page):
         expect(page.get_by_test_id(waiting)).to_have_count(0)
 
 
-def go_to(page, name):
-    """Open a page by its link, and wait until nothing of the one before is left."""
-    page.get_by_role("link", name=name).click()
-    expect(page.get_by_role("heading", name=name, level=1)).to_be_visible()
+def title_of(page):
+    return page.get_by_test_id("stMain").get_by_role("heading", level=1)
+
+
+def go_to(page, title):
+    """Open a page by the menu, and wait until nothing of the one before is left."""
+    menu = next(menu for menu, titles in MENU.items() if title in titles.values())
+    if is_narrow(page):
+        open_sidebar(page)
+        link = page.get_by_test_id("stSidebarNavLink").filter(has_text=exactly(title))
+        more = page.get_by_test_id("stSidebarNavViewButton")
+        if not link.is_visible():
+            more.click()
+        link.click()
+    elif menu is None:
+        page.get_by_test_id("stTopNavLink").filter(has_text=exactly(title)).click()
+    else:
+        link = page.get_by_test_id("stTopNavDropdownLink").filter(has_text=exactly(title))
+        press_until(page.get_by_test_id("stTopNavSection").filter(has_text=menu), link)
+        link.click()
+    expect(title_of(page)).to_have_text(title)
     settled(page)
+    if is_narrow(page):
+        close_sidebar(page)
+
+
+def exactly(text):
+    """A pattern of an element's whole text, but for the name of the icon before it."""
+    return re.compile(rf"(^|[a-z_])\s*{re.escape(text)}$")
+
+
+def is_narrow(page):
+    return page.viewport_size["width"] < 500
+
+
+def open_sidebar(page):
+    sidebar = page.get_by_test_id("stSidebar")
+    if sidebar.get_attribute("data-collapsed") != "false":
+        page.get_by_test_id("stExpandSidebarButton").click()
+        expect(sidebar).to_have_attribute("data-collapsed", "false")
+
+
+def close_sidebar(page):
+    sidebar = page.get_by_test_id("stSidebar")
+    if sidebar.get_attribute("data-collapsed") == "false":
+        page.get_by_test_id("stSidebarCollapseButton").get_by_role("button").click()
+        expect(sidebar).to_have_attribute("data-collapsed", "true")
+
+
+def open_tab(page, name):
+    """Open a tab of the page, and wait until it is drawn."""
+    tab = page.get_by_test_id("stMain").get_by_role("tab", name=name, exact=True)
+    settled(page)
+    press_until(tab, page.get_by_role("tab", name=name, exact=True, selected=True))
+    settled(page)
+    return page.get_by_role("tabpanel", name=name)
+
+
+def assert_fits(page):
+    """Nothing is wider than the screen, and nothing went wrong."""
+    expect(page.locator("[data-testid=stException], [data-testid=stAlertContentError]")).to_have_count(0)
+    assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"], page.url
+    assert page.get_by_test_id("stMain").evaluate("main => main.scrollWidth <= main.clientWidth"), page.url
+
+
+def search_only(page, name=None):
+    """Take the other bundled documents out of the search."""
+    for other in BUNDLED:
+        if other != name:
+            page.get_by_role("button", name=re.compile(f"^Remove {other}|{other}, press")).click()
+            settled(page)
+
+
+def fill_area(page, label, text):
+    box = page.get_by_role("textbox", name=label, exact=True)
+    box.fill(text)
+    box.press("Control+Enter")
+    settled(page)
+
+
+def press_slider(page, label, *keys):
+    thumb = page.get_by_role("slider", name=label)
+    thumb.focus()
+    for key in keys:
+        thumb.press(key)
+    settled(page)
+
+
+def figures(page):
+    return page.get_by_test_id("stPlotlyChart")
 
 
 def open_section(page, name):
@@ -188,7 +329,7 @@ def use_server(page, url):
 
 def press_until(button, answer):
     """Press until the answer shows: a page is drawn again and again, and a click may fall between."""
-    for _ in range(20):
+    for _ in range(50):
         with suppress(PlaywrightTimeout):
             button.click(timeout=2_000)
         with suppress(PlaywrightTimeout):

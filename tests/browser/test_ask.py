@@ -5,14 +5,23 @@ from playwright.sync_api import expect
 
 from engine.weights.catalog import DEFAULT_DECODER, KNOWN_MODELS
 from engine.weights.fetch import known_model_path
-from tests.browser.conftest import WIDE, fill_in, go_to, open_app, open_section, serve, settled, use_server
+from tests.browser.conftest import (
+    fill_in,
+    go_to,
+    open_section,
+    open_tab,
+    own_tab,
+    press_slider,
+    search_only,
+    serve,
+    settled,
+    use_server,
+    visit,
+)
 from tests.chat_server import WORDS, chat_server, chunk, closed_port, event, whole_answer
 
 ANSWERED = "What does the CarbFix project do with carbon dioxide?"
 UNANSWERED = "How do I bake sourdough bread?"
-TABS = ("Sources", "In the documents", "Timing", "Exact prompt")
-
-expect.set_options(timeout=60_000)
 
 
 def begin_to_ask(page, question):
@@ -44,76 +53,45 @@ def upload(page, name, content):
     chooser.set_input_files({"name": name, "mimeType": "text/plain", "buffer": content})
 
 
-def move_slider(page, label, key, times):
-    thumb = page.get_by_role("slider", name=label)
-    thumb.focus()
-    for _ in range(times):
-        thumb.press(key)
-    settled(page)
-
-
 def metric(page, label):
     return page.get_by_test_id("stMetric").filter(has_text=label).get_by_test_id("stMetricValue")
 
 
-@pytest.fixture(scope="module")
-def any_opened(any_kept_tab, app):
-    return open_app(any_kept_tab, app)
+@pytest.fixture
+def page(tab, app):
+    return visit(tab, app)
 
 
 @pytest.fixture(scope="module")
-def any_answered(any_opened):
-    pick_example(any_opened, ANSWERED)
-    expect(answer_of(any_opened).get_by_role("heading", name=ANSWERED, exact=True)).to_be_visible()
-    settled(any_opened)
-    return any_opened
+def answered(kept_tab, app):
+    visit(kept_tab, app)
+    pick_example(kept_tab, ANSWERED)
+    expect(answer_of(kept_tab).get_by_role("heading", name=ANSWERED, exact=True)).to_be_visible()
+    settled(kept_tab)
+    return kept_tab
 
 
-def open_tab(page, name):
-    tab = page.get_by_role("tab", name=name, exact=True)
-    tab.click()
-    expect(tab).to_have_attribute("aria-selected", "true")
-
-
-def test_the_bundled_corpus_is_ready_at_first_load(any_opened):
-    expect(any_opened.get_by_text(re.compile(r"4 documents · \d+ chunks"))).to_be_visible()
-
-
-def test_an_example_question_is_answered_from_passages_that_are_shown(any_answered):
-    open_tab(any_answered, "Sources")
-    panel = any_answered.get_by_role("tabpanel")
+def test_an_example_question_is_answered_from_passages_that_are_shown(answered):
+    expect(answered.get_by_text(re.compile(r"4 documents · \d+ chunks"))).to_be_visible()
+    panel = open_tab(answered, "Sources")
     expect(panel.locator("mark").first).to_contain_text("[1]")
-    expect(
-        panel.get_by_text(re.compile(r"chatlogs\.md · characters \d+–\d+ · \d+ tokens")).first
-    ).to_be_visible()
+    place = re.compile(r"chatlogs\.md · characters \d+–\d+ · \d+ tokens")
+    expect(panel.get_by_text(place).first).to_be_visible()
     closeness = r"cosine 0\.\d{3} · closer than all random pairs · 0\.\d{3} ahead of the next"
     expect(panel.get_by_text(re.compile(closeness)).first).to_be_visible()
     panel.get_by_text("How close is close?").click()
     expect(panel.get_by_text("best passages of unrelated questions")).to_be_visible()
-    assert "CarbFix" in any_answered.locator("mark").first.inner_text()
+    assert "CarbFix" in answered.locator("mark").first.inner_text()
+    expect(open_tab(answered, "In the documents").locator("mark").first).to_be_visible()
 
 
-def test_nothing_is_wider_than_the_screen(any_answered):
-    for name in TABS:
-        open_tab(any_answered, name)
-        settled(any_answered)
-        width = any_answered.evaluate("document.documentElement.scrollWidth")
-        assert width <= any_answered.viewport_size["width"], name
-
-
-def test_the_exact_prompt_and_the_timing_of_every_stage_are_shown(any_answered):
-    page = any_answered
-    open_tab(page, "Exact prompt")
-    expect(page.get_by_role("tabpanel").get_by_text(f"{ANSWERED} Answer in one sentence.")).to_be_visible()
-    expect(page.get_by_text(re.compile(r"\d+ tokens in, \d+ tokens out"))).to_be_visible()
-    open_tab(page, "Timing")
+def test_the_exact_prompt_and_the_timing_of_every_stage_are_shown(answered):
+    panel = open_tab(answered, "Exact prompt")
+    expect(panel.get_by_text(f"{ANSWERED} Answer in one sentence.")).to_be_visible()
+    expect(panel.get_by_text(re.compile(r"\d+ tokens in, \d+ tokens out"))).to_be_visible()
+    panel = open_tab(answered, "Timing")
     for stage in ("Tokenize question", "Encode question", "Search index", "Read prompt", "Generate answer"):
-        expect(page.get_by_text(stage, exact=True)).to_be_visible()
-
-
-def test_sources_are_marked_in_their_document(any_answered):
-    open_tab(any_answered, "In the documents")
-    expect(any_answered.get_by_role("tabpanel").locator("mark").first).to_be_visible()
+        expect(panel.get_by_text(stage, exact=True)).to_be_visible()
 
 
 def test_an_unanswerable_question_is_refused_and_the_threshold_can_be_moved(page):
@@ -122,33 +100,26 @@ def test_an_unanswerable_question_is_refused_and_the_threshold_can_be_moved(page
     expect(page.get_by_text(re.compile(r"closer than 9\d\.\d\d % of random pairs")).first).to_be_visible()
     expect(page.get_by_text(re.compile(r"\d\d find a passage as close, and at most 10 may"))).to_be_visible()
     open_section(page, "Search")
-    move_slider(page, "Relevance threshold", "Home", 1)
+    press_slider(page, "Relevance threshold", "Home")
     ask(page, UNANSWERED)
     expect(page.get_by_role("tab", name="Sources")).to_be_visible()
 
 
-def test_a_second_question_neither_loads_nor_embeds_again(page):
+def test_a_second_question_neither_loads_embeds_nor_reads_again(page):
     ask(page, ANSWERED)
-    expect(page.get_by_role("tab", name="Sources")).to_be_visible()
+    open_tab(page, "Timing")
+    expect(metric(page, "not read again")).to_have_text(re.compile(r"^0 of \d+$"))
     page.evaluate(
         """() => { window.seen = ''; new MutationObserver(() => {
             const work = /(Embedding|Loading the|Downloading) .*/.exec(document.body.innerText);
             if (work) window.seen += work[0];
         }).observe(document.body, {subtree: true, childList: true, characterData: true}) }"""
     )
-    ask(page, "What days is the Viktor Wynd Museum closed?")
-    expect(page.get_by_role("tab", name="Sources")).to_be_visible()
-    assert page.evaluate("window.seen") == ""
-
-
-def test_a_second_question_about_the_same_passages_does_not_read_them_again(page):
-    ask(page, ANSWERED)
-    page.get_by_role("tab", name="Timing").click()
-    expect(metric(page, "not read again")).to_have_text(re.compile(r"^0 of \d+$"))
     ask(page, "What does the CarbFix project do with carbon dioxide")
-    page.get_by_role("tab", name="Timing").click()
+    open_tab(page, "Timing")
     expect(metric(page, "not read again")).to_have_text(re.compile(r"^\d{3} of \d{3}$"))
     expect(page.get_by_text(re.compile(r"keys and values of \d+ tokens, \d+\.\d MB"))).to_be_visible()
+    assert page.evaluate("window.seen") == ""
 
 
 def test_settings_that_do_nothing_are_greyed_out_and_say_why(page):
@@ -158,7 +129,7 @@ def test_settings_that_do_nothing_are_greyed_out_and_say_why(page):
         expect(page.get_by_role("slider", name=name)).to_be_disabled()
     expect(page.get_by_role("slider", name="Repetition penalty")).to_be_enabled()
     expect(page.get_by_text("At temperature 0 nothing is drawn at random")).to_be_visible()
-    move_slider(page, "Temperature", "ArrowRight", 3)
+    press_slider(page, "Temperature", *["ArrowRight"] * 3)
     for name in drawn:
         expect(page.get_by_role("slider", name=name)).to_be_enabled()
     with chat_server() as server:
@@ -181,10 +152,10 @@ def test_an_answer_may_come_from_a_server_which_cannot_be_looked_into(page):
     expect(answer_of(page).get_by_text("".join(WORDS))).to_be_visible()
     expect(page.get_by_text(re.compile(r"Written by mason at 127\.0\.0\.1"))).to_be_visible()
     expect(page.get_by_role("tabpanel").locator("mark").first).to_contain_text("[1]")
-    page.get_by_role("tab", name="Timing").click()
-    expect(page.get_by_text("A server cannot be looked into")).to_be_visible()
+    open_tab(page, "Timing")
+    expect(page.get_by_text("How fast a server reads the prompt")).to_be_visible()
     expect(metric(page, "Time to the first word")).to_be_visible()
-    page.get_by_role("tab", name="Exact prompt").click()
+    open_tab(page, "Exact prompt")
     expect(page.get_by_text(re.compile(r"About \d+ tokens in"))).to_be_visible()
     for message in request["messages"]:
         expect(page.get_by_role("tabpanel").get_by_text(message["content"].splitlines()[0])).to_be_visible()
@@ -199,7 +170,7 @@ def test_stopping_keeps_what_was_written(page):
         expect(page.get_by_text("You stopped it here.")).to_be_visible()
         expect(answer_of(page).get_by_text(re.compile(r"^w0 w1( w\d+)*$"))).to_be_visible()
         expect(answer_of(page).get_by_text("w59")).to_have_count(0)
-        assert server.hung_up.wait(5)
+        assert server.hung_up.wait(60)
     expect(page.get_by_role("tab", name="Sources")).to_be_visible()
 
 
@@ -213,8 +184,8 @@ def test_what_is_touched_meanwhile_works_and_loses_nothing(page):
         page.get_by_role("slider", name="Passages").press("ArrowRight")
         expect(page.get_by_test_id("stSliderThumbValue").filter(has_text=re.compile("^5$"))).to_be_visible()
         expect(written_of(page).get_by_text(re.compile(r"w0 w1 .*w5"))).to_be_visible()
-        go_to(page, "What is never read")
-        page.get_by_role("link", name="Ask your documents").click()
+        go_to(page, "Documents and chunks")
+        page.get_by_test_id("stTopNavLink").filter(has_text="Ask your documents").click()
         expect(written_of(page).get_by_text(re.compile(r"w0 w1 .*w15"))).to_be_visible()
         expect(answer_of(page).get_by_text("".join([*numbers, *WORDS]))).to_be_visible()
         assert len(server.requests) == 1
@@ -230,14 +201,13 @@ def test_a_new_question_ends_the_answer_before(page):
         assert len(server.requests) == 2
 
 
-def test_closing_the_page_ends_the_answer(browser, app):
+def test_closing_the_page_ends_the_answer(page):
     with chat_server(events=[event(chunk("word "))] * 100, pause=0.5) as server:
-        page = open_app(browser.new_page(viewport=WIDE), app)
         use_server(page, server.url)
         begin_to_ask(page, ANSWERED)
         expect(written_of(page).get_by_text("word word")).to_be_visible()
         page.close()
-        assert server.hung_up.wait(20)
+        assert server.hung_up.wait(60)
 
 
 def test_a_server_that_cannot_be_used_is_explained_and_the_page_goes_on(page):
@@ -283,7 +253,7 @@ def test_an_uploaded_document_is_searched_and_its_markup_stays_text(page):
     ask(page, "When was the lighthouse of Vardholm painted green?")
     expect(page.locator("mark").first).to_contain_text("<img src=x")
     assert page.locator("[role=tabpanel] img").count() == 0
-    assert page.title() == "Glassbox"
+    assert page.title().endswith("Glassbox")
 
 
 def test_files_that_cannot_be_read_are_named_and_change_nothing(page):
@@ -313,11 +283,10 @@ def test_a_blank_question_asks_for_one(page):
 def test_chunks_over_the_limit_are_warned_of(page):
     upload(page, "long.txt", ("A sentence about nothing in particular. " * 200).encode())
     expect(page.get_by_text(re.compile("5 documents"))).to_be_visible()
-    for name in ("chatlogs.md", "inside_the_pipeline.md", "state_of_the_union.md", "wikitexts.md"):
-        page.get_by_role("button", name=re.compile(f"^Remove {name}|{name}, press")).click()
+    search_only(page)
     expect(page.get_by_text(re.compile("1 documents"))).to_be_visible()
     open_section(page, "Chunks")
-    move_slider(page, "Chunk size (tokens)", "End", 1)
+    press_slider(page, "Chunk size (tokens)", "End")
     expect(page.get_by_text(re.compile("have more than the 256 tokens the model reads"))).to_be_visible()
 
 
@@ -329,12 +298,7 @@ def test_without_network_and_cache_the_page_says_so_in_one_sentence(browser, tmp
         "PIP_FIND_LINKS": "",
         "PIP_CONFIG_FILE": "/dev/null",
     }
-    log = tmp_path / "log.txt"
-    with serve(log, **offline) as url:
-        page = browser.new_page(viewport=WIDE)
+    with serve(tmp_path / "log.txt", **offline) as url, own_tab(browser) as page:
         page.goto(url)
-        expect(
-            page.get_by_text(re.compile("all-MiniLM-L6-v2 is not in .* connect to the internet"))
-        ).to_be_visible()
-        page.close()
-    assert "Traceback" not in log.read_text()
+        said = re.compile("all-MiniLM-L6-v2 is not in .* connect to the internet")
+        expect(page.get_by_text(said)).to_be_visible()

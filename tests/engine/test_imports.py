@@ -13,11 +13,11 @@ ARROWS = {
     "layers": set(),
     "weights": {"layers", *SHARED},
     "tokenizers": {"weights", *SHARED},
-    "models": {"layers", "tokenizers", "weights", *SHARED},
+    "models": {"kernels", "layers", "tokenizers", "weights", *SHARED},
     "documents": {"tokenizers", *SHARED},
-    "retrieval": {"documents", "layers", "models", "weights", "sqlite_file", *SHARED},
+    "retrieval": {"documents", "layers", "models", "storage", "weights", *SHARED},
     "generation": {"layers", "tokenizers", "weights", "models", "documents", "retrieval", *SHARED},
-    "evaluation": {"documents", "layers", "models", "retrieval", "tokenizers", "weights", *SHARED},
+    "evaluation": {"documents", "kernels", "layers", "models", "retrieval", "tokenizers", "weights", *SHARED},
     "training": {
         "documents",
         "evaluation",
@@ -75,8 +75,16 @@ def test_the_engine_knows_neither_the_app_nor_the_official_models():
 
 
 def test_what_pages_share_does_not_import_pages():
-    for path in (ROOT / "ui").glob("*.py"):
+    for path in (ROOT / "ui").rglob("*.py"):
         assert not any(name.startswith("pages") for name in imports(path))
+
+
+def test_a_page_imports_no_other_page():
+    for path in (ROOT / "pages").rglob("page.py"):
+        own = ".".join(path.parent.relative_to(ROOT).parts) + "."
+        for view in path.parent.rglob("*.py"):
+            for name in imports(view):
+                assert not name.startswith("pages.") or name.startswith(own), f"{view} imports {name}"
 
 
 def test_importing_the_engine_loads_nothing_heavy():
@@ -90,7 +98,7 @@ def test_importing_the_engine_loads_nothing_heavy():
 
 def test_kernels_are_loaded_without_scipys_linear_algebra_and_others_still_find_it():
     code = (
-        "import sys, engine.layers.program; assert 'scipy.linalg' not in sys.modules;"
+        "import sys, engine.kernels.op_tape; assert 'scipy.linalg' not in sys.modules;"
         "import numba, numpy as np; x = np.eye(2);"
         "print(numba.njit(lambda a: np.dot(a, a))(x).tolist(), 'scipy.linalg' in sys.modules)"
     )

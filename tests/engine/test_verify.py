@@ -5,14 +5,20 @@ import numpy as np
 import pytest
 
 from engine import Encoder
-from engine.layers import primitives
-from engine.layers.primitives import NUMPY
+from engine.kernels import primitives
+from engine.kernels.primitives import NUMPY
+from engine.layers.activation import Activation, gelu_backward
 from engine.verify import DEFAULT_TEXTS, official_trace, verify_encoder
 
 
 @pytest.fixture(scope="module")
-def checks(encoder):
-    return {check.stage: check for check in verify_encoder(encoder)}
+def checks(encoder, official):
+    return {check.stage: check for check in verify_encoder(encoder, official=official)}
+
+
+def failing_stages(encoder, official):
+    checks = verify_encoder(encoder, DEFAULT_TEXTS[:1], official)
+    return [check.stage for check in checks if not check.passed]
 
 
 def test_every_stage_of_every_layer_is_compared(checks, encoder):
@@ -49,23 +55,21 @@ def test_in_float64_all_stages_agree_from_the_text_on():
     assert max(check.end_to_end for check in checks if check.stage != "pooled.pooler.cosine") <= 1e-8
 
 
-def test_a_stage_that_is_wrong_fails_and_those_after_it_do_not(encoder):
+def test_a_stage_that_is_wrong_fails_and_those_after_it_do_not(encoder, official):
     layers = list(encoder.weights.layers)
     dense = layers[2].ffn_hidden
     layers[2] = replace(layers[2], ffn_hidden=dense._replace(bias=dense.bias + np.float32(1e-3)))
     broken = replace(encoder, weights=replace(encoder.weights, layers=tuple(layers)))
-    failed = [check.stage for check in verify_encoder(broken, DEFAULT_TEXTS[:1]) if not check.passed]
+    failed = failing_stages(broken, official)
     assert failed[0] == "layers.2.ffn.hidden"
     assert not any(stage.startswith(("layers.1.", "layers.3.")) for stage in failed)
     assert {"normalized", "encode"} <= set(failed)
 
 
 def test_compiled_kernels_that_are_wrong_are_found(encoder, official, monkeypatch):
-    monkeypatch.setattr(primitives, "_best", replace(NUMPY, activations={"gelu": lambda x: x}))
-    failed = [
-        check.stage for check in verify_encoder(encoder, DEFAULT_TEXTS[:1], official) if not check.passed
-    ]
-    assert failed == ["encode"]
+    wrong = {"gelu": Activation(lambda x: x, gelu_backward)}
+    monkeypatch.setattr(primitives, "_best", replace(NUMPY, activations=wrong))
+    assert failing_stages(encoder, official) == ["encode"]
 
 
 def test_a_model_that_is_loaded_can_be_compared_with_again(encoder, official, checks):

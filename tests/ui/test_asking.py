@@ -1,20 +1,21 @@
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import streamlit as st
-from streamlit.testing.v1 import AppTest
 
 from engine.documents.document import Chunk
 from engine.errors import InputError
 from engine.generation.answering import Timings
-from engine.generation.sampling import Sampling
-from engine.retrieval.background import background_of
+from engine.generation.settings import AnswerSettings, SearchSettings
 from engine.retrieval.index import build_index
-from ui.figures import timing_figure
+from engine.retrieval.relevance import null_scores_of
+from pages.ask.timing import timing_figure
+from tests.apps import app_file, app_of
 
-PAGES = Path(__file__).parent.parent.parent / "pages"
-FORMS = {"ask": ("question", "question-form"), "generate": ("inside-answer-question", "inside-answer-form")}
+FORMS = {
+    "pages/ask/page.py": ("question", "question-form"),
+    "pages/inside/answer/page.py": ("inside-answer-question", "inside-answer-form"),
+}
 QUESTION = "When was the Vardholm tower finished?"
 # Words find the first, vectors the second.
 TEXTS = (
@@ -29,25 +30,18 @@ def page():
     from ui.asking import start_answer
 
     state = st.session_state
-    start_answer(state["asked"], state["index"], state["background"], state["settings"])
+    start_answer(state["asked"], state["index"], state["null_scores"], state["settings"])
     state["answer"] = state["answer_job"].result()
 
 
 @pytest.mark.parametrize(("retriever", "expand", "first"), [("dense", False, 1), ("bm25", True, 0)])
 def test_an_answer_is_searched_for_as_the_sidebar_says(encoder, decoder, retriever, expand, first):
     index = build_index([Chunk("d.md", n, n + 1, text, 20) for n, text in enumerate(TEXTS)], encoder)
-    app = AppTest.from_function(page, default_timeout=60)
+    app = app_of(page)
     app.session_state["asked"], app.session_state["index"] = QUESTION, index
-    app.session_state["background"] = background_of(index, encoder)
+    app.session_state["null_scores"] = null_scores_of(index, encoder)
     app.session_state["settings"] = SimpleNamespace(
-        retriever=retriever,
-        expand=expand,
-        k=2,
-        min_relevance=0,
-        max_prompt_tokens=512,
-        max_new_tokens=2,
-        sampling=Sampling(),
-        seed=None,
+        answer=AnswerSettings(SearchSettings(2, 0, retriever, expand), 512, max_new_tokens=2)
     )
     app.run()
     assert not app.exception
@@ -60,10 +54,8 @@ def test_an_answer_is_searched_for_as_the_sidebar_says(encoder, decoder, retriev
 def ask_on(page):
     """Ask on a page over the shortest document, as somebody does who types and presses the button."""
     box, form = FORMS[page]
-    app = AppTest.from_file(str(PAGES / f"{page}.py"), default_timeout=60)
-    app.session_state["framed"] = True
-    app.session_state["searched"] = ["inside_the_pipeline.md"]
-    app.run()
+    app = app_file(searched=["inside_the_pipeline.md"])
+    app.run().switch_page(page).run()
     app.text_input(key=box).set_value(QUESTION)
     app.button(key=f"FormSubmitter:{form}-Ask").click()
     app.run()
@@ -80,7 +72,7 @@ def test_a_question_outlives_an_interruption_while_the_page_gets_ready(monkeypat
         if len(begun) == 1:
             st.rerun()  # as where something is touched meanwhile: no button counts as pressed any more
 
-    monkeypatch.setattr("ui.corpus.ready", ready)
+    monkeypatch.setattr("ui.corpus.warm_bm25", ready)
     app = ask_on(page)
     assert len(begun) == 2
     assert app.session_state["asked"] == QUESTION
@@ -93,7 +85,7 @@ def test_a_question_for_which_a_page_cannot_get_ready_is_not_asked_again(monkeyp
     def ready(*arguments):
         raise InputError("nothing to search in: add a document")
 
-    monkeypatch.setattr("ui.corpus.ready", ready)
+    monkeypatch.setattr("ui.corpus.warm_bm25", ready)
     app = ask_on(page)
     assert "nothing to search in" in app.error[0].value
     app.run()

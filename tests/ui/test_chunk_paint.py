@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.documents.document import Chunk, Document
-from ui.chunk_paint import painted, size_figure
+from pages.documents.chunks import size_figure
+from ui.chunk_paint import painted
 
 TEXT = "one two three four five"
 

@@ -1,14 +1,14 @@
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from engine.documents.document import Chunk
 from engine.generation.answering import NOTHING_FOUND, Answer, Timings
-from engine.retrieval.background import Background
 from engine.retrieval.index import Hit
+from engine.retrieval.relevance import NullScores
+from tests.apps import app_of
 from ui.closeness import N_BINS, chance_words, closeness_figure, score_words
 
-BACKGROUND = Background(np.linspace(-0.2, 0.6, 10_000), np.linspace(0.2, 0.6, 100))
+NULL_SCORES = NullScores(np.linspace(-0.2, 0.6, 10_000), np.linspace(0.2, 0.6, 100))
 HITS = tuple(Hit(Chunk("<b>.md", n, n + 5, "*text*", 3), score) for n, score in enumerate((0.61, 0.41, 0.05)))
 
 
@@ -19,7 +19,7 @@ def answer(min_relevance=90):
         prompt=None,
         hits=HITS,
         margins=(0.2, 0.36, None),
-        background=BACKGROUND,
+        null_scores=NULL_SCORES,
         min_relevance=min_relevance,
         finish_reason=None,
         timings=Timings(0, 0, 0),
@@ -45,7 +45,7 @@ def test_the_figure_has_every_pair_and_a_line_for_every_hit():
     assert len(pairs.x) == N_BINS
     assert (pairs.customdata.sum(), bests.customdata.sum()) == (10_000, 100)
     assert list(hits.x[::3]) == [hit.score for hit in HITS]
-    assert limit.x[0] == BACKGROUND.score_of(90)
+    assert limit.x[0] == NULL_SCORES.score_of(90)
 
 
 @pytest.mark.parametrize("min_relevance", [0, 100])
@@ -58,17 +58,17 @@ def test_where_all_or_nothing_is_relevant_no_limit_is_drawn(min_relevance):
 def page():
     import streamlit as st
 
-    from ui.answer import show_nothing_found
+    from ui.nothing_found import show_nothing_found
 
     show_nothing_found(st.session_state["shown"])
 
 
 def test_where_nothing_is_relevant_the_page_says_how_close_the_best_is():
-    app = AppTest.from_function(page)
+    app = app_of(page)
     app.session_state["shown"] = answer()
     app.run()
     assert not app.exception
-    relevance = BACKGROUND.relevance(0.61)
+    relevance = NULL_SCORES.relevance(0.61)
     text = app.caption[0].value
     assert text.startswith(f"The nearest passage: {score_words(answer(), 0)}. But {chance_words(relevance)}")
     assert "at most 10 may" in text

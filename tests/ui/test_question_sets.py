@@ -3,19 +3,19 @@ import json
 import zipfile
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from engine.documents.document import Document
 from engine.documents.splitters import Splitting
 from engine.evaluation.question_files import question_fields, to_jsonl
 from engine.evaluation.questions import Question, Reference, load_questions, parse_questions
-from engine.workspace import Workspace, export_workspace, import_workspace
-from ui.answer import escape_markdown
+from engine.retrieval.retrievers import RETRIEVERS
+from engine.storage.workspace import Workspace, export_workspace, import_workspace
+from pages.improve.questions.labelling import with_label
+from pages.improve.questions.self_test import depth_figure, summary
+from tests.apps import app_of
 from ui.chunk_settings import Cut
-from ui.kept_questions import BUNDLED, LABELLED, SELF_TEST
-from ui.question_labels import with_label
-from ui.question_self_test import depth_figure, summary
-from ui.retrievers import LABELS
+from ui.questions.kept import BUNDLED, LABELLED, SELF_TEST
+from ui.text import escape_markdown
 
 EVIL = "<script>alert(1)</script> **bold**"
 TEXT = (
@@ -25,7 +25,6 @@ TIDE = Document("tide.md", TEXT)
 MOON = Reference(f"The moon pulls the sea {EVIL}.", 28, 28 + len(f"The moon pulls the sea {EVIL}."))
 ASKED = Question("Who moves the water?", "tide", (MOON,))
 CUT = Cut(Splitting("recursive", 32, 0), 0, 256)
-PATIENT = {"default_timeout": 60}
 
 
 def uploaded(file, files):
@@ -39,8 +38,8 @@ def uploaded(file, files):
 def picker_page():
     import streamlit as st
 
-    from ui.corpus import chosen_documents
-    from ui.question_sets import question_set_picker
+    from ui.documents import chosen_documents
+    from ui.questions.sets import question_set_picker
 
     documents = st.session_state.get("given") or chosen_documents()
     st.session_state["picked"] = question_set_picker(documents)
@@ -49,8 +48,8 @@ def picker_page():
 def labelling_page():
     import streamlit as st
 
+    from pages.improve.questions.labelling import show_labelling
     from ui.models import load_encoder
-    from ui.question_labels import show_labelling
 
     state = st.session_state
     retriever = state.get("by", "dense")
@@ -60,19 +59,16 @@ def labelling_page():
 def self_test_page():
     import streamlit as st
 
+    from pages.improve.questions.self_test import show_self_test
     from ui.models import load_encoder
-    from ui.question_self_test import show_self_test
 
     state = st.session_state
     retriever = state.get("by", "dense")
     show_self_test(state["given"], load_encoder(), state["cut"], state.get("pooled", "mean"), retriever)
 
 
-def app_of(page, documents=None):
-    app = AppTest.from_function(page, **PATIENT)
-    app.session_state["given"] = documents
-    app.session_state["cut"] = CUT
-    return app.run()
+def page_over(page, documents=None):
+    return app_of(page, given=documents, cut=CUT).run()
 
 
 def give(app, name, content, kind="text/csv"):
@@ -89,7 +85,7 @@ def words(app):
 
 
 def test_the_bundled_set_is_chosen_first_and_only_its_questions_about_the_documents_are_used():
-    app = app_of(picker_page)
+    app = page_over(picker_page)
     assert app.selectbox(key="questions").value == BUNDLED
     assert app.session_state["picked"] == load_questions()
     app.session_state["searched"] = ["wikitexts.md"]
@@ -102,7 +98,7 @@ def test_the_bundled_set_is_chosen_first_and_only_its_questions_about_the_docume
 
 
 def test_documents_that_a_question_cannot_tell_apart_are_said_at_once():
-    app = app_of(picker_page, [TIDE])
+    app = page_over(picker_page, [TIDE])
     give(app, "mine.jsonl", jsonl(ASKED))
     assert not app.warning
     app.session_state["given"] = [TIDE, Document("tide.html", "The tide of another land.")]
@@ -115,9 +111,9 @@ def test_documents_that_a_question_cannot_tell_apart_are_said_at_once():
 
 def test_without_labels_about_the_documents_the_self_test_is_chosen():
     text = " ".join(f"The tide of day {n} is high, and the moon is full again." for n in range(9))
-    app = app_of(picker_page, [Document("tide.md", text)])
+    app = page_over(picker_page, [Document("tide.md", text)])
     assert app.selectbox(key="questions").value == SELF_TEST
-    assert "smoke test and no more" in words(app)
+    assert "A smoke test: " in words(app)
     picked = app.session_state["picked"]
     assert f"{len(picked)} questions about these documents" in words(app)
     for question in picked:
@@ -129,14 +125,14 @@ def test_without_labels_about_the_documents_the_self_test_is_chosen():
 
 
 def test_documents_that_the_self_test_cannot_use_give_one_line():
-    app = app_of(picker_page, [Document("short.md", "Too short.")])
+    app = page_over(picker_page, [Document("short.md", "Too short.")])
     assert app.session_state["picked"] == []
     assert len(app.error) == 1
     assert not app.exception
 
 
 def test_a_file_is_chosen_kept_and_taken_out_again():
-    app = give(app_of(picker_page, [TIDE]), "mine.jsonl", jsonl(ASKED))
+    app = give(page_over(picker_page, [TIDE]), "mine.jsonl", jsonl(ASKED))
     assert not app.exception
     assert app.selectbox(key="questions").value == "mine.jsonl"
     assert "Uploaded: mine.jsonl" in app.selectbox(key="questions").options
@@ -159,7 +155,7 @@ def test_a_file_is_chosen_kept_and_taken_out_again():
     ids=["key", "image", "empty", "zip", "length"],
 )
 def test_a_file_that_cannot_be_read_gives_one_line_and_loses_nothing(name, content, message):
-    app = give(app_of(picker_page, [TIDE]), "mine.jsonl", jsonl(ASKED))
+    app = give(page_over(picker_page, [TIDE]), "mine.jsonl", jsonl(ASKED))
     give(app, name, content)
     [error] = app.error
     assert escape_markdown(message) in error.value
@@ -176,7 +172,7 @@ def test_misplaced_passages_are_left_out_until_one_click_puts_them_right():
     gone = Question("What?", "tide", (Reference("Nothing like it zyx.", 0, 20),))
     bare = Question("Why?", "tide", ())
     lost = Question(EVIL, "tides", (MOON,))
-    app = give(app_of(picker_page, [TIDE]), "mine.jsonl", jsonl(ASKED, moved, gone, bare, lost))
+    app = give(page_over(picker_page, [TIDE]), "mine.jsonl", jsonl(ASKED, moved, gone, bare, lost))
     assert app.session_state["picked"] == [ASKED]
     assert "1 about documents that are not searched, 3 without a passage at its place" in words(app)
     said = [caption.value for caption in app.caption if caption.value.startswith("Question")]
@@ -197,7 +193,7 @@ def test_a_collection_brings_its_documents():
         "queries.jsonl": json.dumps({"_id": "q", "text": "Cost of wings?"}),
         "qrels/test.tsv": "query-id\tcorpus-id\tscore\nq\td2\t1\n",
     }
-    app = give(app_of(picker_page), *uploaded("wings.zip", files))
+    app = give(page_over(picker_page), *uploaded("wings.zip", files))
     assert not app.exception
     assert not app.error
     [document] = app.session_state["uploads"]["wings.zip"]
@@ -209,13 +205,13 @@ def test_a_collection_brings_its_documents():
 
 
 def test_questions_of_two_documents_of_one_name_are_used_and_told():
-    app = give(app_of(picker_page, [TIDE, Document("other/tide.txt", TEXT)]), "mine.jsonl", jsonl(ASKED))
+    app = give(page_over(picker_page, [TIDE, Document("other/tide.txt", TEXT)]), "mine.jsonl", jsonl(ASKED))
     assert app.session_state["picked"] == [ASKED]
     assert "which 2 documents are called" in words(app)
 
 
 def test_a_workspace_that_got_a_question_wrong_says_so_and_keeps_the_others():
-    app = AppTest.from_function(picker_page, **PATIENT)
+    app = app_of(picker_page)
     app.session_state["given"] = [TIDE]
     rows = [question_fields(ASKED), {"question": " ", "corpus_id": "tide", "references": []}]
     app.session_state["workspace"] = Workspace(question_sets={"odd.csv": rows})
@@ -226,7 +222,7 @@ def test_a_workspace_that_got_a_question_wrong_says_so_and_keeps_the_others():
 
 
 def test_labels_are_kept_saved_opened_and_deleted():
-    app = app_of(labelling_page, [TIDE])
+    app = page_over(labelling_page, [TIDE])
     assert "Write a question to begin" in words(app)
     app.text_input(key="label-question").set_value(f"Who moves it? {EVIL}").run()
     assert not app.exception
@@ -241,7 +237,7 @@ def test_labels_are_kept_saved_opened_and_deleted():
     opened = import_workspace("mine.glassbox", export_workspace(kept))
     assert opened.question_sets == kept.question_sets
 
-    other = AppTest.from_function(picker_page, **PATIENT)
+    other = app_of(picker_page)
     other.session_state["given"], other.session_state["workspace"] = [TIDE], opened
     other.run()
     assert other.selectbox(key="questions").value == LABELLED
@@ -256,7 +252,7 @@ def test_labels_are_kept_saved_opened_and_deleted():
 
 
 def test_passages_are_found_by_words_too_and_marked_where_they_stand():
-    app = app_of(labelling_page, [Document("long.md", "Filler goes here. " * 90 + TEXT)])
+    app = page_over(labelling_page, [Document("long.md", "Filler goes here. " * 90 + TEXT)])
     app.text_input(key="label-question").set_value("Who?").run()
     app.segmented_control(key="label-how").set_value("By words").run()
     app.text_input(key="label-words").set_value("SAILORS know").run()
@@ -275,7 +271,7 @@ def test_passages_are_found_by_words_too_and_marked_where_they_stand():
 
 
 def test_an_uploaded_set_is_extended_and_no_other():
-    app = AppTest.from_function(labelling_page, **PATIENT)
+    app = app_of(labelling_page)
     app.session_state["given"], app.session_state["cut"] = [TIDE], CUT
     kept = {"mine.jsonl": [question_fields(ASKED)], LABELLED: [question_fields(ASKED)]}
     app.session_state["workspace"] = Workspace(question_sets=kept)
@@ -299,7 +295,7 @@ def test_an_uploaded_set_is_extended_and_no_other():
 
 def test_passages_are_looked_for_by_the_retriever_of_the_app():
     filler = "Ships in the harbour are made of wood and of iron. " * 40
-    app = AppTest.from_function(labelling_page, **PATIENT)
+    app = app_of(labelling_page)
     app.session_state["given"], app.session_state["cut"] = [Document("long.md", filler + TEXT)], CUT
     app.session_state["label-question"] = "sailors"
     app.session_state["by"] = "bm25"
@@ -307,14 +303,14 @@ def test_passages_are_looked_for_by_the_retriever_of_the_app():
     assert not app.exception
     buttons = [button.key for button in app.button if button.key.startswith("label-hit")]
     assert len(buttons) == 1  # the others share no word with the question
-    assert LABELS["bm25"] in words(app)
+    assert RETRIEVERS["bm25"].label in words(app)
     app.session_state["label-question"] = "zyx"
     app.run()
     assert "finds nothing for this question" in words(app)
 
 
 def test_documents_that_a_label_cannot_tell_apart_are_not_labelled():
-    app = AppTest.from_function(labelling_page, **PATIENT)
+    app = app_of(labelling_page)
     rows = tuple(Document(f"rows.csv#{n}", f"The tide is {n} high today.") for n in (2, 3))
     app.session_state["given"], app.session_state["cut"] = list(rows), CUT
     app.session_state["uploads"] = {"rows.csv": rows}
@@ -337,26 +333,20 @@ def test_a_second_passage_joins_its_question():
 def sentences_page():
     import streamlit as st
 
-    from ui.passage_picker import sentences_of
-    from ui.question_labels import sentences_with
+    from ui.questions.search import sentences_of, sentences_with
 
-    state = st.session_state
-    text = state["given"][0].text
-    state["sentences"] = [text[start:end] for start, end in sentences_of(text)]
-    state["found"] = list(sentences_with(state["words"], state["given"]))
+    text = "\n The otter lives here.  The OTTER swims!\n\n\n No animal here"
+    spans = [sentences_of(text)]
+    spans += [sentences_with(words, text) for words in ("otter the", "otter animal", " ")]
+    st.session_state["found"] = [[text[start:end] for start, end in each] for each in spans]
 
 
 def test_sentences_have_no_white_space_around_and_are_found_by_all_of_the_words():
-    spaced = Document("spaced.md", "\n One is here.  Two is there.\n\n\n Three")
-    app = AppTest.from_function(sentences_page, **PATIENT)
-    app.session_state["given"], app.session_state["words"] = [spaced, TIDE], []
-    app.run()
-    assert app.session_state["sentences"] == ["One is here.", "Two is there.", "Three"]
-    assert app.session_state["found"] == []
-    app.session_state["words"] = ["is", "moon"]
-    assert app.run().session_state["found"] == []
-    app.session_state["words"] = ["sea", "moon"]
-    assert app.run().session_state["found"] == [(TIDE, MOON.start, MOON.end)]
+    app = app_of(sentences_page).run()
+    every, otters, *nothing = app.session_state["found"]
+    assert every == ["The otter lives here.", "The OTTER swims!", "No animal here"]
+    assert otters == every[:2]
+    assert nothing == [[], []]
 
 
 def test_the_self_test_says_where_least_is_found():
@@ -373,7 +363,7 @@ def test_the_self_test_says_where_least_is_found():
 
 def test_the_self_test_is_drawn():
     text = " ".join(f"The tide of day {n} is high, and the moon is full again." for n in range(9))
-    app = app_of(self_test_page, [Document("tide.md", text)])
+    app = page_over(self_test_page, [Document("tide.md", text)])
     assert not app.exception
     assert "find" in app.markdown[1].value
     app.slider(key="self-test-k").set_value(20).run()

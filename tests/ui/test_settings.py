@@ -1,9 +1,11 @@
-import pytest
-from streamlit.testing.v1 import AppTest
+from dataclasses import dataclass, replace
 
-from engine.generation.sampling import Sampling
+import pytest
+
+from engine.generation.sampling import RULES, Sampling
 from engine.retrieval.retrievers import RETRIEVERS
-from ui.retrievers import LABELS, WHAT
+from tests.apps import app_of
+from ui.settings import limits
 
 EVERYTHING = {"top_k": 5, "top_p": 0.5, "min_p": 0.1, "repetition_penalty": 1.2, "seed": 7}
 
@@ -17,7 +19,7 @@ def page():
 
 
 def sidebar(**values):
-    app = AppTest.from_function(page)
+    app = app_of(page)
     app.session_state["on_server"] = False
     app.run().slider(key="temperature").set_value(0.8).run()
     for key, value in values.items():
@@ -37,32 +39,32 @@ def greyed_out(app):
 
 def test_everything_is_off_at_first():
     app = sidebar()
-    assert chosen(app) == (Sampling(0.8), None)
+    assert chosen(app) == Sampling(0.8)
     assert greyed_out(app) == set()
 
 
 @pytest.mark.parametrize("setting", ["top_k", "top_p", "min_p", "repetition_penalty"])
 def test_each_setting_is_what_was_set(setting):
     value = EVERYTHING[setting]
-    assert chosen(sidebar(**{setting: value})) == (Sampling(0.8, **{setting: value}), None)
+    assert chosen(sidebar(**{setting: value})) == Sampling(0.8, **{setting: value})
 
 
 def test_the_seed_is_what_was_set():
-    assert chosen(sidebar(seed=7)) == (Sampling(0.8), 7)
+    assert chosen(sidebar(seed=7)) == Sampling(0.8, seed=7)
 
 
 def test_at_temperature_0_only_the_repetition_penalty_counts():
     app = sidebar(**EVERYTHING).slider(key="temperature").set_value(0.0).run()
-    assert chosen(app) == (Sampling(repetition_penalty=1.2), None)
+    assert chosen(app) == Sampling(repetition_penalty=1.2)
     assert greyed_out(app) == {"top_k", "top_p", "min_p", "seed"}
     back = app.slider(key="temperature").set_value(0.8).run()
-    assert chosen(back) == (Sampling(0.8, 5, 0.5, 0.1, 1.2), 7)
+    assert chosen(back) == Sampling(0.8, 5, 0.5, 0.1, 1.2, seed=7)
 
 
 def test_a_server_gets_its_own_settings_alone():
     app = sidebar(**EVERYTHING)
     app.session_state["on_server"] = True
-    assert chosen(app.run()) == (Sampling(0.8, top_p=0.5), 7)
+    assert chosen(app.run()) == Sampling(0.8, top_p=0.5, seed=7)
     assert greyed_out(app) == {"top_k", "min_p", "repetition_penalty"}
 
 
@@ -82,11 +84,11 @@ def whole_page():
     [({}, 90), ({"min_relevance": 75}, 75), ({"min_relevance": 101}, 90), ({"threshold": 0.3}, 90)],
 )
 def test_the_relevance_of_a_workspace_is_taken_where_it_is_one(given, expected):
-    app = AppTest.from_function(whole_page)
+    app = app_of(whole_page)
     app.session_state["given"] = given
     app.run()
     assert not app.exception
-    assert app.session_state["settings"].min_relevance == expected
+    assert app.session_state["settings"].answer.search.min_relevance == expected
     assert app.session_state["kept"]["min_relevance"] == expected
 
 
@@ -99,13 +101,44 @@ def test_the_relevance_of_a_workspace_is_taken_where_it_is_one(given, expected):
     ],
 )
 def test_the_search_of_a_workspace_is_taken_where_the_app_has_it(given, expected):
-    app = AppTest.from_function(whole_page)
+    app = app_of(whole_page)
     app.session_state["given"] = given
     app.run()
     assert not app.exception
     settings, kept = app.session_state["settings"], app.session_state["kept"]
-    assert (settings.retriever, settings.expand) == (kept["retriever"], kept["expand"]) == expected
+    search = settings.answer.search
+    assert (search.retriever, search.expand) == (kept["retriever"], kept["expand"]) == expected
 
 
-def test_every_retriever_is_explained():
-    assert tuple(LABELS) == tuple(WHAT) == RETRIEVERS
+def retriever_page():
+    import streamlit as st
+
+    from ui.settings import retriever_setting
+
+    st.session_state["chosen"] = retriever_setting()
+
+
+def test_a_retriever_of_the_table_can_be_chosen_and_is_explained(monkeypatch):
+    monkeypatch.setitem(
+        RETRIEVERS, "shortest", replace(RETRIEVERS["dense"], label="short", help="Few words.")
+    )
+    app = app_of(retriever_page).run()
+    assert chosen(app.selectbox(key="retriever").select("shortest").run()) == "shortest"
+    assert "- **short**: Few words." in app.selectbox(key="retriever").help
+
+
+@dataclass(frozen=True)
+class MoreSampling(Sampling):
+    floor: float | None = None
+
+
+def test_a_sampling_rule_of_the_table_has_a_slider_and_is_kept(monkeypatch):
+    rule = replace(RULES["min_p"], low=-9.0, high=0.0, off=-9.0, label="Floor", help="Leave out low logits.")
+    monkeypatch.setitem(RULES, "floor", replace(rule, is_valid=lambda value: value <= 0))
+    monkeypatch.setattr("engine.generation.sampling.Sampling", MoreSampling)
+    app = sidebar(floor=-2.0)
+    assert chosen(app) == MoreSampling(0.8, floor=-2.0)
+    assert app.slider(key="floor").help == "Leave out low logits. -9 is off."
+    assert limits()["floor"] == (-9.0, 0.0)
+    app.session_state["on_server"] = True
+    assert chosen(app.run()) == MoreSampling(0.8)

@@ -1,1 +1,1 @@
-"""Readers of files, one kind a module: each turns bytes into documents and never runs or fetches anything."""
+"""Readers of file formats, one per module: from bytes to documents, without running or fetching anything."""

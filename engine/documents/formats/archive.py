@@ -1,4 +1,4 @@
-"""ZIP archives, read in memory and never unpacked to disk; .docx files are such archives too."""
+"""ZIP archives, read in memory and never unpacked to disk; .docx files are ZIP archives, too."""
 
 import unicodedata
 from collections.abc import Iterator
@@ -13,15 +13,15 @@ from engine.errors import DocumentError
 
 MAX_MEMBERS = 5000
 MAX_UNPACKED = 100 * 1024 * 1024
-# Text seldom shrinks below a fiftieth. Small archives may: a limit in bytes holds for them.
+# Text seldom shrinks below a fiftieth. Small archives may exceed the ratio up to a limit in bytes.
 MAX_RATIO, ANY_RATIO = 100, 20 * 1024 * 1024
 ENCRYPTED = 0x1  # the bit of a member's flags
 
 
 def read_members(name: str, content: bytes) -> Iterator[tuple[str, bytes] | Failure]:
-    """Yield path and content of every file in an archive, or why it cannot be read.
+    """Yield path and content of every file in an archive, or the failure to read it.
 
-    Folders and hidden files (``.git``, ``__MACOSX``) are passed over. Members are read one at a time.
+    Folders and hidden files (``.git``, ``__MACOSX``) are skipped. Members are read one at a time.
 
     Raises
     ------
@@ -40,13 +40,13 @@ def read_members(name: str, content: bytes) -> Iterator[tuple[str, bytes] | Fail
 
 
 def open_archive(name: str, content: bytes) -> ZipFile:
-    """Open an archive that keeps within the limits, by what its directory says."""
+    """Open an archive; raise if its directory exceeds the limits."""
     if not content.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         kind = kind_of(content) or "something else"
         raise DocumentError(f"{name} is no {PurePosixPath(name).suffix} file but {kind}: save it again")
     try:
         archive = ZipFile(BytesIO(content))
-    except Exception as error:  # of any kind: a damaged directory's numbers are taken as they are
+    except Exception as error:  # of any kind: zipfile does not check a damaged directory
         raise DocumentError(f"{name} is damaged ({one_line(str(error))[:200]}): save it again") from error
     members = archive.infolist()
     unpacked = sum(info.file_size for info in members)
@@ -61,15 +61,15 @@ def open_archive(name: str, content: bytes) -> ZipFile:
 
 
 def read_member(archive: ZipFile, info: ZipInfo) -> bytes:
-    """Return a member's content, which is never more than its directory entry says."""
+    """Return a member's content, at most as long as its directory entry states."""
     check_path(info.filename)
     if info.flag_bits & ENCRYPTED:
         raise DocumentError(f"{info.filename} is encrypted: zip it without a password")
-    if info.compress_type not in (ZIP_STORED, ZIP_DEFLATED):  # zipfile unpacks others without a bound
+    if info.compress_type not in (ZIP_STORED, ZIP_DEFLATED):  # zipfile unpacks others without a limit
         raise DocumentError(f"{info.filename} is packed by a method that is not read: zip it with Deflate")
     try:
         with archive.open(info) as file:
-            return file.read(info.file_size + 1)  # a bound, where read() would unpack all that there is
+            return file.read(info.file_size + 1)  # read() without a size would unpack without a limit
     except Exception as error:  # of any kind, as for the directory
         raise DocumentError(
             f"{info.filename} is damaged ({one_line(str(error))[:200]}): zip it again"
@@ -77,7 +77,7 @@ def read_member(archive: ZipFile, info: ZipInfo) -> bytes:
 
 
 def check_path(path: str) -> None:
-    """Raise for a path that leaves its folder, or that cannot be shown as it is."""
+    """Raise for a path that leaves its folder, or has characters that cannot be shown."""
     if not path or any(unicodedata.category(sign) in ("Cc", "Cs", "Zl", "Zp") for sign in path):
         raise DocumentError(f"{path!a} has no name that can be shown: rename it")
     if path.startswith(("/", "\\")) or "\\" in path or path[1:2] == ":" or ".." in path.split("/"):
@@ -85,7 +85,7 @@ def check_path(path: str) -> None:
 
 
 def is_hidden(path: str) -> bool:
-    """Whether a file or a folder above it is hidden, or is of those that macOS adds to archives."""
+    """Whether a file or a folder above it is hidden or added to archives by macOS."""
     return any(
         part == "__MACOSX" or (part.startswith(".") and part not in (".", "..")) for part in path.split("/")
     )

@@ -1,4 +1,4 @@
-"""JSON Lines: a document a line."""
+"""JSON Lines: one document per line."""
 
 import json
 from collections.abc import Iterator
@@ -10,15 +10,15 @@ from engine.documents.formats.outline import one_line
 from engine.documents.formats.plain import decode, unified
 from engine.errors import DocumentError
 
-# Where a record keeps its text; the first of these that the file's first record has.
+# Possible keys of the text; the first of these in the file's first record is used.
 TEXT_KEYS = ("text", "content", "contents", "body", "passage", "document")
 
 
 def read_jsonl(name: str, content: bytes) -> Iterator[Document | Failure]:
-    """Yield a document for each line, named by the line: ``a.jsonl#1`` is the first.
+    """Yield a document for each line, named after the line: ``a.jsonl#1`` is the first.
 
-    The first record decides under which of `TEXT_KEYS` the texts are; ``title`` is its title. A line that
-    is damaged or has no such text is a failure, and those after it are read.
+    The first record determines which of `TEXT_KEYS` has the texts; ``title`` is the title. A line that is
+    damaged or has no text is a failure, and the rest is still read.
 
     Raises
     ------
@@ -44,17 +44,17 @@ def record(name: str, line: str) -> dict[str, Any]:
 
 
 def parse_json(name: str, text: str) -> Any:
-    """Return what a JSON text says."""
+    """Parse JSON; raise `DocumentError` if it is invalid."""
     try:
         return json.loads(text)
     except RecursionError as error:
         raise DocumentError(f"{name} nests its JSON too deep: flatten it") from error
-    except ValueError as error:  # bad JSON, or a number of thousands of digits
-        raise DocumentError(f"{name} is not JSON ({one_line(str(error))[:200]}): mend it") from error
+    except ValueError as error:  # invalid JSON, or a number with thousands of digits
+        raise DocumentError(f"{name} is not JSON ({one_line(str(error))[:200]}): fix it") from error
 
 
 def text_key(name: str, first: dict[str, Any]) -> str:
-    """Return the first of `TEXT_KEYS` under which a record has a text."""
+    """Return the first of `TEXT_KEYS` with a text in a record."""
     for key in TEXT_KEYS:
         if isinstance(first.get(key), str):
             return key
@@ -63,7 +63,7 @@ def text_key(name: str, first: dict[str, Any]) -> str:
 
 
 def line_document(name: str, values: dict[str, Any], key: str) -> Document:
-    """Make a document of a record."""
+    """Make a document from a record."""
     text, title = values.get(key), values.get("title")
     if not isinstance(text, str) or not text.strip():
         raise DocumentError(f"{name} has no text under {key}: fill it in, or leave the line out")

@@ -1,4 +1,4 @@
-"""What came of reading files."""
+"""Results of reading files."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from engine.documents.document import Document
 
 @dataclass(frozen=True)
 class Failure:
-    """Something that could not be read, and why; the reason is a line that names it and the way out."""
+    """A file or part that could not be read; the reason is one line that names it and a solution."""
 
     name: str
     reason: str
@@ -15,7 +15,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Loaded:
-    """Documents in their order, what failed beside them, and the names of files that are of no kind read."""
+    """Documents in order, failures, and the names of skipped files of other formats."""
 
     documents: tuple[Document, ...] = ()
     failures: tuple[Failure, ...] = ()

@@ -1,4 +1,4 @@
-"""Markdown, whose text stays as it is: only its headings are noted."""
+"""Markdown: the text is unchanged, and its headings become sections."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from engine.documents.formats.plain import decode
 
 
 def read_markdown(name: str, content: bytes) -> Document:
-    """Make a document whose sections are those under its ATX headings (``#`` to ``######``)."""
+    """Make a document with a section under each ATX heading (``#`` to ``######``)."""
     text = decode(name, content)
     headings = list(atx_headings(text))
     return Document(name, text, title_of(headings), sections_under(headings))
@@ -17,7 +17,7 @@ def read_markdown(name: str, content: bytes) -> Document:
 def atx_headings(text: str, offset: int = 0) -> Iterator[Heading]:
     """Yield the headings outside of code fences (CommonMark 0.31, sections 4.2 and 4.5).
 
-    ``offset`` is where the text begins in the document.
+    ``offset`` is the start of the text in the document.
     """
     fence = ""
     for line in text.split("\n"):
@@ -35,13 +35,13 @@ def atx_headings(text: str, offset: int = 0) -> Iterator[Heading]:
 
 
 def fence_of(line: str) -> str:
-    """Return the three or more marks that open a code fence, or nothing."""
+    """Return the three or more marks that open a code fence, empty for other lines."""
     marks = line[: len(line) - len(line.lstrip(line[:1]))] if line[:1] in ("`", "~") else ""
     return marks if len(marks) >= 3 and not (marks[0] == "`" and "`" in line[len(marks) :]) else ""
 
 
 def closes(line: str, fence: str) -> bool:
-    """Whether a line ends a code fence: only its marks, as many or more."""
+    """Whether a line closes a code fence: only its marks, at least as many."""
     marks = line.rstrip(" \t")
     return len(marks) >= len(fence) and marks == fence[0] * len(marks)
 

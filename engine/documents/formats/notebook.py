@@ -1,4 +1,4 @@
-"""Jupyter notebooks: their Markdown and code, without what the code put out."""
+"""Jupyter notebooks: their Markdown and code, without outputs."""
 
 from typing import Any
 
@@ -13,15 +13,15 @@ GAP = "\n\n"  # between cells
 
 
 def read_notebook(name: str, content: bytes) -> Document:
-    """Make a document of a notebook of format 4; the headings of its Markdown cells become sections.
+    """Make a document from a notebook of format 4; headings of Markdown cells become sections.
 
-    The JSON is read as it is (https://nbformat.readthedocs.io/en/latest/format_description.html): two keys
-    of a cell are all that is needed, for which nbformat would bring a JSON schema's validator.
+    Only two keys of each cell are needed (https://nbformat.readthedocs.io/en/latest/format_description.html),
+    so the JSON is read without nbformat.
 
     Raises
     ------
     DocumentError
-        The content is no notebook of format 4, or no cell has text.
+        The content is not a notebook of format 4, or no cell has text.
     """
     notebook = parse_json(name, decode(name, content))
     cells = notebook.get("cells") if isinstance(notebook, dict) else None
@@ -42,7 +42,7 @@ def read_notebook(name: str, content: bytes) -> Document:
 
 
 def cell_source(cell: Any) -> tuple[str, str]:
-    """Return a cell's kind and text, which a notebook stores as a string or as a list of lines."""
+    """Return a cell's type and text, which is stored as a string or a list of lines."""
     if not isinstance(cell, dict) or cell.get("cell_type") not in ("markdown", "code"):
         return "", ""
     source = cell.get("source", "")

@@ -1,4 +1,4 @@
-"""Texts made of blocks, and the headings above every place."""
+"""Texts built from blocks, and sections from headings."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from engine.documents.document import Section
 
 @dataclass(frozen=True)
 class Block:
-    """A piece of text; ``level`` is a heading's depth from 1, or 0; ``gap`` parts it from the one before."""
+    """A piece of text; ``level`` is a heading's depth from 1, else 0; ``gap`` comes before it."""
 
     text: str
     level: int = 0
@@ -17,7 +17,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Heading:
-    """A heading that begins at the character ``start``; ``level`` counts from 1, the outermost."""
+    """A heading that starts at the character ``start``; ``level`` 1 is the outermost."""
 
     start: int
     level: int
@@ -25,7 +25,7 @@ class Heading:
 
 
 def join_blocks(blocks: Iterable[Block]) -> tuple[str, tuple[Section, ...]]:
-    """Return the blocks as one text, and where its headings begin."""
+    """Join blocks; return the text and its sections."""
     parts: list[str] = []
     headings: list[Heading] = []
     position = 0
@@ -39,7 +39,7 @@ def join_blocks(blocks: Iterable[Block]) -> tuple[str, tuple[Section, ...]]:
 
 
 def sections_under(headings: Iterable[Heading]) -> tuple[Section, ...]:
-    """Return a section for each heading, with the path to it: the last one before of every lower level."""
+    """Return a section for each heading, with the path of headings above it."""
     path: list[Heading] = []
     sections = []
     for heading in headings:
@@ -49,10 +49,10 @@ def sections_under(headings: Iterable[Heading]) -> tuple[Section, ...]:
 
 
 def title_of(headings: Sequence[Heading]) -> str:
-    """Return the first heading's text where its level is 1: what such a file calls itself."""
+    """Return the text of the first heading if its level is 1, else an empty title."""
     return headings[0].text if headings and headings[0].level == 1 else ""
 
 
 def one_line(text: str) -> str:
-    """Return a text without line ends and with single blanks, as a title or a message needs it."""
+    """Return a text on one line with single blanks, for a title or a message."""
     return " ".join(text.split())

@@ -9,20 +9,20 @@ from engine.documents.formats.outline import one_line
 from engine.documents.formats.plain import kind_of, unified
 from engine.errors import DocumentError
 
-# A hostile file can keep pypdf, which is written in Python, busy for hours: its own limits hold for a page.
+# A hostile file can keep pypdf busy for hours: its own limits hold for one page.
 MAX_SECONDS = 60.0
 GAP = "\n\n"  # between pages
 
 
 def read_pdf(name: str, content: bytes) -> Document:
-    """Make a document of a PDF's text, with a section a page; pages without text have none.
+    """Make a document from a PDF's text, with a section per page that has text.
 
     Raises
     ------
     DocumentError
-        The file is no PDF, damaged, encrypted, a scan without text, or takes over `MAX_SECONDS`.
+        The file is not a PDF, damaged, encrypted, a scan without text, or takes over `MAX_SECONDS`.
     """
-    if b"%PDF-" not in content[:1024]:  # where readers look for it
+    if b"%PDF-" not in content[:1024]:  # as PDF readers do
         kind = kind_of(content) or "something else"
         raise DocumentError(
             f"{name} is no PDF but {kind}: give it the ending of its kind, or export it as PDF"
@@ -43,11 +43,11 @@ def read_pdf(name: str, content: bytes) -> Document:
 
 
 def read_pages(name: str, content: bytes) -> tuple[str, list[str]]:
-    """Return the title, and the text of every page without blanks around it."""
+    """Return the title, and the stripped text of every page."""
     from pypdf import PdfReader
     from pypdf.errors import DependencyError, FileNotDecryptedError
 
-    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # what it finds odd in a file is not an error
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # its warnings are not errors
     deadline = time.monotonic() + MAX_SECONDS
     pages: list[str] = []
     try:
@@ -64,12 +64,12 @@ def read_pages(name: str, content: bytes) -> tuple[str, list[str]]:
         raise
     except FileNotDecryptedError as error:
         raise DocumentError(f"{name} is encrypted: save a copy without a password") from error
-    except DependencyError as error:  # AES and Brotli take packages of their own
+    except DependencyError as error:  # AES and Brotli need other packages
         raise DocumentError(
             f"{name} is encrypted or packed in a way that is not read ({one_line(str(error))[:200]}): "
             "save a copy without a password"
         ) from error
-    except Exception as error:  # of any kind, as pypdf's documentation says of damaged files
+    except Exception as error:  # of any kind, according to pypdf's documentation of damaged files
         where = f"after page {len(pages)}" if pages else "from its start"
         raise DocumentError(
             f"{name} is damaged {where} ({one_line(str(error))[:200]}): export it as PDF again"

@@ -1,9 +1,9 @@
-"""Text files: what encoding they have, and whether they are text at all."""
+"""Text files: detection of binary files and of encodings."""
 
 from engine.documents.document import Document
 from engine.errors import DocumentError
 
-# The first bytes of files that are not text, and what they are.
+# First bytes of files that are not text, and their kind.
 SIGNATURES = (
     (b"%PDF-", "a PDF"),
     (b"PK\x03\x04", "a ZIP archive or Office file"),
@@ -18,7 +18,7 @@ SIGNATURES = (
     (b"\x7fELF", "a program"),
     (b"SQLite format 3\0", "an SQLite database"),
 )
-# Longest first: UTF-32's little-endian mark begins with UTF-16's.
+# The longest first: UTF-32's little-endian mark begins with UTF-16's.
 BYTE_ORDER_MARKS = (
     (b"\xff\xfe\0\0", "utf-32"),
     (b"\0\0\xfe\xff", "utf-32"),
@@ -26,8 +26,8 @@ BYTE_ORDER_MARKS = (
     (b"\xff\xfe", "utf-16"),
     (b"\xfe\xff", "utf-16"),
 )
-# The legacy encodings that browsers know (https://encoding.spec.whatwg.org/#names-and-labels). Among all
-# that Python knows, short texts are taken for UTF-16 without a mark, or for Johab.
+# The legacy encodings of browsers (https://encoding.spec.whatwg.org/#names-and-labels). With all encodings of
+# Python, short texts would be mistaken for UTF-16 without a mark, or for Johab.
 LEGACY = (
     "cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp1258", "cp874",
     "iso8859_2", "iso8859_5", "iso8859_7", "iso8859_15", "koi8_r", "koi8_u", "cp866", "mac_roman",
@@ -36,20 +36,20 @@ LEGACY = (
 
 
 def read_plain(name: str, content: bytes) -> Document:
-    r"""Make a document of a text file; but for line ends, which become ``\n``, the text stays as it is."""
+    r"""Make a document from a text file, unchanged except for line ends, which become ``\n``."""
     return Document(name, decode(name, content))
 
 
 def decode(name: str, content: bytes, declared: str | None = None) -> str:
     r"""Return the text of a file, without its byte order mark, and with ``\n`` for line ends.
 
-    A byte order mark decides, then UTF-8 is tried, then ``declared``, the encoding that the file names;
-    at last the encoding is guessed from the letters (charset-normalizer).
+    The encoding is that of the byte order mark, else UTF-8 if valid, else ``declared``, the one named in the
+    file, else a guess from the letters (charset-normalizer).
 
     Raises
     ------
     DocumentError
-        The content is another kind of file, binary, in no encoding that fits, or blank.
+        The content is of another format, binary, of unknown encoding, or blank.
     """
     kind = kind_of(content)
     if kind:
@@ -70,12 +70,12 @@ def decode(name: str, content: bytes, declared: str | None = None) -> str:
 
 
 def kind_of(content: bytes) -> str:
-    """Return what a file that is not text is by its first bytes, or nothing where they say nothing."""
+    """Return the kind of a file that is not text by its first bytes, empty if unknown."""
     return next((kind for signature, kind in SIGNATURES if content.startswith(signature)), "")
 
 
 def decoded(content: bytes, encoding: str) -> str | None:
-    """Return the text in an encoding, None where it does not fit or there is no such encoding."""
+    """Return the text in an encoding, None if it is invalid or the encoding unknown."""
     try:
         return content.decode(encoding)
     except (UnicodeError, LookupError):
@@ -83,22 +83,22 @@ def decoded(content: bytes, encoding: str) -> str | None:
 
 
 def guessed(name: str, content: bytes) -> str:
-    """Return the text in the legacy encoding that makes most sense of it."""
+    """Return the text in the most plausible legacy encoding."""
     from charset_normalizer import from_bytes
 
     matches = list(from_bytes(content, cp_isolation=list(LEGACY), enable_fallback=False))
     if not matches:
         raise DocumentError(f"{name} is not text in UTF-8 or another known encoding: save it as UTF-8 text")
     best = matches[0]
-    # Many fit a short text equally well; of those Windows-1252 is by far the commonest.
+    # Many fit a short text equally well; Windows-1252 is by far the most common of them.
     equal = (match for match in matches if (match.chaos, match.coherence) == (best.chaos, best.coherence))
     return str(next((match for match in equal if match.encoding == LEGACY[0]), best))
 
 
 def unified(text: str) -> str:
-    r"""Return a text that can be written as UTF-8: ``\n`` for line ends, and no halves of surrogate pairs.
+    r"""Return a text that can be encoded as UTF-8: ``\n`` for line ends, and no halves of surrogate pairs.
 
-    JSON's escapes and a PDF's fonts can name such halves; two that belong together become one character.
+    JSON's escapes and a PDF's fonts can produce such halves; a high and a low one become one character.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

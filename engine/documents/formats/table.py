@@ -1,4 +1,4 @@
-"""CSV files: a document a row."""
+"""CSV files: one document per row."""
 
 import csv
 from collections.abc import Iterator
@@ -9,20 +9,20 @@ from engine.documents.formats.loaded import Failure
 from engine.documents.formats.plain import decode
 from engine.errors import DocumentError
 
-DELIMITERS = ",;\t|"  # the one that parts the header into most columns; of equals the first
+DELIMITERS = ",;\t|"  # the one with most columns in the header is used; of equals the first
 
 
 def read_csv(name: str, content: bytes, column: str | None = None) -> Iterator[Document | Failure]:
     """Yield a document for each row below the header.
 
-    A document is named by its row as a spreadsheet counts it: the header is row 1, and ``a.csv#2`` the
-    first below. Its text is a line ``column: value`` for every cell that is not blank, or just the cell of
-    ``column`` where one is given; rows without such text are passed over. A column ``title`` is its title.
+    A document is named after its row, counted as in a spreadsheet: the header is row 1, and ``a.csv#2`` the
+    first below. Its text has a line ``column: value`` for every cell that is not blank, or only the cell of
+    ``column`` if given; rows without text are skipped. The column ``title`` is the title.
 
     Raises
     ------
     DocumentError
-        A quote is broken, a cell is longer than Python's csv reads, there is no such column, or no row.
+        A quote is broken, a cell exceeds the limit of Python's csv, or the column or all rows are missing.
     """
     rows = numbered_rows(name, decode(name, content))
     number, header = next(rows)
@@ -45,12 +45,12 @@ def read_csv(name: str, content: bytes, column: str | None = None) -> Iterator[D
 
 
 def numbered_rows(name: str, text: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows that are not blank, the header first, with their numbers from 1."""
+    """Yield the rows that are not blank, the header included, with their numbers from 1."""
     number, line = 0, 1
     try:
         first_line = text.partition("\n")[0][: csv.field_size_limit()]
         delimiter = max(DELIMITERS, key=lambda mark: len(next(csv.reader([first_line], delimiter=mark), [])))
-        # Strict, as a lost quote would make one cell of all that follows.
+        # Strict: otherwise an unclosed quote would put the rest of the file into one cell.
         reader = csv.reader(StringIO(text), delimiter=delimiter, strict=True)
         for number, row in enumerate(reader, 1):
             if row:
@@ -59,13 +59,13 @@ def numbered_rows(name: str, text: str) -> Iterator[tuple[int, list[str]]]:
     except csv.Error as error:
         raise DocumentError(
             f"{name} cannot be read from line {line} on, in row {number + 1} ({error}): "
-            "mend the quotes there, or give a long text a file of its own"
+            "fix the quotes there, or give a long text a file of its own"
         ) from error
 
 
 def row_text(header: list[str], row: list[str], column: str | None) -> str:
-    """Return what a row says: one column's cell, or every column's with its name."""
+    """Return the text of a row: the cell of one column, or all cells with their names."""
     cells = [(title, cell.strip()) for title, cell in zip(header, row, strict=False)]
     if column is not None:
-        return dict(reversed(cells)).get(column, "")  # of columns of one name the first
+        return dict(reversed(cells)).get(column, "")  # the first of columns with the same name
     return "\n".join(f"{title}: {cell}" for title, cell in cells if cell)

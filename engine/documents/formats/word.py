@@ -14,7 +14,7 @@ from engine.errors import DocumentError
 WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 PARAGRAPH, TABLE = f"{WORD}p", f"{WORD}tbl"
 MARKS = {f"{WORD}tab": "\t", f"{WORD}br": "\n", f"{WORD}cr": "\n", f"{WORD}noBreakHyphen": "-"}
-# What is deleted, and the second copy of a text box, for old versions of Word.
+# Deleted text, and copies of text boxes for old versions of Word.
 UNSEEN = (
     f"{WORD}del",
     f"{WORD}moveFrom",
@@ -23,15 +23,15 @@ UNSEEN = (
 
 
 def read_docx(name: str, content: bytes) -> Document:
-    """Make a document of a Word file's body; headings are by their style, ``Heading 1`` to ``Heading 9``.
+    """Make a document from a Word file's body; headings have the styles ``Heading 1`` to ``Heading 9``.
 
-    A table's row is a line, its cells parted by `` | ``. Insertions that are tracked count as text and
-    deletions do not. Headers, footers, notes and comments are left out; Word stores no page numbers.
+    A table row is a line of cells separated by `` | ``. Tracked insertions are read, tracked deletions not.
+    Headers, footers, notes and comments are left out; Word stores no page numbers.
 
     Raises
     ------
     DocumentError
-        The file is no Word file, encrypted, damaged, too large when unpacked, or has no text.
+        The file is not a Word file, encrypted, damaged, too large when unpacked, or has no text.
     """
     import docx
     from lxml import etree
@@ -44,7 +44,7 @@ def read_docx(name: str, content: bytes) -> Document:
         etree.strip_elements(body, *UNSEEN, with_tail=False)
         text, sections = join_blocks(body_blocks(body, levels))
         title = document.core_properties.title
-    except Exception as error:  # of any kind, as python-docx takes the parts of a file for granted
+    except Exception as error:  # of any kind: python-docx does not check the parts of a file
         raise DocumentError(
             f"{name} is no Word file, or damaged ({one_line(str(error))[:200]}): save it again as .docx"
         ) from error
@@ -54,10 +54,10 @@ def read_docx(name: str, content: bytes) -> Document:
 
 
 def repacked(name: str, content: bytes) -> BytesIO:
-    """Return the archive with its members unpacked within bounds, as python-docx reads them without any."""
+    """Return the archive with its members unpacked within limits, which python-docx does not check."""
     plain = BytesIO()
     with open_archive(name, content) as archive, ZipFile(plain, "w") as copy:
-        for info in {info.filename: info for info in archive.infolist()}.values():  # of equal names the last
+        for info in {info.filename: info for info in archive.infolist()}.values():  # the last of equal names
             if not info.filename.endswith("/"):
                 try:
                     copy.writestr(info.filename, read_member(archive, info))
@@ -67,13 +67,13 @@ def repacked(name: str, content: bytes) -> BytesIO:
 
 
 def heading_level(style: str) -> int:
-    """Return the level of a style's headings, else 0; python-docx gives built-in styles English names."""
+    """Return the level of a heading style, else 0; python-docx gives built-in styles English names."""
     name, _, number = style.partition(" ")
     return int(number) if name == "Heading" and number in list("123456789") else 0
 
 
 def body_blocks(body: Any, levels: dict[str, int]) -> Iterator[Block]:
-    """Yield the paragraphs and the rows of tables below an element, those in content controls too."""
+    """Yield the paragraphs and table rows below an element, including those in content controls."""
     for element in nearest(body, PARAGRAPH, TABLE):
         if element.tag == TABLE:
             yield from table_rows(element)
@@ -82,7 +82,7 @@ def body_blocks(body: Any, levels: dict[str, int]) -> Iterator[Block]:
 
 
 def table_rows(table: Any) -> Iterator[Block]:
-    """Yield a table's rows; a table within a cell is part of the cell."""
+    """Yield the rows of a table; a nested table is part of its cell."""
     gap = "\n\n"
     for row in nearest(table, f"{WORD}tr"):
         cells = [
@@ -94,9 +94,9 @@ def table_rows(table: Any) -> Iterator[Block]:
 
 
 def nearest(element: Any, *tags: str) -> Iterator[Any]:
-    """Yield the elements of these tags below an element, and not those within one of them.
+    """Yield the outermost elements with these tags below an element.
 
-    libxml2 refuses a file that nests deeper than 256, so the recursion has an end.
+    The recursion is limited since libxml2 refuses files nested deeper than 256.
     """
     for child in element:
         if child.tag in tags:
@@ -106,10 +106,10 @@ def nearest(element: Any, *tags: str) -> Iterator[Any]:
 
 
 def paragraph_text(paragraph: Any) -> str:
-    """Return a paragraph's text, that of links, insertions and text boxes included."""
+    """Return the text of a paragraph, including links, insertions and text boxes."""
     pieces = (
         MARKS.get(element.tag) or element.text or ""
         for element in paragraph.iter(f"{WORD}t", *MARKS)
-        if element.getparent().tag == f"{WORD}r"  # a style's tab stops have the tag of tabs
+        if element.getparent().tag == f"{WORD}r"  # tab stops of a style have the same tag as tabs
     )
     return unified("".join(pieces))

@@ -1,0 +1,331 @@
+"""The commands that evaluate retrieval: ``python -m engine sweep`` and ``python -m engine evaluate``."""
+
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from engine.cli.main import app, load_encoder, print_json
+from engine.cli.options import EncoderOption, JsonOption, PoolingOption, exit_on_error
+from engine.cli.progress import StatusLine, counted, download_progress, progress, say
+from engine.cli.sources import sources
+from engine.documents.loaders import kinds
+from engine.documents.splitters import SPLITTERS
+from engine.errors import InputError
+from engine.evaluation.beir import BeirSet, load_beir
+from engine.evaluation.bootstrap import mean_interval
+from engine.evaluation.grid import Grid, fitting, grid
+from engine.evaluation.library_model import OWN, LibraryModel, Model, load_model
+from engine.evaluation.metrics import METRICS, Retrieved, at_depth
+from engine.evaluation.sweep import sweep
+from engine.evaluation.sweep_cost import Cost, estimate
+from engine.evaluation.sweep_row import SweepRow, takes_all
+from engine.evaluation.sweep_store import append, resume, stamp_of, to_csv, to_json
+from engine.evaluation.sweep_watch import CellProgress
+from engine.layers.pooling import POOLINGS
+from engine.models.encoder import Encoder
+from engine.retrieval.retrievers import RETRIEVERS, SearchInputs, SearchTexts, retriever_scores
+from engine.retrieval.vector_cache import VectorCache
+from engine.weights.catalog import DEFAULT_ENCODER
+
+EVALUATED = ("dense", "bm25", "hybrid")
+EVALUATED_METRICS = ("ndcg@k", "recall@k", "mrr")
+EVALUATED_K = 10
+SHOWN_ROWS = 20
+SORTED_BY = "mrr"
+
+
+@app.command(name="sweep")
+@exit_on_error
+def sweep_command(
+    corpus: Annotated[
+        Path | None,
+        typer.Option(
+            help=f"A file ({kinds()}), or a folder.",
+            show_default="bundled corpus, none with --beir",
+        ),
+    ] = None,
+    document: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="A document to search; may be given several times.", show_default="all"
+        ),
+    ] = None,
+    beir: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE.zip",
+            help="A packed BEIR folder: its texts become one document, a section each, with its questions. "
+            "May be given several times.",
+        ),
+    ] = None,
+    questions: Annotated[
+        Path | None,
+        typer.Option(
+            help="Labelled questions: CSV or JSONL with question, references, corpus_id.",
+            show_default="bundled questions, or those of --beir",
+        ),
+    ] = None,
+    splitter: Annotated[str, typer.Option(help=f"Of {', '.join(SPLITTERS)}; several with commas.")] = "fixed",
+    chunk_tokens: Annotated[str, typer.Option(help="Tokens of a chunk; several with commas.")] = "128",
+    overlap: Annotated[str, typer.Option(help="Tokens repeated; several with commas.")] = "16",
+    pooling: Annotated[
+        str,
+        typer.Option(
+            help=f"Of {', '.join(POOLINGS)}; several with commas. Models of sentence-transformers have "
+            f"their own."
+        ),
+    ] = "mean",
+    retriever: Annotated[
+        str, typer.Option(help=f"Of {', '.join(RETRIEVERS)}; several with commas.")
+    ] = "dense",
+    k: Annotated[str, typer.Option(help="How many chunks are retrieved; several with commas.")] = "5",
+    model: Annotated[
+        str,
+        typer.Option(
+            help="Known names, BERT-family folders or Hugging Face ids, several with commas; what is of "
+            "another family is run by sentence-transformers."
+        ),
+    ] = DEFAULT_ENCODER,
+    max_tokens: Annotated[
+        str, typer.Option(help="Tokens read of a chunk, several with commas; 0 for the model's own limit.")
+    ] = "0",
+    resume_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--resume", help="A file that rows are appended to; rows that it has are not measured again."
+        ),
+    ] = None,
+    cache: Annotated[
+        Path | None, typer.Option(help="A file that keeps embeddings between sweeps (SQLite).")
+    ] = None,
+    csv: Annotated[Path | None, typer.Option(help="Write a table to this file.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure every combination of settings on labelled questions, and show the best.
+
+    A setting takes several values with commas between. A stopped sweep continues with the same --resume file.
+    """
+    if csv is not None and not csv.parent.is_dir():
+        raise InputError(f"the folder {csv.parent} does not exist: give --csv a file in one that does")
+    axes: dict[str, list[Any]] = {
+        "splitters": names_of("--splitter", splitter),
+        "chunk_tokens": numbers_of("--chunk-tokens", chunk_tokens),
+        "overlaps": numbers_of("--overlap", overlap),
+        "models": names_of("--model", model),
+        "poolings": names_of("--pooling", pooling),
+        "retrievers": names_of("--retriever", retriever),
+        "ks": numbers_of("--k", k),
+        "max_tokens": [limit or None for limit in numbers_of("--max-tokens", max_tokens)],
+    }
+    cells = grid(**axes)
+    documents, asked = sources(corpus, beir or (), document or (), questions)
+    models = load_models(axes["models"])
+    if any(isinstance(each, LibraryModel) for each in models.values()):
+        cells = grid(**{**axes, "poolings": [*axes["poolings"], OWN]})
+    chosen = fitting(cells, models)
+    report_left_out(chosen)
+    done: list[SweepRow] = []
+    if resume_file is not None:
+        kept = resume(resume_file, stamp_of(documents, asked, models))
+        done = [row for row in kept if row.cell in set(chosen.cells)]
+    if sys.stderr.isatty():  # the estimate takes seconds
+        say(cost_text(estimate(documents, asked, chosen.cells, models)))
+    else:
+        say(f"Measuring {counted(len(chosen.cells), 'cell')} on {counted(len(asked), 'question')}")
+    rows = list(done)
+    vectors = VectorCache(cache)
+    for row in sweep(documents, asked, chosen.cells, models, vectors, cell_progress(), done=done):
+        rows.append(row)
+        if resume_file is not None:
+            append(resume_file, row)
+    if vectors.notice:
+        say(f"warning: {vectors.notice}")
+    place = {cell: number for number, cell in enumerate(chosen.cells)}
+    rows.sort(key=lambda row: place[row.cell])
+    warn_exhausted(rows)
+    if csv is not None:
+        write_csv(csv, rows)
+    if as_json:
+        print_json(to_json(rows))
+    elif csv is None:
+        print_best(rows)
+
+
+def names_of(option: str, text: str) -> list[str]:
+    """Read the names between commas."""
+    found = [part.strip() for part in text.split(",") if part.strip()]
+    if not found:
+        raise InputError(f"{option} is empty: give one value or more, with commas between")
+    return found
+
+
+def numbers_of(option: str, text: str) -> list[int]:
+    """Read the whole numbers between commas."""
+    parts = names_of(option, text)
+    try:
+        return [int(part) for part in parts]
+    except ValueError as error:
+        raise InputError(f"{option} is {text!r}: give whole numbers, with commas between") from error
+
+
+def load_models(names: Sequence[str]) -> dict[str, Model]:
+    """Load the models; report those that sentence-transformers runs."""
+    say(f"Loading {', '.join(dict.fromkeys(names))}")
+    models = {name: load_model(name, download_progress(name)) for name in dict.fromkeys(names)}
+    for name, model in models.items():
+        if isinstance(model, LibraryModel):
+            say(
+                f"{name} is run by sentence-transformers, and its chunks are cut by the default encoder's "
+                "tokenizer"
+            )
+    return models
+
+
+def report_left_out(chosen: Grid) -> None:
+    """Report how many cells were left out and why; raise `InputError` where none is left."""
+    reasons: dict[str, int] = {}
+    for each in chosen.left_out:
+        reasons[each.why] = reasons.get(each.why, 0) + 1
+    if not chosen.cells:
+        raise InputError(f"nothing is left of the grid: {next(iter(reasons))}")
+    for why, n_cells in reasons.items():
+        say(f"left out {n_cells} of the grid: {why}")
+
+
+def warn_exhausted(rows: Sequence[SweepRow]) -> None:
+    """Warn of rows that retrieve all chunks."""
+    found = [row for row in rows if takes_all(row.cell, row.n_chunks)]
+    if found:
+        say(
+            f"warning: {len(found)} of {len(rows)} cells retrieve all their chunks (k is their number or "
+            f"more; the fewest are {min(row.n_chunks for row in found)}), so that recall@k says nothing: "
+            "take a smaller k, smaller chunks or more documents"
+        )
+
+
+def cost_text(cost: Cost) -> str:
+    """Describe the work of a sweep."""
+    about = "" if cost.is_exact else "about "
+    return (
+        f"{cost.n_cells} cells, {cost.n_splittings} splittings: {about}{cost.n_chunks} chunks, "
+        f"{cost.n_tokens} tokens to embed, {time_words(cost.seconds)} if none was before"
+    )
+
+
+def time_words(seconds: float) -> str:
+    """``50 s``, ``3 min`` or ``2.5 h``."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
+def cell_progress() -> CellProgress:
+    """Return a reporter of cells and time left, on standard error."""
+    begin, line = time.monotonic(), StatusLine()
+    first: float | None = None
+
+    def report(done: float, total: int) -> None:
+        nonlocal first
+        first = done if first is None else first
+        left = (total - done) * (time.monotonic() - begin) / (done - first) if first < done < total else None
+        text = "" if left is None else f", {time_words(left)} left"
+        line.show(f"cell {int(done)} of {total}{text}", done >= total)
+
+    return report
+
+
+def write_csv(path: Path, rows: Sequence[SweepRow]) -> None:
+    """Write the table of a sweep."""
+    try:
+        path.write_text(to_csv(rows), encoding="utf-8", newline="")
+    except OSError as error:
+        raise InputError(f"{path} cannot be written ({error.strerror}): give another file") from error
+
+
+def print_best(rows: Sequence[SweepRow]) -> None:
+    """Print the rows with the best `SORTED_BY`, best first."""
+    names = ("splitter", "size", "overlap", "model", "limit", "pooling", "retriever", "k")
+    best = sorted(rows, key=lambda row: -row.metrics[SORTED_BY])[:SHOWN_ROWS]
+    table = [cells_of(row) for row in best]
+    header = [*names, METRICS[SORTED_BY].label, "95 % interval", METRICS["recall@k"].label]
+    widths = [max(map(len, column)) for column in zip(header, *table, strict=True)]
+    for line in (header, *table):
+        print("  ".join(f"{cell:{width}}" for cell, width in zip(line, widths, strict=True)).rstrip())
+    if len(rows) > SHOWN_ROWS:
+        print(f"the best {SHOWN_ROWS} of {len(rows)}: --csv or --json gives all")
+
+
+def cells_of(row: SweepRow) -> list[str]:
+    """Return the cells of a row in the printed table."""
+    cell = row.cell
+    settings = (cell.splitter, cell.chunk_tokens, cell.overlap, cell.model, cell.max_tokens or "own")
+    low, high = row.intervals[SORTED_BY]
+    figures = (f"{row.metrics[SORTED_BY]:.3f}", f"{low:.3f} to {high:.3f}", f"{row.metrics['recall@k']:.3f}")
+    return [*map(str, settings), cell.pooling, cell.retriever, str(cell.k), *figures]
+
+
+@app.command()
+@exit_on_error
+def evaluate(
+    folder: Annotated[
+        Path, typer.Argument(help="A BEIR folder: corpus.jsonl, queries.jsonl and qrels/*.tsv.")
+    ],
+    model: EncoderOption = DEFAULT_ENCODER,
+    pooling: PoolingOption = "mean",
+    as_json: JsonOption = False,
+) -> None:
+    """Evaluate vector search, BM25 and both on a labelled collection, each document as one passage.
+
+    Text beyond the model's token limit is not read. Relevance counts as yes or no.
+    """
+    say(f"Reading {folder}")
+    collection = load_beir(folder)
+    rows = evaluated(collection, load_encoder(model), pooling)
+    if as_json:
+        print_json(
+            {
+                "folder": str(folder),
+                "model": model,
+                "pooling": pooling,
+                "n_documents": len(collection.documents),
+                "n_questions": len(collection.questions),
+                "rows": rows,
+            }
+        )
+        return
+    print(f"{len(collection.questions)} questions, {len(collection.documents)} documents, {model}")
+    names = [name for name in rows[0] if name not in ("retriever", "intervals")]
+    print("".join(f"{name:12}" for name in ("retriever", *names)).rstrip())
+    for row in rows:
+        print(f"{row['retriever']:12}" + "".join(f"{row[name]:<12.4f}" for name in names).rstrip())
+
+
+def evaluated(collection: BeirSet, encoder: Encoder, pooling: str) -> list[dict[str, Any]]:
+    """Return the metrics of each retriever, with their intervals, for the JSON output."""
+    documents, questions = ([each.text for each in collection.documents], list(collection.questions))
+    if pooling == "idf":
+        encoder = encoder.with_idf(documents)
+    label = f"Embedding {counted(len(questions), 'question')} and {counted(len(documents), 'document')}"
+    say(label)
+    vectors = encoder.encode(questions + documents, pooling, on_progress=progress(label))
+    texts = SearchTexts(tuple(questions), tuple(documents))
+    inputs = SearchInputs(texts, *np.split(vectors, [len(questions)]))
+    relevant = collection.relevance([document.name for document in collection.documents])
+    rows = []
+    for retriever in EVALUATED:
+        say(f"Searching by {RETRIEVERS[retriever].label}")
+        scores = retriever_scores(retriever, inputs)
+        retrieved = Retrieved.of(scores, relevant, EVALUATED_K)
+        found = {
+            at_depth(name, EVALUATED_K): mean_interval(METRICS[name].function(retrieved))
+            for name in EVALUATED_METRICS
+        }
+        figures = {name: each.estimate for name, each in found.items()}
+        intervals = {name: [each.low, each.high] for name, each in found.items()}
+        rows.append({"retriever": retriever, **figures, "intervals": intervals})
+    return rows

@@ -1,0 +1,306 @@
+"""The command line: ``python -m engine``."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from engine.cli.options import (
+    CorpusOptions,
+    EmbeddingOptions,
+    EncoderOption,
+    JsonOption,
+    RetrievalOptions,
+    exit_on_error,
+    grouped,
+)
+from engine.cli.progress import counted, download_progress, progress, say
+from engine.documents.document import Chunk, Document
+from engine.documents.loaders import load_corpus
+from engine.documents.splitters import split, split_small_to_big
+from engine.documents.unread_text import limit_warning
+from engine.generation.answering import Answer, Retrieval, ask, retrieve
+from engine.generation.decoder import Decoder
+from engine.generation.expansion import expanded
+from engine.generation.prompt import Source
+from engine.generation.sampling import GREEDY, Sampling
+from engine.generation.settings import DEFAULT_MIN_RELEVANCE, AnswerSettings, SearchSettings
+from engine.generation.writer import Writer
+from engine.models.encoder import Encoder
+from engine.retrieval.index import Hit, Index, build_index
+from engine.retrieval.relevance import NullScores, closer_than, null_scores_of
+from engine.verify import DEFAULT_TEXTS, verify_encoder
+from engine.weights.catalog import DEFAULT_ENCODER
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Ask your documents, with every step open to view. "
+    "Progress goes to standard error; exit codes: 0 done, 1 a check failed, 2 bad usage or input.",
+)
+
+
+def print_json(content: dict[str, Any]) -> None:
+    """Print one JSON object on standard output."""
+    print(json.dumps(content, ensure_ascii=False, indent=2))
+
+
+def load_encoder(name: str, dtype: type[np.floating] = np.float32) -> Encoder:
+    """Load the encoder."""
+    say(f"Loading {name}")
+    return Encoder.load(name, dtype, on_progress=download_progress(name))
+
+
+def load_decoder(name: str) -> Decoder:
+    """Load the decoder."""
+    say(f"Loading {name}")
+    return Decoder.load(name, on_progress=download_progress(name))
+
+
+def load_index(corpus: Path, options: EmbeddingOptions, parent_tokens: int = 0) -> tuple[Encoder, Index]:
+    """Load the encoder and index a corpus; warn of chunks beyond the model's token limit."""
+    encoder = load_encoder(options.model)
+
+    def cut(document: Document) -> list[Chunk]:
+        if parent_tokens:
+            return split_small_to_big(
+                document, encoder.tokenizer, options.splitting, parent_tokens, embed=encoder.encode
+            )
+        return split(document, encoder.tokenizer, options.splitting, embed=encoder.encode)
+
+    say(f"Reading {corpus}")
+    documents = load_corpus(corpus)
+    say(f"Splitting {counted(len(documents), 'document')}")
+    chunks = [chunk for document in documents for chunk in cut(document)]
+    if warning := limit_warning(chunks, encoder.max_tokens):
+        say(f"warning: {warning}")
+    label = f"Embedding {counted(len(chunks), 'chunk')}"
+    say(label)
+    return encoder, build_index(chunks, encoder, options.pooling, on_progress=progress(label))
+
+
+def null_scores_in(index: Index, encoder: Encoder) -> NullScores:
+    """Score unrelated questions in the index."""
+    say("Scoring unrelated questions, to judge relevance")
+    return null_scores_of(index, encoder)
+
+
+def searched_json(searched_for: str | None) -> dict[str, str]:
+    """Return the text searched for in the question's place, if any, for the JSON output."""
+    return {} if searched_for is None else {"searched_for": searched_for}
+
+
+def print_searched(searched_for: str | None) -> None:
+    """Print the text searched for in the question's place, if any."""
+    if searched_for is not None:
+        print(f"searched for: {one_line(searched_for, 1000)}\n")
+
+
+def passage(place: Chunk | Source, found: Retrieval | Answer, rank: int) -> dict[str, Any]:
+    """Return a passage, hit number ``rank`` from 0, for the JSON output."""
+    score, margin = found.hits[rank].score, found.margins[rank]
+    return {
+        "document": place.document,
+        "start": place.start,
+        "end": place.end,
+        "score": round(score, 6),
+        "percentile": round(found.null_scores.percentile(score), 4),
+        "relevance": round(found.null_scores.relevance(score), 4),
+        "margin": None if margin is None else round(margin, 6),
+        "text": place.text,
+    }
+
+
+@app.command()
+@exit_on_error
+def verify(
+    model: EncoderOption = DEFAULT_ENCODER,
+    dtype: Annotated[str, typer.Option(help="Precision: float32 or float64.")] = "float32",
+    text: Annotated[
+        list[str] | None, typer.Option(help="A text to compare on; may be given several times.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Compare every stage of the encoder with the official model; exit 1 where one differs too much."""
+    if dtype not in ("float32", "float64"):
+        raise typer.BadParameter("give float32 or float64", param_hint="--dtype")
+    precision = np.float32 if dtype == "float32" else np.float64
+    encoder = load_encoder(model, precision)
+    say(f"Comparing every stage with the official {model} in {dtype}")
+    checks = verify_encoder(encoder, text or DEFAULT_TEXTS)
+    passed = all(check.passed for check in checks)
+    if as_json:
+        stages = [{**asdict(check), "passed": check.passed} for check in checks]
+        print_json({"model": model, "dtype": dtype, "passed": passed, "stages": stages})
+    else:
+        width = max(len(check.stage) for check in checks)
+        print(f"{'stage':{width}}  {'end to end':>10}  {'alone':>8}  {'allowed':>8}")
+        for check in checks:
+            verdict = "" if check.passed else "  FAILED"
+            print(
+                f"{check.stage:{width}}  {check.end_to_end:10.1e}  {check.alone:8.1e}  "
+                f"{check.tolerance:8.1e}{verdict}"
+            )
+        n_passed = sum(check.passed for check in checks)
+        print(f"{n_passed} of {len(checks)} stages of {model} equal the official model in {dtype}")
+    if not passed:
+        raise typer.Exit(1)
+
+
+@app.command()
+@exit_on_error
+@grouped
+def search(
+    question: Annotated[str, typer.Argument(help="What to look for.")],
+    corpus: CorpusOptions,
+    retrieval: RetrievalOptions,
+    k: Annotated[int, typer.Option(help="How many passages.")] = 5,
+    as_json: JsonOption = False,
+) -> None:
+    """Find the best passages of a corpus for a question.
+
+    The retriever decides their order; the score of each is the cosine of its vector and the question's.
+    """
+    settings = SearchSettings(k, retriever=retrieval.retriever, expand=retrieval.expand)
+    encoder, index = load_index(corpus.corpus, corpus, corpus.parent_tokens)
+    searched_for = None
+    if settings.expand:
+        decoder = load_decoder(retrieval.decoder)
+        say("Expanding the question")
+        searched_for = expanded(question, decoder)
+    null_scores = null_scores_in(index, encoder)
+    say("Searching")
+    found = retrieve(question, index, encoder, settings, null_scores, searched_for)
+    if as_json:
+        print_json(
+            {
+                "question": question,
+                **searched_json(searched_for),
+                "hits": [passage(hit.chunk, found, rank) for rank, hit in enumerate(found.hits)],
+                "timings": asdict(found.timings),
+            }
+        )
+        return
+    print_searched(searched_for)
+    if not found.hits:
+        print("No passage shares a word with the question: ask in other words, or by another retriever.")
+    for rank, hit in enumerate(found.hits, start=1):
+        percentile = found.null_scores.percentile(hit.score)
+        print(f"{rank}. {hit.score:.3f}, {closer_than(percentile)}  {place(hit)}")
+        print(f"   {one_line(hit.chunk.text)}")
+
+
+@app.command(name="ask")
+@exit_on_error
+@grouped
+def ask_command(
+    question: Annotated[str, typer.Argument(help="What to answer.")],
+    corpus: CorpusOptions,
+    retrieval: RetrievalOptions,
+    sampling: Sampling = GREEDY,
+    k: Annotated[int, typer.Option(help="How many passages to search for.")] = 4,
+    min_relevance: Annotated[
+        float,
+        typer.Option(
+            help="A passage counts as relevant where at least this share (percent) of unrelated questions "
+            "finds nothing as close; 0: all count."
+        ),
+    ] = DEFAULT_MIN_RELEVANCE,
+    max_prompt_tokens: Annotated[int, typer.Option(help="Token budget of the prompt.")] = 1024,
+    max_new_tokens: Annotated[int, typer.Option(help="Most tokens of the answer.")] = 128,
+    as_json: JsonOption = False,
+) -> None:
+    """Answer a question from the passages of a corpus, and list the passages."""
+    search_settings = SearchSettings(k, min_relevance, retrieval.retriever, retrieval.expand)
+    settings = AnswerSettings(search_settings, max_prompt_tokens, max_new_tokens, sampling)
+    encoder, index = load_index(corpus.corpus, corpus, corpus.parent_tokens)
+    writer = Writer(load_decoder(retrieval.decoder))
+    writer.check(settings)
+    null_scores = null_scores_in(index, encoder)
+    say("Searching and writing the answer")
+    answer = ask(
+        question,
+        index,
+        encoder,
+        writer,
+        settings,
+        null_scores,
+        on_text=None if as_json else lambda text: print(text, end="", flush=True),
+    )
+    if as_json:
+        print_json(answer_json(answer))
+        return
+    print("\n")
+    print_searched(answer.searched_for)
+    for source in answer.sources:
+        percentile = answer.null_scores.percentile(source.score)
+        print(
+            f"[{source.number}] {source.score:.3f}, {closer_than(percentile)}  "
+            f"{source.document}:{source.start}-{source.end}"
+        )
+
+
+def answer_json(answer: Answer) -> dict[str, Any]:
+    """Return an answer for the JSON output."""
+    return {
+        "answer": answer.text,
+        **searched_json(answer.searched_for),
+        "sources": [
+            passage(source, answer, place)
+            for source, place in zip(answer.sources, answer.relevant, strict=False)  # the first of them
+        ],
+        "timings": asdict(answer.timings),
+    }
+
+
+@app.command()
+@exit_on_error
+@grouped
+def embed(
+    path: Annotated[Path, typer.Argument(help="A file or a folder, as for a corpus.")],
+    out: Annotated[Path, typer.Option(help="The .npz file to write.")],
+    embedding: EmbeddingOptions,
+    as_json: JsonOption = False,
+) -> None:
+    """Split and embed documents; write ids, spans and vectors to an .npz file.
+
+    Its arrays, one row a chunk: documents (names), starts, ends, vectors (n_chunks, d_model). The token ids
+    of all chunks stand one after the other in ids; id_starts says where each chunk's begin.
+    """
+    if out.suffix != ".npz":
+        raise typer.BadParameter(f"{out} does not end in .npz", param_hint="--out")
+    if not out.parent.is_dir():
+        raise typer.BadParameter(f"the folder {out.parent} does not exist", param_hint="--out")
+    encoder, index = load_index(path, embedding)
+    ids = [
+        encoder.truncate(sequence)
+        for sequence in encoder.tokenizer.ids_batch([chunk.text for chunk in index.chunks])
+    ]
+    np.savez(
+        out,
+        documents=np.array([chunk.document for chunk in index.chunks]),
+        starts=np.array([chunk.start for chunk in index.chunks]),
+        ends=np.array([chunk.end for chunk in index.chunks]),
+        ids=np.concatenate(ids),
+        id_starts=np.cumsum([0, *map(len, ids)]),
+        vectors=index.vectors,
+    )
+    if as_json:
+        print_json({"out": str(out), "chunks": len(index.chunks), "tokens": sum(map(len, ids))})
+    else:
+        print(f"{len(index.chunks)} chunks of {sum(map(len, ids))} tokens in {out}")
+
+
+def place(hit: Hit) -> str:
+    """``document:start-end`` of a hit."""
+    return f"{hit.chunk.document}:{hit.chunk.start}-{hit.chunk.end}"
+
+
+def one_line(text: str, width: int = 100) -> str:
+    """Return a text's beginning on one line."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= width else flat[: width - 1] + "…"

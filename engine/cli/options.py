@@ -1,0 +1,137 @@
+"""Options of the command line, in groups that several commands share."""
+
+import inspect
+import sys
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any, ParamSpec, get_type_hints
+
+import typer
+
+from engine.documents.loaders import BUNDLED_CORPUS, kinds
+from engine.documents.splitters import SPLITTERS, Splitting
+from engine.errors import GlassboxError
+from engine.generation.sampling import RULES
+from engine.layers.pooling import POOLINGS
+from engine.retrieval.retrievers import RETRIEVERS
+from engine.weights.catalog import DEFAULT_DECODER, DEFAULT_ENCODER
+
+P = ParamSpec("P")
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+EncoderOption = Annotated[
+    str, typer.Option("--model", help="Encoder: a known name, a BERT-family folder or a Hugging Face id.")
+]
+PoolingOption = Annotated[str, typer.Option(help=f"How token vectors become one: {', '.join(POOLINGS)}.")]
+SAMPLING_HELP = {name: rule.help for name, rule in RULES.items()} | {
+    "seed": "Makes drawing at a temperature repeatable."
+}
+
+
+@dataclass(frozen=True)
+class EmbeddingOptions:
+    """How documents are cut and embedded."""
+
+    model: EncoderOption = DEFAULT_ENCODER
+    splitter: Annotated[str, typer.Option(help=f"How documents are cut: {', '.join(SPLITTERS)}.")] = "fixed"
+    chunk_tokens: Annotated[int, typer.Option(help="Tokens of a chunk, special tokens included.")] = 128
+    overlap: Annotated[int, typer.Option(help="Tokens a chunk repeats from the one before.")] = 16
+    pooling: PoolingOption = "mean"
+
+    @property
+    def splitting(self) -> Splitting:
+        """How documents are cut."""
+        return Splitting(self.splitter, self.chunk_tokens, self.overlap)
+
+
+@dataclass(frozen=True)
+class CorpusOptions(EmbeddingOptions):
+    """What is searched."""
+
+    corpus: Annotated[
+        Path,
+        typer.Option(help=f"A file ({kinds()}), or a folder.", show_default="bundled corpus"),
+    ] = BUNDLED_CORPUS
+    parent_tokens: Annotated[
+        int,
+        typer.Option(help="Tokens of the larger chunk around each, given in its place; 0: the chunk itself."),
+    ] = 0
+
+
+@dataclass(frozen=True)
+class RetrievalOptions:
+    """How passages are found."""
+
+    retriever: Annotated[
+        str, typer.Option(help=f"How passages are found and ordered: {', '.join(RETRIEVERS)}.")
+    ] = "dense"
+    expand: Annotated[
+        bool,
+        typer.Option(
+            "--expand",
+            help="Search for the question followed by a passage that the decoder makes up (HyDE). Where it "
+            "was measured, a small decoder made the search worse.",
+        ),
+    ] = False
+    decoder: Annotated[
+        str,
+        typer.Option(help="Decoder: a known name, a .gguf file, a Llama-family folder or a Hugging Face id."),
+    ] = DEFAULT_DECODER
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command an option for each field of its parameters that are dataclasses.
+
+    Fields without a `typer.Option` of their own are those of `Sampling`, with the help of `RULES`.
+    """
+    hints = get_type_hints(command, include_extras=True)
+    parameters: list[inspect.Parameter] = []
+    groups: dict[str, tuple[Any, list[str]]] = {}
+    for parameter in inspect.signature(command).parameters.values():
+        hint = hints[parameter.name]
+        if not is_dataclass(hint):
+            parameters.append(parameter.replace(annotation=hint, kind=parameter.KEYWORD_ONLY))
+            continue
+        options = option_parameters(hint)
+        groups[parameter.name] = hint, [option.name for option in options]
+        parameters += options
+
+    @wraps(command)
+    def wrapped(**values: Any) -> None:
+        for name, (group, names) in groups.items():
+            values[name] = group(**{option: values.pop(option) for option in names})
+        command(**values)
+
+    wrapped.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    wrapped.__annotations__ = {each.name: each.annotation for each in parameters}
+    return wrapped
+
+
+def option_parameters(group: Any) -> list[inspect.Parameter]:
+    """Return a parameter for each field of a dataclass, as typer reads them."""
+    hints = get_type_hints(group, include_extras=True)
+    found = []
+    for field in fields(group):
+        hint = hints[field.name]
+        if not hasattr(hint, "__metadata__"):
+            hint = Annotated[hint, typer.Option(help=SAMPLING_HELP[field.name])]
+        default = inspect.Parameter.empty if field.default is MISSING else field.default
+        kind = inspect.Parameter.KEYWORD_ONLY
+        found.append(inspect.Parameter(field.name, kind, default=default, annotation=hint))
+    return found
+
+
+def exit_on_error(command: Callable[P, None]) -> Callable[P, None]:
+    """Turn the engine's errors into one line on standard error and exit code 2."""
+
+    @wraps(command)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            command(*args, **kwargs)
+        except GlassboxError as error:
+            print(f"error: {error}", file=sys.stderr)
+            raise typer.Exit(2) from error
+
+    return wrapped

@@ -1,0 +1,54 @@
+"""Plain lines on standard error about the work in progress."""
+
+import sys
+import time
+
+from engine.weights.fetch import Progress
+
+REDRAW_S = 0.2  # between two states of a line in a terminal
+LINE_S = 5.0  # between two lines elsewhere, such as in a log file
+
+
+def counted(n: int, noun: str) -> str:
+    """``1 chunk``, ``2,000 chunks``."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def say(line: str) -> None:
+    """Print a line on standard error."""
+    print(line, file=sys.stderr, flush=True)
+
+
+class StatusLine:
+    """A line that is redrawn in a terminal; elsewhere a new line every `LINE_S` seconds."""
+
+    def __init__(self) -> None:
+        self._last = time.monotonic()
+
+    def show(self, line: str, is_last: bool = False) -> None:
+        """Show a state, unless one was shown just now; a terminal always shows the last one."""
+        in_terminal, now = sys.stderr.isatty(), time.monotonic()
+        if now - self._last < (REDRAW_S if in_terminal else LINE_S) and not (in_terminal and is_last):
+            return
+        self._last = now
+        if in_terminal:
+            print(f"\r{line:70}", end="\n" if is_last else "", file=sys.stderr, flush=True)
+        else:
+            say(line)
+
+
+def progress(label: str) -> Progress:
+    """Return a reporter of counts: ``Embedding 426 chunks: 128 of 426``."""
+    line = StatusLine()
+    return lambda done, total: line.show(f"{label}: {done:,} of {total:,}", done >= total)
+
+
+def download_progress(name: str) -> Progress:
+    """Return a reporter of bytes: ``Downloading all-MiniLM-L6-v2: 12.3 of 90.9 MB``, or without a total."""
+    line = StatusLine()
+
+    def report(done: int, total: int) -> None:
+        of_total = f" of {total / 1e6:.1f}" if total else ""
+        line.show(f"Downloading {name}: {done / 1e6:.1f}{of_total} MB", bool(total) and done >= total)
+
+    return report

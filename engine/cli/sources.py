@@ -1,0 +1,89 @@
+"""Documents and questions of a sweep on the command line, from folders and packed collections."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from engine.cli.progress import say
+from engine.documents.document import Document
+from engine.documents.loaders import BUNDLED_CORPUS, load_corpus, unique
+from engine.errors import InputError
+from engine.evaluation.checks import check_questions, measurable
+from engine.evaluation.question_files import Collection, parse_beir_zip
+from engine.evaluation.questions import BUNDLED_QUESTIONS, Question, load_questions, questions_about
+
+LISTED = 20  # names of documents in a message
+
+
+def sources(
+    corpus: Path | None, beir: Sequence[Path], names: Sequence[str], questions: Path | None
+) -> tuple[list[Document], list[Question]]:
+    """Read the documents to search and their labelled questions; report what is left out.
+
+    Parameters
+    ----------
+    corpus
+        A file or a folder; None for the bundled documents, or for none beside collections.
+    beir
+        Packed collections, each one more document.
+    names
+        The documents to search; all if empty.
+    questions
+        A file; None for the collections' own, or the bundled ones without a collection.
+
+    Raises
+    ------
+    DocumentError, InputError
+        Something cannot be read, a document is not there, or no question is left.
+    """
+    say(
+        f"Reading {', '.join(map(str, [*beir, *([corpus or BUNDLED_CORPUS] if corpus or not beir else [])]))}"
+    )
+    collections = [read_collection(path) for path in beir]
+    given = [] if corpus is None and collections else load_corpus(corpus or BUNDLED_CORPUS)
+    every = unique([*given, *(one.document for one in collections)])
+    documents = picked(every, names)
+    if questions is None and collections:
+        asked = [question for one in collections for question in one.questions]
+    else:
+        asked = load_questions(questions or BUNDLED_QUESTIONS)
+    for problem in check_questions(asked, every):
+        say(f"warning: {problem.text}")
+    used = measurable(asked, documents)
+    report_unused(asked, used, documents)
+    return documents, used
+
+
+def read_collection(path: Path) -> Collection:
+    """Read a packed BEIR folder; its document has the name of the file."""
+    if path.suffix.lower() != ".zip":
+        raise InputError(f"{path} is no .zip file: pack a BEIR folder as one, or use the command evaluate")
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}): give a packed BEIR folder") from error
+    return parse_beir_zip(path.name, content)
+
+
+def picked(documents: Sequence[Document], names: Sequence[str]) -> list[Document]:
+    """Return the documents with these names, or all if no name is given."""
+    known = [document.name for document in documents]
+    for name in names:
+        if name not in known:
+            more = f" and {len(known) - LISTED:,} more" if len(known) > LISTED else ""
+            raise InputError(f"there is no document {name!r}: there are {', '.join(known[:LISTED])}{more}")
+    return [document for document in documents if not names or document.name in names]
+
+
+def report_unused(asked: Sequence[Question], used: Sequence[Question], documents: Sequence[Document]) -> None:
+    """Report how many questions are left out and why; raise `InputError` where none is left."""
+    n_about = len(questions_about(asked, [document.name for document in documents]))
+    reasons = {
+        "about documents that are not searched": len(asked) - n_about,
+        "without a passage at its place": n_about - len(used),
+    }
+    why = ", ".join(f"{number:,} {reason}" for reason, number in reasons.items() if number)
+    if not used:
+        raise InputError(f"no question can be used ({why}): give the documents that they are about")
+    if why:
+        n = len(asked) - len(used)
+        say(f"left out {n:,} of {len(asked):,} questions: {why}")

@@ -1,0 +1,72 @@
+"""Settings of a search and of an answer."""
+
+from dataclasses import dataclass
+
+from engine.errors import InputError
+from engine.generation.sampling import GREEDY, Sampling
+from engine.retrieval.retrievers import check_retriever
+
+# About one in ten questions that have nothing to do with the documents is answered. benchmarks/threshold.py
+# counts them, and the share of answerable questions that are answered, by pooling and chunk size.
+DEFAULT_MIN_RELEVANCE = 90.0
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """How passages are searched for, and which of them count as relevant.
+
+    Attributes
+    ----------
+    k
+        Passages to search for.
+    min_relevance
+        Lowest `NullScores.relevance` of a passage that counts as relevant, 0 to 100: the share of unrelated
+        questions, in percent, whose best passage is further away.
+    retriever
+        One of `RETRIEVERS`: it finds the passages and decides their order.
+    expand
+        Whether `ask` searches for the question `expanded` by the decoder.
+
+    Raises
+    ------
+    InputError
+        An unknown retriever, or a relevance outside its range.
+    """
+
+    k: int = 4
+    min_relevance: float = DEFAULT_MIN_RELEVANCE
+    retriever: str = "dense"
+    expand: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.min_relevance <= 100:
+            raise InputError(
+                f"min_relevance is {self.min_relevance}: give 0 (every passage counts) to 100 percent"
+            )
+        check_retriever(self.retriever)
+
+
+DEFAULT_SEARCH = SearchSettings()
+
+
+@dataclass(frozen=True)
+class AnswerSettings:
+    """How a question is answered.
+
+    Attributes
+    ----------
+    search
+        How passages are searched for.
+    max_prompt_tokens, max_new_tokens
+        Token budgets of prompt and answer; together they fit the decoder's context.
+    sampling
+        How tokens are chosen.
+    """
+
+    search: SearchSettings = DEFAULT_SEARCH
+    max_prompt_tokens: int = 1024
+    max_new_tokens: int = 128
+    sampling: Sampling = GREEDY
+
+
+DEFAULT_ANSWER = AnswerSettings()

@@ -1,0 +1,77 @@
+"""The model that writes an answer: the built-in decoder, or a server."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from engine.errors import ContextLengthError
+from engine.generation.decoder import Decoder
+from engine.generation.generated_token import GeneratedToken
+from engine.generation.prefix_cache import PrefixCache
+from engine.generation.prompt import Prompt
+from engine.generation.sampling import server_settings
+from engine.generation.server import Piece, Server
+from engine.generation.settings import AnswerSettings
+
+
+@dataclass(frozen=True)
+class Writer:
+    """The model that writes an answer.
+
+    Attributes
+    ----------
+    decoder
+        Writes the answer, unless there is a server. Its tokenizer counts the tokens of either, and it expands
+        questions.
+    server
+        Writes the answer in the decoder's place.
+    reuse
+        As in `Decoder.generate`: prompts with the same passages begin alike, and the second one is read
+        sooner.
+    """
+
+    decoder: Decoder
+    server: Server | None = None
+    reuse: PrefixCache | None = None
+
+    @property
+    def name(self) -> str:
+        """Name of the model."""
+        return self.decoder.name if self.server is None else self.server.model
+
+    @property
+    def url(self) -> str | None:
+        """Address of the server, None for the decoder."""
+        return None if self.server is None else self.server.url
+
+    @property
+    def reused_tokens(self) -> int:
+        """Prompt tokens of the last answer that did not have to be read again."""
+        return self.reuse.reused_tokens if self.reuse is not None and self.server is None else 0
+
+    def check(self, settings: AnswerSettings) -> None:
+        """Raise an error for settings that the model does not have or cannot fulfil.
+
+        Raises
+        ------
+        InputError
+            A sampling setting that servers do not share.
+        ContextLengthError
+            The budgets exceed the decoder's context.
+        """
+        n_prompt, n_new = settings.max_prompt_tokens, settings.max_new_tokens
+        if self.server is not None:
+            server_settings(settings.sampling)
+        elif n_prompt + n_new > self.decoder.max_tokens:
+            raise ContextLengthError(
+                f"{n_prompt} prompt tokens and {n_new} new ones exceed the {self.decoder.max_tokens} "
+                f"positions of {self.decoder.name}: lower one of them"
+            )
+
+    def write(
+        self, prompt: Prompt, settings: AnswerSettings, is_stopped: Callable[[], bool]
+    ) -> Iterator[GeneratedToken] | Iterator[Piece]:
+        """Write the answer, token by token or piece by piece; a server is left once ``is_stopped()``."""
+        n_new, sampling = settings.max_new_tokens, settings.sampling
+        if self.server is None:
+            return self.decoder.generate(prompt.ids, n_new, sampling, reuse=self.reuse)
+        return self.server.generate(prompt.messages, n_new, sampling, is_stopped=is_stopped)

@@ -1,0 +1,1 @@
+"""Why a question does not find a passage."""

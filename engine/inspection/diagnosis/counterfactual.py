@@ -1,0 +1,229 @@
+"""Ranks that chunks would have if their tails beyond the token limit were read."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from engine.documents.document import Chunk
+from engine.documents.unread_text import tokenized
+from engine.errors import InputError
+from engine.layers.tracing import Array
+from engine.models.encoder import Encoder
+from engine.retrieval.embedding_spec import EmbeddingSpec
+from engine.retrieval.index import Index
+from engine.retrieval.late import check_question
+from engine.retrieval.ranking import min_ranks
+from engine.weights.fetch import Progress
+
+
+@dataclass(frozen=True)
+class TailVectors:
+    """Vectors of the truncated chunks of an index with their tails read, for any question.
+
+    Attributes
+    ----------
+    index
+        The index.
+    rows
+        The truncated chunks, as rows of ``index.chunks``.
+    whole
+        Each chunk read in one pass, up to the length of the position table: ``(n_rows, d_model)``.
+    windows
+        The windows that the lost tails are cut into: ``(n_windows, d_model)``, chunk after chunk. The
+        first of a chunk overlaps the part that is read already, so that all are full.
+    owners
+        The number, among ``rows``, of the chunk of each window: ``(n_windows,)``, ascending.
+    spans
+        The characters of its document that each window reads, ``(start, end)``.
+    """
+
+    index: Index = field(repr=False)
+    rows: tuple[int, ...]
+    whole: Array = field(repr=False)
+    windows: Array = field(repr=False)
+    owners: Array = field(repr=False)
+    spans: tuple[tuple[int, int], ...] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class RankedScore:
+    """The rank of a chunk, 1 for the best, and the score that gives it."""
+
+    rank: int
+    score: float
+
+
+@dataclass(frozen=True)
+class Counterfactual:
+    """The rank of a truncated chunk for a question, now and with its lost tail read.
+
+    Everything else in the index stays unchanged.
+
+    Attributes
+    ----------
+    chunk, row
+        The chunk and its row in the index.
+    tokens_lost
+        Tokens of it that were never read.
+    now
+        With the tail unread.
+    whole
+        With the chunk read in one pass, up to the length of the position table.
+    windows
+        With its tail cut into windows that fit the limit: the best window counts, or the part read now.
+    best_window
+        The characters of the document that the best window reads; None where it is the part read now.
+    """
+
+    chunk: Chunk
+    row: int
+    tokens_lost: int
+    now: RankedScore
+    whole: RankedScore
+    windows: RankedScore
+    best_window: tuple[int, int] | None
+
+    @property
+    def ranks_won(self) -> int:
+        """Ranks gained by the better of the two ways; negative where both lose some."""
+        return self.now.rank - min(self.whole.rank, self.windows.rank)
+
+
+def tail_vectors(
+    index: Index,
+    encoder: Encoder,
+    rows: Sequence[int] | None = None,
+    on_progress: Progress | None = None,
+) -> TailVectors:
+    """Embed the tails of an index's chunks that were never read.
+
+    Parameters
+    ----------
+    index
+        The index; the vectors are made by its pooling, as its own.
+    encoder
+        The model of the index.
+    rows
+        Rows of ``index.chunks`` to embed; None for all that lost a tail.
+    on_progress
+        Called with texts embedded and texts in all: one a chunk and one a window of its tail.
+
+    Raises
+    ------
+    InputError
+        The encoder is not the index's, or a row is not in it or lost nothing.
+    """
+    encoder, spec = index.encoder(encoder), index.spec
+    if EmbeddingSpec.of(encoder, spec.pooling, spec.max_tokens) != spec:
+        raise InputError(f"the index holds vectors of {spec}, not of {encoder.name}: build it again")
+    if rows is None:
+        rows = [row for row, chunk in enumerate(index.chunks) if chunk.n_tokens > index.spec.max_tokens]
+    for row in rows:
+        check_row(row, index)
+    chunks = [index.chunks[row] for row in rows]
+    room = index.spec.max_tokens - encoder.tokenizer.n_special
+    whole, windows, spans, n_windows = [], [], [], []
+    for chunk, encoding in zip(chunks, tokenized([c.text for c in chunks], encoder.tokenizer), strict=True):
+        whole.append(encoder.truncate(encoding.ids, encoder.config.max_positions))
+        cls, *body, sep = encoding.ids
+        own = [[cls, *body[window], sep] for window in tail_windows(len(body), room)]
+        windows += own
+        n_windows.append(len(own))
+        spans += tail_spans(chunk, encoding.offsets[1:-1], room)
+    sequences = whole + windows
+    vectors = encoder.encode_ids(sequences, spec.pooling, on_progress=on_progress).astype(np.float32)
+    return TailVectors(
+        index=index,
+        rows=tuple(rows),
+        whole=vectors[: len(rows)],
+        windows=vectors[len(rows) :],
+        owners=np.repeat(np.arange(len(rows)), np.array(n_windows, int)),
+        spans=tuple(spans),
+    )
+
+
+def tail_windows(n_tokens: int, room: int) -> list[slice]:
+    """Cut the tokens after the first ``room`` into windows of ``room``, counted from the end.
+
+    So every window is full, as the chunks of a smaller size would be. A last window of two or three tokens
+    has a meaningless vector that still ranks first for many questions.
+    """
+    return [slice(start, start + room) for start in range(n_tokens % room or room, n_tokens, room)]
+
+
+def tail_spans(chunk: Chunk, offsets: Sequence[tuple[int, int]], room: int) -> list[tuple[int, int]]:
+    """Return the characters of the document that each window of a chunk's tail reads, ``(start, end)``."""
+    windows = [offsets[window] for window in tail_windows(len(offsets), room)]
+    return [(chunk.start + window[0][0], chunk.start + window[-1][1]) for window in windows]
+
+
+def counterfactuals(question: Array, tails: TailVectors) -> list[Counterfactual]:
+    """Rank each truncated chunk for a question, now and with its lost tail read.
+
+    This takes dot products alone: one `tail_vectors` serves any number of questions.
+
+    Parameters
+    ----------
+    question
+        The question's vector, ``(d_model,)``, of length 1.
+    tails
+        Vectors of the truncated chunks.
+
+    Returns
+    -------
+    list of Counterfactual
+        One for each truncated chunk; those that gain most ranks first.
+
+    Raises
+    ------
+    InputError
+        The question's vector does not fit the index.
+    """
+    index, rows = tails.index, list(tails.rows)
+    check_question(question, index.vectors)
+    scores = index.vectors @ question  # (n_chunks,)
+    now, whole = scores[rows], tails.whole @ question  # (n_rows,) each
+    best, numbers = best_windows(now, tails.windows @ question, tails.owners)
+    now_ranks, whole_ranks, best_ranks = (replaced_ranks(new, now, scores) for new in (now, whole, best))
+    found = [
+        Counterfactual(
+            chunk=index.chunks[row],
+            row=row,
+            tokens_lost=index.chunks[row].n_tokens - index.spec.max_tokens,
+            now=RankedScore(int(now_ranks[i]), float(now[i])),
+            whole=RankedScore(int(whole_ranks[i]), float(whole[i])),
+            windows=RankedScore(int(best_ranks[i]), float(best[i])),
+            best_window=None if numbers[i] < 0 else tails.spans[numbers[i]],
+        )
+        for i, row in enumerate(rows)
+    ]
+    return sorted(found, key=lambda one: (-one.ranks_won, one.now.rank))
+
+
+def best_windows(now: Array, windows: Array, owners: Array) -> tuple[Array, Array]:
+    """Best score of each chunk over its windows, and the window's number, -1 for the part read now.
+
+    ``now (n_rows,)`` are the scores of the parts read now, ``windows (n_windows,)`` of the windows.
+    """
+    best, numbers = now.copy(), np.full(len(now), -1)
+    np.maximum.at(best, owners, windows)
+    winners = np.flatnonzero((windows == best[owners]) & (windows > now[owners]))
+    numbers[owners[winners]] = winners
+    return best, numbers
+
+
+def replaced_ranks(new: Array, now: Array, scores: Array) -> Array:
+    """Rank of each chunk with a new score instead of its present one, the others unchanged."""
+    return min_ranks(new, scores) - (now > new)  # a chunk is not its own rival
+
+
+def check_row(row: int, index: Index) -> None:
+    """Raise `InputError` for a chunk that is not in the index or was read whole."""
+    if not 0 <= row < len(index.chunks):
+        raise InputError(f"chunk {row} is not in the index: it holds 0 to {len(index.chunks) - 1}")
+    n_tokens = index.chunks[row].n_tokens
+    if n_tokens <= index.spec.max_tokens:
+        raise InputError(
+            f"chunk {row} lost nothing: it has {n_tokens} tokens and up to {index.spec.max_tokens} are read"
+        )

@@ -1,0 +1,238 @@
+"""Why a question does not find a passage: its rank with each possible cause removed in turn."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from engine.documents.document import Document
+from engine.documents.unread_text import mask_spans, read_ends, span_mask
+from engine.errors import InputError
+from engine.inspection.diagnosis.counterfactual import RankedScore, counterfactuals, tail_vectors
+from engine.inspection.diagnosis.location import ChunkOverlap, Location, chunk_overlaps, matching_rows
+from engine.inspection.health.neighbors import neighborhood
+from engine.inspection.health.report import NEAR_DUPLICATE
+from engine.inspection.pooling.stop_words import without_stop_words
+from engine.layers.tracing import Array
+from engine.models.encoder import Encoder
+from engine.retrieval.bm25 import Bm25, words
+from engine.retrieval.embedding_spec import embed_query
+from engine.retrieval.index import Index
+
+COMPARED = 1000  # chunks above a passage that are searched for near duplicates
+
+CauseKind = Literal[
+    "not in the corpus",
+    "truncated",
+    "split",
+    "near duplicates",
+    "pooled away",
+    "word mismatch",
+    "other words",
+    "outranked",
+]
+
+
+@dataclass(frozen=True)
+class Cause:
+    """A reason why a passage is not found, and its rank without it where that can be computed."""
+
+    kind: CauseKind
+    sentence: str
+    rank: int | None = None
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """The rank of a passage for a question, now and with one condition changed at a time.
+
+    Ranks count from 1; those of a passage are of the best of its chunks (`matching_rows`).
+
+    Attributes
+    ----------
+    k
+        How many chunks count as found.
+    length
+        Characters of the passage.
+    held
+        The chunks with some of the passage.
+    row, now
+        The passage's best chunk, and its rank.
+    scores
+        Cosine of every chunk with the question, ``(n_chunks,)``.
+    above
+        Rows of the chunks that rank higher, best first.
+    repeats
+        Groups of rows above that nearly repeat one another or the passage's chunk; two rows or more each.
+    unread
+        Parts of the passage that chunks hold but all beyond their token limit, ``(start, end)``.
+    without_repeats
+        Rank with each group of near duplicates counted once, and the passage's own group as the passage.
+    tail_read
+        With the truncated chunks of the passage read to their ends; None where none is truncated within it.
+    centred
+        With all of it in the middle of a chunk, as long as the one that holds most of it.
+    alone
+        With the passage as a chunk of its own.
+    part
+        Its length as a share of the part of its chunk that is read.
+    bm25
+        By BM25; a score of 0 where they share no word.
+    shared_words
+        Content words that the question shares with the passage.
+    """
+
+    k: int
+    length: int
+    held: tuple[ChunkOverlap, ...]
+    row: int
+    now: RankedScore
+    scores: Array = field(repr=False)
+    above: tuple[int, ...]
+    repeats: tuple[tuple[int, ...], ...]
+    unread: tuple[tuple[int, int], ...]
+    without_repeats: int
+    tail_read: RankedScore | None
+    centred: RankedScore
+    alone: RankedScore
+    part: float
+    bm25: RankedScore
+    shared_words: tuple[str, ...]
+
+    @property
+    def found(self) -> bool:
+        """Whether the passage is among the first ``k``."""
+        return self.now.rank <= self.k
+
+    @property
+    def n_unread(self) -> int:
+        """Number of characters of the passage that are never read."""
+        return sum(end - start for start, end in self.unread)
+
+    @property
+    def share(self) -> float:
+        """Share of the passage in the chunk that holds most of it."""
+        return max(each.share for each in self.held)
+
+
+def diagnose(
+    question: str, place: Location, document: Document, index: Index, encoder: Encoder, k: int
+) -> Diagnosis:
+    """Rank a passage now, and with one condition changed at a time.
+
+    Parameters
+    ----------
+    question
+        The question.
+    place, document
+        The passage, and its document.
+    index, encoder
+        The index searched, and the model of its vectors.
+    k
+        How many chunks count as found.
+
+    Raises
+    ------
+    InputError
+        ``k`` is below 1, the question is blank, or no chunk of the index holds any of the passage.
+    """
+    if k < 1:
+        raise InputError(f"k is {k}: look at 1 chunk or more")
+    encoder, spec = index.encoder(encoder), index.spec
+    query = embed_query(question, encoder, spec.pooling, spec.max_tokens)
+    index.check(query)
+    ends = read_ends(index.chunks, encoder.tokenizer, spec.max_tokens)
+    held, own = chunk_overlaps(place, index.chunks, ends), matching_rows(place, index.chunks)
+    if not own:
+        raise InputError(f"no chunk of {place.document} holds this passage: choose that document to search")
+    scores = index.vectors @ query.vector  # (n_chunks,)
+    row = max(own, key=lambda each: scores[each])
+    above = [int(each) for each in np.argsort(-scores, kind="stable") if scores[each] > scores[row]]
+    groups, without_repeats = group_repeats(index.vectors, row, above)
+
+    others = np.delete(scores, own)  # (n_others,)
+    fullest = index.chunks[max(held, key=lambda each: each.share).row]
+    passage = document.text[place.start : place.end]
+    middle = document.text[slice(*centred_span(place, fullest.end - fullest.start, document.text))]
+    vectors = encoder.encode([passage, middle], spec.pooling, max_tokens=spec.max_tokens)  # (2, d_model)
+    alone, centred = (rank_among(others, float(vector @ query.vector)) for vector in vectors)
+    cut = [each.row for each in held if each.row in own and each.read < each.share]
+    return Diagnosis(
+        k=k,
+        length=len(passage),
+        held=held,
+        row=row,
+        now=rank_among(others, float(scores[row])),
+        scores=scores,
+        above=tuple(above),
+        repeats=groups,
+        unread=unread_spans(place, index, held, ends),
+        without_repeats=without_repeats,
+        tail_read=best_tail_rank(index, encoder, query.vector, cut) if cut else None,
+        centred=centred,
+        alone=alone,
+        part=len(passage) / (ends[row] - index.chunks[row].start),
+        bm25=bm25_rank(question, index, own),
+        shared_words=shared_words(question, passage),
+    )
+
+
+def rank_among(others: Array, score: float) -> RankedScore:
+    """Return the rank of a score among those of other chunks, ``(n_others,)``."""
+    return RankedScore(1 + int((others > score).sum()), score)
+
+
+def centred_span(place: Location, size: int, text: str) -> tuple[int, int]:
+    """Return a span of about ``size`` characters around a passage that ends at word borders."""
+    room = max(0, size - (place.end - place.start))
+    start = max(0, place.start - room // 2)
+    end = min(len(text), place.end + room // 2)
+    while start and start < place.start and not text[start - 1].isspace():
+        start += 1
+    while end < len(text) and end > place.end and not text[end].isspace():
+        end -= 1
+    return start, end
+
+
+def group_repeats(vectors: Array, row: int, above: Sequence[int]) -> tuple[tuple[tuple[int, ...], ...], int]:
+    """Group the near duplicates among a row and the chunks above it; return the row's rank with one of each.
+
+    Near duplicates of the row itself are as good an answer, so they do not count. Only the first `COMPARED`
+    are compared, pair by pair.
+    """
+    rows = np.array([row, *above[:COMPARED]])
+    leaders = neighborhood(vectors[rows], NEAR_DUPLICATE, 1).leader  # (n_rows,), indices into rows
+    groups = [tuple(rows[leaders == leader].tolist()) for leader in np.unique(leaders)]
+    rank = len(groups) + len(above[COMPARED:])
+    return tuple(group for group in groups if len(group) > 1), rank
+
+
+def unread_spans(
+    place: Location, index: Index, held: Sequence[ChunkOverlap], ends: Sequence[int]
+) -> tuple[tuple[int, int], ...]:
+    """Return the parts of a passage that chunks hold but all beyond their token limit."""
+    whole = span_mask(
+        [(index.chunks[each.row].start, index.chunks[each.row].end) for each in held], place.end
+    )
+    read = span_mask([(index.chunks[each.row].start, ends[each.row]) for each in held], place.end)
+    lost = mask_spans((whole & ~read)[place.start :])
+    return tuple((place.start + start, place.start + end) for start, end in lost)
+
+
+def best_tail_rank(index: Index, encoder: Encoder, question: Array, rows: Sequence[int]) -> RankedScore:
+    """Return the best rank among truncated chunks with their tails read."""
+    found = counterfactuals(question, tail_vectors(index, encoder, rows))
+    return min((way for one in found for way in (one.whole, one.windows)), key=lambda way: way.rank)
+
+
+def bm25_rank(question: str, index: Index, own: Sequence[int]) -> RankedScore:
+    """Return the rank of the best of a passage's chunks by BM25."""
+    scores = Bm25([chunk.text for chunk in index.chunks]).scores([question])[0]  # (n_chunks,)
+    return rank_among(np.delete(scores, own), float(scores[list(own)].max()))
+
+
+def shared_words(question: str, passage: str) -> tuple[str, ...]:
+    """Return the content words of a question that a passage has too, in order."""
+    asked, given = words([without_stop_words(question), without_stop_words(passage)])
+    return tuple(word for word in dict.fromkeys(asked) if word in given)

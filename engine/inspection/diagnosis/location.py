@@ -1,0 +1,105 @@
+"""Where a passage is in the documents, and which chunks hold it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from engine.documents.document import Chunk, Document
+from engine.errors import InputError
+from engine.evaluation.passage_search import LEAST_ALIKE, SearchableText
+
+
+@dataclass(frozen=True)
+class Location:
+    """Where a passage is: ``[start, end)`` of a document.
+
+    ``how`` is "exact", "alike" (other white space, quotation marks or dashes) or "approximate";
+    ``likeness`` is the share of words in common, in order: 1 for the first two.
+    """
+
+    document: str
+    start: int
+    end: int
+    how: Literal["exact", "alike", "approximate"] = "exact"
+    likeness: float = 1.0
+
+
+@dataclass(frozen=True)
+class ChunkOverlap:
+    """A chunk with part of a passage: its row, the share of the passage in it, and the share read."""
+
+    row: int
+    share: float
+    read: float
+
+
+def locate(passage: str, documents: Sequence[Document]) -> Location | None:
+    """Find a passage: exact in any document, else alike, else the most similar text.
+
+    Returns
+    -------
+    Location or None
+        The first match in the order of the documents; None where no text has `LEAST_ALIKE` of its words in
+        common.
+
+    Raises
+    ------
+    InputError
+        The passage is blank.
+    """
+    passage = passage.strip()
+    if not passage:
+        raise InputError("the passage is blank: give the text that should have been found")
+    for document in documents:
+        if (start := document.text.find(passage)) >= 0:
+            return Location(document.name, start, start + len(passage))
+    searched = [SearchableText(document.name, document.text) for document in documents]
+    for each in searched:
+        if span := each.alike(passage, 0):
+            return Location(each.name, *span, "alike")
+    near = [(each, *each.approximate(passage, 0)) for each in searched]
+    found = [(ratio, each.name, span) for each, span, ratio in near if span and ratio >= LEAST_ALIKE]
+    if not found:
+        return None
+    ratio, name, span = max(found, key=lambda one: one[0])
+    return Location(name, *span, "approximate", ratio)
+
+
+def chunk_overlaps(
+    place: Location, chunks: Sequence[Chunk], read_ends: Sequence[int]
+) -> tuple[ChunkOverlap, ...]:
+    """Return the chunks with part of a passage, in order; ``read_ends`` as of `unread_text.read_ends`."""
+    found = []
+    for row, (chunk, read_end) in enumerate(zip(chunks, read_ends, strict=True)):
+        held = shared_length(place, chunk.start, chunk.end)
+        if chunk.document == place.document and held:
+            length = place.end - place.start
+            found.append(
+                ChunkOverlap(row, held / length, shared_length(place, chunk.start, read_end) / length)
+            )
+    return tuple(found)
+
+
+def shared_length(place: Location, start: int, end: int) -> int:
+    """Number of characters that a passage shares with a span of its document."""
+    return max(0, min(place.end, end) - max(place.start, start))
+
+
+def middle_half(place: Location) -> tuple[int, int]:
+    """Return the middle half of a passage: a chunk with any of it counts as the passage found.
+
+    With all of the passage, a chunk with only its last word would count; with less than a half, neither of
+    two chunks with a half each might.
+    """
+    quarter = (place.end - place.start) // 4
+    return place.start + quarter, place.end - quarter
+
+
+def matching_rows(place: Location, chunks: Sequence[Chunk]) -> list[int]:
+    """Return the chunks that count as the passage found: those with any of its `middle_half`."""
+    start, end = middle_half(place)
+    return [
+        row
+        for row, chunk in enumerate(chunks)
+        if chunk.document == place.document and chunk.start < end and start < chunk.end
+    ]

@@ -1,0 +1,171 @@
+"""The rank of a passage under other settings, the smallest change that finds it, its effect on others."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields
+from math import log2
+from pathlib import PurePath
+
+import numpy as np
+
+from engine.documents.document import Document
+from engine.evaluation.grid import Cell, grid
+from engine.evaluation.questions import Question, Reference
+from engine.evaluation.significance import Comparison, compare
+from engine.evaluation.sweep_row import SweepRow
+from engine.inspection.diagnosis.location import Location, middle_half
+
+SPLITTERS = ("fixed", "sentences", "recursive")
+SIZES = (64, 128, 256)
+OVERLAPS = (0, 32)
+POOLINGS = ("mean", "idf", "max", "cls")
+RETRIEVERS = ("dense", "bm25", "hybrid")
+OVERLAP_STEP = 32  # tokens of overlap at the same distance as twice the chunk size or another splitter
+
+
+@dataclass(frozen=True)
+class Effect:
+    """The effect of a change of settings on other questions.
+
+    Attributes
+    ----------
+    mrr
+        Their reciprocal ranks before and after, compared question by question.
+    hits_before, hits_after
+        Share of them that find an answer among the first k.
+    won, lost
+        Indices of the questions that find one only after the change, or only before.
+    """
+
+    mrr: Comparison
+    hits_before: float
+    hits_after: float
+    won: tuple[int, ...] = field(repr=False)
+    lost: tuple[int, ...] = field(repr=False)
+
+
+def nearby_cells(
+    current: Cell,
+    splitters: Sequence[str] = SPLITTERS,
+    chunk_tokens: Sequence[int] = SIZES,
+    overlaps: Sequence[int] = OVERLAPS,
+    max_tokens: Sequence[int] = (),
+    poolings: Sequence[str] = POOLINGS,
+    retrievers: Sequence[str] = RETRIEVERS,
+    most_changes: int = 2,
+) -> list[Cell]:
+    """Combine other values of settings with the current ones, up to ``most_changes`` at once; nearest first.
+
+    Combinations that rank like another one are left out: BM25 ignores poolings and token limits, and a limit
+    has no effect on chunks that fit the current one.
+
+    Parameters
+    ----------
+    current
+        The current settings, which come first; ``max_tokens`` is a number.
+    splitters, chunk_tokens, overlaps, max_tokens, poolings, retrievers
+        Other values; overlaps that do not fit into a chunk are left out.
+    most_changes
+        How many settings may differ from the current ones.
+    """
+    combined = grid(
+        [current.splitter, *splitters],
+        [current.chunk_tokens, *chunk_tokens],
+        [current.overlap, *overlaps],
+        [current.model],
+        [current.pooling, *poolings],
+        [current.retriever, *retrievers],
+        [current.k],
+        [current.max_tokens, *max_tokens],
+    )
+    near = [cell for cell in combined.cells if len(changed_settings(current, cell)) <= most_changes]
+    own = [cell for cell in near if cell == current or not is_redundant(cell, current)]
+    return sorted(own, key=lambda cell: setting_distance(current, cell))
+
+
+def is_redundant(cell: Cell, current: Cell) -> bool:
+    """Whether a combination ranks like one with fewer changes."""
+    same_limit = cell.max_tokens == current.max_tokens
+    if cell.retriever == "bm25" and (cell.pooling != current.pooling or not same_limit):
+        return True
+    fits = current.max_tokens is not None and cell.chunk_tokens <= current.max_tokens
+    return fits and not same_limit
+
+
+def changed_settings(current: Cell, cell: Cell) -> tuple[str, ...]:
+    """Return the names of the settings that differ."""
+    return tuple(
+        each.name for each in fields(Cell) if getattr(current, each.name) != getattr(cell, each.name)
+    )
+
+
+def setting_distance(current: Cell, cell: Cell) -> tuple[int, float]:
+    """Return how many settings differ, and how far: 1 for another name, twice the size or 32 tokens."""
+    changed, far = changed_settings(current, cell), 0.0
+    for name in changed:
+        before, after = getattr(current, name), getattr(cell, name)
+        if name in ("chunk_tokens", "max_tokens") and before and after:
+            far += abs(log2(after / before))
+        elif name == "overlap":
+            far += abs(after - before) / OVERLAP_STEP
+        else:
+            far += 1
+    return len(changed), far
+
+
+def passage_question(question: str, place: Location, document: Document) -> Question:
+    """Return a labelled question whose answer is a passage, by its `middle_half` as in a diagnosis."""
+    start, end = middle_half(place)
+    reference = Reference(document.text[start:end], start, end)
+    return Question(question, PurePath(place.document).stem, (reference,))
+
+
+def other_questions(
+    asked: Question, questions: Sequence[Question], documents: Sequence[Document]
+) -> list[Question]:
+    """Return the labelled questions about some documents, without the one that was asked."""
+    stems = {PurePath(document.name).stem for document in documents}
+    return [
+        question
+        for question in questions
+        if question.corpus_id in stems and question.references and question.text != asked.text
+    ]
+
+
+def passage_rank(row: SweepRow) -> int | None:
+    """Return the rank of the first question's answer in a row of a sweep; None where nothing holds it."""
+    reciprocal = row.values["mrr"][0]
+    return round(1 / reciprocal) if reciprocal else None
+
+
+def fixing_rows(current: Cell, rows: Sequence[SweepRow]) -> Iterator[SweepRow]:
+    """Yield the rows that rank the passage among the first k, the smallest change of settings first.
+
+    Equal changes are ordered by the mean reciprocal rank of all questions.
+    """
+    ordered = sorted(rows, key=lambda row: (*setting_distance(current, row.cell), -row.metrics["mrr"]))
+    for row in ordered:
+        rank = passage_rank(row)
+        if row.cell != current and rank is not None and rank <= row.cell.k:
+            yield row
+
+
+def effect_on_others(before: SweepRow, after: SweepRow) -> Effect | None:
+    """Compare two rows of a sweep on all questions but the first; None where there is no other.
+
+    Raises
+    ------
+    InputError
+        The rows belong to different questions.
+    """
+    mrr = [np.array(row.values["mrr"][1:]) for row in (before, after)]  # (n_others,) each
+    if not len(mrr[0]) and not len(mrr[1]):
+        return None
+    comparison = compare(mrr[0], mrr[1])
+    hit = [np.array(row.values["hit_rate@k"][1:]) > 0 for row in (before, after)]
+    return Effect(
+        comparison,
+        float(hit[0].mean()),
+        float(hit[1].mean()),
+        tuple(np.flatnonzero(hit[1] & ~hit[0]).tolist()),
+        tuple(np.flatnonzero(hit[0] & ~hit[1]).tolist()),
+    )

@@ -1,0 +1,1 @@
+"""Problems of a corpus: duplicates, crowded vectors, chunks that say little."""

@@ -1,0 +1,259 @@
+"""Problems of a corpus: chunks that repeat others, are hubs, hold little text or do not fit."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from engine.documents.document import Chunk
+from engine.errors import InputError
+from engine.inspection.health.neighbors import Neighborhood, neighborhood, question_occurrence, skewness
+from engine.inspection.health.text_checks import count_letters, first_copies, repeated_lines
+from engine.layers.norm import l2_normalize
+from engine.layers.tracing import Array
+from engine.weights.fetch import Progress
+
+FindingKind = Literal["exact duplicate", "near duplicate", "hub", "near empty", "oversized", "boilerplate"]
+FINDING_KINDS: tuple[FindingKind, ...] = (
+    "exact duplicate",
+    "near duplicate",
+    "boilerplate",
+    "near empty",
+    "oversized",
+    "hub",
+)
+
+NEAR_DUPLICATE = 0.90  # cosine above which two chunks nearly repeat each other
+NEIGHBORS = 10  # k of the k-occurrence that defines hubs, as in Radovanović et al.
+HUB_DEVIATIONS, HUB_FACTOR = 2, 3  # a hub lies this far beyond the mean, and is this many times the mean
+HUB_QUESTIONS, HUB_SHARE = 5, 0.5  # or is found by this many questions, and by this share of them
+MIN_LETTERS, MIN_LETTER_SHARE = 20, 0.4
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A problem of one or more chunks.
+
+    Attributes
+    ----------
+    kind
+        Which problem.
+    rows
+        The chunks concerned; of duplicates, the original comes first.
+    removable
+        Those that can be removed without losing text.
+    magnitude
+        The number of copies, lists, letters, tokens or documents, or the cosine, by ``kind``.
+    reason
+        The magnitude in words.
+    """
+
+    kind: FindingKind
+    rows: tuple[int, ...]
+    removable: tuple[int, ...]
+    magnitude: float
+    reason: str
+
+
+@dataclass(frozen=True)
+class HealthReport:
+    """The findings in a corpus.
+
+    Attributes
+    ----------
+    findings
+        All findings, kind by kind, the worst first.
+    n_chunks
+        Number of chunks.
+    occurrence
+        k-occurrence N_k of each chunk: how often it is among the nearest of another, ``(n_chunks,)``.
+    skewness
+        Skewness of ``occurrence``: 0 where it is symmetric.
+    """
+
+    findings: tuple[Finding, ...]
+    n_chunks: int
+    occurrence: Array
+    skewness: float
+
+    def of_kind(self, kind: FindingKind) -> tuple[Finding, ...]:
+        """Return the findings of one kind."""
+        return tuple(finding for finding in self.findings if finding.kind == kind)
+
+
+def health_report(
+    chunks: Sequence[Chunk],
+    vectors: Array,
+    max_tokens: int,
+    questions: Array | None = None,
+    k: int = NEIGHBORS,
+    on_progress: Progress | None = None,
+) -> HealthReport:
+    """Find chunks that should be removed or cut differently.
+
+    Hubs are those of Radovanović, Nanopoulos & Ivanović (2010): chunks among the ``k`` nearest of very
+    many others, which therefore appear for any question.
+
+    Parameters
+    ----------
+    chunks
+        The chunks.
+    vectors
+        Their vectors, ``(n_chunks, d_model)``.
+    max_tokens
+        Tokens that the encoder reads of a chunk.
+    questions
+        Vectors of questions, ``(n_questions, d_model)``, to count hubs over too.
+    k
+        Number of neighbours that hubs are counted over.
+    on_progress
+        Called with chunks compared and chunks in all.
+
+    Raises
+    ------
+    InputError
+        Not one finite vector a chunk, questions of another width, or ``k`` below 1.
+    """
+    check_vectors(chunks, vectors, questions, k)
+    if not chunks:
+        return HealthReport((), 0, np.zeros(0), 0.0)
+    unit = l2_normalize(vectors.astype(np.float32))
+    same = first_copies(chunks)
+    first = np.flatnonzero(same == np.arange(len(chunks)))  # one of every text
+    found = neighborhood(unit[first], NEAR_DUPLICATE, k, on_progress)
+    occurrence = np.zeros(len(chunks))
+    occurrence[first] = found.occurrence
+    findings = [
+        *exact_duplicates(same),
+        *near_duplicates(chunks, found, first),
+        *boilerplate_findings(chunks),
+        *near_empty(chunks),
+        *oversized(chunks, max_tokens),
+        *hubs(found.occurrence, first, k),
+    ]
+    if questions is not None and len(questions):
+        by_questions = question_occurrence(unit[first], l2_normalize(questions.astype(np.float32)), k)
+        findings += question_hubs(by_questions, first, k, len(questions))
+    findings.sort(key=lambda finding: FINDING_KINDS.index(finding.kind))
+    return HealthReport(tuple(findings), len(chunks), occurrence, skewness(found.occurrence))
+
+
+def exact_duplicates(leaders: Array) -> Iterator[Finding]:
+    """Yield the groups of chunks with the same text, the largest first; ``leaders`` is ``(n,)``."""
+    texts, counts = np.unique(leaders, return_counts=True)
+    for text in texts[np.argsort(-counts, kind="stable")][: (counts > 1).sum()]:
+        rows = tuple(np.flatnonzero(leaders == text).tolist())
+        yield Finding(
+            "exact duplicate", rows, rows[1:], len(rows), f"the same text {len(rows)} times, blanks aside"
+        )
+
+
+def near_duplicates(chunks: Sequence[Chunk], found: Neighborhood, first: Array) -> list[Finding]:
+    """Return groups of chunks that nearly repeat an earlier one, the most similar first.
+
+    ``first`` are the rows of the chunks that were compared.
+    """
+    findings = []
+    followers = np.flatnonzero(found.leader != np.arange(len(first)))
+    for leader in np.unique(found.leader[followers]):
+        group = followers[found.leader[followers] == leader]
+        rows = tuple(first[group].tolist())
+        least, most = found.likeness[group].min(), found.likeness[group].max()
+        measured = f"{most:.3f}" if len(group) == 1 else f"{least:.3f} to {most:.3f}"
+        reason = f"cosine {measured} with the first, above {NEAR_DUPLICATE:.2f}"
+        first_chunk = chunks[first[leader]]
+        if shared := max(overlap(first_chunk, chunks[row]) for row in rows):
+            reason += f"; they share up to {shared:,} characters of one document"
+        findings.append(Finding("near duplicate", (int(first[leader]), *rows), rows, float(most), reason))
+    return sorted(findings, key=lambda finding: -finding.magnitude)
+
+
+def overlap(a: Chunk, b: Chunk) -> int:
+    """Characters of a document that two chunks share."""
+    return max(min(a.end, b.end) - max(a.start, b.start), 0) if a.document == b.document else 0
+
+
+def boilerplate_findings(chunks: Sequence[Chunk]) -> Iterator[Finding]:
+    """Yield the lines that many documents repeat; chunks that consist mostly of such lines are removable."""
+    for line in repeated_lines(chunks):
+        reason = f"in {line.n_documents} of {line.of_documents} documents: “{line.text}”"
+        yield Finding("boilerplate", line.rows, line.mostly, line.n_documents, reason)
+
+
+def near_empty(chunks: Sequence[Chunk]) -> list[Finding]:
+    """Return the chunks with few letters, the emptiest first."""
+    findings = []
+    for row, chunk in enumerate(chunks):
+        n_letters, n_signs = count_letters(chunk.text)
+        if n_letters < MIN_LETTERS:
+            reason = f"{n_letters} letters and digits, fewer than {MIN_LETTERS}"
+        elif n_letters < MIN_LETTER_SHARE * n_signs:
+            reason = f"{n_letters / n_signs:.0%} letters and digits, less than {MIN_LETTER_SHARE:.0%}"
+        else:
+            continue
+        findings.append(Finding("near empty", (row,), (row,), n_letters, reason))
+    return sorted(findings, key=lambda finding: finding.magnitude)
+
+
+def oversized(chunks: Sequence[Chunk], max_tokens: int) -> list[Finding]:
+    """Return the chunks longer than the token limit, the longest first."""
+    findings = [
+        Finding(
+            "oversized",
+            (row,),
+            (),
+            chunk.n_tokens,
+            f"{chunk.n_tokens:,} tokens: the last {chunk.n_tokens - max_tokens:,} are beyond {max_tokens:,}",
+        )
+        for row, chunk in enumerate(chunks)
+        if chunk.n_tokens > max_tokens
+    ]
+    return sorted(findings, key=lambda finding: -finding.magnitude)
+
+
+def hubs(occurrence: Array, first: Array, k: int) -> Iterator[Finding]:
+    """Yield the chunks near to very many others; ``occurrence`` and chunk rows ``first`` are ``(n,)``."""
+    mean = occurrence.mean()
+    limit = max(mean + HUB_DEVIATIONS * occurrence.std(), HUB_FACTOR * mean)
+    for place in np.argsort(-occurrence, kind="stable"):
+        n_lists = occurrence[place]
+        if n_lists <= limit or mean == 0:
+            return
+        row = int(first[place])
+        reason = (
+            f"among the {k} nearest of {n_lists:.0f} other chunks, {n_lists / mean:.1f} times the mean "
+            f"of {mean:.1f}"
+        )
+        yield Finding("hub", (row,), (row,), float(n_lists), reason)
+
+
+def question_hubs(occurrence: Array, first: Array, k: int, n_questions: int) -> Iterator[Finding]:
+    """Yield the chunks that at least half of the questions find, far more than by chance."""
+    k = min(k, len(first))
+    by_chance = k / len(first)  # expected share of the questions that find a chunk
+    limit = max(HUB_QUESTIONS, HUB_SHARE * n_questions, HUB_FACTOR * by_chance * n_questions)
+    for place in np.argsort(-occurrence, kind="stable"):
+        n_lists = occurrence[place]
+        if n_lists < limit:
+            return
+        row = int(first[place])
+        reason = f"among the {k} nearest of {n_lists:.0f} of the {n_questions} questions"
+        yield Finding("hub", (row,), (row,), float(n_lists), reason)
+
+
+def check_vectors(chunks: Sequence[Chunk], vectors: Array, questions: Array | None, k: int) -> None:
+    """Raise `InputError` for vectors that do not fit the chunks or the questions, or ``k`` below 1."""
+    if vectors.ndim != 2 or len(vectors) != len(chunks):
+        raise InputError(
+            f"{len(chunks)} chunks and vectors of shape {vectors.shape}: give one vector a chunk, "
+            "(n_chunks, d_model)"
+        )
+    if questions is not None and len(questions) and questions.shape[1:] != vectors.shape[1:]:
+        raise InputError(
+            f"questions of shape {questions.shape} and chunks of {vectors.shape}: embed both with one model"
+        )
+    if not all(np.isfinite(array).all() for array in (vectors, questions) if array is not None):
+        raise InputError("a vector is not finite: it holds NaN or infinity; embed the chunks again")
+    if k < 1:
+        raise InputError(f"lists of {k} neighbours: ask for 1 or more")

@@ -1,0 +1,162 @@
+"""How each positional encoding changes the attention score of two equal tokens with their distance."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.errors import InputError
+from engine.generation.decoder import Decoder
+from engine.layers.positions import alibi_slopes, rope_frequencies, sinusoidal
+from engine.layers.tracing import Array
+from engine.models.gpt2 import GPT2Weights
+from engine.models.llama import LlamaConfig
+
+
+@dataclass(frozen=True)
+class DistanceScores:
+    """Change of an attention score with the distance, as lines to draw.
+
+    Two tokens with the same vector x are at positions i and j. The change is their score minus the mean of
+    their scores with themselves: 0 at distance 0; a change of -0.69, which is -ln 2, halves the attention
+    weight. x is both query and key, without trained matrices, in one head as wide as the vector; RoPE has
+    ``d_head`` dimensions, and its line is the mean over vectors x with independent entries of variance
+    1, as after a norm. For the others x cancels out.
+
+    Attributes
+    ----------
+    scheme
+        "learned", "sinusoidal", "RoPE" or "ALiBi".
+    lines
+        Name of each line: one of the scheme, or one of each head.
+    distances
+        Number of tokens between the two, ``(n_distances,)``, from 0.
+    change
+        Score at each distance minus that at distance 0, ``(n_lines, n_distances)``.
+    lowest, highest
+        The lowest and highest change over all pairs of positions at each distance. They equal ``change``
+        except for learned positions.
+    """
+
+    scheme: str
+    lines: tuple[str, ...]
+    distances: Array
+    change: Array
+    lowest: Array
+    highest: Array
+
+
+def score_by_distance(
+    n_distances: int,
+    d_model: int,
+    n_heads: int,
+    theta: float = 10000.0,
+    table: Array | None = None,
+    seed: int = 0,
+) -> tuple[DistanceScores, DistanceScores, DistanceScores, DistanceScores]:
+    """Return the lines of all four schemes: learned, sinusoidal, RoPE and ALiBi.
+
+    Parameters
+    ----------
+    n_distances
+        Number of distances, from 0.
+    d_model, n_heads
+        Width of the token vectors, and number of heads of RoPE and ALiBi.
+    theta
+        Base of the RoPE frequencies.
+    table
+        Learned positions, ``(n_positions, d_model)``, in the scale of token vectors with entries of
+        variance 1; None for an `untrained_table`.
+    seed
+        Of that table.
+
+    Raises
+    ------
+    InputError
+        ``d_model`` is not a multiple of ``2 * n_heads``, or there are more distances than learned positions.
+    """
+    if d_model % (2 * n_heads):
+        raise InputError(
+            f"{n_heads} heads cannot share {d_model} dimensions in pairs: give a multiple of {2 * n_heads}"
+        )
+    table = untrained_table(2 * n_distances, d_model, seed) if table is None else table
+    return (
+        learned_scores(table, n_distances),
+        sinusoidal_scores(d_model, n_distances),
+        rope_scores(rope_frequencies(d_model // n_heads, theta), n_distances),
+        alibi_scores(n_heads, n_distances),
+    )
+
+
+def decoder_score_by_distance(decoder: Decoder, n_distances: int) -> DistanceScores:
+    """Return the lines of a decoder's own positions: RoPE with its frequencies, or its learned table.
+
+    A learned table is scaled by the token embeddings that it is added to. The model's norms and matrices
+    are not included.
+    """
+    config, weights = decoder.config, decoder.weights
+    if isinstance(config, LlamaConfig):
+        frequencies = rope_frequencies(config.d_head, config.rope_theta, config.rope_factors)
+        return rope_scores(frequencies, n_distances)
+    assert isinstance(weights, GPT2Weights)  # the only other family
+    return learned_scores(weights.position_table / root_mean_square(weights.token_table.T), n_distances)
+
+
+def root_mean_square(x: Array) -> float:
+    """Root mean square of all entries."""
+    return float(np.sqrt(np.square(x).mean()))
+
+
+def untrained_table(n_positions: int, d_model: int, seed: int) -> Array:
+    """Learned positions before training, normal noise of variance 1: ``(n_positions, d_model)``.
+
+    They distinguish positions, but not near from far.
+    """
+    return np.random.default_rng(seed).standard_normal((n_positions, d_model), np.float32)
+
+
+def learned_scores(table: Array, n_distances: int) -> DistanceScores:
+    """``-|p_i - p_j|^2 / (2 sqrt(d_model))``: mean, minimum and maximum over all positions i and j.
+
+    That is ``(x + p_i) (x + p_j)`` minus half of ``(x + p_i)^2 + (x + p_j)^2``, as scores are scaled.
+    """
+    n_positions, d_model = table.shape
+    if not 1 <= n_distances <= n_positions:
+        raise InputError(f"{n_distances} distances asked for: give 1 to {n_positions}, the learned positions")
+    scores = [
+        -0.5 * np.square(table[: n_positions - distance] - table[distance:]).sum(axis=-1) / np.sqrt(d_model)
+        for distance in range(n_distances)
+    ]  # (n_pairs,) each
+    low, mean, high = (np.array([[pick(pairs) for pairs in scores]]) for pick in (np.min, np.mean, np.max))
+    return DistanceScores("learned", ("learned",), np.arange(n_distances), mean, low, high)
+
+
+def sinusoidal_scores(d_model: int, n_distances: int) -> DistanceScores:
+    """Equal to `learned_scores` of the sinusoidal table, which depends on the distance alone.
+
+    ``p_i p_j`` is the sum of ``cos(distance * frequency)`` over the frequencies.
+    """
+    vectors = sinusoidal(np.arange(n_distances), d_model, np.dtype(np.float64))
+    change = (vectors - vectors[0]) @ vectors[0] / np.sqrt(d_model)
+    return by_distance_alone("sinusoidal", ("sinusoidal",), change[None])
+
+
+def rope_scores(frequencies: Array, n_distances: int) -> DistanceScores:
+    """``x (R(distance) - 1) x / sqrt(d_head)``: the mean over x, from ``frequencies`` ``(d_head / 2,)``.
+
+    That is ``sqrt(d_head) (mean cos(distance * frequency) - 1)``, the mean over the frequencies.
+    """
+    angle = np.arange(n_distances)[:, None] * frequencies.astype(np.float64)  # (n_distances, d_head / 2)
+    change = np.sqrt(2 * len(frequencies)) * (np.cos(angle).mean(axis=-1) - 1)
+    return by_distance_alone("RoPE", ("RoPE",), change[None])
+
+
+def alibi_scores(n_heads: int, n_distances: int) -> DistanceScores:
+    """``-slope * distance``, a line for each head."""
+    slopes = alibi_slopes(n_heads)
+    lines = tuple(f"head {head}, slope {slope:.3g}" for head, slope in enumerate(slopes))
+    return by_distance_alone("ALiBi", lines, -slopes[:, None] * np.arange(n_distances))
+
+
+def by_distance_alone(scheme: str, lines: tuple[str, ...], change: Array) -> DistanceScores:
+    """Return the lines of a scheme whose score depends on the distance alone."""
+    return DistanceScores(scheme, lines, np.arange(change.shape[1]), change, change, change)

@@ -1,0 +1,74 @@
+"""A token's residual stream through the layers: similarity, nearest tokens and the logit lens."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.generation.decoder import Decoder
+from engine.layers.activation import softmax
+from engine.layers.norm import l2_normalize
+from engine.layers.tracing import Array
+from engine.models.decoders import final_norm
+
+
+@dataclass(frozen=True)
+class TopTokens:
+    """The ``k`` best tokens of a vocabulary for each vector, best first.
+
+    ``ids`` and ``scores`` are ``(n_vectors, k)``: cosines or probabilities.
+    """
+
+    ids: Array
+    scores: Array
+
+
+def pairwise_cosines(vectors: Array) -> Array:
+    """Cosine of every pair: ``(n, d) -> (n, n)``."""
+    unit = l2_normalize(vectors)
+    return unit @ unit.T
+
+
+def nearest_tokens(vectors: Array, token_table: Array, k: int) -> TopTokens:
+    """Return the rows of an embedding table with the highest cosine to each vector.
+
+    Parameters
+    ----------
+    vectors
+        ``(n_vectors, d_model)``.
+    token_table
+        ``(vocab_size, d_model)``.
+    k
+        Number of tokens.
+    """
+    return top_k(l2_normalize(vectors) @ l2_normalize(token_table).T, k)
+
+
+def top_next_tokens(logits: Array, k: int) -> TopTokens:
+    """Return the most probable tokens: ``(n_vectors, vocab_size)`` logits."""
+    return top_k(softmax(logits), k)
+
+
+def logit_lens(states: Array, decoder: Decoder, k: int) -> TopTokens:
+    """Return the next tokens predicted from the residual stream after each layer (nostalgebraist 2020).
+
+    Every state passes through the final norm and the unembedding, which are trained for the last one only.
+
+    Parameters
+    ----------
+    states
+        One token's vector before the first and after every layer, ``(n_layers + 1, d_model)``.
+    decoder
+        The model.
+    k
+        Number of tokens.
+    """
+    normed = final_norm(states, decoder.weights, decoder.config)
+    return top_next_tokens(decoder.unembed(normed), k)
+
+
+def top_k(scores: Array, k: int) -> TopTokens:
+    """Return the ``k`` largest of each row, best first."""
+    some = np.argpartition(-scores, k - 1, axis=-1)[:, :k]
+    values = np.take_along_axis(scores, some, axis=-1)
+    order = np.argsort(-values, axis=-1, kind="stable")
+    return TopTokens(np.take_along_axis(some, order, axis=-1), np.take_along_axis(values, order, axis=-1))

@@ -1,0 +1,1 @@
+"""How poolings differ, and what a similarity is made of."""

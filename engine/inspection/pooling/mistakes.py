@@ -1,0 +1,168 @@
+"""Common mistakes with mean pooling, each as the vectors that it gives."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from engine.documents.document import Chunk
+from engine.evaluation.metrics import reciprocal_rank
+from engine.evaluation.questions import Question, relevance
+from engine.inspection.model.faults import Faults, broken_vectors, embed_packs, padded_ids
+from engine.inspection.pooling.stop_words import stop_word_spans, without_stop_words
+from engine.layers.norm import l2_normalize
+from engine.layers.tracing import Array
+from engine.models.encoder import Encoder
+from engine.tokenizers.encoding import Encoding
+from engine.weights.fetch import Progress
+
+MISTAKES = (
+    "padding_averaged",
+    "padding_attended",
+    "no_special_tokens",
+    "no_stop_words",
+    "stop_words_deleted",
+    "not_normalized",
+)
+PADDED = Faults(pad_mean=True)
+
+
+def mistaken_vectors(
+    encoder: Encoder,
+    texts: Sequence[str],
+    mistake: str | None,
+    max_tokens: int | None = None,
+    on_progress: Progress | None = None,
+) -> Array:
+    """Embed texts by mean pooling with a mistake: ``(n_texts, d_model)``.
+
+    Parameters
+    ----------
+    encoder
+        The encoder.
+    texts
+        The texts.
+    mistake
+        One of `MISTAKES`, or None for the correct vectors:
+
+        - ``padding_averaged``: texts are padded to `PAD_TOKENS` tokens, and the mean is
+          over the padding too, though attention masks it.
+        - ``padding_attended``: attention does not mask the padding either.
+        - ``no_special_tokens``: the mean leaves out [CLS] and [SEP], with which the model was trained.
+        - ``no_stop_words``: the mean leaves out the tokens of stop words, after the layers have read them.
+        - ``stop_words_deleted``: stop words are deleted before the model reads the text.
+        - ``not_normalized``: vectors keep their lengths; all others have length 1.
+    max_tokens, on_progress
+        As in `Encoder.encode`.
+    """
+    limit = encoder.token_limit(max_tokens)
+    match mistake:
+        case "padding_averaged":
+            return broken_vectors(replace(encoder, max_tokens=limit), texts, PADDED, on_progress)
+        case "padding_attended":
+            sequences = [encoder.truncate(ids, limit) for ids in encoder.tokenizer.ids_batch(texts)]
+            padded = [padded_ids(ids, encoder, PADDED) for ids in sequences]
+            return encoder.encode_ids(padded, on_progress=on_progress)
+        case "no_special_tokens" | "no_stop_words":
+            mask_of = special_mask if mistake == "no_special_tokens" else stop_word_mask
+            read = [encoder.cut(whole, limit) for whole in encoder.tokenizer.encode_batch(texts)]
+            masks = [mask_of(each, text) for each, text in zip(read, texts, strict=True)]
+            return masked_vectors(encoder, [each.ids for each in read], masks, on_progress)
+        case "stop_words_deleted":
+            texts = [without_stop_words(text) for text in texts]
+    return encoder.encode(
+        texts, normalize=mistake != "not_normalized", max_tokens=limit, on_progress=on_progress
+    )
+
+
+def special_mask(encoding: Encoding, text: str) -> Array:
+    """1 for tokens of the text, 0 for [CLS] and [SEP]: ``(n_tokens,)``."""
+    return mask_without([start == end for start, end in encoding.offsets])
+
+
+def stop_word_mask(encoding: Encoding, text: str) -> Array:
+    """0 for the tokens of stop words, 1 for all others: ``(n_tokens,)``."""
+    spans = iter([*stop_word_spans(text), (len(text), len(text))])
+    dropped, (start, end) = [], next(spans)
+    for token_start, token_end in encoding.offsets:
+        while end <= token_start < len(text):
+            start, end = next(spans)
+        dropped.append(start <= token_start < token_end <= end)
+    return mask_without(dropped)
+
+
+def mask_without(dropped: Sequence[bool]) -> Array:
+    """Return a mask of the tokens that are not dropped; all ones where every token would be."""
+    kept = ~np.array(dropped)
+    return (kept if kept.any() else np.ones(len(dropped))).astype(float)
+
+
+def masked_vectors(
+    encoder: Encoder,
+    sequences: Sequence[Sequence[int]],
+    masks: Sequence[Array],
+    on_progress: Progress | None = None,
+) -> Array:
+    """Embed tokenized texts by the mean over the tokens that masks ``(n_tokens,)`` keep; length 1."""
+
+    def embed(batch: slice) -> list[Array]:
+        states = encoder.token_states(sequences[batch])
+        return [encoder.pool(each, "mean", mask) for each, mask in zip(states, masks[batch], strict=True)]
+
+    return embed_packs(encoder, sequences, embed, on_progress)
+
+
+@dataclass(frozen=True)
+class MistakeReport:
+    """The effect of a mistake on a search.
+
+    Attributes
+    ----------
+    mistake
+        One of `MISTAKES`, None for none.
+    mean_cosine
+        Mean cosine of the chunks' mistaken vectors with the correct ones.
+    reciprocal_ranks
+        1 over the rank of the first relevant chunk, ``(n_questions,)``.
+    best_chunks
+        The chunk that each question finds first, ``(n_questions,)``.
+    """
+
+    mistake: str | None
+    mean_cosine: float
+    reciprocal_ranks: Array
+    best_chunks: Array
+
+    @property
+    def mrr(self) -> float:
+        """Mean reciprocal rank."""
+        return float(self.reciprocal_ranks.mean())
+
+
+def mistake_report(
+    encoder: Encoder,
+    chunks: Sequence[Chunk],
+    right: Array,
+    questions: Sequence[Question],
+    mistake: str | None,
+    max_tokens: int | None = None,
+    on_progress: Progress | None = None,
+) -> MistakeReport:
+    """Search chunks for the answers to questions, both embedded with a mistake, by inner products.
+
+    Parameters
+    ----------
+    encoder, mistake, max_tokens, on_progress
+        As in `mistaken_vectors`.
+    chunks, right
+        The chunks and their correct vectors, ``(n_chunks, d_model)``.
+    questions
+        One or more labelled questions.
+    """
+    texts = [chunk.text for chunk in chunks] + [question.text for question in questions]
+    vectors = mistaken_vectors(encoder, texts, mistake, max_tokens, on_progress)
+    found, asked = np.split(vectors, [len(chunks)])
+    scores = asked @ found.T  # (n_questions, n_chunks)
+    turned = float((l2_normalize(found) * right).sum(axis=1).mean())
+    ranks = reciprocal_rank(scores, relevance(questions, chunks))
+    return MistakeReport(mistake, turned, ranks, scores.argmax(axis=1))

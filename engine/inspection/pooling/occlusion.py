@@ -1,0 +1,105 @@
+"""Occlusion: the drop of two texts' similarity when a word is left out.
+
+Source: Zeiler & Fergus 2014; for words, Li et al. 2016. Token vectors are contextual, so a word has more
+effect than the share of its own tokens. Encoding the text again without the word shows all of it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from engine.generation.correlation import PairCorrelation, correlation
+from engine.inspection.pooling.similarity_decomposition import Decomposition, TextUnit, text_units
+from engine.layers.tracing import Array
+from engine.models.encoder import Encoder
+from engine.retrieval.maxsim import MAXSIM, maxsim_of_ids
+from engine.retrieval.ranking import mid_ranks
+from engine.weights.fetch import Progress
+
+Side = Literal["first", "second"]
+
+
+@dataclass(frozen=True)
+class Occlusion:
+    """The importance of a text's words by two measures.
+
+    Attributes
+    ----------
+    words
+        The words left out in turn, without [CLS] and [SEP].
+    shares
+        Contribution of each word's own token vectors to the similarity, ``(n_words,)``.
+    drops
+        Drop of the similarity without it, ``(n_words,)``; below 0 where it rises.
+    agreement
+        Correlation of the two; None for too few words or no variation.
+    """
+
+    words: tuple[TextUnit, ...]
+    shares: Array = field(repr=False)
+    drops: Array = field(repr=False)
+    agreement: PairCorrelation | None
+
+    @property
+    def ranks(self) -> tuple[Array, Array]:
+        """Ranks of the words by share and by drop, 1 for the largest; ties have the mean of their ranks."""
+        return mid_ranks(-self.shares), mid_ranks(-self.drops)
+
+    @property
+    def rank_differences(self) -> Array:
+        """Rank by share minus rank by drop, ``(n_words,)``: above 0 where occlusion ranks the word higher."""
+        by_share, by_fall = self.ranks
+        return by_share - by_fall
+
+
+def occlusion(
+    encoder: Encoder, found: Decomposition, side: Side = "second", on_progress: Progress | None = None
+) -> Occlusion:
+    """Leave out each word of one of two texts, and compare the drop of their similarity with its share.
+
+    A word's tokens are removed from those that the model reads; text beyond the limit stays unread.
+
+    Parameters
+    ----------
+    encoder
+        The encoder of the decomposition.
+    found
+        The decomposed similarity of the two texts.
+    side
+        The text whose words are left out.
+    on_progress
+        Called with texts encoded and texts in all.
+    """
+    text = found.first if side == "first" else found.second
+    words = tuple(word for word in text_units(text, "words") if not word.special)
+    ids = text.encoding.ids
+    sequences = [ids, *([*ids[: word.first], *ids[word.last :]] for word in words)]
+    if side == "first":
+        scores = similarity_matrix(
+            encoder, sequences, [found.second.encoding.ids], found.strategy, on_progress
+        )
+    else:
+        scores = similarity_matrix(
+            encoder, [found.first.encoding.ids], sequences, found.strategy, on_progress
+        )
+    complete, *without = scores.ravel()
+    falls = complete - np.array(without, np.float64)  # (n_words,)
+    by_token = found.matrix.sum(axis=1 if side == "first" else 0)  # (n_tokens,)
+    shares = np.array([by_token[word.first : word.last].sum() for word in words], np.float64)  # (n_words,)
+    return Occlusion(words, shares, falls, correlation(shares, falls))
+
+
+def similarity_matrix(
+    encoder: Encoder,
+    firsts: Sequence[Sequence[int]],
+    seconds: Sequence[Sequence[int]],
+    strategy: str,
+    on_progress: Progress | None = None,
+) -> Array:
+    """Similarity of tokenized texts by a pooling or `MAXSIM`: float64 ``(n_firsts, n_seconds)``."""
+    if strategy == MAXSIM:
+        return maxsim_of_ids(firsts, seconds, encoder, on_progress).astype(np.float64)
+    vectors = encoder.encode_ids([*firsts, *seconds], strategy, on_progress=on_progress).astype(np.float64)
+    return vectors[: len(firsts)] @ vectors[len(firsts) :].T

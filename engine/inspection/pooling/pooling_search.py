@@ -1,0 +1,171 @@
+"""Search by several poolings, for one question or for many with known answers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.errors import InputError
+from engine.evaluation.metrics import hit_rate, reciprocal_rank
+from engine.layers.tracing import Array
+
+
+@dataclass(frozen=True)
+class PoolingRankings:
+    """The ranks under each strategy of all chunks that any strategy has among its first ``k``.
+
+    Attributes
+    ----------
+    strategies
+        Their names.
+    k
+        Ranks that count as found; at most the number of chunks.
+    rows
+        The chunks, ``(n_rows,)``: in the first strategy's order, then those added by the second, and so on.
+    ranks
+        Their ranks among all chunks, from 1, ``(n_strategies, n_rows)``. Of equal scores the first chunk
+        comes first.
+    scores
+        Their scores, ``(n_strategies, n_rows)``.
+    """
+
+    strategies: tuple[str, ...]
+    k: int
+    rows: Array
+    ranks: Array
+    scores: Array
+
+    @property
+    def found(self) -> Array:
+        """Whether each strategy has each chunk among its first ``k``: bool ``(n_strategies, n_rows)``."""
+        return self.ranks <= self.k
+
+
+@dataclass(frozen=True)
+class PoolingQuality:
+    """Search quality for questions with known answers.
+
+    Attributes
+    ----------
+    strategies
+        Their names.
+    reciprocal_ranks
+        1 over the rank of the first relevant chunk, ``(n_strategies, n_strategies, n_questions)``: the index
+        pooled by the first, the questions by the second.
+    hits
+        1 where a relevant chunk is among the first ``k``, both pooled alike: ``(n_strategies, n_questions)``.
+    """
+
+    strategies: tuple[str, ...]
+    reciprocal_ranks: Array
+    hits: Array
+
+    @property
+    def mixed(self) -> Array:
+        """Mean reciprocal rank by index and question pooling: ``(n_strategies, n_strategies)``."""
+        return self.reciprocal_ranks.mean(axis=2)
+
+    @property
+    def matched(self) -> Array:
+        """Reciprocal ranks with both pooled alike: ``(n_strategies, n_questions)``."""
+        return np.einsum("iiq->iq", self.reciprocal_ranks)
+
+
+def pooling_scores(
+    question_vectors: Mapping[str, Array], chunk_vectors: Mapping[str, Array]
+) -> dict[str, Array]:
+    """Inner products of a question's vector with the chunks', for each strategy: ``(n_chunks,)``.
+
+    Parameters
+    ----------
+    question_vectors
+        ``(d_model,)`` for each strategy, of length 1.
+    chunk_vectors
+        ``(n_chunks, d_model)`` for at least these strategies, rows of length 1.
+    """
+    return {strategy: chunk_vectors[strategy] @ vector for strategy, vector in question_vectors.items()}
+
+
+def rankings(scores: Mapping[str, Array], k: int) -> PoolingRankings:
+    """Rank chunks by the scores ``(n_chunks,)`` of each strategy.
+
+    Raises
+    ------
+    InputError
+        ``k`` is below 1, or there is no strategy or no chunk.
+    """
+    if k < 1:
+        raise InputError(f"k is {k}: ask for 1 passage or more")
+    if not scores:
+        raise InputError("no strategy was given: choose one or more")
+    all_scores = np.stack(list(scores.values()))  # (n_strategies, n_chunks)
+    if not all_scores.shape[1]:
+        raise InputError("there are no chunks to rank: load a document with text")
+    order = np.argsort(-all_scores, axis=1, kind="stable")
+    ranks = np.argsort(order, axis=1) + 1  # the inverse of each permutation, from 1
+    rows = np.array(list(dict.fromkeys(order[:, :k].ravel().tolist())))
+    return PoolingRankings(tuple(scores), min(k, order.shape[1]), rows, ranks[:, rows], all_scores[:, rows])
+
+
+def only_found_by(compared: PoolingRankings) -> dict[str, Array]:
+    """Chunks that only one strategy ranks among the first ``k``, best first: ``(n_only,)`` for each."""
+    alone = compared.found & (compared.found.sum(axis=0) == 1)  # (n_strategies, n_rows)
+    return {
+        strategy: compared.rows[np.flatnonzero(own)[np.argsort(ranks[own])]]
+        for strategy, own, ranks in zip(compared.strategies, alone, compared.ranks, strict=True)
+    }
+
+
+def top_k_overlap(compared: PoolingRankings) -> Array:
+    """Share of the first ``k`` that two strategies have in common: ``(n_strategies, n_strategies)``."""
+    found = compared.found.astype(float)
+    return found @ found.T / compared.k
+
+
+def kendall_tau(compared: PoolingRankings) -> Array:
+    """Kendall's tau between strategies, over all chunks compared: ``(n_strategies, n_strategies)``.
+
+    The share of concordant pairs of chunks minus that of discordant ones (Kendall 1938): 1 for equal
+    rankings, -1 for reversed ones. A single chunk gives 1.
+    """
+    n_rows = len(compared.rows)
+    if n_rows == 1:
+        return np.ones((len(compared.strategies),) * 2)
+    signs = np.sign(compared.ranks[:, :, None] - compared.ranks[:, None, :])  # (n_strategies, n_rows, n_rows)
+    flat = signs.reshape(len(signs), -1).astype(float)
+    return flat @ flat.T / (n_rows * (n_rows - 1))
+
+
+def pooling_quality(
+    question_vectors: Mapping[str, Array], chunk_vectors: Mapping[str, Array], relevant: Array, k: int
+) -> PoolingQuality:
+    """Search with every pooling of the questions in the index of every pooling of the chunks.
+
+    Vectors of all strategies have the same shape, so a mixed search raises no error; only its results are
+    worse.
+
+    Parameters
+    ----------
+    question_vectors
+        ``(n_questions, d_model)`` for each strategy.
+    chunk_vectors
+        ``(n_chunks, d_model)`` for at least these strategies.
+    relevant
+        Whether a chunk holds an answer, bool ``(n_questions, n_chunks)``.
+    k
+        Ranks that count as a hit.
+
+    Raises
+    ------
+    InputError
+        There is no question.
+    """
+    if not len(relevant):
+        raise InputError("there is no labelled question to judge by: give one or more")
+    strategies = tuple(question_vectors)
+    found = [
+        [reciprocal_rank(question_vectors[asked] @ chunk_vectors[stored].T, relevant) for asked in strategies]
+        for stored in strategies
+    ]
+    hits = [hit_rate(question_vectors[one] @ chunk_vectors[one].T, relevant, k) for one in strategies]
+    return PoolingQuality(strategies, np.array(found), np.array(hits))

@@ -1,0 +1,208 @@
+"""The similarity of two texts as a sum of contributions, one for each pair of their tokens.
+
+Where the vectors of two texts are sums over tokens, ``u = sum_i a_i x_i`` and ``v = sum_j b_j y_j``, their
+cosine is a sum over pairs of tokens, ``sum_ij (a_i x_i · b_j y_j) / (|u| |v|)``: an identity, no estimate.
+Max pooling is a sum over dimensions, each won by one token of either text, and MaxSim one over matched
+pairs. Token vectors are contextual, so the contribution of a token is not its whole effect: see
+`engine.inspection.pooling.occlusion`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+
+from engine.documents.sentences import sentence_spans
+from engine.errors import InputError
+from engine.layers.norm import l2_normalize
+from engine.layers.pooling import TokenStates
+from engine.layers.tracing import Array
+from engine.models.encoder import Encoder
+from engine.models.token_states import summed_vectors, token_weights
+from engine.retrieval.maxsim import MAXSIM, best_matches, max_sim
+from engine.tokenizers.encoding import Encoding
+
+UnitLevel = Literal["tokens", "words", "sentences"]
+
+
+@dataclass(frozen=True)
+class TokenizedText:
+    """A text and the tokens that the model reads of it.
+
+    Attributes
+    ----------
+    text
+        The whole text.
+    encoding
+        The tokens that the model reads.
+    begins_word
+        Whether each token begins a word, ``(n_tokens,)``.
+    tokens_lost
+        Tokens beyond the limit, which are not read.
+    """
+
+    text: str
+    encoding: Encoding
+    begins_word: Array = field(repr=False)
+    tokens_lost: int
+
+    @property
+    def special(self) -> Array:
+        """Whether each token is special, such as [CLS] and [SEP]: ``(n_tokens,)``."""
+        return np.array([start == end for start, end in self.encoding.offsets])
+
+
+@dataclass(frozen=True)
+class TextUnit:
+    """The tokens ``[first, last)`` of a text, and their characters ``[start, end)``."""
+
+    label: str
+    first: int
+    last: int
+    start: int
+    end: int
+    special: bool
+
+
+@dataclass(frozen=True)
+class Decomposition:
+    """The contributions of pairs of tokens to the similarity of two texts.
+
+    Attributes
+    ----------
+    first, second
+        The texts as read.
+    strategy
+        A pooling, or `MAXSIM`.
+    score
+        Cosine of the two pooled vectors, or the mean of MaxSim with the first text as the question.
+    matrix
+        Contribution of each pair of tokens, float64 ``(n_first, n_second)``: its sum is the score.
+    winners
+        For max pooling, the token of each text with the largest value of a dimension, the first of equals:
+        ``(d_model,)`` twice. None otherwise.
+    """
+
+    first: TokenizedText
+    second: TokenizedText
+    strategy: str
+    score: float
+    matrix: Array = field(repr=False)
+    winners: tuple[Array, Array] | None = field(default=None, repr=False)
+
+
+def decompose_similarity(
+    encoder: Encoder, first: str, second: str, strategy: str = "mean", max_tokens: int | None = None
+) -> Decomposition:
+    """Decompose the similarity of two texts by pairs of tokens.
+
+    Parameters
+    ----------
+    encoder
+        The encoder.
+    first, second
+        The texts; an empty one consists of [CLS] and [SEP].
+    strategy
+        A pooling of `Encoder.poolings` other than ``"pooler"``, or `MAXSIM`.
+    max_tokens
+        Tokens read of each text; None for the model's own limit.
+
+    Raises
+    ------
+    InputError
+        The strategy is unknown or no sum (BERT's pooler is not), or the limit is beyond the position table.
+    """
+    pooling = "mean" if strategy == MAXSIM else strategy  # MaxSim uses the same token vectors as the mean
+    encoder.check_poolings([pooling])
+    if strategy == "pooler":
+        raise InputError("'pooler' puts a tanh around its sum, which no token has a share in: choose another")
+    texts = read_text(encoder, first, max_tokens), read_text(encoder, second, max_tokens)
+    x, y = encoder.token_states([text.encoding.ids for text in texts], [pooling])
+    if strategy == MAXSIM:
+        unit_x, unit_y = l2_normalize(x.vectors), l2_normalize(y.vectors)
+        return Decomposition(*texts, strategy, max_sim(unit_x, unit_y), maxsim_matrix(unit_x, unit_y))
+    score = cosine(encoder.pool(x, strategy), encoder.pool(y, strategy))
+    if strategy == "max":
+        won = x.vectors.argmax(axis=0), y.vectors.argmax(axis=0)
+        return Decomposition(*texts, strategy, score, max_pooling_matrix(x.vectors, y.vectors, *won), won)
+    terms = summands(encoder, x, strategy), summands(encoder, y, strategy)
+    return Decomposition(*texts, strategy, score, terms[0] @ terms[1].T)  # (n_first, n_second)
+
+
+def read_text(encoder: Encoder, text: str, max_tokens: int | None = None) -> TokenizedText:
+    """Tokenize a text and cut it at the limit."""
+    whole = encoder.tokenizer.encode(text)
+    read = encoder.cut(whole, max_tokens)
+    prefix = encoder.tokenizer.continuation
+    begins = np.array([not (prefix and token.startswith(prefix)) for token in read.tokens])
+    return TokenizedText(text, read, begins, len(whole) - len(read))
+
+
+def cosine(u: Array, v: Array) -> float:
+    """``u · v / (|u| |v|)`` in float64; 0 where one is zero."""
+    return float(l2_normalize(u.astype(np.float64)) @ l2_normalize(v.astype(np.float64)))
+
+
+def summands(encoder: Encoder, states: TokenStates, strategy: str) -> Array:
+    """The summand of each token in the text's unit vector: float64 ``(n_tokens, d_model)``."""
+    shares = token_weights(states, strategy, encoder.idf).astype(np.float64)
+    terms = shares[:, None] * summed_vectors(states, strategy)  # (n_tokens, d_model)
+    return terms / np.maximum(np.linalg.norm(terms.sum(axis=0)), 1e-12)
+
+
+def max_pooling_matrix(first: Array, second: Array, first_won: Array, second_won: Array) -> Array:
+    """``u_d v_d / (|u| |v|)`` of every dimension, added to the pair of tokens that won it.
+
+    Token vectors ``(n, d_model)`` and winners ``(d_model,)`` of both texts to ``(n_first, n_second)``.
+    """
+    u, v = first.max(axis=0).astype(np.float64), second.max(axis=0).astype(np.float64)  # (d_model,) each
+    matrix = np.zeros((len(first), len(second)))
+    np.add.at(matrix, (first_won, second_won), l2_normalize(u) * l2_normalize(v))
+    return matrix
+
+
+def maxsim_matrix(first: Array, second: Array) -> Array:
+    """The share of each question token in MaxSim at its best match, else 0: ``(n_first, n_second)``."""
+    best, cosines = best_matches(first, second)
+    matrix = np.zeros((len(first), len(second)))
+    matrix[np.arange(len(first)), best] = cosines.astype(np.float64) / len(first)
+    return matrix
+
+
+def text_units(read: TokenizedText, level: UnitLevel) -> list[TextUnit]:
+    """Group the tokens of a text into words or sentences; special tokens stay on their own.
+
+    Words are those that WordPiece splits into tokens: punctuation marks and each part of "don't" are words
+    of their own. A token belongs to the sentence in which it starts.
+    """
+    starts = np.array(read.encoding.offsets, int)[:, 0]  # (n_tokens,)
+    special = read.special
+    begins = read.begins_word if level == "words" else np.ones(len(starts), bool)
+    if level == "sentences":
+        sentence = np.searchsorted([start for start, _ in sentence_spans(read.text)], starts, side="right")
+        begins = np.diff(sentence, prepend=-1) != 0
+    begins = begins | special | np.roll(special, 1)  # roll carries the last to the first, which begins anyway
+    borders = [*np.flatnonzero(begins).tolist(), len(starts)]
+    return [text_unit(read, first, last, level) for first, last in pairwise(borders)]
+
+
+def text_unit(read: TokenizedText, first: int, last: int, level: UnitLevel) -> TextUnit:
+    """Return the unit of the tokens ``[first, last)``."""
+    start, end = read.encoding.offsets[first][0], read.encoding.offsets[last - 1][1]
+    special = start == end
+    label = read.encoding.tokens[first] if special or level == "tokens" else read.text[start:end]
+    return TextUnit(label, first, last, start, end, special)
+
+
+def sum_by_unit(matrix: Array, rows: Sequence[TextUnit], columns: Sequence[TextUnit]) -> Array:
+    """Sum the contributions of tokens over units: ``(n_first, n_second) -> (n_rows, n_columns)``."""
+    by_row = np.add.reduceat(matrix, [row.first for row in rows], axis=0)
+    return np.add.reduceat(by_row, [column.first for column in columns], axis=1)
+
+
+def dimensions_won(winners: Array, of_text: Sequence[TextUnit]) -> Array:
+    """Count the dimensions of a max-pooled vector that each unit won: ``(d_model,) -> (n_units,)``."""
+    by_token = np.bincount(winners, minlength=of_text[-1].last)  # (n_tokens,)
+    return np.add.reduceat(by_token, [each.first for each in of_text])

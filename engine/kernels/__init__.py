@@ -1,0 +1,1 @@
+"""Compiled twins (numba) of the hot functions in `engine.layers`, and the machinery they run on."""

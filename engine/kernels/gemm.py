@@ -1,0 +1,291 @@
+"""Compiled twins (numba) of matrix products: linear and attention.
+
+They are the functions of the same names in `engine.layers`, for float32, compiled like those of
+`elementwise`. Products are computed in small *tiles*, a few rows times a few vector registers. A tile's
+sums stay in registers while the rows of a *panel* are read one by one: ``depth`` rows, as wide as the
+tile, of the matrix on the right. Weights are cut into panels once, where a BLAS does so at every call (Goto
+& van de Geijn 2008). Shapes that fit no tile are left to NumPy.
+
+numba has no vector types, so the tile is written for LLVM. numba's cache notices changes of one file only,
+so functions that are compiled together are in one file.
+"""
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import llvmlite.binding
+import numpy as np
+from llvmlite import ir
+from numba import float32, int64, types, void
+from numba.core.cgutils import get_or_insert_function
+from numba.extending import intrinsic
+
+from engine.kernels.jit import njit
+from engine.layers.attention import attention as numpy_attention
+from engine.layers.linear import linear as numpy_linear
+from engine.layers.tracing import Array, Tracer, no_trace
+
+# As in `elementwise`: sums may be reordered and products fused with sums.
+FAST = {"reassoc", "contract", "nsz", "arcp"}
+VECTOR, MATRIX, PANELS = float32[::1], float32[:, ::1], float32[:, :, ::1]
+HEADS = PANELS  # (n_tokens, n_heads, d_head)
+
+LOG2_E = np.float32(np.log2(np.e))
+LN2_HIGH = np.float32(0.693359375)  # ln 2 in two parts, the first exact in few bits
+LN2_LOW = np.float32(np.log(2) - 0.693359375)
+
+FEATURES = llvmlite.binding.get_host_cpu_features()
+if not (FEATURES.get("fma") or FEATURES.get("neon")):
+    raise ImportError("this processor has no fused multiply-add")
+
+# Numbers in a vector register, and rows and registers of a tile: 6 x 4 of the 32 registers of AVX-512,
+# 6 x 2 of the 16 of AVX2 (or of NEON's 32, which are half as wide).
+WIDE_REGISTERS = FEATURES.get("avx512f", False)
+LANES = 16 if WIDE_REGISTERS else 8
+ROWS = 6
+# Widths of a tile in numbers: one for weights, one for the values of an attention head.
+WIDE = (4 if WIDE_REGISTERS else 2) * LANES
+NARROW = 2 * LANES
+
+
+def make_tile(n_rows: int, width: int) -> Callable[..., None]:
+    """Return a function of addresses and strides in bytes: ``y = x @ panel + start``.
+
+    Its arguments are ``x, x_stride, panel, panel_stride, y, y_stride, start, depth``: ``n_rows`` rows of
+    x, ``depth`` rows of the panel, and ``width`` numbers that every row of y begins its sum with.
+    """
+    single, integer, pointer = ir.FloatType(), ir.IntType(64), ir.PointerType()
+    vector = ir.VectorType(single, LANES)
+    n_vectors = width // LANES
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        x, x_stride, panel, panel_stride, y, y_stride, start, depth = arguments
+        multiply_add = get_or_insert_function(
+            builder.module, ir.FunctionType(vector, [vector] * 3), f"llvm.fma.v{LANES}f32"
+        )
+
+        def number(value: int) -> ir.Constant:
+            return ir.Constant(integer, value)
+
+        def at(address: Any, row: Any, stride: Any, column: Any) -> Any:
+            offset = builder.add(builder.mul(row, stride), builder.mul(column, number(4)))
+            return builder.gep(builder.inttoptr(address, pointer), [offset], source_etype=ir.IntType(8))
+
+        def load(place: Any, kind: Any) -> Any:
+            return builder.load(place, typ=kind, align=4)
+
+        columns = [number(i * LANES) for i in range(n_vectors)]
+        first = [load(at(start, number(0), number(0), column), vector) for column in columns]
+        before = builder.block
+        loop, after = builder.append_basic_block("depth"), builder.append_basic_block("end")
+        builder.branch(loop)
+
+        builder.position_at_end(loop)
+        k = builder.phi(integer)
+        sums = [[builder.phi(vector) for _ in columns] for _ in range(n_rows)]
+        right = [load(at(panel, k, panel_stride, column), vector) for column in columns]
+        new_sums = []
+        for row in range(n_rows):
+            left = load(at(x, number(row), x_stride, k), single)
+            lane = builder.insert_element(vector(ir.Undefined), left, ir.IntType(32)(0))
+            spread = builder.shuffle_vector(
+                lane, vector(ir.Undefined), ir.VectorType(ir.IntType(32), LANES)([0] * LANES)
+            )
+            new_sums.append(
+                [builder.call(multiply_add, [spread, *pair]) for pair in zip(right, sums[row], strict=True)]
+            )
+        next_k = builder.add(k, number(1))
+        builder.cbranch(builder.icmp_signed("<", next_k, depth), loop, after)
+        k.add_incoming(number(0), before)
+        k.add_incoming(next_k, loop)
+        for row in range(n_rows):
+            for i in range(n_vectors):
+                sums[row][i].add_incoming(first[i], before)
+                sums[row][i].add_incoming(new_sums[row][i], loop)
+
+        builder.position_at_end(after)
+        for row in range(n_rows):
+            for total, column in zip(new_sums[row], columns, strict=True):
+                builder.store(total, at(y, number(row), y_stride, column), align=4)
+        return context.get_dummy_value()
+
+    @intrinsic
+    def tile(typing_context: Any, x, x_stride, panel, panel_stride, y, y_stride, start, depth):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+        return types.void(*[types.intp] * 8), generate
+
+    return tile
+
+
+def make_product(width: int) -> Callable[..., None]:
+    """Return ``y = x @ panel + start`` for any number of rows, the last argument after those of a tile."""
+    one_row, rows = make_tile(1, width), make_tile(ROWS, width)
+
+    @njit
+    def product(
+        x: int,
+        x_stride: int,
+        panel: int,
+        panel_stride: int,
+        y: int,
+        y_stride: int,
+        start: int,
+        depth: int,
+        n_rows: int,
+    ) -> None:
+        if n_rows < ROWS:
+            for i in range(n_rows):
+                one_row(
+                    x + i * x_stride, x_stride, panel, panel_stride, y + i * y_stride, y_stride, start, depth
+                )
+            return
+        for first in range(0, n_rows, ROWS):
+            i = min(first, n_rows - ROWS)  # the last tile may overlap the one before
+            rows(x + i * x_stride, x_stride, panel, panel_stride, y + i * y_stride, y_stride, start, depth)
+
+    return product
+
+
+wide_product, narrow_product = make_product(WIDE), make_product(NARROW)
+
+
+@njit(void(MATRIX, PANELS, VECTOR, MATRIX), nogil=True, cache=True)
+def _linear(x: Array, panels: Array, bias: Array, y: Array) -> None:
+    n_tokens, d_in = x.shape
+    for i in range(panels.shape[0]):
+        wide_product(
+            x.ctypes.data,
+            4 * d_in,
+            panels.ctypes.data + 4 * i * d_in * WIDE,
+            4 * WIDE,
+            y.ctypes.data + 4 * i * WIDE,
+            4 * y.shape[1],
+            bias.ctypes.data + 4 * i * WIDE,
+            d_in,
+            n_tokens,
+        )
+
+
+@njit(fastmath=FAST, inline="always")
+def exp(x: np.float32) -> np.float32:
+    """``e^x`` for x <= 88, within 1e-7 of it: ``2^n e^r`` with ``|r| <= ln(2) / 2``.
+
+    The compiler vectorises this, but not a call of ``exp``. The polynomial is that of Cephes' expf
+    (Moshier 1989).
+    """
+    x = max(x, np.float32(-87))  # smaller powers are subnormal in float32
+    n = np.floor(x * LOG2_E + np.float32(0.5))
+    r = x - n * LN2_HIGH - n * LN2_LOW
+    p = np.float32(1.9875691500e-4)
+    p = p * r + np.float32(1.3981999507e-3)
+    p = p * r + np.float32(8.3334519073e-3)
+    p = p * r + np.float32(4.1665795894e-2)
+    p = p * r + np.float32(1.6666665459e-1)
+    p = p * r + np.float32(5.0000001201e-1)
+    power = np.int32((np.int32(n) + np.int32(127)) << np.int32(23)).view(np.float32)  # 2^n by its bits
+    return (p * r * r + r + np.float32(1)) * power
+
+
+@njit(inline="always")
+def ordered(bits: np.int32) -> np.int32:
+    """Map the bits of a float32 to an integer of the same order, and back.
+
+    The compiler vectorises the maximum of integers, but not of floats, among which there may be NaN.
+    """
+    return bits ^ ((bits >> np.int32(31)) & np.int32(0x7FFFFFFF))
+
+
+@njit(void(MATRIX, int64), fastmath=FAST, nogil=True, cache=True, error_model="numpy")
+def _softmax(x: Array, n_keys: int) -> None:
+    bits = x.view(np.int32)
+    for i in range(x.shape[0]):
+        order = ordered(bits[i, 0])
+        for j in range(n_keys):
+            order = max(order, ordered(bits[i, j]))
+        largest = np.int32(ordered(order)).view(np.float32)
+        total = np.float32(0)
+        for j in range(n_keys):
+            x[i, j] = exp(x[i, j] - largest)
+            total += x[i, j]
+        reciprocal = np.float32(1) / total
+        for j in range(n_keys):
+            x[i, j] *= reciprocal
+
+
+@njit(void(HEADS, HEADS, HEADS, HEADS), fastmath=FAST, nogil=True, cache=True, error_model="numpy")
+def _attention(query: Array, key: Array, value: Array, context: Array) -> None:
+    n_tokens, n_heads, d_head = query.shape
+    n_panels = (n_tokens + WIDE - 1) // WIDE
+    scale = np.float32(1) / np.sqrt(np.float32(d_head))
+    keys = np.zeros((n_panels, d_head, WIDE), np.float32)  # K^T / sqrt(d_head) of a head, in panels
+    scores = np.empty((n_tokens, n_panels * WIDE), np.float32)  # panels are padded with 0s
+    zeros = np.zeros(max(WIDE, NARROW), np.float32)
+    stride = 4 * n_heads * d_head
+    for head in range(n_heads):
+        for j in range(n_tokens):
+            for d in range(d_head):
+                keys[j // WIDE, d, j % WIDE] = key[j, head, d] * scale
+        for i in range(n_panels):
+            wide_product(
+                query.ctypes.data + 4 * head * d_head,
+                stride,
+                keys.ctypes.data + 4 * i * d_head * WIDE,
+                4 * WIDE,
+                scores.ctypes.data + 4 * i * WIDE,
+                4 * scores.shape[1],
+                zeros.ctypes.data,
+                d_head,
+                n_tokens,
+            )
+        _softmax(scores, n_tokens)
+        for d in range(0, d_head, NARROW):
+            narrow_product(
+                scores.ctypes.data,
+                4 * scores.shape[1],
+                value.ctypes.data + 4 * (head * d_head + d),
+                stride,
+                context.ctypes.data + 4 * (head * d_head + d),
+                stride,
+                zeros.ctypes.data,
+                n_tokens,
+                n_tokens,
+            )
+
+
+def linear(x: Array, weight: Array, bias: Array) -> Array:
+    """``x W^T + b``: ``(n_tokens, d_in) -> (n_tokens, d_out)``."""
+    d_out = len(weight)
+    if d_out % WIDE:
+        return numpy_linear(x, weight, bias)
+    y = np.empty((len(x), d_out), np.float32)
+    _linear(np.ascontiguousarray(x), packed(weight), bias, y)
+    return y
+
+
+def packed(weight: Array) -> Array:
+    """Return a weight's panels, which are cut once and kept as long as the weight."""
+    key = id(weight)
+    if key not in _panels:
+        _panels[key] = pack(weight)
+        weakref.finalize(weight, _panels.pop, key, None)
+    return _panels[key]
+
+
+def pack(weight: Array) -> Array:
+    """Cut ``weight (d_out, d_in)`` into panels: ``(d_out / WIDE, d_in, WIDE)``."""
+    d_out, d_in = weight.shape
+    return np.ascontiguousarray(weight.reshape(d_out // WIDE, WIDE, d_in).swapaxes(1, 2), np.float32)
+
+
+_panels: dict[int, Array] = {}  # of each weight, by its identity
+
+
+def attention(query: Array, key: Array, value: Array, trace: Tracer = no_trace) -> Array:
+    """``softmax(Q K^T / sqrt(d_head)) V``, all of them ``(n_heads, n_tokens, d_head)``; nothing is traced."""
+    n_heads, n_tokens, d_head = query.shape
+    if d_head % NARROW:
+        return numpy_attention(query, key, value)
+    # In this layout, merging the heads copies nothing.
+    context = np.empty((n_tokens, n_heads, d_head), np.float32)
+    _attention(*(np.ascontiguousarray(x.swapaxes(0, 1)) for x in (query, key, value)), context)
+    return context.swapaxes(0, 1)

@@ -1,0 +1,194 @@
+"""Compiled operations of a decoder's forward pass, recorded on a tape that can be replayed.
+
+Forward passes over a few more tokens call the same primitives on the same arrays; only the inputs, the
+number of tokens and the length of the cache differ. So one pass is recorded, and from then on a token takes
+one call from Python instead of some four hundred.
+"""
+
+from functools import cached_property
+
+import numpy as np
+
+from engine.kernels import op_loop
+from engine.kernels.atomics import address
+from engine.kernels.attention_ops import QUERY_BLOCK, SUMMARY
+from engine.kernels.buffer_pool import BufferPool
+from engine.kernels.gemm import WIDE
+from engine.kernels.matrix_ops import FEW_TOKENS, FIXED, KINDS
+from engine.kernels.packed import PackedMatrix
+from engine.kernels.simd import BLOCK, HEAD
+from engine.kernels.simd_matrix import DOT_PRODUCTS, FIXED_BYTES
+from engine.kernels.thread_pool import n_threads, run
+from engine.layers.activation import Activation, gelu_new_backward
+from engine.layers.attention import CachedKeys
+from engine.layers.tracing import Array, Tracer, no_trace
+
+N_TASKS = 4 * n_threads  # of an operation that can be split so often: threads are not equally fast
+TASK_BYTES = 16_384  # smallest part of a matrix that is worth a task
+N_SPLITS = 2 * n_threads  # of the keys of a head, for the attention of few tokens
+GELUS = ("gelu_new", "gelu_pytorch_tanh")
+
+
+def fits(d_head: int, activation: str) -> bool:
+    """Whether the operations support a decoder with these heads and this activation."""
+    return d_head % HEAD == 0 and activation in ("swiglu", *GELUS)
+
+
+class OpTape:
+    """Compiled twins of the decoder's primitives, which run at once or are recorded on a tape.
+
+    Parameters
+    ----------
+    length
+        Tokens in the cache before those of the pass.
+    record
+        Record the operations without running them; `replay` runs them, as often as it is called. The tape
+        keeps the arrays they work on; intermediate arrays may reuse the memory of earlier ones.
+    """
+
+    def __init__(self, length: int, record: bool = False) -> None:
+        self.length = np.array([length], np.int64)
+        self.record = record
+        self.ops: list[list[int]] = []
+        self.buffers = BufferPool()
+        self.arrays: list[Array] = []  # of the recorded operations, besides those in the buffers
+        self.zeros: dict[int, Array] = {}
+        self.activations = dict.fromkeys(GELUS, Activation(self.gelu_new, gelu_new_backward))
+
+    def replay(self, length: int, n_tokens: int) -> None:
+        """Run the recorded operations on the first ``n_tokens`` rows, behind ``length`` cached tokens.
+
+        ``n_tokens`` is at most the number recorded, and at most `FEW_TOKENS`.
+        """
+        self.length[0] = length
+        self.recorded[:, op_loop.N_TOKENS] = n_tokens
+        run(self.recorded)
+
+    @cached_property
+    def recorded(self) -> Array:
+        """The recorded operations, int64 ``(n_ops, OP_SIZE)``."""
+        return np.array(self.ops, np.int64)
+
+    def emit(self, opcode: int, n_tasks: int, *arguments: int | Array) -> None:
+        """Run an operation, or record it; arrays are passed by their addresses."""
+        arrays = [item for item in arguments if isinstance(item, np.ndarray)]
+        integers = [address(item) if isinstance(item, np.ndarray) else item for item in arguments]
+        op = [opcode, n_tasks, *integers] + [0] * (op_loop.OP_SIZE - 2 - len(integers))
+        if self.record:
+            self.ops.append(op)
+            self.arrays += [array for array in arrays if not self.buffers.owns(array)]
+        else:
+            run(np.array([op], np.int64))
+
+    def linear(self, x: Array, weight: PackedMatrix, bias: Array | None = None) -> Array:
+        """``x W^T + b``: ``(n_tokens, d_in) -> (n_tokens, d_out)``."""
+        n_tokens, d_in = x.shape
+        n_panels, panel_bytes = weight.panels.shape
+        y = self.buffers.empty((n_tokens, n_panels * WIDE))
+        start = self.padded_bias(n_panels * WIDE, bias)
+        if n_tokens <= FEW_TOKENS:
+            n_tasks = max(1, min(n_panels, N_TASKS, weight.nbytes // TASK_BYTES))
+            scratch = start  # not used
+        else:
+            n_tasks = n_panels * max(1, -(-N_TASKS // n_panels))
+            scratch = self.buffers.empty((n_threads, d_in * WIDE))
+        kind, stride = KINDS.index(weight.kind), x.strides[0]
+        if DOT_PRODUCTS and weight.kind == "q4" and n_tokens <= FEW_TOKENS:
+            n_blocks = d_in // BLOCK
+            fixed = self.buffers.empty((n_tokens, n_blocks, FIXED_BYTES), np.uint8)
+            self.emit(op_loop.TO_FIXED_POINT, 1, x, stride, n_tokens, n_blocks, fixed)
+            kind, x, stride = FIXED, fixed, fixed.strides[0]
+        matrix = (weight.panels, n_panels, panel_bytes, kind, weight.n_iterations)
+        self.emit(op_loop.LINEAR, n_tasks, x, stride, n_tokens, d_in, *matrix, y, start, scratch)
+        return y[:, : weight.shape[0]]
+
+    def padded_bias(self, n: int, bias: Array | None) -> Array:
+        """Return a bias, or zeros for None, padded with zeros to ``n`` numbers: ``(n,)``."""
+        if bias is None:
+            return self.zeros.setdefault(n, np.zeros(n, np.float32))
+        return np.concatenate([bias, np.zeros(n - len(bias), np.float32)])
+
+    def rms_norm(self, x: Array, weight: Array, eps: float) -> Array:
+        """``x / sqrt(mean(x^2) + eps) * weight`` of ``(n_tokens, d_model)``."""
+        y, floor = self.buffers.empty(x.shape), np.array([eps], np.float32)
+        self.emit(op_loop.RMS_NORM, row_tasks(len(x)), *row_layout(x), np.ascontiguousarray(weight), floor, y)
+        return y
+
+    def layer_norm(self, x: Array, weight: Array, bias: Array, eps: float) -> Array:
+        """``(x - mean) / sqrt(var + eps) * weight + bias`` of ``(n_tokens, d_model)``."""
+        y, floor = self.buffers.empty(x.shape), np.array([eps], np.float32)
+        scale, shift = np.ascontiguousarray(weight), np.ascontiguousarray(bias)
+        self.emit(op_loop.LAYER_NORM, row_tasks(len(x)), *row_layout(x), scale, floor, y, shift)
+        return y
+
+    def add(self, x: Array, y: Array) -> Array:
+        """``x + y`` of ``(n_tokens, d_model)``."""
+        z = self.buffers.empty(x.shape)
+        self.emit(op_loop.ADD, row_tasks(len(x)), *row_layout(x), y, y.strides[0], z)
+        return z
+
+    def swiglu(self, gate: Array, up: Array) -> Array:
+        """``silu(gate) * up`` of ``(n_tokens, d_ff)``."""
+        y = self.buffers.empty(gate.shape)
+        self.emit(op_loop.SWIGLU, N_TASKS, *row_layout(gate), up, up.strides[0], y)
+        return y
+
+    def gelu_new(self, x: Array) -> Array:
+        """The tanh approximation of GELU of ``(n_tokens, d_ff)``."""
+        y = self.buffers.empty(x.shape)
+        self.emit(op_loop.GELU_NEW, N_TASKS, *row_layout(x), y)
+        return y
+
+    def apply_rope(self, x: Array, cos: Array, sin: Array) -> Array:
+        """Rotate the pairs of ``(n_heads, n_tokens, d_head)``, in place."""
+        n_heads, n_tokens, d_head = x.shape
+        self.emit(op_loop.ROTATE, row_tasks(n_tokens), x, x.strides[1], n_tokens, n_heads, d_head, cos, sin)
+        return x
+
+    def causal_attention(
+        self,
+        query: Array,
+        key: Array,
+        value: Array,
+        cache: CachedKeys,
+        layer: int,
+        trace: Tracer = no_trace,
+    ) -> Array:
+        """Add the new tokens to the cache, and attend to all tokens in it; nothing is traced."""
+        n_heads, n_tokens, d_head = query.shape
+        n_kv_heads, n_keys = len(key), int(self.length[0]) + n_tokens
+        if not self.record:  # a tape may be replayed with fewer tokens: the caller reserves the memory
+            cache.reserve(n_keys)
+        keys, values = cache.keys[layer], cache.values[layer]
+        capacity = keys.shape[1]
+        sizes = (n_kv_heads, d_head, keys, values, capacity, self.length)
+        self.emit(op_loop.WRITE_CACHE, row_tasks(n_tokens), key, key.strides[1], n_tokens, value, *sizes)
+        context = self.buffers.empty((n_tokens, n_heads, d_head))
+        if n_tokens <= FEW_TOKENS:
+            scores = self.buffers.empty((n_tokens, n_heads, capacity))
+            parts = self.buffers.empty((n_tokens, n_heads, N_SPLITS, d_head + SUMMARY))
+            heads = (query, query.strides[1], n_tokens, n_heads, n_kv_heads, d_head)
+            cached = (keys, values, capacity, self.length)
+            self.emit(op_loop.ATTEND_TO_SPLIT, n_kv_heads * N_SPLITS, *heads, *cached, scores, parts)
+            self.emit(op_loop.MERGE_SPLITS, 1, parts, N_SPLITS, n_tokens, n_heads, d_head, context)
+            return context.swapaxes(0, 1)
+        n_panels, n_blocks = -(-n_keys // WIDE), -(-n_tokens // QUERY_BLOCK)
+        key_panels = self.buffers.empty((n_kv_heads, n_panels, d_head, WIDE))
+        single_values = self.buffers.empty((n_kv_heads, n_keys, d_head))
+        sources = (keys, values, capacity, n_kv_heads, d_head, n_keys)
+        self.emit(op_loop.WIDEN_CACHE, n_kv_heads * n_panels, *sources, key_panels, single_values)
+        scores = self.buffers.empty((n_threads, QUERY_BLOCK, n_panels * WIDE))
+        queries = (query, query.strides[1], n_tokens, n_heads, n_kv_heads, d_head)
+        rest = (key_panels, single_values, n_keys, context, scores, self.padded_bias(WIDE, None))
+        self.emit(op_loop.ATTEND, n_heads * n_blocks, *queries, *rest)
+        return context.swapaxes(0, 1)
+
+
+def row_layout(x: Array) -> tuple[Array, int, int, int]:
+    """Arguments of an operation for an array ``(n_tokens, d)``: the array, its row stride, its shape."""
+    return (x, x.strides[0], *x.shape)
+
+
+def row_tasks(n_rows: int) -> int:
+    """Number of tasks of an operation on rows: one for a few, which take less time than synchronising."""
+    return 1 if n_rows <= FEW_TOKENS else N_TASKS

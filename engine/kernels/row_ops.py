@@ -1,0 +1,103 @@
+"""Operations on rows: norms, rotations, sums and activations (see `op_loop`)."""
+
+import numpy as np
+
+from engine.kernels.gemm import FAST, exp
+from engine.kernels.jit import njit
+from engine.kernels.work_split import floats_at, split_range
+from engine.layers.tracing import Array
+
+GELU_SCALE = np.float32(np.sqrt(2 / np.pi))
+
+
+@njit(fastmath=FAST, error_model="numpy")
+def rms_norm(op: Array, task: int) -> None:
+    """``x / sqrt(mean(x^2) + eps) * weight``, some rows to a task."""
+    n_tasks, x, x_stride, n_tokens, d, weight, eps, y = op[1:9]
+    w, floor = floats_at(weight, d), floats_at(eps, 1)[0]
+    first, last = split_range(n_tokens, task, n_tasks)
+    for i in range(first, last):
+        row, out = floats_at(x + i * x_stride, d), floats_at(y + 4 * d * i, d)
+        squares = np.float32(0)
+        for j in range(d):
+            squares += row[j] * row[j]
+        scale = np.float32(1) / np.sqrt(squares / np.float32(d) + floor)
+        for j in range(d):
+            out[j] = row[j] * scale * w[j]
+
+
+@njit(fastmath=FAST, error_model="numpy")
+def layer_norm(op: Array, task: int) -> None:
+    """``(x - mean) / sqrt(var + eps) * weight + bias``, some rows to a task."""
+    n_tasks, x, x_stride, n_tokens, d, weight, eps, y, bias = op[1:10]
+    w, b, floor = floats_at(weight, d), floats_at(bias, d), floats_at(eps, 1)[0]
+    first, last = split_range(n_tokens, task, n_tasks)
+    for i in range(first, last):
+        row, out = floats_at(x + i * x_stride, d), floats_at(y + 4 * d * i, d)
+        total, squares = np.float32(0), np.float32(0)
+        for j in range(d):
+            total += row[j]
+        mean = total / np.float32(d)
+        for j in range(d):
+            squares += (row[j] - mean) * (row[j] - mean)
+        scale = np.float32(1) / np.sqrt(squares / np.float32(d) + floor)
+        for j in range(d):
+            out[j] = (row[j] - mean) * scale * w[j] + b[j]
+
+
+@njit(fastmath=FAST)
+def rotate(op: Array, task: int) -> None:
+    """RoPE, in place: pairs ``(x[i], x[i + d_head / 2])`` of some tokens' heads to a task."""
+    n_tasks, x, x_stride, n_tokens, n_heads, d_head, cos, sin = op[1:9]
+    half = d_head // 2
+    first, last = split_range(n_tokens, task, n_tasks)
+    for i in range(first, last):
+        c, s = floats_at(cos + 4 * half * i, half), floats_at(sin + 4 * half * i, half)
+        for head in range(n_heads):
+            pair = floats_at(x + i * x_stride + 4 * d_head * head, d_head)
+            for j in range(half):
+                u, v = pair[j], pair[half + j]
+                pair[j] = u * c[j] - v * s[j]
+                pair[half + j] = v * c[j] + u * s[j]
+
+
+@njit(fastmath=FAST)
+def add_rows(op: Array, task: int) -> None:
+    """``x + y``, some rows to a task."""
+    n_tasks, x, x_stride, n_tokens, d, y, y_stride, z = op[1:9]
+    first, last = split_range(n_tokens, task, n_tasks)
+    for i in range(first, last):
+        a, b, out = (
+            floats_at(x + i * x_stride, d),
+            floats_at(y + i * y_stride, d),
+            floats_at(z + 4 * d * i, d),
+        )
+        for j in range(d):
+            out[j] = a[j] + b[j]
+
+
+@njit(fastmath=FAST, error_model="numpy")
+def swiglu(op: Array, task: int) -> None:
+    """``silu(gate) * up``, some columns of all rows to a task."""
+    n_tasks, gate, gate_stride, n_tokens, d, up, up_stride, y = op[1:9]
+    first, last = split_range(d, task, n_tasks)
+    n = last - first
+    for i in range(n_tokens):
+        a = floats_at(gate + i * gate_stride + 4 * first, n)
+        b = floats_at(up + i * up_stride + 4 * first, n)
+        out = floats_at(y + 4 * (d * i + first), n)
+        for j in range(n):  # from 0: numba does not vectorise a loop whose index could be negative
+            out[j] = a[j] / (np.float32(1) + exp(min(-a[j], np.float32(88)))) * b[j]
+
+
+@njit(fastmath=FAST, error_model="numpy")
+def gelu_new(op: Array, task: int) -> None:
+    """The tanh approximation of GELU, ``x sigmoid(2 inner)``; some columns of all rows to a task."""
+    n_tasks, x, x_stride, n_tokens, d, y = op[1:7]
+    first, last = split_range(d, task, n_tasks)
+    n = last - first
+    for i in range(n_tokens):
+        row, out = floats_at(x + i * x_stride + 4 * first, n), floats_at(y + 4 * (d * i + first), n)
+        for j in range(n):  # from 0, as in `swiglu`
+            inner = GELU_SCALE * (row[j] + np.float32(0.044715) * row[j] * row[j] * row[j])
+            out[j] = row[j] / (np.float32(1) + exp(min(np.float32(-2) * inner, np.float32(88))))

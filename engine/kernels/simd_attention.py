@@ -1,0 +1,121 @@
+"""SIMD code of attention to float16 keys and values (see `simd`)."""
+
+from collections.abc import Callable
+from typing import Any
+
+from numba import types
+from numba.extending import intrinsic
+
+from engine.kernels.gemm import LANES, WIDE_REGISTERS
+from engine.kernels.simd import HALVES, LONG, PARTS, QUAD, SINGLE, VECTOR, Code, loop
+
+# Heads that a key, once converted, is multiplied with: as many as there are registers for their sums.
+HEADS_TOGETHER = 3 if WIDE_REGISTERS else 1
+
+
+def make_dots(n_together: int, n_rows: int = 1) -> Callable[..., None]:
+    """Return a function that adds ``query . key`` of `HEAD` numbers to the scores of float16 keys.
+
+    An iteration takes ``n_together`` keys, 1 or `LANES`, for ``n_rows`` queries and rows of scores. Its
+    arguments are ``query, query_stride, keys, stride, scores, scores_stride, n_iterations``.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        query, query_stride, keys, stride, scores, scores_stride, n_iterations = arguments
+        code = Code(builder)
+        queries = [code.head(row) for row in code.row_addresses(query, query_stride, n_rows)]
+        rows = code.row_addresses(scores, scores_stride, n_rows)
+
+        def products(key: Any) -> list[Any]:
+            halves = code.half_head(key)
+            totals = [builder.fmul(own[0], halves[0]) for own in queries]
+            for place in range(1, len(PARTS)):
+                totals = [
+                    code.multiply_add(own[place], halves[place], total)
+                    for own, total in zip(queries, totals, strict=True)
+                ]
+            return totals
+
+        def partial_sums(key: Any, n: int) -> list[Any]:
+            """For each row, the products with ``n`` keys, partly summed so that they share a vector."""
+            if n == 1:
+                return products(key)
+            other = builder.add(key, builder.mul(stride, LONG(n // 2)))
+            pairs = zip(partial_sums(key, n // 2), partial_sums(other, n // 2), strict=True)
+            return [code.add_neighbours(a, b, within_quads=n <= QUAD) for a, b in pairs]
+
+        def body(i: Any, nothing: list[Any]) -> list[Any]:
+            key = builder.add(keys, builder.mul(i, builder.mul(stride, LONG(n_together))))
+            kind = SINGLE if n_together == 1 else VECTOR
+            for row, total in zip(rows, partial_sums(key, n_together), strict=True):
+                score = builder.add(row, builder.mul(i, LONG(4 * n_together)))
+                new = code.sum(total) if n_together == 1 else total
+                code.store(builder.fadd(code.load(score, 0, kind), new), score, 0)
+            return nothing
+
+        loop(builder, n_iterations, [], body)
+        return context.get_dummy_value()
+
+    @intrinsic
+    def dots(typing_context: Any, query, query_stride, keys, stride, scores, scores_stride, n_iterations):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+        return types.void(*[types.intp] * 7), generate
+
+    return dots
+
+
+def make_weighted_sum(n_rows: int = 1) -> Callable[..., None]:
+    """Return a function that writes the sum of `HEAD` numbers of each float16 value times its weight.
+
+    For ``n_rows`` rows of weights and totals; its arguments are ``weights, weights_stride, values, stride,
+    total, total_stride, n``, where ``n`` is the number of keys.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        weights, weights_stride, values, stride, total, total_stride, n = arguments
+        code = Code(builder)
+        rows = code.row_addresses(weights, weights_stride, n_rows)
+
+        def body(i: Any, sums: list[Any]) -> list[Any]:
+            halves = code.half_head(builder.add(values, builder.mul(i, stride)))
+            places = [builder.add(row, builder.mul(i, LONG(4))) for row in rows]
+            own = [code.spread(code.load(place, 0, SINGLE), VECTOR) for place in places]
+            products = [(weight, half) for weight in own for half in halves]
+            return [code.multiply_add(*product, s) for product, s in zip(products, sums, strict=True)]
+
+        sums = loop(builder, n, [VECTOR([0.0] * LANES)] * (n_rows * len(PARTS)), body)
+        for row, place in enumerate(code.row_addresses(total, total_stride, n_rows)):
+            for part, own in zip(PARTS, sums[row * len(PARTS) :], strict=False):
+                code.store(own, place, 4 * part)
+        return context.get_dummy_value()
+
+    @intrinsic
+    def weighted_sum(typing_context: Any, weights, weights_stride, values, stride, total, total_stride, n):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+        return types.void(*[types.intp] * 7), generate
+
+    return weighted_sum
+
+
+@intrinsic
+def narrow(typing_context: Any, numbers, halves):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Write `HEAD` float32 as float16."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        code = Code(builder)
+        for part, numbers in zip(PARTS, code.head(arguments[0]), strict=True):
+            code.store(builder.fptrunc(numbers, HALVES), arguments[1], 2 * part)
+        return context.get_dummy_value()
+
+    return types.void(*[types.intp] * 2), generate
+
+
+@intrinsic
+def widen(typing_context: Any, halves, numbers):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Write `HEAD` float16 as float32."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        code = Code(builder)
+        for part, numbers in zip(PARTS, code.half_head(arguments[0]), strict=True):
+            code.store(numbers, arguments[1], 4 * part)
+        return context.get_dummy_value()
+
+    return types.void(*[types.intp] * 2), generate

@@ -1,0 +1,64 @@
+"""How vectors were made, which decides whether two of them may be compared."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+
+from engine.errors import InputError
+from engine.layers.tracing import Array
+from engine.models.encoder import Encoder
+from engine.retrieval.fingerprint import fingerprint
+
+
+@dataclass(frozen=True)
+class EmbeddingSpec:
+    """How vectors were made. Only vectors with equal specs can be compared, whatever their shapes.
+
+    ``model`` is the `fingerprint` of the encoder (with the word weights, if the pooling has any), ``name``
+    its name for people, ``d_model`` the length of a vector.
+    """
+
+    model: str
+    pooling: str
+    max_tokens: int
+    d_model: int
+    name: str = field(default="", compare=False)
+
+    @classmethod
+    def of(cls, encoder: Encoder, pooling: str = "mean", max_tokens: int | None = None) -> "EmbeddingSpec":
+        """Return the spec of an encoder's vectors; arguments and errors are those of `Encoder.encode`."""
+        encoder.check_poolings([pooling])
+        limit, d_model = encoder.token_limit(max_tokens), encoder.config.d_model
+        model = fingerprint(encoder)
+        if pooling == "idf":
+            assert encoder.idf is not None, "checked by check_poolings"
+            model = sha256(model.encode() + encoder.idf.tobytes()).hexdigest()
+        return cls(model, pooling, limit, d_model, encoder.name)
+
+    def keys(self, texts: Sequence[str]) -> list[bytes]:
+        """Return the cache key of each text's vector."""
+        stamp = f"{self.model} {self.pooling} {self.max_tokens} {self.d_model} ".encode()
+        hashes = (sha256(text.encode("utf-8", "surrogatepass")).digest() for text in texts)
+        return [sha256(stamp + text_hash).digest() for text_hash in hashes]
+
+    def __str__(self) -> str:
+        """``all-MiniLM-L6-v2, pooling mean, 256 tokens, weights 1a2b3c``."""
+        return f"{self.name}, pooling {self.pooling}, {self.max_tokens} tokens, weights {self.model[:6]}"
+
+
+@dataclass(frozen=True)
+class Query:
+    """A question's vector ``(d_model,)``, of length 1, and how it was made."""
+
+    vector: Array
+    spec: EmbeddingSpec
+
+
+def embed_query(
+    question: str, encoder: Encoder, pooling: str = "mean", max_tokens: int | None = None
+) -> Query:
+    """Embed a question as `Encoder.encode` does; a blank one raises `InputError`."""
+    if not question.strip():
+        raise InputError("the question is empty: ask something")
+    [vector] = encoder.encode([question], pooling, max_tokens=max_tokens)
+    return Query(vector, EmbeddingSpec.of(encoder, pooling, max_tokens))

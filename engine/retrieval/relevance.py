@@ -1,0 +1,115 @@
+"""The null distribution of cosines: scores of questions that have nothing to do with the documents.
+
+A cosine alone says little: with all-MiniLM-L6-v2 two unrelated texts have 0.0 under mean pooling, 0.6 under
+cls and 0.7 under max, and a larger corpus has something nearer to any question. So everyday questions are
+searched for in the same index, and a passage's cosine is compared with theirs. Speaker verification
+normalises its scores by impostors in the same way (Auckenthaler, Carey and Lloyd-Thomas 2000).
+"""
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import exp, floor, inf, log
+
+import numpy as np
+
+from engine.documents.loaders import BUNDLED_CORPUS
+from engine.errors import InputError
+from engine.layers.tracing import Array
+from engine.models.encoder import Encoder
+from engine.retrieval.index import Index
+
+EVERYDAY_QUESTIONS = BUNDLED_CORPUS.parent / "everyday.csv"
+MAX_CHUNKS = 2_000  # of the random pairs; the best passages are among all chunks of an index
+LOW = 0.1  # the quantile that the spread is fitted to, beside the median
+
+
+@dataclass(frozen=True)
+class NullScores:
+    """Scores of questions that are unrelated to an index.
+
+    Attributes
+    ----------
+    pairs
+        Cosines of random pairs of a question and a chunk, ascending ``(n_pairs,)``.
+    bests
+        The best cosine of each question with any chunk, ascending ``(n_questions,)``.
+    """
+
+    pairs: Array = field(repr=False)
+    bests: Array = field(repr=False)
+
+    def percentile(self, score: float) -> float:
+        """Share of random pairs that score less, in percent."""
+        return 100 * float(np.searchsorted(self.pairs, score)) / len(self.pairs)
+
+    def relevance(self, score: float) -> float:
+        """Share of unrelated questions whose best passage scores less, in percent.
+
+        It comes from a Gumbel distribution, that of the largest of many scores. Counting the largest of
+        ``bests`` instead would be wrong where the documents do answer some of the questions.
+        """
+        location, scale = self.gumbel
+        # Far below all scores the inner exponential would overflow, and the outer one is 0.
+        return 100 * exp(-exp(min((location - score) / scale, 700.0)))
+
+    def score_of(self, relevance: float) -> float:
+        """Return the cosine that has a relevance: the inverse of `relevance`, infinite at 0 and at 100."""
+        if not 0 < relevance < 100:
+            return inf if relevance >= 100 else -inf
+        location, scale = self.gumbel
+        return location - scale * log(-log(relevance / 100))
+
+    @cached_property
+    def gumbel(self) -> tuple[float, float]:
+        """Location and scale of the Gumbel distribution with the median and low quantile of ``bests``."""
+        low, median = np.quantile(self.bests, [LOW, 0.5])
+        scale = float(median - low) / (log(-log(LOW)) - log(log(2)))
+        scale = max(scale, 1e-6)  # if all scores are equal
+        return float(median) + scale * log(log(2)), scale
+
+
+def closer_than(percentile: float) -> str:
+    """Describe a percentile, rounded down: 99.996 is not 100."""
+    if percentile == 100:
+        return "closer than all random pairs"
+    return f"closer than {floor(percentile * 100) / 100:.2f} % of random pairs"
+
+
+def everyday_questions() -> list[str]:
+    """Return the bundled everyday questions."""
+    with EVERYDAY_QUESTIONS.open(encoding="utf-8", newline="") as file:
+        return [row["question"] for row in csv.DictReader(file)]
+
+
+def null_scores_of(
+    index: Index, encoder: Encoder, questions: Sequence[str] | None = None, seed: int = 0
+) -> NullScores:
+    """Score unrelated questions in an index, embedded as its chunks are.
+
+    Parameters
+    ----------
+    index, encoder
+        The index, and the encoder it was made with.
+    questions
+        Questions that the documents do not answer, at least one; None for the bundled everyday questions. It
+        does little harm if one in ten of them is answered after all.
+    seed
+        Seed of the choice of chunks for the pairs, if there are more than `MAX_CHUNKS`.
+
+    Raises
+    ------
+    InputError
+        ``questions`` is empty.
+    """
+    texts = everyday_questions() if questions is None else questions
+    if not texts:
+        raise InputError("there are no questions to compare with: give one or more, or None for the bundled")
+    spec = index.spec
+    vectors = index.encoder(encoder).encode(texts, spec.pooling, max_tokens=spec.max_tokens)
+    vectors = vectors.astype(np.float32)  # (n_questions, d_model)
+    bests, _ = index.nearest(vectors, 1)  # (n_questions, 1)
+    rows = np.random.default_rng(seed).permutation(len(index.chunks))[:MAX_CHUNKS]
+    pairs = vectors @ index.vectors[rows].T  # (n_questions, n_rows)
+    return NullScores(np.sort(pairs, axis=None), np.sort(bests[:, 0]))

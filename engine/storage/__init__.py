@@ -1,0 +1,1 @@
+"""Workspaces and the SQLite files that hold them."""

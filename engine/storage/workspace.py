@@ -1,0 +1,320 @@
+"""A workspace: documents, settings, index, question sets and runs in one SQLite file.
+
+The file holds texts, numbers and JSON only, so opening one executes no code. It is written in one
+transaction: at any time it holds all of the old state or all of the new.
+"""
+
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from engine.documents.document import Chunk, Document, Section
+from engine.errors import DocumentError, InputError
+from engine.retrieval.embedding_spec import EmbeddingSpec
+from engine.retrieval.index import Index, index_vectors
+from engine.storage.sqlite_file import connect, connect_ours
+from engine.storage.workspace_file import Row, Rows, as_document_errors, check_bytes, read_rows, write_rows
+
+T = TypeVar("T")
+
+FLOAT32 = np.dtype("<f4")
+
+
+@dataclass(frozen=True)
+class SavedRun:
+    """Result of an experiment: any JSON object, with a name and an ISO 8601 time."""
+
+    name: str
+    time: str
+    content: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """Everything that a user works with.
+
+    Attributes
+    ----------
+    documents
+        The documents, each with a name of its own.
+    settings
+        Any JSON object.
+    index
+        Chunks of those documents and their vectors, if they were indexed.
+    question_sets
+        Under each name ``[{"question": str, "references": [{"content": str, "start_index": int,
+        "end_index": int}], "corpus_id": str}]``.
+    runs
+        Results of experiments.
+    saved_as
+        Digest of the file that this was read from or written to, with which `save_workspace` detects
+        writes of others; empty for a new workspace.
+    """
+
+    documents: tuple[Document, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    index: Index | None = None
+    question_sets: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
+    runs: tuple[SavedRun, ...] = ()
+    saved_as: str = field(default="", compare=False)
+
+
+def save_workspace(path: Path, workspace: Workspace) -> Workspace:
+    """Write a workspace to a new file, or over an older state of it; cached embeddings there are kept.
+
+    Only changed tables are written, in one transaction. While another session writes, this one waits, and
+    raises after a timeout.
+
+    Returns
+    -------
+    Workspace
+        The same workspace with the ``saved_as`` of the file.
+
+    Raises
+    ------
+    InputError
+        The workspace cannot be restored from a file: two documents have one name, a text has half of a
+        surrogate pair, a chunk has no document, or a value is not JSON.
+    DocumentError
+        The workspace is too large; or the file belongs to another program, is damaged, of a newer version,
+        not writable, locked, or was changed since ``workspace.saved_as``.
+    """
+    rows = checked_rows(workspace)
+    with as_document_errors(path.name), closing(connect_ours(str(path))) as connection:
+        return replace(workspace, saved_as=write_rows(connection, rows, workspace.saved_as, path.name))
+
+
+def open_workspace(path: Path) -> Workspace:
+    """Read the workspace that a file holds.
+
+    Raises
+    ------
+    DocumentError
+        The file is missing, not a workspace, damaged, of a newer version, or too large.
+    """
+    with as_document_errors(path.name):
+        if not path.is_file():
+            raise DocumentError(f"{path} does not exist: give a file that was saved as a workspace")
+        with closing(connect(str(path))) as connection:
+            return read_workspace(connection, path.name)
+
+
+def export_workspace(workspace: Workspace) -> bytes:
+    """Return the content of a workspace file, for a download; errors as in `save_workspace`."""
+    rows = checked_rows(workspace)
+    with as_document_errors("the workspace"), closing(connect_ours(":memory:")) as connection:
+        write_rows(connection, rows, "", "the workspace")
+        content = connection.serialize()
+    check_bytes("the workspace", len(content))
+    return content
+
+
+def import_workspace(name: str, content: bytes) -> Workspace:
+    """Read a workspace from the content of the file ``name``; `DocumentError` as in `open_workspace`."""
+    check_bytes(name, len(content))
+    with as_document_errors(name), closing(connect(":memory:")) as connection:
+        # Clear the write-ahead flags in the header: a database in memory has no log.
+        connection.deserialize(content[:18] + b"\1\1" + content[20:])
+        return read_workspace(connection, name)
+
+
+def read_workspace(connection: sqlite3.Connection, name: str) -> Workspace:
+    """Read the workspace of an open file."""
+    rows, digest = read_rows(connection, name)
+    return replace(from_rows(rows), saved_as=digest)
+
+
+def checked_rows(workspace: Workspace) -> Rows:
+    """Return the rows of a workspace, or raise `InputError` if they would not restore it."""
+    try:
+        rows = to_rows(workspace)
+        again = from_rows(rows)
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
+        raise InputError(f"the workspace cannot be saved: {error}") from error
+    for part in ("documents", "settings", "question_sets", "runs"):
+        if getattr(again, part) != getattr(workspace, part):
+            raise InputError(f"the workspace's {part} hold what JSON does not, such as a tuple: use a list")
+    if workspace.index and again.index and again.index.chunks != workspace.index.chunks:
+        raise InputError("the workspace's chunks are not spans of its documents: build the index again")
+    return rows
+
+
+def to_rows(workspace: Workspace) -> Rows:
+    """Return the rows of a workspace by table."""
+    index = workspace.index
+    return {
+        "documents": [
+            (number, document.name, document.title, document.text, to_json(section_rows(document)))
+            for number, document in enumerate(workspace.documents)
+        ],
+        "settings": [(0, to_json(dict(workspace.settings)))],
+        "stamp": [spec_row(index)] if index else [],
+        "chunks": chunk_rows(index, workspace.documents) if index else [],
+        "question_sets": [
+            (number, name, to_json(questions))
+            for number, (name, questions) in enumerate(workspace.question_sets.items())
+        ],
+        "runs": [
+            (number, run.name, run.time, to_json(dict(run.content)))
+            for number, run in enumerate(workspace.runs)
+        ],
+    }
+
+
+def from_rows(rows: Rows) -> Workspace:
+    """Restore a workspace from its rows; raises with the value in the message if one is wrong."""
+    documents = tuple(to_document(*row) for row in rows["documents"])
+    if len({document.name for document in documents}) < len(documents):
+        raise ValueError("two documents have one name")
+    [(_, settings)] = rows["settings"]
+    return Workspace(
+        documents,
+        checked(json.loads(settings), dict),
+        to_index(rows["stamp"], rows["chunks"], documents),
+        {checked(name, str): to_questions(questions) for _, name, questions in rows["question_sets"]},
+        tuple(to_run(*row) for row in rows["runs"]),
+    )
+
+
+def spec_row(index: Index) -> Row:
+    """Return the row of an index's embedding settings."""
+    spec, idf = index.spec, None if index.idf is None else index.idf.astype(FLOAT32).tobytes()
+    return (0, spec.model, spec.name, spec.pooling, int(spec.max_tokens), int(spec.d_model), idf)
+
+
+def section_rows(document: Document) -> list[Any]:
+    """Return the sections of a document as JSON values."""
+    return [[int(s.start), list(s.headings), optional_int(s.page)] for s in document.sections]
+
+
+def to_document(_: int, name: str, title: str, text: str, sections: str) -> Document:
+    """Restore a document from its row."""
+    return Document(
+        checked(name, str),
+        checked(text, str),
+        checked(title, str),
+        tuple(
+            Section(checked(start, int), to_headings(headings), optional(page, int))
+            for start, headings, page in checked(json.loads(sections), list)
+        ),
+    )
+
+
+def chunk_rows(index: Index, documents: Sequence[Document]) -> list[Row]:
+    """Return the rows of chunks and their vectors, each parent once and before its children."""
+    places = {document.name: place for place, document in enumerate(documents)}
+    parents: dict[Chunk, int] = {}
+    rows: list[Row] = []
+
+    def add(chunk: Chunk, parent: int | None, vector: bytes | None) -> int:
+        if chunk.document not in places:
+            raise ValueError(
+                f"its index has chunks of {chunk.document}, which it lacks: build the index again"
+            )
+        span = (places[chunk.document], int(chunk.start), int(chunk.end), int(chunk.n_tokens))
+        headings, page = to_json(list(chunk.headings)), optional_int(chunk.page)
+        rows.append((len(rows), *span, headings, page, parent, vector))
+        return len(rows) - 1
+
+    for chunk, vector in zip(index.chunks, index.vectors.astype(FLOAT32), strict=True):
+        if chunk.parent is not None and chunk.parent not in parents:
+            parents[chunk.parent] = add(chunk.parent, None, None)
+        add(chunk, parents[chunk.parent] if chunk.parent is not None else None, vector.tobytes())
+    return rows
+
+
+def to_index(stamp: Sequence[Row], rows: Sequence[Row], documents: Sequence[Document]) -> Index | None:
+    """Restore an index from its stamp and its chunks; None without a stamp."""
+    if not stamp and not rows:
+        return None
+    [(_, model, name, pooling, max_tokens, d_model, idf)] = stamp
+    spec = EmbeddingSpec(
+        checked(model, str),
+        checked(pooling, str),
+        checked(max_tokens, int),
+        checked(d_model, int),
+        checked(name, str),
+    )
+    parents: dict[int, Chunk] = {}
+    chunks, vectors = [], []
+    for place, number, start, stop, n_tokens, headings, page, parent, vector in rows:
+        document = documents[number]
+        if not 0 <= start <= stop <= len(document.text):
+            raise ValueError(f"{document.name} has no characters {start} to {stop}")
+        if vector is None and parent is not None:
+            raise ValueError("the parent of a chunk has a parent")
+        chunk = Chunk(
+            document.name,
+            start,
+            stop,
+            document.text[start:stop],
+            checked(n_tokens, int),
+            to_headings(json.loads(headings)),
+            optional(page, int),
+            None if parent is None else parents[parent],
+        )
+        if vector is None:
+            parents[place] = chunk
+        else:
+            chunks.append(chunk)
+            vectors.append(checked(vector, bytes))
+    if not vectors:
+        raise ValueError("the index has no chunks")
+    matrix = np.frombuffer(b"".join(vectors), FLOAT32).reshape(len(chunks), spec.d_model)
+    if not np.isfinite(matrix).all():
+        raise ValueError("a vector is not finite")
+    words = None if idf is None else np.frombuffer(checked(idf, bytes), FLOAT32)  # (vocab_size,)
+    return index_vectors(chunks, matrix, spec, words)
+
+
+def to_questions(text: str) -> list[dict[str, Any]]:
+    """Restore a question set from JSON."""
+    questions = checked(json.loads(text), list)
+    for question in questions:
+        checked(question["question"], str)
+        checked(question["corpus_id"], str)
+        for reference in checked(question["references"], list):
+            checked(reference["content"], str)
+            checked(reference["start_index"], int)
+            checked(reference["end_index"], int)
+    return questions
+
+
+def to_run(_: int, name: str, time: str, content: str) -> SavedRun:
+    """Restore a run from its row."""
+    datetime.fromisoformat(time)
+    return SavedRun(checked(name, str), time, checked(json.loads(content), dict))
+
+
+def to_headings(value: object) -> tuple[str, ...]:
+    """Restore a path of headings from JSON values."""
+    return tuple(checked(heading, str) for heading in checked(value, list))
+
+
+def to_json(value: object) -> str:
+    """Return a value as JSON; raises for other values."""
+    return json.dumps(value, allow_nan=False)
+
+
+def optional_int(value: int | None) -> int | None:
+    """Return a plain int from one that may be NumPy's or missing."""
+    return None if value is None else int(value)
+
+
+def optional(value: object, kind: type[T]) -> T | None:
+    """Return a value that is None or of type ``kind``."""
+    return None if value is None else checked(value, kind)
+
+
+def checked(value: object, kind: type[T]) -> T:
+    """Return a value of type ``kind``, or raise `TypeError`; a bool is not an int here."""
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise TypeError(f"{value!r:.80} stands where a {kind.__name__} must be")
+    return value

@@ -1,0 +1,1 @@
+"""Gradients of whole models, written by hand."""

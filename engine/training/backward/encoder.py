@@ -1,0 +1,192 @@
+"""Backward through the last layers of a BERT encoder, on texts concatenated along the token axis.
+
+The forward pass is the model's own; a tracer keeps the arrays that the gradients need. Parameters and
+gradients are flat dictionaries by name, such as ``layers.5.attention.query.weight``.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from engine.kernels.primitives import NUMPY
+from engine.layers.activation import ACTIVATIONS
+from engine.layers.attention import attention_backward, merge_heads, split_heads
+from engine.layers.linear import Linear, linear_backward
+from engine.layers.norm import LayerNorm, layer_norm_backward
+from engine.layers.tracing import Array
+from engine.models.bert import EncoderConfig, EncoderLayer, EncoderWeights, encoder_layer
+from engine.training.optimizers import Parameters
+
+LINEARS = {
+    "query": "attention.query",
+    "key": "attention.key",
+    "value": "attention.value",
+    "attention_output": "attention.output",
+    "ffn_hidden": "ffn.hidden",
+    "ffn_output": "ffn.output",
+}
+NORMS = {"attention_norm": "attention.norm", "output_norm": "norm"}
+KEPT = frozenset(
+    f"attention.{name}" for name in ("query", "key", "value", "weights", "context", "output", "norm")
+) | {"ffn.hidden", "ffn.activation", "ffn.output"}
+
+
+@dataclass
+class KeptLayer:
+    """A tracer that keeps a layer's input, and the arrays of its forward pass by name.
+
+    ``attention.weights`` and ``attention.context`` are recorded once a text, all others once.
+    """
+
+    hidden: Array
+    arrays: dict[str, list[Array]] = field(default_factory=dict)
+
+    def __call__(self, name: str, array: Array) -> Array:
+        """Keep one array."""
+        if name in KEPT:
+            self.arrays.setdefault(name, []).append(array)
+        return array
+
+    def __getitem__(self, name: str) -> Array:
+        return self.arrays[name][0]
+
+
+def layers_forward(
+    hidden: Array, layers: Sequence[EncoderLayer], config: EncoderConfig, spans: Sequence[slice]
+) -> tuple[Array, list[KeptLayer]]:
+    """Run layers in order: ``(n_tokens, d_model)`` to the same, and the arrays each layer kept."""
+    kept = []
+    for layer in layers:
+        kept.append(KeptLayer(hidden))
+        hidden = encoder_layer(hidden, layer, config, spans, NUMPY, kept[-1])
+    return hidden, kept
+
+
+def layers_backward(
+    d_hidden: Array,
+    kept: Sequence[KeptLayer],
+    layers: Sequence[EncoderLayer],
+    config: EncoderConfig,
+    spans: Sequence[slice],
+) -> tuple[Array, Parameters]:
+    """Gradients of `layers_forward` by its input and by the parameters, named as in `layer_parameters`.
+
+    The last of ``layers`` is the model's last.
+    """
+    grads: Parameters = {}
+    first = config.n_layers - len(layers)
+    for number in reversed(range(len(layers))):
+        d_hidden, of_layer = layer_backward(d_hidden, kept[number], layers[number], config, spans)
+        grads |= {f"layers.{first + number}.{name}": grad for name, grad in of_layer.items()}
+    return d_hidden, grads
+
+
+def layer_backward(
+    d_output: Array, kept: KeptLayer, layer: EncoderLayer, config: EncoderConfig, spans: Sequence[slice]
+) -> tuple[Array, Parameters]:
+    """Gradients of `encoder_layer` with norms after each part: ``(n_tokens, d_model)`` to the same.
+
+    ``out = norm(a + ffn(a))`` with ``a = norm(x + attention(x))``, so the gradient of each
+    residual connection is added to that of its sublayer.
+    """
+    grads: Parameters = {}
+    attended = kept["attention.norm"]
+    d_sum, *d_norm = layer_norm_backward(
+        d_output, attended + kept["ffn.output"], layer.output_norm.weight, config.norm_eps
+    )
+    put(grads, "norm", d_norm)
+    d_attended = d_sum + feed_forward_backward(d_sum, kept, layer, config.activation, grads)
+    d_sum, *d_norm = layer_norm_backward(
+        d_attended, kept.hidden + kept["attention.output"], layer.attention_norm.weight, config.norm_eps
+    )
+    put(grads, "attention.norm", d_norm)
+    return d_sum + self_attention_backward(d_sum, kept, layer, config.n_heads, spans, grads), grads
+
+
+def feed_forward_backward(
+    d_y: Array, kept: KeptLayer, layer: EncoderLayer, activation: str, grads: Parameters
+) -> Array:
+    """Gradient of `bert.feed_forward` by its input; those of its parameters are added to ``grads``."""
+    d_activated, *d_output = linear_backward(d_y, kept["ffn.activation"], np.asarray(layer.ffn_output.weight))
+    d_inner = ACTIVATIONS[activation].backward(d_activated, kept["ffn.hidden"])  # (n_tokens, d_ff)
+    d_x, *d_hidden = linear_backward(d_inner, kept["attention.norm"], np.asarray(layer.ffn_hidden.weight))
+    put(grads, "ffn.output", d_output)
+    put(grads, "ffn.hidden", d_hidden)
+    return d_x
+
+
+def self_attention_backward(
+    d_y: Array, kept: KeptLayer, layer: EncoderLayer, n_heads: int, spans: Sequence[slice], grads: Parameters
+) -> Array:
+    """Gradient of `bert.self_attention` by its input, text by text between the linear maps."""
+    merged = np.concatenate([merge_heads(context) for context in kept.arrays["attention.context"]])
+    d_merged, *d_output = linear_backward(d_y, merged, np.asarray(layer.attention_output.weight))
+    put(grads, "attention.output", d_output)
+    d_contexts = split_heads(d_merged, n_heads)  # (n_heads, n_tokens, d_head)
+    parts = {name: kept[f"attention.{name}"] for name in ("query", "key", "value")}
+    of_texts = [
+        attention_backward(
+            d_contexts[:, s], parts["query"][:, s], parts["key"][:, s], parts["value"][:, s], weights
+        )
+        for s, weights in zip(spans, kept.arrays["attention.weights"], strict=True)
+    ]
+    d_x = np.zeros_like(kept.hidden)
+    for name, d_heads in zip(parts, zip(*of_texts, strict=True), strict=True):
+        d_part = np.concatenate([merge_heads(d_text) for d_text in d_heads])  # (n_tokens, d_model)
+        d_hidden, *d_linear = linear_backward(d_part, kept.hidden, getattr(layer, name).weight)
+        put(grads, f"attention.{name}", d_linear)
+        d_x += d_hidden
+    return d_x
+
+
+def put(grads: Parameters, name: str, gradients: Sequence[Array]) -> None:
+    """Name the gradients of a weight and its bias."""
+    grads[f"{name}.weight"], grads[f"{name}.bias"] = gradients
+
+
+def mean_pooling_backward(d_vectors: Array, spans: Sequence[slice]) -> Array:
+    """Divide a text's gradient among its tokens: ``(n_texts, d_model) -> (n_tokens, d_model)``."""
+    lengths = np.array([span.stop - span.start for span in spans])
+    return np.repeat(d_vectors / lengths[:, None].astype(d_vectors.dtype), lengths, axis=0)
+
+
+def layer_parameters(weights: EncoderWeights, n_last: int) -> Parameters:
+    """Copy the parameters of the last layers into a dictionary, to be trained in place."""
+    params: Parameters = {}
+    for number in range(len(weights.layers) - n_last, len(weights.layers)):
+        for part, name in (LINEARS | NORMS).items():
+            weight, bias = getattr(weights.layers[number], part)
+            params[f"layers.{number}.{name}.weight"] = np.array(weight, order="C")
+            params[f"layers.{number}.{name}.bias"] = np.array(bias)
+    return params
+
+
+def named_layers(params: Parameters) -> tuple[EncoderLayer, ...]:
+    """Return the layers that have these parameters, in order; they share the parameters' memory."""
+    numbers = sorted({int(name.split(".")[1]) for name in params})
+
+    def layer(number: int) -> EncoderLayer:
+        def pair(part: str) -> tuple[Array, Array]:
+            name = f"layers.{number}.{(LINEARS | NORMS)[part]}"
+            return params[f"{name}.weight"], params[f"{name}.bias"]
+
+        return EncoderLayer(
+            query=Linear(*pair("query")),
+            key=Linear(*pair("key")),
+            value=Linear(*pair("value")),
+            attention_output=Linear(*pair("attention_output")),
+            attention_norm=LayerNorm(*pair("attention_norm")),
+            ffn_hidden=Linear(*pair("ffn_hidden")),
+            ffn_output=Linear(*pair("ffn_output")),
+            output_norm=LayerNorm(*pair("output_norm")),
+        )
+
+    return tuple(layer(number) for number in numbers)
+
+
+def with_parameters(weights: EncoderWeights, params: Parameters) -> EncoderWeights:
+    """Return an encoder's weights with the last layers replaced by copies of ``params``."""
+    # In the memory order of `bert.read_weights`.
+    layers = named_layers({name: np.array(array, order="F") for name, array in params.items()})
+    return replace(weights, layers=weights.layers[: -len(layers)] + layers)

@@ -1,0 +1,102 @@
+"""Checkpoint of a small decoder in training, in the format of `checkpoint_file`."""
+
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+
+import numpy as np
+
+from engine.errors import ModelFileError
+from engine.models.small_decoder import SmallDecoderConfig
+from engine.models.small_decoder_params import parameter_shapes
+from engine.training.language.checkpoint_file import (
+    check_sizes,
+    file_bytes,
+    read_about,
+    read_trees,
+    reading_header,
+)
+from engine.training.language.small_decoder_loop import TrainingState
+from engine.training.language.vocabulary import Vocabulary
+
+FORMAT = "glassbox-small-decoder-1"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A model in training, and the vocabulary of its ids."""
+
+    state: TrainingState
+    vocabulary: Vocabulary
+
+
+def checkpoint_bytes(checkpoint: Checkpoint) -> bytes:
+    """Return a checkpoint as the content of a .safetensors file."""
+    state = checkpoint.state
+    about = {
+        "format": FORMAT,
+        "config": asdict(state.config),
+        "step": state.n_updates,
+        "lowest": state.lowest if np.isfinite(state.lowest) else None,
+        "vocabulary": asdict(checkpoint.vocabulary),
+    }
+    return file_bytes(state.params, state.moments, about)
+
+
+def save_checkpoint(checkpoint: Checkpoint, path: Path) -> None:
+    """Write a checkpoint atomically: a reader finds the old file or the new one, never a part."""
+    with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+        written = Path(file.name)
+        try:
+            file.write(checkpoint_bytes(checkpoint))
+            file.flush()
+            os.fsync(file.fileno())
+        except BaseException:
+            written.unlink()
+            raise
+    written.replace(path)
+
+
+def load_checkpoint(path: Path, expected: SmallDecoderConfig | None = None) -> Checkpoint:
+    """Read a checkpoint file; parameters and errors are those of `read_checkpoint`."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise ModelFileError(
+            f"{path.name} cannot be read ({error.strerror}): give a checkpoint file"
+        ) from error
+    return read_checkpoint(content, expected)
+
+
+def read_checkpoint(content: bytes, expected: SmallDecoderConfig | None = None) -> Checkpoint:
+    """Read a checkpoint from the content of its file.
+
+    Parameters
+    ----------
+    content
+        Result of `checkpoint_bytes`.
+    expected
+        Sizes that the model must have, or None for any.
+
+    Raises
+    ------
+    ModelFileError
+        It is not a checkpoint, is damaged, or has a tensor of another shape than its sizes say.
+    InputError
+        Its sizes are not the expected ones.
+    """
+    about = read_about(content, FORMAT, "a small decoder")
+    with reading_header():
+        config = SmallDecoderConfig(**about["config"])
+        vocabulary = Vocabulary.from_json(about["vocabulary"])
+        n_updates, lowest = int(about["step"]), about["lowest"]
+        lowest = float("inf") if lowest is None else float(lowest)
+    if vocabulary.size != config.vocab_size or n_updates < 0:
+        raise ModelFileError(
+            f"the checkpoint has {vocabulary.size} tokens, its model {config.vocab_size}, at step "
+            f"{n_updates}: it was put together from two; give another"
+        )
+    check_sizes(config, expected)
+    params, moments = read_trees(content, parameter_shapes(config), n_updates)
+    return Checkpoint(TrainingState(config, params, moments, lowest), vocabulary)

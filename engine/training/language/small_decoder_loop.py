@@ -1,0 +1,171 @@
+"""Training loop of the small decoder: loss, gradients, clipping, an update of AdamW, a report."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from time import perf_counter
+
+import numpy as np
+
+from engine.errors import InputError
+from engine.kernels.primitives import TrainingPrimitives, compiled_training
+from engine.models.small_decoder import SmallDecoderConfig, forward
+from engine.models.small_decoder_params import init_params
+from engine.training.backward.small_decoder import loss_and_gradients
+from engine.training.language.text_stream import Batch
+from engine.training.losses import cross_entropy
+from engine.training.optimizers import Moments, Parameters, adamw, clip_gradients, copied, no_moments
+from engine.training.schedules import warmup_cosine
+
+KEEP_EVERY = 10  # updates between two copies of weights that are known to be good
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """How to train.
+
+    ``learning_rate`` is reached after ``n_warmup`` updates and falls to 0 at ``n_steps``, the last update,
+    along half a cosine.
+    Gradients longer than ``max_norm`` are clipped. The held-out loss is computed every
+    ``held_out_every`` updates. Training ends as diverged if the loss is not finite, or ``divergence`` nats
+    above the lowest so far.
+
+    Raises
+    ------
+    InputError
+        A setting is outside its range.
+    """
+
+    n_steps: int = 1000
+    learning_rate: float = 2e-3
+    n_warmup: int = 20
+    weight_decay: float = 0.01
+    betas: tuple[float, float] = (0.9, 0.99)
+    max_norm: float = 1.0
+    held_out_every: int = 25
+    divergence: float = 1.5
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("n_steps", "held_out_every"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} is {getattr(self, name)}: give 1 or more")
+        for name in ("learning_rate", "max_norm", "divergence"):
+            if not getattr(self, name) > 0:
+                raise InputError(f"{name} is {getattr(self, name)}: give a number above 0")
+
+
+@dataclass(frozen=True)
+class UpdateReport:
+    """One optimiser update.
+
+    ``update`` counts from 1; ``loss`` is the batch's before the update, in nats a token, ``grad_norm`` the
+    L2 norm of the gradients before clipping, ``held_out_loss`` None if it was not due, and ``diverged``
+    the reason why training ended early.
+    """
+
+    update: int
+    loss: float
+    held_out_loss: float | None
+    tokens_per_s: float
+    grad_norm: float
+    learning_rate: float
+    diverged: str | None = None
+
+
+@dataclass
+class TrainingState:
+    """A model in training, changed in place by each update; ``lowest`` is the lowest loss so far."""
+
+    config: SmallDecoderConfig
+    params: Parameters
+    moments: Moments
+    lowest: float = float("inf")
+    ops: TrainingPrimitives = field(default_factory=compiled_training)
+
+    @classmethod
+    def fresh(cls, config: SmallDecoderConfig, seed: int) -> "TrainingState":
+        """Return an untrained model."""
+        params = init_params(config, seed)
+        return cls(config, params, no_moments(params))
+
+    @property
+    def n_updates(self) -> int:
+        """Updates made."""
+        return self.moments.n_updates
+
+
+def train(
+    state: TrainingState, batches: Iterator[Batch], held_out: Batch, settings: TrainingSettings
+) -> Iterator[UpdateReport]:
+    """Train on one batch after another and report every update; to pause, stop iterating.
+
+    Parameters
+    ----------
+    state
+        Trained in place, from the updates that it already made.
+    batches
+        Inputs and targets, ``(n_sequences, n_tokens)`` each.
+    held_out
+        Batch of the held-out loss.
+    settings
+        How to train.
+
+    Yields
+    ------
+    UpdateReport
+        Of each update. If training diverges, the last report says so, and the state is set back to the
+        last weights known to be good.
+    """
+    good = copied(state.params), state.moments.copied()
+    while state.n_updates < settings.n_steps:
+        inputs, targets = next(batches)
+        began, before = perf_counter(), state.n_updates
+        rng = np.random.default_rng([settings.seed, before]) if state.config.dropout else None
+        loss, grads = loss_and_gradients(state.params, inputs, targets, state.config, rng, state.ops)
+        norm = clip_gradients(grads, settings.max_norm)
+        rate = learning_rate(before, settings)
+        diverged = why_diverged(loss, norm, state.lowest, settings)
+        if diverged is None:
+            if before % KEEP_EVERY == 0:
+                good = copied(state.params), state.moments.copied()
+            state.lowest = min(state.lowest, loss)
+            decay = settings.weight_decay
+            adamw(state.params, grads, state.moments, rate, settings.betas, weight_decay=decay)
+        else:
+            state.params, state.moments = good
+            diverged += f"; the weights are those of step {state.n_updates}: go on with a lower learning rate"
+        per_s = inputs.size / (perf_counter() - began)
+        due = diverged is None and _is_due(state.n_updates, settings)
+        measured = held_out_loss(state, held_out) if due else None
+        yield UpdateReport(before + 1, loss, measured, per_s, norm, rate, diverged)
+        if diverged is not None:
+            return
+
+
+def learning_rate(update: int, settings: TrainingSettings) -> float:
+    """Learning rate of an update, counted from 0; the first is above 0, so that no update is lost."""
+    return settings.learning_rate * warmup_cosine(update + 1, settings.n_warmup + 1, settings.n_steps + 1)
+
+
+def why_diverged(loss: float, norm: float, lowest: float, settings: TrainingSettings) -> str | None:
+    """Return the reason why an update must not be made, or None if it may."""
+    if not np.isfinite(loss) or not np.isfinite(norm):
+        return f"the loss became {loss:g} and the length of its gradient {norm:g}"
+    if loss > lowest + settings.divergence:
+        return f"the loss rose to {loss:.2f} from {lowest:.2f}, more than {settings.divergence:g} nats"
+    return None
+
+
+def held_out_loss(state: TrainingState, held_out: Batch, n_rows: int = 4) -> float:
+    """Mean cross-entropy of held-out tokens, in nats, ``n_rows`` sequences at a time."""
+    inputs, targets = held_out
+    total = 0.0
+    for first in range(0, len(inputs), n_rows):
+        rows = slice(first, first + n_rows)
+        logits = forward(state.params, inputs[rows], state.config, ops=state.ops)
+        total += cross_entropy(logits, targets[rows])[0] * len(inputs[rows])
+    return total / len(inputs)
+
+
+def _is_due(update: int, settings: TrainingSettings) -> bool:
+    return update % settings.held_out_every == 0 or update in (1, settings.n_steps)

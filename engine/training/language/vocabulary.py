@@ -1,0 +1,160 @@
+"""The three kinds of vocabulary of a small decoder, each learnt from its corpus."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from engine.errors import InputError
+from engine.tokenizers.bpe import BPETokenizer
+from engine.tokenizers.bpe_training import N_BYTES, bpe_tokenizer, learn_merges
+from engine.tokenizers.characters import CharacterTokenizer
+from engine.tokenizers.encoding import Encoding
+from engine.tokenizers.wordpiece import WordPieceTokenizer
+
+Kind = Literal["characters", "bpe", "wordpiece"]
+
+
+class TextTokenizer(Protocol):
+    """The part of a tokenizer that training uses."""
+
+    @property
+    def vocab_size(self) -> int: ...  # noqa: D102
+    def encode(self, text: str, /) -> Encoding: ...  # noqa: D102
+    def decode(self, ids: Sequence[int]) -> str: ...  # noqa: D102
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """A learnt vocabulary, from which `tokenizer_of` makes a tokenizer.
+
+    ``tokens`` are the characters or word pieces in the order of their ids, ``merges`` those of BPE, which
+    determine its tokens; with ``keep_unknown``, unknown characters become U+FFFD.
+    """
+
+    kind: Kind
+    tokens: tuple[str, ...] = ()
+    merges: tuple[tuple[str, str], ...] = ()
+    keep_unknown: bool = False
+
+    @property
+    def size(self) -> int:
+        """Number of ids."""
+        return N_BYTES + len(self.merges) if self.kind == "bpe" else len(self.tokens)
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> "Vocabulary":
+        """Read a vocabulary written as JSON of ``dataclasses.asdict``.
+
+        Raises
+        ------
+        InputError
+            The content is not a vocabulary.
+        """
+        try:
+            kind, unknown = content["kind"], content["keep_unknown"]
+            tokens, merges = (
+                tuple(content["tokens"]),
+                tuple((left, right) for left, right in content["merges"]),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"the vocabulary cannot be understood ({error!r})") from error
+        texts = (*tokens, *(symbol for pair in merges for symbol in pair))
+        if kind not in ("characters", "bpe", "wordpiece") or not all(isinstance(text, str) for text in texts):
+            raise InputError(f"a vocabulary of kind {kind!r} is unknown, or not made of texts")
+        return cls(kind, tokens, merges, bool(unknown))
+
+
+def learn_vocabulary(
+    kind: Kind,
+    text: str,
+    size: int,
+    wordpiece: WordPieceTokenizer,
+    keep_unknown: bool = False,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> Vocabulary:
+    """Learn a vocabulary from a text.
+
+    Parameters
+    ----------
+    kind
+        Every character that occurs; merges of bytes; or the most frequent pieces of a WordPiece tokenizer.
+    text
+        The corpus.
+    size
+        Tokens at most; ignored for characters.
+    wordpiece
+        Tokenizer whose pieces are counted, if ``kind`` is ``wordpiece``.
+    keep_unknown
+        Whether characters that do not occur in the text are later encoded as U+FFFD.
+    on_progress
+        Called with merges learnt and merges in all.
+
+    Raises
+    ------
+    InputError
+        The text is empty, or the size too small.
+    """
+    if not text:
+        raise InputError("there is no text to learn a vocabulary from: give one")
+    if kind == "characters":
+        return Vocabulary(kind, CharacterTokenizer.of([text], keep_unknown).tokens, keep_unknown=keep_unknown)
+    if kind == "bpe":
+        return Vocabulary(kind, merges=tuple(learn_merges(text, size, on_progress)))
+    if size < 2:
+        raise InputError(
+            f"a vocabulary of {size} pieces has no room for any beside the unknown one: give 2 or more"
+        )
+    counted = Counter(token for token in wordpiece.encode(text).tokens[1:-1] if token != UNKNOWN_PIECE)
+    return Vocabulary(kind, (UNKNOWN_PIECE, *sorted(token for token, _ in counted.most_common(size - 1))))
+
+
+def tokenizer_of(vocabulary: Vocabulary, wordpiece: WordPieceTokenizer) -> TextTokenizer:
+    """Return the tokenizer of a vocabulary; one of word pieces splits words by ``wordpiece``."""
+    if vocabulary.kind == "characters":
+        return CharacterTokenizer(vocabulary.tokens, vocabulary.keep_unknown)
+    if vocabulary.kind == "bpe":
+        return bpe_tokenizer(vocabulary.merges)
+    return FrequentPieces(wordpiece, vocabulary.tokens)
+
+
+def token_texts(tokenizer: TextTokenizer, ids: Sequence[int]) -> list[str]:
+    """Text of each single token; an incomplete character is U+FFFD."""
+    if isinstance(tokenizer, BPETokenizer):
+        return [tokenizer.token_bytes(number).decode("utf-8", errors="replace") for number in ids]
+    if isinstance(tokenizer, FrequentPieces):
+        return [tokenizer.tokens[number] for number in ids]
+    return [tokenizer.decode([number]) for number in ids]
+
+
+UNKNOWN_PIECE = "[UNK]"
+
+
+class FrequentPieces:
+    """A subset of a WordPiece tokenizer's pieces with ids of its own; all others are ``[UNK]``, id 0."""
+
+    def __init__(self, tokenizer: WordPieceTokenizer, tokens: Sequence[str]) -> None:
+        if not tokens or tokens[0] != UNKNOWN_PIECE or len(set(tokens)) < len(tokens):
+            raise InputError(
+                f"a vocabulary of {len(tokens)} pieces must begin with [UNK] and hold none twice"
+            )
+        self.tokens = tuple(tokens)
+        self._tokenizer = tokenizer
+        self._ids = {token: number for number, token in enumerate(tokens)}
+
+    @property
+    def vocab_size(self) -> int:
+        """Number of pieces."""
+        return len(self.tokens)
+
+    def encode(self, text: str, /) -> Encoding:
+        """Return all pieces of a text, without ``[CLS]`` and ``[SEP]``; errors are the tokenizer's."""
+        whole = self._tokenizer.encode(text)
+        tokens = [token if token in self._ids else UNKNOWN_PIECE for token in whole.tokens[1:-1]]
+        return Encoding([self._ids[token] for token in tokens], tokens, whole.offsets[1:-1])
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Text of a sequence of ids: lower-case words separated by spaces."""
+        mark = self._tokenizer.continuation
+        words = " ".join(self.tokens[number] for number in ids)
+        return words.replace(f" {mark}", "")

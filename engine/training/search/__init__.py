@@ -1,0 +1,1 @@
+"""Tuning of the search to labelled questions."""

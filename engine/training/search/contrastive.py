@@ -1,0 +1,129 @@
+"""Contrastive loss of a batch of questions and chunks, and its gradients by an encoder's last layers.
+
+Questions and chunks share the layers; `info_nce` compares their mean vectors.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from engine.layers.tracing import Array
+from engine.models.bert import EncoderConfig
+from engine.models.encoder import packs
+from engine.models.parallel import run_parallel
+from engine.training.backward.encoder import (
+    KeptLayer,
+    layers_backward,
+    layers_forward,
+    mean_pooling_backward,
+    named_layers,
+)
+from engine.training.losses import info_nce
+from engine.training.optimizers import Parameters
+from engine.training.search.frozen_layers import PACK_TOKENS, FrozenStates
+
+
+@dataclass(frozen=True)
+class ContrastiveBatch:
+    """Places of questions and chunks, and their relevance, bool ``(n_questions, n_chunks)``."""
+
+    questions: Array
+    chunks: Array
+    relevant: Array
+
+
+@dataclass
+class PackPass:
+    """One pack of texts in the last layers, with the arrays kept for the backward pass."""
+
+    hidden: Array
+    spans: list[slice]
+    vectors: Array = field(init=False)
+    kept: list[KeptLayer] = field(init=False)
+
+
+def draw_batch(
+    rows: Array,
+    relevant: Array,
+    seen: Array,
+    negatives: Sequence[Array],
+    n_hard: int,
+    rng: np.random.Generator,
+) -> ContrastiveBatch:
+    """Draw for each question one relevant chunk and hard negatives, only from the chunks ``seen``."""
+    drawn: set[int] = set()
+    allowed = np.zeros(relevant.shape[1], bool)
+    allowed[seen] = True
+    for row in rows:
+        drawn.add(int(rng.choice(np.flatnonzero(relevant[row] & allowed))))
+        hard = negatives[row][allowed[negatives[row]]]
+        drawn.update(rng.choice(hard, min(n_hard, len(hard)), replace=False).tolist())
+    chunks = np.array(sorted(drawn))
+    return ContrastiveBatch(rows, chunks, relevant[np.ix_(rows, chunks)])
+
+
+def mean_vectors(
+    frozen: FrozenStates, numbers: Sequence[int], params: Parameters, config: EncoderConfig, dtype: np.dtype
+) -> tuple[Array, list[PackPass]]:
+    """Run texts through the trained layers: mean vectors ``(n_texts, d_model)``, not normalised."""
+    layers = named_layers(params)
+    lengths = [range(frozen.spans[number].stop - frozen.spans[number].start) for number in numbers]
+    passes = [PackPass(*frozen.take(numbers[batch], dtype)) for batch in packs(lengths, PACK_TOKENS)]
+
+    def run(one: PackPass) -> None:
+        hidden, one.kept = layers_forward(one.hidden, layers, config, one.spans)
+        one.vectors = np.stack([hidden[span].mean(axis=0) for span in one.spans])
+
+    for _ in run_parallel(run, passes):
+        pass
+    return np.concatenate([one.vectors for one in passes]), passes
+
+
+def mean_vectors_backward(
+    d_vectors: Array, passes: Sequence[PackPass], params: Parameters, config: EncoderConfig
+) -> Parameters:
+    """Gradients of `mean_vectors` by the parameters."""
+    layers = named_layers(params)
+    starts = np.cumsum([0, *(len(one.spans) for one in passes)])
+    found: dict[int, Parameters] = {}
+
+    def run(number: int) -> None:
+        one = passes[number]
+        d_hidden = mean_pooling_backward(d_vectors[starts[number] : starts[number + 1]], one.spans)
+        found[number] = layers_backward(d_hidden, one.kept, layers, config, one.spans)[1]
+
+    for _ in run_parallel(run, range(len(passes))):
+        pass
+    grads = found[0]
+    for number in range(1, len(passes)):  # in order, so that rounding is the same in every run
+        for name, grad in found[number].items():
+            grads[name] += grad
+    return grads
+
+
+def loss_and_gradients(
+    questions: FrozenStates,
+    chunks: FrozenStates,
+    batch: ContrastiveBatch,
+    params: Parameters,
+    config: EncoderConfig,
+) -> tuple[float, Parameters]:
+    """Loss of a batch and its gradients by the parameters of the last layers."""
+    loss, d_vectors, passes = batch_loss(questions, chunks, batch, params, config)
+    return loss, mean_vectors_backward(d_vectors, passes, params, config)
+
+
+def batch_loss(
+    questions: FrozenStates,
+    chunks: FrozenStates,
+    batch: ContrastiveBatch,
+    params: Parameters,
+    config: EncoderConfig,
+) -> tuple[float, Array, list[PackPass]]:
+    """Loss of a batch, its gradient by the mean vectors of questions then chunks, and their passes."""
+    dtype = next(iter(params.values())).dtype
+    query_vectors, query_passes = mean_vectors(questions, batch.questions.tolist(), params, config, dtype)
+    key_vectors, key_passes = mean_vectors(chunks, batch.chunks.tolist(), params, config, dtype)
+    loss, d_queries, d_keys = info_nce(query_vectors, key_vectors, relevant=batch.relevant)
+    return loss, np.concatenate([d_queries, d_keys]), [*query_passes, *key_passes]

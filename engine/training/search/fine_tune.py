@@ -1,0 +1,187 @@
+"""Fine-tuning of an encoder's last layers on labelled questions, by hand-written backward passes.
+
+The layers below are frozen, so every text runs through them once (`frozen_layers`); each update runs
+only the last layers.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from engine.errors import InputError
+from engine.layers.tracing import Array
+from engine.models.encoder import Encoder
+from engine.training.backward.encoder import layer_parameters, with_parameters
+from engine.training.optimizers import Parameters, adamw, clip_gradients, copied, no_moments
+from engine.training.schedules import warmup_linear
+from engine.training.search.contrastive import (
+    ContrastiveBatch,
+    batch_loss,
+    draw_batch,
+    loss_and_gradients,
+)
+from engine.training.search.cross_validation import FoldResult, FoldTrainer, Losses
+from engine.training.search.folds import Fold, LabelledTexts, inner_folds
+from engine.training.search.frozen_layers import FrozenStates, vectors_from_frozen
+from engine.weights.fetch import Progress
+
+INNER_SHARE = 5  # one in five training questions is held out for early stopping
+MAX_NORM = 1.0  # of all gradients together
+
+
+@dataclass(frozen=True)
+class FineTuning:
+    """How the last layers are trained.
+
+    Attributes
+    ----------
+    n_last
+        How many layers are trained.
+    n_epochs
+        Epochs at most; each takes every question once, with one of its chunks.
+    batch_size, n_hard
+        Questions an update, and hard negatives of each; the other questions' chunks are negatives too.
+    learning_rate
+        Of AdamW: a warm-up over a tenth of the updates, then a linear decay to 0.
+    patience
+        Epochs without a lower loss on held-out questions after which training ends.
+    seed
+        Of the order of the questions and of the chunks drawn.
+    """
+
+    n_last: int = 1
+    n_epochs: int = 4
+    batch_size: int = 16
+    n_hard: int = 1
+    learning_rate: float = 2e-4
+    patience: int = 2
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class FineTuned:
+    """Parameters of the best epoch, ``n_epochs``, and the losses by epoch."""
+
+    params: Parameters = field(repr=False)
+    n_epochs: int
+    losses: Losses
+    validation_losses: Losses
+
+
+def fine_tune(
+    encoder: Encoder,
+    questions: FrozenStates,
+    chunks: FrozenStates,
+    relevant: Array,
+    negatives: Sequence[Array],
+    fold: Fold,
+    settings: FineTuning,
+    on_progress: Progress | None = None,
+) -> FineTuned:
+    """Train the last layers on a fold's questions, and return those of the best epoch.
+
+    The best epoch has the lowest loss on held-out questions, one in five of the fold's training questions;
+    epoch 0, before training, counts too.
+
+    Parameters
+    ----------
+    encoder
+        The model before tuning.
+    questions, chunks
+        Outputs of the frozen layers for all texts.
+    relevant
+        Bool ``(n_questions, n_chunks)``.
+    negatives
+        Places of each question's hard negatives, from `hard_negatives`.
+    fold
+        Its ``train`` questions and ``seen`` chunks are trained on.
+    settings
+        How to train.
+    on_progress
+        Called with updates done and the most there may be.
+
+    Raises
+    ------
+    InputError
+        A setting is out of its range, or there are fewer than two questions to train on.
+    """
+    check(settings)
+    rng = np.random.default_rng(settings.seed)
+    fitted, held_out = (
+        fold.train[part] for part in inner_folds(len(fold.train), INNER_SHARE, settings.seed)[0]
+    )
+
+    def drawn(rows: Array) -> ContrastiveBatch:
+        return draw_batch(rows, relevant, fold.seen, negatives, settings.n_hard, rng)
+
+    config, validation = encoder.config, drawn(held_out)
+    params = layer_parameters(encoder.weights, settings.n_last)
+    moments, best = no_moments(params), copied(params)
+    n_batches = -(-len(fitted) // settings.batch_size)
+    n_steps = settings.n_epochs * n_batches
+    losses = list[tuple[int, float]]()
+    validated = [batch_loss(questions, chunks, validation, params, config)[0]]
+    for epoch in range(1, settings.n_epochs + 1):
+        batch_losses = []
+        for rows in np.array_split(rng.permutation(fitted), n_batches):
+            loss, grads = loss_and_gradients(questions, chunks, drawn(rows), params, config)
+            clip_gradients(grads, MAX_NORM)
+            factor = warmup_linear(moments.n_updates + 1, n_steps // 10 + 1, n_steps + 1)
+            adamw(params, grads, moments, settings.learning_rate * factor)
+            batch_losses.append(loss)
+            if on_progress is not None:
+                on_progress(moments.n_updates, n_steps)
+        losses.append((epoch, float(np.mean(batch_losses))))
+        validated.append(batch_loss(questions, chunks, validation, params, config)[0])
+        n_since = epoch - int(np.argmin(validated))
+        if n_since == 0:
+            best = copied(params)
+        if n_since >= settings.patience:
+            break
+    return FineTuned(best, int(np.argmin(validated)), tuple(losses), tuple(enumerate(validated)))
+
+
+def check(settings: FineTuning) -> None:
+    """Raise `InputError` if a setting is out of range."""
+    smallest = {name: getattr(settings, name) for name in ("n_epochs", "batch_size", "patience")}
+    for name, value in smallest.items():
+        if value < 1:
+            raise InputError(f"{name} is {value}: give 1 or more")
+    if settings.n_hard < 0 or not 0 < settings.learning_rate < np.inf:
+        raise InputError(
+            f"n_hard is {settings.n_hard} and the learning rate {settings.learning_rate}: give 0 or more, "
+            "and a number above 0 such as 1e-4"
+        )
+
+
+def tuned_encoder(encoder: Encoder, params: Parameters) -> Encoder:
+    """Return an encoder with its last layers replaced by ``params``."""
+    return replace(encoder, weights=with_parameters(encoder.weights, params))
+
+
+def fine_tuning_trainer(
+    encoder: Encoder,
+    questions: FrozenStates,
+    chunks: FrozenStates,
+    labelled: LabelledTexts,
+    negatives: Sequence[Array],
+    settings: FineTuning,
+) -> FoldTrainer:
+    """Return the function that fine-tunes on a fold, for `cross_validate`."""
+
+    def fit(fold: Fold, on_progress: Progress) -> FoldResult:
+        tuned = fine_tune(
+            encoder, questions, chunks, labelled.relevant, negatives, fold, settings, on_progress
+        )
+        weights = with_parameters(encoder.weights, tuned.params)
+        asked = vectors_from_frozen(questions, encoder, weights, settings.n_last)
+        return FoldResult(
+            asked[fold.test],
+            vectors_from_frozen(chunks, encoder, weights, settings.n_last),
+            tuned.losses,
+            tuned.validation_losses,
+            f"{tuned.n_epochs} epochs",
+        )
+
+    return fit

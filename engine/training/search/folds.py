@@ -1,0 +1,135 @@
+"""Labelled questions, split into folds so that each is tested by a model not trained on it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from engine.errors import InputError
+from engine.layers.tracing import Array
+
+
+@dataclass(frozen=True)
+class LabelledTexts:
+    """Questions, chunks and their relevance; every question has a relevant chunk.
+
+    Attributes
+    ----------
+    questions, chunks
+        Their texts.
+    documents
+        Name of the document of each chunk.
+    relevant
+        Bool ``(n_questions, n_chunks)``.
+
+    Raises
+    ------
+    InputError
+        The sizes differ, or a question has no relevant chunk.
+    """
+
+    questions: tuple[str, ...] = field(repr=False)
+    chunks: tuple[str, ...] = field(repr=False)
+    documents: tuple[str, ...] = field(repr=False)
+    relevant: Array = field(repr=False)
+
+    def __post_init__(self) -> None:
+        sizes = (len(self.questions), len(self.chunks))
+        if self.relevant.shape != sizes or len(self.documents) != sizes[1]:
+            raise InputError(
+                f"relevance of shape {self.relevant.shape} and {len(self.documents)} names of documents for "
+                f"{sizes[0]} questions and {sizes[1]} chunks: give a row a question, and a column and a "
+                "name a chunk"
+            )
+        if unanswered := int((~self.relevant.any(axis=1)).sum()):
+            raise InputError(f"{unanswered} questions have no relevant chunk: leave them out")
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Places of the training and test questions, and of the chunks that training may see."""
+
+    train: Array
+    test: Array
+    seen: Array
+
+
+def folds_by_question(labelled: LabelledTexts, n_folds: int, seed: int = 0) -> list[Fold]:
+    """Split the questions into folds, each tested once; training sees every chunk.
+
+    Raises
+    ------
+    InputError
+        There are fewer than 2 folds, or fewer questions than folds.
+    """
+    n_questions, n_chunks = labelled.relevant.shape
+    check_folds(n_folds, n_questions, "questions")
+    order = np.random.default_rng(seed).permutation(n_questions)
+    everything = np.arange(n_chunks)
+    return [
+        Fold(np.setdiff1d(order, test), np.sort(test), everything) for test in np.array_split(order, n_folds)
+    ]
+
+
+def folds_by_document(labelled: LabelledTexts, n_folds: int, seed: int = 0) -> list[Fold]:
+    """Split the questions into folds so that no document that answers a test question is trained on.
+
+    Questions answered by the same documents stay together. Training sees no chunk of a document that
+    answers a test question, neither as a positive nor as a negative, and leaves out questions that have no
+    other answer. There are at most as many folds as groups of questions.
+
+    Raises
+    ------
+    InputError
+        There are fewer than 2 folds or groups, or a fold has nothing left to train on.
+    """
+    names = np.array(labelled.documents, object)
+    answering = [frozenset(names[row]) for row in labelled.relevant]
+    groups: dict[frozenset[str], list[int]] = {}
+    for number, found in enumerate(answering):
+        groups.setdefault(found, []).append(number)
+    n_folds = min(n_folds, len(groups)) if n_folds > 1 else n_folds
+    check_folds(n_folds, len(groups), "documents with questions")
+    dealt: list[list[int]] = [[] for _ in range(n_folds)]
+    members = list(groups.values())
+    shuffled = [members[place] for place in np.random.default_rng(seed).permutation(len(members))]
+    for group in sorted(shuffled, key=len, reverse=True):  # the largest first, to the smallest fold
+        min(dealt, key=len).extend(group)
+    return [fold_without(labelled, names, answering, np.array(sorted(test))) for test in dealt]
+
+
+def fold_without(
+    labelled: LabelledTexts, names: Array, answering: Sequence[frozenset[str]], test: Array
+) -> Fold:
+    """Return the fold whose training sees no document that answers a test question."""
+    hidden = frozenset().union(*(answering[number] for number in test))
+    seen = np.flatnonzero([name not in hidden for name in names])
+    has_answer: Array = np.asarray(labelled.relevant[:, seen].any(axis=1))
+    has_answer[test] = False
+    if not has_answer.any():
+        raise InputError(
+            f"the documents that answer {len(test)} test questions answer all the others too: bring "
+            "questions about more documents, or take fewer folds"
+        )
+    return Fold(np.flatnonzero(has_answer), test, seen)
+
+
+def check_folds(n_folds: int, n_groups: int, what: str) -> None:
+    """Raise `InputError` unless there are at least two folds, and a group for each."""
+    if not 2 <= n_folds <= n_groups:
+        raise InputError(
+            f"{n_folds} folds of {n_groups} {what}: take 2 folds or more, and at most as many as there are "
+            f"{what}"
+        )
+
+
+def inner_folds(n_questions: int, n_folds: int, seed: int) -> list[tuple[Array, Array]]:
+    """Split the training questions again: ``(fitted, held out)`` places for each inner fold."""
+    if n_questions < 2:
+        raise InputError(
+            f"{n_questions} question is left to train on, and one more has to be held out: bring more "
+            "labelled questions"
+        )
+    order = np.random.default_rng(seed).permutation(n_questions)
+    parts = np.array_split(order, min(n_folds, n_questions))
+    return [(np.setdiff1d(order, part), np.sort(part)) for part in parts]

@@ -1,0 +1,95 @@
+"""Outputs of an encoder's frozen layers: computed once, and the input of the layers above."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from engine.errors import InputError
+from engine.kernels.primitives import NUMPY, best_primitives
+from engine.layers.norm import l2_normalize
+from engine.layers.tracing import Array
+from engine.models.bert import EncoderWeights, encoder_forward, encoder_layer
+from engine.models.encoder import Encoder, packs
+from engine.models.parallel import run_parallel
+from engine.weights.fetch import Progress
+
+PACK_TOKENS = 1024  # in one pack, which runs on one core
+
+
+@dataclass(frozen=True)
+class FrozenStates:
+    """Hidden states of texts after the frozen layers, concatenated along the token axis.
+
+    ``hidden`` is float16 ``(n_tokens, d_model)``, to halve the memory; ``spans`` are the texts' rows.
+    """
+
+    hidden: Array = field(repr=False)
+    spans: tuple[slice, ...] = field(repr=False)
+
+    def take(self, numbers: Sequence[int], dtype: np.dtype) -> tuple[Array, list[slice]]:
+        """Return the concatenated hidden states of some texts, and the rows of each."""
+        parts = [self.hidden[self.spans[number]] for number in numbers]
+        return np.concatenate(parts).astype(dtype), consecutive([len(part) for part in parts])
+
+
+def consecutive(lengths: Sequence[int]) -> list[slice]:
+    """Consecutive spans of these lengths."""
+    ends = np.cumsum(lengths).tolist()
+    return [slice(end - length, end) for end, length in zip(ends, lengths, strict=True)]
+
+
+def run_frozen_layers(
+    encoder: Encoder,
+    texts: Sequence[str],
+    n_last: int,
+    max_tokens: int | None = None,
+    on_progress: Progress | None = None,
+) -> FrozenStates:
+    """Run texts through all layers but the last ``n_last``, once.
+
+    Raises
+    ------
+    InputError
+        The encoder has fewer layers, or is pre-norm, which the backward pass does not support.
+    """
+    n_layers = encoder.config.n_layers
+    if not 1 <= n_last <= n_layers or encoder.config.norm_first:
+        raise InputError(f"the last {n_last} of {n_layers} layers cannot be trained: take 1 to {n_layers}")
+    limit = encoder.token_limit(max_tokens)
+    sequences = [encoder.truncate(ids, limit) for ids in encoder.tokenizer.ids_batch(list(texts))]
+    weights = replace(encoder.weights, layers=encoder.weights.layers[:-n_last])
+    ops = best_primitives() if encoder.compiled else NUMPY
+    spans = consecutive([len(ids) for ids in sequences])
+    # float16 keeps three digits, enough for training; the tuned encoder itself computes in full precision.
+    hidden = np.empty((spans[-1].stop, encoder.config.d_model), np.float16)
+
+    def run(batch: slice) -> None:
+        found = encoder_forward(sequences[batch], weights, encoder.config, ops=ops)
+        hidden[spans[batch.start].start : spans[batch.stop - 1].stop] = np.concatenate(found)
+
+    n_done = 0
+    for batch in run_parallel(run, list(packs(sequences, PACK_TOKENS))):
+        n_done += batch.stop - batch.start
+        if on_progress is not None:
+            on_progress(n_done, len(texts))
+    return FrozenStates(hidden, tuple(spans))
+
+
+def vectors_from_frozen(
+    frozen: FrozenStates, encoder: Encoder, weights: EncoderWeights, n_last: int
+) -> Array:
+    """Run the last layers on frozen states: mean pooling, rows of length 1, ``(n_texts, d_model)``."""
+    ops = best_primitives() if encoder.compiled else NUMPY
+    vectors = np.empty((len(frozen.spans), encoder.config.d_model), encoder.dtype)
+
+    def run(batch: slice) -> None:
+        hidden, spans = frozen.take(range(batch.start, batch.stop), encoder.dtype)
+        for layer in weights.layers[-n_last:]:
+            hidden = encoder_layer(hidden, layer, encoder.config, spans, ops, lambda _, array: array)
+        vectors[batch] = [hidden[span].mean(axis=0) for span in spans]
+
+    lengths = [range(span.stop - span.start) for span in frozen.spans]
+    for _ in run_parallel(run, list(packs(lengths, PACK_TOKENS))):
+        pass
+    return l2_normalize(vectors)

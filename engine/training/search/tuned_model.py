@@ -1,0 +1,139 @@
+"""Tuned models as folders that sentence-transformers loads, with an adapter for questions beside them."""
+
+import io
+import json
+import shutil
+import tempfile
+import zipfile
+from pathlib import Path
+
+import numpy as np
+from safetensors.numpy import save_file
+
+from engine.errors import ModelFileError
+from engine.layers.tracing import Array
+from engine.models.encoder import Encoder
+from engine.training.search.adapter import Adapter
+from engine.weights.fetch import model_path
+from engine.weights.tensors import config_size, read_json, read_safetensors, require, shaped
+
+ADAPTER = "question_adapter"
+LINEARS = {
+    "query": "attention.self.query",
+    "key": "attention.self.key",
+    "value": "attention.self.value",
+    "attention_output": "attention.output.dense",
+    "ffn_hidden": "intermediate.dense",
+    "ffn_output": "output.dense",
+}
+NORMS = {"attention_norm": "attention.output.LayerNorm", "output_norm": "output.LayerNorm"}
+MODULES = {"": "Transformer", "1_Pooling": "Pooling", "2_Normalize": "Normalize"}
+
+
+def save_encoder(encoder: Encoder, folder: Path) -> None:
+    """Write an encoder with mean pooling and normalisation as a sentence-transformers model.
+
+    `Encoder.load` reads the folder too. Everything that training does not change (config, tokenizer,
+    embeddings) is copied from the files that the encoder was read from.
+
+    Raises
+    ------
+    ModelUnavailableError, ModelFileError
+        Those files are missing.
+    """
+    source = model_path(encoder.name)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in ("config.json", "tokenizer.json"):
+        shutil.copyfile(source / name, folder / name)
+    tensors = {
+        name.removeprefix("bert."): array
+        for name, array in read_safetensors(source / "model.safetensors").items()
+    }
+    tensors |= layer_tensors(encoder)
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    write_json(
+        folder / "modules.json",
+        [
+            {"idx": number, "name": str(number), "path": path, "type": f"sentence_transformers.models.{kind}"}
+            for number, (path, kind) in enumerate(MODULES.items())
+        ],
+    )
+    write_json(
+        folder / "sentence_bert_config.json", {"max_seq_length": encoder.max_tokens, "do_lower_case": False}
+    )
+    write_json(
+        folder / "config_sentence_transformers.json",
+        {"prompts": {}, "default_prompt_name": None, "similarity_fn_name": "cosine"},
+    )
+    pooling = {"word_embedding_dimension": encoder.config.d_model, "pooling_mode_mean_tokens": True}
+    write_json(folder / "1_Pooling" / "config.json", pooling)
+    (folder / "2_Normalize").mkdir(exist_ok=True)
+
+
+def layer_tensors(encoder: Encoder) -> dict[str, Array]:
+    """Parameters of all layers under the names of a BERT checkpoint, float32."""
+    return {
+        f"encoder.layer.{number}.{name}.{kind}": np.ascontiguousarray(array, np.float32)
+        for number, layer in enumerate(encoder.weights.layers)
+        for part, name in (LINEARS | NORMS).items()
+        for kind, array in zip(("weight", "bias"), getattr(layer, part), strict=True)
+    }
+
+
+def save_adapter(adapter: Adapter, folder: Path, encoder_name: str) -> None:
+    """Write an adapter as question_adapter.safetensors, and its use as question_adapter.json."""
+    folder.mkdir(parents=True, exist_ok=True)
+    tensors = {"weight": np.ascontiguousarray(adapter.weight), "bias": np.ascontiguousarray(adapter.bias)}
+    save_file(tensors, folder / f"{ADAPTER}.safetensors")
+    write_json(
+        folder / f"{ADAPTER}.json",
+        {
+            "encoder": encoder_name,
+            "d_model": len(adapter.bias),
+            "use": "normalize(weight @ question_vector + bias); chunks are embedded without it",
+        },
+    )
+
+
+def load_adapter(folder: Path) -> Adapter:
+    """Read an adapter that `save_adapter` wrote.
+
+    Raises
+    ------
+    ModelFileError
+        A file is missing or damaged.
+    """
+    d_model = config_size(read_json(folder / f"{ADAPTER}.json"), "d_model")
+    tensors = read_safetensors(folder / f"{ADAPTER}.safetensors")
+    if set(tensors) != {"weight", "bias"}:
+        raise ModelFileError(f"{folder / ADAPTER}.safetensors holds {sorted(tensors)}: give weight and bias")
+    weight, bias = require(tensors, "weight"), require(tensors, "bias")
+    return Adapter(
+        shaped(weight, "weight", (d_model, d_model), weight.dtype),
+        shaped(bias, "bias", (d_model,), weight.dtype),
+    )
+
+
+def tuned_zip(encoder: Encoder, adapter: Adapter | None = None) -> bytes:
+    """Return a model's folder as a .zip file, with the adapter if there is one.
+
+    Raises
+    ------
+    ModelUnavailableError, ModelFileError
+        As in `save_encoder`.
+    """
+    content = io.BytesIO()
+    with tempfile.TemporaryDirectory() as scratch, zipfile.ZipFile(content, "w") as archive:
+        folder = Path(scratch)
+        save_encoder(encoder, folder)
+        if adapter is not None:
+            save_adapter(adapter, folder, encoder.name)
+        for path in sorted(folder.rglob("*")):  # the empty folder too; weights hardly compress
+            archive.write(path, path.relative_to(folder))
+    return content.getvalue()
+
+
+def write_json(path: Path, content: object) -> None:
+    """Write one of the folder's JSON files, and the folder it is in."""
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(content, indent=2), encoding="utf-8")

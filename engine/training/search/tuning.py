@@ -1,0 +1,149 @@
+"""Tuning on labelled questions: cross-validated by question and document, then trained on everything."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from engine.errors import InputError
+from engine.layers.tracing import Array
+from engine.models.encoder import Encoder
+from engine.retrieval.bm25 import Bm25
+from engine.training.search.adapter import N_EPOCHS, Adapter, adapter_trainer, fit_adapter
+from engine.training.search.cross_validation import CrossValidated, cross_validate
+from engine.training.search.fine_tune import FineTuning, fine_tune, fine_tuning_trainer, tuned_encoder
+from engine.training.search.folds import Fold, LabelledTexts, folds_by_document, folds_by_question
+from engine.training.search.frozen_layers import run_frozen_layers
+from engine.training.search.hard_negatives import hard_negatives
+from engine.training.search.metric_changes import MetricChange, metric_changes, should_keep
+from engine.weights.fetch import Progress
+
+HARD_DEPTH = 20  # hard negatives taken from the top of each of two rankings, cosine and BM25
+# Called with the name of the stage, parts done and parts in all.
+StageProgress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class TuningData:
+    """Labelled texts, the encoder, and its vectors of them before tuning.
+
+    ``question_vectors`` and ``chunk_vectors`` are ``(n, d_model)``, rows of length 1; ``max_tokens`` is the
+    token limit that the chunks were embedded with.
+    """
+
+    labelled: LabelledTexts
+    encoder: Encoder
+    question_vectors: Array = field(repr=False)
+    chunk_vectors: Array = field(repr=False)
+    max_tokens: int | None = None
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """A tuned model and its cross-validation.
+
+    Attributes
+    ----------
+    encoder, adapter
+        Trained on all questions: the original encoder with an adapter, or a fine-tuned encoder.
+    choice
+        Hyper-parameters chosen for that training, in words.
+    by_question, by_document
+        The two cross-validations; by document None for the reason in ``no_documents``.
+    keep
+        Whether the gain is beyond noise, as `should_keep` says.
+    """
+
+    encoder: Encoder = field(repr=False)
+    adapter: Adapter | None = field(repr=False)
+    choice: str
+    by_question: CrossValidated = field(repr=False)
+    by_document: CrossValidated | None = field(repr=False)
+    question_metrics: tuple[MetricChange, ...]
+    document_metrics: tuple[MetricChange, ...]
+    no_documents: str
+    keep: bool
+
+
+def tune(
+    task: TuningData,
+    settings: FineTuning | None,
+    n_folds: int,
+    n_epochs: int = N_EPOCHS,
+    on_progress: StageProgress | None = None,
+    seed: int = 0,
+) -> Tuned:
+    """Cross-validate by question and by document, then train in the same way on all questions.
+
+    Parameters
+    ----------
+    task
+        Texts, labels and vectors.
+    settings
+        How the last layers are fine-tuned; None trains an adapter for at most ``n_epochs``.
+    n_folds
+        Folds by question, and at most by document.
+    on_progress
+        Receives the progress; an exception that it raises ends the work.
+    seed
+        Of the folds.
+
+    Raises
+    ------
+    InputError
+        There are too few questions for the folds, or a setting is out of its range.
+    """
+
+    def report(what: str) -> Progress:
+        return lambda done, total: on_progress(what, done, total) if on_progress is not None else None
+
+    labelled = task.labelled
+    folds = folds_by_question(labelled, n_folds, seed)
+    try:
+        document_folds, no_documents = folds_by_document(labelled, n_folds, seed), ""
+    except InputError as error:
+        document_folds, no_documents = [], str(error)
+    vectors = task.question_vectors, task.chunk_vectors
+    adapter, encoder = None, task.encoder
+    if settings is None:
+        fit = adapter_trainer(*vectors, labelled, n_epochs, seed)
+    else:
+        asked = run_frozen_layers(encoder, labelled.questions, settings.n_last)
+        chunks = run_frozen_layers(
+            encoder, labelled.chunks, settings.n_last, task.max_tokens, report("Running the frozen layers")
+        )
+        rankings = [vectors[0] @ vectors[1].T, Bm25(labelled.chunks).scores(labelled.questions)]
+        negatives = hard_negatives(rankings, labelled.relevant, HARD_DEPTH)
+        fit = fine_tuning_trainer(encoder, asked, chunks, labelled, negatives, settings)
+    by_question = cross_validate(*vectors, labelled, folds, fit, report("Testing on new questions"))
+    by_document = None
+    if document_folds:
+        what = report("Testing on new documents")
+        by_document = cross_validate(*vectors, labelled, document_folds, fit, what)
+    last = report("Training on all questions")
+    if settings is None:
+        fitted = fit_adapter(*vectors, labelled.relevant, n_epochs, seed, last)
+        adapter, choice = fitted.adapter, fitted.choice
+    else:
+        everything = Fold(*(np.arange(n) for n in (len(vectors[0]), 0, len(vectors[1]))))
+        tuned = fine_tune(encoder, asked, chunks, labelled.relevant, negatives, everything, settings, last)
+        encoder, choice = tuned_encoder(encoder, tuned.params), f"{tuned.n_epochs} epochs"
+    question_metrics = metric_changes(by_question.before, by_question.after, labelled.relevant)
+    document_metrics = (
+        metric_changes(by_document.before, by_document.after, labelled.relevant)
+        if by_document is not None
+        else []
+    )
+    return Tuned(
+        encoder,
+        adapter,
+        choice,
+        by_question,
+        by_document,
+        tuple(question_metrics),
+        tuple(document_metrics),
+        no_documents,
+        should_keep(
+            question_metrics[0].comparison, document_metrics[0].comparison if document_metrics else None
+        ),
+    )

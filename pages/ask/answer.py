@@ -1,0 +1,154 @@
+"""An answer with its sources, its timing and its prompt."""
+
+from collections.abc import Sequence
+from html import escape
+from urllib.parse import urlsplit
+
+import streamlit as st
+
+from engine.documents.document import Document
+from engine.generation.answering import Answer
+from pages.ask.marked_text import in_context
+from pages.ask.timing import show_timing
+from ui.closeness import score_words, show_closeness
+from ui.colours import source_colour
+from ui.figures import token_figure
+from ui.nothing_found import NO_TEXT, retriever_name, show_hit, show_nothing_found, show_searched
+from ui.text import escape_markdown, show_text
+
+# Characters shown around a passage, and around all passages of a document: browsers are slow with more.
+PASSAGE_CONTEXT, DOCUMENT_CONTEXT = 240, 100_000
+
+SCORE_HELP = (
+    "The cosine between the vectors of question and passage: 1 is the same direction. It is not a "
+    "percentage, and its scale depends on the model. So the share of pairs of an unrelated question and a "
+    "passage of these documents with a smaller cosine is given too and, where passages are ranked by cosine, "
+    "the lead over the next passage."
+)
+LEFT_OUT_HELP = (
+    "The retriever decides the order, the cosine decides the relevance: a passage that shares words with "
+    "the question can be about something else. For names and codes, where only words matter, lower the "
+    "relevance threshold; at 0 every passage found counts."
+)
+
+
+def show_answer(answer: Answer, documents: Sequence[Document]) -> None:
+    """Draw an answer with its sources, timing and prompt."""
+    if answer.prompt is None:
+        show_nothing_found(answer)
+        return
+    show_text(escape(answer.text) or NO_TEXT[answer.finish_reason or "stop"])
+    if answer.finish_reason == "length":
+        st.caption("Cut at the longest answer allowed; the limit is under Answer in the sidebar.")
+    if answer.finish_reason == "stopped":
+        st.caption("You stopped it here.")
+    name = escape_markdown(answer.model or "")
+    server = escape_markdown(urlsplit(answer.server or "").netloc)
+    writer = f"{name} at {server}" if answer.server else f"a small model ({name})"
+    st.caption(
+        f"Written by {writer} from {len(answer.sources)} passages: "
+        "it makes mistakes, so check it against the sources."
+    )
+    sources, document, timing, prompt = st.tabs(["Sources", "In the documents", "Timing", "Exact prompt"])
+    by_name = {document.name: document for document in documents if is_unchanged(document, answer)}
+    with sources:
+        show_sources(answer, by_name)
+    with document:
+        show_documents(answer, by_name)
+    with timing:
+        show_timing(answer)
+    with prompt:
+        show_prompt(answer)
+
+
+def is_unchanged(document: Document, answer: Answer) -> bool:
+    """Whether the document still has the text that the answer's sources quote."""
+    return all(
+        document.text[source.start : source.end] == source.text
+        for source in answer.sources
+        if source.document == document.name
+    )
+
+
+def show_left_out(answer: Answer) -> None:
+    """List the passages that were found but are not close enough."""
+    relevant = set(answer.relevant)
+    left_out = [place for place in range(len(answer.hits)) if place not in relevant]
+    if not left_out:
+        return
+    with st.expander(f"Left out: {len(left_out)} of {len(answer.hits)} passages found"):
+        st.caption(
+            f"Not close enough: more than {100 - answer.min_relevance:.0f} of 100 unrelated questions find a "
+            "passage as close.",
+            help=LEFT_OUT_HELP,
+        )
+        for place in left_out:
+            show_hit(answer, place)
+
+
+def show_sources(answer: Answer, documents: dict[str, Document]) -> None:
+    """List the passages in the prompt, each marked in its surroundings."""
+    for place, source in zip(answer.relevant, answer.sources, strict=False):  # the prompt may hold fewer
+        with st.container(border=True):
+            colour = source_colour(source.number)
+            cut = " · cut to fit the prompt" if source.cut else ""
+            show_text(
+                f'<b style="background:{colour};padding:2px 6px;border-radius:3px">[{source.number}]</b> '
+                f"{escape(source.document)} · characters "
+                f"{source.start}–{source.end} · {source.n_tokens} tokens{cut}"
+            )
+            st.caption(
+                f"rank {place + 1} by {retriever_name(answer)} · {score_words(answer, place)}",
+                help=SCORE_HELP,
+            )
+            if source.document in documents:
+                show_text(in_context(documents[source.document], [source], PASSAGE_CONTEXT))
+            else:
+                show_text(escape(source.text))
+                st.caption("This document is no longer among those searched.")
+    if left_out := answer.prompt.left_out if answer.prompt else ():
+        st.caption(f"{len(left_out)} more relevant passages did not fit the prompt budget.")
+    show_left_out(answer)
+    show_searched(answer)
+    show_closeness(answer)
+
+
+def show_documents(answer: Answer, documents: dict[str, Document]) -> None:
+    """Draw a whole document with its sources marked."""
+    names = [name for name in documents if any(source.document == name for source in answer.sources)]
+    if not names:
+        st.caption("The documents of this answer are no longer among those searched.")
+        return
+    name = st.selectbox("Document", names, key="shown_document") or names[0]
+    own = [source for source in answer.sources if source.document == name]
+    st.caption(f"{len(own)} passages marked, of {len(documents[name].text):,} characters.")
+    show_text(in_context(documents[name], own, DOCUMENT_CONTEXT), height=480)
+
+
+def show_prompt(answer: Answer) -> None:
+    """Draw the exact prompt, and the tokens of each part."""
+    prompt = answer.prompt
+    if prompt is None:
+        return
+    parts = {
+        "sources": prompt.source_tokens,
+        "question": prompt.question_tokens,
+        "instructions and template": len(prompt.ids) - prompt.source_tokens - prompt.question_tokens,
+    }
+    st.plotly_chart(
+        token_figure(parts, prompt.max_tokens), config={"displayModeBar": False}, alt="Tokens of the prompt"
+    )
+    if answer.server:
+        st.caption(
+            f"About {len(prompt.ids)} tokens in, about {answer.timings.answer_tokens} tokens out, counted by "
+            "the tokenizer of the built-in model: the server's own prompt is not visible."
+        )
+        for message in prompt.messages:
+            st.caption(message["role"])
+            st.code(message["content"], language=None, wrap_lines=True)
+        return
+    st.caption(
+        f"{len(prompt.ids)} tokens in, {answer.timings.answer_tokens} tokens out. "
+        "The decoder sees nothing of the documents but this."
+    )
+    st.code(prompt.text, language=None, wrap_lines=True)

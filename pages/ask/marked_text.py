@@ -1,0 +1,44 @@
+"""Documents as HTML, with the sources of an answer marked by number."""
+
+from collections.abc import Sequence
+from html import escape
+from itertools import groupby, pairwise
+
+from engine.documents.document import Document
+from engine.generation.prompt import Source
+from ui.colours import source_colour
+
+
+def marked(document: Document, sources: Sequence[Source], start: int = 0, end: int | None = None) -> str:
+    """Return ``document.text[start:end]`` escaped, with the spans of the sources marked by number.
+
+    Where sources overlap, the better one keeps the characters they share.
+    """
+    end = len(document.text) if end is None else end
+    inner = {place for source in sources for place in (source.start, source.end) if start < place < end}
+
+    def best(piece: tuple[int, int]) -> int:
+        """Number of the best source that covers a piece, 0 where none does."""
+        covering = (s.number for s in sources if s.start <= piece[0] and piece[1] <= s.end)
+        return min(covering, default=0)
+
+    html, numbered = "", set()
+    for number, group in groupby(pairwise([start, *sorted(inner), end]), key=best):
+        pieces = list(group)
+        text = escape(document.text[pieces[0][0] : pieces[-1][1]])
+        if number:
+            label = "" if number in numbered else f"<sup><b>[{number}]</b></sup> "
+            numbered.add(number)
+            style = f"background:{source_colour(number)};color:inherit;border-radius:3px;padding:1px 0"
+            text = f'<mark style="{style}">{label}{text}</mark>'
+        html += text
+    return html
+
+
+def in_context(document: Document, sources: Sequence[Source], characters: int) -> str:
+    """Return sources of one document, marked, with up to ``characters`` on either side of them."""
+    start = max(0, min(source.start for source in sources) - characters)
+    end = min(len(document.text), max(source.end for source in sources) + characters)
+    before = "…" if start > 0 else ""
+    after = "…" if end < len(document.text) else ""
+    return before + marked(document, sources, start, end) + after

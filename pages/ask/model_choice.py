@@ -1,0 +1,100 @@
+"""The choice of the model that writes the answers: the built-in decoder, another one, or a server."""
+
+import streamlit as st
+
+from engine.errors import GlassboxError
+from engine.generation.server import Server
+from ui.models import DECODER, choose_decoder, decoder_name
+from ui.text import escape_markdown
+
+DEFAULT_URL = "http://localhost:11434/v1"
+BUILT_IN, ON_SERVER = "Built in (inspected)", "A server"
+
+
+def model_picker() -> Server | None:
+    """Draw the choice; return the server that writes the answers, None for the built-in decoder."""
+    writer = st.radio(
+        "Who writes the answer",
+        (BUILT_IN, ON_SERVER),
+        captions=("NumPy, on this machine, every step open", "Ollama, vLLM, llama-server and the like"),
+        key="writer",
+        persist_state="session",
+        help="Both get the same passages and the same instructions. Only the built-in one can be inspected.",
+    )
+    if writer == ON_SERVER:
+        return server_picker()
+    decoder_picker()
+    return None
+
+
+def decoder_picker() -> None:
+    """Draw the choice of the built-in decoder, and load a newly chosen one."""
+    state = st.session_state
+    name = st.text_input(
+        "Built-in model",
+        DECODER,
+        key="wanted_decoder",
+        persist_state="session",
+        help="The path of a .gguf file, of a folder with config.json, model.safetensors and tokenizer.json, "
+        f"or a Hugging Face id (owner/name), which is downloaded. The default is {DECODER}.",
+    ).strip()
+    name = name or DECODER
+    refused, reason = state.get("refused_decoder", ("", ""))
+    if name not in (decoder_name(), refused):
+        reason = try_decoder(name)
+    if name != decoder_name():
+        st.error(escape_markdown(f"{reason}. {decoder_name()} stays in use."), icon=":material/error:")
+        st.button("Try again", key="retry_decoder", on_click=state.pop, args=("refused_decoder",))
+
+
+def try_decoder(name: str) -> str:
+    """Change to another decoder; return the reason if that fails, and remember it."""
+    try:
+        choose_decoder(name)
+        return ""
+    except GlassboxError as error:
+        st.session_state["refused_decoder"] = (name, str(error))
+        return str(error)
+
+
+def server_picker() -> Server:
+    """Draw the address, key and model of a server."""
+    url = st.text_input(
+        "Address",
+        DEFAULT_URL,
+        key="server_url",
+        persist_state="session",
+        help="Any server with an OpenAI-compatible interface. Ollama's is http://localhost:11434/v1, vLLM's "
+        "http://localhost:8000/v1, llama-server's http://localhost:8080/v1.",
+    ).strip()
+    api_key = st.text_input(
+        "Key",
+        type="password",
+        key="server_key",
+        persist_state="session",
+        help="Only if the server needs one. It is sent to this address only and forgotten when this session "
+        "ends.",
+    ).strip()
+    names, reason = server_models(url, api_key)
+    model = st.selectbox(
+        "Model",
+        names,
+        index=0 if names else None,
+        accept_new_options=True,
+        key=f"server_model-{url}",
+        persist_state="session",
+        placeholder="Name of a model",
+    )
+    if reason:
+        st.error(escape_markdown(reason), icon=":material/cloud_off:")
+    st.button("Look for models again", key="retry_server", on_click=server_models.clear)
+    return Server(url, model or "", api_key)
+
+
+@st.cache_data(scope="session", max_entries=8, show_spinner="Asking the server for its models…")
+def server_models(url: str, api_key: str) -> tuple[list[str], str]:
+    """Return the names of a server's models and an empty reason, or none and the reason; cached."""
+    try:
+        return Server(url, api_key=api_key).models(), ""
+    except GlassboxError as error:
+        return [], str(error)

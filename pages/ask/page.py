@@ -1,0 +1,133 @@
+"""Ask the documents: retrieval and generation, with every step shown."""
+
+from collections.abc import Sequence
+from html import escape
+
+import streamlit as st
+
+from engine import Encoder
+from engine.documents.document import Document
+from engine.documents.unread_text import limit_warning
+from engine.errors import GlassboxError
+from engine.generation.answering import Answer
+from engine.generation.server import Server
+from engine.retrieval.retrievers import RETRIEVERS
+from pages.ask.answer import show_answer
+from pages.ask.model_choice import model_picker
+from ui.asking import (
+    show_writing,
+    start_answer,
+    waiting_until_done,
+    want_answer,
+    want_typed,
+    wanted_question,
+)
+from ui.corpus import index_documents, null_scores_of_documents, warm_bm25
+from ui.documents import NoDocumentError, document_picker
+from ui.jobs import Job
+from ui.models import load_decoder, load_encoder
+from ui.settings import Settings, settings_sidebar
+from ui.text import escape_markdown, show_error, show_text
+
+EXAMPLES = (
+    "What does the CarbFix project do with carbon dioxide?",
+    "What is the price of insulin for seniors on Medicare?",
+    "What happens to text beyond the token limit?",
+    "How do I bake sourdough bread?",
+)
+
+
+def question_box() -> str | None:
+    """Draw example questions and a box for one; return the question to answer, if any."""
+    st.pills(
+        "Try one",
+        EXAMPLES,
+        key="example",
+        on_change=take_example,
+        help="The bundled documents do not answer the last one: the app should say so.",
+    )
+    with st.form("question-form", border=False):
+        box, button = st.columns([5, 1], vertical_alignment="bottom")
+        box.text_input(
+            "Your question", key="question", placeholder="What do you want to know?", max_chars=2000
+        )
+        button.form_submit_button(
+            "Ask", type="primary", width="stretch", on_click=want_typed, args=("question",)
+        )
+    return wanted_question()
+
+
+def take_example() -> None:
+    """Copy a picked example into the box, to be answered."""
+    if example := st.session_state["example"]:
+        st.session_state["question"] = example
+        st.session_state["example"] = None
+        want_answer(example)
+
+
+def show_job(job: Job[Answer], question: str, documents: Sequence[Document]) -> None:
+    """Draw a question and its answer: the text while it is written, then with its sources."""
+    writing, finished = st.empty(), st.empty()  # so that the previous answer disappears at once
+    if not job.done:
+        with writing.container(key="writing"):
+            st.subheader(escape_markdown(question))
+            show_writing(job, "Searching, reading the passages, writing…")
+        writing.empty()
+    with finished.container(key="answer"):
+        st.subheader(escape_markdown(question))
+        try:
+            answer = job.result()
+        except GlassboxError as error:
+            show_text(escape(job.text))
+            show_error(error)
+            return
+        st.session_state["answer"] = answer
+        show_answer(answer, documents)
+
+
+def show_last_job(documents: Sequence[Document]) -> None:
+    """Draw the session's last question and answer, if there is one."""
+    if "answer_job" in st.session_state:
+        show_job(st.session_state["answer_job"], st.session_state["asked"], documents)
+
+
+def ask_area(
+    encoder: Encoder, documents: Sequence[Document], settings: Settings, server: Server | None
+) -> None:
+    """Index the documents, draw the question box, and start to answer a question."""
+    if not documents:
+        raise NoDocumentError
+    index = index_documents(documents, encoder, settings.cut, settings.pooling)
+    n_tokens = sum(chunk.n_tokens for chunk in index.chunks)
+    st.caption(
+        f"{len(documents)} documents · {len(index.chunks)} chunks · {n_tokens:,} tokens · "
+        f"encoder {escape_markdown(encoder.name)} · "
+        f"retriever {RETRIEVERS[settings.answer.search.retriever].label}"
+    )
+    if warning := limit_warning(index.chunks, index.spec.max_tokens):
+        st.warning(escape_markdown(warning), icon=":material/content_cut:")
+    if question := question_box():
+        with waiting_until_done():
+            null_scores = null_scores_of_documents(documents, encoder, settings.cut, settings.pooling)
+            warm_bm25(index, settings.answer.search.retriever)
+            start_answer(question, index, null_scores, settings, server)
+
+
+def main() -> None:
+    """Draw the page."""
+    encoder = load_encoder()
+    with st.sidebar:
+        documents = document_picker()
+        with st.expander("Model", icon=":material/smart_toy:"):
+            server = model_picker()
+        settings = settings_sidebar(encoder, on_server=server is not None)
+    try:
+        ask_area(encoder, documents, settings, server)
+        load_decoder()  # ready before the first question
+    except (GlassboxError, NoDocumentError):  # the last answer stays in sight when the search fails
+        show_last_job(documents)
+        raise
+    show_last_job(documents)
+
+
+main()

@@ -1,0 +1,116 @@
+"""The time that each stage of an answer took."""
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from engine.generation.answering import Answer, Timings
+from engine.retrieval.retrievers import RETRIEVERS
+from ui.colours import BLUE, ORANGE
+from ui.figures import styled
+from ui.text import readable_seconds
+
+
+def show_timing(answer: Answer) -> None:
+    """Draw the time that each stage took."""
+    if answer.server:
+        server_metrics(answer.timings)
+    else:
+        decoder_metrics(answer.timings)
+    st.plotly_chart(
+        timing_figure(answer.timings), config={"displayModeBar": False}, alt="Seconds of each stage"
+    )
+    if RETRIEVERS[answer.retriever].uses_bm25:
+        st.caption(
+            "The search includes BM25's scores of this question. The words of all chunks are indexed once, "
+            "before the first question."
+        )
+    elif answer.retriever == "maxsim":
+        st.caption(
+            "The search reads the best 50 chunks token by token; those read for an earlier question "
+            "are not read again."
+        )
+    if answer.server:
+        st.caption(
+            "How fast a server reads the prompt, and which part it reuses, is not visible from here. “Read "
+            "prompt” is the time until its first word."
+        )
+    elif cache := st.session_state.get("prefix_cache"):
+        st.caption(
+            f"Kept for the next question: keys and values of {len(cache):,} tokens, "
+            f"{cache.n_bytes / 1e6:.1f} MB."
+        )
+
+
+def decoder_metrics(timings: Timings) -> None:
+    """Draw the rates of the built-in decoder, and the prompt tokens that it reused."""
+    reading, reused, writing = st.columns(3)
+    reading.metric(
+        "Prompt tokens per second",
+        rate(timings.prompt_tokens_per_s),
+        help="The prompt is read in blocks, many tokens at once.",
+    )
+    reused.metric(
+        "Prompt tokens not read again",
+        f"{timings.reused_tokens:,} of {timings.prompt_tokens:,}",
+        help="A prompt that begins like the previous one is read from the first difference on: the keys and "
+        "values of all tokens before it are kept.",
+    )
+    writing.metric(
+        "Answer tokens per second",
+        rate(timings.answer_tokens_per_s),
+        help="Each pass reads every weight of the model and yields one token, or several guessed ones.",
+    )
+    if timings.guessed_tokens:
+        st.caption(
+            f"{timings.guessed_tokens:,} of the answer's {timings.answer_tokens:,} tokens were guessed by "
+            "looking up its last words in the prompt, and checked several in one pass (prompt lookup). The "
+            "model still chose every token: wrong guesses are dropped."
+        )
+
+
+def server_metrics(timings: Timings) -> None:
+    """Draw the times of a server, as measured from outside."""
+    waiting, writing = st.columns(2)
+    waiting.metric(
+        "Time to the first word",
+        readable_seconds(timings.prompt_s),
+        help="Includes the network, and loading the model if the server has to.",
+    )
+    writing.metric(
+        "Answer tokens per second",
+        f"about {rate(timings.answer_tokens_per_s)}",
+        help="Counted by the tokenizer of the built-in model; the server's tokens differ.",
+    )
+
+
+def rate(per_s: float | None) -> str:
+    """Return a rate as text, a dash if it is unknown."""
+    return f"{per_s:,.0f}" if per_s else "–"
+
+
+def timing_figure(timings: Timings) -> go.Figure:
+    """Bars of the seconds that each stage took, in order from the top."""
+    stages = {"Expand question": timings.expand_s} if timings.expand_s else {}
+    colours = [ORANGE] * len(stages) + [BLUE, BLUE, BLUE, ORANGE, ORANGE]
+    stages |= {
+        "Tokenize question": timings.tokenize_s,
+        "Encode question": timings.encode_s,
+        "Search index": timings.search_s,
+        "Read prompt": timings.prompt_s,
+        "Generate answer": timings.generate_s,
+    }
+    figure = go.Figure(
+        go.Bar(
+            x=list(stages.values()),
+            y=list(stages),
+            orientation="h",
+            marker_color=colours,
+            text=[readable_seconds(seconds) for seconds in stages.values()],
+            textposition="outside",
+            cliponaxis=False,
+            hovertemplate="%{y}: %{text}<extra></extra>",
+        )
+    )
+    figure.update_yaxes(autorange="reversed")
+    figure.update_xaxes(title="seconds", rangemode="tozero", range=[0, max(stages.values()) * 1.25])
+    return styled(figure, height=260)

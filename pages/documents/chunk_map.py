@@ -1,0 +1,225 @@
+"""A map of all chunks, coloured by document, group or nearness to a question; selected ones are listed."""
+
+from collections.abc import Sequence
+from html import escape
+
+import numpy as np
+import plotly.graph_objects as go
+import streamlit as st
+
+from engine import Encoder
+from engine.documents.document import Chunk, Document
+from engine.inspection.vectors.chunk_map import (
+    MAX_CLUSTERS,
+    MIN_CHUNKS,
+    Projection,
+    cluster,
+    cluster_words,
+    default_clusters,
+    pca_projection,
+    question_cosines,
+    umap_projection,
+)
+from engine.layers.tracing import Array
+from pages.documents.chunk_map_figure import (
+    document_groups,
+    figure_config,
+    finish,
+    group_figure,
+    question_trace,
+    rows_of,
+    similarity_trace,
+)
+from ui.chunk_settings import Cut
+from ui.corpus import content_hash, index_documents
+from ui.export import show_save
+from ui.text import show_text
+
+MAX_POINTS = 10_000
+LISTED = 10
+SEED = 0
+PCA, UMAP = "PCA", "UMAP"
+BY_DOCUMENT, BY_CLUSTER, BY_SIMILARITY = "Document", "Group", "Nearness to the question"
+
+
+def show_corpus_map(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> None:
+    """Draw the map of all chunks, with a question if one is typed."""
+    st.write("Every chunk is a point; near points have similar vectors. Select some to read them.")
+    index = index_documents(documents, encoder, cut)
+    question = st.text_input(
+        "Question (optional)",
+        key="map-question",
+        max_chars=2000,
+        placeholder="Colours the chunks by their cosine with it",
+    )
+    vector = encoder.encode([question], max_tokens=cut.max_tokens)[0] if question.strip() else None
+    show_map(index.chunks, index.vectors, question, vector)
+
+
+@st.fragment
+def show_map(
+    chunks: Sequence[Chunk], vectors: Array, question: str = "", question_vector: Array | None = None
+) -> None:
+    """Draw all chunks as points, and list the selected ones below.
+
+    Parameters
+    ----------
+    chunks
+        The chunks.
+    vectors
+        Their vectors, ``(n_chunks, d_model)``.
+    question, question_vector
+        A question and its vector ``(d_model,)`` to colour the chunks by, or None.
+    """
+    if len(chunks) < MIN_CHUNKS:
+        st.info(
+            f"A map needs {MIN_CHUNKS} chunks or more, and there are {len(chunks)}. Add a document, or make "
+            "the chunks smaller.",
+            icon=":material/scatter_plot:",
+        )
+        return
+    rows = np.linspace(0, len(chunks) - 1, min(len(chunks), MAX_POINTS)).round().astype(int)
+    shown = [chunks[row] for row in rows]
+    vectors = vectors[rows]
+    method, colour_by, n_clusters = map_controls(len(shown), question_vector is not None)
+    content = content_hash(shown, vectors)
+    plane = plane_of(content, method, vectors)
+    cosines = None if question_vector is None else question_cosines(vectors, question_vector)
+    if colour_by == BY_SIMILARITY and cosines is not None:
+        figure = go.Figure(similarity_trace(plane.points, shown, cosines))
+        groups = None
+    elif colour_by == BY_CLUSTER:
+        groups = clusters_of(content, n_clusters, vectors)
+        figure = group_figure(plane.points, shown, groups, cluster_names(shown, groups))
+    else:
+        groups, names = document_groups(shown)
+        figure = group_figure(plane.points, shown, groups, names)
+    if question_vector is not None and (star := plane.project(question_vector)) is not None:
+        figure.add_trace(question_trace(star, question))
+    finish(figure, plane)
+    key = f"map-figure-{content[:16]}-{method}-{colour_by}-{n_clusters}"
+    picked = st.plotly_chart(
+        figure,
+        on_select="rerun",
+        selection_mode=("points", "box", "lasso"),
+        config=figure_config(),
+        key=key,
+        alt=f"Map of {len(shown):,} chunks by {method}, coloured by {colour_by.lower()}.",
+    )
+    show_save(figure, "map-of-chunks", saved_arrays(shown, plane, rows, groups, cosines))
+    show_notes(plane, len(shown), len(chunks), question_vector is not None)
+    show_selected(shown, rows_of(figure, picked.selection.points), cosines)
+
+
+def map_controls(n_chunks: int, has_question: bool) -> tuple[str, str, int]:
+    """Draw the settings; return the projection, the meaning of colours, and the number of groups."""
+    layout, colours, groups = st.columns(3)
+    method = layout.segmented_control(
+        "Layout",
+        (PCA, UMAP),
+        default=PCA,
+        required=True,
+        key="map-method",
+        help="PCA is a linear projection: it keeps the two directions in which the chunks differ most, and "
+        "says how much that is. UMAP bends the space so that neighbours stay neighbours; it takes some "
+        "seconds, and distances between far groups mean little.",
+    )
+    ways = (BY_DOCUMENT, BY_CLUSTER, BY_SIMILARITY) if has_question else (BY_DOCUMENT, BY_CLUSTER)
+    colour_by = colours.selectbox(
+        "Colour by",
+        ways,
+        key=f"map-colour-{has_question}",
+        help="Groups are found by k-means on the vectors, not on the map. With a question, colours can show "
+        "the cosine of each chunk with it.",
+    )
+    n_clusters = default_clusters(n_chunks)
+    if colour_by == BY_CLUSTER:
+        n_clusters = groups.slider(
+            "Groups",
+            2,
+            min(MAX_CLUSTERS, n_chunks),
+            n_clusters,
+            key=f"map-clusters-{n_chunks}",
+            help="The default, the square root of half the number of chunks and at most "
+            f"{MAX_CLUSTERS}, is a rule of thumb, not a property of the documents.",
+        )
+    return method, colour_by, n_clusters
+
+
+@st.cache_data(show_spinner=False, max_entries=8, scope="session")
+def plane_of(content: str, method: str, _vectors: Array) -> Projection:
+    """Lay vectors out once, UMAP under a progress bar; ``content`` is their hash."""
+    if method == PCA:
+        return pca_projection(_vectors)
+    bar = st.progress(0.0, "Finding neighbours…")
+
+    def show(done: int, total: int) -> None:
+        if done % 10 == 0:
+            bar.progress(done / total, f"Laying out: round {done} of {total}")
+
+    try:
+        return umap_projection(_vectors, SEED, show)
+    finally:
+        bar.empty()
+
+
+@st.cache_data(show_spinner="Finding groups…", max_entries=16, scope="session")
+def clusters_of(content: str, n_clusters: int, _vectors: Array) -> Array:
+    """Group vectors once; ``content`` is their hash."""
+    return cluster(_vectors, n_clusters, SEED)
+
+
+def cluster_names(chunks: Sequence[Chunk], groups: Array) -> list[str]:
+    """Return the most distinctive words of each group."""
+    words = cluster_words([chunk.text for chunk in chunks], groups)
+    return [", ".join(of_group) or f"group {number}" for number, of_group in enumerate(words, start=1)]
+
+
+def saved_arrays(
+    chunks: Sequence[Chunk], plane: Projection, rows: Array, groups: Array | None, cosines: Array | None
+) -> dict[str, Array]:
+    """Return the map's numbers: chunks, points, and the values behind the colours."""
+    documents = np.array([chunk.document for chunk in chunks])
+    arrays = {"chunk": rows, "document": documents, "points": plane.points}
+    parts = {"explained_variance": plane.explained, "group": groups, "cosine": cosines}
+    return arrays | {name: part for name, part in parts.items() if part is not None}
+
+
+def show_notes(plane: Projection, n_shown: int, n_chunks: int, has_question: bool) -> None:
+    """Draw the limits of the map in words."""
+    notes = []
+    if plane.explained is None:
+        notes.append(
+            "Near neighbours stay together; the distance between far groups, and their size, mean little."
+        )
+        if has_question:
+            notes.append(
+                "UMAP cannot place a vector outside the corpus: only PCA shows the question as a star."
+            )
+    else:
+        notes.append(
+            f"Together the axes explain {plane.explained.sum():.0%} of the variance: points far apart are "
+            "different, points close together need not be alike."
+        )
+    if n_shown < n_chunks:
+        notes.append(f"{n_shown:,} of {n_chunks:,} chunks are shown, spread evenly.")
+    st.caption(" ".join(notes))
+
+
+def show_selected(chunks: Sequence[Chunk], rows: Sequence[int], cosines: Array | None) -> None:
+    """List the selected chunks, those nearest to the question first if there is one."""
+    if not rows:
+        st.caption("Click a point, or draw a box or a lasso around several, to read their text here.")
+        return
+    rows = list(rows) if cosines is None else sorted(rows, key=lambda row: -cosines[row])
+    more = f", the first {LISTED} shown" if len(rows) > LISTED else ""
+    st.markdown(f"**{len(rows):,} selected**{more}")
+    for row in rows[:LISTED]:
+        chunk = chunks[row]
+        page = "" if chunk.page is None else f" · page {chunk.page}"
+        near = "" if cosines is None else f" · cosine {cosines[row]:.3f}"
+        headings = "".join(f" › {escape(heading)}" for heading in chunk.headings)
+        with st.container(border=True):
+            place = f"{chunk.start:,}–{chunk.end:,}{page} · {chunk.n_tokens:,} tokens{near}"
+            show_text(f"<b>{escape(chunk.document)}</b>{headings}\n<small>{place}</small>")
+            show_text(escape(chunk.text.strip()), height=180)

@@ -1,0 +1,165 @@
+"""The tab of chunks: a document with its chunks marked, under one setting or two side by side."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from statistics import median
+from time import perf_counter
+
+import numpy as np
+import plotly.graph_objects as go
+import streamlit as st
+
+from engine import Encoder
+from engine.documents.document import Chunk, Document
+from engine.documents.splitters import SPLITTERS
+from engine.documents.unread_text import read_ends
+from engine.errors import GlassboxError
+from ui.chunk_paint import near_to, painted
+from ui.chunk_settings import Cut, chunk_settings
+from ui.colours import BLUE, ORANGE
+from ui.corpus import split_documents
+from ui.export import show_figure
+from ui.figures import styled
+from ui.text import readable_seconds, show_error, text_html
+
+PART = 12_000  # characters marked at once
+HEADER_HEIGHT = 60  # pixels, above both sides, so that they begin at the same height
+
+
+def show_chunks(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> None:
+    """Draw a document with its chunks, and on request a second time under other settings."""
+    by_name = {document.name: document for document in documents}
+    name = st.selectbox("Document", list(by_name), key="chunks-document", persist_state="session")
+    document = by_name[name]
+    start, end = part_of(document)
+    compare = st.toggle(
+        "Compare with other settings",
+        key="chunks-compare",
+        persist_state="session",
+        help="Cuts the same text under other settings, next to the first.",
+    )
+    if not compare:
+        show_one(document, encoder, cut, start, end, "a")
+        return
+    left, right = st.columns(2)
+    with left:
+        with st.container(height=HEADER_HEIGHT, border=False, vertical_alignment="bottom"):
+            st.markdown("**The settings of the sidebar**, which every page uses")
+        show_one(document, encoder, cut, start, end, "a")
+    with right:
+        with st.container(height=HEADER_HEIGHT, border=False, horizontal=True):
+            with st.popover("Other settings", icon=":material/tune:"):
+                other = chunk_settings(encoder, "-other")
+            st.button(
+                "Use these everywhere",
+                icon=":material/check:",
+                on_click=use_everywhere,
+                help="Uses these settings on every page.",
+            )
+        show_one(document, encoder, other, start, end, "b")
+
+
+def use_everywhere() -> None:
+    """Use the other settings on every page."""
+    for key in ("splitter", "chunk_tokens", "overlap", "parent_tokens", "max_tokens"):
+        st.session_state[key] = st.session_state[f"{key}-other"]
+
+
+def part_of(document: Document) -> tuple[int, int]:
+    """Draw the choice of a part of a long document; return its first character and its end."""
+    n_parts = -(-len(document.text) // PART)
+    if n_parts < 2:
+        return 0, len(document.text)
+    part = st.slider(
+        "Part of the document",
+        1,
+        n_parts,
+        key=f"chunks-part-{document.name}",
+        help=f"{PART:,} characters are shown at once; the numbers and the figure are of the whole document.",
+    )
+    return (part - 1) * PART, min(part * PART, len(document.text))
+
+
+def show_one(document: Document, encoder: Encoder, cut: Cut, start: int, end: int, key: str) -> None:
+    """Draw the chunks of a document under one setting: their sizes, and their places in the text."""
+    began, splitter = perf_counter(), SPLITTERS[cut.splitting.method]
+    try:
+        with st.spinner("Cutting…", show_time=True):
+            [chunks] = split_documents([document], cut)
+    except GlassboxError as error:
+        show_error(error)
+        return
+    if not chunks:
+        st.info("This document has no text to cut.")
+        return
+    seconds = perf_counter() - began
+    st.caption(f"{splitter.label}: {splitter.help}" + parents_note(chunks))
+    show_numbers(document, chunks, cut.max_tokens, seconds)
+    near = near_to(chunks, start, end)
+    stops = read_ends([chunks[number] for number in near], encoder.tokenizer, cut.max_tokens)
+    with st.container(border=True):
+        st.html(
+            text_html(painted(document, chunks, dict(zip(near, stops, strict=True)), start, end), height=520)
+        )
+    sizes = {"n_tokens": np.array([chunk.n_tokens for chunk in chunks])}
+    words = f"{len(chunks)} chunks of {sizes['n_tokens'].min()} to {sizes['n_tokens'].max()} tokens"
+    show_figure(size_figure(chunks, cut.max_tokens), f"chunk-sizes-{key}", sizes, words)
+
+
+def parents_note(chunks: Sequence[Chunk]) -> str:
+    """Say how many larger chunks an answer gets in place of these, if small to big is on."""
+    parents = {chunk.parent for chunk in chunks} - {None}
+    return f" An answer gets the larger chunk around each: {len(parents):,} of them." if parents else ""
+
+
+def show_numbers(document: Document, chunks: Sequence[Chunk], limit: int, seconds: float) -> None:
+    """Draw the number of chunks, their median size, the text in two of them, and those cut by the model."""
+    sizes = [chunk.n_tokens for chunk in chunks]
+    twice = sum(max(0, a.end - b.start) for a, b in pairwise(chunks))
+    long = sum(size > limit for size in sizes)
+    with st.container(horizontal=True):
+        st.metric("Chunks", f"{len(chunks):,}", width="content")
+        st.metric(
+            "Median tokens",
+            f"{median(sizes):.0f}",
+            help=f"The smallest chunk has {min(sizes)}, the largest {max(sizes)}.",
+            width="content",
+        )
+        st.metric(
+            "In two chunks",
+            f"{twice / len(document.text):.0%}",
+            help="Characters that a chunk repeats from the one before; striped in the text.",
+            width="content",
+        )
+        st.metric(
+            "Cut by the model",
+            f"{long:,}" if long else "none",
+            help=f"Chunks over the limit of {limit} tokens; the text after it is struck through.",
+            width="content",
+        )
+    st.caption(f"Cut in {readable_seconds(seconds)}.")
+
+
+def size_figure(chunks: Sequence[Chunk], limit: int) -> go.Figure:
+    """Histogram of chunk sizes, with the token limit of the model as a line."""
+    sizes = np.array([chunk.n_tokens for chunk in chunks])
+    width = max(4, int(np.ceil(sizes.max() / 40)))  # tokens of a bar
+    figure = go.Figure(
+        go.Histogram(
+            x=sizes,
+            xbins={"start": 0, "end": int(sizes.max()) + width, "size": width},
+            marker_color=BLUE,
+            hovertemplate="%{x} tokens: %{y} chunks<extra></extra>",
+        )
+    )
+    if sizes.max() > 0.6 * limit:
+        figure.add_vline(
+            x=limit,
+            line_dash="dot",
+            line_color=ORANGE,
+            annotation_text=f"{limit} are read",
+            annotation_position="top left",
+        )
+    figure.update_xaxes(title="tokens of a chunk", rangemode="tozero")
+    figure.update_yaxes(title="chunks")
+    return styled(figure, height=220)

@@ -1,0 +1,109 @@
+"""The tab of files: the documents of each, and boxes to paste a text and to remove files."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from engine import Encoder
+from engine.documents.document import Chunk, Document
+from engine.documents.loaders import Failure, parse_file
+from engine.errors import DocumentError
+from ui.chunk_settings import Cut
+from ui.corpus import split_documents, tokens_of
+from ui.documents import add_file, show_failures, uploads
+
+MAX_PASTED = 2_000_000  # characters
+PASTED = "pasted text"
+
+
+def show_files(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> None:
+    """Draw a table of the documents, a box to paste a text, and a choice of files to remove."""
+    if not documents:
+        st.info("No document is chosen. Add one in the sidebar, paste a text below, or pick some there.")
+    else:
+        show_table(documents, split_documents(documents, cut), cut.max_tokens)
+        st.caption("Add files in the sidebar, or paste a text here. The other tabs show their chunks.")
+    st.text_input(
+        "Column of CSV files",
+        key="csv_column",
+        persist_state="session",
+        max_chars=200,
+        placeholder="all columns",
+        help="Of CSV files added from now on, only the cells of this column become text. If it is empty, "
+        "every row becomes a document of all its columns.",
+    )
+    paste_box()
+    if own := list(uploads()):
+        with st.expander("Take documents out of this session", icon=":material/delete:"):
+            chosen = st.multiselect("Files", own, key="files-removed", placeholder="None")
+            st.button("Take them out", on_click=remove_files, disabled=not chosen)
+
+
+def show_table(documents: Sequence[Document], chunks: Sequence[Sequence[Chunk]], limit: int) -> None:
+    """Draw a table with a row for each document."""
+    rows = [
+        {
+            "Document": document.name,
+            "Title": document.title,
+            "Pages": max((section.page or 0 for section in document.sections), default=0) or None,
+            "Headings": len({section.headings for section in document.sections if section.headings}) or None,
+            "Characters": len(document.text),
+            "Tokens": tokens_of(document.text).n_tokens,
+            "Chunks": len(own),
+            "Longest chunk": max((chunk.n_tokens for chunk in own), default=0),
+        }
+        for document, own in zip(documents, chunks, strict=True)
+    ]
+    filled = [name for name in rows[0] if any(row[name] for row in rows)]
+    st.dataframe(
+        rows,
+        hide_index=True,
+        column_order=filled,
+        placeholder="",
+        column_config={
+            "Document": st.column_config.TextColumn(width="medium"),
+            "Tokens": st.column_config.NumberColumn(format="localized", help="As the encoder counts them."),
+            "Characters": st.column_config.NumberColumn(format="localized"),
+            "Longest chunk": st.column_config.NumberColumn(
+                help=f"In tokens; the encoder reads {limit} of a chunk."
+            ),
+        },
+        alt=f"{len(documents)} documents with their pages, headings, characters, tokens and chunks",
+    )
+
+
+def paste_box() -> None:
+    """Draw a box to paste a text that is in no file."""
+    with st.expander("Paste a text", icon=":material/content_paste:"), st.form("paste", border=False):
+        st.text_input("Name", PASTED, key="paste-name", max_chars=80)
+        st.text_area(
+            "Text", key="paste-text", height=160, max_chars=MAX_PASTED, placeholder="Any text, or Markdown."
+        )
+        st.form_submit_button("Add it", on_click=take_paste)
+    show_failures(st.session_state.pop("paste-failures", ()))
+
+
+def take_paste() -> None:
+    """Add a pasted text to the session; one that cannot be read stays in the box."""
+    state = st.session_state
+    name = state["paste-name"].strip() or PASTED
+    # As Markdown, so that its headings are found.
+    file = name if name.endswith((".md", ".txt")) else f"{name}.md"
+    loaded = parse_file(file, state["paste-text"].encode("utf-8", "replace"))
+    failures = list(loaded.failures)
+    try:
+        add_file(file, loaded)
+    except DocumentError as error:
+        failures.append(Failure(file, str(error)))
+    state["paste-failures"] = failures
+    if not failures:
+        state["paste-text"] = ""
+
+
+def remove_files() -> None:
+    """Remove the picked files from the session."""
+    state = st.session_state
+    for name in state["files-removed"]:
+        uploads().pop(name, None)
+    state["searched"] = [name for name in state.get("searched", []) if name not in state["files-removed"]]
+    state["files-removed"] = []

@@ -1,0 +1,267 @@
+"""The health of a corpus: its problems, their remedies, and how rankings would change."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+import streamlit as st
+
+from engine import Encoder
+from engine.documents.document import Chunk, Document
+from engine.inspection.health.removal import RankingChange, preview_removal
+from engine.inspection.health.report import (
+    FINDING_KINDS,
+    NEAR_DUPLICATE,
+    NEIGHBORS,
+    Finding,
+    FindingKind,
+    HealthReport,
+    health_report,
+)
+from engine.layers.tracing import Array
+from ui.chunk_settings import Cut
+from ui.corpus import content_hash, index_documents
+from ui.documents import bundled_names
+from ui.questions.sets import bundled_questions
+from ui.text import QUOTE, beginning, joined, show_text
+
+MAX_QUESTIONS = 200
+EXAMPLE_QUESTIONS = 12  # bundled ones, spread evenly over the documents
+
+LISTED = 8
+SHOWN_CHARACTERS = 280
+HITS = 5
+
+
+@dataclass(frozen=True)
+class Advice:
+    """The names, the meaning and the remedy of a kind of finding."""
+
+    one: str
+    many: str
+    icon: str
+    meaning: str
+    remedy: str
+
+
+ADVICE: dict[FindingKind, Advice] = {
+    "exact duplicate": Advice(
+        "text repeated exactly",
+        "texts repeated exactly",
+        ":material/content_copy:",
+        "Copies take places among the hits from other passages.",
+        "Leave out all but one.",
+    ),
+    "near duplicate": Advice(
+        "near-duplicate group",
+        "near-duplicate groups",
+        ":material/file_copy:",
+        f"Their vectors have a cosine above {NEAR_DUPLICATE:.2f}: where one is a hit, so are the others.",
+        "Keep one of each group; where they overlap, lower the overlap of chunks.",
+    ),
+    "boilerplate": Advice(
+        "repeated line",
+        "repeated lines",
+        ":material/repeat:",
+        "Headers, footers and notices that many documents share make their vectors more alike.",
+        "Take them out of the files. A chunk that is mostly one of them can be removed.",
+    ),
+    "near empty": Advice(
+        "near-empty chunk",
+        "near-empty chunks",
+        ":material/crop_square:",
+        "A few letters, or signs without words, still have a vector, which can lie anywhere.",
+        "Leave them out, or make chunks larger.",
+    ),
+    "oversized": Advice(
+        "oversized chunk",
+        "oversized chunks",
+        ":material/content_cut:",
+        "The model does not read them to the end, so no search can find their last part.",
+        "Lower the chunk size. Removing them would lose text.",
+    ),
+    "hub": Advice(
+        "hub",
+        "hubs",
+        ":material/hub:",
+        "A hub is among the nearest neighbours of very many chunks or questions on any subject.",
+        "Read it. An overview may be a hub for good reason; a chunk that mixes subjects is better split.",
+    ),
+}
+
+
+def show_corpus_health(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> None:
+    """Draw the problems of the corpus, and the rankings of some questions without them."""
+    st.write(
+        "Duplicates push other passages out of the ranking, hubs are found by every question, empty and "
+        "repeated chunks answer none. Nothing is removed here; previews show what would change."
+    )
+    index = index_documents(documents, encoder, cut)
+    questions = question_lines(documents)
+    vectors = question_vectors(tuple(questions), encoder, cut.max_tokens) if questions else None
+    show_health(index.chunks, index.vectors, questions, vectors, cut.max_tokens)
+
+
+def question_lines(documents: Sequence[Document]) -> list[str]:
+    """Draw the box of questions whose rankings are previewed; return them."""
+    names = {document.name for document in documents}
+    example = "\n".join(example_questions()) if names & bundled_names() else ""
+    with st.expander("Questions for the previews", icon=":material/quiz:"):
+        text = st.text_area(
+            "One a line",
+            example,
+            key="health-questions",
+            height=180,
+            max_chars=50_000,
+            help=f"At most {MAX_QUESTIONS} are used. The default ones are bundled questions.",
+        )
+    return [line.strip() for line in text.splitlines() if line.strip()][:MAX_QUESTIONS]
+
+
+def example_questions() -> list[str]:
+    """Return some of the labelled questions about the bundled documents."""
+    questions = [question.text for question in bundled_questions()]
+    return questions[:: max(1, len(questions) // EXAMPLE_QUESTIONS)][:EXAMPLE_QUESTIONS]
+
+
+@st.cache_data(show_spinner="Reading the questions…", max_entries=8, scope="session")
+def question_vectors(questions: tuple[str, ...], _encoder: Encoder, max_tokens: int) -> Array:
+    """Embed questions once: ``(n_questions, d_model)``."""
+    return _encoder.encode(list(questions), max_tokens=max_tokens)
+
+
+@st.fragment
+def show_health(
+    chunks: Sequence[Chunk],
+    vectors: Array,
+    questions: Sequence[str],
+    question_vectors: Array | None,
+    max_tokens: int,
+) -> None:
+    """Draw the problems of a corpus.
+
+    Parameters
+    ----------
+    chunks
+        The chunks.
+    vectors
+        Their vectors, ``(n_chunks, d_model)``.
+    questions, question_vectors
+        Questions and their vectors, ``(n_questions, d_model)``, for previews; empty and None without
+        previews.
+    max_tokens
+        The token limit of the encoder.
+    """
+    if not chunks:
+        st.info("There are no chunks yet. Add a document.", icon=":material/health_and_safety:")
+        return
+    report = report_of(
+        content_hash(chunks, vectors, question_vectors), max_tokens, chunks, vectors, question_vectors
+    )
+    found = [kind for kind in FINDING_KINDS if report.of_kind(kind)]
+    missing = [ADVICE[kind].many for kind in FINDING_KINDS if kind not in found]
+    if not found:
+        st.success(
+            f"Nothing found in {report.n_chunks:,} chunks: no {joined(missing, 'or')}.",
+            icon=":material/check_circle:",
+        )
+    for kind in found:
+        show_kind(kind, report.of_kind(kind), chunks, vectors, questions, question_vectors)
+    if found and missing:
+        st.caption(f":material/check: Not found: {joined(missing, 'or')}.")
+    show_method(report)
+
+
+@st.cache_data(show_spinner=False, max_entries=4, scope="session")
+def report_of(
+    content: str, max_tokens: int, _chunks: Sequence[Chunk], _vectors: Array, _questions: Array | None
+) -> HealthReport:
+    """Examine a corpus once, under a progress bar; ``content`` is its hash."""
+    bar = st.progress(0.0, "Comparing chunks…")
+
+    def show(done: int, total: int) -> None:
+        bar.progress(done / total, f"Comparing chunks: {done:,} of {total:,}")
+
+    try:
+        return health_report(_chunks, _vectors, max_tokens, _questions, on_progress=show)
+    finally:
+        bar.empty()
+
+
+def show_kind(
+    kind: FindingKind,
+    findings: Sequence[Finding],
+    chunks: Sequence[Chunk],
+    vectors: Array,
+    questions: Sequence[str],
+    question_vectors: Array | None,
+) -> None:
+    """Draw the findings of one kind: their number, meaning and remedy, the chunks and the preview."""
+    advice = ADVICE[kind]
+    removed = sorted({row for finding in findings for row in finding.removable})
+    with st.container(border=True):
+        name = advice.one if len(findings) == 1 else advice.many
+        st.markdown(f"{advice.icon} **{len(findings):,} {name}**")
+        st.markdown(f"{advice.meaning} {advice.remedy}")
+        with st.expander("Look at them"):
+            for finding in findings[:LISTED]:
+                show_text(finding_html(finding, chunks))
+            if len(findings) > LISTED:
+                st.caption(f"The worst {LISTED} of {len(findings):,}.")
+        if removed and questions and question_vectors is not None:
+            few = "it" if len(removed) == 1 else f"these {len(removed):,} chunks"
+            with st.expander(f"What would change without {few}"):
+                show_preview(chunks, questions, preview_removal(vectors, removed, question_vectors, HITS))
+
+
+def finding_html(finding: Finding, chunks: Sequence[Chunk]) -> str:
+    """Return a finding's reason and the beginning of its first chunks, escaped."""
+    boxes = [chunk_html(chunks[row]) for row in finding.rows[:2]]
+    more = len(finding.rows) - len(boxes)
+    note = f'<span style="opacity:0.75">and {more:,} more</span>' if more else ""
+    return f"<b>{escape(finding.reason)}</b>{''.join(boxes)}{note}"
+
+
+def chunk_html(chunk: Chunk) -> str:
+    """Return where a chunk is and how it begins, escaped."""
+    place = f"{chunk.document}, {chunk.start:,}–{chunk.end:,}, {chunk.n_tokens:,} tokens"
+    return f'<div style="{QUOTE}"><small>{escape(place)}</small>\n{beginning(chunk, SHOWN_CHARACTERS)}</div>'
+
+
+def show_preview(chunks: Sequence[Chunk], questions: Sequence[str], changes: Sequence[RankingChange]) -> None:
+    """Draw for each question the hits that would go and come."""
+    changed = [(question, c) for question, c in zip(questions, changes, strict=True) if c.lost or c.gained]
+    n_questions = f"{len(questions):,} question" + "s" * (len(questions) > 1)
+    if not changed:
+        st.write(f"Nothing: the first {HITS} hits of {n_questions} stay the same.")
+        return
+    st.write(f"The first {HITS} hits change for {len(changed):,} of {n_questions}.")
+    for question, change in changed[:LISTED]:
+        lines = [f"<b>{escape(question)}</b>"]
+        lines += [hit_html("− goes", chunks[row], change.before.index(row) + 1) for row in change.lost]
+        lines += [hit_html("+ comes", chunks[row], change.after.index(row) + 1) for row in change.gained]
+        show_text("".join(lines))
+    if len(changed) > LISTED:
+        st.caption(f"The first {LISTED} of {len(changed):,}.")
+
+
+def hit_html(what: str, chunk: Chunk, rank: int) -> str:
+    """Return a hit that goes or comes, with its rank, escaped."""
+    place = f"{what} · rank {rank} · {chunk.document}"
+    return f'<div style="{QUOTE}"><small>{escape(place)}</small>\n{beginning(chunk, 140)}</div>'
+
+
+def show_method(report: HealthReport) -> None:
+    """Explain how hubs are counted, with the skewness of the corpus."""
+    with st.expander("How this is measured", icon=":material/rule:"):
+        st.write(
+            f"All {report.n_chunks:,} chunks are compared with each other. For hubs, the {NEIGHBORS} nearest "
+            "others of each chunk are listed, and the lists that a chunk is in are counted: "
+            f"{report.occurrence.max():.0f} for the most frequent, skewness {report.skewness:+.2f}. At 0 "
+            "every chunk is found equally often; the larger, the more a few chunks fill the "
+            "lists (Radovanović, Nanopoulos & Ivanović 2010). Ties share their ranks."
+        )
+        st.write(
+            "Nothing is removed here. A preview searches again without the removable chunks: all copies but "
+            "the first, and every chunk found of the other kinds."
+        )

@@ -1,0 +1,46 @@
+"""Documents and chunks: every cut, and every character that the model would never read."""
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from engine import Encoder
+from engine.documents.document import Document
+from pages.documents.chunk_map import show_corpus_map
+from pages.documents.chunks import show_chunks
+from pages.documents.files import show_files
+from pages.documents.health import show_corpus_health
+from pages.documents.keep import show_keep
+from pages.documents.never_read import show_never_read
+from ui.chunk_settings import Cut, chunk_settings
+from ui.documents import NoDocumentError, document_picker
+from ui.models import load_encoder
+
+VIEWS: dict[str, Callable[[list[Document], Encoder, Cut], None]] = {
+    "Files": show_files,
+    "Chunks": show_chunks,
+    "Never read": show_never_read,
+    "Map": show_corpus_map,
+    "Health": show_corpus_health,
+    "Keep": show_keep,
+}
+WITHOUT_DOCUMENTS = (show_files, show_keep)  # these views need no document
+
+
+def main() -> None:
+    """Draw the page."""
+    encoder = load_encoder()
+    with st.sidebar:
+        documents = document_picker()
+        with st.expander("Chunks", icon=":material/content_cut:", expanded=True):
+            cut = chunk_settings(encoder)
+    tabs = st.tabs(list(VIEWS), on_change="rerun", key="documents-tab")
+    for tab, show in zip(tabs, VIEWS.values(), strict=True):
+        if tab.open:
+            with tab:
+                if not documents and show not in WITHOUT_DOCUMENTS:
+                    raise NoDocumentError
+                show(documents, encoder, cut)
+
+
+main()

@@ -1,0 +1,191 @@
+"""The input of a diagnosis: a question, and the passage that should have been found."""
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from engine import Encoder
+from engine.documents.document import Document
+from engine.evaluation.questions import Question
+from engine.inspection.diagnosis.location import Location, locate
+from engine.retrieval.index import Index
+from pages.improve.diagnose.labelled import ranked_labels
+from ui.chunk_settings import Cut
+from ui.questions.search import sentences_with
+from ui.text import escape_markdown, shortened
+
+LABELLED, PASTED, SEARCHED = "A labelled question", "Paste the passage", "Find it in a document"
+CHOSEN = "diagnose-chosen"  # key of the session's state: the name of the chosen labelled question
+MOST_HITS = 50
+MOST_CHARACTERS = 5_000
+
+
+@dataclass(frozen=True)
+class Search:
+    """Documents, their index, and how it is searched: the first ``k`` chunks count as found."""
+
+    documents: tuple[Document, ...]
+    encoder: Encoder
+    cut: Cut
+    index: Index
+    retriever: str
+    k: int
+
+    def document(self, name: str) -> Document:
+        """Return the document of a name."""
+        return next(document for document in self.documents if document.name == name)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question, the expected passage, and its location; None where no document contains it."""
+
+    question: str
+    passage: str
+    place: Location | None
+
+
+def ask(search: Search, questions: tuple[Question, ...]) -> Asked | None:
+    """Draw the input; return the question and the passage, or None until both are given.
+
+    Parameters
+    ----------
+    search
+        The documents and their index.
+    questions
+        The labelled questions about these documents.
+    """
+    has_labels = bool(questions)
+    way = st.segmented_control(
+        "The passage that should have been found",
+        [LABELLED, PASTED, SEARCHED] if has_labels else [PASTED, SEARCHED],
+        default=LABELLED if has_labels else PASTED,
+        required=True,
+        key=f"diagnose-way-{has_labels}",
+        persist_state="session",
+        help="The bundled documents come with labelled questions, whose passages are known. Label your own "
+        "on the page “Questions”, or upload them on “Best settings”. Or paste the passage, or find it by a "
+        "few of its words.",
+    )
+    if way == LABELLED:
+        return ask_labelled(search, questions)
+    if not has_labels:
+        st.caption(
+            "No labelled question is about these documents. Label some on the page “Questions” "
+            "to choose from them here."
+        )
+    question = st.text_input(
+        "Your question",
+        key="diagnose-question",
+        persist_state="session",
+        max_chars=2000,
+        placeholder="Which question did not find the passage?",
+        help="As you asked it on the page “Ask your documents”.",
+    )
+    return (ask_pasted if way == PASTED else ask_searched)(question, search.documents)
+
+
+def ask_labelled(search: Search, questions: tuple[Question, ...]) -> Asked | None:
+    """Draw the choice of a labelled question; at first, only those whose passage is not found are listed."""
+    pooling = search.index.spec.pooling
+    labelled = ranked_labels(
+        questions,
+        search.documents,
+        search.cut,
+        pooling,
+        search.retriever,
+        search.encoder,
+        search.index,
+    )
+    n_missing = sum(not one.is_among(search.k) for one in labelled)
+    only_missing = st.toggle(
+        f"Only those whose passage is not among the first {search.k}: {n_missing:,} of {len(labelled):,}",
+        value=True,
+        key="diagnose-missing",
+        persist_state="session",
+        help="A question with several passages is listed once for each of them.",
+    )
+    # The chosen question stays in the list when new settings find its passage.
+    last = st.session_state.get(CHOSEN)
+    shown = [one for one in labelled if not one.is_among(search.k) or not only_missing or one.name == last]
+    if not shown:
+        st.success(
+            "Under these settings every labelled passage is found. Try fewer passages or other chunks."
+        )
+        return None
+    by_name = {one.name: one for one in shown}
+    chosen = st.selectbox(
+        "Question and passage",
+        list(by_name),
+        index=list(by_name).index(last) if last in by_name else 0,
+        key="diagnose-labelled",
+        help="The question, and the beginning of the passage.",
+    )
+    st.session_state[CHOSEN] = chosen
+    one = by_name[chosen]
+    st.caption(f"Question: {escape_markdown(one.question.text)}")  # a narrow screen cuts it off above
+    return Asked(one.question.text, one.reference.content, one.place)
+
+
+def ask_pasted(question: str, documents: tuple[Document, ...]) -> Asked | None:
+    """Draw a box for the passage, and search for it in all chosen documents."""
+    passage = st.text_area(
+        "The passage",
+        key="diagnose-passage",
+        persist_state="session",
+        max_chars=MOST_CHARACTERS,
+        placeholder="Paste the text that should have been found",
+        help="White space, quotation marks and dashes need not be those of the document, and a few words may "
+        "differ.",
+    )
+    if not question.strip() or not passage.strip():
+        st.info("Give the question, and the passage that it should find.", icon=":material/find_in_page:")
+        return None
+    return Asked(question, passage, place_of(passage, documents))
+
+
+@st.cache_data(max_entries=32, show_spinner="Looking for the passage…", scope="session")
+def place_of(passage: str, documents: tuple[Document, ...]) -> Location | None:
+    """Find a passage in documents; the result is cached."""
+    return locate(passage, documents)
+
+
+def ask_searched(question: str, documents: tuple[Document, ...]) -> Asked | None:
+    """Draw a search for a sentence of one document by some of its words."""
+    left, right = st.columns(2)
+    number = left.selectbox(
+        "Document",
+        range(len(documents)),
+        format_func=lambda number: documents[number].name,
+        key="diagnose-document",
+        help="The document that contains the passage.",
+    )
+    document = documents[min(number, len(documents) - 1)]
+    wanted = right.text_input(
+        "Words of the passage",
+        key="diagnose-words",
+        persist_state="session",
+        max_chars=200,
+        placeholder="Lists the sentences with all of them",
+        help="Upper and lower case are the same, and parts of words count.",
+    )
+    if not wanted.strip():
+        st.info("Type a few words of the passage to pick its sentence.", icon=":material/find_in_page:")
+        return None
+    spans = sentences_with(wanted, document.text)
+    if not spans:
+        st.info("No sentence of this document has all these words. Try fewer, or another document.")
+        return None
+    if len(spans) > MOST_HITS:
+        st.caption(f"The first {MOST_HITS} of {len(spans):,} sentences. Add words to narrow them down.")
+    start, end = st.selectbox(
+        "The passage",
+        spans[:MOST_HITS],
+        format_func=lambda span: shortened(" ".join(document.text[slice(*span)].split()), 160),
+        key="diagnose-sentence",
+        help="Sentences with all the words, in the order of the document.",
+    )
+    if not question.strip():
+        st.info("Give the question that should have found it.", icon=":material/find_in_page:")
+        return None
+    return Asked(question, document.text[start:end], Location(document.name, start, end))

@@ -1,0 +1,203 @@
+"""The rank of a passage under other settings, measured on demand."""
+
+from collections.abc import Sequence
+from time import monotonic
+from typing import cast
+
+import numpy as np
+import streamlit as st
+
+from engine import Encoder
+from engine.documents.document import Document
+from engine.evaluation.grid import Cell
+from engine.evaluation.questions import Question
+from engine.evaluation.sweep import sweep
+from engine.evaluation.sweep_row import SweepRow
+from engine.inspection.diagnosis.location import Location
+from engine.inspection.diagnosis.setting_changes import (
+    OVERLAPS,
+    POOLINGS,
+    RETRIEVERS,
+    SIZES,
+    SPLITTERS,
+    nearby_cells,
+    other_questions,
+    passage_question,
+    passage_rank,
+)
+from pages.improve.diagnose.ask import Asked, Search
+from pages.improve.diagnose.fix import changed_names, show_fixes
+from pages.improve.diagnose.labelled import vector_cache
+from ui.cells import choose_values, value_words
+from ui.models import TOKENS_PER_S
+from ui.text import joined, readable_time
+
+ROWS = "diagnose-rows"  # key of the session's state: questions and passage, and the rows measured for them
+CHARACTERS_PER_TOKEN = 4  # of English, roughly
+MAXSIM_NOTE = (
+    "\n\nMaxSim reads every token of the best 50 chunks of every question again, which takes minutes where "
+    "there are labelled questions."
+)
+
+
+def show_other_settings(asked: Asked, place: Location, search: Search, questions: Sequence[Question]) -> None:
+    """Draw the rank under other settings, measured on demand, and the smallest changes that find the passage.
+
+    Parameters
+    ----------
+    asked, place
+        The question, and the location of its passage.
+    search
+        The documents, their index, and how it is searched.
+    questions
+        The labelled questions about these documents, on which the effect of a change is measured.
+    """
+    st.subheader("5 · Where would it rank under other settings?")
+    target = passage_question(asked.question, place, search.document(place.document))
+    others = other_questions(target, questions, search.documents)
+    current = current_cell(search)
+    cells = wanted_cells(current, search.encoder)
+    rows = kept_rows((target, *others), (place.document, search.documents, search.encoder.name))
+    missing = [cell for cell in cells if cell not in {row.cell for row in rows}]
+    show_cost(missing, cells, search)
+    if st.button(
+        "Try other settings",
+        type="primary",
+        disabled=not missing,
+        icon=":material/tune:",
+        help="Cuts and embeds the chosen documents anew for each way to cut; nothing is embedded twice.",
+    ):
+        measure_cells([target, *others], cells, rows, search)
+        st.rerun()  # the caption above the button still counts them as missing
+    measured = [row for row in rows if row.cell in set(cells)]
+    now = next((row for row in measured if row.cell == current), None)
+    if now is None:
+        st.info("Nothing is measured yet for these settings.", icon=":material/tune:")
+        return
+    show_table(measured, now)
+    show_fixes(measured, now, others)
+
+
+def current_cell(search: Search) -> Cell:
+    """Return the present settings."""
+    splitting, spec = search.cut.splitting, search.index.spec
+    cut = (splitting.method, splitting.chunk_tokens, splitting.overlap)
+    return Cell(*cut, search.encoder.name, spec.max_tokens, spec.pooling, search.retriever, search.k)
+
+
+def measure_cells(
+    questions: Sequence[Question], cells: Sequence[Cell], rows: list[SweepRow], search: Search
+) -> None:
+    """Measure the cells that ``rows`` lack, appending each row at once, so that a stop loses none."""
+    since = monotonic()
+    bar, stop = st.progress(0.0, "Measuring…"), st.empty()
+    stop.button("Stop", icon=":material/stop_circle:", help="Keeps the combinations measured so far.")
+
+    def show(done: float, total: int) -> None:
+        seconds = monotonic() - since  # while a slow combination runs, only they change
+        bar.progress(
+            min(done / total, 1.0),
+            f"Measured {int(done):,} of {total:,} combinations, each by {len(questions):,} questions, in "
+            f"{seconds:.0f} s",
+        )
+
+    cache = vector_cache(questions, search.documents)
+    models = {search.encoder.name: search.encoder}
+    try:
+        for row in sweep(search.documents, questions, cells, models, cache, show, done=tuple(rows)):
+            rows.append(row)
+    finally:
+        bar.empty()
+        stop.empty()
+
+
+def kept_rows(questions: tuple[Question, ...], of: tuple[str, tuple[Document, ...], str]) -> list[SweepRow]:
+    """Return the session's rows for these questions, the diagnosed one first; rows of others are dropped."""
+    if ROWS not in st.session_state or st.session_state[ROWS][0] != (questions, of):
+        st.session_state[ROWS] = ((questions, of), [])
+    return cast(list[SweepRow], st.session_state[ROWS][1])
+
+
+def wanted_cells(current: Cell, encoder: Encoder) -> list[Cell]:
+    """Draw the choice of settings to try; return the combinations, the nearest to the current one first."""
+    most_changes = st.segmented_control(
+        "Settings that change at once",
+        [1, 2, 3, 5],
+        format_func={1: "one", 2: "up to two", 3: "up to three", 5: "any"}.__getitem__,
+        default=1,
+        required=True,
+        key="diagnose-changes",
+        persist_state="session",
+        help="More settings at once give more combinations, which take longer.",
+    )
+    longer = min(-(-current.chunk_tokens // 8) * 8, encoder.config.max_positions)
+    limits = [longer] if current.max_tokens is not None and longer > current.max_tokens else []
+    with st.expander("Which settings", icon=":material/checklist:"):
+        st.caption("The present value of each is always among them.")
+        splitters, sizes, overlaps, poolings, retrievers = (
+            choose_values(axis, f"diagnose-{name}", default, note)
+            for axis, name, default, note in (
+                ("splitter", "splitters", SPLITTERS, ""),
+                ("chunk_tokens", "sizes", SIZES, ""),
+                ("overlap", "overlaps", OVERLAPS, ""),
+                ("pooling", "poolings", POOLINGS, ""),
+                ("retriever", "retrievers", RETRIEVERS, MAXSIM_NOTE),
+            )
+        )
+    return nearby_cells(
+        current, splitters, sizes, overlaps, limits, poolings, retrievers, most_changes=most_changes
+    )
+
+
+def show_cost(missing: Sequence[Cell], cells: Sequence[Cell], search: Search) -> None:
+    """Show how many combinations are to be measured, and how long that takes at most."""
+    if not missing:
+        st.caption(f"All {len(cells):,} combinations are measured.")
+        return
+    n_tokens = sum(len(document.text) for document in search.documents) / CHARACTERS_PER_TOKEN
+    cuts = {(cell.splitting, cell.max_tokens, cell.pooling == "idf") for cell in missing}
+    seconds = n_tokens * len(cuts) / TOKENS_PER_S + 0.1 * len(missing)
+    st.caption(
+        f"{len(missing):,} of {len(cells):,} combinations are to be measured: at most "
+        f"{readable_time(seconds)}."
+    )
+    if search.cut.parent_tokens:
+        st.caption("Small to big is not used here: documents are cut into small chunks directly.")
+
+
+def show_table(rows: Sequence[SweepRow], now: SweepRow) -> None:
+    """Draw the rank under every combination that was measured."""
+    k, n_others = now.cell.k, now.n_questions - 1
+    found = sum((passage_rank(row) or k + 1) <= k for row in rows)
+    st.write(f"Under **{found:,} of {len(rows):,}** settings it is among the first {k}.")
+    table = []
+    for row in sorted(rows, key=lambda row: passage_rank(row) or row.n_chunks + 1):
+        cell = row.cell
+        entry: dict[str, object] = {
+            "Rank": passage_rank(row),
+            "Changed": "nothing (now)" if row is now else joined(changed_names(now.cell, cell), "and"),
+            "Splitter": value_words(cell, "splitter"),
+            "Size": cell.chunk_tokens,
+            "Overlap": cell.overlap,
+            "Limit": cell.max_tokens,
+            "Pooling": value_words(cell, "pooling"),
+            "Retriever": value_words(cell, "retriever"),
+            "Chunks": row.n_chunks,
+        }
+        if n_others:
+            entry["Others' hit@k"] = 100 * float(np.mean(row.values["hit_rate@k"][1:]))
+        table.append(entry)
+    st.dataframe(
+        table,
+        hide_index=True,
+        column_config={
+            "Rank": st.column_config.NumberColumn(
+                help="Rank of the passage; chunks differ in size and number."
+            ),
+            "Others' hit@k": st.column_config.NumberColumn(
+                format="%.1f%%",
+                help=f"Share of the {n_others:,} other labelled questions that find an answer in {k}.",
+            ),
+        },
+        alt="The passage's rank under every setting that was measured, the best first",
+    )

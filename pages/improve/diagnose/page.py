@@ -1,0 +1,70 @@
+"""Why wasn't it found? One question, one passage, and every step between them in order."""
+
+import streamlit as st
+
+from engine.documents.document import Document
+from engine.evaluation.questions import Question
+from engine.inspection.diagnosis.causes import causes
+from engine.inspection.diagnosis.diagnose import Diagnosis, diagnose
+from engine.inspection.diagnosis.location import Location
+from pages.improve.diagnose.ask import Asked, Search, ask
+from pages.improve.diagnose.other_settings import show_other_settings
+from pages.improve.diagnose.rank import ranking_of, show_rank
+from pages.improve.diagnose.steps import show_causes, show_chunks, show_lost, show_place
+from ui.chunk_settings import Cut
+from ui.corpus import index_documents, warm_bm25
+from ui.documents import NoDocumentError, document_picker
+from ui.models import load_encoder
+from ui.questions.sets import usable_questions
+from ui.settings import search_settings
+
+
+@st.cache_resource(max_entries=8, show_spinner="Looking for the cause…", scope="session")
+def diagnosis_of(
+    asked: Asked,
+    place: Location,
+    documents: tuple[Document, ...],
+    cut: Cut,
+    pooling: str,
+    k: int,
+    _search: Search,
+) -> Diagnosis:
+    """Diagnose a question and a passage under some settings; the result is cached."""
+    document = _search.document(place.document)
+    return diagnose(asked.question, place, document, _search.index, _search.encoder, k)
+
+
+def show(asked: Asked, pooling: str, search: Search, questions: tuple[Question, ...]) -> None:
+    """Draw the causes and the steps."""
+    if asked.place is None:
+        show_causes(None, None, causes(None), search.retriever)
+        show_place(asked)
+        return
+    settings = (search.documents, search.cut, pooling)
+    found = diagnosis_of(asked, asked.place, *settings, search.k, search)
+    ranking = ranking_of(asked.question, asked.place, *settings, search.retriever, search)
+    show_causes(found, ranking, causes(found), search.retriever)
+    show_place(asked)
+    show_chunks(asked.place, search, found, ranking)
+    show_lost(asked.place, search, found)
+    show_rank(asked.question, search, found, ranking)
+    show_other_settings(asked, asked.place, search, questions)
+
+
+def main() -> None:
+    """Draw the page."""
+    encoder = load_encoder()
+    with st.sidebar:
+        documents = document_picker()
+        cut, pooling, retriever, k = search_settings(encoder)
+    if not documents:
+        raise NoDocumentError
+    index = index_documents(documents, encoder, cut, pooling)
+    warm_bm25(index, retriever)
+    search = Search(tuple(documents), encoder, cut, index, retriever, k)
+    questions = tuple(usable_questions(documents))
+    if asked := ask(search, questions):
+        show(asked, pooling, search, questions)
+
+
+main()

@@ -1,0 +1,180 @@
+"""The rank of a passage under the app's retriever, the chunks above it, and their similarities explained."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import streamlit as st
+
+from engine.documents.document import Document
+from engine.inspection.diagnosis.diagnose import Diagnosis
+from engine.inspection.diagnosis.location import Location, matching_rows
+from engine.inspection.health.report import NEAR_DUPLICATE
+from engine.layers.tracing import Array
+from engine.retrieval.embedding_spec import embed_query
+from engine.retrieval.index import Index
+from engine.retrieval.ranking import best_first
+from engine.retrieval.retrievers import RETRIEVERS, index_scores
+from pages.improve.diagnose.ask import Search
+from ui.chunk_settings import Cut
+from ui.similarity.explained import show_explained
+from ui.text import escape_markdown, joined
+
+MOST_ABOVE = 10
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The order of the chunks under a retriever, and the rank of the passage in it.
+
+    Attributes
+    ----------
+    scores
+        Of the chunks, on the retriever's scale, ``(n_chunks,)``.
+    order
+        Rows of all chunks, best first.
+    rank, row
+        Rank of the passage's best chunk in that order, from 1, and its row.
+    """
+
+    scores: Array = field(repr=False)
+    order: tuple[int, ...] = field(repr=False)
+    rank: int
+    row: int
+
+    @property
+    def is_found(self) -> bool:
+        """Whether the retriever finds the passage, at any rank."""
+        return bool(self.scores[self.row] > -np.inf)
+
+    @property
+    def above(self) -> tuple[int, ...]:
+        """Rows of the found chunks that rank higher, best first."""
+        return tuple(row for row in self.order[: self.rank - 1] if self.scores[row] > -np.inf)
+
+    @property
+    def words(self) -> str:
+        """The outcome in words: ``"ranks it 7"``."""
+        return f"ranks it {self.rank:,}" if self.is_found else "does not find it"
+
+
+@st.cache_resource(max_entries=8, show_spinner="Ranking the passage…", scope="session")
+def ranking_of(
+    question: str,
+    place: Location,
+    documents: tuple[Document, ...],
+    cut: Cut,
+    pooling: str,
+    retriever: str,
+    _search: Search,
+) -> Ranking:
+    """Rank a passage by a retriever; the result is cached."""
+    index, spec = _search.index, _search.index.spec
+    encoder = index.encoder(_search.encoder)
+    query = embed_query(question, encoder, spec.pooling, spec.max_tokens)
+    scores = index_scores(retriever, question, query, index, encoder)  # (n_chunks,)
+    order = best_first(scores[None])[0].tolist()
+    own = set(matching_rows(place, index.chunks))
+    rank = next(rank for rank, row in enumerate(order, 1) if row in own)
+    return Ranking(scores, tuple(order), rank, order[rank - 1])
+
+
+def show_rank(question: str, search: Search, found: Diagnosis, ranking: Ranking) -> None:
+    """Draw the passage's rank, the chunks above it, and their similarities to the question explained."""
+    st.subheader("4 · Where does it rank, and what outranks it?")
+    index = search.index
+    bm25 = f"{found.bm25.rank:,}" if found.bm25.score > 0 else "not found"
+    name = RETRIEVERS[search.retriever].label
+    figures = {
+        "Rank": (
+            f"{ranking.rank:,} of {len(index.chunks):,}" if ranking.is_found else "not found",
+            f"Rank of its best chunk under the present settings: {name}.",
+        )
+    }
+    if RETRIEVERS[search.retriever].uses_bm25 and ranking.is_found:
+        figures["Score"] = (
+            f"{ranking.scores[ranking.row]:.3g}",
+            f"Score of that chunk, on the scale of {name}.",
+        )
+    if search.retriever != "dense":
+        figures["By vectors"] = (f"{found.now.rank:,}", "Its rank by cosine alone.")
+    figures |= {
+        "Cosine": (f"{found.now.score:.3f}", "Cosine of its chunk's vector with the question's."),
+        "Alone": (f"{found.alone.rank:,}", "Its rank by cosine if the passage were a chunk of its own."),
+        "By words (BM25)": (
+            bm25,
+            "Its rank by the words it shares with the question; rare words count more.",
+        ),
+        "Without repeats": (
+            f"{found.without_repeats:,}",
+            f"Its rank by cosine if near duplicates (a cosine above {NEAR_DUPLICATE:.2f}) shared one place.",
+        ),
+    }
+    with st.container(horizontal=True):
+        for label, (value, words) in figures.items():
+            st.metric(label, value, help=words, width="content")
+    shared = (
+        escape_markdown(joined([f"“{word}”" for word in found.shared_words], "and"))
+        if found.shared_words
+        else ""
+    )
+    st.write(
+        f"The passage contains {shared} of the question's words, function words aside."
+        if shared
+        else "The passage contains none of the question's words, function words aside."
+    )
+    if not ranking.above:
+        st.write("Nothing ranks above it." if ranking.is_found else "Nothing is found.")
+    else:
+        show_above(index, found, ranking)
+    show_contributions(question, search, ranking)
+
+
+def show_above(index: Index, found: Diagnosis, ranking: Ranking) -> None:
+    """List the chunks that rank higher, with the groups of near duplicates among them."""
+    group_of = {row: number for number, group in enumerate(found.repeats, 1) for row in group}
+    st.dataframe(
+        [
+            {
+                "Rank": rank,
+                "Cosine": float(found.scores[row]),
+                **({"Repeats": repeats(row, group_of, found.row)} if found.repeats else {}),
+                "Document": index.chunks[row].document,
+                "Text": " ".join(index.chunks[row].text.split()),
+            }
+            for rank, row in enumerate(ranking.above[:MOST_ABOVE], 1)
+        ],
+        hide_index=True,
+        column_config={
+            "Cosine": st.column_config.NumberColumn(format="%.3f"),
+            "Repeats": st.column_config.TextColumn(help="Chunks of one group are near duplicates."),
+            "Text": st.column_config.TextColumn(width="large"),
+        },
+        alt="The chunks that rank above the passage, best first",
+    )
+    if len(ranking.above) > MOST_ABOVE:
+        st.caption(f"The first {MOST_ABOVE} of {len(ranking.above):,} that rank above it.")
+
+
+def repeats(row: int, group_of: dict[int, int], own: int) -> str:
+    """Return the group of near duplicates that a chunk belongs to, in words."""
+    if row not in group_of:
+        return ""
+    return "the passage" if group_of[row] == group_of.get(own) else f"group {group_of[row]}"
+
+
+def show_contributions(question: str, search: Search, ranking: Ranking) -> None:
+    """Draw, on demand, the similarity to the question explained, for the passage's chunk and the best one."""
+    index = search.index
+    encoder, limit = index.encoder(search.encoder), index.spec.max_tokens
+    pairs = {"passage": ("What its chunk shares with the question", ranking.row)}
+    if ranking.above:
+        pairs["above"] = ("What the best chunk shares with the question", ranking.above[0])
+    for key, (title, row) in pairs.items():
+        if index.spec.pooling != "pooler":
+            st.session_state.setdefault(f"diagnose-{key}-strategy", index.spec.pooling)
+        box = st.expander(
+            title, key=f"diagnose-{key}-shares", on_change="rerun", icon=":material/join_inner:"
+        )
+        if box.open:
+            with box:
+                show_explained(encoder, limit, question, index.chunks[row].text, f"diagnose-{key}")

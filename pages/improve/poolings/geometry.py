@@ -1,0 +1,161 @@
+"""The geometry of a pooling: lengths of its vectors, anisotropy, and the effect of transforming them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import plotly.graph_objects as go
+import streamlit as st
+
+from engine.documents.document import Chunk
+from engine.documents.sentences import sentence_spans
+from engine.inspection.vectors.geometry import GeometryRow, anisotropy, geometry_rows, norms
+from engine.layers.pooling import POOLINGS, pooling_label
+from engine.layers.tracing import Array
+from pages.improve.poolings.changes import show_changes
+from pages.improve.poolings.pooled_chunks import PooledChunks
+from ui.colours import BLUE, GREY
+from ui.export import show_figure
+from ui.figures import styled
+from ui.questions.sets import labelled_questions
+
+STAND_INS = 100  # sentences that stand in for questions
+MIN_WORDS = 4  # in such a sentence
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """The measurements of one pooling.
+
+    ``lengths`` are those of the chunks' vectors before normalisation, ``(n_chunks,)``. The chunks are kept
+    alive because the cache is keyed by their identity.
+    """
+
+    pooled: PooledChunks
+    lengths: Array
+    rows: tuple[GeometryRow, ...]
+
+
+@st.fragment
+def show_geometry(pooled: PooledChunks) -> None:
+    """Draw lengths, anisotropy, and the effect of each transform of the vectors on a search."""
+    if len(pooled.chunks) < 2:
+        st.info(
+            "There is no geometry of fewer than two chunks. Choose a longer document, or smaller chunks.",
+            icon=":material/straighten:",
+        )
+        return
+    strategy = st.selectbox(
+        "Pooling",
+        list(pooled.vectors),
+        format_func=pooling_label,
+        key="geometry-pooling",
+        persist_state="session",
+        help="The pooling whose vectors are found. The chunks are read again for it, since an index keeps "
+        "only vectors of length 1.",
+    )
+    st.caption(POOLINGS[strategy].help)
+    found = geometry_of(pooled, strategy)
+    show_lengths(found.lengths)
+    show_anisotropy(anisotropies(pooled), strategy)
+    show_changes(found.rows, len(pooled.chunks))
+
+
+@st.cache_resource(max_entries=6, show_spinner=False, scope="session", hash_funcs={PooledChunks: id})
+def geometry_of(pooled: PooledChunks, strategy: str) -> Geometry:
+    """Measure one pooling, with a progress bar."""
+    bar, limit = st.progress(0.0, "Reading the chunks…"), pooled.max_tokens
+    questions, relevant = labelled_questions(pooled.chunks)
+    texts = [question.text for question in questions] or stand_ins(pooled.chunks)
+
+    def show_read(done: int, total: int) -> None:
+        bar.progress(0.9 * done / total, f"Reading again, keeping lengths: {done:,} of {total:,} texts")
+
+    def show_search(done: int, total: int) -> None:
+        bar.progress(0.9 + 0.1 * done / total, f"Searching transformed vectors: {done} of {total} transforms")
+
+    try:
+        every = [*(chunk.text for chunk in pooled.chunks), *texts]
+        raw = pooled.encoder.encode(every, strategy, normalize=False, max_tokens=limit, on_progress=show_read)
+        chunks, asked = raw[: len(pooled.chunks)], raw[len(pooled.chunks) :]
+        rows = geometry_rows(chunks, asked, relevant if questions else None, show_search)
+        return Geometry(pooled, norms(chunks), tuple(rows))
+    finally:
+        bar.empty()
+
+
+def stand_ins(chunks: Sequence[Chunk]) -> list[str]:
+    """Return evenly spaced sentences of the chunks, or the chunks themselves where there are none."""
+    sentences = [
+        chunk.text[start:end].strip() for chunk in chunks for start, end in sentence_spans(chunk.text)
+    ]
+    distinct = list(dict.fromkeys(sentence for sentence in sentences if len(sentence.split()) >= MIN_WORDS))
+    texts = distinct or [chunk.text for chunk in chunks]
+    places = np.linspace(0, len(texts) - 1, min(STAND_INS, len(texts))).astype(int)
+    return [texts[place] for place in places]
+
+
+@st.cache_resource(max_entries=2, show_spinner=False, scope="session", hash_funcs={PooledChunks: id})
+def anisotropy_of(pooled: PooledChunks) -> tuple[PooledChunks, dict[str, float]]:
+    """Measure the mean cosine of two chunks under every pooling; returns the chunks to keep them alive."""
+    return pooled, {strategy: anisotropy(vectors) for strategy, vectors in pooled.vectors.items()}
+
+
+def anisotropies(pooled: PooledChunks) -> dict[str, float]:
+    """Return the mean cosine of two chunks under every pooling."""
+    return anisotropy_of(pooled)[1]
+
+
+def show_lengths(lengths: Array) -> None:
+    """Draw the lengths of the vectors before normalisation."""
+    least, median, most = (float(value) for value in np.quantile(lengths, [0, 0.5, 1]))
+    st.subheader("How long the vectors are")
+    times = f", {most / least:.1f} times the shortest" if least > 0 else ""
+    st.write(
+        f"Before normalisation, the {len(lengths):,} chunks have lengths from {least:.2f} to {most:.2f}"
+        f"{times}; half are below {median:.2f}. A cosine does not see length. An inner product multiplies by "
+        "it, so of two chunks in the same direction from the question, the longer one wins."
+    )
+    figure = go.Figure(
+        go.Histogram(
+            x=lengths.astype(np.float64),
+            nbinsx=40,
+            marker={"color": BLUE, "line": {"width": 0.5, "color": GREY}},
+            hovertemplate="length %{x}: %{y} chunks<extra></extra>",
+        )
+    )
+    figure.update_xaxes(title="length before normalisation (no unit)")
+    figure.update_yaxes(title="chunks")
+    words = f"Histogram of vector lengths: {least:.2f} to {most:.2f}, median {median:.2f}."
+    show_figure(styled(figure, height=240), "geometry-lengths", {"lengths": lengths}, words)
+
+
+def show_anisotropy(means: dict[str, float], strategy: str) -> None:
+    """Draw the mean cosine of two chunks under every pooling, the chosen one in colour."""
+    st.subheader("How narrow the cone is")
+    order = sorted(means, key=lambda name: round(means[name], 4))  # poolings that differ by rounding tie
+    st.write(
+        f"Two different chunks have a cosine of **{means[strategy]:.2f}** on average. Vectors spread "
+        "evenly over all directions would have 0; the nearer to 1, the narrower the cone that contains all "
+        "of them, and the less a cosine says about the texts. So cosines of two poolings, or a threshold on "
+        f"them, cannot be compared: here the average goes from {means[order[0]]:.2f} "
+        f"({pooling_label(order[0])}) to {means[order[-1]]:.2f} ({pooling_label(order[-1])})."
+    )
+    figure = go.Figure(
+        go.Bar(
+            x=[means[name] for name in order],
+            y=[pooling_label(name) for name in order],
+            orientation="h",
+            marker_color=[BLUE if name == strategy else GREY for name in order],
+            text=[f"{means[name]:.2f}" for name in order],
+            textposition="outside",
+            cliponaxis=False,
+            hovertemplate="%{y}: %{x:.3f}<extra></extra>",
+        )
+    )
+    ends = [1.2 * min(0.0, *means.values()), 1.2 * max(0.0, *means.values())]  # room for the numbers
+    figure.update_xaxes(title="mean cosine of two chunks", range=ends)
+    figure.update_yaxes(automargin=True)
+    words = "; ".join(f"{pooling_label(name)}: {means[name]:.2f}" for name in order)
+    arrays = {"pooling": np.array(order), "mean_cosine": np.array([means[name] for name in order])}
+    show_figure(styled(figure, height=60 + 26 * len(order)), "geometry-anisotropy", arrays, words)

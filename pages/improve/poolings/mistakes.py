@@ -1,0 +1,229 @@
+"""The effect of pooling mistakes: stop words, padding, special tokens and lengths handled wrongly."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from engine import Encoder
+from engine.documents.document import Chunk
+from engine.evaluation.metrics import METRICS
+from engine.evaluation.questions import Question, relevance
+from engine.inspection.model.faults import PAD_TOKENS
+from engine.inspection.pooling.mistakes import MISTAKES, MistakeReport, mistake_report, mistaken_vectors
+from engine.inspection.pooling.stop_words import STOP_WORDS
+from engine.layers.norm import l2_normalize
+from engine.layers.tracing import Array
+from engine.retrieval.embedding_spec import EmbeddingSpec
+from pages.improve.poolings.examples import sentence_input, show_cut_notes
+from pages.improve.poolings.pooled_chunks import PooledChunks
+from pages.improve.poolings.sentences import show_matrices, show_numbered
+from pages.improve.poolings.similarity_figures import turned_map
+from ui.export import show_figure
+from ui.questions.sets import labelled_questions
+from ui.text import escape_markdown
+
+NAMES = {
+    "padding_averaged": "padding averaged in",
+    "padding_attended": "padding read and averaged in",
+    "no_special_tokens": "[CLS] and [SEP] left out",
+    "no_stop_words": "stop words left out of the mean",
+    "stop_words_deleted": "stop words deleted from the text",
+    "not_normalized": "lengths kept, inner product",
+}
+WHAT = {
+    "padding_averaged": f"A batch is padded to {PAD_TOKENS} tokens and the mean forgets the mask. Attention "
+    "masks the padding as it should.",
+    "padding_attended": "The attention mask is forgotten altogether: [PAD] is a token like any other.",
+    "no_special_tokens": "The mean leaves out [CLS] and [SEP]. The model was trained with them in it.",
+    "no_stop_words": f"The layers read the whole text, and the mean leaves out {len(STOP_WORDS)} function "
+    "words such as “the”, “of”, “not”.",
+    "stop_words_deleted": "The same words are deleted before the model reads the text.",
+    "not_normalized": "Vectors are not brought to length 1, so the inner product favours long vectors. Their "
+    "direction is right.",
+}
+RIGHT = "done right"
+
+
+def show_mistakes(pooled: PooledChunks) -> None:
+    """Draw the effect of each mistake on a few sentences, and on a search of the documents."""
+    encoder, max_tokens = pooled.encoder, pooled.max_tokens
+    st.write(
+        "Mean pooling is one line of code, and there are many ways to get it slightly wrong. None raises an "
+        "error; searches just get worse, or happen not to."
+    )
+    with st.expander("The mistakes"):
+        st.markdown("\n".join(f"- **{escape_markdown(NAMES[name])}**: {WHAT[name]}" for name in MISTAKES))
+    sentences, _ = sentence_input("pooling-mistakes")
+    if len(sentences) < 2:
+        st.info("Write two or more sentences, one a line, to compare them.", icon=":material/notes:")
+    else:
+        show_sentence_mistakes(sentences, encoder, max_tokens)
+    st.subheader("What it costs a search")
+    show_search_cost(pooled)
+
+
+def show_sentence_mistakes(sentences: Sequence[str], encoder: Encoder, max_tokens: int) -> None:
+    """Draw how far each mistake turns the sentences' vectors, and one matrix beside the right one."""
+    show_numbered(sentences)
+    show_cut_notes(sentences, encoder, max_tokens)
+    spec = EmbeddingSpec.of(encoder, "mean", max_tokens)
+    right, *wrong = vectors_of(tuple(sentences), spec.model, max_tokens, encoder)
+    turned = np.stack(
+        [(l2_normalize(each) * right).sum(axis=1) for each in wrong]
+    )  # (n_mistakes, n_sentences)
+    st.markdown("**How far each vector is turned** (cosine with the right one; 1 is not at all)")
+    show_figure(
+        turned_map(turned, [NAMES[name] for name in MISTAKES]),
+        "pooling-mistakes-turned",
+        {"mistakes": np.array(MISTAKES), "cosines": turned},
+        "Mean cosine of mistaken and right vectors. "
+        + "; ".join(f"{NAMES[name]}: {row.mean():.3f}" for name, row in zip(MISTAKES, turned, strict=True)),
+    )
+    mistake = st.selectbox(
+        "Mistake",
+        MISTAKES,
+        format_func=NAMES.__getitem__,
+        key="pooling-mistakes-shown",
+        persist_state="session",
+        help="Its similarity matrix is drawn beside the right one.",
+    )
+    made = wrong[MISTAKES.index(mistake)]
+    matrices = {RIGHT: right @ right.T, NAMES[mistake]: made @ made.T}
+    st.markdown(ranking_change(*matrices.values()))
+    show_matrices(matrices, "pooling-mistakes")
+
+
+@st.cache_data(max_entries=32, show_spinner="Embedding with every mistake…", show_time=True, scope="session")
+def vectors_of(texts: tuple[str, ...], model: str, max_tokens: int, _encoder: Encoder) -> list[Array]:
+    """Return the vectors of texts done right and with every mistake, in order; cached by ``model``."""
+    return [mistaken_vectors(_encoder, texts, mistake, max_tokens) for mistake in (None, *MISTAKES)]
+
+
+def ranking_change(right: Array, wrong: Array) -> str:
+    """Count the sentences for which the order of the others changes, from scores ``(n, n)``; as Markdown."""
+    orders = [
+        [
+            [int(other) for other in np.argsort(-row, kind="stable") if other != number]
+            for number, row in enumerate(m)
+        ]
+        for m in (right, wrong)
+    ]
+    moved = [number + 1 for number, (was, now) in enumerate(zip(*orders, strict=True)) if was != now]
+    if not moved:
+        return "The order is the same: seen from every sentence, the others rank as they should."
+    return (
+        f"**The order changes** seen from {len(moved)} of {len(right)} sentences: "
+        f"{', '.join(map(str, moved))}."
+    )
+
+
+def show_search_cost(pooled: PooledChunks) -> None:
+    """Draw, on demand, how well each mistake finds the answers to the bundled questions."""
+    questions = answerable(pooled.chunks)
+    if not questions:
+        st.info(
+            "The labelled questions are about the bundled documents, and none of those is chosen: choose one "
+            "to see what each mistake costs.",
+            icon=":material/quiz:",
+        )
+        return
+    spec = EmbeddingSpec.of(pooled.encoder, "mean", pooled.max_tokens)
+    key = str(hash((spec, tuple((chunk.document, chunk.start, chunk.text) for chunk in pooled.chunks))))
+    st.write(
+        f"{len(questions)} labelled questions, whose answers are in {len(pooled.chunks):,} chunks: each "
+        "mistake embeds all of them again, which takes a minute or two in all."
+    )
+    if st.button("Measure", key="pooling-mistakes-measure", icon=":material/speed:"):
+        st.session_state["pooling-mistakes-measured"] = key
+    if st.session_state.get("pooling-mistakes-measured") == key:
+        show_reports(reports_of(key, pooled, questions))
+
+
+def answerable(chunks: Sequence[Chunk]) -> list[Question]:
+    """Return the bundled questions that chunks answer, except those that a user's document answers too."""
+    questions, relevant = labelled_questions(chunks)
+    is_clear = (relevance(questions, chunks) == relevant).all(axis=1)
+    return [question for question, yes in zip(questions, is_clear, strict=True) if yes]
+
+
+def reports_of(key: str, pooled: PooledChunks, questions: Sequence[Question]) -> list[MistakeReport]:
+    """Search without a mistake and with every one, with a progress bar; each report is cached."""
+    bar = st.progress(0.0)
+    try:
+        return [report_of(key, mistake, bar, pooled, questions) for mistake in (None, *MISTAKES)]
+    finally:
+        bar.empty()
+
+
+@st.cache_data(max_entries=28, show_spinner=False, scope="session")
+def report_of(
+    key: str,
+    mistake: str | None,
+    _bar: DeltaGenerator,
+    _pooled: PooledChunks,
+    _questions: Sequence[Question],
+) -> MistakeReport:
+    """Search with a mistake; cached by ``key``."""
+    number, n_reports = (0, *MISTAKES).index(mistake or 0), len(MISTAKES) + 1
+
+    def show(done: int, total: int) -> None:
+        words = f"{number + 1} of {n_reports}, {NAMES.get(mistake or '', RIGHT)}: {done:,} of {total:,} texts"
+        _bar.progress((number + done / total) / n_reports, words)
+
+    right, limit = _pooled.vectors["mean"], _pooled.max_tokens
+    return mistake_report(_pooled.encoder, _pooled.chunks, right, _questions, mistake, limit, show)
+
+
+def show_reports(reports: Sequence[MistakeReport]) -> None:
+    """Draw a row for each mistake, done right first, and name the costliest."""
+    right = reports[0]
+    st.dataframe(
+        [
+            {
+                "Mistake": NAMES.get(report.mistake or "", RIGHT),
+                "MRR": report.mrr,
+                "Against right": report.mrr - right.mrr,
+                "Better": int((report.reciprocal_ranks > right.reciprocal_ranks).sum()),
+                "Worse": int((report.reciprocal_ranks < right.reciprocal_ranks).sum()),
+                "Other first hit": float((report.best_chunks != right.best_chunks).mean()),
+                "Cosine": report.mean_cosine,
+            }
+            for report in reports
+        ],
+        hide_index=True,
+        column_config={
+            "MRR": st.column_config.NumberColumn(format="%.3f", help=METRICS["mrr"].help),
+            "Against right": st.column_config.NumberColumn(format="%+.3f"),
+            "Better": st.column_config.NumberColumn(
+                help="Questions whose answer is found earlier than right."
+            ),
+            "Worse": st.column_config.NumberColumn(help="Questions whose answer is found later than right."),
+            "Other first hit": st.column_config.NumberColumn(
+                format="percent", help="Questions whose first hit is another chunk than without the mistake."
+            ),
+            "Cosine": st.column_config.NumberColumn(
+                format="%.3f", help="Of the chunks' vectors with the right ones, on average."
+            ),
+        },
+        alt="What each mistake costs: "
+        + "; ".join(f"{NAMES.get(report.mistake or '', RIGHT)} MRR {report.mrr:.3f}" for report in reports),
+    )
+    st.markdown(costliest(reports))
+
+
+def costliest(reports: Sequence[MistakeReport]) -> str:
+    """Name the costliest mistake and the harmless ones, as Markdown; the first report has no mistake."""
+    right, *wrong = reports
+    worst = min(wrong, key=lambda report: report.mrr)
+    harmless = [NAMES[str(report.mistake)] for report in wrong if report.mrr >= right.mrr]
+    words = (
+        f"Costliest: **{escape_markdown(NAMES[str(worst.mistake)])}**, MRR {worst.mrr:.3f} instead of "
+        f"{right.mrr:.3f}."
+        if worst.mrr < right.mrr
+        else "None of them costs anything here."
+    )
+    if harmless and worst.mrr < right.mrr:
+        words += f" No worse than right on these questions: {escape_markdown(', '.join(harmless))}."
+    return words

@@ -1,0 +1,73 @@
+"""Pooling compared: the effect of each pooling on a text, a pair of texts, and a search."""
+
+from collections.abc import Callable, Sequence
+
+import streamlit as st
+
+from engine import Encoder
+from engine.documents.document import Document
+from pages.improve.poolings.geometry import show_geometry
+from pages.improve.poolings.mistakes import show_mistakes
+from pages.improve.poolings.pair import show_pair
+from pages.improve.poolings.pooled_chunks import PooledChunks, chunks_and_encoder, pooled_chunks
+from pages.improve.poolings.search import show_search
+from pages.improve.poolings.sentences import show_sentences
+from pages.improve.poolings.sts import show_sts
+from pages.improve.poolings.tokens import show_tokens
+from ui.chunk_settings import Cut, chunk_settings
+from ui.documents import NoDocumentError, document_picker
+from ui.models import load_encoder
+from ui.similarity.explained import show_explained
+
+
+def show_two_texts(encoder: Encoder, max_tokens: int) -> None:
+    """Draw a pair of texts under every strategy, and their similarity explained."""
+    if pair := show_pair(encoder, max_tokens):
+        show_explained(encoder, max_tokens, *pair, key="pair")
+
+
+def show_question(pooled: PooledChunks) -> None:
+    """Draw a search under every strategy, and the similarity of one passage explained."""
+    if found := show_search(pooled):
+        show_explained(pooled.encoder, pooled.max_tokens, *found, key="passage")
+
+
+OF_TEXTS: dict[str, Callable[[Encoder, int], None]] = {
+    "Sentences": show_sentences,
+    "A pair explained": show_two_texts,
+    "Tokens": show_tokens,
+    "Scored pairs": show_sts,
+}
+OF_DOCUMENTS: dict[str, Callable[[PooledChunks], None]] = {
+    "Your question": show_question,
+    "Mistakes": show_mistakes,
+    "Geometry": show_geometry,
+}
+VIEWS = ("Sentences", "A pair explained", "Your question", "Tokens", "Mistakes", "Scored pairs", "Geometry")
+
+
+def show_view(view: str, documents: Sequence[Document], encoder: Encoder, cut: Cut) -> None:
+    """Draw one view; those of texts take the IDF weights of the documents, where there are any."""
+    if view in OF_TEXTS:
+        weighted = chunks_and_encoder(documents, encoder, cut)[1] if documents else encoder
+        OF_TEXTS[view](weighted, cut.max_tokens)
+    elif documents:
+        OF_DOCUMENTS[view](pooled_chunks(documents, encoder, cut))
+    else:
+        raise NoDocumentError
+
+
+def main() -> None:
+    """Draw the page."""
+    encoder = load_encoder()
+    with st.sidebar:
+        documents = document_picker()
+        with st.expander("Chunks", icon=":material/content_cut:"):
+            cut = chunk_settings(encoder)
+    for tab, view in zip(st.tabs(list(VIEWS), on_change="rerun", key="pooling-tab"), VIEWS, strict=True):
+        if tab.open:
+            with tab:
+                show_view(view, documents, encoder, cut)
+
+
+main()

@@ -1,0 +1,57 @@
+"""The vectors of the chosen documents' chunks under every pooling, from one pass through the layers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from engine import Encoder
+from engine.documents.document import Chunk, Document
+from engine.errors import DocumentError
+from engine.layers.tracing import Array
+from engine.retrieval.embedding_spec import EmbeddingSpec
+from engine.retrieval.index import Index, index_vectors
+from ui.chunk_settings import Cut
+from ui.corpus import split_documents
+from ui.jobs import counting
+
+
+@dataclass(frozen=True)
+class PooledChunks:
+    """Chunks, the encoder with their IDF weights, and their vectors by strategy.
+
+    ``vectors`` are ``(n_chunks, d_model)`` each, rows of length 1; ``max_tokens`` are read of each chunk.
+    """
+
+    chunks: tuple[Chunk, ...]
+    encoder: Encoder
+    vectors: dict[str, Array]
+    max_tokens: int
+
+    def index(self, strategy: str) -> Index:
+        """Return the index of one strategy."""
+        spec = EmbeddingSpec.of(self.encoder, strategy, self.max_tokens)
+        words = self.encoder.idf if strategy == "idf" else None
+        return index_vectors(self.chunks, self.vectors[strategy], spec, words)
+
+
+@st.cache_resource(max_entries=4, show_spinner=False, scope="session")
+def chunks_and_encoder(
+    documents: Sequence[Document], _encoder: Encoder, cut: Cut
+) -> tuple[tuple[Chunk, ...], Encoder]:
+    """Cut documents; return their chunks, and the encoder with their IDF weights."""
+    with st.spinner("Cutting the documents…", show_time=True):
+        chunks = tuple(chunk for chunks in split_documents(documents, cut) for chunk in chunks)
+        return chunks, _encoder.with_idf([chunk.text for chunk in chunks])
+
+
+@st.cache_resource(max_entries=1, show_spinner=False, scope="session")
+def pooled_chunks(documents: Sequence[Document], _encoder: Encoder, cut: Cut) -> PooledChunks:
+    """Embed documents' chunks under every strategy, with a progress bar."""
+    chunks, encoder = chunks_and_encoder(documents, _encoder, cut)
+    if not chunks:
+        raise DocumentError("the chosen documents hold no text to search: choose others")
+    texts = [chunk.text for chunk in chunks]
+    with counting("Embedding under every strategy", "chunks") as show:
+        vectors = encoder.encode(texts, list(encoder.poolings), max_tokens=cut.max_tokens, on_progress=show)
+    return PooledChunks(chunks, encoder, vectors, cut.max_tokens)

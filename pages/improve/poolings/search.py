@@ -1,0 +1,246 @@
+"""The rankings of a question under several poolings, side by side, and their quality."""
+
+from collections.abc import Sequence
+from html import escape
+
+import streamlit as st
+
+from engine.documents.document import Chunk
+from engine.inspection.pooling.pooling_search import (
+    PoolingRankings,
+    kendall_tau,
+    only_found_by,
+    pooling_scores,
+    rankings,
+    top_k_overlap,
+)
+from engine.layers.pooling import pooling_label, poolings_help
+from engine.layers.tracing import Array
+from engine.retrieval.maxsim import MAXSIM, maxsim_scores
+from pages.improve.poolings.pooled_chunks import PooledChunks
+from pages.improve.poolings.quality import RANKS_AS_MEAN, bundled_quality, distinct, show_mixed, show_quality
+from pages.improve.poolings.rank_flow import matrix_figure, rank_flow
+from ui.corpus import content_hash
+from ui.documents import bundled_names
+from ui.export import show_figure
+from ui.jobs import counting
+from ui.models import TOKENS_PER_S
+from ui.text import QUOTE, beginning, escape_markdown, shortened, show_text
+
+# Labelled questions on which the strategies disagree.
+EXAMPLES = (
+    "Which country is Putin invading, causing chaos in Europe and beyond?",
+    "What are the classes of troops in the game?",
+    "What are the significant environmental sustainability goals of Stockholm?",
+    "How many entries does the WordPiece vocabulary have?",
+)
+DEFAULT = ("mean", "cls", "max", "idf", "last4")
+
+
+def show_search(pooled: PooledChunks) -> tuple[str, str] | None:
+    """Draw how a question ranks the chunks under several poolings.
+
+    Returns
+    -------
+    tuple of str or None
+        The question and the text of the passage to explain, or None without a question.
+    """
+    st.write(
+        "The same chunks, the same question, the same encoder: only the way from tokens to one vector "
+        "differs. See how that moves passages, and which poolings find the right ones."
+    )
+    if not pooled.chunks:
+        st.info("The chosen documents hold no text to search.")
+        return None
+    question = question_box(pooled)
+    if not question.strip():
+        st.info("Type a question, or pick one above, to see how each strategy ranks the passages.")
+        return None
+    strategies, k, with_maxsim = choices(pooled)
+    if not strategies:
+        st.info("Pick a strategy above; with two or more there is something to compare.")
+        return None
+    content = content_hash(pooled.chunks, pooled.vectors["mean"], None)
+    scores = question_scores(question, pooled, strategies)
+    if with_maxsim:
+        scores[MAXSIM] = maxsim_of(question, content, pooled.max_tokens, pooled)
+    compared = rankings(scores, k)
+    show_flow(compared, pooled.chunks)
+    show_only(compared, pooled.chunks)
+    show_agreement(compared)
+    quality = bundled_quality(content, pooled.max_tokens, pooled)
+    show_quality(quality)
+    show_mixed(question, pooled, quality)
+    return question, pooled.chunks[explained_row(compared, pooled.chunks)].text
+
+
+def question_box(pooled: PooledChunks) -> str:
+    """Draw the question box, with examples where bundled documents are searched; return the question."""
+    bundled = any(chunk.document in bundled_names() for chunk in pooled.chunks)
+    if bundled:
+        st.pills(
+            "Try one",
+            EXAMPLES,
+            key="pooling-example",
+            on_change=take_example,
+            help="Questions about the bundled documents on which the strategies disagree.",
+        )
+    st.session_state.setdefault("pooling-question", EXAMPLES[0] if bundled else "")
+    with st.form("pooling-question-form", border=False):
+        box, button = st.columns([5, 1], vertical_alignment="bottom")
+        question = box.text_input(
+            "Your question",
+            key="pooling-question",
+            persist_state="session",
+            placeholder="What do you want to know?",
+            max_chars=2000,
+            help="It is embedded under every strategy and compared with the chunks' vectors.",
+        )
+        button.form_submit_button("Rank", type="primary", width="stretch")
+    return question
+
+
+def take_example() -> None:
+    """Copy a picked example into the box."""
+    state = st.session_state
+    if state["pooling-example"]:
+        state["pooling-question"], state["pooling-example"] = state["pooling-example"], None
+
+
+def label(strategy: str) -> str:
+    """Label of a pooling strategy or of MaxSim."""
+    return "MaxSim" if strategy == MAXSIM else pooling_label(strategy)
+
+
+def choices(pooled: PooledChunks) -> tuple[list[str], int, bool]:
+    """Draw the choices; return the strategies in their usual order, k, and whether MaxSim is compared."""
+    options = distinct(pooled)
+    picked = st.pills(
+        "Strategies",
+        options,
+        format_func=label,
+        selection_mode="multi",
+        default=[strategy for strategy in DEFAULT if strategy in options],
+        key="pooling-strategies",
+        persist_state="session",
+        help=poolings_help(options)
+        + f"\n\n“{label(RANKS_AS_MEAN)}” is left out: its direction is that of the mean, so it ranks alike.",
+    )
+    slider, toggle = st.columns([2, 1], vertical_alignment="bottom")
+    k = slider.slider(
+        "Passages that count as found (k)",
+        3,
+        20,
+        5,
+        key="pooling-k",
+        persist_state="session",
+        help="A strategy finds a passage if it ranks it among the first k.",
+    )
+    n_tokens = sum(min(chunk.n_tokens, pooled.max_tokens) for chunk in pooled.chunks)
+    with_maxsim = toggle.toggle(
+        "MaxSim too",
+        key="pooling-maxsim",
+        persist_state="session",
+        help="No pooling: each token of the question is matched with the most similar token of a chunk. "
+        f"Reads every token of every chunk again: about {n_tokens / TOKENS_PER_S:.0f} seconds for each new "
+        "question.",
+    )
+    return [strategy for strategy in options if strategy in picked], k, with_maxsim
+
+
+def question_scores(question: str, pooled: PooledChunks, strategies: list[str]) -> dict[str, Array]:
+    """Score every chunk under each strategy: ``(n_chunks,)`` each."""
+    vectors = pooled.encoder.encode([question], strategies, max_tokens=pooled.max_tokens)
+    return pooling_scores({strategy: rows[0] for strategy, rows in vectors.items()}, pooled.vectors)
+
+
+@st.cache_data(max_entries=8, show_spinner=False, scope="session")
+def maxsim_of(question: str, content: str, max_tokens: int, _pooled: PooledChunks) -> Array:
+    """Score the chunks token by token, with a progress bar: ``(n_chunks,)``; ``content`` is their hash."""
+    texts = [chunk.text for chunk in _pooled.chunks]
+    with counting("Reading every token again", "chunks") as show:
+        return maxsim_scores([question], texts, _pooled.encoder, max_tokens, show)[0]
+
+
+def show_flow(compared: PoolingRankings, chunks: Sequence[Chunk]) -> None:
+    """Draw the passages' ranks from strategy to strategy."""
+    st.subheader("How the ranking changes")
+    show_figure(
+        rank_flow(compared, chunks),
+        "rank-flow",
+        {"rows": compared.rows, "ranks": compared.ranks, "scores": compared.scores},
+        f"Places of {len(compared.rows)} passages under {len(compared.strategies)} strategies",
+    )
+    st.caption(
+        f"Each line is a passage; {len(compared.rows)} of {len(chunks):,} are among the first {compared.k} "
+        "of some strategy. The grey lane holds those that a strategy ranks lower, in order; hover, or "
+        "tap, for the exact rank, the score and the text. Scores of different strategies are on different "
+        "scales: compare ranks."
+    )
+
+
+def show_only(compared: PoolingRankings, chunks: Sequence[Chunk]) -> None:
+    """List the passages that only one strategy finds."""
+    st.subheader("Found by one strategy alone")
+    if len(compared.strategies) < 2:
+        st.caption("Pick a second strategy to compare with.")
+        return
+    numbers, found = compared.rows.tolist(), only_found_by(compared)
+    for strategy, rows in found.items():
+        if len(rows):
+            name = escape_markdown(label(strategy))
+            with st.expander(f"Only **{name}** finds {len(rows)} of its first {compared.k}"):
+                for row in rows.tolist():
+                    show_text(passage_html(compared, numbers.index(row), chunks[row]))
+    if none := [escape_markdown(label(strategy)) for strategy, rows in found.items() if not len(rows)]:
+        st.caption(f"Found nothing alone: {' · '.join(none)}")
+
+
+def passage_html(compared: PoolingRankings, number: int, chunk: Chunk) -> str:
+    """Return a passage with its rank under every strategy, escaped; ``number`` counts from 0."""
+    ranks = " · ".join(
+        f"{label(strategy)} {rank:,}"
+        for strategy, rank in zip(compared.strategies, compared.ranks[:, number], strict=True)
+    )
+    place = f"{chunk.document}, characters {chunk.start:,}–{chunk.end:,}"
+    return (
+        f'<div style="{QUOTE}"><b>Passage {number + 1}</b> <small>{escape(place)}</small>\n'
+        f"<small>Ranks: {escape(ranks)}</small>\n{beginning(chunk, 600)}</div>"
+    )
+
+
+def show_agreement(compared: PoolingRankings) -> None:
+    """Draw how many of the first k passages strategies share, and how similar their orders are."""
+    if len(compared.strategies) < 2:
+        return
+    st.subheader("How far they agree")
+    shared, tau = top_k_overlap(compared), kendall_tau(compared)
+    left, right = st.columns(2)
+    with left:
+        st.markdown(f"**The same passages**: percent of the first {compared.k} in common")
+        hovers = "%{y} and %{x}<br>%{z:.0%} in common"
+        figure = matrix_figure(shared, compared.strategies, hovers)
+        show_figure(figure, "rank-overlap", {"overlap": shared}, "Share of the first k that strategies share")
+    with right:
+        st.markdown("**The same order**: Kendall's τ, in hundredths")
+        hovers = "%{y} and %{x}<br>τ = %{z:.2f}"
+        figure = matrix_figure(tau, compared.strategies, hovers, lowest=-1)
+        show_figure(figure, "rank-tau", {"kendall_tau": tau}, "Kendall's tau of strategies' rankings")
+    st.caption(
+        "τ is over the passages drawn above: 100 where two strategies order them alike, 0 where half of "
+        "the pairs are swapped, -100 where the order is reversed."
+    )
+
+
+def explained_row(compared: PoolingRankings, chunks: Sequence[Chunk]) -> int:
+    """Draw the choice of a passage to explain; return its row."""
+    numbers = {row: number for number, row in enumerate(compared.rows.tolist(), start=1)}
+
+    st.subheader("Why a passage is found")
+    return st.selectbox(
+        "Explain a passage",
+        list(numbers),
+        format_func=lambda row: f"{numbers[row]} · {shortened(' '.join(chunks[row].text.split()), 90)}",
+        key="pooling-explained",
+        help="The passages drawn above, by number: those among the first k of some strategy.",
+    )

@@ -1,0 +1,134 @@
+"""Figures of cosines under several poolings, and of the shares of tokens in a pooled vector."""
+
+from collections.abc import Collection, Mapping, Sequence
+from textwrap import wrap
+
+import numpy as np
+import plotly.graph_objects as go
+
+from engine.layers.tracing import Array
+from ui.colours import BLUE, DIVERGING, GREY, ORANGE, SEQUENTIAL, WHITE
+from ui.figures import styled
+from ui.tokens import token_axis, token_labels
+
+LABEL_CHARACTERS = 18  # in a line of an axis' label, so that the figure fits on a phone
+NUMBERED_CELLS = 8  # with more tokens, numbers do not fit into their cells on a phone
+
+
+def in_lines(label: str) -> str:
+    """Break a label that is too wide for a phone into lines."""
+    return "<br>".join(wrap(label, LABEL_CHARACTERS))
+
+
+def cosine_matrix(cosines: Array, lowest: float) -> go.Figure:
+    """Heat map of cosines between sentences, ``(n, n)``, numbered from 1, coloured from ``lowest`` to 1.
+
+    Inner products above 1, of longer vectors, extend the scale to the largest.
+    """
+    names = [str(number) for number in range(1, len(cosines) + 1)]
+    figure = go.Figure(
+        go.Heatmap(
+            z=cosines,
+            x=names,
+            y=names,
+            zmin=lowest,
+            zmax=max(1.0, float(cosines.max())),
+            colorscale=SEQUENTIAL,
+            showscale=False,
+            texttemplate="%{z:.2f}",
+            textfont_size=14 if len(cosines) <= 6 else 10,
+            hovertemplate="sentences %{y} and %{x}<br>%{z:.4f}<extra></extra>",
+        )
+    )
+    figure.update_xaxes(type="category", side="bottom")
+    figure.update_yaxes(type="category", autorange="reversed")
+    return styled(figure, height=90 + max(150, 30 * len(cosines))).update_layout(margin_t=34)
+
+
+def pair_bars(
+    cosines: Mapping[str, float], unrelated: Mapping[str, float], marked: Collection[str]
+) -> go.Figure:
+    """Bars of a pair's cosine by strategy, highest at the top, with a mark at that of unrelated sentences.
+
+    Strategies in ``marked`` have another colour.
+    """
+    order = sorted(cosines, key=lambda name: cosines[name])
+    labels = [in_lines(name) for name in order]
+    figure = go.Figure(
+        go.Bar(
+            x=[cosines[name] for name in order],
+            y=labels,
+            orientation="h",
+            marker_color=[ORANGE if name in marked else BLUE for name in order],
+            text=[f"{cosines[name]:.3f}" for name in order],
+            textposition="outside",
+            cliponaxis=False,
+            name="these two",
+            hovertemplate="%{text}<extra></extra>",
+            showlegend=False,
+        )
+    )
+    figure.add_scatter(
+        x=[unrelated[name] for name in order],
+        y=labels,
+        mode="markers",
+        marker={"symbol": "diamond", "size": 10, "color": WHITE, "line": {"width": 2, "color": GREY}},
+        name="unrelated sentences",
+        hovertemplate="unrelated sentences: %{x:.3f}<extra></extra>",
+        showlegend=True,
+    )
+    lowest = min(0.0, *cosines.values(), *unrelated.values())
+    figure.update_xaxes(title="cosine", range=[lowest * 1.25, 1.18], tickvals=[0, 0.25, 0.5, 0.75, 1])
+    figure.update_yaxes(tickfont_size=11)
+    figure.update_layout(legend={"orientation": "h", "y": 1, "yanchor": "bottom", "x": 0})
+    return styled(figure, height=110 + 38 * len(order))
+
+
+def token_heat_map(values: Array, strategies: Sequence[str], tokens: Sequence[str], name: str) -> go.Figure:
+    """Heat map of a number for each strategy and token, ``(n_strategies, n_tokens)``.
+
+    Rows that give everything to one token do not set the colour scale, which would leave all others pale.
+    """
+    spread = values[values.max(axis=1) < 1 - 1e-6]
+    bound = float((spread if len(spread) else values).max())
+    signed = bool((values < -0.005).any())
+    few = len(tokens) <= NUMBERED_CELLS
+    figure = go.Figure(
+        go.Heatmap(
+            z=values,
+            x=token_labels(tokens),
+            y=[in_lines(strategy) for strategy in strategies],
+            zmin=-bound if signed else 0,
+            zmax=bound,
+            colorscale=DIVERGING if signed else SEQUENTIAL,
+            reversescale=signed,
+            colorbar={"thickness": 12, "tickformat": ".0%"},
+            texttemplate="%{z:.0%}" if few else None,
+            textfont_size=11,
+            hovertemplate="%{x}<br>%{y}<br>" + name + " %{z:.1%}<extra></extra>",
+        )
+    )
+    token_axis(figure.update_xaxes, len(tokens), tickangle=-60)
+    figure.update_yaxes(autorange="reversed", tickfont_size=11)
+    return styled(figure, height=150 + 36 * len(strategies))
+
+
+def turned_map(cosines: Array, mistakes: Sequence[str]) -> go.Figure:
+    """Heat map of the cosine of mistaken vectors with the right ones, ``(n_mistakes, n_sentences)``."""
+    figure = go.Figure(
+        go.Heatmap(
+            z=cosines,
+            x=[str(number) for number in range(1, cosines.shape[1] + 1)],
+            y=[in_lines(mistake) for mistake in mistakes],
+            zmin=min(0.0, float(np.min(cosines))),
+            zmax=1,
+            colorscale=SEQUENTIAL,
+            showscale=False,
+            texttemplate="%{z:.2f}",
+            textfont_size=14 if cosines.shape[1] <= 6 else 10,
+            hovertemplate="sentence %{x}<br>%{y}<br>cosine with the right vector %{z:.4f}<extra></extra>",
+        )
+    )
+    figure.update_xaxes(title="sentence", type="category")
+    figure.update_yaxes(autorange="reversed", tickfont_size=11)
+    return styled(figure, height=120 + 44 * len(mistakes)).update_layout(margin_t=34)

@@ -1,0 +1,205 @@
+"""Poolings compared with people: whether cosines order pairs of sentences as people's scores do."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+import numpy as np
+import streamlit as st
+from scipy.stats import rankdata
+
+from engine import Encoder
+from engine.errors import GlassboxError, InputError
+from engine.evaluation.sts import (
+    BUNDLED_PAIRS,
+    Pair,
+    StrategyCorrelation,
+    correlations,
+    parse_pairs,
+    sts_scores,
+)
+from engine.layers.pooling import pooling_label
+from engine.layers.tracing import Array
+from pages.improve.poolings.sts_figures import (
+    BASELINE,
+    correlation_figure,
+    correlation_row,
+    pair_figure,
+    summary,
+)
+from ui.export import show_figure
+from ui.jobs import counting
+from ui.text import shortened, show_error, show_text
+
+MAX_PAIRS, MAX_MEGABYTES = 20_000, 10
+FEW_PAIRS = 300  # with fewer, differences of two or three points stay within chance
+LISTED = 8
+EXAMPLE = """sentence1,sentence2,score
+A cat sleeps.,A feline is asleep.,4.5
+"It rained, and it rained.",It snowed.,2
+A boy flies a kite.,The printer is broken.,0
+"""
+FORMAT = (
+    "A CSV file whose first row names the columns `sentence1`, `sentence2` and `score`, in any order; others "
+    "are ignored. Scores may be on any scale, as only their order counts: higher is more alike. Put "
+    "sentences with commas in quotes. Files with tabs between the columns are read too, and so are the files "
+    "of the STS benchmark (`sts-dev.csv`, `sts-test.csv`), unchanged."
+)
+
+
+@dataclass(frozen=True)
+class StsResults:
+    """Pairs with people's scores ``gold (n_pairs,)``, and every strategy's cosines ``(n_pairs,)``."""
+
+    pairs: tuple[Pair, ...]
+    gold: Array
+    cosines: dict[str, Array]
+    found: tuple[StrategyCorrelation, ...]  # best first
+
+
+@st.fragment
+def show_sts(encoder: Encoder, max_tokens: int) -> None:
+    """Draw how well every strategy's cosines agree with people's scores, and where they disagree.
+
+    Parameters
+    ----------
+    encoder
+        The encoder.
+    max_tokens
+        Tokens read of each sentence.
+    """
+    st.write(
+        "People scored how much two sentences mean the same. The closer the order of a strategy's cosines "
+        "comes to the order of these scores, the better: Spearman's correlation, 100 for the same order, "
+        "0 for none."
+    )
+    results = pair_results(encoder, max_tokens)
+    if results is None:
+        return
+    show_correlations(results)
+    show_strategy(results)
+
+
+def pair_results(encoder: Encoder, max_tokens: int) -> StsResults | None:
+    """Draw the choice of a file; return the results on it, or None where it cannot be read."""
+    file = st.file_uploader(
+        "Scored pairs of your own (optional)",
+        type=["csv", "tsv", "txt"],
+        key="sts-file",
+        max_upload_size=MAX_MEGABYTES,
+        help="Stays in this session. Without a file, the bundled pairs are used.",
+    )
+    with st.expander("What such a file looks like", icon=":material/table:"):
+        st.markdown(FORMAT)
+        st.code(EXAMPLE, language=None, wrap_lines=True)
+    if not file:
+        st.caption(
+            "These pairs come with the app and were written and scored for it. Many are traps: "
+            "negations, swapped roles, changed numbers, rare words. So figures are lower than on the STS "
+            "benchmark."
+        )
+    name, content = (file.name, file.getvalue()) if file else (BUNDLED_PAIRS.name, bundled_content())
+    try:
+        pairs = parse_pairs(name, content)
+        if len(pairs) > MAX_PAIRS:
+            raise InputError(f"{name} holds {len(pairs):,} pairs: give at most {MAX_PAIRS:,} at a time")
+        return correlated(hashlib.sha256(content).hexdigest(), max_tokens, pairs, encoder)
+    except GlassboxError as error:
+        show_error(error)
+        return None
+
+
+@st.cache_data(show_spinner=False)
+def bundled_content() -> bytes:
+    """Return the bundled file."""
+    return BUNDLED_PAIRS.read_bytes()
+
+
+@st.cache_data(show_spinner=False, max_entries=4, scope="session")
+def correlated(content: str, max_tokens: int, _pairs: Sequence[Pair], _encoder: Encoder) -> StsResults:
+    """Embed the sentences and correlate cosines with scores; cached by ``content``, the file's hash."""
+    with counting("Embedding under every strategy", "sentences") as show:
+        cosines = sts_scores(_encoder, _pairs, max_tokens=max_tokens, on_progress=show)
+    with st.spinner("Resampling the pairs, for the intervals…"):
+        found = correlations(_pairs, cosines, BASELINE)
+    return StsResults(tuple(_pairs), np.array([pair.score for pair in _pairs]), cosines, tuple(found))
+
+
+def show_correlations(results: StsResults) -> None:
+    """Draw the correlation of every strategy with its interval, as a figure and as a table."""
+    found, n_pairs = results.found, len(results.pairs)
+    st.markdown(f"**{summary(found)}**")
+    show_figure(
+        correlation_figure(found),
+        "sts-spearman",
+        {
+            "strategy": np.array([one.strategy for one in found]),
+            "spearman": np.array([one.spearman.estimate for one in found]),
+            "low": np.array([one.spearman.low for one in found]),
+            "high": np.array([one.spearman.high for one in found]),
+        },
+        alt=f"Spearman's correlation of {len(found)} strategies on {n_pairs} pairs with 95 % intervals",
+    )
+    st.dataframe(
+        [correlation_row(one) for one in found],
+        hide_index=True,
+        height="content",
+        column_config={
+            "Spearman × 100": st.column_config.NumberColumn(format="%.1f"),
+            "Better than the mean?": st.column_config.TextColumn(
+                help="By resamples of the pairs, the same for both strategies: yes or no where 95 % of the "
+                "differences lie on one side of 0."
+            ),
+        },
+        alt="Correlations, intervals, and differences to the mean",
+    )
+    few = (
+        f" {n_pairs} pairs are few: small differences need some thousand to show."
+        if n_pairs < FEW_PAIRS
+        else ""
+    )
+    st.caption(
+        f"{n_pairs:,} pairs. Intervals of 95 %: the pairs are drawn with replacement 2,000 times. The "
+        "difference to the mean is often clearer than two overlapping intervals suggest, since a hard pair "
+        f"is hard for both.{few}"
+    )
+
+
+def show_strategy(results: StsResults) -> None:
+    """Draw every pair under one strategy, and the pairs with the largest errors."""
+    st.subheader("Pair by pair")
+    strategy = st.selectbox(
+        "Strategy",
+        [one.strategy for one in results.found],
+        index=[one.strategy for one in results.found].index(BASELINE),
+        format_func=pooling_label,
+        key="sts-strategy",
+        persist_state="session",
+        help="The strategy whose cosines are drawn, the best first.",
+    )
+    cosines = results.cosines[strategy]
+    show_figure(
+        pair_figure(results.pairs, results.gold, cosines),
+        "sts-pairs",
+        {"score": results.gold, "cosine": cosines},
+        alt=f"{len(cosines)} pairs: people's score against the cosine of {strategy}",
+    )
+    gold_ranks, ranks = rankdata(-results.gold), rankdata(-cosines)  # (n_pairs,), 1 is the most alike
+    show_most_wrong(results, cosines, gold_ranks, ranks)
+
+
+def show_most_wrong(results: StsResults, cosines: Array, gold_ranks: Array, ranks: Array) -> None:
+    """List the pairs whose rank by cosine differs most from their rank by score."""
+    st.markdown("**Where it is most wrong**")
+    st.caption("Place 1 is the most alike of all pairs. Pairs that share a score share the middle place.")
+    away = np.abs(gold_ranks - ranks)
+    for row in np.argsort(-away, kind="stable")[:LISTED].tolist():
+        pair = results.pairs[row]
+        too = "too alike" if ranks[row] < gold_ranks[row] else "too far apart"
+        with st.container(border=True):
+            st.caption(
+                f"**{too}** · people: score {pair.score:g}, place {gold_ranks[row]:,.0f} of "
+                f"{len(away):,} · cosine {cosines[row]:.3f}, place {ranks[row]:,.0f}"
+            )
+            show_text(f"{escape(shortened(pair.first, 300))}\n{escape(shortened(pair.second, 300))}")

@@ -1,0 +1,182 @@
+"""The share of each token of a text in its vector under every pooling."""
+
+from html import escape
+
+import numpy as np
+import streamlit as st
+
+from engine import Encoder
+from engine.inspection.pooling.token_contributions import (
+    document_frequency,
+    has_no_idf_weight,
+    pooling_shares,
+    token_contributions,
+)
+from engine.layers.pooling import POOLINGS, pooling_label
+from engine.layers.tracing import Array
+from engine.tokenizers.encoding import Encoding
+from pages.improve.poolings.examples import EXAMPLES, MAX_CHARACTERS, show_cut_notes
+from pages.improve.poolings.similarity_figures import token_heat_map
+from ui.export import show_figure
+from ui.text import escape_markdown, show_text
+from ui.tokens import text_by_weight, visible_blanks
+
+SHARE, CONTRIBUTION = "Share in the sum", "Contribution to the direction"
+MEANING = {
+    SHARE: "A token's factor in the sum; under max, the share of dimensions in which its value is the "
+    "largest.",
+    CONTRIBUTION: "How much of the vector's length comes from a token. Together they are 100%. A token whose "
+    "direction differs from the others' contributes less than its share, or a negative amount.",
+}
+FIRST_TEXT = "Where does the CarbFix project store its carbon dioxide?"
+
+
+def show_tokens(encoder: Encoder, max_tokens: int) -> None:
+    """Draw the share of each token of a text in its vector, strategy by strategy."""
+    st.session_state.setdefault("pooling-tokens-text", FIRST_TEXT)
+    st.selectbox(
+        "Try one",
+        [sentence for example in EXAMPLES.values() for sentence in example.sentences],
+        index=None,
+        placeholder="Examples",
+        key="pooling-tokens-example",
+        on_change=take_example,
+        help="Fills the box below.",
+    )
+    text = st.text_area(
+        "Text",
+        key="pooling-tokens-text",
+        persist_state="session",
+        max_chars=MAX_CHARACTERS,
+        height=80,
+        help="Leave the box, or press Ctrl + Enter, to read it.",
+    )
+    if not text.strip():
+        st.info("Type a text to see the shares of its tokens.", icon=":material/notes:")
+        return
+    show_cut_notes([text], encoder, max_tokens)
+    number = st.segmented_control(
+        "What to show",
+        [CONTRIBUTION, SHARE],
+        default=CONTRIBUTION,
+        required=True,
+        key="pooling-tokens-number",
+        persist_state="session",
+        help="\n".join(f"- **{name}**: {meaning}" for name, meaning in MEANING.items()),
+    )
+    st.caption(MEANING[number])
+    encoding = encoder.read(text, max_tokens=max_tokens)
+    strategies = [strategy for strategy in encoder.poolings if strategy != "pooler"]
+    values = values_of(encoding, strategies, number == SHARE, encoder)
+    show_map(values, strategies, encoding, number)
+    show_painted(values, strategies, encoding)
+    show_words(encoding, encoder)
+
+
+def take_example() -> None:
+    """Copy the chosen example into the box."""
+    state = st.session_state
+    if state["pooling-tokens-example"]:
+        state["pooling-tokens-text"] = state["pooling-tokens-example"]
+        state["pooling-tokens-example"] = None
+
+
+def values_of(encoding: Encoding, strategies: list[str], is_share: bool, encoder: Encoder) -> Array:
+    """Return the share or contribution of each token under each strategy: ``(n_strategies, n_tokens)``."""
+    [states] = encoder.token_states([encoding.ids], strategies)
+    measure = pooling_shares if is_share else token_contributions
+    return np.stack([measure(states, strategy, encoder.idf) for strategy in strategies])
+
+
+def show_map(values: Array, strategies: list[str], encoding: Encoding, number: str) -> None:
+    """Draw ``(n_strategies, n_tokens)`` as a heat map, with the share of the special tokens."""
+    labels = [pooling_label(strategy) for strategy in strategies]
+    show_figure(
+        token_heat_map(values, labels, [visible_blanks(token) for token in encoding.tokens], number.lower()),
+        "pooling-tokens",
+        {"strategies": np.array(strategies), "tokens": np.array(encoding.tokens), "values": values},
+        f"{number} of each token under each strategy. "
+        + "; ".join(
+            f"{label}: most from {encoding.tokens[int(row.argmax())]}"
+            for label, row in zip(labels, values, strict=True)
+        ),
+    )
+    special = np.array([start == end for start, end in encoding.offsets])
+    if "mean" in strategies and not special.all():
+        of_special = float(values[strategies.index("mean"), special].sum())
+        st.markdown(
+            f"Under the **mean**, [CLS] and [SEP], {special.sum()} of the {len(special)} tokens, make up "
+            f"{of_special:.0%} of the {'sum' if number == SHARE else 'direction'}."
+        )
+    st.caption(
+        "Colours stop at the largest value of the rows that use more than one token. The BERT pooler has no "
+        "row: it is not a sum but a layer on top of [CLS] alone. sum / √length has shares that add up to "
+        "√length; its direction is the mean's."
+    )
+
+
+def show_painted(values: Array, strategies: list[str], encoding: Encoding) -> None:
+    """Draw the text, each token the darker the larger its share under one strategy."""
+    st.markdown("**The text, painted**")
+    strategy = st.selectbox(
+        "Strategy",
+        strategies,
+        index=strategies.index("idf" if "idf" in strategies else "attention"),
+        format_func=pooling_label,
+        key=f"pooling-tokens-painted-{len(strategies)}",
+        persist_state="session",
+        help="\n".join(
+            f"- **{escape_markdown(pooling_label(name))}**: {POOLINGS[name].help}" for name in strategies
+        ),
+    )
+    row = values[strategies.index(strategy)]
+    show_text(text_by_weight(encoding.tokens, row.clip(min=0), chosen=-1), height=320)
+    if (row < 0).any():
+        st.caption("Tokens below zero, which shorten the vector, have no colour.")
+
+
+def show_words(encoding: Encoding, encoder: Encoder) -> None:
+    """Draw the IDF weights of a text's tokens, heaviest first."""
+    st.markdown("**IDF weights of its tokens**")
+    if encoder.idf is None:
+        st.caption("There are none: no document is chosen, so there are no chunks to count in.")
+        return
+    ids = np.array(encoding.ids)
+    if has_no_idf_weight(ids, encoder.idf):
+        st.info(
+            "All chunks contain all of these tokens, so none has a weight: IDF pooling takes the plain mean."
+        )
+    frequency, n_chunks = document_frequency(encoder.idf)
+    total = float(encoder.idf[ids].sum()) or 1.0
+    distinct = sorted(
+        dict(zip(encoding.ids, encoding.tokens, strict=True)).items(), key=lambda t: frequency[t[0]]
+    )
+    st.dataframe(
+        [
+            {
+                "Token": visible_blanks(token),
+                "Chunks with it": int(frequency[token_id]),
+                "IDF": float(encoder.idf[token_id]),
+                "Share": float(encoder.idf[ids[ids == token_id]].sum()) / total,
+            }
+            for token_id, token in distinct
+        ],
+        hide_index=True,
+        column_config={
+            "Chunks with it": st.column_config.NumberColumn(
+                format="localized", help=f"Of the {n_chunks:,} chunks of the chosen documents."
+            ),
+            "IDF": st.column_config.NumberColumn(
+                format="%.2f", help="ln((1 + N) / (1 + df)): N chunks in all, df with the token."
+            ),
+            "Share": st.column_config.NumberColumn(
+                format="percent",
+                help="Share of the sum of the weights of this text's tokens, with repeats.",
+            ),
+        },
+        alt="IDF weights of the tokens, " + ", ".join(escape(token) for _, token in distinct[:5]) + " first",
+    )
+    st.caption(
+        f"Counted in {n_chunks:,} chunks. A token that no chunk contains has the largest weight, even if it "
+        "is only a typing error."
+    )

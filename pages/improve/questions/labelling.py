@@ -1,0 +1,185 @@
+"""Labelling questions: write one, mark the passage that answers it, and keep both."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from html import escape
+from itertools import islice
+from pathlib import PurePath
+
+import streamlit as st
+
+from engine import Encoder
+from engine.documents.document import Document
+from engine.evaluation.questions import Question, Reference
+from engine.retrieval.embedding_spec import embed_query
+from engine.retrieval.ranking import best_first, candidates
+from engine.retrieval.retrievers import RETRIEVERS, index_scores
+from pages.improve.questions.listing import set_to_extend, show_set
+from pages.improve.questions.passage_picker import mark_sentences, passage_picker
+from ui.chunk_settings import Cut
+from ui.corpus import index_documents, warm_bm25
+from ui.documents import session_documents
+from ui.questions.kept import keep_questions, kept_questions
+from ui.questions.search import sentences_with
+from ui.text import escape_markdown, show_text
+
+SEARCH, WORDS = "By the app's search", "By words"
+CANDIDATES = 5
+CANDIDATE_HEIGHT = 103  # pixels: four lines
+MAX_QUESTION = 2000  # characters
+
+
+def show_labelling(
+    documents: Sequence[Document], encoder: Encoder, cut: Cut, pooling: str, retriever: str
+) -> None:
+    """Draw the form that labels questions, and the set they go into.
+
+    Parameters
+    ----------
+    documents
+        The documents that are searched, in which answers are marked.
+    encoder, cut, pooling, retriever
+        How candidates are searched. A label is a span of the text, and does not depend on them.
+    """
+    st.write(
+        "Write a question that you would ask, mark the passage that answers it, and keep both. A public "
+        "benchmark does not test your documents; a few dozen questions of your own do."
+    )
+    name = set_to_extend()
+    question = st.text_input(
+        "Question",
+        key="label-question",
+        persist_state="session",
+        max_chars=MAX_QUESTION,
+        placeholder="In your own words, not in the document's",
+        help="Any search finds the answer to a question in the document's own words, so such questions do "
+        "not show which search is better.",
+    ).strip()
+    if question:
+        show_candidates(question, documents, encoder, cut, pooling, retriever)
+        st.markdown("**Mark the passage**")
+        if found := passage_picker(documents):
+            show_keep_button(name, question, *found)
+    else:
+        st.info("Write a question to begin.", icon=":material/help:")
+    show_set(name)
+
+
+def show_candidates(
+    question: str,
+    documents: Sequence[Document],
+    encoder: Encoder,
+    cut: Cut,
+    pooling: str,
+    retriever: str,
+) -> None:
+    """Draw passages that may answer a question, each with a button that marks it."""
+    st.markdown("**Find it**")
+    how = st.segmented_control(
+        "Find it",
+        [SEARCH, WORDS],
+        default=SEARCH,
+        required=True,
+        key="label-how",
+        persist_state="session",
+        label_visibility="collapsed",
+        help="By the app's search: the passages that the retriever of the sidebar finds for the question. By "
+        "words: the sentences that contain words of your choice.",
+    )
+    by_name = {document.name: document for document in documents}
+    if how == SEARCH:
+        st.caption(
+            f"The best passages of {RETRIEVERS[retriever].label}. Labels from one search alone favour that "
+            "search: look by words, too."
+        )
+        index = index_documents(documents, encoder, cut, pooling)
+        warm_bm25(index, retriever)
+        query = embed_query(question, index.encoder(encoder), pooling, cut.max_tokens)
+        scores = index_scores(retriever, question, query, index, encoder)  # (n_chunks,)
+        rows = candidates(best_first(scores[None])[0], scores, CANDIDATES)
+        best = [index.chunks[row] for row in rows.tolist()]
+        hits = [(by_name[chunk.document], chunk.start, chunk.end) for chunk in best]
+        if not hits:
+            st.info(f"{RETRIEVERS[retriever].label} finds nothing for this question in these documents.")
+    else:
+        words = st.text_input(
+            "Words",
+            key="label-words",
+            persist_state="session",
+            max_chars=200,
+            placeholder="All of them in one sentence",
+            help="Upper and lower case are the same, and parts of words count.",
+        )
+        found = ((document, *span) for document in documents for span in sentences_with(words, document.text))
+        hits = list(islice(found, CANDIDATES))
+        if words.strip() and not hits:
+            st.info("No sentence of these documents contains all of these words.")
+    for number, hit in enumerate(hits):
+        show_candidate(number, *hit)
+
+
+def show_candidate(number: int, document: Document, start: int, end: int) -> None:
+    """Draw a passage with a button that marks it."""
+    with st.container(border=True):
+        show_text(escape(" ".join(document.text[start:end].split())), height=CANDIDATE_HEIGHT)
+        with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+            st.caption(escape_markdown(document.name), width="content")
+            st.button(
+                "Mark it",
+                key=f"label-hit-{number}",
+                on_click=mark,
+                args=(document, start, end),
+                icon=":material/ink_highlighter:",
+                help="Marks these sentences below, where you can take fewer.",
+            )
+
+
+def mark(document: Document, start: int, end: int) -> None:
+    """Mark a candidate in the passage picker, further down the page."""
+    mark_sentences(document, start, end)
+    st.toast("Marked below: take fewer sentences there, and keep it.", icon=":material/ink_highlighter:")
+
+
+def show_keep_button(name: str, question: str, document: Document, reference: Reference) -> None:
+    """Draw the button that keeps a label in a set, or why it cannot be kept."""
+    stem = PurePath(document.name).stem
+    alike = [other.name for other in session_documents() if PurePath(other.name).stem == stem]
+    if len(alike) > 1:
+        st.warning(
+            f"{len(alike)} documents are called {escape_markdown(stem)}, and a label does not tell which is "
+            "meant: remove all but one, or rename them.",
+            icon=":material/file_copy:",
+        )
+    st.button(
+        "Keep this label",
+        key="label-keep",
+        type="primary",
+        icon=":material/bookmark_add:",
+        on_click=keep_label,
+        args=(name, question, stem, reference),
+        disabled=len(alike) > 1,
+    )
+    if notice := st.session_state.pop("label-notice", None):
+        st.success(notice, icon=":material/check_circle:")
+
+
+def keep_label(name: str, text: str, corpus_id: str, reference: Reference) -> None:
+    """Add a passage to a set as the answer to a question."""
+    questions, _ = kept_questions(name)
+    keep_questions(name, with_label(questions, text, corpus_id, reference))
+    st.session_state["label-notice"] = (
+        "Kept. Mark another passage that answers it, or write the next question."
+    )
+
+
+def with_label(
+    questions: Sequence[Question], text: str, corpus_id: str, reference: Reference
+) -> list[Question]:
+    """Return the questions with a passage added, to the same question or to a new one."""
+    added = list(questions)
+    for number, question in enumerate(questions):
+        if (question.text, question.corpus_id) == (text, corpus_id):
+            references = tuple(dict.fromkeys((*question.references, reference)))
+            added[number] = replace(question, references=references)
+            return added
+    return [*added, Question(text, corpus_id, (reference,))]

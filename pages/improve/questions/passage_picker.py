@@ -1,0 +1,110 @@
+"""Marking a passage: a run of consecutive sentences of a document, shown in its text."""
+
+from collections.abc import Sequence
+from html import escape
+
+import streamlit as st
+
+from engine.documents.document import Document
+from engine.evaluation.questions import Reference
+from ui.colours import PASSAGE
+from ui.questions.search import sentences_of
+from ui.text import shortened, show_text
+
+WINDOW = 40  # sentences offered on either side of the mark
+AROUND = 160  # characters shown on either side of the passage
+LABEL = 60  # characters of a sentence in a list
+MARK = f"background:{PASSAGE};color:inherit;border-radius:3px;padding:1px 0"
+
+
+def mark_sentences(document: Document, start: int, end: int) -> None:
+    """Mark the sentences that overlap ``document.text[start:end]``, the first one where none does."""
+    state, spans = st.session_state, sentences_of(document.text)
+    touched = [number for number, span in enumerate(spans) if span[0] < end and start < span[1]] or [0]
+    state["passage-document"] = document.name
+    state["passage-from"], state["passage-to"] = touched[0], touched[-1]
+    state["passage-place"] = touched[0] + 1
+
+
+def passage_picker(documents: Sequence[Document]) -> tuple[Document, Reference] | None:
+    """Draw the choice of a document and of a run of its sentences; return both, or None if it has no text.
+
+    `mark_sentences` sets the mark, and the user may move it.
+    """
+    state, by_name = st.session_state, {document.name: document for document in documents}
+    if state.get("passage-document") not in by_name:
+        mark_sentences(documents[0], 0, 1)
+    name = st.selectbox(
+        "Document",
+        list(by_name),
+        key="passage-document",
+        persist_state="session",
+        on_change=lambda: mark_sentences(by_name[state["passage-document"]], 0, 1),
+        help="The document that contains the answer.",
+    )
+    document = by_name[name]
+    spans = sentences_of(document.text)
+    if not spans:
+        st.info("This document contains no text.")
+        return None
+    first, last = sentence_range(document.text, spans)
+    start, end = spans[first][0], spans[last][1]
+    show_marked(document.text, start, end)
+    return document, Reference(document.text[start:end], start, end)
+
+
+def sentence_range(text: str, spans: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """Draw the choice of the first and the last sentence; return their numbers."""
+    state = st.session_state
+
+    def label(number: int) -> str:
+        start, end = spans[number]
+        return f"{number + 1}. {shortened(text[start:end], LABEL)}"
+
+    def move() -> None:
+        state["passage-from"] = state["passage-to"] = state["passage-place"] - 1
+
+    if len(spans) > WINDOW:
+        st.slider(
+            "Place in the document",
+            1,
+            len(spans),
+            key="passage-place",
+            persist_state="session",
+            on_change=move,
+            help="Sentences, counted from 1. Moves the mark there.",
+        )
+    first = min(state.get("passage-from", 0), len(spans) - 1)
+    state["passage-from"] = first
+    left, right = st.columns(2)
+    left.selectbox(
+        "From the sentence",
+        range(max(0, first - WINDOW), min(len(spans), first + WINDOW + 1)),
+        format_func=label,
+        key="passage-from",
+        persist_state="session",
+        help="Sentences near the mark; move it to reach others.",
+    )
+    first, reach = state["passage-from"], min(len(spans), state["passage-from"] + WINDOW + 1)
+    state["passage-to"] = min(max(state.get("passage-to", 0), first), reach - 1)
+    right.selectbox(
+        "To the sentence",
+        range(first, reach),
+        format_func=label,
+        key="passage-to",
+        persist_state="session",
+        help="Mark as little as answers the question: every marked character counts as relevant.",
+    )
+    return first, state["passage-to"]
+
+
+def show_marked(text: str, start: int, end: int) -> None:
+    """Draw ``text[start:end]``, marked, with the text around it."""
+    before, after = max(0, start - AROUND), min(len(text), end + AROUND)
+    with st.container(border=True):
+        show_text(
+            f"{'…' if before else ''}{escape(text[before:start])}"
+            f'<mark style="{MARK}">{escape(text[start:end])}</mark>'
+            f"{escape(text[end:after])}{'…' if after < len(text) else ''}",
+            height=320,
+        )

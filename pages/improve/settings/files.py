@@ -1,0 +1,104 @@
+"""Experiments on disk, written row by row, so that no crash and no reload loses them.
+
+They are kept beside the workspaces, in the folder GLASSBOX_WORKSPACES. A file's first line describes the
+experiment, each further line is a row; a line that a crash cut off is ignored.
+"""
+
+import json
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+
+import streamlit as st
+
+from engine.errors import InputError
+from engine.evaluation.sweep_row import SweepRow
+from engine.evaluation.sweep_store import append, line_of, row_line, to_row
+from pages.improve.settings.runs import Experiment, content_of, drop, session_experiments, to_experiment
+from ui.corpus import WORKSPACES
+
+FOLDER = None if WORKSPACES is None else WORKSPACES / "experiments"
+SUFFIX = ".jsonl"
+
+
+def begin(experiment: Experiment) -> None:
+    """Write the description of an experiment, and the rows that it has.
+
+    Raises
+    ------
+    InputError
+        It cannot be written.
+    """
+    if FOLDER is None:
+        return
+    head = line_of({"time": experiment.time, "name": experiment.name, **content_of(experiment)})
+    try:
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        file_of(experiment).write_bytes(head + b"".join(map(row_line, experiment.rows)))
+    except OSError as error:
+        raise InputError(
+            f"experiments cannot be kept in {FOLDER} ({error.strerror}): make it writable, or start the app "
+            "without GLASSBOX_WORKSPACES"
+        ) from error
+
+
+def add(experiment: Experiment, row: SweepRow) -> None:
+    """Append a row to the file of an experiment."""
+    if FOLDER is not None:
+        append(file_of(experiment), row)
+
+
+def known_experiments(but: str | None = None) -> dict[str, Experiment]:
+    """Return the experiments of the session and of the disk by their keys, the newest first.
+
+    ``but`` is the key of the running one, which is left out.
+    """
+    on_disk = {one.key: one for one in kept_experiments(but) if one.rows}
+    found = sorted((on_disk | session_experiments()).values(), key=lambda one: one.time, reverse=True)
+    return {one.key: one for one in found if one.key != but}
+
+
+def remove(experiment: Experiment) -> None:
+    """Delete an experiment, from the session and from the disk."""
+    drop(experiment)
+    if FOLDER is not None:
+        file_of(experiment).unlink(missing_ok=True)
+
+
+def kept_experiments(but: str | None) -> list[Experiment]:
+    """Return the experiments on disk; unreadable files are left out."""
+    if FOLDER is None or not FOLDER.is_dir():
+        return []
+    found = []
+    for path in sorted(FOLDER.glob(f"*{SUFFIX}")):
+        if but is not None and path == FOLDER / file_name(but):
+            continue  # it is being written
+        try:
+            found.append(read(path, path.stat().st_mtime_ns))
+        except (OSError, AttributeError, LookupError, TypeError, ValueError):
+            continue
+    return found
+
+
+@st.cache_resource(max_entries=32, show_spinner="Opening earlier experiments…")
+def read(path: Path, changed: int) -> Experiment:
+    """Read a file; where a cell was measured twice, the later row counts."""
+    content = path.read_bytes()
+    head, *lines = content[: content.rfind(b"\n")].split(b"\n")
+    about = json.loads(head)
+    begun = to_experiment(about["time"], about["name"], about)
+    rows = {row.cell: row for row in (to_row(json.loads(line)) for line in lines)}
+    if begun.cells[0] not in rows:
+        return begun  # without the baseline there is nothing to compare with
+    return replace(begun, rows=tuple(rows[cell] for cell in begun.cells if cell in rows))
+
+
+def file_of(experiment: Experiment) -> Path:
+    """Return the path of an experiment's file."""
+    assert FOLDER is not None  # checked by the callers
+    return FOLDER / file_name(experiment.key)
+
+
+def file_name(key: str) -> str:
+    """Return the file name of an experiment: a hash, since its key may contain any character."""
+    return sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:24] + SUFFIX

@@ -1,0 +1,180 @@
+"""The choice of a grid: values of every setting, another model, and the baseline."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from engine import Encoder
+from engine.documents.document import Document
+from engine.documents.splitters import SPLITTERS
+from engine.errors import GlassboxError, InputError
+from engine.evaluation.grid import Cell, Grid, fitting, grid
+from engine.evaluation.library_model import OWN, LibraryModel, Model
+from engine.evaluation.questions import Question
+from engine.layers.pooling import POOLINGS
+from engine.retrieval.retrievers import RETRIEVERS
+from pages.improve.settings.cost import show_cost, show_start
+from pages.improve.settings.running import models_named
+from pages.improve.settings.verdicts import ACROSS_K
+from ui.cells import AXES, cell_words, choose_values
+from ui.chunk_settings import Cut
+from ui.models import ENCODER
+from ui.settings import DEFAULT_K
+from ui.text import escape_markdown
+
+FIRST_LOOK: dict[str, list[object]] = {
+    "splitters": ["fixed"],
+    "chunk_tokens": [64, 128, 256],
+    "overlaps": [16],
+    "poolings": ["mean", "idf"],
+    "retrievers": ["dense", "hybrid"],
+}
+ONE_SETTING = FIRST_LOOK | {"chunk_tokens": [128], "poolings": ["mean"], "retrievers": ["dense"]}
+PRESETS: dict[str, dict[str, list[object]]] = {
+    "A first look": FIRST_LOOK,
+    "Chunk sizes": ONE_SETTING | {"chunk_tokens": [32, 64, 96, 128, 192, 256], "overlaps": [0, 16]},
+    "Every splitter": ONE_SETTING | {"splitters": list(SPLITTERS)},
+    "Every pooling": ONE_SETTING | {"poolings": list(POOLINGS)},
+    "Every retriever": ONE_SETTING | {"retrievers": list(RETRIEVERS)},
+}
+MOST_CELLS = 10_000
+PRESET_HELP = "Fills in the grid below. Change anything afterwards."
+
+
+def show_grid(
+    documents: Sequence[Document], encoder: Encoder, cut: Cut, questions: Sequence[Question]
+) -> None:
+    """Draw the choice of a grid, its cost, and the button that runs it."""
+    st.pills("Start from", list(PRESETS), key="grid-preset", on_change=take_preset, help=PRESET_HELP)
+    values = grid_widgets()
+    models = model_box(encoder)
+    baseline = baseline_cell(cut)
+    chosen = cells_of(values, models, baseline)
+    st.caption(f"The baseline, always measured: the app's settings now. {cell_words(baseline)}.")
+    if cut.parent_tokens:
+        st.caption(
+            f"Small to big ({cut.parent_tokens:,} tokens) is left out here, of the baseline too: all cells "
+            "cut documents into small chunks directly, and search these."
+        )
+    if len({cell.k for cell in chosen.cells}) > 1:
+        st.caption(ACROSS_K)
+    show_left_out(chosen)
+    if not questions:
+        st.info("Choose questions about the chosen documents: without them there is nothing to measure.")
+        return
+    cost = show_cost(documents, chosen.cells, models, questions)
+    show_start(documents, chosen.cells, questions, models, cost)
+
+
+def take_preset() -> None:
+    """Set the grid's widgets to the chosen preset."""
+    if preset := st.session_state["grid-preset"]:
+        for axis, values in PRESETS[preset].items():
+            st.session_state[f"grid-{axis}"] = list(values)
+
+
+def grid_widgets() -> dict[str, list[Any]]:
+    """Draw the choice of values for every setting; return them by the arguments of `grid`."""
+    for axis, first in (FIRST_LOOK | {"max_tokens": [256]}).items():
+        st.session_state.setdefault(f"grid-{axis}", list(first))
+    follow_k()
+    values = {}
+
+    def draw(column: DeltaGenerator, *axes: str) -> None:
+        for axis in axes:
+            name = AXES[axis].argument
+            with column:
+                values[name] = choose_values(axis, f"grid-{name}")
+
+    left, right = st.columns(2)
+    draw(left, "chunk_tokens", "pooling")
+    draw(right, "retriever", "splitter")
+    with st.expander("Overlap, tokens read, passages", icon=":material/tune:"):
+        for column, axis in zip(st.columns(3), ("overlap", "max_tokens", "k"), strict=True):
+            draw(column, axis)
+    return values
+
+
+def follow_k() -> None:
+    """Set the grid's k to the app's, unless the user has chosen others."""
+    state = st.session_state
+    k = state.get("k", DEFAULT_K)
+    if state.get("grid-ks", [k]) in ([k], [state.get("grid-k-followed")]):
+        state["grid-ks"], state["grid-k-followed"] = [k], k
+
+
+def model_box(encoder: Encoder) -> dict[str, Model]:
+    """Draw the choice of another model; return all models by their names."""
+    with st.expander("Another model", icon=":material/smart_toy:"):
+        name = st.text_input(
+            "Compare with",
+            key="grid-model",
+            persist_state="session",
+            placeholder="a folder or a Hugging Face id",
+            help="The engine runs encoders of the BERT family, with every pooling; sentence-transformers "
+            "runs others, with the model's own pooling.",
+        ).strip()
+        models: dict[str, Model] = {ENCODER: encoder}
+        if name and name != ENCODER:
+            try:
+                models |= models_named([name])
+            except GlassboxError as error:
+                st.error(f"{escape_markdown(str(error))}. The grid uses {ENCODER} alone.")
+    return models
+
+
+def baseline_cell(cut: Cut) -> Cell:
+    """Return the app's present settings."""
+    splitting, state = cut.splitting, st.session_state
+    return Cell(
+        splitting.method,
+        splitting.chunk_tokens,
+        splitting.overlap,
+        ENCODER,
+        cut.max_tokens,
+        state.get("pooling", "mean"),
+        state.get("retriever", "dense"),
+        state.get("k", DEFAULT_K),
+    )
+
+
+def cells_of(values: Mapping[str, list[Any]], models: Mapping[str, Model], baseline: Cell) -> Grid:
+    """Return the baseline and every combination that can be measured, each once.
+
+    Raises
+    ------
+    InputError
+        A setting has no value, there are too many combinations, or the baseline cannot be measured.
+    """
+    for axis in AXES.values():
+        if values.get(axis.argument) == []:
+            raise InputError(f"nothing is chosen for the {axis.label.lower()}: choose one value or more")
+    n_cells = prod(len(chosen) for chosen in values.values()) * len(models)
+    if n_cells > MOST_CELLS:
+        raise InputError(
+            f"the grid has {n_cells:,} cells, at most {MOST_CELLS:,} are measured: choose fewer values"
+        )
+    pooled = [*values["poolings"]]
+    if any(isinstance(model, LibraryModel) for model in models.values()):
+        pooled.append(OWN)
+    whole = grid(**{**values, "poolings": pooled}, models=list(models))
+    cells = fitting(Grid((baseline, *(cell for cell in whole.cells if cell != baseline))), models)
+    if not cells.cells or cells.cells[0] != baseline:
+        raise InputError(f"the app's settings now cannot be measured: {cells.left_out[0].why}")
+    return Grid(cells.cells, whole.left_out + cells.left_out)
+
+
+def show_left_out(chosen: Grid) -> None:
+    """Draw the combinations that are not measured, with the reasons."""
+    if not chosen.left_out:
+        return
+    n_left_out = len(chosen.left_out)
+    with st.expander(
+        f"{n_left_out:,} combination{'s' * (n_left_out != 1)} left out", icon=":material/block:"
+    ):
+        for why, n_cells in Counter(one.why for one in chosen.left_out).most_common(20):
+            st.write(f"{n_cells:,} × {escape_markdown(why)}")

@@ -1,0 +1,50 @@
+"""Best settings: grids of settings measured on questions, compared beyond chance, and applied to the app."""
+
+import streamlit as st
+
+from pages.improve.settings.compare import show_runs
+from pages.improve.settings.grid import show_grid
+from pages.improve.settings.results import show_results
+from pages.improve.settings.running import show_running
+from ui.documents import NoDocumentError, document_picker
+from ui.models import load_encoder
+from ui.questions.sets import question_set_picker
+from ui.settings import search_settings
+
+TABS = ("Grid", "Results", "Runs")
+
+
+def tabs_key() -> str:
+    """Return the key of the tabs: a new one where the app itself has just chosen a tab.
+
+    The browser keeps reporting the tab that was clicked last, which would undo that choice.
+    """
+    state = st.session_state
+    if wanted := state.pop("experiments-tab", None):
+        state["experiments-moves"] = state.get("experiments-moves", 0) + 1
+        state[f"experiments-tab-{state['experiments-moves']}"] = wanted
+    return f"experiments-tab-{state.get('experiments-moves', 0)}"
+
+
+def main() -> None:
+    """Draw the page."""
+    encoder = load_encoder()
+    with st.sidebar:
+        documents = document_picker()
+        cut, *_ = search_settings(encoder)
+    show_running()
+    grid, results, runs = st.tabs(list(TABS), on_change="rerun", key=tabs_key())
+    if grid.open:
+        with grid:
+            if not documents:
+                raise NoDocumentError
+            show_grid(documents, encoder, cut, question_set_picker(documents))
+    if results.open:
+        with results:
+            show_results()
+    if runs.open:
+        with runs:
+            show_runs()
+
+
+main()

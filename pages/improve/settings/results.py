@@ -1,0 +1,191 @@
+"""The results of an experiment: a table with intervals and verdicts, figures, and the selected cell."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from engine.evaluation.metrics import METRICS
+from engine.evaluation.sweep_row import SweepRow
+from pages.improve.settings.cell import show_cell
+from pages.improve.settings.charts import COSTS, pick, show_costs, show_heat
+from pages.improve.settings.export import show_export
+from pages.improve.settings.files import known_experiments
+from pages.improve.settings.running import running_experiment, show_resume
+from pages.improve.settings.runs import Experiment
+from pages.improve.settings.verdicts import (
+    ACROSS_K,
+    ALPHA,
+    OTHER_K,
+    Verdict,
+    best_first,
+    difference_words,
+    shown_metrics,
+    summary,
+    table_row,
+    verdicts,
+)
+from ui.cells import cell_words, varied
+from ui.text import escape_markdown, p_words
+
+REDRAW_S = 3.0
+DRAWN_PER_S = 200  # cells; a larger running experiment is redrawn less often
+TABLE_HEIGHT = 460
+
+
+def show_results() -> None:
+    """Draw the results of the chosen run; while it runs, the rows so far are redrawn every few seconds."""
+    now = running_experiment()
+    if now is None:
+        found = known_experiments()
+    else:
+        found = {now.begun.key: now.experiment} | known_experiments(but=now.begun.key)
+    if not found:
+        st.info("Nothing is measured yet. Run the grid on the tab “Grid”: its first rows come in seconds.")
+        return
+    key = st.selectbox(
+        "Run",
+        list(found),
+        format_func=lambda key: found[key].title,
+        key="experiment-shown",
+        persist_state="session",
+        help="The runs, the newest first, with those of an opened workspace.",
+    )
+    chosen = found[key]
+    if now is not None and key == now.begun.key:
+        st.fragment(show_growing, run_every=max(REDRAW_S, len(chosen.cells) / DRAWN_PER_S))()
+    elif chosen.rows:
+        show_experiment(chosen, is_growing=False)
+
+
+def show_growing() -> None:
+    """Draw the rows so far of the running experiment."""
+    now = st.session_state.get("experiment")
+    if now is None or not now.rows:
+        st.info("The first rows come as soon as the documents are cut and embedded.")
+    else:
+        show_experiment(now.experiment, is_growing=True)
+
+
+def show_experiment(experiment: Experiment, is_growing: bool) -> None:
+    """Draw the results of an experiment."""
+    rows = experiment.rows
+    metric = metric_choice(rows, "experiment-measure")
+    judged = judged_of(experiment.key, len(rows), metric, rows)
+    show_summary(experiment, judged, metric)
+    show_table(experiment, judged, metric)
+    place = st.session_state.get("experiment-cell", {}).get(experiment.key)
+    if place is not None and place < len(rows):
+        show_cell(experiment, place, judged[place], metric)
+    else:
+        st.caption("Select a row, or click a figure below, to see the questions that a cell wins and loses.")
+    if len(rows) > 1:
+        left, right = st.columns(2)
+        with left:
+            show_heat(experiment, metric)
+        with right:
+            show_costs(experiment, metric)
+    if not is_growing:
+        show_export(experiment, judged, metric)
+
+
+def metric_choice(rows: Sequence[SweepRow], key: str) -> str:
+    """Draw the choice of one of the metrics that rows have."""
+    names = shown_metrics(rows)
+    chosen: str = st.segmented_control(
+        "Metric",
+        names,
+        format_func=lambda name: METRICS[name].label,
+        default="mrr",
+        required=True,
+        key=key,
+        persist_state="session",
+        help="\n".join(f"- **{METRICS[name].label}**: {METRICS[name].help}" for name in names),
+    )
+    return chosen
+
+
+@st.cache_resource(max_entries=8, show_spinner="Telling differences from chance…", scope="session")
+def judged_of(key: str, n_rows: int, metric: str, _rows: Sequence[SweepRow]) -> list[Verdict]:
+    """Return the verdicts on the rows of an experiment by a metric; cached."""
+    return verdicts(_rows, metric)
+
+
+def show_summary(experiment: Experiment, judged: Sequence[Verdict], metric: str) -> None:
+    """Draw which settings are best, and whether that is more than chance."""
+    rows, label = experiment.rows, METRICS[metric].label
+    best = max(range(len(rows)), key=lambda place: METRICS[metric].sign * rows[place].metrics[metric])
+    st.markdown(f"**{escape_markdown(summary(judged))}**")
+    name = escape_markdown(cell_words(rows[best].cell, varied(experiment.cells)))
+    value, first = rows[best].metrics[metric], rows[0].metrics[metric]
+    if best == 0:
+        st.write(f"Best {label}: {value:.3f}, by the app's own settings.")
+    elif judged[best].word == OTHER_K:
+        st.write(f"Best {label}: {value:.3f}, by {name}.")
+    else:
+        st.write(
+            f"Best {label}: {value:.3f}, by {name}; the app's settings have {first:.3f}; the difference "
+            f"is {difference_words(judged[best].comparison)}, {p_words(judged[best].p_value)} after the "
+            "correction."
+        )
+    if any(one.word == OTHER_K for one in judged):
+        st.caption(ACROSS_K)
+    if METRICS[metric].unit != "characters" and "chunk_tokens" in varied(row.cell for row in rows):
+        st.caption(
+            "Sizes differ: a larger chunk contains more, so any search hits a right one more easily, and "
+            "it fills more of a prompt. Span IoU@k compares the text found with the text needed."
+        )
+    if not experiment.is_whole:
+        show_resume(experiment)
+
+
+def show_table(experiment: Experiment, judged: Sequence[Verdict], metric: str) -> None:
+    """Draw a line for every cell, the best first; one may be selected."""
+    rows = experiment.rows
+    order = best_first(rows, metric)
+    axes = varied(experiment.cells) or ["chunk_tokens"]
+    key = f"experiment-table-{experiment.key}-{metric}-{len(rows)}"
+
+    def take() -> None:
+        if picked := st.session_state[key].selection.rows:
+            pick(experiment, order[picked[0]])
+
+    number = st.column_config.NumberColumn
+    st.dataframe(
+        [table_row(rows[place], judged[place], metric, axes) for place in order],
+        hide_index=True,
+        height="content" if len(rows) < 10 else TABLE_HEIGHT,
+        column_config={
+            "Value": st.column_config.ProgressColumn(
+                METRICS[metric].label,
+                width="small",
+                pinned=True,
+                format="%.3f",
+                min_value=0.0,
+                max_value=1.0,
+                help=METRICS[metric].help,
+            ),
+            "95 % interval": st.column_config.TextColumn(
+                help="The range of the value with other questions of this kind: the bootstrap over questions."
+            ),
+            "Against the app's": st.column_config.TextColumn(
+                help="Better or worse, where a paired randomisation test over the questions has p below "
+                f"{ALPHA}, corrected for the number of rows; else “not sure”. Metrics “@k” are not "
+                "compared across k."
+            ),
+            "Difference": st.column_config.TextColumn(
+                width="medium",
+                help="To the app's settings, with its 95 % interval over the questions. The interval is for "
+                "this row alone, so it may exclude 0 where the verdict, which is corrected for the number of "
+                "rows, is “not sure”.",
+            ),
+            "p": st.column_config.TextColumn(
+                help="Of the paired randomisation test, corrected for the number of rows."
+            ),
+            "Seconds": number(format="%.2f", help=COSTS["Seconds"][3]),
+        }
+        | {each.label: number(format="%.3f", help=each.help) for each in METRICS.values()},
+        key=key,
+        on_select=take,
+        selection_mode="single-row",
+        alt="Every setting with its quality, interval and verdict against the app's settings",
+    )

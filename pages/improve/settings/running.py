@@ -1,0 +1,211 @@
+"""An experiment that runs in a background thread, and may be stopped and resumed."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from time import monotonic
+
+import streamlit as st
+
+from engine.documents.document import Document
+from engine.errors import GlassboxError
+from engine.evaluation.library_model import Model, load_model
+from engine.evaluation.sweep import by_name, sweep
+from engine.evaluation.sweep_row import SweepRow
+from engine.retrieval.vector_cache import VectorCache
+from pages.improve.settings.files import FOLDER, add, begin
+from pages.improve.settings.runs import Experiment, digest, keep
+from ui.corpus import session_vectors, shared_vectors
+from ui.documents import bundled_names, chosen_documents
+from ui.jobs import Job, follow_progress
+from ui.models import ENCODER, load_encoder
+from ui.text import escape_markdown, listed, readable_time
+
+MIN_SHARE = 0.02  # of a grid: below it, the time left cannot be estimated
+
+
+@dataclass
+class RunningExperiment:
+    """An experiment with its progress and its job.
+
+    Attributes
+    ----------
+    begun
+        The experiment when it was started, with the rows of an earlier run where it is resumed.
+    rows
+        The rows so far; the job's thread appends to them.
+    n_done
+        Cells that are done, with a fraction for those in progress.
+    since
+        When it was started, by `monotonic`.
+    job
+        The work.
+    """
+
+    begun: Experiment
+    rows: list[SweepRow]
+    n_done: float
+    since: float = field(default_factory=monotonic)
+    job: Job[None] = field(init=False)
+
+    @property
+    def experiment(self) -> Experiment:
+        """The experiment with the rows so far."""
+        return replace(self.begun, rows=tuple(self.rows))
+
+    @property
+    def seconds_left(self) -> float | None:
+        """How long the rest takes at the present pace, None where that cannot be estimated yet."""
+        n_cells, n_before = len(self.begun.cells), len(self.begun.rows)
+        share = (self.n_done - n_before) / (n_cells - n_before)
+        return (monotonic() - self.since) * (1 - share) / share if share > MIN_SHARE else None
+
+    def progress(self) -> tuple[float, str]:
+        """Return the share of the cells that is done, and that with the time left in words, as Markdown."""
+        n_cells, left = len(self.begun.cells), self.seconds_left
+        words = "estimating the time left…" if left is None else f"about {readable_time(left)} left"
+        name = escape_markdown(self.begun.name)
+        return self.n_done / n_cells, f"{name}: {len(self.rows):,} of {n_cells:,} cells, {words}"
+
+
+def start(experiment: Experiment, documents: Sequence[Document], models: Mapping[str, Model]) -> None:
+    """Start to measure an experiment, or resume it."""
+    bundled = bundled_names()
+    shared = all(document.name in bundled for document in documents)
+    cache = shared_vectors() if shared else session_vectors()
+    running = RunningExperiment(experiment, list(experiment.rows), len(experiment.rows))
+    begin(experiment)
+
+    def work(job: Job[None]) -> None:
+        for row in rows_of(running, documents, models, cache, job):
+            running.rows.append(row)
+            add(experiment, row)
+
+    state = st.session_state
+    running.job = Job(work)
+    state["experiment"], state["experiment-shown"] = running, experiment.key
+    state["experiments-tab"] = "Results"
+    state.pop("experiment-error", None)
+
+
+def rows_of(
+    running: RunningExperiment,
+    documents: Sequence[Document],
+    models: Mapping[str, Model],
+    cache: VectorCache,
+    job: Job[None],
+) -> Iterator[SweepRow]:
+    """Measure the missing cells, the baseline first."""
+    begun = running.begun
+
+    def report(n_done: float, _: int) -> None:
+        running.n_done = n_done
+
+    for cells in (begun.cells[:1], begun.cells):
+        yield from sweep(
+            documents,
+            begun.questions,
+            cells,
+            models,
+            cache,
+            report,
+            lambda: job.stopped,
+            [row for row in running.rows if row.cell in set(cells)],
+        )
+
+
+def running_experiment() -> RunningExperiment | None:
+    """Return the session's running experiment; one that has ended is moved to the session's runs first."""
+    state = st.session_state
+    now: RunningExperiment | None = state.get("experiment")
+    if now is None or not now.job.done:
+        return now
+    try:
+        now.job.result()
+    except GlassboxError as error:
+        state["experiment-error"] = str(error)
+    if now.rows:
+        keep(now.experiment)
+    elif now.job.stopped:
+        state["experiment-error"] = (
+            f"{now.begun.name} was stopped before its first cell was measured: run the grid again; "
+            "texts that were embedded are not embedded again"
+        )
+    del state["experiment"]
+    return None
+
+
+def show_running() -> None:
+    """Draw the progress of the running experiment, if any, and the error of the last one, if it had one."""
+    if (now := running_experiment()) is not None:
+        follow_progress(
+            now.job,
+            now.progress,
+            "experiment",
+            "Ends the run. What is measured stays, and the run can be resumed later.",
+            ""
+            if FOLDER is not None
+            else "Closing or reloading this page ends the run and deletes its results.",
+        )
+    if error := st.session_state.get("experiment-error"):
+        st.error(escape_markdown(error), icon=":material/error:")
+
+
+def show_resume(experiment: Experiment) -> None:
+    """Draw how much of an experiment is measured, and a button that resumes it unless another one runs."""
+    words, button = st.columns([4, 1], vertical_alignment="center")
+    words.caption(
+        f"{len(experiment.rows):,} of {len(experiment.cells):,} cells are measured; verdicts compare only "
+        "these."
+    )
+    if st.session_state.get("experiment") is None:
+        button.button(
+            "Resume",
+            key="experiment-resume",
+            icon=":material/resume:",
+            on_click=resume,
+            args=(experiment,),
+            width="stretch",
+            help="Measures the missing cells.",
+        )
+
+
+def models_named(names: Iterable[str]) -> dict[str, Model]:
+    """Load the models of cells by their names: the app's encoder, and others.
+
+    Raises
+    ------
+    GlassboxError
+        A model cannot be found or read.
+    """
+    encoder = load_encoder()
+    return {name: encoder if name == ENCODER else other_model(name) for name in names}
+
+
+@st.cache_resource(max_entries=1, show_spinner="Loading the model…")
+def other_model(name: str) -> Model:
+    """Load a model with the engine, or with sentence-transformers where the engine cannot."""
+    return load_model(name)
+
+
+def resume(experiment: Experiment) -> None:
+    """Resume an experiment if its documents are those that are chosen now."""
+    state, documents = st.session_state, by_name(chosen_documents())
+    if digest(documents) != experiment.corpus:
+        named = {document.name: document for document in documents}
+        if digest([named[name] for name in experiment.documents if name in named]) == experiment.corpus:
+            state["experiment-error"] = (
+                f"{experiment.name} searched its documents in the order of their upload, and they are now "
+                "searched in the order of their names, which changes the order of equal scores: run its grid "
+                "again"
+            )
+            return
+        state["experiment-error"] = (
+            f"{experiment.name} searched {listed(experiment.documents)}, and other documents, or others with "
+            "these names, are chosen now: choose the same ones in the sidebar to resume it"
+        )
+        return
+    try:
+        models = models_named(dict.fromkeys(cell.model for cell in experiment.cells))
+        start(experiment, documents, models)
+    except GlassboxError as error:
+        state["experiment-error"] = str(error)

@@ -1,0 +1,113 @@
+"""Figures of a tuning: losses by epoch, alignment and uniformity, and the gain of each metric."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from engine.layers.tracing import Array
+from engine.training.search.cross_validation import CrossValidated
+from engine.training.search.metric_changes import MetricChange
+from ui.colours import BLUE, GREEN, GREY, ORANGE
+from ui.figures import styled
+
+LEGEND = {"orientation": "h", "y": -0.28, "yanchor": "top", "x": 0}
+
+
+def loss_figure(run: CrossValidated) -> go.Figure:
+    """Lines of each fold's loss by epoch, on the training questions and on those held out."""
+    figure = go.Figure()
+    for fold, curves in enumerate(run.losses):
+        for curve, name, colour, dash in zip(
+            curves, ("trained on", "held out"), (BLUE, ORANGE), ("solid", "dash"), strict=True
+        ):
+            epochs, losses = np.array(curve).T
+            figure.add_scatter(
+                x=epochs,
+                y=losses,
+                name=name,
+                legendgroup=name,
+                showlegend=fold == 0,
+                mode="lines+markers" if len(epochs) < 15 else "lines",
+                line={"color": colour, "dash": dash, "width": 2},
+                hovertemplate=f"fold {fold + 1}, {name}<br>epoch %{{x}}: %{{y:.3f}}<extra></extra>",
+            )
+    figure.update_xaxes(title="epoch", rangemode="tozero")
+    figure.update_yaxes(title="loss (nats)")
+    figure.update_layout(legend=LEGEND)
+    return styled(figure, height=330)
+
+
+def loss_arrays(run: CrossValidated) -> dict[str, Array]:
+    """Return the numbers of `loss_figure`."""
+    return {
+        f"fold_{fold + 1}_{name}": np.array(curve)
+        for fold, curves in enumerate(run.losses)
+        for name, curve in zip(("trained_on", "held_out"), curves, strict=True)
+    }
+
+
+def spread_figure(run: CrossValidated) -> go.Figure:
+    """Alignment against uniformity of each fold's test questions, before and after."""
+    points = spread_array(run)  # (n_folds, before and after, alignment and uniformity)
+    figure = go.Figure()
+    for before, after in points:
+        figure.add_scatter(
+            x=[before[0], after[0]],
+            y=[before[1], after[1]],
+            mode="lines",
+            line={"color": GREY, "width": 1},
+            showlegend=False,
+            hoverinfo="skip",
+        )
+    for number, (name, colour, symbol) in enumerate(
+        (("before", BLUE, "circle"), ("after", ORANGE, "diamond"))
+    ):
+        figure.add_scatter(
+            x=points[:, number, 0],
+            y=points[:, number, 1],
+            name=name,
+            mode="markers",
+            marker={"color": colour, "symbol": symbol, "size": 11},
+            customdata=np.arange(1, len(points) + 1),
+            hovertemplate="fold %{customdata}, "
+            + name
+            + "<br>alignment %{x:.3f}<br>uniformity %{y:.3f}<extra></extra>",
+        )
+    figure.update_xaxes(title="alignment (left is closer)")
+    figure.update_yaxes(title="uniformity (lower is more even)")
+    figure.update_layout(legend=LEGEND)
+    return styled(figure, height=330)
+
+
+def spread_array(run: CrossValidated) -> Array:
+    """Return the numbers of `spread_figure`: ``(n_folds, 2, 2)``."""
+    return np.array([[[one.alignment, one.uniformity] for one in pair] for pair in run.spreads])
+
+
+def gain_figure(changes: Sequence[tuple[str, MetricChange]]) -> go.Figure:
+    """Points of each metric's difference with its 95 % interval."""
+    figure = go.Figure()
+    names = [name for name, _ in changes]
+    found = [one.comparison for _, one in changes]
+    colours = [GREEN if c.low > 0 else ORANGE if c.high < 0 else GREY for c in found]
+    figure.add_scatter(
+        x=[c.difference for c in found],
+        y=names,
+        mode="markers",
+        marker={"size": 11, "color": colours},
+        error_x={
+            "type": "data",
+            "symmetric": False,
+            "array": [c.high - c.difference for c in found],
+            "arrayminus": [c.difference - c.low for c in found],
+            "color": GREY,
+        },
+        customdata=[[c.low, c.high, c.p_value] for c in found],
+        hovertemplate="%{y}: %{x:+.3f}<br>95 % interval %{customdata[0]:+.3f} to %{customdata[1]:+.3f}"
+        "<br>p = %{customdata[2]:.4f}<extra></extra>",
+    )
+    figure.add_vline(x=0, line={"dash": "dot", "color": GREY})
+    figure.update_xaxes(title="after minus before")
+    figure.update_yaxes(autorange="reversed", automargin=True)
+    return styled(figure, height=90 + 38 * len(names))

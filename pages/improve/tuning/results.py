@@ -1,0 +1,199 @@
+"""The results of a tuning: whether it helps, metrics before and after, figures, and the tuned model."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from engine.evaluation.metrics import METRICS
+from engine.evaluation.significance import Comparison
+from engine.training.search.metric_changes import DEPTH, JUDGED_BY, MAIN, MetricChange, is_better, is_worse
+from engine.training.search.tuned_model import tuned_zip
+from engine.training.search.tuning import Tuned
+from pages.improve.tuning.figures import (
+    gain_figure,
+    loss_arrays,
+    loss_figure,
+    spread_array,
+    spread_figure,
+)
+from pages.improve.tuning.running import RunningTuning
+from ui.export import show_figure
+from ui.text import p_words
+
+LISTED = 8  # questions with the largest gains, and with the largest losses
+METRIC_COLUMNS: Mapping[str, Any] = {
+    "metric": st.column_config.TextColumn(
+        help=f"For the first {DEPTH} chunks.\n"
+        + "\n".join(f"- **{METRICS[name].label}**: {METRICS[name].help}" for name in JUDGED_BY)
+    ),
+    "tested on": st.column_config.TextColumn(
+        help="Questions that were left out of training; or questions whose documents were left out, too."
+    ),
+    "difference": st.column_config.TextColumn(
+        help="Mean of after minus before. The interval holds the mean of 95 % of resamples of the questions; "
+        "p is how often chance alone would give a mean as large."
+    ),
+} | {
+    name: st.column_config.NumberColumn(format="%.3f", help="Mean over the questions; 1 is best.")
+    for name in ("before", "after")
+}
+
+
+def show_results(running: RunningTuning, tuned: Tuned) -> None:
+    """Draw the results of a tuning."""
+    show_outcome(tuned)
+    show_metrics(tuned)
+    show_questions(running, tuned.question_metrics[0])
+    left, right = st.columns(2)
+    with left:
+        st.markdown(
+            "**Where the questions lie**",
+            help="Alignment: mean squared distance of questions and chunks that answer them. Uniformity: how "
+            "evenly the questions spread over the sphere. Less is better for both (Wang and Isola 2020). A "
+            "line joins a fold's test questions before and after.",
+        )
+        show_figure(
+            spread_figure(tuned.by_question),
+            "tuning-spread",
+            {"alignment_uniformity": spread_array(tuned.by_question)},
+            "Alignment and uniformity of each fold's test questions before and after tuning.",
+        )
+    with right:
+        st.markdown(
+            "**The loss by epoch**",
+            help="A line a fold. Training stops where the questions held out within it, which are not those "
+            "of the test, do best.",
+        )
+        show_figure(
+            loss_figure(tuned.by_question),
+            "tuning-loss",
+            loss_arrays(tuned.by_question),
+            "Loss by epoch of each fold, on the questions trained on and on those held out.",
+        )
+    show_download(running, tuned)
+
+
+def show_outcome(tuned: Tuned) -> None:
+    """Draw whether the tuned model is better beyond noise, and which model is kept."""
+    gain = tuned.question_metrics[0].comparison
+    text = f"{outcome(tuned)} {document_outcome(tuned)}"
+    if tuned.keep:
+        st.success(text, icon=":material/verified:")
+    elif is_worse(gain):
+        st.error(text, icon=":material/block:")
+    else:
+        st.warning(text, icon=":material/balance:")
+
+
+def outcome(tuned: Tuned) -> str:
+    """Return the effect of tuning on new questions in words, and which model is kept."""
+    found = tuned.question_metrics[0]
+    numbers = (
+        f"{MAIN} of questions that were not trained on goes from {found.before.mean():.3f} to "
+        f"{found.after.mean():.3f} ({interval(found.comparison)})"
+    )
+    if tuned.keep:
+        return f"**It helps beyond noise.** {numbers}."
+    if is_better(found.comparison):
+        return f"**It helps on new questions, and harms on new documents: the original is kept.** {numbers}."
+    if is_worse(found.comparison):
+        return f"**It harms: the original is kept.** {numbers}."
+    return f"**No gain beyond noise: the original is kept.** {numbers}."
+
+
+def document_outcome(tuned: Tuned) -> str:
+    """Return the effect of tuning on documents left out of training, in words."""
+    if not tuned.document_metrics:
+        return "Whether it helps on new documents is unknown: all questions are about the same ones."
+    found = tuned.document_metrics[0].comparison
+    numbers = f"({interval(found)})"
+    if is_better(found):
+        return f"It helps on documents that training never saw, too {numbers}."
+    if is_worse(found):
+        return f"On documents that training never saw, it harms {numbers}."
+    return (
+        f"On documents that training never saw, it makes no difference beyond noise {numbers}: tune again "
+        "when documents are added."
+    )
+
+
+def interval(found: Comparison) -> str:
+    """Return a difference with its interval and p-value, in words."""
+    ends = f"95 % interval {found.low:+.3f} to {found.high:+.3f}"
+    return f"{found.difference:+.3f}, {ends}, {p_words(found.p_value)}"
+
+
+def show_metrics(tuned: Tuned) -> None:
+    """Draw every metric before and after, on new questions and on new documents."""
+    rows = [("new questions", one) for one in tuned.question_metrics]
+    rows += [("new documents", one) for one in tuned.document_metrics]
+    labelled = [(f"{one.metric}, {where}", one) for where, one in rows]
+    show_figure(
+        gain_figure(labelled),
+        "tuning-gain",
+        {
+            "difference_low_high": np.array(
+                [[one.comparison.difference, one.comparison.low, one.comparison.high] for _, one in rows]
+            )
+        },
+        "Difference of each metric with its 95 % interval.",
+    )
+    st.dataframe(
+        {
+            "metric": [one.metric for _, one in rows],
+            "tested on": [where for where, _ in rows],
+            "before": [one.before.mean() for _, one in rows],
+            "after": [one.after.mean() for _, one in rows],
+            "difference": [interval(one.comparison) for _, one in rows],
+        },
+        hide_index=True,
+        column_config=METRIC_COLUMNS,
+    )
+
+
+def show_questions(running: RunningTuning, found: MetricChange) -> None:
+    """Draw how many questions were won and lost, and list those that changed most."""
+    change = found.after - found.before
+    won, lost = int((change > 0).sum()), int((change < 0).sum())
+    with st.container(horizontal=True, gap="medium"):
+        for label, number in {"Won": won, "Lost": lost, "The same": len(change) - won - lost}.items():
+            st.metric(label, f"{number:,}", help=f"Questions by their {MAIN} before and after.")
+    with st.expander("Questions that changed most"):
+        order = np.argsort(-change, kind="stable")
+        shown = dict.fromkeys([*order[:LISTED].tolist(), *order[-LISTED:].tolist()])
+        numbers = [number for number in shown if change[number]]
+        st.dataframe(
+            {
+                "question": [running.labelled.questions[number] for number in numbers],
+                "before": found.before[numbers],
+                "after": found.after[numbers],
+                "change": change[numbers],
+            },
+            hide_index=True,
+            column_config={
+                name: st.column_config.NumberColumn(format="%.3f") for name in ("before", "after", "change")
+            },
+        )
+
+
+def show_download(running: RunningTuning, tuned: Tuned) -> None:
+    """Draw the download of the model trained on all questions, whether it is better or not."""
+    beside = " with the adapter for question vectors beside it" if tuned.adapter is not None else ""
+    st.caption(
+        f"The model below is trained on all {len(running.labelled.questions):,} questions ({tuned.choice}). "
+        "On these questions it would look too good; the figures above are of models tested on questions that "
+        "they had not seen."
+    )
+    st.download_button(
+        "Download the tuned model (.zip)",
+        lambda: tuned_zip(tuned.encoder, tuned.adapter),
+        file_name="tuned-model.zip",
+        mime="application/zip",
+        icon=":material/download:",
+        key="tuning-download",
+        on_click="ignore",
+        type="primary" if tuned.keep else "secondary",
+        help=f"A folder that sentence-transformers loads{beside}; about 90 MB.",
+    )

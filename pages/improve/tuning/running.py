@@ -1,0 +1,98 @@
+"""A tuning in a background thread, which may be stopped."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePath
+
+import numpy as np
+import streamlit as st
+
+from engine import Encoder
+from engine.documents.document import Chunk, Document
+from engine.errors import GlassboxError
+from engine.evaluation.questions import Question, relevance
+from engine.training.search.adapter import N_EPOCHS
+from engine.training.search.fine_tune import FineTuning
+from engine.training.search.folds import LabelledTexts
+from engine.training.search.tuning import Tuned, TuningData, tune
+from ui.chunk_settings import Cut
+from ui.corpus import index_documents
+from ui.jobs import Job
+
+STATE = "tuning"
+
+
+class Stopped(GlassboxError):
+    """The user stopped the tuning."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to tune, and how; ``depth`` is 0 for the adapter, else the number of last layers."""
+
+    depth: int
+    n_folds: int
+    n_epochs: int
+    documents: tuple[str, ...]
+    questions: tuple[Question, ...] = field(repr=False)
+    cut: Cut
+
+    @property
+    def settings(self) -> FineTuning | None:
+        """How the last layers are fine-tuned, None for the adapter."""
+        return FineTuning(n_last=self.depth, n_epochs=self.n_epochs) if self.depth else None
+
+
+@dataclass
+class RunningTuning:
+    """A tuning with its progress and its job."""
+
+    request: Request
+    labelled: LabelledTexts
+    stage: str = "Starting"
+    share: float = 0.0
+    job: Job[Tuned] = field(init=False)
+
+    def progress(self) -> tuple[float, str]:
+        """Return the share of the work that is done, and that in words."""
+        return self.share, f"{self.stage}: {self.share:.0%}"
+
+    def report(self, stage: str, done: int, total: int) -> None:
+        """Record the progress; raise `Stopped` where the user has stopped the job."""
+        self.stage, self.share = stage, done / max(1, total)
+        if self.job.stopped:
+            raise Stopped("the training was stopped before its end: nothing was changed")
+
+
+def labelled_chunks(questions: Sequence[Question], chunks: Sequence[Chunk]) -> LabelledTexts:
+    """Return the questions that some chunk answers, and the chunks."""
+    relevant = relevance(questions, chunks)
+    answered = np.flatnonzero(relevant.any(axis=1))
+    return LabelledTexts(
+        tuple(questions[number].text for number in answered.tolist()),
+        tuple(chunk.text for chunk in chunks),
+        tuple(PurePath(chunk.document).stem for chunk in chunks),
+        relevant[answered],
+    )
+
+
+def start(request: Request, documents: Sequence[Document], encoder: Encoder) -> None:
+    """Start a tuning; chunks without vectors are embedded first."""
+    index = index_documents(documents, encoder, request.cut)
+    labelled = labelled_chunks(request.questions, index.chunks)
+    running = RunningTuning(request, labelled)
+
+    def work(job: Job[Tuned]) -> Tuned:
+        running.job = job  # the thread may be here before `Job` has returned
+        running.report("Embedding the questions", 0, 1)
+        asked = encoder.encode(labelled.questions)
+        task = TuningData(labelled, encoder, asked, index.vectors, request.cut.max_tokens)
+        return tune(task, request.settings, request.n_folds, request.n_epochs or N_EPOCHS, running.report)
+
+    running.job = Job(work)
+    st.session_state[STATE] = running
+
+
+def current_tuning() -> RunningTuning | None:
+    """Return the session's tuning, running or done."""
+    return st.session_state.get(STATE)

@@ -1,0 +1,144 @@
+"""Tuning the search to labelled questions, tested on questions and documents left out of training."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from engine import Encoder
+from engine.documents.document import Document
+from engine.evaluation.questions import Question
+from engine.training.search.adapter import N_EPOCHS
+from engine.training.search.fine_tune import FineTuning
+from pages.improve.tuning.results import show_results
+from pages.improve.tuning.running import Request, RunningTuning, current_tuning, start
+from ui.chunk_settings import Cut
+from ui.jobs import follow_progress
+
+MIN_QUESTIONS = 10  # folds of fewer are too small to test on
+ADAPTER, LAYERS = "Adapter", "Last layers"
+MAX_LAYERS = 3  # training more does not fit in memory
+
+
+def show_tuning(
+    documents: Sequence[Document], questions: Sequence[Question], encoder: Encoder, cut: Cut
+) -> None:
+    """Draw the settings, the progress of a training, and its results.
+
+    Parameters
+    ----------
+    documents
+        The documents that are searched.
+    questions
+        Labelled questions about them.
+    encoder
+        The model to tune; it is not changed.
+    cut
+        How the documents are cut.
+    """
+    asked = tuple(question for question in questions if question.references)
+    if len(asked) < MIN_QUESTIONS or not documents:
+        st.info(
+            f"There are {len(asked)} labelled questions about these documents, and tuning needs at least "
+            f"{MIN_QUESTIONS}, better 50: choose another set above, upload one, or label passages on the "
+            "page “Questions”.",
+            icon=":material/label:",
+        )
+        return
+    request = tuning_settings(documents, asked, encoder, cut)
+    running = current_tuning()
+    busy = running is not None and not running.job.done
+    if st.button(
+        "Train",
+        key="tuning-train",
+        type="primary",
+        icon=":material/model_training:",
+        disabled=busy,
+        help="Trains once for every fold, twice over (by question and by document), and then on everything.",
+    ):
+        start(request, documents, encoder)
+        st.rerun()  # with the button greyed out
+    if running is None:
+        st.info(
+            f"Nothing is trained yet. Train learns from {len(asked):,} labelled questions about "
+            f"{len(documents):,} {'document' if len(documents) == 1 else 'documents'}, and then shows "
+            "whether the search is better.",
+            icon=":material/school:",
+        )
+    elif not running.job.done:
+        follow_progress(
+            running.job, running.progress, "tuning", "Ends the training. Nothing is changed by it."
+        )
+    else:
+        show_end(running, request)
+
+
+def tuning_settings(
+    documents: Sequence[Document], questions: tuple[Question, ...], encoder: Encoder, cut: Cut
+) -> Request:
+    """Draw the settings of a tuning."""
+    depth = st.segmented_control(
+        "What is trained",
+        [ADAPTER, LAYERS],
+        default=ADAPTER,
+        required=True,
+        key="tuning-depth",
+        persist_state="session",
+        help=f"- **{ADAPTER}**: one matrix that question vectors are multiplied by. Takes seconds; the "
+        f"index is not changed.\n- **{LAYERS}**: the end of the encoder itself, by hand-written backward "
+        "passes. Takes minutes, and documents have to be embedded again.",
+    )
+    columns = st.columns(3)
+    n_folds = columns[0].slider(
+        "Folds",
+        2,
+        10,
+        5,
+        key="tuning-folds",
+        persist_state="session",
+        help="The number of parts that the questions are divided into; each is tested with a model trained "
+        "on the others.",
+    )
+    if depth == ADAPTER:
+        n_epochs = columns[1].slider(
+            "Epochs, at most",
+            5,
+            100,
+            N_EPOCHS,
+            5,
+            key="tuning-adapter-epochs",
+            persist_state="session",
+            help="Rounds over all questions. Training stops where questions held out of it do best.",
+        )
+        n_last = 0
+    else:
+        n_epochs = columns[1].slider(
+            "Epochs, at most",
+            1,
+            20,
+            FineTuning().n_epochs,
+            key="tuning-layer-epochs",
+            persist_state="session",
+            help="Rounds over all questions. Training stops when questions held out of it get no better.",
+        )
+        n_last = columns[2].slider(
+            "Layers",
+            1,
+            min(MAX_LAYERS, encoder.config.n_layers),
+            1,
+            key="tuning-layers",
+            persist_state="session",
+            help="How many of the encoder's last layers change; the outputs of the others are computed once.",
+        )
+    names = tuple(document.name for document in documents)
+    return Request(n_last, n_folds, n_epochs, names, questions, cut)
+
+
+def show_end(running: RunningTuning, request: Request) -> None:
+    """Draw the results of a training that has ended, or raise its error."""
+    tuned = running.job.result()
+    if running.request != request:
+        st.caption(
+            ":material/history: These are the results of the last training; settings, questions or documents "
+            "have changed since. Press Train for new ones."
+        )
+    show_results(running, tuned)

@@ -1,0 +1,134 @@
+"""Two answers side by side with their differences marked; the answer without some passages."""
+
+import re
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+from html import escape
+
+import streamlit as st
+
+from engine.errors import GlassboxError
+from engine.generation.answering import Answer
+from engine.generation.passages import ids_without
+from pages.inside.answer.jobs import Request, answer_texts, continuation, start_continuation
+from ui.colours import ADDED, ORANGE, REMOVED, source_colour
+from ui.models import load_decoder
+from ui.settings import Settings
+from ui.text import show_error, show_text
+
+# Removed words are struck through as well, so that more than colour tells them apart.
+GONE = f"background:{REMOVED};color:inherit;text-decoration:line-through 1px"
+NEW = f"background:{ADDED};color:inherit;text-decoration:none;border-radius:3px"
+NO_PASSAGES = "No passage fitted into the prompt: allow more prompt tokens under Answer in the sidebar."
+FIRST = f"outline:2px solid {ORANGE};outline-offset:1px;border-radius:3px"
+
+
+def show_side_by_side(titles: tuple[str, str], texts: tuple[str, str]) -> None:
+    """Draw two texts (as HTML) next to each other."""
+    for column, title, html in zip(st.columns(2, gap="medium"), titles, texts, strict=True):
+        with column, st.container(border=True):
+            st.markdown(f"**{title}**")
+            show_text(html or "<em>(nothing)</em>")
+
+
+def word_differences(before: str, after: str) -> tuple[str, str]:
+    """Return both texts as HTML, with the words marked that differ from the other."""
+    old, new = words(before), words(after)
+    left, right = "", ""
+    for kind, old_start, old_end, new_start, new_end in SequenceMatcher(
+        None, old, new, autojunk=False
+    ).get_opcodes():
+        gone, come = escape("".join(old[old_start:old_end])), escape("".join(new[new_start:new_end]))
+        left += gone if kind == "equal" or not gone else f'<del style="{GONE}">{gone}</del>'
+        right += come if kind == "equal" or not come else f'<ins style="{NEW}">{come}</ins>'
+    return left, right
+
+
+def words(text: str) -> list[str]:
+    """Cut a text into words, white space and punctuation."""
+    return re.findall(r"\s+|\w+|[^\w\s]", text)
+
+
+def branch_html(before: str, at: str, after: str) -> str:
+    """Return an answer as HTML: the shared beginning in grey, the first differing token framed, the rest."""
+    shared = f'<span style="opacity:0.6">{escape(before)}</span>' if before else ""
+    return f'{shared}<b style="{FIRST}">{escape(at)}</b>{escape(after)}'
+
+
+def show_without(answer: Answer, settings: Settings) -> None:
+    """Draw a switch for each passage, and the answer without the switched-off ones beside the original."""
+    assert answer.prompt is not None
+    if not answer.sources:
+        st.info(NO_PASSAGES)
+        return
+    st.write(
+        "Switch a passage off and the model answers again without it: the parts that change rested on it, "
+        "the others come from elsewhere."
+    )
+    on = [
+        source.number
+        for source in answer.sources
+        if passage_switch(source.number, source.document, source.text, answer.prompt.ids)
+    ]
+    off = [source.number for source in answer.sources if source.number not in on]
+    if not off:
+        st.info("All passages are on: switch one off.", icon=":material/toggle_on:")
+        return
+    decoder = load_decoder()
+    request = Request(
+        tuple(ids_without(answer.prompt, off, decoder)),
+        (),
+        min(settings.answer.max_new_tokens, max(1, decoder.max_tokens - len(answer.prompt.ids))),
+        settings.answer.sampling,
+    )
+    if st.session_state.get("without-request") != request:
+        start_continuation("without", request)
+    try:
+        found = continuation("without")
+    except GlassboxError as error:
+        show_error(error)
+        return
+    show_difference(answer, found.text, off)
+    if settings.answer.sampling.temperature > 0:
+        st.caption(
+            "Tokens are drawn at random at this temperature, so part of the difference is chance. At "
+            "temperature 0 (under Answer in the sidebar) all of it comes from the passages."
+        )
+    st.caption(
+        f"{found.reused_tokens:,} of the prompt's {len(request.prompt_ids):,} tokens did not have to be read "
+        "again: they come before the first passage that is off."
+    )
+
+
+def passage_switch(number: int, document: str, text: str, prompt_ids: Sequence[int]) -> bool:
+    """Draw a passage's switch with the beginning of its text; return whether it is on."""
+    left, right = st.columns([1, 4], vertical_alignment="center")
+    is_on = left.toggle(f"Passage {number}", value=True, key=f"passage-{number}-{hash(tuple(prompt_ids))}")
+    with right:
+        beginning = escape(" ".join(text[:160].split())) + "…" * (len(text) > 160)
+        label = passage_label(number, source_colour(number) if is_on else "transparent")
+        show_text(
+            f'<span style="opacity:{1 if is_on else 0.5}">{label} {escape(document)}: {beginning}</span>'
+        )
+    return is_on
+
+
+def passage_label(number: int, colour: str) -> str:
+    """Return a passage's number as HTML, on its colour."""
+    return f'<b style="background:{colour};padding:2px 6px;border-radius:3px">[{number}]</b>'
+
+
+def show_difference(answer: Answer, without: str, off: Sequence[int]) -> None:
+    """Draw the original and the other answer with their differences marked."""
+    before, after = "".join(answer_texts(answer.ids)).strip(), without.strip()
+    named = ", ".join(map(str, off))
+    titles = ("With all passages", f"Without {'passage' if len(off) == 1 else 'passages'} {named}")
+    show_side_by_side(titles, word_differences(before, after))
+    if before == after:
+        st.success("Word for word the same: this answer needs none of the passages switched off.")
+    else:
+        st.caption(
+            "Struck through: removed words. Blue: new words. Where two tokens are about equally probable, a "
+            "small change alters all that follows; “What it rests on” shows how much less probable the "
+            "original has become."
+        )

@@ -1,0 +1,89 @@
+"""Continuations of a prompt, generated in a background thread and shown as they grow."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from engine.generation.sampling import Sampling
+from engine.generation.sentences import token_texts
+from ui.asking import session_prefix_cache, show_writing
+from ui.jobs import Job
+from ui.models import load_decoder
+
+
+@dataclass(frozen=True)
+class Request:
+    """A prompt, the beginning of an answer, and the settings of its continuation."""
+
+    prompt_ids: tuple[int, ...]
+    begun_ids: tuple[int, ...]
+    max_new_tokens: int
+    sampling: Sampling
+
+
+@dataclass(frozen=True)
+class Continuation:
+    """A request, and all tokens of its answer, those of the beginning included."""
+
+    request: Request
+    ids: tuple[int, ...]
+    reused_tokens: int
+
+    @property
+    def text(self) -> str:
+        """The answer's text."""
+        return "".join(answer_texts(self.ids))
+
+
+def answer_texts(ids: Sequence[int]) -> list[str]:
+    """Return the text of each token of an answer, empty for the end token."""
+    decoder = load_decoder()
+    spoken = [number for number in ids if number not in decoder.end_ids]
+    texts = iter(token_texts(spoken, decoder.tokenizer))
+    return ["" if number in decoder.end_ids else next(texts) for number in ids]
+
+
+def start_continuation(name: str, request: Request) -> None:
+    """Start a continuation under a name; stop the one running under the same name, if any."""
+    job = st.session_state.get(f"{name}-job")
+    if job is not None:
+        job.stop()
+    decoder, cache = load_decoder(), session_prefix_cache()
+
+    def work(job: Job[Continuation]) -> Continuation:
+        ids = list(request.begun_ids)
+        job.write("".join(token_texts(ids, decoder.tokenizer)))
+        if not decoder.end_ids.intersection(ids[-1:]):
+            steps = decoder.generate(
+                [*request.prompt_ids, *ids],
+                request.max_new_tokens,
+                request.sampling,
+                reuse=cache,
+            )
+            for step in steps:
+                ids.append(step.token_id)
+                job.write(step.text)
+                if job.stopped:
+                    break
+        return Continuation(request, tuple(ids), cache.reused_tokens)
+
+    st.session_state[f"{name}-request"] = request
+    st.session_state[f"{name}-job"] = Job(work)
+
+
+def continuation(name: str) -> Continuation:
+    """Return a finished continuation, after drawing it while it grows.
+
+    Raises
+    ------
+    GlassboxError
+        The error that ended the generation.
+    """
+    job: Job[Continuation] = st.session_state[f"{name}-job"]
+    if not job.done:
+        place = st.empty()
+        with place.container():
+            show_writing(job, "Writing…", key=f"stop-{name}")
+        place.empty()
+    return job.result()

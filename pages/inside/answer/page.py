@@ -1,0 +1,197 @@
+"""Inside the answer: its tokens, the passages they rest on, and the answer without some passages."""
+
+from collections.abc import Sequence
+from html import escape
+
+import streamlit as st
+
+from engine.documents.document import Document
+from engine.errors import ContextLengthError
+from engine.generation.answering import Answer
+from engine.generation.generated_token import GeneratedToken
+from engine.generation.replay import replay
+from engine.generation.sampling import Sampling
+from pages.inside.answer.attribution import show_attribution
+from pages.inside.answer.compare import show_without
+from pages.inside.answer.tokens import show_tokens
+from ui.asking import (
+    session_prefix_cache,
+    show_writing,
+    start_answer,
+    waiting_until_done,
+    want_answer,
+    want_typed,
+    wanted_question,
+    why_closed,
+)
+from ui.corpus import index_documents, null_scores_of_documents, warm_bm25
+from ui.documents import chosen_documents
+from ui.jobs import Job
+from ui.models import load_decoder, load_encoder
+from ui.nothing_found import NO_TEXT, show_nothing_found
+from ui.settings import Settings, settings_sidebar
+from ui.text import escape_markdown, show_error, show_text
+
+EXAMPLES = (
+    "What does the CarbFix project do with carbon dioxide?",
+    "What is the price of insulin for seniors on Medicare?",
+    "What happens to text beyond the token limit?",
+)
+TABS = ("Tokens", "What it rests on", "Passages off")
+N_CANDIDATES = 8
+STEP = 64  # step of the prompt's budget in the sidebar
+
+
+def question_box(documents: Sequence[Document], has_answer: bool) -> str | None:
+    """Draw the examples and the box; return the question to answer, if any."""
+    with st.expander("Ask another question", expanded=False) if has_answer else st.container():
+        st.pills("Try one", EXAMPLES, key="inside-answer-example", on_change=take_example)
+        with st.form("inside-answer-form", border=False):
+            box, button = st.columns([5, 1], vertical_alignment="bottom")
+            box.text_input(
+                "Your question",
+                key="inside-answer-question",
+                placeholder="What do you want to know?",
+                max_chars=2000,
+            )
+            button.form_submit_button(
+                "Ask", type="primary", width="stretch", on_click=want_typed, args=("inside-answer-question",)
+            )
+        st.caption(
+            f"{len(documents)} documents are searched; they are chosen on the page “Ask your documents”."
+        )
+        return wanted_question()
+
+
+def take_example() -> None:
+    """Request the answer to a picked example."""
+    if example := st.session_state["inside-answer-example"]:
+        st.session_state["inside-answer-example"] = None
+        want_answer(example)
+
+
+def show_job(job: Job[Answer], question: str, settings: Settings) -> None:
+    """Draw the session's last answer: its text while it is written, then the views into it."""
+    is_running = not job.done
+    writing, area = st.empty(), st.empty() if is_running else st.container()  # an empty one clears at once
+    if is_running:
+        with writing.container():
+            st.subheader(escape_markdown(question))
+            show_writing(job, "Searching, reading the passages, writing…")
+        writing.empty()
+    with area.container() if is_running else area:
+        try:
+            st.session_state["answer"] = answer = job.result()
+            show_answer(answer, settings)
+        except ContextLengthError as error:
+            show_error(error)
+            offer_less(question, settings)
+
+
+@st.cache_resource(
+    max_entries=4,
+    show_spinner="Reading the answer again, with the candidates for each token…",
+    scope="session",
+)
+def steps_of(
+    model: str, prompt_ids: tuple[int, ...], ids: tuple[int, ...], sampling: Sampling
+) -> tuple[GeneratedToken, ...]:
+    """Return every token of an answer with its candidates and entropy."""
+    return replay(load_decoder(), prompt_ids, ids, N_CANDIDATES, sampling, session_prefix_cache())
+
+
+def show_answer(answer: Answer, settings: Settings) -> None:
+    """Draw an answer, and the views into it."""
+    st.subheader(escape_markdown(answer.question))
+    if answer.prompt is None:
+        show_nothing_found(answer)
+        return
+    decoder = load_decoder()
+    show_text(escape(answer.text) or NO_TEXT[answer.finish_reason or "stop"])
+    if reason := why_closed(answer, decoder):
+        st.info(reason, icon=":material/lock:")
+        st.button(
+            "Have the built-in model answer it",
+            on_click=want_answer,
+            args=(answer.question,),
+            icon=":material/replay:",
+        )
+        return
+    st.caption(
+        f"{len(answer.ids)} tokens by {escape_markdown(decoder.name)}, from {len(answer.sources)} passages "
+        f"in a prompt of {len(answer.prompt.ids):,} tokens."
+    )
+    tokens, rests, without = st.tabs(TABS, on_change="rerun", key="inside-answer-tab")
+    with tokens:
+        if tokens.open:
+            steps = steps_of(decoder.name, answer.prompt.ids, answer.ids, settings.answer.sampling)
+            show_tokens(answer, steps, settings)
+    with rests:
+        if rests.open:
+            show_attribution(answer)
+    with without:
+        if without.open:
+            show_without(answer, settings)
+
+
+def begin(question: str, documents: Sequence[Document], settings: Settings) -> bool:
+    """Start answering a question; return whether it could start, else draw the reason."""
+    decoder = load_decoder()
+    excess = settings.answer.max_prompt_tokens + settings.answer.max_new_tokens - decoder.max_tokens
+    if not documents:
+        st.info("No document is chosen. Add or pick some on the page “Ask your documents”.")
+    elif excess > 0:
+        st.error(
+            f"A prompt of {settings.answer.max_prompt_tokens:,} tokens and an answer of "
+            f"{settings.answer.max_new_tokens:,} exceed the {decoder.max_tokens:,} positions of "
+            f"{escape_markdown(decoder.name)} by {excess:,}: give it fewer passages or a shorter answer.",
+            icon=":material/error:",
+        )
+        offer_less(question, settings)
+    else:
+        chosen = documents, load_encoder(), settings.cut, settings.pooling
+        index, null_scores = index_documents(*chosen), null_scores_of_documents(*chosen)
+        warm_bm25(index, settings.answer.search.retriever)
+        start_answer(question, index, null_scores, settings)
+        return True
+    return False
+
+
+def offer_less(question: str, settings: Settings) -> None:
+    """Draw a button that asks again with fewer passages in a smaller prompt."""
+    room = load_decoder().max_tokens - settings.answer.max_new_tokens
+    budget = max(2 * STEP, min(settings.answer.max_prompt_tokens - STEP, room) // STEP * STEP)
+    fewer = max(1, settings.answer.search.k * budget // settings.answer.max_prompt_tokens)
+    st.button(
+        f"Ask again with {fewer} passage{'s' * (fewer > 1)} in {budget:,} tokens",
+        key="fewer-passages",
+        icon=":material/content_cut:",
+        on_click=take_less,
+        args=(question, fewer, budget),
+    )
+
+
+def take_less(question: str, k: int, max_prompt_tokens: int) -> None:
+    """Set the sidebar to fewer passages and a smaller prompt, and request the answer to a question."""
+    st.session_state["k"], st.session_state["max_prompt_tokens"] = k, max_prompt_tokens
+    want_answer(question)
+
+
+def main() -> None:
+    """Draw the page."""
+    state = st.session_state
+    encoder = load_encoder()
+    with st.sidebar:
+        settings = settings_sidebar(encoder, on_server=False)
+    documents = chosen_documents()
+    question = question_box(documents, has_answer="answer_job" in state)
+    with st.container(), waiting_until_done():  # keeps the position of all that follows
+        if question and not begin(question, documents, settings):
+            return
+    if "answer_job" in state:
+        show_job(state["answer_job"], state["asked"], settings)
+    else:
+        st.info("Pick a question above, type your own, or ask on the page “Ask your documents”.")
+
+
+main()

@@ -1,0 +1,161 @@
+"""An answer token by token: the candidates not taken, and continuations with them."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import streamlit as st
+
+from engine.errors import GlassboxError
+from engine.generation.answering import Answer
+from engine.generation.generated_token import Candidate, GeneratedToken
+from pages.inside.answer.chips import token_choice, token_label
+from pages.inside.answer.compare import branch_html, show_side_by_side
+from pages.inside.answer.figures import candidate_bars, certainty_figure
+from pages.inside.answer.jobs import Request, answer_texts, continuation, start_continuation
+from ui.export import show_figure
+from ui.settings import Settings
+from ui.text import escape_markdown, show_error
+from ui.tokens import visible_blanks
+
+
+def show_tokens(answer: Answer, steps: Sequence[GeneratedToken], settings: Settings) -> None:
+    """Draw the tokens, the candidates of the chosen one, and a branch from it."""
+    assert answer.prompt is not None
+    probabilities = [math.exp(step.log_probability) for step in steps]
+    st.write("Each chip is a token; a stronger colour means that the model was less sure of it. Click one.")
+    identity = hash((answer.prompt.ids, answer.ids))
+    chosen = token_choice(steps, probabilities, f"chips-{identity}", least_sure(probabilities))
+    chosen = min(chosen, len(steps) - 1)
+    show_step(steps[chosen], chosen, len(steps))
+    if request := alternative(answer, steps, chosen, settings):
+        start_continuation("branch", request)
+    show_branch(answer)
+    st.markdown("**How sure the model was along the answer**")
+    entropies = [step.entropy or 0.0 for step in steps]
+    show_figure(
+        certainty_figure([token_label(step) for step in steps], probabilities, entropies, chosen),
+        name="certainty",
+        arrays={
+            "tokens": np.array([step.text for step in steps]),
+            "probability": np.array(probabilities),
+            "entropy": np.array(entropies),
+        },
+        alt="Probability and entropy of each token of the answer",
+    )
+    st.caption(
+        "Above, the probability of the token that was taken; below, the entropy of the whole distribution: "
+        "0 if only one token could follow, higher the more candidates there were."
+    )
+
+
+def least_sure(probabilities: Sequence[float]) -> int:
+    """Return the index of the least probable token, which is shown first."""
+    return min(range(len(probabilities)), key=lambda number: probabilities[number])
+
+
+def show_step(step: GeneratedToken, number: int, n_steps: int) -> None:
+    """Draw the numbers of one token."""
+    entropy = step.entropy or 0.0
+    place, probability, spread = st.columns(3)
+    place.metric(
+        f"Token {number}",
+        escape_markdown(token_label(step)),
+        help=f"Of {n_steps} tokens, counted from 0. White space is shown: ␣ is a space, ↵ a line break.",
+    )
+    probability.metric(
+        "Probability",
+        f"{math.exp(step.log_probability):.1%}",
+        help=f"The model's own, before temperature and filters; its logarithm is {step.log_probability:.2f} "
+        "nats.",
+    )
+    spread.metric(
+        "Entropy",
+        f"{entropy:.2f} nats",
+        help="The uncertainty of the choice: the same as among "
+        f"{math.exp(entropy):,.1f} equally likely tokens.",
+    )
+
+
+def alternative(
+    answer: Answer, steps: Sequence[GeneratedToken], chosen: int, settings: Settings
+) -> Request | None:
+    """Draw the candidates that were not taken; return a request when one is chosen instead."""
+    step = steps[chosen]
+    others = [candidate for candidate in step.candidates if candidate.token_id != step.token_id]
+    left, right = st.columns(2, gap="medium")
+    with left:
+        taken = st.radio(
+            "Not taken",
+            range(len(others)),
+            format_func=lambda number: f"`{code(others[number])}`",
+            captions=[f"{candidate.probability:.1%} · chance {candidate.chance:.2g}" for candidate in others],
+            key=f"other-{hash((answer.ids, chosen))}",
+            help="First the model's own probability, then the chance that the sampler draws the token under "
+            "the settings in the sidebar: at temperature 0 it is 0 for all but the most probable.",
+        )
+        go = st.button(
+            "Continue from here with this one",
+            key="branch",
+            type="primary",
+            icon=":material/call_split:",
+            help="Keeps the answer up to here, takes this token instead, and lets the model continue.",
+        )
+    with right:
+        candidates = step.candidates
+        show_figure(
+            candidate_bars(candidates, step.token_id),
+            name=f"candidates-{chosen}",
+            arrays={
+                "ids": np.array([candidate.token_id for candidate in candidates]),
+                "probability": np.array([candidate.probability for candidate in candidates]),
+                "chance": np.array([candidate.chance for candidate in candidates]),
+            },
+            alt="Probability and chance of the candidates for this token",
+        )
+    if not go or taken is None:
+        return None
+    assert answer.prompt is not None
+    begun = (*answer.ids[:chosen], others[taken].token_id)
+    return Request(
+        answer.prompt.ids,
+        begun,
+        max(1, settings.answer.max_new_tokens - len(begun)),
+        settings.answer.sampling,
+    )
+
+
+def code(candidate: Candidate) -> str:
+    """Return a candidate's text, safe between backticks."""
+    return visible_blanks(candidate.text).replace("`", "ˋ")
+
+
+def show_branch(answer: Answer) -> None:
+    """Draw the last branch of this answer, if any, beside the original."""
+    assert answer.prompt is not None
+    request: Request | None = st.session_state.get("branch-request")
+    if request is None or request.prompt_ids != answer.prompt.ids:
+        return
+    start = len(request.begun_ids) - 1
+    if request.begun_ids[:start] != answer.ids[:start]:
+        return
+    try:
+        found = continuation("branch")
+    except GlassboxError as error:
+        show_error(error)
+        return
+    show_side_by_side(
+        ("The answer", f"The branch at token {start}"),
+        (parted(answer.ids, start), parted(found.ids, start)),
+    )
+    st.caption(
+        f"{found.reused_tokens:,} tokens of prompt and answer were not read again: their keys and values "
+        "were in the KV cache."
+    )
+
+
+def parted(ids: Sequence[int], start: int) -> str:
+    """Return an answer as HTML, with the token at ``start`` framed."""
+    texts = answer_texts(ids)
+    at = "".join(texts[start : start + 1])
+    return branch_html("".join(texts[:start]), at or "■ end", "".join(texts[start + 1 :]))

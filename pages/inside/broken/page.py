@@ -1,0 +1,128 @@
+"""A model with a part missing or put in wrongly: where the damage begins, and its effect on a search."""
+
+import numpy as np
+import streamlit as st
+
+from engine import Encoder
+from engine.documents.splitters import Splitting
+from engine.inspection.model.faults import Faults, broken_trace, broken_vectors, stage_drift
+from engine.layers.tracing import Array
+from engine.retrieval.index import Index
+from engine.retrieval.ranking import ordinal_ranks
+from pages.inside.broken.faults import (
+    FAULTS,
+    broken_corpus,
+    drift_figure,
+    fault_switches,
+    names_of,
+    ranking_html,
+)
+from ui.chunk_settings import Cut
+from ui.corpus import index_documents
+from ui.documents import bundled_documents
+from ui.export import show_figure
+from ui.models import load_encoder
+
+DEFAULT_QUESTION = "What does the CarbFix project do with carbon dioxide?"
+CUT = Cut(Splitting("fixed", 128, 16), parent_tokens=0, max_tokens=256)
+TOP, OVERLAP_AT = 5, 10
+STAGES = ("embeddings.output", "layers.*.output", "normalized")
+
+
+def break_model(encoder: Encoder) -> None:
+    """Draw the switches, and their effect on a question and its ranking."""
+    question = st.text_input(
+        "Question",
+        DEFAULT_QUESTION,
+        max_chars=2000,
+        help="It is asked of the four bundled documents, by the intact and by the broken model.",
+    )
+    faults = fault_switches()
+    if not names_of(faults):
+        st.info("The model is intact. Turn on a switch to break it.", icon=":material/build:")
+        return
+    if not question.strip():
+        st.warning("Type a question first.")
+        return
+    for name in names_of(faults):
+        st.caption(f"**{FAULTS[name][0]}.** {FAULTS[name][2]}")
+    show_drift(encoder, question, faults)
+    show_ranking(encoder, question, faults)
+
+
+def show_drift(encoder: Encoder, question: str, faults: Faults) -> None:
+    """Draw the change of each stage of the question, for each fault alone and for all together."""
+    st.subheader("Where the damage begins")
+    intact = encoder.trace(question, keep=STAGES)
+    sets = {name: Faults(**{name: True}) for name in names_of(faults)}
+    if len(sets) > 1:
+        sets["together"] = faults
+    drifts = {
+        name: stage_drift(intact, broken_trace(encoder, question, some, keep=STAGES), encoder.config.n_layers)
+        for name, some in sets.items()
+    }
+    words = "; ".join(f"{name}: {stages['normalized']:.2f}" for name, stages in drifts.items())
+    show_figure(
+        drift_figure(drifts),
+        "drift-by-layer",
+        {name: np.array(list(stages.values())) for name, stages in drifts.items()},
+        f"How far each stage of the question is turned from the intact model. At the text vector, {words}.",
+    )
+    st.caption(
+        "0: the token vectors of the question have the same direction as in the intact model, on average; 1: "
+        "they are orthogonal to it. The last point is the vector of the whole question."
+    )
+
+
+def show_ranking(encoder: Encoder, question: str, faults: Faults) -> None:
+    """Draw the ranking of the bundled corpus by the intact and by the broken model."""
+    st.subheader("What is left of the search")
+    index = index_documents(bundled_documents(), encoder, CUT)
+    vectors = broken_corpus(tuple(chunk.text for chunk in index.chunks), faults, encoder)
+    [intact_query], [broken_query] = encoder.encode([question]), broken_vectors(encoder, [question], faults)
+    intact, broken = index.vectors @ intact_query, vectors @ broken_query  # (n_chunks,)
+    before, after = ordinal_ranks(intact), ordinal_ranks(broken)
+    best_after = int(after[before == 1][0])
+    kept = int(((before <= OVERLAP_AT) & (after <= OVERLAP_AT)).sum())
+    cosines = float(intact_query @ broken_query), float((index.vectors * vectors).sum(axis=1).mean())
+    metrics = (
+        (
+            "Question, intact and broken",
+            f"{cosines[0]:.3f}",
+            "Cosine of its two vectors: 1 means that the fault changes nothing.",
+        ),
+        (
+            "Passages, intact and broken",
+            f"{cosines[1]:.3f}",
+            f"The same, on average over the {len(index.chunks)} passages of the corpus.",
+        ),
+        (
+            "The best passage is now at",
+            f"{best_after} of {len(before)}",
+            "Place in the broken ranking of the passage that the intact model ranks first.",
+        ),
+        (
+            f"Left of the top {OVERLAP_AT}",
+            f"{kept} of {OVERLAP_AT}",
+            "Passages that are among the first ten in both rankings, in any order.",
+        ),
+    )
+    for column, (label, value, help_text) in zip(st.columns(4), metrics, strict=True):
+        column.metric(label, value, help=help_text)
+    show_top(index, (intact, broken), (before, after))
+    st.caption(
+        "Scores of the broken model can be higher than those of the intact one: they compare broken vectors "
+        f"with each other. Its median score is {np.median(broken):.2f}, the intact model's "
+        f"{np.median(intact):.2f}; where all passages score alike, the ranking is left to chance."
+    )
+
+
+def show_top(index: Index, scores: tuple[Array, Array], places: tuple[Array, Array]) -> None:
+    """Draw the best passages of the intact and of the broken model side by side."""
+    for is_broken, column in enumerate(st.columns(2)):
+        with column.container(border=True, height="stretch"):
+            st.markdown(f"**{'Broken' if is_broken else 'Intact'}: the first {TOP}**")
+            st.html(ranking_html(index.chunks, scores[is_broken], *places, bool(is_broken), TOP))
+
+
+break_model(load_encoder())

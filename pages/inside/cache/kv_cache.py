@@ -1,0 +1,144 @@
+"""The KV cache: the time it saves on this machine, and its size."""
+
+import numpy as np
+import plotly.graph_objects as go
+import streamlit as st
+
+from engine.generation.answering import Answer
+from engine.generation.cache_cost import CacheCost, cache_bytes, measure_cache
+from ui.asking import session_prefix_cache
+from ui.colours import BLUE, ORANGE
+from ui.export import show_figure
+from ui.figures import LEGEND_ABOVE, add_line, styled
+from ui.jobs import counting
+from ui.models import load_decoder
+from ui.text import readable_seconds
+
+LENGTHS = (16, 64, 128, 256, 512, 1024)  # longer ones take too long without the cache
+
+
+@st.cache_resource(max_entries=4, show_spinner=False, scope="session")
+def measured(model: str, ids: tuple[int, ...], lengths: tuple[int, ...]) -> CacheCost:
+    """Measure a token with and without the cache, under a progress bar; cached for the session."""
+    with counting("Measuring one more token with and without the cache", "lengths") as show:
+        return measure_cache(load_decoder(), ids, lengths, on_progress=show)
+
+
+def show_cache(answer: Answer) -> None:
+    """Draw the cost of a token with and without the cache, and the cache's size."""
+    assert answer.prompt is not None
+    decoder = load_decoder()
+    ids = (*answer.prompt.ids, *answer.ids)
+    lengths = measured_lengths(len(answer.prompt.ids))
+    cost = measured(decoder.name, ids, lengths)
+    show_figure(
+        cache_figure(cost),
+        name="kv-cache",
+        arrays={
+            "tokens": np.array(cost.lengths),
+            "cached_s": np.array(cost.cached_s),
+            "uncached_s": np.array(cost.uncached_s),
+        },
+        alt="Milliseconds for one more token with and without the KV cache, over the tokens before it",
+    )
+    show_saving(cost, len(answer.ids))
+    icon = ":material/refresh:"
+    st.button("Measure again", key="measure-cache", icon=icon, on_click=measured.clear, type="tertiary")
+    show_reason()
+    show_size(answer)
+
+
+def measured_lengths(n_prompt: int) -> tuple[int, ...]:
+    """Return the lengths to measure; the last is the prompt's own length, unless that is too long."""
+    longest = min(n_prompt, LENGTHS[-1])
+    return (*(length for length in LENGTHS if length < 0.9 * longest), longest)
+
+
+def show_saving(cost: CacheCost, n_answer: int) -> None:
+    """Draw the time of one token and of the whole answer, with and without the cache."""
+    cached, uncached = cost.cached_s[-1], cost.uncached_s[-1]
+    with_cache, without, ratio = st.columns(3)
+    behind = f"Measured behind {cost.lengths[-1]:,} tokens, on this machine."
+    with_cache.metric("A token with the cache", readable_seconds(cached), help=behind)
+    without.metric("A token without it", readable_seconds(uncached), help=behind)
+    ratio.metric(
+        "Saved",
+        f"{uncached / cached:,.0f} times",
+        help="How many times longer a token takes without the cache.",
+    )
+    st.caption(
+        f"At that rate the {n_answer} tokens of this answer take {readable_seconds(cached * n_answer)} with "
+        f"the cache and {readable_seconds(uncached * n_answer)} without it."
+    )
+
+
+def show_reason() -> None:
+    """Explain why the cost grows."""
+    st.markdown("**Why it grows**")
+    st.write(
+        "Without the cache, the token behind n others costs a pass over all n of them, so the time grows "
+        "with n, and that of a whole answer with its square. With the cache, only the newest token goes "
+        "through the layers: its query meets n keys that are there already, which is little beside the "
+        "layers' matrices, so the line is almost flat. Both generate the same tokens."
+    )
+
+
+def show_size(answer: Answer) -> None:
+    """Draw the size of the cache by its formula, and the prompt tokens that were not read again."""
+    assert answer.prompt is not None
+    decoder, kept = load_decoder(), session_prefix_cache()
+    config = decoder.config
+    n_tokens = len(answer.prompt.ids) + len(answer.ids)
+    st.markdown("**What it holds**")
+    tokens, size, spared = st.columns(3)
+    tokens.metric(
+        "Tokens",
+        f"{n_tokens:,}",
+        help=f"Prompt and answer. The session's cache now holds {len(kept):,} tokens in "
+        f"{kept.n_bytes / 1e6:,.1f} MB, room for tokens to come included.",
+    )
+    size.metric("Keys and values", f"{cache_bytes(decoder, n_tokens) / 1e6:,.1f} MB")
+    spared.metric(
+        "Prompt tokens spared",
+        f"{answer.timings.reused_tokens:,} of {answer.timings.prompt_tokens:,}",
+        help="Tokens at the beginning of the last question's prompt that the cache held from the one "
+        "before: the same instructions, and the same passages where they come first.",
+    )
+    n_numbers = 2 * config.n_layers * config.n_kv_heads * config.d_head * n_tokens
+    n_bytes = cache_bytes(decoder, n_tokens)
+    number_bytes = n_bytes // n_numbers
+    st.latex(rf"2 \cdot n_{{layers}} \cdot n_{{kv}} \cdot d_{{head}} \cdot {number_bytes} \cdot n_{{tokens}}")
+    factors = (2, config.n_layers, config.n_kv_heads, config.d_head, number_bytes, n_tokens)
+    st.latex("= " + r" \cdot ".join(map(str, factors)) + f" = {n_bytes:,}".replace(",", r"\,"))
+    st.caption(
+        "Bytes: 2 for keys and values, the layers, the heads of keys and values, the dimensions of a head, "
+        f"{number_bytes} for a float{8 * number_bytes}, and the tokens."
+        + shared_heads(config.n_heads, config.n_kv_heads)
+    )
+
+
+def shared_heads(n_heads: int, n_kv_heads: int) -> str:
+    """Return a sentence on the saving by grouped queries, empty without them."""
+    if n_heads == n_kv_heads:
+        return ""
+    return (
+        f" The {n_heads} query heads share {n_kv_heads} heads of keys and values, so the cache has "
+        f"{n_kv_heads}/{n_heads} of the size it would have otherwise."
+    )
+
+
+def cache_figure(cost: CacheCost) -> go.Figure:
+    """Lines of the milliseconds that one more token takes, with and without the cache, over the length."""
+    figure = go.Figure()
+    parts = (
+        ("without the cache", ORANGE, "dash", cost.uncached_s),
+        ("with the cache", BLUE, "solid", cost.cached_s),
+    )
+    for name, colour, dash, seconds in parts:
+        hover = f"{name}<br>%{{x}} tokens before it<br>%{{y:,.0f}} ms"
+        ms, look = [1000 * second for second in seconds], {"mode": "lines+markers", "line_dash": dash}
+        add_line(figure, cost.lengths, ms, name, colour, hover, **look)
+    figure.update_xaxes(title="tokens before it", rangemode="tozero")
+    figure.update_yaxes(title="ms for one more token", rangemode="tozero")
+    figure.update_layout(legend=LEGEND_ABOVE)
+    return styled(figure, height=320)

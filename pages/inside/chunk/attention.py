@@ -1,0 +1,164 @@
+"""Attention in one layer and over all layers, and one token's vector through the layers."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import streamlit as st
+
+from engine.inspection.model.attention import without_tokens
+from engine.inspection.model.model_view import ModelView
+from engine.inspection.model.residual_stream import TopTokens, logit_lens, nearest_tokens, pairwise_cosines
+from engine.layers.tracing import Array
+from pages.inside.chunk.figures import arcs, head_grid, layer_head_map, similarity_map
+from pages.inside.chunk.model_pass import Input, longest, token_choice
+from ui.export import show_figure
+from ui.figures import weights_map
+from ui.models import load_decoder, load_encoder
+from ui.text import show_text
+from ui.tokens import text_by_weight, visible_blanks
+
+NEAREST = 5
+
+
+def show_attention(seen: ModelView, layer: int, head: int, causal: bool, without_special: bool) -> None:
+    """Draw one layer's attention: all heads small, one large, and one token's arcs."""
+    weights = seen.trace[f"layers.{layer}.attention.weights"]  # (n_heads, n_tokens, n_tokens)
+    kept, tokens = kept_tokens(seen, without_special)
+    if not tokens:
+        return
+    weights = without_tokens(weights, ~kept)
+    st.markdown(f"**All heads of layer {layer}**")
+    show_figure(
+        head_grid(weights, head),
+        name=f"attention-layer{layer}",
+        arrays={"weights": weights},
+        alt=f"Small attention maps of all heads of layer {layer}",
+    )
+    st.caption(
+        "Rows are the tokens that attend, columns those attended to; bright is strong, each head on its own "
+        "scale. A diagonal attends to neighbours; a bright column is one token that all attend to."
+    )
+    st.markdown(f"**Head {head} of layer {layer}**")
+    show_figure(
+        weights_map(weights[head], tokens, causal),
+        name=f"attention-layer{layer}-head{head}",
+        arrays={"weights": weights[head], "tokens": np.array(tokens)},
+        alt=f"Attention map of head {head} of layer {layer}",
+    )
+    if causal:
+        st.caption("The empty half is the causal mask: no token sees what comes after it.")
+    st.markdown("**From one token**")
+    special = seen.special[kept]
+    words = ["" if hidden else token for token, hidden in zip(tokens, special, strict=True)]
+    token = token_choice(
+        "Token",
+        tokens,
+        longest(words),
+        "arc-token",
+        "Blue, above: the tokens it attends to. Orange, below: those that attend to it. Wider is stronger.",
+    )
+    show_figure(
+        arcs(weights[head], tokens, token),
+        name=f"arcs-layer{layer}-head{head}-token{token}",
+        arrays={"attends_to": weights[head][token], "attended_by": weights[head][:, token]},
+        alt=f"Arcs from token {token} of head {head}",
+    )
+    show_text(text_by_weight(tokens, weights[head][token], token), height=240)
+
+
+def kept_tokens(seen: ModelView, without_special: bool) -> tuple[Array, list[str]]:
+    """Return a mask of the tokens to show, and these tokens; draw a note if there are none."""
+    kept = ~seen.special if without_special else np.ones_like(seen.special)
+    tokens = [token for token, keep in zip(seen.tokens, kept, strict=True) if keep]
+    if not tokens:
+        st.info("Only special tokens are here: type some text, or switch them on.")
+    return kept, tokens
+
+
+def show_layers(seen: ModelView, causal: bool, without_special: bool) -> None:
+    """Draw attention over all layers: distance, share of special tokens, and rollout."""
+    _, tokens = kept_tokens(seen, without_special)
+    if not tokens:
+        return
+    special = "the first token" if causal else "[CLS] and [SEP]"
+    st.markdown("**Attention distance of each head**")
+    distances = np.stack(seen.attention.distances)  # (n_layers, n_heads)
+    show_figure(
+        layer_head_map(distances, "tokens", ".1f"),
+        name="attention-distance",
+        arrays={"distance": distances},
+        alt="Mean attention distance of each head",
+    )
+    st.caption("Mean number of tokens between a token and those it attends to.")
+    st.markdown(f"**Share of attention on {special}**")
+    shares = np.stack(seen.attention.shares)  # (n_layers, n_heads)
+    show_figure(
+        layer_head_map(shares, "share", ".0%"),
+        name="attention-special-share",
+        arrays={"share": shares},
+        alt=f"Share of each head's attention that goes to {special}",
+    )
+    st.caption("A head that finds nothing relevant for a token puts its attention there.")
+    st.markdown("**Attention rollout**")
+    rollout = seen.attention.rollout()
+    show_figure(
+        weights_map(rollout, tokens, causal),
+        name="attention-rollout",
+        arrays={"rollout": rollout, "tokens": np.array(tokens)},
+        alt="Attention rollout over all layers",
+    )
+    st.caption(
+        "How much of each token's last vector (row) comes from each input token (column): the layers' "
+        "attention multiplied, half of it the residual connection (Abnar & Zuidema 2020)."
+    )
+
+
+def show_way(given: Input, seen: ModelView) -> None:
+    """Draw the change of one token's vector from layer to layer: cosines, nearest words or logit lens."""
+    words = ["" if special else word for word, special in zip(seen.tokens, seen.special, strict=True)]
+    token = token_choice("Token", seen.tokens, longest(words), "way-token", "The vector to follow.")
+    states = seen.states(token)  # (n_layers + 1, d_model)
+    cosines = pairwise_cosines(states)
+    names = ["embedding", *(f"layer {number}" for number in range(len(states) - 1))]
+    st.markdown("**Similarity of its vectors**")
+    show_figure(
+        similarity_map(cosines),
+        name=f"layers-token{token}",
+        arrays={"vectors": states, "cosines": cosines},
+        alt="Cosines between a token's vectors after each layer",
+    )
+    if given.model == "encoder":
+        encoder = load_encoder()
+        title = "Nearest words of the embedding table"
+        nearest = nearest_tokens(states, encoder.weights.token_table, NEAREST)
+        rows = nearest_rows(names, nearest, encoder.tokenizer.token, ".2f")
+        caption = (
+            "The words whose embeddings have the most similar direction, with the cosine. The last layers "
+            "leave the words behind: they are trained to be averaged into the vector of a text."
+        )
+    else:
+        decoder = load_decoder()
+        title = "Logit lens: the next token predicted after each layer"
+        nearest = logit_lens(states, decoder, NEAREST)
+        rows = nearest_rows(names, nearest, lambda number: visible_blanks(decoder.token_text(number)), ".1%")
+        caption = (
+            "Each layer's vector goes through the final norm and the token table as if it were the last "
+            "(nostalgebraist 2020)."
+        )
+    st.markdown(f"**{title}**")
+    st.dataframe(rows, hide_index=True, height="content")
+    st.caption(caption)
+
+
+def nearest_rows(
+    names: Sequence[str], nearest: TopTokens, word: Callable[[int], str], number_format: str
+) -> list[dict[str, str]]:
+    """Return a row per layer: its best words, each with its score."""
+    return [
+        {"after": name}
+        | {
+            f"{rank}.": f"{word(int(number))}  {score:{number_format}}"
+            for rank, (number, score) in enumerate(zip(ids, scores, strict=True), start=1)
+        }
+        for name, ids, scores in zip(names, nearest.ids, nearest.scores, strict=True)
+    ]

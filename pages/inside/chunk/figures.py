@@ -1,0 +1,168 @@
+"""Figures of tensors and of attention, for 5 to 512 tokens."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from engine.layers.tracing import Array
+from ui.colours import BLUE, DIVERGING, GREY, ORANGE, SEQUENTIAL
+from ui.figures import heat_map, styled
+from ui.text import escape_plotly
+from ui.tokens import LABELLED_TOKENS, token_axis
+
+GRID_CELLS = 48  # cells along a side of a small map
+TENSOR_COLUMNS = 384
+ARCS = 12
+ARC_POINTS = np.linspace(0, np.pi, 25)
+
+
+def tensor_map(tensor: Array, rows: Sequence[str], columns: str) -> go.Figure:
+    """Heat map of a matrix ``(n_rows, n_columns)``; values below 0 have their own colours.
+
+    Of a matrix wider than `TENSOR_COLUMNS`, each cell is the value farthest from 0 of some columns.
+    """
+    step = -(-tensor.shape[1] // TENSOR_COLUMNS)
+    shown = farthest_from_zero(tensor, step)
+    bound = float(np.quantile(np.abs(shown), 0.995)) or 1.0
+    signed = bool((shown < 0).any())
+    figure = heat_map(
+        shown,
+        list(rows),
+        np.arange(shown.shape[1]) * step,
+        "%{y}<br>" + columns + " %{x}<br>%{z:.4g}",
+        ".2g",
+        zmin=-bound if signed else 0,
+        zmax=bound,
+        colorscale=DIVERGING if signed else SEQUENTIAL,
+        reversescale=signed,
+    )
+    figure.update_xaxes(title=columns)
+    token_axis(figure.update_yaxes, len(rows))
+    return styled(figure, height=min(520, 140 + 18 * len(rows)))
+
+
+def farthest_from_zero(tensor: Array, step: int) -> Array:
+    """Return the value farthest from 0 of every ``step`` columns."""
+    if step == 1:
+        return tensor
+    padding = -tensor.shape[1] % step
+    blocks = np.pad(tensor, ((0, 0), (0, padding))).reshape(len(tensor), -1, step)
+    places = np.abs(blocks).argmax(axis=-1)[..., None]
+    return np.take_along_axis(blocks, places, axis=-1)[..., 0]
+
+
+def head_grid(weights: Array, chosen: int) -> go.Figure:
+    """Small maps of all heads of a layer, ``(n_heads, n_query, n_key)``, each on its own scale."""
+    n_heads = len(weights)
+    n_columns = 4 if n_heads % 4 == 0 else 3
+    titles = [f"<b>head {i} ◂</b>" if i == chosen else f"head {i}" for i in range(n_heads)]
+    figure = make_subplots(
+        rows=-(-n_heads // n_columns),
+        cols=n_columns,
+        subplot_titles=titles,
+        horizontal_spacing=0.03,
+        vertical_spacing=0.09,
+    )
+    for number, head in enumerate(weights):
+        small = go.Heatmap(
+            z=largest_of_blocks(head, GRID_CELLS),
+            colorscale=SEQUENTIAL,
+            zmin=0,
+            showscale=False,
+            hovertemplate=f"head {number}: %{{z:.3f}}<extra></extra>",
+        )
+        figure.add_trace(small, row=number // n_columns + 1, col=number % n_columns + 1)
+    figure.update_xaxes(visible=False)
+    figure.update_yaxes(visible=False, autorange="reversed")
+    figure.update_annotations(font_size=12)
+    styled(figure, height=170 * -(-n_heads // n_columns) + 30)
+    return figure.update_layout(margin_t=54)  # room for the camera above the titles
+
+
+def largest_of_blocks(matrix: Array, n_cells: int) -> Array:
+    """Shrink a square matrix to at most ``n_cells`` a side; each cell is the largest value of its block."""
+    step = -(-len(matrix) // n_cells)
+    padding = -len(matrix) % step
+    padded = np.pad(matrix, (0, padding))
+    side = len(padded) // step
+    return padded.reshape(side, step, side, step).max(axis=(1, 3))
+
+
+def arcs(weights: Array, tokens: Sequence[str], token: int) -> go.Figure:
+    """Arcs from one token to those it attends to (above), and from those that attend to it (below).
+
+    ``weights`` is ``(n_query, n_key)``; the strongest `ARCS` of each kind are drawn, as wide as they
+    are strong.
+    """
+    figure = go.Figure()
+    named = {token}
+    for values, side, colour, verb in (
+        (weights[token], 1, BLUE, "attends to"),
+        (weights[:, token], -1, ORANGE, "is attended to by"),
+    ):
+        strongest = [int(i) for i in np.argsort(-values)[:ARCS] if values[i] > 0]
+        for other in strongest:
+            middle, radius = (token + other) / 2, abs(token - other) / 2
+            x, y = middle + radius * np.cos(ARC_POINTS), radius * np.sin(ARC_POINTS)
+            if other == token:  # a small circle on its own place
+                x, y = token + 0.3 * np.sin(2 * ARC_POINTS), 0.3 * (1 - np.cos(2 * ARC_POINTS))
+            share = float(values[other])
+            figure.add_scatter(
+                x=x,
+                y=side * y,
+                mode="lines",
+                line={"width": 1 + 9 * share / float(values[strongest[0]]), "color": colour},
+                opacity=0.65,
+                name=escape_plotly(f"{tokens[token]} {verb} {other} {tokens[other]}: {share:.3f}"),
+                hovertemplate="%{fullData.name}<extra></extra>",
+                showlegend=False,
+            )
+        named.update(strongest if len(tokens) > LABELLED_TOKENS else range(len(tokens)))
+    places = sorted(named)
+    figure.add_scatter(
+        x=places,
+        y=[0] * len(places),
+        mode="markers",
+        marker={"size": [11 if place == token else 5 for place in places], "color": GREY},
+        hovertext=[f"{place} {escape_plotly(tokens[place])}" for place in places],
+        hoverinfo="text",
+        showlegend=False,
+    )
+    shown = [place for place in places if far_enough(place, token, len(tokens))]
+    figure.update_xaxes(
+        tickvals=shown,
+        ticktext=[escape_plotly(tokens[place]) for place in shown],
+        tickangle=-60,
+        showgrid=False,
+        zeroline=False,
+        range=[-1, len(tokens)],
+    )
+    figure.update_yaxes(visible=False)
+    return styled(figure, height=420)
+
+
+def far_enough(place: int, token: int, n_tokens: int) -> bool:
+    """Return whether a label fits beside that of the chosen token, which always has one."""
+    return place == token or n_tokens <= LABELLED_TOKENS or abs(place - token) > n_tokens / LABELLED_TOKENS
+
+
+def layer_head_map(values: Array, name: str, number_format: str) -> go.Figure:
+    """Heat map of one number per head, layers down: ``(n_layers, n_heads)``."""
+    hover = f"layer %{{y}}, head %{{x}}<br>{name} %{{z:{number_format}}}"
+    text = f"%{{z:{number_format}}}" if values.size <= 72 else None
+    figure = heat_map(values, None, None, hover, number_format, texttemplate=text)
+    figure.update_xaxes(title="head", dtick=1)
+    figure.update_yaxes(title="layer", dtick=1 if len(values) <= 12 else 5)
+    return styled(figure, height=max(260, 90 + 18 * len(values)))
+
+
+def similarity_map(cosines: Array) -> go.Figure:
+    """Heat map of the cosines between one token's vectors after each layer, ``(n, n)``."""
+    names = ["embedding", *(f"layer {number}" for number in range(len(cosines) - 1))]
+    text = "%{z:.2f}" if len(cosines) <= 8 else None
+    lowest, hover = min(0.0, float(cosines.min())), "%{y} and %{x}<br>cosine %{z:.3f}"
+    figure = heat_map(cosines, names, names, hover, ".1f", zmin=lowest, zmax=1, texttemplate=text)
+    figure.update_xaxes(tickangle=-60)
+    return styled(figure, height=420)

@@ -1,0 +1,194 @@
+"""Inside the models: every tensor of a forward pass, attention, and one token's vector in each layer."""
+
+from collections.abc import Callable
+from html import escape
+
+import numpy as np
+import streamlit as st
+
+from engine.documents.document import Document
+from engine.documents.splitters import MIN_CHUNK_TOKENS, Splitting, split
+from engine.inspection.model.model_view import ModelView
+from engine.trace import trace_bytes
+from pages.inside.chunk.attention import show_attention, show_layers, show_way
+from pages.inside.chunk.model_pass import Input, Model, run_model
+from pages.inside.chunk.pipeline import show_pipeline
+from ui.documents import session_documents
+from ui.export import npz
+from ui.models import ENCODER, decoder_name, limits_of, load_decoder, load_encoder
+from ui.text import show_text
+from ui.widgets import choice, slider
+
+EXAMPLES = (
+    "The bank raised its interest rates.",
+    "She sat on the bank of the river.",
+    "Open-source LLMs rock.",
+    "Naïve 東京 🙂 don't",
+)
+MAX_CHARACTERS = 20_000
+# The decoder could read 8,192 tokens; larger maps than this are too much for a browser.
+DECODER_TOKENS = 512
+
+
+@st.cache_data(max_entries=8, show_spinner="Cutting the document into chunks…")
+def chunks_of(document: Document, chunk_tokens: int) -> list[str]:
+    """Cut a document into chunks."""
+    splitting = Splitting("fixed", chunk_tokens, 0)
+    return [chunk.text for chunk in split(document, load_encoder().tokenizer, splitting)]
+
+
+def input_sidebar() -> tuple[Model, int]:
+    """Draw the settings of the whole page: the model and its token limit."""
+    names = {"encoder": f"Encoder · {ENCODER}", "decoder": f"Decoder · {decoder_name()}"}
+    model: Model = st.radio(
+        "Model",
+        ("encoder", "decoder"),
+        format_func=names.get,
+        help="The encoder turns texts into vectors for search, and each token sees all others. The decoder "
+        "writes answers, and each token sees only those before it.",
+        key="inside-model",
+        persist_state="session",
+    )
+    if model == "decoder":
+        return model, DECODER_TOKENS
+    encoder = load_encoder()
+    limits = limits_of(encoder)
+    max_tokens = st.radio(
+        "Tokens read",
+        list(limits),
+        index=list(limits).index(encoder.max_tokens),
+        format_func=lambda limit: f"{limit} · {limits[limit]}",
+        help="Text beyond this many tokens, [CLS] and [SEP] included, never reaches the model.",
+        key="inside-limit",
+        persist_state="session",
+    )
+    return model, max_tokens
+
+
+def text_input(model: Model, max_tokens: int) -> Input:
+    """Draw the choice of the input and its boxes; return the input."""
+    sources = ["Type a text", "Take a chunk of the documents"]
+    if model == "encoder":
+        sources.append("Two texts as a pair")
+    source = choice("Input", sources, f"source-{model}")
+    if source == "Take a chunk of the documents":
+        return Input(model, chunk_input(), None, max_tokens)
+    if source == "Two texts as a pair":
+        left, right = st.columns(2)
+        first = left.text_area("First text", "How do cats sleep?", max_chars=MAX_CHARACTERS, height=80)
+        second = right.text_area(
+            "Second text", "A feline rests curled up.", max_chars=MAX_CHARACTERS, height=80
+        )
+        return Input(model, first, second, max_tokens)
+    st.pills("Try one", EXAMPLES, key="text-example", on_change=take_example)
+    st.session_state.setdefault("inside-text", EXAMPLES[0])
+    text = st.text_area(
+        "Text",
+        key="inside-text",
+        persist_state="session",
+        max_chars=MAX_CHARACTERS,
+        height=80,
+        help="Leave the box, or press Ctrl+Enter, to run the model.",
+    )
+    return Input(model, text, None, max_tokens)
+
+
+def take_example() -> None:
+    """Copy a picked example into the box."""
+    if st.session_state["text-example"]:
+        st.session_state["inside-text"] = st.session_state["text-example"]
+        st.session_state["text-example"] = None
+
+
+def chunk_input() -> str:
+    """Draw the choice of a chunk of the bundled documents, or of those the user added."""
+    documents = {document.name: document for document in session_documents()}
+    left, middle, right = st.columns([2, 1, 1])
+    name = left.selectbox("Document", list(documents), help="Add your own on the page Ask your documents.")
+    size = middle.number_input(
+        "Chunk size (tokens)",
+        MIN_CHUNK_TOKENS,
+        load_encoder().config.max_positions,
+        min(128, load_encoder().config.max_positions),
+        step=8,
+        help="[CLS] and [SEP] included.",
+    )
+    chunks = chunks_of(documents[name], size)
+    number = right.number_input(f"Chunk (of {len(chunks)})", 1, len(chunks), 1)
+    with st.expander("Text of the chunk"):
+        show_text(escape(chunks[number - 1]), height=200)
+    return chunks[number - 1]
+
+
+def choose(model: Model, n_layers: int, n_heads: int) -> tuple[int, int]:
+    """Draw the choice of a layer and a head."""
+    left, right = st.columns(2)
+    reason = "Counted from 0, the first after the embeddings."
+    layer = slider("Layer", range(n_layers), 0, f"layer-{model}", reason, place=left)
+    reason = "Heads attend to different tokens."
+    return layer, slider("Head", range(n_heads), 0, f"head-{model}", reason, place=right)
+
+
+def show_size(given: Input, seen: ModelView, layer: int) -> None:
+    """Draw the sizes of the input and its trace, and a download of the layer shown."""
+    n_tokens = len(seen.encoding)
+    model = load_encoder() if given.model == "encoder" else load_decoder()
+    dtype = np.dtype(np.float32)
+    whole = trace_bytes(model.trace_shapes(n_tokens), ["*"], dtype)
+    held = sum(array.nbytes for array in seen.trace.values())
+    left, right = st.columns([3, 1], vertical_alignment="center")
+    left.caption(
+        f"{n_tokens} tokens · every tensor of this pass: {whole / 1e6:,.0f} MB · kept for this page: "
+        f"layer {layer} whole and the others' outputs, {held / 1e6:,.1f} MB"
+    )
+    right.download_button(
+        f"Download (.npz, {held / 1e6:,.1f} MB)",
+        lambda: npz(dict(seen.trace)),
+        file_name=f"trace-layer{layer}.npz",
+        key="trace-npz",
+        on_click="ignore",
+        type="tertiary",
+        icon=":material/download:",
+    )
+
+
+def main() -> None:
+    """Draw the page."""
+    with st.sidebar:
+        model, max_tokens = input_sidebar()
+    given = text_input(model, max_tokens)
+    if not given.text.strip():
+        st.info("Type a text, or take a chunk of the documents.")
+        return
+    config = load_encoder().config if model == "encoder" else load_decoder().config
+    layer, head = choose(model, config.n_layers, config.n_heads)
+    without_special = not st.toggle(
+        "Special tokens" if model == "encoder" else "First token",
+        value=True,
+        help="Much attention goes to [CLS] and [SEP] (in a decoder: to the first token). Switch them off "
+        "to see the rest, scaled to sum to 1.",
+    )
+    seen = run_model(given, decoder_name(), layer, without_special)
+    if seen.n_whole > len(seen.encoding):
+        st.warning(
+            f"Only the first {len(seen.encoding)} of {seen.n_whole:,} tokens are read: the rest never "
+            "reaches the model.",
+            icon=":material/content_cut:",
+        )
+    causal = model == "decoder"
+    views: dict[str, Callable[[], None]] = {
+        "Pipeline": lambda: show_pipeline(given, seen, layer, head),
+        "Attention": lambda: show_attention(seen, layer, head, causal, without_special),
+        "Across layers": lambda: show_layers(seen, causal, without_special),
+        "A token's way": lambda: show_way(given, seen),
+    }
+    for tab, show in zip(
+        st.tabs(list(views), on_change="rerun", key="inside-tab"), views.values(), strict=True
+    ):
+        if tab.open:
+            with tab:
+                show()
+    show_size(given, seen, layer)
+
+
+main()

@@ -1,0 +1,183 @@
+"""The pipeline as a flow of stages: tensors, equations, and differences from the official model."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import streamlit as st
+
+from engine.inspection.model.model_view import ModelView
+from engine.inspection.model.residual_stream import top_next_tokens
+from engine.layers.tracing import Array
+from pages.inside.chunk.figures import tensor_map
+from pages.inside.chunk.model_pass import Input, official_stages, token_choice
+from pages.inside.chunk.tensor_equations import ENCODER_STAGES, GPT2_STAGES, LLAMA_STAGES, Stage
+from pages.inside.chunk.token_chips import token_chips
+from ui.colours import BLUE
+from ui.export import show_figure
+from ui.figures import probability_bars
+from ui.models import load_decoder, load_encoder
+from ui.text import show_text
+from ui.tokens import token_labels, visible_blanks
+from ui.widgets import choice
+
+# The table of word pieces covers this many characters.
+STEP_CHARACTERS = 400
+
+
+def show_pipeline(given: Input, seen: ModelView, layer: int, head: int) -> None:
+    """Draw the six stages as a flow, and the chosen one in full."""
+    stages = stages_of(given, seen)
+    number = choice(
+        "Pipeline, from text to vector" if given.model == "encoder" else "Pipeline, from text to next token",
+        range(len(stages)),
+        f"stage-{given.model}",
+        "Click a stage to see its tensors.",
+        default=2,
+        format_func=lambda i: f"{i + 1} {stages[i].label}" + (" →" if i + 1 < len(stages) else ""),
+    )
+    stage = stages[number]
+    official = official_panel(given, stages, seen, layer) if given.model == "encoder" else {}
+    st.write(stage.description)
+    if stage.label == "Tokens":
+        show_tokens(given, seen)
+    elif stage.label == "Next token":
+        show_next_tokens(seen)
+    else:
+        show_tensor(stage, seen, layer, head, official)
+
+
+def stages_of(given: Input, seen: ModelView) -> Sequence[Stage]:
+    """Return the stages of the model."""
+    if given.model == "encoder":
+        return ENCODER_STAGES
+    return GPT2_STAGES if "embeddings.position" in seen.trace else LLAMA_STAGES
+
+
+def official_panel(given: Input, stages: Sequence[Stage], seen: ModelView, layer: int) -> dict[str, Array]:
+    """Draw the switch of the comparison with the official model and, if on, each stage's difference."""
+    wanted = st.toggle(
+        "Compare every stage with the official model",
+        key="compare",
+        persist_state="session",
+        help="Runs sentence-transformers on the same input, side by side. Loading it takes some "
+        "10 seconds and 400 MB of memory the first time.",
+    )
+    if not wanted:
+        return {}
+    official = official_stages(given)
+    for column, stage in zip(st.columns(len(stages)), stages, strict=True):
+        names = [tensor.in_layer(layer) for tensor in stage.tensors]
+        gaps = [largest_difference(seen.trace[name], official[name]) for name in names if name in official]
+        if stage.label == "Tokens":
+            same = np.array_equal(seen.encoding.ids, official["ids"])
+            column.caption(f"**{stage.label}**  \n{'same ids' if same else 'OTHER IDS'}")
+        else:
+            column.caption(f"**{stage.label}**  \n{max(gaps):.0e}")
+    st.caption(
+        "Largest absolute difference of each stage, from the text on. Two correct float32 programs differ by "
+        "rounding: some numbers of the default model are near 190, where neighbouring float32 numbers lie "
+        "1.5e-5 apart."
+    )
+    return official
+
+
+def largest_difference(ours: Array, theirs: Array) -> float:
+    """Return the largest absolute difference, infinite if the shapes differ."""
+    return float(np.abs(ours - theirs).max()) if ours.shape == theirs.shape else float("inf")
+
+
+def show_tokens(given: Input, seen: ModelView) -> None:
+    """Draw the tokens, and how each word became its tokens."""
+    st.caption(f"{len(seen.encoding)} tokens. The number below each is its id, its row in the token table.")
+    show_text(token_chips(seen.tokens, seen.encoding, seen.special), height=240)
+    with st.expander("How the words were cut, step by step", expanded=len(seen.encoding) < 30):
+        for text in filter(None, (given.text, given.pair)):
+            if len(text) > STEP_CHARACTERS:
+                st.caption(f"Of the first {STEP_CHARACTERS} characters.")
+            rows = word_piece_rows if given.model == "encoder" else byte_pair_rows
+            st.dataframe(rows(text[:STEP_CHARACTERS]), hide_index=True)
+
+
+def word_piece_rows(text: str) -> list[dict[str, str]]:
+    """Return a row per word: its pieces, and the candidates looked up for each, longest first."""
+    return [
+        {
+            "word": word.original,
+            "normalised": word.normalized,
+            "pieces": "  ".join(piece.token for piece in word.pieces),
+            "ids": "  ".join(str(piece.id) for piece in word.pieces),
+            "looked for (longest first)": " | ".join(
+                " › ".join(abridged(piece.tried)) for piece in word.pieces
+            ),
+        }
+        for word in load_encoder().tokenizer.stages(text)
+    ]
+
+
+def byte_pair_rows(text: str) -> list[dict[str, str]]:
+    """Return a row per word: its tokens, and the merges that made them."""
+    return [
+        {
+            "word": visible_blanks(word.original),
+            "tokens": "  ".join(word.tokens),
+            "ids": "  ".join(map(str, word.ids)),
+            "merges, first learnt first (rank)": " › ".join(
+                f"{merge.pair[0]}+{merge.pair[1]} ({merge.rank})" for merge in word.merges
+            ),
+        }
+        for word in load_decoder().tokenizer.stages(text)
+    ]
+
+
+def abridged(tried: Sequence[str], shown: int = 4) -> list[str]:
+    """Return the first and the last candidates, with an ellipsis between them."""
+    return list(tried) if len(tried) <= 2 * shown else [*tried[:shown], "…", *tried[-shown:]]
+
+
+def show_tensor(stage: Stage, seen: ModelView, layer: int, head: int, official: dict[str, Array]) -> None:
+    """Draw one tensor of a stage, with its equation, its shape and its difference."""
+    by_label = {tensor.label: tensor for tensor in stage.tensors}
+    tensor = by_label[choice("Tensor", list(by_label), f"tensor-{stage.tensors[0].name}")]
+    name = tensor.in_layer(layer)
+    array = seen.trace[name]
+    left, right = st.columns([3, 2], vertical_alignment="center")
+    left.latex(tensor.equation)
+    shape = " × ".join(map(str, array.shape))
+    facts = f"`{name}`  \nshape **{shape}**" + (" (heads first)" if array.ndim == 3 else "")
+    if name in official:
+        facts += f"  \ndifference from the official model **{largest_difference(array, official[name]):.1e}**"
+    right.markdown(facts)
+    labels = token_labels(seen.tokens)
+    if array.ndim == 3:
+        n_query_heads = len(seen.attention.distances[0])
+        own = head * len(array) // n_query_heads  # several query heads may share a key head
+        st.caption(f"Head {own} of {len(array)}.")
+        shown, columns = array[own], "dimension of the head"
+        if array.shape[1] == array.shape[2]:
+            columns = "key (token attended to)"
+    else:
+        shown, columns = np.atleast_2d(array), "dimension"
+    rows = labels if len(shown) == len(labels) else ["vector"]
+    show_figure(
+        tensor_map(shown, rows, columns),
+        name=f"{name}{f'.head{head}' if array.ndim == 3 else ''}",
+        arrays={name: array},
+        alt=f"Heat map of {tensor.label}, {shape}",
+    )
+
+
+def show_next_tokens(seen: ModelView) -> None:
+    """Draw the most probable next tokens after a chosen token."""
+    decoder = load_decoder()
+    last = len(seen.tokens) - 1
+    token = token_choice("After token", seen.tokens, last, "next-after", "Predict the token after it.")
+    best = top_next_tokens(decoder.unembed(seen.trace["norm"][token][None]), 10)
+    words = [visible_blanks(decoder.token_text(int(number))) for number in best.ids[0]]
+    labels = [f"{rank}. {word}" for rank, word in enumerate(words, start=1)]
+    st.latex(r"p = \mathrm{softmax}(Y T_{token}^\top)")
+    show_figure(
+        probability_bars(best.scores[0].tolist(), labels, BLUE),
+        name=f"next-tokens-after-{token}",
+        arrays={"ids": best.ids[0], "probabilities": best.scores[0]},
+        alt="Most probable next tokens",
+    )

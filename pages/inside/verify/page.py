@@ -1,0 +1,133 @@
+"""The hand-written model against the official one, stage by stage."""
+
+from dataclasses import dataclass
+from time import perf_counter
+
+import streamlit as st
+
+from engine import Encoder
+from engine.verify import StageCheck
+from pages.inside.verify.comparison import check_rows, difference_figure, layer_differences, verify
+from ui.export import show_figure
+from ui.models import load_encoder
+from ui.widgets import choice
+
+DEFAULT_TEXT = "The cat sat unhappily on the mat — naïve, perhaps, but 東京 was far away 🙂."
+ROUNDING = " That may be rounding: compare in float64, where rounding all but vanishes and a mistake stays."
+
+
+@dataclass(frozen=True)
+class Verified:
+    """The result of a comparison."""
+
+    n_tokens: int
+    precision: str
+    checks: list[StageCheck]
+    seconds: float
+
+
+def verify_model(encoder: Encoder) -> None:
+    """Draw the form of the comparison, and its last result."""
+    st.write(
+        "The same text goes through this project's NumPy and through sentence-transformers on PyTorch, with "
+        "the same weights. Every array on the way is compared, not the final vector alone."
+    )
+    with st.form("verify-form", border=False):
+        text = st.text_area(
+            "Text to compare on",
+            DEFAULT_TEXT,
+            max_chars=20_000,
+            key="verify-text",
+            persist_state="session",
+            help=f"Any text: odd characters, other languages, long or short. The first {encoder.max_tokens} "
+            "tokens of it are read by both models.",
+        )
+        precision = choice(
+            "Precision",
+            ["float32", "float64"],
+            "verify-precision",
+            "The models run in float32. float64 has twice the digits: differences that shrink with it are "
+            "rounding, those that stay would be mistakes.",
+        )
+        asked = st.form_submit_button(
+            "Compare with the official model",
+            type="primary",
+            help="Loads PyTorch and the official model: about ten seconds and 400 MB the first time.",
+        )
+    if asked and not text.strip():
+        st.warning("Type a text first.")
+    elif asked:
+        start = perf_counter()
+        checks = verify(text, precision)
+        n_tokens = len(encoder.truncate(encoder.tokenizer.encode(text).ids))
+        st.session_state["verified"] = Verified(n_tokens, precision, checks, perf_counter() - start)
+    if "verified" in st.session_state:
+        show_verified(st.session_state["verified"], encoder.config.n_layers)
+    else:
+        st.info("Nothing is loaded yet: press the button to run both models.", icon=":material/fact_check:")
+
+
+def show_verified(verified: Verified, n_layers: int) -> None:
+    """Draw the result of a comparison: a sentence, a heat map, and the numbers."""
+    checks = verified.checks
+    failed = [check for check in checks if not check.passed]
+    if failed:
+        st.error(
+            f"{len(failed)} of {len(checks)} stages differ by more than their tolerance, the first is "
+            f"{failed[0].stage}.{ROUNDING if verified.precision == 'float32' else ''}",
+            icon=":material/error:",
+        )
+    else:
+        st.success(
+            f"All {len(checks)} stages agree with the official model within their tolerance.",
+            icon=":material/check_circle:",
+        )
+    nearest = max(checks, key=lambda check: check.decisive / check.tolerance)
+    final = next(check for check in checks if check.stage == "normalized")
+    left, middle, right = st.columns(3)
+    left.metric(
+        "Stages within tolerance",
+        f"{len(checks) - len(failed)} of {len(checks)}",
+        help="A stage is a named array of the forward pass, such as the attention scores of layer 3.",
+    )
+    middle.metric(
+        "Final vector differs by",
+        f"{final.decisive:.1e}",
+        help=f"Largest difference among its numbers, from the text on; {final.tolerance:.0e} is allowed.",
+    )
+    right.metric(
+        "Nearest to its tolerance",
+        f"{nearest.decisive / nearest.tolerance:.0%}",
+        help=f"The stage {nearest.stage} uses most of what it is allowed.",
+    )
+    st.caption(f"{verified.n_tokens} tokens · {verified.precision} · took {verified.seconds:.1f} s")
+    st.markdown("**Largest difference of each stage, layer by layer**")
+    show_figure(
+        difference_figure(checks, n_layers, verified.precision),
+        "difference-by-stage",
+        {"difference": layer_differences(checks, n_layers)},
+        f"Heat map of {len(checks)} differences, the largest {nearest.decisive:.1e} at {nearest.stage}.",
+    )
+    st.caption(tolerance_note(verified.precision))
+    with st.expander("All stages as numbers", icon=":material/table:"):
+        st.dataframe(check_rows(checks), hide_index=True)
+
+
+def tolerance_note(precision: str) -> str:
+    """Return a caption that explains the tolerances."""
+    if precision == "float64":
+        return (
+            "Rows run from the top of a layer to its end; darker is larger. In float64 both sides run from "
+            "the text on, and 1e-8 is allowed everywhere: far more than rounding makes (about 1e-15), far "
+            "less than any mistake would."
+        )
+    return (
+        "Rows run from the top of a layer to its end; darker is larger, a cross marks a failure. "
+        "Each stage is given the official model's own input, so that the rounding of earlier stages does not "
+        "add up, and differences count relative to values above 1. Allowed are 1e-5, for layer norms 1.9e-6 "
+        "and, from the text on, for the final vector 1e-6. Neighbouring float32 numbers near 1 are "
+        "1.2e-7 apart."
+    )
+
+
+verify_model(load_encoder())

@@ -1,0 +1,111 @@
+"""Progress of a training: its figures, samples of the model's text, and its attention."""
+
+from collections.abc import Sequence
+from html import escape
+from statistics import median
+
+import numpy as np
+import streamlit as st
+
+from engine.training.language.small_decoder_loop import UpdateReport
+from pages.learn.decoder.figures import learning_figure
+from pages.learn.decoder.session import PROMPT, Snapshot, TrainingSession, texts
+from ui.export import arrays_of, show_figure
+from ui.figures import weights_map
+from ui.text import readable_time, show_text
+
+REDRAW_S = 2.0
+SAVED = ("loss", "held_out_loss", "grad_norm", "tokens_per_s", "learning_rate")
+RECENT = 20  # steps whose median speed is shown
+
+
+def show_live(session: TrainingSession) -> None:
+    """Draw the progress; while the model learns, redraw it every `REDRAW_S` seconds."""
+    if session.running:
+        st.fragment(_show, run_every=REDRAW_S)(session, live=True)
+    else:
+        _show(session, live=False)
+
+
+def _show(session: TrainingSession, live: bool) -> None:
+    if live and not session.running:
+        st.rerun()
+    reports = [report for report in session.reports if report.diverged is None]
+    _show_progress(session, reports)
+    if reports:
+        _show_learning(session, reports)
+    seen = _choose_snapshot(session, live)
+    st.markdown(f"**What it writes at step {seen.update:,}**")
+    begun = session.tokenizer.decode(session.looked_at[:PROMPT].tolist())
+    show_text(f"<b>{escape(begun)}</b>{escape(seen.sample.removeprefix(begun))}", height=170)
+    st.caption("The bold beginning is held-out text, always the same; the model wrote the rest.")
+    _show_attention(session, seen)
+
+
+def _show_progress(session: TrainingSession, reports: Sequence[UpdateReport]) -> None:
+    step, n_steps = session.state.n_updates, session.settings.n_steps
+    per_s = median(report.tokens_per_s for report in reports[-RECENT:]) if reports else 0.0
+    doing = "learning" if session.running else "finished" if session.finished else "paused"
+    if session.running and per_s:
+        doing += f", about {readable_time((n_steps - step) * session.step_tokens / per_s)} left"
+    st.progress(min(step / n_steps, 1.0), f"{step:,} of {n_steps:,} steps, {doing}")
+    if not reports:
+        return
+    held_out = [report.held_out_loss for report in reports if report.held_out_loss is not None]
+    with st.container(horizontal=True, gap="medium"):
+        st.metric("Loss", f"{reports[-1].loss:.3f}", help="Of the newest step's batch, in nats per token.")
+        st.metric("Held out", f"{held_out[-1]:.3f}" if held_out else "–", help="On text never trained on.")
+        st.metric(
+            "Tokens/s", f"{per_s:,.0f}", help=f"Tokens learnt from per second, median of {RECENT} steps."
+        )
+        norm = "Norm of all gradients together, before clipping."
+        st.metric("Gradient", f"{reports[-1].grad_norm:.2f}", help=norm)
+
+
+def _show_learning(session: TrainingSession, reports: Sequence[UpdateReport]) -> None:
+    show_figure(
+        learning_figure(reports, session.state.config.vocab_size),
+        name="decoder-learning",
+        arrays={"step": np.array([report.update for report in reports]), **arrays_of(reports, *SAVED)},
+        alt="Training and held-out loss over the steps, and the length of the gradients",
+    )
+    st.caption(
+        "A nat is the loss of a choice among e = 2.7 equally likely tokens. The held-out text is the last "
+        "tenth of the documents, never trained on: where its loss rises while the other falls, the model "
+        "overfits."
+    )
+
+
+def _choose_snapshot(session: TrainingSession, live: bool) -> Snapshot:
+    """Return the newest snapshot while the model learns; otherwise draw the choice of one."""
+    snapshots = list(session.snapshots)
+    if live or len(snapshots) == 1:
+        return snapshots[-1]
+    by_update = {snapshot.update: snapshot for snapshot in snapshots}
+    step = st.select_slider(
+        "Look back to step",
+        list(by_update),
+        snapshots[-1].update,
+        format_func=lambda step: f"{step:,}",
+        key=f"lab-decoder-look-{snapshots[-1].update}",
+        help="The model's text and attention at that step.",
+    )
+    return by_update[step]
+
+
+def _show_attention(session: TrainingSession, seen: Snapshot) -> None:
+    st.markdown(f"**Where it looks at step {seen.update:,}**")
+    n_layers, n_heads = seen.attention.shape[:2]
+    left, right = st.columns(2)
+    reason = "0 is the first after the tokens."
+    layer = left.selectbox("Layer", range(n_layers), n_layers - 1, key="lab-decoder-layer", help=reason)
+    reason = "One of the layer's attention patterns."
+    head = right.selectbox("Head", range(n_heads), key="lab-decoder-head", help=reason)
+    weights = seen.attention[layer, head].astype(np.float32)
+    show_figure(
+        weights_map(weights, texts(session, session.looked_at.tolist()), causal=True),
+        name="decoder-attention",
+        arrays={"weights": weights, "ids": session.looked_at},
+        alt=f"Attention of head {head} of layer {layer} on a fixed held-out text at step {seen.update}",
+    )
+    st.caption("Always the same held-out text. A row is a token, bright where it attends.")

@@ -1,0 +1,262 @@
+"""Training of a small decoder in a background thread: started, paused, resumed, saved and loaded."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import streamlit as st
+
+from engine.documents.document import Document
+from engine.errors import InputError
+from engine.generation.sampling import Sampling
+from engine.generation.small import generate
+from engine.layers.tracing import Array
+from engine.models.parallel import single_threaded_blas
+from engine.models.small_decoder import SmallDecoderConfig, forward
+from engine.tokenizers.wordpiece import WordPieceTokenizer
+from engine.training.language.small_decoder_checkpoint import Checkpoint, checkpoint_bytes, read_checkpoint
+from engine.training.language.small_decoder_loop import TrainingSettings, TrainingState, UpdateReport, train
+from engine.training.language.text_stream import (
+    Batch,
+    even_windows,
+    random_windows,
+    split_tokens,
+    write_tokens,
+)
+from engine.training.language.vocabulary import (
+    Kind,
+    TextTokenizer,
+    Vocabulary,
+    learn_vocabulary,
+    token_texts,
+    tokenizer_of,
+)
+from ui.jobs import Job
+from ui.training import BackgroundTraining
+
+KEY = "lab-decoder-run"
+HELD_OUT_WINDOWS = 16
+SNAPSHOTS = 20  # in a whole training
+LOOKED_AT = 32  # tokens of the fixed text whose attention is drawn
+NEAR = 20  # tokens searched for the beginning of a word
+PROMPT, WRITTEN = 12, 80  # tokens of a sample: given, and generated
+SAMPLING = Sampling(temperature=0.8, seed=0)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Settings of a model and its training; ``sizes`` are those of a `SmallDecoderConfig` but ``vocab_size``.
+
+    With ``keep_unknown``, characters that the documents lack are read as U+FFFD instead of being an error.
+    """
+
+    kind: Kind
+    vocab_size: int
+    sizes: tuple[tuple[str, object], ...]
+    batch_size: int
+    settings: TrainingSettings
+    keep_unknown: bool = False
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A sample of text and the attention, float16 ``(n_layers, n_heads, n, n)``, after one update."""
+
+    update: int
+    sample: str
+    attention: Array
+
+
+@dataclass
+class TrainingSession(BackgroundTraining):
+    """A training with its data and its results; the job's thread appends to ``reports`` and ``snapshots``.
+
+    ``looked_at`` are the held-out tokens whose attention is drawn, ``folder`` holds the file of the
+    corpus's ``n_tokens`` tokens; a step reads ``step_tokens`` of them.
+    """
+
+    checkpoint: Checkpoint
+    tokenizer: TextTokenizer
+    settings: TrainingSettings
+    batches: Iterator[Batch]
+    held_out: Batch
+    looked_at: Array
+    folder: TemporaryDirectory[str]
+    n_tokens: int
+    step_tokens: int
+    reports: list[UpdateReport] = field(default_factory=list)
+    snapshots: list[Snapshot] = field(default_factory=list)
+
+    @property
+    def state(self) -> TrainingState:
+        """The state of the training."""
+        return self.checkpoint.state
+
+    @property
+    def diverged(self) -> str | None:
+        """The reason why training diverged, if it did."""
+        return self.reports[-1].diverged if self.reports else None
+
+    @property
+    def finished(self) -> bool:
+        """Whether all steps are done."""
+        return self.state.n_updates >= self.settings.n_steps
+
+    def pause(self) -> None:
+        """Stop after the current step, and wait for it."""
+        self.stop()
+        if self.job is not None:
+            self.job.wait()  # returns at the end, since the job writes no text
+
+    def checkpoint_file(self) -> tuple[str, Callable[[], bytes]]:
+        """Return the name of a checkpoint file, and a function that returns its content."""
+        name = f"small-decoder-step-{self.state.n_updates}.safetensors"
+        return name, lambda: checkpoint_bytes(self.checkpoint)
+
+
+def current() -> TrainingSession | None:
+    """Return the browser session's training, if there is one."""
+    session: TrainingSession | None = st.session_state.get(KEY)
+    return session
+
+
+def begin(choice: Choice, documents: Sequence[Document], wordpiece: WordPieceTokenizer) -> TrainingSession:
+    """Create a model and its vocabulary, and store them as the browser session's training.
+
+    Raises
+    ------
+    GlassboxError
+        The corpus is too short, or the sizes are invalid.
+    """
+    text = "\n\n".join(document.text for document in documents)
+    vocabulary = learn_vocabulary(choice.kind, text, choice.vocab_size, wordpiece, choice.keep_unknown)
+    config = SmallDecoderConfig(vocabulary.size, **dict(choice.sizes))  # type: ignore[arg-type]
+    checkpoint = Checkpoint(TrainingState.fresh(config, choice.settings.seed), vocabulary)
+    return keep(checkpoint, choice, documents, wordpiece)
+
+
+def restore(
+    content: bytes, choice: Choice, documents: Sequence[Document], wordpiece: WordPieceTokenizer
+) -> TrainingSession:
+    """Replace the browser session's training by a checkpoint, which must have the same sizes.
+
+    Raises
+    ------
+    GlassboxError
+        The file is not a checkpoint, belongs to another model, or lacks a character of the corpus.
+    """
+    now = current()
+    checkpoint = read_checkpoint(content, None if now is None else now.state.config)
+    return keep(checkpoint, choice, documents, wordpiece)
+
+
+def keep(
+    checkpoint: Checkpoint, choice: Choice, documents: Sequence[Document], wordpiece: WordPieceTokenizer
+) -> TrainingSession:
+    """Write the corpus's tokens to a file, and store a training on them for the browser session."""
+    tokenizer, config = tokenizer_of(checkpoint.vocabulary, wordpiece), checkpoint.state.config
+    folder: TemporaryDirectory[str] = TemporaryDirectory(prefix="glassbox-tokens-")
+    tokens = write_tokens(
+        (document.text + "\n\n" for document in documents if document.text),
+        lambda text: corpus_ids(tokenizer, checkpoint.vocabulary, text),
+        config.vocab_size,
+        Path(folder.name) / "tokens",
+    )
+    training, held_out = split_tokens(tokens, config.context)
+    rng = np.random.default_rng([choice.settings.seed, checkpoint.state.n_updates])
+    session = TrainingSession(
+        checkpoint,
+        tokenizer,
+        choice.settings,
+        random_windows(training, choice.batch_size, config.context, rng),
+        even_windows(held_out, HELD_OUT_WINDOWS, config.context),
+        held_out_text(held_out, tokenizer, min(LOOKED_AT, config.context)),
+        folder,
+        len(tokens),
+        choice.batch_size * config.context,
+    )
+    session.snapshots.append(snapshot(session))
+    reset()
+    st.session_state[KEY] = session
+    return session
+
+
+def corpus_ids(tokenizer: TextTokenizer, vocabulary: Vocabulary, text: str) -> list[int]:
+    """Return the ids of a text; line breaks that the vocabulary lacks become spaces or are left out."""
+    if vocabulary.kind == "characters" and "\n" not in vocabulary.tokens:
+        text = text.replace("\n", " ") if " " in vocabulary.tokens else text.replace("\n", "")
+    return tokenizer.encode(text).ids
+
+
+def held_out_text(held_out: Array, tokenizer: TextTokenizer, n_tokens: int) -> Array:
+    """Return the first held-out tokens, from the beginning of a word if one is within `NEAR` tokens."""
+    first = np.asarray(held_out[: n_tokens + NEAR], np.int64)
+    ends = [text[-1:].isspace() for text in token_texts(tokenizer, first[:-n_tokens].tolist())]
+    start = ends.index(True) + 1 if True in ends else 0
+    return first[start : start + n_tokens]
+
+
+def resume(session: TrainingSession, settings: TrainingSettings) -> None:
+    """Resume the training in a new job; drop reports and snapshots of steps that divergence undid."""
+    session.settings, step = settings, session.state.n_updates
+    session.reports = [report for report in session.reports if report.update <= step]
+    session.snapshots = [seen for seen in session.snapshots if seen.update <= step]
+
+    def work(job: Job[None]) -> None:
+        every = max(session.settings.n_steps // SNAPSHOTS, 1)
+        with single_threaded_blas():
+            for report in train(session.state, session.batches, session.held_out, session.settings):
+                session.reports.append(report)
+                if report.diverged is None and (report.update % every == 0 or session.finished):
+                    session.snapshots.append(snapshot(session))
+                if job.stopped:
+                    return
+
+    session.job = Job(work)
+
+
+def reset() -> None:
+    """Delete the browser session's training."""
+    if (session := current()) is not None:
+        session.stop()
+    for key in (KEY, "lab-decoder-written", "lab-decoder-timing"):
+        st.session_state.pop(key, None)
+
+
+def snapshot(session: TrainingSession) -> Snapshot:
+    """Return a sample of the current model's text, and its attention on the fixed text."""
+    state, weights = session.state, []
+
+    def keep_weights(name: str, value: Array) -> Array:
+        if name.endswith("attention.weights"):
+            weights.append(value.astype(np.float16))
+        return value
+
+    forward(state.params, session.looked_at, state.config, keep_weights)
+    prompt = session.looked_at[:PROMPT].tolist()
+    steps = generate(state.params, state.config, prompt, WRITTEN, SAMPLING)
+    written = [step.token_id for step in steps]
+    return Snapshot(state.n_updates, session.tokenizer.decode([*prompt, *written]), np.stack(weights))
+
+
+def texts(session: TrainingSession, ids: Sequence[int]) -> list[str]:
+    """Return the text of each token, with visible white space."""
+    shown = {" ": "␣", "\n": "⏎", "\t": "⇥"}
+    plain = token_texts(session.tokenizer, ids)
+    return ["".join(shown.get(character, character) for character in text) for text in plain]
+
+
+def prompt_ids(session: TrainingSession, prompt: str) -> list[int]:
+    """Return the ids of a prompt.
+
+    Raises
+    ------
+    InputError
+        The prompt is empty, or has a character that the vocabulary lacks.
+    """
+    ids = session.tokenizer.encode(prompt).ids
+    if not ids:
+        raise InputError("the prompt has no token: type at least one character")
+    return ids

@@ -1,0 +1,160 @@
+"""Generation with the trained model: its tokens with their attention, and the time the KV cache saves."""
+
+from dataclasses import dataclass
+from html import escape
+from time import perf_counter
+
+import streamlit as st
+
+from engine.errors import GlassboxError
+from engine.generation.sampling import Sampling
+from engine.generation.small import SmallToken, generate
+from engine.layers.tracing import Array
+from engine.models.parallel import single_threaded_blas
+from pages.learn.decoder.figures import step_attention
+from pages.learn.decoder.session import TrainingSession, prompt_ids, texts
+from ui.export import show_figure
+from ui.text import readable_seconds, show_error, show_text
+from ui.widgets import slider
+
+STOPS = 400  # most tokens in the list of stop tokens
+TIMED_TOKENS = 150
+
+
+@dataclass(frozen=True)
+class Written:
+    """A text that the model generated after ``trained`` updates."""
+
+    trained: int
+    prompt: tuple[int, ...]
+    steps: tuple[SmallToken, ...]
+
+    @property
+    def ids(self) -> list[int]:
+        """The ids of the prompt and of the generated tokens."""
+        return [*self.prompt, *(step.token_id for step in self.steps)]
+
+
+def show_writing_on(session: TrainingSession) -> None:
+    """Draw the prompt, the generated text, the attention of its tokens, and the cache's timing."""
+    st.subheader("Write on", anchor=False, divider="gray")
+    if session.running:
+        st.info("Pause the training to write with the current model.", icon=":material/pause:")
+        return
+    try:
+        _generate(session)
+        written: Written | None = st.session_state.get("lab-decoder-written")
+        if written is not None:
+            _show_written(session, written)
+        _show_timing(session)
+    except GlassboxError as error:
+        show_error(error)
+
+
+def _generate(session: TrainingSession) -> None:
+    prompt = st.text_input(
+        "Prompt",
+        session.tokenizer.decode(session.looked_at[:12].tolist()),
+        max_chars=500,
+        key="lab-decoder-prompt",
+        help="The model writes on from here. Its vocabulary must have every character.",
+    )
+    left, middle, right = st.columns(3)
+    temperature = left.slider(
+        "Temperature",
+        0.0,
+        2.0,
+        0.8,
+        0.1,
+        key="lab-decoder-temperature",
+        persist_state="session",
+        help="0 always takes the most probable token; higher values are more random.",
+    )
+    n_new = slider("New tokens", range(10, 501, 10), 120, "lab-decoder-new", "At most.", place=middle)
+    names = texts(session, range(min(session.state.config.vocab_size, STOPS)))
+    stops = right.multiselect(
+        "Stop tokens",
+        range(len(names)),
+        format_func=lambda number: f"{names[number]} ({number})",
+        key="lab-decoder-stops",
+        placeholder="None",
+        help="The text ends with the first of these. ␣ is a blank, ⏎ the end of a line.",
+    )
+    reason = "Write on from the prompt."
+    if st.button("Write", key="lab-decoder-write", icon=":material/edit:", type="primary", help=reason):
+        ids, state, sampling = prompt_ids(session, prompt), session.state, Sampling(temperature, seed=0)
+        with st.spinner("Writing…", show_time=True), single_threaded_blas():
+            steps = tuple(generate(state.params, state.config, ids, n_new, sampling, set(stops)))
+        st.session_state["lab-decoder-written"] = Written(state.n_updates, tuple(ids), steps)
+
+
+def _show_written(session: TrainingSession, written: Written) -> None:
+    n_prompt, decode = len(written.prompt), session.tokenizer.decode
+    whole, begun = decode(written.ids), decode(written.prompt)
+    rest = whole.removeprefix(begun)
+    show_text(f"<b>{escape(begun)}</b>{escape(rest)}", height=220)
+    why = "a stop token" if written.steps[-1].finish_reason == "stop" else "the maximum"
+    st.caption(f"{len(written.steps)} tokens by the model of step {written.trained:,}, ended by {why}.")
+    names = texts(session, written.ids)
+    number = st.select_slider(
+        "Attention of token",
+        range(len(written.steps)),
+        format_func=lambda i: f"{i + 1} {names[n_prompt + i]}",
+        key=f"lab-decoder-step-{len(written.steps)}",
+        help="A generated token, and the attention of all heads for it.",
+    )
+    step = written.steps[number]
+    seen: list[str] = names[step.first_seen : n_prompt + number]
+    attention: Array = step.attention
+    show_figure(
+        step_attention(attention, seen),
+        name="decoder-step-attention",
+        arrays={"attention": attention},
+        alt=f"Attention of all heads for written token {number + 1}",
+    )
+    if step.first_seen:
+        st.caption(f"The first {step.first_seen} tokens no longer fit into the context, and are dropped.")
+
+
+def _show_timing(session: TrainingSession) -> None:
+    st.markdown("**What the KV cache saves**")
+    label = f"Write {TIMED_TOKENS} tokens with and without it"
+    reason = "The same weights and random draws, once with keys and values kept, once with all recomputed."
+    if st.button(label, key="lab-decoder-time", icon=":material/timer:", help=reason):
+        with st.spinner("Measuring…", show_time=True), single_threaded_blas():
+            st.session_state["lab-decoder-timing"] = _time(session)
+    rows: list[tuple[str, float, list[int]]] | None = st.session_state.get("lab-decoder-timing")
+    if rows is None:
+        st.caption("Not measured yet.")
+        return
+    same = rows[0][2] == rows[1][2]
+    st.dataframe(
+        [
+            {
+                "": name,
+                "Time": readable_seconds(seconds),
+                "Tokens/s": f"{len(ids) / seconds:,.0f}",
+                "Output": "identical" if same else "differs",
+            }
+            for name, seconds, ids in rows
+        ],
+        hide_index=True,
+    )
+    st.caption(
+        f"{rows[1][1] / rows[0][1]:.1f} times faster with the cache, at a context of "
+        f"{session.state.config.context} tokens; the longer the context, the more it saves."
+    )
+
+
+def _time(session: TrainingSession) -> list[tuple[str, float, list[int]]]:
+    """Return name, seconds and ids with the cache, and without it."""
+    rows, state = [], session.state
+    for name, kept in (("With the cache", True), ("Without it", False)):
+        began = perf_counter()
+        prompt = session.looked_at[:4].tolist()
+        steps = generate(
+            state.params, state.config, prompt, TIMED_TOKENS, Sampling(0.8, seed=0), kv_cache=kept
+        )
+        ids = [step.token_id for step in steps]
+        rows.append((name, perf_counter() - began, ids))
+    return rows

@@ -1,0 +1,140 @@
+"""Figures of the worked example."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from engine.inspection.model.worked_example import BlockMagnitude
+from engine.layers.activation import softmax
+from engine.layers.tracing import Array
+from ui.colours import BLUE, GREY, ORANGE, SEQUENTIAL
+from ui.figures import add_line, probability_bars, styled
+from ui.text import escape_plotly
+from ui.tokens import token_labels
+
+FLOAT32_MAX = float(np.finfo(np.float32).max)
+EXP_LIMIT = float(np.log(FLOAT32_MAX))  # exp of more is infinite in float32
+DIVISORS = np.geomspace(1, 100, 81)
+DASHES = ("solid", "dash")
+
+
+def largest_weights(scores: Array, divisors: Array = DIVISORS) -> Array:
+    """Return each row's largest weight for each divisor of the scores: ``(n_divisors, n_query)``."""
+    return softmax(scores / divisors[:, None, None]).max(axis=-1)
+
+
+def saturation_figure(scores: Array, words: Sequence[str], divisor: float) -> go.Figure:
+    """Lines of each query's largest weight against the divisor of its scores, ``(n_query, n_key)``."""
+    figure = go.Figure()
+    for number, word in enumerate(words):
+        weights, label, colour = (
+            largest_weights(scores)[:, number],
+            escape_plotly(word),
+            (BLUE, ORANGE)[number],
+        )
+        hover = label + "<br>divided by %{x:.3g}: %{y:.6f}"
+        add_line(figure, DIVISORS, weights, label, colour, hover, line_dash=DASHES[number])
+    for place, label in ((np.sqrt(3), "√3"), (30.0, "30")):
+        here = " ◂" if np.isclose(place, divisor) else ""
+        figure.add_vline(x=place, line={"dash": "dot", "color": GREY})
+        figure.add_annotation(x=np.log10(place), y=1.02, yanchor="bottom", text=label + here, showarrow=False)
+    figure.update_xaxes(title="scores divided by", type="log", range=[0, 2], tickvals=[1, 3, 10, 30, 100])
+    figure.update_yaxes(title="largest weight", range=[0.45, 1.02])
+    figure.update_layout(legend={"orientation": "h", "y": -0.3, "yanchor": "top", "x": 0})
+    return styled(figure, height=330).update_layout(margin_t=40)
+
+
+def growth_figure(sizes: Sequence[BlockMagnitude], shift: bool) -> go.Figure:
+    """Lines of the largest score and output of each block, up to the first NaN."""
+    blocks = np.arange(1, len(sizes) + 1)
+    lines = {
+        "largest score": (BLUE, [size.largest_score for size in sizes]),
+        "largest output": (ORANGE, [size.largest_output for size in sizes]),
+    }
+    figure = go.Figure()
+    for (name, (colour, values)), dash in zip(lines.items(), DASHES, strict=True):
+        shown = np.array(values)
+        shown = np.where(np.isfinite(shown) & (shown > 0), shown, np.nan)
+        look = {"mode": "lines+markers", "line_dash": dash, "marker_size": 8}
+        add_line(figure, blocks, shown, name, colour, f"block %{{x}}<br>{name} %{{y:.4g}}", **look)
+    first = first_nan(sizes)
+    if first:
+        figure.add_vrect(
+            x0=first - 0.5,
+            x1=len(sizes) + 0.5,
+            fillcolor=GREY,
+            opacity=0.25,
+            line_width=0,
+            annotation_text="NaN",
+            annotation_position="top right",
+        )
+    if not shift:
+        figure.add_hline(y=EXP_LIMIT, line={"dash": "dot", "color": GREY})
+        figure.add_annotation(
+            x=len(sizes) + 0.5,
+            y=np.log10(EXP_LIMIT),
+            xanchor="right",
+            yanchor="bottom",
+            showarrow=False,
+            text=f"exp overflows above {EXP_LIMIT:.1f}",
+        )
+    figure.update_xaxes(title="block", range=[0.5, len(sizes) + 0.5], dtick=1 if len(sizes) <= 12 else 4)
+    lowest, highest = decades(
+        [*lines["largest score"][1], *lines["largest output"][1]] + [EXP_LIMIT] * (not shift)
+    )
+    figure.update_yaxes(
+        type="log", range=[lowest, highest], dtick=max(1, (highest - lowest) // 6), exponentformat="power"
+    )
+    figure.update_layout(legend={"orientation": "h", "y": -0.3, "yanchor": "top", "x": 0})
+    return styled(figure, height=340).update_layout(margin_t=34)
+
+
+def decades(values: Sequence[float]) -> tuple[int, int]:
+    """Return the powers of ten that enclose all finite values above 0."""
+    logs = np.log10([value for value in values if np.isfinite(value) and value > 0] or [1.0])
+    return int(np.floor(logs.min() - 0.1)), int(np.ceil(logs.max() + 0.1))
+
+
+def first_nan(sizes: Sequence[BlockMagnitude]) -> int | None:
+    """Return the number of the first block with a NaN or infinite output, counted from 1."""
+    bad = (number for number, size in enumerate(sizes, start=1) if not np.isfinite(size.largest_output))
+    return next(bad, None)
+
+
+def head_maps(heads: Sequence[Array], queries: Sequence[str], keys: Sequence[str], causal: bool) -> go.Figure:
+    """Heat maps of two heads' weights, each ``(n_query, n_key)``, side by side.
+
+    With ``causal``, the keys that the mask hides stay empty.
+    """
+    visible = np.tri(len(queries), len(keys), dtype=bool) if causal else True
+    figure = make_subplots(
+        rows=1, cols=2, subplot_titles=["head 1", "head 2"], horizontal_spacing=0.06, shared_yaxes=True
+    )
+    for number, weights in enumerate(heads, start=1):
+        figure.add_heatmap(
+            z=np.where(visible, weights, np.nan),
+            x=token_labels(keys),
+            y=token_labels(queries),
+            zmin=0,
+            zmax=1,
+            colorscale=SEQUENTIAL,
+            showscale=False,
+            xgap=1,
+            ygap=1,
+            texttemplate="%{z:.2f}" if len(keys) <= 4 else None,
+            hovertemplate="from %{y}<br>to %{x}<br>%{z:.6f}<extra></extra>",
+            row=1,
+            col=number,
+        )
+    figure.update_yaxes(autorange="reversed", type="category", tickfont_size=11)
+    figure.update_xaxes(type="category", tickangle=-60, tickfont_size=11)
+    return styled(figure, height=150 + 28 * max(3, len(queries)))
+
+
+def vocabulary_bars(probabilities: Array, words: Sequence[str]) -> go.Figure:
+    """Bars of the probability of every word, ``(vocab_size,)``; the most probable has its own colour."""
+    best = int(np.argmax(probabilities))
+    colours = [ORANGE if number == best else BLUE for number in range(len(words))]
+    return probability_bars(probabilities.tolist(), words, colours).update_xaxes(visible=False)

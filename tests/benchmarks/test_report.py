@@ -1,0 +1,159 @@
+import json
+import subprocess
+import sys
+from datetime import date
+
+import pytest
+
+from benchmarks.command import processor
+from benchmarks.report import DOCS, NAMES, ReportError, page, section, store
+
+ABOUT = {
+    "command": "python -m benchmarks.x",
+    "date": "2026-01-02",
+    "processor": "A Processor",
+    "workload": "some work",
+    "peers": {},
+    "limit": {},
+}
+ENCODED = {"startup_s": 0.5, "resident_mb": 100.0, "peak_mb": 200.0, "max_difference": 2e-7}
+DECODED = {"new_tokens_per_s": 100.0, "prompt_tokens_per_s": 1000.0, "first_token_s": 0.4, "load_s": 0.9}
+DECODED |= {"peak_mb": 400.0, "divergence": 4e-7, "same_tokens": True}
+CUT = {"s": 1.8, "chunks": 9000, "peak_mb": 100.0, "documents_s": 6.6, "documents_peak_mb": 284.0}
+TRAINED = {"step_ms": 60.0, "lowest_step_ms": 55.0, "peak_mb": 1.0, "max_loss_difference": 1e-6}
+TUNED = {"seconds": 0.48, "loss": 1.5, "peak_mb": 900.0}
+METRIC = {"before": 0.4, "after": 0.43, "difference": 0.03, "interval": [0.01, 0.05]}
+SWEEP_PEER = "sentence-transformers + LangChain + bm25s, cell by cell"
+RATIOS = {"ratio": 20.9, "warm_ratio": 195.0, "cpu_ratio": 21.0, "warm_cpu_ratio": 200.0}
+RULE = {"rule": "relevance 10", "chunk_tokens": 64, "pooling": "mean", "answered": 0.9, "refused": 0.8}
+# What each benchmark prints, as small as can be.
+RESULTS = {
+    "encode": {
+        "ours": ENCODED | {"tokens_per_s": {"32 tokens": 17200.0, "mixed": 9.0}, "first_start_s": 9.0},
+        "peers": {
+            "onnx": ENCODED
+            | {
+                "tokens_per_s": {"32 tokens": 100.0, "mixed": 3.0},
+                "ratios": {"32 tokens": 3.55, "mixed": 3.0},
+            }
+        },
+        "limit": {"gemm_gflops": 99.0, "blas_kernel": "Zen", "fraction": {"mixed": 0.88}},
+    },
+    "decode": {
+        "ours": DECODED,
+        "peers": {"llama.cpp": DECODED | {"ratio": 2.8, "prompt_ratio": 3.8}},
+        "limit": {"read_gb_per_s": 63.0, "mb_per_token": 109.0, "fraction": 0.4},
+    },
+    "chunk": {
+        "ours": CUT | {"redraw_ms": {"200 pages": {"fixed": 40.0}}},
+        "peers": {"langchain": CUT | {"ratio": 5.04, "documents_ratio": 3.1}},
+        "limit": {"tokenizers_alone_s": 1.0, "ratio": 0.6},
+    },
+    "paint": {
+        "ours": {"s": {"read": 7.0}, "slowest_part_ms": 140.0, "peak_mb": 301.0, "idle_mb": 130.0},
+        "peers": {},
+    },
+    "sweep": {
+        "ours": {"cold_s": 32.0, "warm_s": 3.4, "cold_cpu_s": 60.0, "warm_cpu_s": 6.0, "peak_mb": 500.0},
+        "peers": {
+            SWEEP_PEER: RATIOS
+            | {"s": 655.0, "cpu_s": 1300.0, "peak_mb": 900.0, "largest_difference_mrr": 1e-3}
+        },
+        "limit": {"embedding_alone_s": 27.0, "ratio": 0.84},
+    },
+    "stream": {
+        "ours": {"chunks_per_s": 1.0, "seconds": 2.0, "peak_mb": 3.0, "rise_after_first_tenth_mb": 21.0},
+        "limit": {"vectors_mb": 154.0},
+    },
+    "train": {
+        "ours": TRAINED,
+        "peers": {"PyTorch eager": TRAINED | {"ratio": 1.9, "ratio_of_lowest": 2.0}},
+        "limit": {"ratio": 1.2},
+    },
+    "tune": {
+        "ours": TUNED,
+        "peers": {"torch eager": TUNED | {"ratio": 1.71}},
+        "reference": {
+            "adapter, by question": {"dense": {"nDCG": METRIC}, "weighted hybrid": {"nDCG": METRIC}}
+        },
+    },
+    "seq2seq": {
+        "ours": [
+            {"task": "dates", "seed": 0, "exact": {"as in training": 0.998}, "seconds": 30.0}
+            | {"cpu_seconds": 60.0, "parameters": 1000}
+        ]
+    },
+    "quality": {
+        "ours": {"bm25": {"ndcg_at_10": 0.369, "recall_at_10": 0.3889}},
+        "peers": {},
+    },
+    "late": {"ours": {"rows": [{"chunk_tokens": 128, "context": 256, "mrr": 0.708, "hits_at_5": 0.9}]}},
+    "threshold": {
+        "ours": {"rows": [RULE], "related": [RULE | {"rule": "relevance 10, 10% related"}]},
+        "peers": {"fixed cosine": {"rows": [RULE | {"rule": "cosine 0.3"}]}},
+    },
+}
+RENDERED = {
+    "encode": "| onnx | 100 | 3.55 | 3 | 3.00 |",
+    "decode": "| llama.cpp | 100.0 | 2.80 | 1,000 | 3.80 | 0.40 | 0.90 | 400 | 4e-07 | True |",
+    "chunk": "| langchain | 1.80 | 5.04 | 9,000 | 100 | 6.60 | 3.10 | 284 |",
+    "paint": "the slowest part of a document took 140 ms to paint",
+    "sweep": "| glassbox, warm | 3.4 | 195.0 | 6.0 | 200.0 | 500 |",
+    "stream": "| rise_after_first_tenth_mb | 21.0 |",
+    "train": "| glassbox | 60.0 | 55.0 | 1 | 1.0e-06 |  |  |",
+    "tune": "| adapter, by question, dense | nDCG | 0.4000 | 0.4300 | +0.0300 | +0.0100 to +0.0500 |",
+    "seq2seq": "| dates | 0 | 99.80% as in training | 30 | 60 | 1,000 |",
+    "quality": "| bm25 | 0.3690 | 0.3889 |  |",
+    "late": "| late, 256 | 128 | 0.708 | 0.900 |",
+    "threshold": "| mean | 64 | 90% / 80% | 90% / 80% | 90% / 80% |",
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_result_is_rendered_with_its_table_and_its_machine(name):
+    text = section(name, ABOUT | RESULTS[name])
+    assert RENDERED[name] in text.splitlines()
+    assert "`python -m benchmarks.x` on A Processor, 2026-01-02: some work." in text
+    title, summary = text.split("\n\n")[:2]
+    assert title.startswith("## ")
+    assert ":" not in title
+    assert "``" not in title
+    assert summary.endswith(".")
+    assert "\n" not in summary
+
+
+@pytest.mark.parametrize(("name", "figure"), [("decode", "load_s"), ("late", "mrr"), ("chunk", "processor")])
+def test_a_missing_figure_is_an_error(name, figure):
+    result = json.loads(json.dumps(ABOUT | RESULTS[name]))
+    for figures in (result, result["ours"], *result["ours"].get("rows", ())):
+        figures.pop(figure, None)
+    with pytest.raises(ReportError, match=f"{name}: the stored result has no figure '{figure}'"):
+        section(name, result)
+
+
+def test_figures_are_stored_and_rendered_in_the_order_of_the_page(tmp_path):
+    for name in ("late", "decode"):
+        result = {key: value for key, value in ABOUT.items() if key not in ("command", "date")}
+        (tmp_path / f"{name}.json").write_text(json.dumps(result | RESULTS[name]))
+        store(name, tmp_path / "docs", tmp_path)
+    stored = json.loads((tmp_path / "docs" / "benchmarks" / "late.json").read_text())
+    assert stored["command"] == "python -m benchmarks.late"
+    assert stored["date"] == date.today().isoformat()
+    text = page(tmp_path / "docs")
+    assert text.index("## How fast text is generated") < text.index("## What late chunking does to a search")
+
+
+def test_an_unknown_benchmark_is_refused_in_one_line(tmp_path):
+    command = [sys.executable, "-m", "benchmarks.report", "speed", "--docs", str(tmp_path)]
+    done = subprocess.run(command, cwd=DOCS.parent, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("there is no benchmark 'speed': choose from encode, decode")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_the_page_is_what_the_stored_figures_give():
+    assert (DOCS / "benchmarks.md").read_text("utf-8") == page(DOCS)
+
+
+def test_the_processor_has_a_name():
+    assert processor()

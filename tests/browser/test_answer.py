@@ -1,0 +1,177 @@
+import json
+import re
+
+import pytest
+import torch
+from playwright.sync_api import expect
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import GPT2Config, GPT2LMHeadModel
+
+from tests.browser.conftest import (
+    figures,
+    fill_in,
+    go_to,
+    open_tab,
+    own_tab,
+    serve,
+    settled,
+    use_server,
+    visit,
+)
+from tests.chat_server import chat_server
+
+ADDRESS = "answer"
+EXAMPLE = "What is the price of insulin for seniors on Medicare?"
+TABS = {"Tokens": 2, "What it rests on": 2, "Passages off": 0}  # figures of each
+
+
+@pytest.fixture(scope="module")
+def answered(kept_tab, app):
+    visit(kept_tab, app, "answer")
+    kept_tab.get_by_text(EXAMPLE).click()
+    kept_tab.get_by_role("tab", name="Tokens").wait_for()
+    settled(kept_tab)
+    return kept_tab
+
+
+def ask(page, question):
+    section = page.get_by_text("Ask another question")
+    if section.count() and not page.get_by_role("textbox", name="Your question").is_visible():
+        section.click()
+    fill_in(page, "Your question", question)
+
+
+def chips(page):
+    return page.get_by_role("group", name="Tokens of the answer").get_by_role("button")
+
+
+def test_another_token_leads_to_another_answer(answered):
+    page = answered
+    open_tab(page, "Tokens")
+    last = chips(page).count() - 1
+    expect(chips(page).nth(last)).to_have_text("■ end")
+    chips(page).nth(2).click()
+    settled(page)
+    expect(chips(page).nth(2)).to_have_attribute("aria-pressed", "true")
+    expect(page.get_by_test_id("stMetric").filter(has_text="Token 2")).to_be_visible()
+    chips(page).nth(2).press("ArrowRight")
+    expect(chips(page).nth(3)).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.get_by_test_id("stMetric").filter(has_text="Token 3")).to_be_visible()
+    settled(page)  # what might have come instead is drawn after it
+    other = page.get_by_role("radio").nth(1)
+    word = page.get_by_role("radiogroup").locator("code").nth(1).inner_text()
+    other.locator("xpath=ancestor::label").click()
+    page.get_by_role("button", name="Continue from here with this one").click()
+    settled(page)
+    expect(page.get_by_text("The branch at token 3")).to_be_visible()
+    first = page.locator("b[style*='outline']")
+    expect(first).to_have_count(2)
+    assert first.nth(1).inner_text().strip() == word.replace("␣", "").strip()
+    expect(
+        page.get_by_text(re.compile(r"^\d{3} tokens of prompt and answer were not read again"))
+    ).to_be_visible()
+
+
+def test_sentences_and_passages_are_marked_by_what_rests_on_what(answered):
+    page = answered
+    open_tab(page, "What it rests on")
+    panel = page.get_by_role("tabpanel")
+    expect(panel.get_by_text(re.compile(r"^S1 The price of insulin"))).to_contain_text("[1]")
+    expect(panel.get_by_text("nothing rests on it").first).to_be_visible()
+    for name in ("Spearman", "Pearson"):
+        value = page.get_by_test_id("stMetric").filter(has_text=name).get_by_test_id("stMetricValue")
+        assert -1 <= float(value.inner_text()) <= 1
+    expect(panel.get_by_text("Attention alone is not an explanation")).to_be_visible()
+    panel.get_by_text("One head", exact=True).click()
+    settled(page)
+    expect(page.get_by_role("slider", name="Head")).to_be_visible()
+    expect(figures(page)).to_have_count(2)
+
+
+def test_without_its_passage_the_answer_is_another(answered):
+    page = answered
+    open_tab(page, "Passages off")
+    expect(page.get_by_text("All passages are on")).to_be_visible()
+    page.locator("[data-testid=stCheckbox] label").filter(has_text="Passage 1").click()
+    settled(page)
+    expect(page.get_by_text("Without passage 1", exact=True)).to_be_visible()
+    expect(page.locator("del").first).to_be_visible()
+    expect(page.locator("ins").first).to_be_visible()
+
+
+def test_the_cache_of_the_answer_is_measured_and_its_size_shown(answered):
+    go_to(answered, "KV cache")
+    saved = answered.get_by_test_id("stMetric").filter(has_text="Saved").get_by_test_id("stMetricValue")
+    assert float(re.match(r"[\d,]+", saved.inner_text())[0].replace(",", "")) > 2
+    expect(answered.get_by_text("The 9 query heads share 3 heads")).to_be_visible()
+
+
+def test_what_cannot_be_looked_into_is_said(wide):
+    wide.get_by_role("button", name="Ask", exact=True).click()
+    expect(wide.get_by_text("Type a question first")).to_be_visible()
+    ask(wide, "How do I bake sourdough bread?")
+    expect(wide.get_by_text("The nearest passage: cosine")).to_be_visible()
+    expect(wide.get_by_role("tab")).to_have_count(0)
+    expect(wide.locator("[data-testid=stException]")).to_have_count(0)
+
+
+def test_the_answer_of_a_server_is_closed_and_may_be_asked_again(wide):
+    page = wide
+    go_to(page, "Ask your documents")
+    with chat_server() as server:
+        use_server(page, server.url)
+        box = page.get_by_label("Your question")
+        box.fill("What <b>price</b> has insulin for seniors on Medicare?")
+        box.press("Enter")
+        expect(page.get_by_text(re.compile("Written by mason"))).to_be_visible()
+    go_to(page, "Inside the answer")
+    expect(page.get_by_text("A server returns only text")).to_be_visible()
+    expect(page.get_by_role("tab")).to_have_count(0)
+    page.get_by_role("button", name="Have the built-in model answer it").click()
+    expect(page.get_by_role("tab", name="Tokens")).to_be_visible()
+    expect(page.get_by_role("heading", name="What <b>price</b> has")).to_be_visible()  # markup stays text
+    expect(chips(page).first).to_be_visible()
+
+
+def save_tiny_model(folder):
+    """A GPT-2 of random weights, with a chat template and room for 1,024 tokens."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=300, special_tokens=["<end>"], initial_alphabet=alphabet)
+    tokenizer.train_from_iterator(["the price of insulin for seniors on Medicare is set"] * 4, trainer)
+    torch.manual_seed(0)
+    ends = {"eos_token_id": 0, "bos_token_id": 0}
+    sizes = {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 1024}
+    GPT2LMHeadModel(GPT2Config(vocab_size=tokenizer.get_vocab_size(), **sizes, **ends)).save_pretrained(
+        folder
+    )
+    tokenizer.save(str(folder / "tokenizer.json"))
+    template = "{% for message in messages %}{{ message['content'] }}\n{% endfor %}"
+    (folder / "tokenizer_config.json").write_text(json.dumps({"chat_template": template}))
+
+
+def test_a_model_of_the_users_own_with_a_short_context(browser, tmp_path, app):
+    folder = tmp_path / "own"
+    folder.mkdir()
+    save_tiny_model(folder)
+    with (
+        serve(tmp_path / "log.txt", GLASSBOX_DECODER=str(folder)) as url,
+        own_tab(browser) as page,
+    ):
+        visit(page, url, "answer")
+        page.get_by_text(EXAMPLE).click()
+        expect(page.get_by_text(re.compile(r"exceed the 1,024 positions of .*own.* by 128"))).to_be_visible()
+        page.get_by_role("button", name=re.compile(r"Ask again with \d passages? in 896 tokens")).click()
+        page.get_by_role("tab", name="Tokens").wait_for()
+        for name, n_figures in TABS.items():
+            open_tab(page, name)
+            expect(figures(page)).to_have_count(n_figures)
+            expect(page.get_by_test_id("stException")).to_have_count(0)
+        for title, n_figures in (("KV cache", 1), ("Positions", 5)):
+            go_to(page, title)
+            expect(figures(page)).to_have_count(n_figures)
+            expect(page.get_by_test_id("stException")).to_have_count(0)
+        expect(page.get_by_text("learned is what the loaded decoder uses")).to_be_visible()

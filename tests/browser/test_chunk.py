@@ -1,0 +1,189 @@
+import re
+
+import numpy as np
+from playwright.sync_api import expect
+
+from tests.browser.conftest import figures, fill_area, go_to, open_tab, own_tab, serve, settled, visit
+from tests.engine.models.test_encoder_folders import save_model
+
+ADDRESS = "chunk"
+TABS = ("Pipeline", "Attention", "Across layers", "A token's way")
+
+
+def click(page, text):
+    page.get_by_text(text, exact=True).first.click()
+    settled(page)
+
+
+def take_chunk(page, n_tokens):
+    click(page, "Take a chunk of the documents")
+    size = page.get_by_role("spinbutton", name="Chunk size (tokens)")
+    size.fill(str(n_tokens))
+    size.press("Enter")
+    settled(page)
+
+
+def test_the_longest_text_is_drawn_whole_in_every_view(wide):
+    click(wide, "512 · the rows of its position table")
+    take_chunk(wide, 512)
+    expect(
+        wide.get_by_text(re.compile(r"^5\d\d tokens · every tensor of this pass: 2\d\d MB"))
+    ).to_be_visible()
+    for name, n_figures in zip(TABS, (1, 3, 3, 1), strict=True):
+        open_tab(wide, name)
+        expect(figures(wide)).to_have_count(n_figures)
+        expect(wide.locator("[data-testid=stAlert], [data-testid=stException]")).to_have_count(0)
+
+
+def test_every_stage_shows_its_equation_shape_and_difference(wide):
+    click(wide, "Compare every stage with the official model")
+    expect(wide.get_by_text("same ids")).to_be_visible()
+    for label, tensors in (
+        ("2 Embeddings →", ("token", "position", "segment", "sum", "output")),
+        ("3 Attention →", ("query", "scores", "context", "norm")),
+        ("4 Feed-forward →", ("hidden", "activation", "layer output")),
+        ("5 Pooling →", ("mean", "cls", "pooler")),
+        ("6 Vector", ("normalized",)),
+    ):
+        click(wide, label)
+        for tensor in tensors:
+            if tensor != "normalized":  # the only one of its stage
+                click(wide, tensor)
+            expect(wide.locator(".katex").first).to_be_visible()
+            expect(wide.get_by_text(re.compile(r"shape \d+"))).to_be_visible()
+            if tensor in ("output", "context", "hidden", "mean", "pooler", "normalized", "norm"):
+                shown = wide.get_by_text(
+                    re.compile(r"difference from the official model [\d.e-]+")
+                ).inner_text()
+                assert float(re.search(r"model ([\d.e-]+)", shown)[1]) < 1e-4
+
+
+def test_tokens_are_shown_with_their_ids_and_how_they_were_cut(wide):
+    fill_area(wide, "Text", "Open-source LLMs rock.")
+    click(wide, "1 Tokens →")
+    chips = wide.locator("span[title^='token ']")
+    expect(chips).to_have_count(9)
+    expect(chips.nth(5)).to_have_text(re.compile("##ms"))
+    expect(chips.nth(5)).to_have_attribute("title", "token 5, id 5244, characters 14–16")
+    expect(wide.get_by_text("How the words were cut")).to_be_visible()
+
+
+def test_a_figure_is_saved_as_picture_page_and_numbers(wide, tmp_path):
+    open_tab(wide, "Attention")
+    large = wide.locator(".st-key-figure-attention-layer0-head0")
+    large.hover()
+    with wide.expect_download() as download:
+        large.locator("[data-title*=PNG], [data-title*=png]").first.click()
+    assert download.value.suggested_filename == "attention-layer0-head0.png"
+    download.value.save_as(tmp_path / "figure.png")
+    assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
+    wide.locator(".st-key-save-attention-layer0-head0 button").click()
+    with wide.expect_download() as download:
+        wide.get_by_role("button", name="Standalone HTML page").click()
+    download.value.save_as(tmp_path / "figure.html")
+    page = (tmp_path / "figure.html").read_text(encoding="utf-8")
+    assert "raised" in page
+    assert "Plotly.newPlot" in page
+    assert '<script src="http' not in page
+    with wide.expect_download() as download:
+        wide.get_by_role("button", name="Numbers (.npz)").click()
+    download.value.save_as(tmp_path / "figure.npz")
+    with np.load(tmp_path / "figure.npz") as numbers:
+        assert numbers["weights"].shape == (9, 9)
+        np.testing.assert_allclose(numbers["weights"].sum(axis=-1), 1, atol=1e-5)
+
+
+def test_special_tokens_can_be_switched_off(wide):
+    open_tab(wide, "Attention")
+    expect(wide.get_by_text("[SEP]").first).to_be_visible()
+    click(wide, "Special tokens")
+    expect(wide.locator("[data-testid=stPlotlyChart]").get_by_text("[SEP]")).to_have_count(0)
+    open_tab(wide, "Across layers")
+    expect(figures(wide)).to_have_count(3)
+
+
+def test_choices_and_text_survive_other_tabs_and_pages(wide):
+    click(wide, "512 · the rows of its position table")
+    fill_area(wide, "Text", "alpha beta gamma")
+    click(wide, "4 Feed-forward →")
+    open_tab(wide, "Attention")
+    open_tab(wide, "Pipeline")
+    expect(wide.get_by_text("shape 5 × 384")).to_be_visible()
+    go_to(wide, "Ask your documents")
+    go_to(wide, "Inside the model")
+    expect(wide.get_by_role("textbox", name="Text")).to_have_value("alpha beta gamma")
+    expect(wide.get_by_role("radio", name=re.compile("^512"))).to_be_checked()
+
+
+def test_a_token_of_another_text_is_not_kept(wide):
+    fill_area(wide, "Text", "alpha beta gamma")
+    open_tab(wide, "A token's way")
+    fill_area(wide, "Text", "red green blue")
+    expect(wide.get_by_role("combobox", name="Token")).to_have_value("2 green")
+
+
+def test_text_over_the_limit_is_said_to_be_cut(wide):
+    fill_area(wide, "Text", "word " * 400)
+    expect(wide.get_by_text("Only the first 256 of 402 tokens are read")).to_be_visible()
+
+
+def test_a_pair_has_two_segments(wide):
+    click(wide, "Two texts as a pair")
+    click(wide, "1 Tokens →")
+    expect(wide.locator("span[title*='segment 1']").first).to_be_visible()
+
+
+def test_the_decoder_is_open_too(wide):
+    click(wide, "Decoder · SmolLM2-135M-Instruct")
+    expect(wide.get_by_text("7 tokens · every tensor of this pass")).to_be_visible()
+    fill_area(wide, "Text", "The capital of France is")
+    for name, n_figures in zip(TABS, (1, 3, 3, 1), strict=True):
+        open_tab(wide, name)
+        expect(figures(wide)).to_have_count(n_figures)
+    open_tab(wide, "Attention")
+    expect(wide.get_by_text("The empty half is the causal mask")).to_be_visible()
+    open_tab(wide, "Pipeline")
+    click(wide, "6 Next token")
+    expect(figures(wide).get_by_text("␣Paris")).to_be_visible()
+
+
+def test_markup_in_a_text_stays_text(wide):
+    fill_area(wide, "Text", "<img src=x onerror='document.title=1'> <b>bold</b>")
+    for name in TABS:
+        open_tab(wide, name)
+    open_tab(wide, "Pipeline")
+    click(wide, "1 Tokens →")
+    assert wide.locator("[data-testid=stMain] img").count() == 0
+    assert wide.title().endswith("Glassbox")
+
+
+def test_what_cannot_be_shown_is_said(wide):
+    fill_area(wide, "Text", "   ")
+    expect(wide.get_by_text("Type a text, or take a chunk")).to_be_visible()
+    click(wide, "Two texts as a pair")
+    fill_area(wide, "First text", "word " * 400)
+    expect(
+        wide.get_by_text(re.compile(r"tokens together, over the limit of 256: shorten one"))
+    ).to_be_visible()
+
+
+def test_a_model_of_the_users_own_is_opened_at_the_address_visited_first_in_its_frame(browser, tmp_path):
+    folder = tmp_path / "own"
+    folder.mkdir()
+    save_model(folder)
+    with (
+        serve(tmp_path / "log.txt", GLASSBOX_ENCODER=str(folder)) as url,
+        own_tab(browser) as page,
+    ):
+        visit(page, url, "chunk")  # nobody has opened the app's own address before
+        expect(page.get_by_test_id("stTopNavLink").filter(has_text="Ask your documents")).to_be_visible()
+        expect(page.get_by_role("heading", name="Inside the model", level=1)).to_be_visible()
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        fill_area(page, "Text", "abc def")
+        expect(page.get_by_text("shape 3 × 8 × 8")).to_be_visible()
+        for name, n_figures in zip(TABS, (1, 3, 3, 1), strict=True):
+            open_tab(page, name)
+            expect(figures(page)).to_have_count(n_figures)
+        page.goto(f"{url}/truncation")
+        page.get_by_text("One whole text", exact=True).click()
+        expect(page.get_by_text("Limit 20", exact=True)).to_be_visible()

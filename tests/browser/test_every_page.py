@@ -1,0 +1,113 @@
+"""Every page at two widths: opened by the menu, drawn whole, no wider than the screen, nothing wrong."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import (
+    TITLES,
+    assert_fits,
+    figures,
+    go_to,
+    open_tab,
+    settled,
+    title_of,
+    visit,
+)
+
+ANSWERED = "What is the price of insulin for seniors on Medicare?"
+# What a page shows by itself, or each of its tabs, and how many figures, where that is known.
+SHOWN = {
+    "": {
+        "Sources": "characters",
+        "In the documents": "[1]",
+        "Timing": "Generate answer",
+        "Exact prompt": ANSWERED,
+    },
+    "documents": {
+        "Files": "Add files in the sidebar",
+        "Chunks": "Median tokens",
+        "Never read": "Nothing is lost: the longest of",
+        "Map": "Together the axes explain",
+        "Health": "How this is measured",
+        "Keep": "Download the workspace",
+    },
+    "settings": {
+        "Grid": "Run the grid",
+        "Results": "Nothing is measured yet",
+        "Runs": "No run has ended yet",
+    },
+    "diagnose": "5 · Where would it rank under other settings?",
+    "poolings": {
+        "Sentences": "What to look for.",
+        "A pair explained": "The pairs that count most",
+        "Your question": "Which ranking to trust",
+        "Tokens": "The text, painted",
+        "Mistakes": "What it costs a search",
+        "Scored pairs": "Where it is most wrong",
+        "Geometry": "What to learn from these numbers",
+    },
+    "tuning": "310 labelled questions about 4 documents",
+    "questions": {"Label questions": "Write a question to begin", "Smoke test": "Searched as the app is now"},
+    "answer": {
+        "Tokens": "■ end",
+        "What it rests on": "Attention alone is not an explanation",
+        "Passages off": "All passages are on",
+    },
+    "chunk": {"Pipeline": "shape", "Attention": "", "Across layers": "", "A token's way": ""},
+    "verify": "Nothing is loaded yet",
+    "broken": "The model is intact",
+    "late": "The chunks that move most",
+    "positions": "All four, in vectors of 512 dimensions",
+    "cache": "The 9 query heads share 3 heads",
+    "worked": "12 · The sizes of 2017",
+    "decoder": "Nothing is trained yet",
+    "translator": "cincuenta y seis mil dos",
+}
+FIGURES = {
+    "answer": {"Tokens": 2, "What it rests on": 2, "Passages off": 0},
+    "chunk": {"Pipeline": 1, "Attention": 3, "Across layers": 3, "A token's way": 1},
+    "positions": 5,
+    "cache": 1,
+}
+FORMER = {
+    "experiments": "settings",
+    "pooling": "poolings",
+    "generate": "answer",
+    "attention": "chunk",
+    "verification": "verify",
+    "lab": "worked",
+    "truncation": "documents",
+}
+
+
+@pytest.fixture(scope="module", params=["wide", "narrow"])
+def toured(request, app):
+    """A tab in which a question was answered, at each width."""
+    with request.getfixturevalue(f"{request.param}_window").new_page() as page:
+        visit(page, app)
+        page.get_by_test_id("stButtonGroup").get_by_text(ANSWERED).click()
+        expect(page.get_by_role("tab", name="Sources")).to_be_visible()
+        settled(page)
+        yield page
+
+
+@pytest.mark.parametrize("address", TITLES)
+def test_a_page_opened_by_the_menu_is_whole_and_fits_the_screen(toured, address):
+    go_to(toured, TITLES[address])
+    shown, n_figures = SHOWN[address], FIGURES.get(address, {})
+    for tab in shown if isinstance(shown, dict) else [None]:
+        part = open_tab(toured, tab) if tab else toured.get_by_test_id("stMain")
+        expect(part).to_contain_text(shown[tab] if tab else shown)
+        count = n_figures.get(tab) if isinstance(n_figures, dict) else n_figures
+        if count is not None:
+            expect(figures(toured)).to_have_count(count)
+        assert_fits(toured)
+
+
+def test_former_addresses_lead_to_where_their_pages_are_now(tab, app):
+    for former, address in FORMER.items():
+        tab.goto(f"{app}/{former}")
+        expect(title_of(tab)).to_have_text(TITLES[address])
+        settled(tab)
+        assert tab.url.endswith(f"/{address}")
+    expect(tab.get_by_role("tab", name="Never read", selected=True)).to_be_visible()

@@ -1,0 +1,34 @@
+from playwright.sync_api import expect
+
+from tests.browser.conftest import fill_area, open_tab, settled
+
+ADDRESS = "poolings"
+
+
+def test_a_question_embedded_otherwise_than_its_index_is_refused_in_words(wide):
+    open_tab(wide, "Your question")
+    expect(wide.get_by_text("The engine refuses:")).to_be_visible()
+    expect(wide.get_by_text("embed both in one way, or build the index again")).to_be_visible()
+
+
+def test_a_pair_of_ones_own_is_explained_and_its_markup_stays_text(wide):
+    open_tab(wide, "A pair explained")
+    fill_area(wide, "First text", "The <b>tower</b> is old.")
+    fill_area(wide, "Second text", "An ancient spire.")
+    panel = wide.get_by_role("tabpanel", name="A pair explained")
+    expect(panel.get_by_text("pairs of tokens add up to")).to_be_visible()
+    assert panel.locator("b", has_text="tower").count() == 0
+    fill_area(wide, "Second text", "")
+    expect(panel.get_by_text("pairs of tokens add up to")).to_have_count(0)
+    expect(wide.get_by_test_id("stException")).to_have_count(0)
+
+
+def test_without_documents_sentences_are_compared_and_a_search_asks_for_some(wide):
+    settled(wide)
+    wide.get_by_role("button", name="Clear all").click()
+    settled(wide)
+    panel = wide.get_by_role("tabpanel", name="Sentences")
+    expect(panel.get_by_text("What to look for.")).to_be_visible()
+    open_tab(wide, "Your question")
+    panel = wide.get_by_role("tabpanel", name="Your question")
+    expect(panel.get_by_text("No document is chosen.")).to_be_visible()

@@ -1,0 +1,45 @@
+import re
+
+from playwright.sync_api import expect
+
+from tests.browser.conftest import assert_fits, own_tab, serve, visit
+
+ADDRESS = "verify"
+
+
+def compare(page):
+    page.get_by_role("button", name="Compare with the official model").click()
+
+
+def test_every_stage_is_compared_with_the_official_model(narrow):
+    compare(narrow)
+    expect(narrow.get_by_text("All 79 stages agree with the official model")).to_be_visible()
+    expect(narrow.get_by_text("79 of 79")).to_be_visible()
+    expect(narrow.locator(".js-plotly-plot .heatmaplayer image")).to_have_count(1)
+    expect(narrow.get_by_text(re.compile("for layer norms 1.9e-6"))).to_be_visible()
+    assert_fits(narrow)
+
+
+def test_any_text_agrees_in_float64(wide):
+    wide.get_by_role("textbox", name="Text to compare on").fill("<b>Ärger</b> 한국어 🙂 **x** " * 80)
+    wide.get_by_test_id("stButtonGroup").get_by_text("float64").click()
+    compare(wide)
+    expect(wide.get_by_text("All 79 stages agree with the official model")).to_be_visible()
+    expect(wide.get_by_text("256 tokens · float64")).to_be_visible()
+
+
+def test_a_blank_text_asks_for_one(wide):
+    wide.get_by_role("textbox", name="Text to compare on").fill("  ")
+    compare(wide)
+    expect(wide.get_by_text("Type a text first.")).to_be_visible()
+
+
+def test_without_sentence_transformers_the_page_says_what_to_install(browser, tmp_path, app):
+    (tmp_path / "sentence_transformers.py").write_text("raise ImportError('not here')\n")
+    with (
+        serve(tmp_path / "log.txt", PYTHONPATH=str(tmp_path)) as url,
+        own_tab(browser) as page,
+    ):
+        visit(page, url, "verify")
+        compare(page)
+        expect(page.get_by_text(re.compile("the official model needs sentence-transformers"))).to_be_visible()

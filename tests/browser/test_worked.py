@@ -1,0 +1,83 @@
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import settled, visit
+
+
+@pytest.fixture(scope="module")
+def wide(kept_tab, app):
+    """The page, opened once: what a test changes there, it sets back."""
+    return visit(kept_tab, app, "worked")
+
+
+def set_cell(page, matrix, row, column, text):
+    """Type into a cell of an editable matrix of three columns; rows and columns are counted from 0."""
+    choose_cell(page, page.get_by_test_id("stDataFrame").nth(matrix), row, column)
+    if text:
+        page.keyboard.press("1")  # any digit opens the cell
+        editor = page.locator("#portal input")
+        expect(editor).to_have_value("1")
+        editor.fill(text)
+        editor.press("Enter")
+    else:
+        page.keyboard.press("Delete")
+    settled(page)
+
+
+def choose_cell(page, grid, row, column):
+    """Click a cell until it is chosen: a grid that was just drawn anew does not hear the first click."""
+    cell = grid.get_by_test_id(f"glide-cell-{column}-{row}")
+    for _ in range(5):
+        grid.scroll_into_view_if_needed()
+        box = grid.bounding_box()
+        height = box["height"] / 5  # four rows and the head
+        page.mouse.click(box["x"] + box["width"] * (column + 0.5) / 3, box["y"] + height * (row + 1.5))
+        for _ in range(20):
+            page.wait_for_timeout(50)
+            if cell.get_attribute("aria-selected") == "true":
+                return
+    expect(cell).to_have_attribute("aria-selected", "true")
+
+
+def matrix(page, name):
+    return page.get_by_role("region", name=name, exact=True)
+
+
+def test_every_section_shows_something_at_once(wide):
+    expect(wide.get_by_test_id("stMain").get_by_role("heading", level=3)).to_have_count(12)
+    expect(matrix(wide, "Z").get_by_text("11.46394285")).to_be_visible()
+    expect(wide.get_by_text("Bounded:")).to_be_visible()
+    expect(wide.get_by_text("because the end token came")).to_be_visible()
+    expect(wide.get_by_test_id("stException")).to_have_count(0)
+
+
+def test_a_number_is_changed_everything_follows_and_the_other_head_does_not_forget_it(wide):
+    set_cell(wide, 1, 0, 0, "2")  # WQ of head 1: Hello's query was 8 3 3
+    expect(matrix(wide, "Q").get_by_role("cell").nth(0)).to_have_text("10")
+    expect(matrix(wide, "Z").get_by_text("11.46394285")).to_have_count(0)
+    z = matrix(wide, "Z").inner_text()
+    wide.get_by_role("radio", name="Head 2").click()
+    settled(wide)
+    expect(matrix(wide, "Q").get_by_role("cell").nth(0)).not_to_have_text("10")
+    assert matrix(wide, "Z").inner_text() == z
+    wide.get_by_role("radio", name="Head 1").click()
+    settled(wide)
+    expect(matrix(wide, "Q").get_by_role("cell").nth(0)).to_have_text("10")
+    wide.get_by_role("button", name="Back to the example").click()
+    settled(wide)
+    expect(matrix(wide, "Q").get_by_role("cell").nth(0)).to_have_text("8")
+    expect(matrix(wide, "Z").get_by_text("11.46394285")).to_be_visible()
+
+
+def test_an_emptied_cell_gives_one_line_that_says_where(wide):
+    set_cell(wide, 2, 1, 2, "")
+    expect(wide.get_by_text("WK of head 1, row 2, column 3 is empty or no number")).to_be_visible()
+    expect(wide.get_by_text("as soon as every cell above holds one")).to_be_visible()
+    expect(wide.get_by_test_id("stException")).to_have_count(0)
+    set_cell(wide, 2, 1, 2, "0")
+    expect(matrix(wide, "Z").get_by_text("11.46394285")).to_be_visible()
+
+
+def test_the_model_of_2017_runs_when_asked_to(wide):
+    wide.get_by_role("button", name="Run a forward pass").click()
+    expect(wide.get_by_text("The logits are 10 × 37,000")).to_be_visible()

@@ -1,0 +1,26 @@
+import numpy as np
+import pytest
+
+from engine import Decoder, Encoder
+from engine.verify import official_model
+from engine.weights.catalog import DEFAULT_DECODER, DEFAULT_ENCODER
+
+
+@pytest.fixture(autouse=True)
+def _loaded_once(monkeypatch, request, encoder, decoder):
+    """Have the default models loaded once for all commands."""
+    load_encoder, load_decoder = Encoder.load, Decoder.load
+
+    def default_or_encoder(source=DEFAULT_ENCODER, dtype=np.float32, **settings):
+        is_default = (source, dtype) == (DEFAULT_ENCODER, np.float32)
+        return encoder if is_default else load_encoder(source, dtype, **settings)
+
+    def default_or_decoder(source=DEFAULT_DECODER, **settings):
+        return decoder if source == DEFAULT_DECODER else load_decoder(source, **settings)
+
+    def default_or_official(model):
+        return request.getfixturevalue("official") if model is encoder else official_model(model)
+
+    monkeypatch.setattr("engine.verify.official_model", default_or_official)
+    monkeypatch.setattr(Encoder, "load", default_or_encoder)
+    monkeypatch.setattr(Decoder, "load", default_or_decoder)

@@ -1,0 +1,222 @@
+import json
+import re
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from engine.cli.main import app
+
+FIELDS = {"document", "start", "end", "score", "percentile", "relevance", "margin", "text"}
+TEXT = "The lighthouse of Vardholm was painted green in 1931.\n\nIts keeper kept bees and sold the honey."
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "lighthouse.md").write_text(TEXT, encoding="utf-8")
+    (tmp_path / "notes" / "bread.txt").write_text("Knead the dough for ten minutes.", encoding="utf-8")
+    return tmp_path / "notes"
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def test_search_prints_the_nearest_passages_as_json_alone(corpus):
+    result = run("search", "What colour is the lighthouse?", "--corpus", corpus, "--k", 1, "--json")
+    assert result.exit_code == 0
+    [hit] = json.loads(result.stdout)["hits"]
+    assert hit["document"] == "lighthouse.md"
+    assert TEXT[hit["start"] : hit["end"]] == hit["text"]
+    assert set(hit) == FIELDS
+    assert 0.3 < hit["score"] <= 1
+    assert hit["percentile"] == 100
+    assert 90 < hit["relevance"] < 100
+
+
+def test_how_close_a_passage_is_stands_beside_its_score(corpus):
+    question = ("search", "What colour is the lighthouse?", "--corpus", corpus)
+    first, last = json.loads(run(*question, "--json").stdout)["hits"]
+    assert first["margin"] == pytest.approx(first["score"] - last["score"], abs=2e-6)
+    assert last["margin"] is None
+    assert 0 <= last["percentile"] < first["percentile"]
+    lines = run(*question).stdout.splitlines()
+    assert lines[0].startswith(f"1. {first['score']:.3f}, closer than all random pairs  lighthouse.md:")
+    assert re.match(
+        rf"2\. -?{abs(last['score']):.3f}, closer than \d+\.\d\d % of random pairs  bread", lines[2]
+    )
+
+
+def test_a_fixed_cosine_would_have_answered_what_the_relevance_refuses(corpus):
+    settings = ("--corpus", corpus, "--pooling", "cls", "--json")
+    [nearest, _] = json.loads(run("search", "Who won the chess championship?", *settings).stdout)["hits"]
+    assert nearest["score"] > 0.5
+    answer = json.loads(run("ask", "Who won the chess championship?", *settings).stdout)
+    assert answer["sources"] == []
+
+
+@pytest.mark.parametrize("splitter", ["recursive", "sentences", "semantic", "sliding"])
+def test_search_cuts_as_it_is_told(corpus, splitter):
+    sizes = ("--splitter", splitter, "--chunk-tokens", 16, "--overlap", 0)
+    result = run("search", "honey", "--corpus", corpus, *sizes, "--json")
+    hit = json.loads(result.stdout)["hits"][0]
+    assert "honey" in hit["text"]
+    assert len(hit["text"]) < len(TEXT)
+
+
+def test_small_chunks_are_searched_and_large_ones_given(corpus):
+    sizes = ("--splitter", "sentences", "--chunk-tokens", 16, "--overlap", 0)
+    result = run("search", "honey", "--corpus", corpus, *sizes, "--parent-tokens", 128, "--k", 1, "--json")
+    [hit] = json.loads(result.stdout)["hits"]
+    assert hit["text"] == TEXT
+
+
+def test_a_corpus_may_be_of_other_kinds_than_text(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("who,what\nAda,wrote the first program\nGrace,found the moth\n", encoding="utf-8")
+    result = run("search", "Who found the moth?", "--corpus", path, "--k", 1, "--json")
+    [hit] = json.loads(result.stdout)["hits"]
+    assert hit["document"] == "rows.csv#3"
+
+
+def test_stages_are_lines_on_standard_error(corpus, monkeypatch):
+    monkeypatch.setattr("engine.cli.progress.LINE_S", 1e9)  # however slow the machine
+    result = run(
+        "ask", "When was the lighthouse painted?", "--corpus", corpus, "--max-new-tokens", 2, "--json"
+    )
+    json.loads(result.stdout)
+    assert result.stderr.splitlines() == [
+        "Loading all-MiniLM-L6-v2",
+        f"Reading {corpus}",
+        "Splitting 2 documents",
+        "Embedding 2 chunks",
+        "Loading SmolLM2-135M-Instruct",
+        "Scoring unrelated questions, to judge relevance",
+        "Searching and writing the answer",
+    ]
+
+
+def test_search_prints_score_place_and_text(corpus):
+    result = run("search", "kneading dough", "--corpus", corpus, "--k", 1)
+    assert "bread.txt:0-32" in result.stdout
+    assert "Knead the dough" in result.stdout
+
+
+def test_ask_prints_answer_sources_and_timings_as_json_alone(corpus):
+    result = run(
+        "ask", "When was the lighthouse painted?", "--corpus", corpus, "--max-new-tokens", 24, "--json"
+    )
+    assert result.exit_code == 0
+    answer = json.loads(result.stdout)
+    assert set(answer) == {"answer", "sources", "timings"}
+    assert set(answer["sources"][0]) == FIELDS
+    assert answer["sources"][0]["document"] == "lighthouse.md"
+    assert answer["sources"][0]["relevance"] >= 90
+    assert answer["timings"]["answer_tokens"] <= 24
+
+
+def test_ask_draws_under_the_settings_it_is_given(corpus):
+    question = (
+        "ask",
+        "When was the lighthouse painted?",
+        "--corpus",
+        corpus,
+        "--max-new-tokens",
+        12,
+        "--json",
+    )
+
+    def answer(*settings):
+        result = run(*question, *settings)
+        assert result.exit_code == 0
+        return json.loads(result.stdout)["answer"]
+
+    greedy = answer()
+    hot = ("--temperature", 1.5, "--seed", 4)
+    assert answer(*hot) == answer(*hot) != greedy
+    for only_the_best in (("--top-k", 1), ("--top-p", 1e-6), ("--min-p", 1)):
+        assert answer(*hot, *only_the_best) == greedy
+    assert answer("--repetition-penalty", 1.8) != greedy
+
+
+def test_ask_says_so_where_nothing_is_relevant(corpus):
+    result = run("ask", "Who won the chess championship?", "--corpus", corpus, "--json")
+    answer = json.loads(result.stdout)
+    assert answer["sources"] == []
+    assert answer["answer"].startswith("Nothing in these documents")
+
+
+def test_embed_writes_spans_ids_and_unit_vectors(corpus, tmp_path):
+    out = tmp_path / "vectors.npz"
+    result = run("embed", corpus, "--out", out, "--json")
+    assert json.loads(result.stdout)["chunks"] == 2
+    with np.load(out) as saved:
+        assert saved["vectors"].shape == (2, 384)
+        np.testing.assert_allclose(np.linalg.norm(saved["vectors"], axis=1), 1, atol=1e-6)
+        place = list(saved["documents"]).index("lighthouse.md")
+        assert TEXT[saved["starts"][place] : saved["ends"][place]] == TEXT
+        ids = saved["ids"][saved["id_starts"][place] : saved["id_starts"][place + 1]]
+        assert (ids[0], ids[-1]) == (101, 102)
+
+
+def test_verify_prints_a_table_and_exits_0():
+    result = run("verify", "--text", "hello")
+    assert result.exit_code == 0
+    assert "layers.5.attention.weights" in result.stdout
+    assert "79 of 79 stages" in result.stdout
+
+
+def test_verify_exits_1_where_a_stage_differs(monkeypatch):
+    monkeypatch.setattr("engine.verify.STAGE_TOLERANCE", {"float32": 0.0, "float64": 0.0})
+    result = run("verify", "--text", "hello", "--json")
+    assert result.exit_code == 1
+    report = json.loads(result.stdout)
+    assert not report["passed"]
+    assert {"stage", "end_to_end", "alone", "tolerance", "decisive", "passed"} == set(report["stages"][0])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["search", "x", "--corpus", "no-such-folder"], "no-such-folder does not exist"),
+        (["search", " "], "question is empty"),
+        (["search", "x", "--k", "0"], "k is 0"),
+        (["search", "x", "--chunk-tokens", "2"], "chunk size 2 is too small"),
+        (["search", "x", "--splitter", "magic"], "magic"),
+        (["search", "x", "--parent-tokens", "64"], "64"),
+        (["search", "x", "--pooling", "best"], "pooling 'best' is not one of"),
+        (["search", "x", "--model", "no-such-model"], "no model 'no-such-model'"),
+        (["ask", "x", "--max-prompt-tokens", "9000"], "exceed the 8192 positions"),
+        (["ask", "x", "--min-relevance", "101"], "min_relevance is 101.0"),
+        (["ask", "x", "--temperature", "-1"], "temperature is -1.0"),
+        (["ask", "x", "--top-k", "0"], "top_k is 0"),
+        (["ask", "x", "--top-p", "1.5"], "top_p is 1.5"),
+        (["ask", "x", "--min-p", "2"], "min_p is 2.0"),
+        (["ask", "x", "--repetition-penalty", "0"], "repetition_penalty is 0.0"),
+        (["ask", "dough", "--min-relevance", "0", "--seed", "-1"], "seed is -1"),
+        (["verify", "--dtype", "float16"], "float32 or float64"),
+        (["embed", "x.md", "--out", "vectors.csv"], "does not end in .npz"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(arguments, reason, corpus):
+    if arguments[0] != "verify" and "--corpus" not in arguments and arguments[0] != "embed":
+        arguments = [*arguments, "--corpus", corpus]
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert reason in " ".join(result.stderr.replace("│", " ").split())
+    assert "Traceback" not in result.output
+
+
+def test_chunks_over_the_limit_are_warned_of(corpus):
+    (corpus / "long.txt").write_text("A sentence about nothing in particular. " * 100, encoding="utf-8")
+    result = run("search", "nothing", "--corpus", corpus, "--chunk-tokens", 400, "--json")
+    assert "more than the 256 tokens the model reads" in result.stderr
+    json.loads(result.stdout)
+
+
+@pytest.mark.parametrize("command", ["verify", "search", "ask", "embed"])
+def test_help_explains_every_option(command):
+    result = run(command, "--help")
+    assert result.exit_code == 0
+    assert "--json" in result.stdout

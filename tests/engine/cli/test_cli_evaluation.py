@@ -1,0 +1,248 @@
+import csv
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import engine.cli.evaluation  # noqa: F401 (adds its commands to the app)
+from engine.cli.main import app
+from engine.evaluation.metrics import METRICS
+
+ROOT = Path(__file__).parents[3]
+TEXT = "The lighthouse of Vardholm was painted green in 1931.\n\nIts keeper kept bees and sold the honey."
+BREAD = "Knead the dough for ten minutes.\n\nLet it rise under a cloth."
+
+
+def reference(text, passage):
+    start = text.index(passage)
+    return {"content": passage, "start_index": start, "end_index": start + len(passage)}
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "lighthouse.md").write_text(TEXT, encoding="utf-8")
+    (tmp_path / "notes" / "bread.txt").write_text(BREAD, encoding="utf-8")
+    return tmp_path / "notes"
+
+
+@pytest.fixture
+def questions(tmp_path):
+    rows = [
+        ("What colour is the lighthouse?", "lighthouse", reference(TEXT, "painted green")),
+        ("How long is dough kneaded?", "bread", reference(BREAD, "ten minutes")),
+    ]
+    lines = [json.dumps({"question": q, "corpus_id": name, "references": [found]}) for q, name, found in rows]
+    path = tmp_path / "questions.jsonl"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def run(corpus, questions):
+    def sweep(*arguments):
+        given = ["sweep", "--corpus", corpus, "--questions", questions, *arguments]
+        return CliRunner().invoke(app, [str(each) for each in given])
+
+    return sweep
+
+
+def test_sweep_prints_one_object_with_a_row_a_cell(run):
+    result = run("--chunk-tokens", "12,16", "--overlap", "0,2", "--retriever", "dense,bm25,hybrid", "--json")
+    assert result.exit_code == 0
+    rows = json.loads(result.stdout)["rows"]
+    assert len(rows) == 12
+    assert [(row["chunk_tokens"], row["overlap"], row["retriever"]) for row in rows[:4]] == [
+        (12, 0, "dense"),
+        (12, 0, "bm25"),
+        (12, 0, "hybrid"),
+        (12, 2, "dense"),
+    ]
+    for row in rows:
+        assert set(METRICS) <= set(row)
+        assert row["n_questions"] == 2
+        for name in METRICS:
+            low, high = row["intervals"][name]
+            assert 0 <= low <= row[name] <= high <= 1
+    assert rows[0]["mrr"] == 1
+
+
+def test_a_table_shows_the_best_first(run):
+    lines = run("--chunk-tokens", "12", "--overlap", "0", "--k", "1,2").stdout.splitlines()
+    assert lines[0].split()[:3] == ["splitter", "size", "overlap"]
+    assert len(lines) == 3
+    assert "1.000" in lines[1]
+
+
+def test_csv_goes_to_a_file(run, tmp_path):
+    path = tmp_path / "rows.csv"
+    result = run("--pooling", "mean,cls", "--csv", path)
+    assert (result.exit_code, result.stdout) == (0, "")
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["pooling"] for row in rows] == ["mean", "cls"]
+
+
+def test_a_sweep_goes_on_where_it_was(run, tmp_path):
+    path = tmp_path / "kept.jsonl"
+    first = json.loads(run("--chunk-tokens", "12", "--overlap", "0", "--resume", path, "--json").stdout)
+    lines = path.read_bytes()
+    again = run("--chunk-tokens", "12,16", "--overlap", "0", "--resume", path, "--json")
+    both = json.loads(again.stdout)
+    assert both["rows"][0] == first["rows"][0]  # the seconds, too: it was not measured again
+    assert len(both["rows"]) == 2
+    assert path.read_bytes().startswith(lines)
+
+
+def test_embeddings_are_kept_where_one_says(run, tmp_path):
+    path = tmp_path / "vectors.sqlite3"
+    first, second = (json.loads(run("--cache", path, "--json").stdout)["rows"] for _ in range(2))
+    assert path.stat().st_size > 0
+    assert first[0]["mrr"] == second[0]["mrr"]
+
+
+def test_what_is_left_out_is_told(run):
+    result = run("--chunk-tokens", "12,64", "--overlap", "16", "--json")
+    assert len(json.loads(result.stdout)["rows"]) == 1
+    assert "left out 1 of the grid: overlap 16 does not fit a chunk of 12 tokens" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--chunk-tokens", "12,x"], "--chunk-tokens is '12,x': give whole numbers"),
+        (["--chunk-tokens", ","], "--chunk-tokens is empty"),
+        (["--chunk-tokens", "12"], "nothing is left of the grid: overlap 16 does not fit"),
+        (["--splitter", "lines"], "there is no splitter 'lines'"),
+        (["--pooling", "own"], "nothing is left of the grid: pooling 'own'"),
+        (["--model", "no-such-model"], "no-such-model"),
+        (["--questions", "nowhere.csv"], "nowhere.csv cannot be read"),
+        (["--corpus", "nowhere"], "nowhere"),
+        (["--document", "tide.md"], "there is no document 'tide.md': there are bread.txt, lighthouse.md"),
+        (["--csv", "nowhere/rows.csv"], "the folder nowhere does not exist"),
+        (["--k", "0"], "k is 0"),
+    ],
+)
+def test_bad_input_is_one_line(run, arguments, message):
+    result = run(*arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr.splitlines()[-1]
+    assert "Traceback" not in result.stderr
+
+
+def test_some_of_the_documents_are_searched(run):
+    whole, some = (
+        run("--retriever", "bm25", "--json", *chosen) for chosen in ([], ["--document", "bread.txt"])
+    )
+    assert [json.loads(each.stdout)["rows"][0]["n_questions"] for each in (whole, some)] == [2, 1]
+    assert [json.loads(each.stdout)["rows"][0]["n_chunks"] for each in (whole, some)] == [2, 1]
+    assert "left out 1 of 2 questions: 1 about documents that are not searched" in some.stderr
+    both = run("--retriever", "bm25", "--json", "--document", "bread.txt", "--document", "lighthouse.md")
+    assert without_seconds(both) == without_seconds(whole)
+
+
+def without_seconds(result):
+    return [row | {"seconds": 0} for row in json.loads(result.stdout)["rows"]]
+
+
+def test_questions_that_cannot_be_judged_are_left_out_and_counted(run, questions):
+    whole = run("--json")
+    unusable = [
+        {"question": "Where?", "corpus_id": "bread", "references": [reference(TEXT, "painted green")]},
+        {"question": "Who?", "corpus_id": "nowhere", "references": [reference(TEXT, "painted green")]},
+        {"question": "Why?", "corpus_id": "bread", "references": []},
+    ]
+    with questions.open("a", encoding="utf-8") as file:
+        file.writelines("\n" + json.dumps(row) for row in unusable)
+    more = run("--json")
+    assert without_seconds(more) == without_seconds(whole)
+    said = (
+        "left out 3 of 5 questions: 1 about documents that are not searched, 2 without a passage at its place"
+    )
+    assert said in more.stderr.splitlines()
+    questions.write_text(json.dumps(unusable[2]), encoding="utf-8")
+    none = run()
+    assert (none.exit_code, none.stdout) == (2, "")
+    assert "no question can be used (1 without a passage at its place)" in none.stderr
+
+
+def test_more_passages_than_chunks_are_warned_of(run):
+    result = run("--k", "1,9", "--retriever", "dense,bm25")
+    assert "warning: 1 of 4 cells retrieve all their chunks" in result.stderr
+    assert "retrieve all" not in run("--k", "1").stderr
+
+
+def test_a_packed_collection_is_swept_with_its_questions(beir, questions, corpus, tmp_path):
+    packed = shutil.make_archive(str(tmp_path / "facts"), "zip", beir)
+    given = ["sweep", "--beir", packed, "--retriever", "bm25", "--splitter", "markdown", "--json"]
+    [row] = json.loads(CliRunner().invoke(app, given).stdout)["rows"]
+    assert (row["n_chunks"], row["n_questions"]) == (3, 2)
+    assert row["mrr"] == 1
+    with_others = [*given, "--corpus", str(corpus), "--questions", str(questions)]
+    [row] = json.loads(CliRunner().invoke(app, with_others).stdout)["rows"]
+    assert (row["n_chunks"], row["n_questions"]) == (5, 2)
+    for path, message in ((str(questions), "is no .zip file"), ("nowhere.zip", "nowhere.zip cannot be read")):
+        result = CliRunner().invoke(app, ["sweep", "--beir", path])
+        assert result.exit_code == 2
+        assert message in result.stderr.splitlines()[-1]
+
+
+def test_another_sweeps_file_is_refused(run, questions, tmp_path):
+    result = run("--resume", questions)
+    assert result.exit_code == 2
+    assert "is no file of a sweep" in result.stderr
+
+
+@pytest.fixture
+def beir(tmp_path):
+    folder = tmp_path / "beir"
+    (folder / "qrels").mkdir(parents=True)
+    texts = {"d1": TEXT, "d2": BREAD, "d3": "Chess is played by two players."}
+    asked = {"q1": "What colour is the lighthouse?", "q2": "How long is dough kneaded?"}
+    for name, rows in {"corpus": texts, "queries": asked}.items():
+        lines = [json.dumps({"_id": number, "text": text}) for number, text in rows.items()]
+        (folder / f"{name}.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    qrels = "query-id\tcorpus-id\tscore\nq1\td1\t1\nq2\td2\t1\nq2\td3\t1\n"
+    (folder / "qrels" / "test.tsv").write_text(qrels, encoding="utf-8")
+    return folder
+
+
+def test_a_beir_folder_is_judged(beir):
+    result = CliRunner().invoke(app, ["evaluate", str(beir), "--json"])
+    assert result.exit_code == 0
+    found = json.loads(result.stdout)
+    assert (found["n_documents"], found["n_questions"]) == (3, 2)
+    assert [row["retriever"] for row in found["rows"]] == ["dense", "bm25", "hybrid"]
+    # d3 shares no word with its question, so that words alone do not find it
+    assert [row["recall@10"] for row in found["rows"]] == [1, 0.75, 1]
+    for row in found["rows"]:
+        assert row["mrr@10"] == 1
+        assert 0.8 < row["ndcg@10"] <= 1
+        assert set(row["intervals"]) == {"ndcg@10", "recall@10", "mrr@10"}
+
+
+def test_a_beir_folder_is_judged_for_people(beir):
+    lines = CliRunner().invoke(app, ["evaluate", str(beir)]).stdout.splitlines()
+    assert lines[0].startswith("2 questions, 3 documents")
+    assert lines[1].split() == ["retriever", "ndcg@10", "recall@10", "mrr@10"]
+    assert len(lines) == 5
+
+
+def test_a_folder_that_is_none_is_one_line(tmp_path):
+    result = CliRunner().invoke(app, ["evaluate", str(tmp_path)])
+    assert (result.exit_code, result.stdout) == (2, "")
+    stage, error = result.stderr.splitlines()
+    assert stage == f"Reading {tmp_path}"
+    assert error.startswith("error: ")
+
+
+def test_the_module_knows_the_commands():
+    done = subprocess.run(
+        [sys.executable, "-m", "engine", "--help"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert "sweep" in done.stdout
+    assert "evaluate" in done.stdout

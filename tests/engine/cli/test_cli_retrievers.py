@@ -1,0 +1,103 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from engine.cli.main import app
+from engine.retrieval.retrievers import RETRIEVERS
+
+ROOT = Path(__file__).parents[3]
+WORDS = "Vardholm bread: when it is finished, and finished it is when brown, take it out."
+MEANT = "The building of the tower came to its end in 1891."
+QUESTION = "When was the Vardholm tower finished?"
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    (tmp_path / "bread.md").write_text(WORDS, encoding="utf-8")
+    (tmp_path / "tower.md").write_text(MEANT, encoding="utf-8")
+    return tmp_path
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def test_the_retriever_decides_the_order_and_the_score_stays_the_cosine(corpus):
+    command = ("search", QUESTION, "--corpus", corpus, "--json", "--retriever")
+    found = {name: json.loads(run(*command, name).stdout)["hits"] for name in ("dense", "bm25")}
+    orders = {name: [hit["document"] for hit in hits] for name, hits in found.items()}
+    assert orders == {"dense": ["tower.md", "bread.md"], "bm25": ["bread.md", "tower.md"]}
+    assert [hit["score"] for hit in found["bm25"]] == [hit["score"] for hit in reversed(found["dense"])]
+    assert [hit["margin"] for hit in found["bm25"]] == [None, None]
+
+
+@pytest.mark.parametrize("command", ["search", "ask"])
+def test_an_unknown_retriever_is_one_line_and_help_lists_the_known(corpus, command):
+    result = run(command, QUESTION, "--corpus", corpus, "--retriever", "best")
+    assert result.exit_code == 2
+    assert result.stderr == f"error: retriever 'best' is not one of {', '.join(RETRIEVERS)}\n"
+    words = run(command, "--help").stdout.replace("│", " ").split()
+    assert "--expand" in words
+    assert all(any(word.startswith(name) for word in words) for name in RETRIEVERS)
+
+
+def test_what_was_searched_for_is_told(corpus):
+    result = run("ask", QUESTION, "--corpus", corpus, "--expand", "--max-new-tokens", 2, "--json")
+    answer = json.loads(result.stdout)
+    question, passage = answer["searched_for"].split("\n")
+    assert question == QUESTION
+    assert passage
+    assert answer["timings"]["expand_s"] > 0
+    lines = run("search", QUESTION, "--corpus", corpus, "--expand").stdout.splitlines()
+    assert lines[0].startswith(f"searched for: {QUESTION} {passage[:20]}")
+    assert lines[2].startswith("1. ")
+
+
+TABLES = """
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from engine.generation import sampling
+from engine.layers.tracing import Array
+from engine.retrieval.retrievers import RETRIEVERS
+
+
+@dataclass(frozen=True)
+class MoreSampling(sampling.Sampling):
+    only: int | None = None
+
+
+def keep_only(logits, value, seen):
+    return np.where(np.arange(logits.size) == value, logits, -np.inf)
+
+
+RETRIEVERS["last"] = replace(RETRIEVERS["dense"], scores=lambda inputs, options, on_progress: -inputs.dense)
+sampling.RULES["only"] = replace(sampling.RULES["top_k"], apply=keep_only, help="Draw this token alone.")
+sampling.Sampling = MoreSampling
+sampling.GREEDY = MoreSampling()
+
+from engine.cli.main import app
+
+app()
+"""
+
+
+def run_with_more(*arguments):
+    command = [sys.executable, "-c", TABLES, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
+
+
+def test_entries_of_the_tables_reach_the_command_line(corpus):
+    words = " ".join(run_with_more("ask", "--help").replace("│", " ").split())
+    assert "maxsim, last." in words
+    assert "--only <int> Draw this token alone." in words
+    found = json.loads(run_with_more("search", QUESTION, "--corpus", corpus, "--retriever", "last", "--json"))
+    assert [hit["document"] for hit in found["hits"]] == ["bread.md", "tower.md"]
+    settings = ("--temperature", 1, "--only", 260, "--max-new-tokens", 3, "--min-relevance", 0, "--json")
+    answer = json.loads(run_with_more("ask", QUESTION, "--corpus", corpus, *settings))["answer"]
+    assert answer == "the the the"

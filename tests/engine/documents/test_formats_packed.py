@@ -1,0 +1,290 @@
+import io
+import time
+import tracemalloc
+import zipfile
+
+import docx
+import pytest
+from docx.oxml import parse_xml
+from hypothesis import given
+from hypothesis import strategies as st
+from pypdf import PdfReader, PdfWriter
+
+from engine.documents.document import Section
+from engine.documents.formats import archive, pdf
+from engine.documents.loaders import parse_document, parse_file
+from engine.errors import DocumentError
+from tests.pdf_file import make_pdf
+
+WORD = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+
+
+def written(writer):
+    buffer = io.BytesIO()
+    writer.write(buffer)
+    return buffer.getvalue()
+
+
+def make_docx(build):
+    document, buffer = docx.Document(), io.BytesIO()
+    build(document)
+    document.save(buffer)
+    return buffer.getvalue()
+
+
+def make_zip(members, method=zipfile.ZIP_DEFLATED):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", method) as file:
+        for name, content in members:
+            file.writestr(zipfile.ZipInfo(name), content, method)
+    return buffer.getvalue()
+
+
+SAMPLES = (
+    ("a.pdf", make_pdf("First page", "Second page")),
+    ("a.docx", make_docx(lambda document: document.add_heading("text"))),
+    ("a.zip", make_zip([("a.txt", b"text " * 20), ("b.csv", b"id,text\n1,x\n")])),
+)
+
+
+def changed(content, part, old, new):
+    """A .docx with a text of one of its parts replaced."""
+    with zipfile.ZipFile(io.BytesIO(content)) as file:
+        members = [(name, file.read(name)) for name in file.namelist()]
+    assert any(name == part and old in body for name, body in members)
+    return make_zip([(name, body.replace(old, new) if name == part else body) for name, body in members])
+
+
+def test_a_pdf_gives_its_pages():
+    document = parse_document("a.pdf", make_pdf("First page\nsecond line", "", "Third page"))
+    assert document.text == "First page\nsecond line\n\nThird page"
+    assert document.sections == (Section(0, (), 1), Section(24, (), 3))
+    assert document.section_at(document.text.index("Third")).page == 3
+
+
+def test_a_pdf_gives_its_title():
+    writer = PdfWriter(clone_from=PdfReader(io.BytesIO(make_pdf("text"))))
+    writer.add_metadata({"/Title": "A  title\n"})
+    assert parse_document("a.pdf", written(writer)).title == "A title"
+
+
+def test_an_encrypted_pdf_is_told_and_one_without_a_password_for_reading_is_read():
+    for password, algorithm in (("secret", "RC4-128"), ("", "RC4-128")):
+        writer = PdfWriter(clone_from=PdfReader(io.BytesIO(make_pdf("hidden text"))))
+        writer.encrypt(user_password=password, owner_password="owner", algorithm=algorithm)
+        if password:
+            with pytest.raises(DocumentError, match=r"a\.pdf is encrypted: save a copy without a password"):
+                parse_document("a.pdf", written(writer))
+        else:
+            assert parse_document("a.pdf", written(writer)).text == "hidden text"
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (make_pdf("", ""), "no text on its 2 pages, which are pictures"),
+        (b"%PDF-1.4\nnothing more", "is damaged from its start"),
+        (make_pdf("text").replace(b"/Kids", b"/Kiss"), "damaged|no text on its 0 pages"),
+        (b"\x89PNG\r\n", "no PDF but a PNG image"),
+        (b"words", "no PDF but something else"),
+    ],
+)
+def test_a_pdf_without_text_says_why_in_a_line(content, reason):
+    with pytest.raises(DocumentError, match=reason) as caught:
+        parse_document("a.pdf", content)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_pdf_that_takes_too_long_is_stopped(monkeypatch):
+    monkeypatch.setattr(pdf, "MAX_SECONDS", -1.0)
+    with pytest.raises(DocumentError, match="takes over"):
+        parse_document("a.pdf", make_pdf("text"))
+
+
+def test_a_word_file_gives_paragraphs_headings_and_tables_in_their_order():
+    def build(document):
+        document.core_properties.title = "The title"
+        document.add_paragraph("Before")
+        document.add_heading("One", 1)
+        paragraph = document.add_paragraph("a\tb")
+        paragraph.paragraph_format.tab_stops.add_tab_stop(100)
+        document.add_heading("Two", 2)
+        table = document.add_table(2, 2)
+        for i, cell in enumerate(cell for row in table.rows for cell in row.cells):
+            cell.text = f"cell {i}"
+        table.cell(1, 1).add_table(1, 1).cell(0, 0).text = "inner"
+        document.add_heading("Three", 1)
+        document.add_paragraph("")
+        document.add_paragraph("End")
+
+    document = parse_document("a.docx", make_docx(build))
+    assert document.title == "The title"
+    assert document.text == (
+        "Before\n\nOne\n\na\tb\n\nTwo\n\ncell 0 | cell 1\ncell 2 | cell 3 inner\n\nThree\n\nEnd"
+    )
+    starts = {document.text[s.start :].split("\n")[0]: s.headings for s in document.sections}
+    assert starts == {"One": ("One",), "Two": ("One", "Two"), "Three": ("Three",)}
+
+
+def test_a_word_file_counts_insertions_and_content_controls_and_not_deletions():
+    def build(document):
+        paragraph = document.add_paragraph("kept ")
+        for tag, text in (("ins", "<w:t>added</w:t>"), ("del", "<w:delText>gone</w:delText>")):
+            paragraph._p.append(parse_xml(f"<w:{tag} {WORD}><w:r>{text}</w:r></w:{tag}>"))
+        control = f"<w:sdt {WORD}><w:sdtContent><w:p><w:r><w:t>held</w:t></w:r></w:p></w:sdtContent></w:sdt>"
+        document.element.body.insert(0, parse_xml(control))
+
+    assert parse_document("a.docx", make_docx(build)).text == "held\n\nkept added"
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"hello", r"no \.docx file but something else"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1", "an old or encrypted Office file"),
+        (make_zip([("a.txt", b"hi")]), "no Word file, or damaged"),
+        (make_docx(lambda document: None), "is empty"),
+        (make_docx(lambda document: document.add_paragraph("text"))[:-30], "damaged"),
+    ],
+)
+def test_a_word_file_that_is_none_says_so(content, reason):
+    with pytest.raises(DocumentError, match=reason):
+        parse_document("a.docx", content)
+
+
+def test_entities_of_a_word_file_are_not_expanded():
+    laughs = b'<!ENTITY a0 "ha">' + b"".join(
+        b'<!ENTITY a%d "%s">' % (i, b"&a%d;" % (i - 1) * 10) for i in range(1, 10)
+    )
+    content = make_docx(lambda document: document.add_paragraph("TEXT"))
+    for entities, reference in ((laughs, b"&a9;"), (b'<!ENTITY x SYSTEM "file:///etc/passwd">', b"&x;")):
+        part = changed(
+            content, "word/document.xml", b"<w:document", b"<!DOCTYPE d [%s]><w:document" % entities
+        )
+        part = changed(part, "word/document.xml", b">TEXT<", b">TEXT" + reference + b"<")
+        loaded = parse_file("a.docx", part)
+        assert [document.text for document in loaded.documents] in ([], ["TEXT"])
+
+
+@given(st.integers(0, 2), st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 255)), max_size=8))
+def test_a_damaged_file_gives_documents_or_says_why_in_a_line(kind, changes):
+    name, content = SAMPLES[kind]
+    damaged = bytearray(content)
+    for place, value in changes:
+        damaged[place % len(content)] = value
+    loaded = parse_file(name, bytes(damaged))
+    assert loaded.documents or loaded.failures or loaded.skipped
+    assert all("\n" not in failure.reason for failure in loaded.failures)
+
+
+def test_a_zip_gives_the_documents_of_its_members_and_tells_what_it_left():
+    members = [
+        ("notes/", b""),
+        ("notes/a.md", b"# A\ntext"),
+        ("rows.csv", b"id,text\n1,x\n"),
+        ("bad.pdf", b"no pdf"),
+        ("inner.zip", make_zip([("a.txt", b"x")])),
+        ("picture.png", b"\x89PNG"),
+        ("__MACOSX/a.md", b"x"),
+        (".git/config.toml", b"x"),
+        ("empty.txt", b""),
+        ("last.txt", b"last"),
+    ]
+    loaded = parse_file("z.zip", make_zip(members))
+    names = ["z.zip/notes/a.md", "z.zip/rows.csv#2", "z.zip/last.txt"]
+    assert [document.name for document in loaded.documents] == names
+    assert loaded.documents[0].sections == (Section(0, ("A",)),)
+    assert [f.name for f in loaded.failures] == ["z.zip/bad.pdf", "z.zip/inner.zip", "z.zip/empty.txt"]
+    assert "archive within an archive" in loaded.failures[1].reason
+    assert loaded.skipped == ("z.zip/picture.png",)
+
+
+@pytest.mark.parametrize("path", ["../x.txt", "/etc/x.txt", "C:/x.txt", "a/../../x.txt", "a\\..\\x.txt"])
+def test_a_path_out_of_a_zip_is_told_and_nothing_is_written(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    loaded = parse_file("z.zip", make_zip([(path, b"x"), ("good.txt", b"good")]))
+    assert [document.text for document in loaded.documents] == ["good"]
+    assert "points out of the archive" in loaded.failures[0].reason
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_name_with_a_line_end_is_told_in_one_line():
+    [failure] = parse_file("z.zip", make_zip([("a\nb.txt", b"x")])).failures
+    assert "no name that can be shown" in failure.reason
+    assert "\n" not in failure.name + failure.reason
+
+
+def test_a_member_without_a_name_is_told():
+    content = bytearray(make_zip([("a", b"x")]))
+    lengths = content.index(b"PK\x01\x02") + 28  # of the name and of the extra field after it
+    content[lengths : lengths + 4] = b"\0\0\x01\0"
+    [failure] = parse_file("z.zip", bytes(content)).failures
+    assert "z.zip/'' has no name" in failure.reason
+
+
+def test_two_members_of_one_name_are_told():
+    with pytest.warns(UserWarning, match="Duplicate"):
+        content = make_zip([("a.txt", b"one"), ("a.txt", b"two")])
+    loaded = parse_file("z.zip", content)
+    assert [document.text for document in loaded.documents] == ["one"]
+    assert "two documents named z.zip/a.txt" in loaded.failures[0].reason
+
+
+def test_a_zip_bomb_is_refused_by_what_it_says_of_itself():
+    for bomb in (
+        make_zip([("a.txt", bytes(archive.ANY_RATIO + 1))]),
+        make_zip([(f"{i}.txt", bytes(archive.MAX_UNPACKED // 8)) for i in range(9)]),
+    ):
+        for name in ("z.zip", "z.docx"):
+            [failure] = parse_file(name, bomb).failures
+            assert "would unpack to" in failure.reason
+
+
+def test_a_zip_bomb_that_lies_about_its_size_is_unpacked_no_further():
+    n_bytes = 60 * 1024**2
+    content = make_zip([("a.txt", b"x" * n_bytes), ("b.txt", b"good")])
+    content = content.replace(n_bytes.to_bytes(4, "little"), (100).to_bytes(4, "little"))
+    tracemalloc.start()
+    loaded = parse_file("z.zip", content)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert [document.text for document in loaded.documents] == ["good"]
+    assert "a.txt is damaged" in loaded.failures[0].reason
+    assert peak < 10 * 1024**2
+
+
+def test_a_zip_of_too_many_members_is_refused(monkeypatch):
+    monkeypatch.setattr(archive, "MAX_MEMBERS", 2)
+    [failure] = parse_file("z.zip", make_zip([(f"{i}.txt", b"x") for i in range(3)])).failures
+    assert "holds 3 files, more than the 2" in failure.reason
+
+
+def test_members_that_cannot_be_unpacked_leave_the_others():
+    packed = make_zip([("a.txt", b"text " * 100)])
+    locked = packed.replace(b"\x14\0\0\0\x08\0", b"\x14\0\x01\0\x08\0")
+    flipped = bytearray(make_zip([("a.txt", b"text"), ("b.txt", b"good")], zipfile.ZIP_STORED))
+    flipped[flipped.index(b"text", 30)] ^= 1
+    cases = [
+        (locked, "is encrypted", 0),
+        (make_zip([("a.txt", b"x")], zipfile.ZIP_BZIP2), "zip it with Deflate", 0),
+        (bytes(flipped), "is damaged", 1),
+    ]
+    for content, reason, n_good in cases:
+        loaded = parse_file("z.zip", content)
+        assert reason in loaded.failures[0].reason
+        assert len(loaded.documents) == n_good
+
+
+def test_an_archive_of_nothing_to_read_says_so():
+    [failure] = parse_file("z.zip", make_zip([("a.png", b"x")])).failures
+    assert "holds no text" in failure.reason
+    assert "z.zip is damaged" in parse_file("z.zip", b"PK\x03\x04rest").failures[0].reason
+
+
+def test_a_word_file_of_many_paragraphs_is_read_in_seconds():
+    content = make_docx(lambda document: [document.add_paragraph(f"p {i}") for i in range(3)])
+    paragraphs = b"".join(b"<w:p><w:r><w:t>text %d</w:t></w:r></w:p>" % i for i in range(50_000))
+    content = changed(content, "word/document.xml", b"<w:body>", b"<w:body>" + paragraphs)
+    begun = time.monotonic()
+    assert parse_document("a.docx", content).text.startswith("text 0\n\ntext 1\n\n")
+    assert time.monotonic() - begun < 20

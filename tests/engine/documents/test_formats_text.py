@@ -1,0 +1,223 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.documents.document import Section
+from engine.documents.loaders import parse_document, parse_file
+from engine.errors import DocumentError
+
+
+def headed(document):
+    """Every section's headings with the line that it begins at."""
+    return [(s.headings, document.text[s.start :].split("\n")[0]) for s in document.sections]
+
+
+@given(st.text().filter(lambda text: text.strip() and "\0" not in text and not text.startswith("\ufeff")))
+def test_a_text_is_kept_but_for_its_line_ends(text):
+    for name in ("a.txt", "a.md", "a.py"):
+        kept = parse_document(name, text.encode()).text
+        assert kept == text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("naïve café", "utf-16"),
+        ("naïve café", "utf-32"),
+        ("naïve café", "utf-8-sig"),
+        ("El niño comió mañana en la montaña.", "latin-1"),
+        ("“Smart quotes” – and a dash", "cp1252"),
+        ("Zażółć gęślą jaźń, proszę państwa, to jest polski tekst.", "cp1250"),
+        ("Привет, как дела? Это обычный русский текст.", "koi8-r"),
+        ("これは日本語の文章です。今日はいい天気ですね。", "shift_jis"),
+        ("这是一个中文句子,今天天气很好。", "gb18030"),
+    ],
+)
+def test_encodings_are_told_by_their_mark_or_their_letters(text, encoding):
+    assert parse_document("a.txt", text.encode(encoding)).text == text
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"\xff\xfea", "begins as UTF-16 and is not"),
+        (bytes(range(1, 256)) * 4, "not text in UTF-8"),
+        (b"text\0text", "binary"),
+        (b"%PDF-1.7\n", "a.txt is a PDF, not text"),
+        (b"\x89PNG\r\n\x1a\n\0", "a PNG image"),
+        (b"PK\x03\x04\0", "a ZIP archive or Office file"),
+    ],
+)
+def test_what_is_no_text_is_told_under_a_text_suffix(content, reason):
+    with pytest.raises(DocumentError, match=reason):
+        parse_document("a.txt", content)
+
+
+def test_markdown_keeps_its_text_and_knows_its_headings():
+    text = "pre\n# A #\ntext\n```py\n# code\n~~~\n``` \n   ## B\n    # code\n#tag\n#\n### C ##x\n# D\n"
+    document = parse_document("a.md", text.encode())
+    assert (document.text, document.title) == (text, "A")
+    assert headed(document) == [
+        (("A",), "# A #"),
+        (("A", "B"), "## B"),
+        (("A", "B", "C ##x"), "### C ##x"),
+        (("D",), "# D"),
+    ]
+    assert document.section_at(2) == Section(0)
+    assert document.section_at(text.index("text")).headings == ("A",)
+
+
+def test_a_markdown_file_that_begins_below_level_one_has_no_title():
+    assert parse_document("a.md", b"## Part\ntext\n# Whole").title == ""
+
+
+def test_html_gives_its_visible_lines_title_and_headings():
+    page = b"""<html><head><title> My
+        page</title><style>p {}</style></head><body onload="alert(1)">intro<h1>One<br>two</h1>
+        <p>a <b>b</b>c<!-- not this -->d &amp; e<script>alert("<p>x</p>")</script>
+        <h3><div>Deep</div></h3><table><tr> <td>1</td> <td>2<tr><td>3<td>4</table>
+        <ul><li>x<li>y</ul><pre>  code
+    more</pre>tail<svg><text>drawn</text></svg><h2>Two</h2>end<br>line<noscript>off</noscript></body>"""
+    document = parse_document("a.html", page)
+    assert document.title == "My page"
+    assert document.text == (
+        "intro\n\nOne two\n\na bcd & e\n\nDeep\n\n1 | 2\n3 | 4\n\nx\ny\n\n"
+        "  code\n    more\n\ntail\n\nTwo\n\nend\nline"
+    )
+    assert headed(document) == [
+        (("One two",), "One two"),
+        (("One two", "Deep"), "Deep"),
+        (("One two", "Two"), "Two"),
+    ]
+
+
+def test_an_html_heading_ends_where_its_element_does():
+    page = b"<h1><img></h1><p>text<h2>Part<p>more<svg><title>drawn</title></svg>"
+    document = parse_document("a.html", page)
+    assert (document.title, document.text) == ("", "text\n\nPart\n\nmore")
+    assert headed(document) == [(("Part",), "Part")]
+
+
+def test_html_names_its_encoding():
+    page = '<?xml version="1.0" encoding="koi8-r"?><meta charset="koi8-r"><p>мир'.encode("koi8-r")
+    assert parse_document("a.htm", page).text == "мир"
+    assert parse_document("a.htm", "<meta charset=latin-1><p>мир".encode()).text == "мир"
+    assert parse_document("a.htm", "<meta charset=no-such><p>El niño".encode("latin-1")).text == "El niño"
+
+
+@pytest.mark.parametrize(
+    ("page", "reason"),
+    [
+        (b"<script>document.write('text')</script>", "shows no text"),
+        (b"<div>" * 3000 + b"text", "nests its elements deeper than 2048"),
+        (b"<p " + b" ".join(b"a%d" % i for i in range(20_000)) + b">text", "a tag of over 2000 attributes"),
+    ],
+)
+def test_html_that_gives_no_text_says_why(page, reason):
+    with pytest.raises(DocumentError, match=reason):
+        parse_document("a.html", page)
+
+
+def test_a_page_with_a_picture_in_its_text_is_read():
+    page = b"<p>one<img src='data:image/png;base64," + b"iVBO/Rw0 K=" * 20_000 + b"' alt='a > b'>two"
+    assert parse_document("a.html", page).text == "onetwo"
+
+
+def test_csv_gives_a_document_a_row_named_as_a_spreadsheet_counts():
+    loaded = parse_file("a.csv", b'id,Title,\n1,T,"hello\nworld"\n\n2,U,x;y\n,,\n3\n')
+    assert [(d.name, d.title, d.text) for d in loaded.documents] == [
+        ("a.csv#2", "T", "id: 1\nTitle: T\ncolumn 3: hello\nworld"),
+        ("a.csv#4", "U", "id: 2\nTitle: U\ncolumn 3: x;y"),
+        ("a.csv#6", "", "id: 3"),
+    ]
+    assert loaded.failures == ()
+
+
+def test_csv_gives_one_column_on_request_whatever_parts_the_cells():
+    for mark in ",;\t|":
+        content = f'id{mark}text\n1{mark}"a{mark}b"\n2\n3{mark}c'.encode()
+        loaded = parse_file("a.csv", content, csv_column="text")
+        assert [(d.name, d.text) for d in loaded.documents] == [("a.csv#2", f"a{mark}b"), ("a.csv#4", "c")]
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b'id,text\n1,ok\n2,"lost\n3,x\n', "from line 3 on, in row 3 .*fix the quotes"),
+        (b'id,text\n1,"ok\nok"\n2,"lo"st\n', "from line 4 on, in row 3"),
+        (b"text\n" + b"x" * 200_000, "from line 2 on, .*field larger.* a file of its own"),
+        (b"id,text\n", "a header and no rows"),
+    ],
+)
+def test_a_broken_csv_says_where(content, reason):
+    loaded = parse_file("a.csv", content)
+    assert loaded.documents == ()
+    with pytest.raises(DocumentError, match=reason):
+        raise DocumentError(loaded.failures[0].reason)
+
+
+def test_a_csv_row_of_too_many_cells_fails_alone():
+    loaded = parse_file("a.csv", b"id,text\n1,a,b\n2,c\n")
+    assert [d.name for d in loaded.documents] == ["a.csv#3"]
+    assert [f.name for f in loaded.failures] == ["a.csv#2"]
+    assert "3 cells where the header has 2" in loaded.failures[0].reason
+
+
+def test_a_csv_names_its_columns_where_one_is_asked_for_that_it_has_not():
+    [failure] = parse_file("a.csv", b"id,text\n1,a", csv_column="body").failures
+    assert "no column body: choose one of id, text" in failure.reason
+
+
+def test_jsonl_gives_a_document_a_line_and_goes_on_after_a_bad_one():
+    records = [{"title": "T\n1", "content": "a\r\nb"}, [1], {"content": 7}, {"content": "\ud83d\ude00\ud800"}]
+    lines = [*map(json.dumps, records), "", "{bad", '{"content": "last"}']
+    loaded = parse_file("a.jsonl", "\n".join(lines).encode())
+    assert [(d.name, d.title, d.text) for d in loaded.documents] == [
+        ("a.jsonl#1", "T 1", "a\nb"),
+        ("a.jsonl#4", "", "\U0001f600\ufffd"),
+        ("a.jsonl#7", "", "last"),
+    ]
+    assert [f.name for f in loaded.failures] == ["a.jsonl#2", "a.jsonl#3", "a.jsonl#6"]
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b'{"name": "x", "words": "y"}', "its keys are: name, words"),
+        (b"[" * 100_000, "nests its JSON too deep"),
+        (b"1" * 5000, "is not JSON"),
+        (b"3", "no JSON object"),
+    ],
+)
+def test_jsonl_without_texts_says_what_it_holds(line, reason):
+    [failure] = parse_file("a.jsonl", line).failures
+    assert reason in failure.reason
+
+
+def test_a_notebook_gives_markdown_and_code_without_outputs():
+    cells = [
+        {"cell_type": "markdown", "source": ["# Top\n", "text"]},
+        {"cell_type": "code", "source": "# comment\nx = 1", "outputs": [{"text": "put out"}]},
+        {"cell_type": "raw", "source": "raw"},
+        {"cell_type": "markdown", "source": "## Sub\nmore"},
+    ]
+    document = parse_document("a.ipynb", json.dumps({"cells": cells, "nbformat": 4}).encode())
+    assert document.text == "# Top\ntext\n\n# comment\nx = 1\n\n## Sub\nmore"
+    assert document.title == "Top"
+    assert headed(document) == [(("Top",), "# Top"), (("Top", "Sub"), "## Sub")]
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"not json", "is not JSON"),
+        (b'{"a":' * 100_000, "nests its JSON too deep"),
+        (b'{"worksheets": []}', "has no cells: save it as a notebook of format 4"),
+        (b'{"cells": [{"cell_type": "code", "source": []}, 3]}', "is empty"),
+    ],
+)
+def test_a_broken_notebook_says_why(content, reason):
+    with pytest.raises(DocumentError, match=reason):
+        parse_document("a.ipynb", content)

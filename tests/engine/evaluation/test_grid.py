@@ -1,0 +1,87 @@
+import pytest
+
+from engine.documents.splitters import Splitting
+from engine.errors import InputError
+from engine.evaluation.grid import Cell, fitting, grid
+from engine.evaluation.library_model import LibraryModel
+
+
+def test_every_value_meets_every_other_once():
+    cells = grid(
+        splitters=["fixed", "recursive"],
+        chunk_tokens=[64, 128],
+        overlaps=[0, 16],
+        poolings=["mean", "cls"],
+        retrievers=["dense", "bm25"],
+        ks=[1, 5, 5],
+        max_tokens=[None, 128],
+    ).cells
+    assert len(cells) == len(set(cells)) == 2**7
+    assert Cell("recursive", 64, 16, pooling="cls", retriever="bm25", k=1, max_tokens=128) in cells
+
+
+def test_a_cell_says_how_documents_are_cut():
+    assert Cell("sentences", 64, 8).splitting == Splitting("sentences", 64, 8)
+
+
+def test_sizes_without_room_for_an_overlap_are_left_out_and_told():
+    made = grid(chunk_tokens=[16, 64], overlaps=[0, 14, 100])
+    assert [(cell.chunk_tokens, cell.overlap) for cell in made.cells] == [(16, 0), (64, 0), (64, 14)]
+    assert [(one.cell.chunk_tokens, one.cell.overlap) for one in made.left_out] == [
+        (16, 14),
+        (16, 100),
+        (64, 100),
+    ]
+    assert made.left_out[0].why == "overlap 14 does not fit a chunk of 16 tokens: give 0 to 13"
+
+
+def test_sliding_chunks_have_no_overlap_to_choose():
+    made = grid(splitters=["sliding", "fixed"], overlaps=[8, 0])
+    assert [(cell.splitter, cell.overlap) for cell in made.cells] == [
+        ("sliding", 8),
+        ("fixed", 8),
+        ("fixed", 0),
+    ]
+    assert "ignores the overlap" in made.left_out[0].why
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"splitters": ["fixd"]}, "no splitter 'fixd'"),
+        ({"poolings": ["men"]}, "no pooling 'men'"),
+        ({"retrievers": ["tfidf"]}, "no retriever 'tfidf'"),
+        ({"ks": [5, 0]}, "k is 0"),
+        ({"overlaps": []}, "no overlap is given"),
+        ({"max_tokens": []}, "no token limit is given"),
+        ({"models": "all-MiniLM-L6-v2"}, "no model is given"),
+    ],
+)
+def test_a_mistake_is_no_empty_grid(settings, message):
+    with pytest.raises(InputError, match=message):
+        grid(**settings)
+
+
+def test_the_pooling_of_library_models_is_asked_of_no_other(encoder):
+    library = LibraryModel("theirs", None, encoder.tokenizer, 8, "", 64)
+    made = grid(poolings=["mean", "own"], models=[encoder.name, "theirs"])
+    fit = fitting(made, {encoder.name: encoder, "theirs": library})
+    assert [(cell.model, cell.pooling) for cell in fit.cells] == [(encoder.name, "mean"), ("theirs", "own")]
+    assert [(one.cell.model, one.cell.pooling) for one in fit.left_out] == [("theirs", "mean")]
+
+
+def test_what_a_model_cannot_do_is_left_out(encoder):
+    made = grid(poolings=["mean", "idf", "own"], max_tokens=[None, 256, 100_000])
+    fit = fitting(made, {encoder.name: encoder})
+    assert [(cell.pooling, cell.max_tokens) for cell in fit.cells] == [
+        ("mean", None),
+        ("idf", None),
+        ("mean", 256),
+        ("idf", 256),
+    ]
+    assert len(fit.left_out) == 5
+    assert {one.why.split(":")[0] for one in fit.left_out} == {
+        "max_tokens is 100000",
+        "pooling 'own' is not one of mean, cls, pooler, max, mean_sqrt_len_tokens, weightedmean, lasttoken, "
+        "idf, attention, last4, first_last",
+    }

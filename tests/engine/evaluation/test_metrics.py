@@ -1,0 +1,144 @@
+from dataclasses import replace
+from math import log2
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import ndcg_score
+
+from engine.errors import InputError
+from engine.evaluation.metrics import (
+    METRICS,
+    Retrieved,
+    at_depth,
+    hit_rate,
+    ndcg,
+    precision,
+    ranked,
+    recall,
+    reciprocal_rank,
+)
+
+# Scores of four values, so that many are equal.
+SCORE = st.sampled_from([-1.5, 0.0, 0.25, 3.0])
+
+
+@st.composite
+def searches(draw, scores=SCORE):
+    """Scores and relevance of a few questions, and how many places are judged, often more than there are."""
+    n_chunks = draw(st.integers(1, 12))
+    rows = st.lists(scores, min_size=n_chunks, max_size=n_chunks)
+    marks = st.lists(st.booleans(), min_size=n_chunks, max_size=n_chunks)
+    pairs = draw(st.lists(st.tuples(rows, marks), min_size=1, max_size=4))
+    found, relevant = zip(*pairs, strict=True)
+    return np.array(found), np.array(relevant), draw(st.integers(1, 20))
+
+
+def brute_ranking(scores, relevant):
+    """Relevance, best score first; of equal scores the first is first."""
+    places = sorted(range(len(scores)), key=lambda place: (-scores[place], place))
+    return [bool(relevant[place]) for place in places]
+
+
+def brute(scores, relevant, k):
+    """All metrics of one question, by their definitions."""
+    ranking = brute_ranking(scores, relevant)
+    top, n_relevant = ranking[:k], sum(ranking)
+    gain = sum(1 / log2(rank + 1) for rank, found in enumerate(top, 1) if found)
+    best = sum(1 / log2(rank + 1) for rank in range(1, min(k, n_relevant) + 1))
+    return {
+        reciprocal_rank: next((1 / rank for rank, found in enumerate(top, 1) if found), 0),
+        hit_rate: float(any(top)),
+        precision: sum(top) / k,
+        recall: sum(top) / n_relevant if n_relevant else 0,
+        ndcg: gain / best if n_relevant else 0,
+    }
+
+
+@given(searches())
+def test_every_metric_is_its_definition(search):
+    scores, relevant, k = search
+    expected = [brute(*row, k) for row in zip(scores, relevant, strict=True)]
+    for metric in expected[0]:
+        np.testing.assert_allclose(metric(scores, relevant, k), [row[metric] for row in expected], atol=1e-12)
+
+
+@given(searches(SCORE | st.sampled_from([-np.inf, np.inf, np.nan])), st.booleans())
+def test_the_first_relevant_chunk_is_counted_to_as_sorting_finds_it(search, is_cut):
+    scores, relevant, k = search
+    found = ranked(scores, relevant, k if is_cut else None)
+    expected = (found / np.arange(1, found.shape[1] + 1)).max(axis=1, initial=0.0)
+    assert reciprocal_rank(scores, relevant, k if is_cut else None).tolist() == expected.tolist()
+
+
+@given(searches(st.floats(-1, 1, width=32)))
+def test_ndcg_is_that_of_scikit_learn_where_no_scores_are_equal(search):
+    scores, relevant, k = search
+    if scores.shape[1] == 1:
+        return  # which it refuses
+    scores = np.argsort(np.argsort(scores, axis=1), axis=1)
+    assert ndcg(scores, relevant, k).mean() == pytest.approx(ndcg_score(relevant, scores, k=k))
+
+
+def test_numbers_by_hand():
+    scores = np.array([[0.9, 0.8, 0.7, 0.6, 0.5]])
+    relevant = np.array([[False, True, False, True, True]])
+    assert reciprocal_rank(scores, relevant) == [0.5]
+    assert reciprocal_rank(scores, relevant, 1) == [0]
+    assert recall(scores, relevant, 4) == pytest.approx([2 / 3])
+    assert precision(scores, relevant, 4) == [0.5]
+    expected = (1 / log2(3) + 1 / log2(5)) / (1 + 1 / log2(3) + 1 / log2(4))
+    assert ndcg(scores, relevant, 4) == pytest.approx([expected])
+
+
+@given(searches())
+def test_metrics_lie_between_0_and_1_and_reach_1_where_the_relevant_come_first(search):
+    scores, relevant, k = search
+    for metric in (reciprocal_rank, hit_rate, precision, recall, ndcg):
+        values = metric(scores, relevant, k)
+        assert ((values >= 0) & (values <= 1 + 1e-12)).all()
+    some = relevant.any(axis=1)
+    for metric in (reciprocal_rank, hit_rate, ndcg):
+        np.testing.assert_allclose(metric(relevant.astype(float), relevant, k), some)
+    np.testing.assert_allclose(recall(relevant.astype(float), relevant, relevant.shape[1]), some)
+
+
+def test_of_equal_scores_the_first_comes_first_and_nan_comes_last():
+    relevant = np.array([[False, False, True]])
+    assert reciprocal_rank(np.zeros((1, 3)), relevant) == pytest.approx([1 / 3])
+    assert reciprocal_rank(np.array([[np.nan, np.nan, -9.0]]), relevant) == [1]
+
+
+def test_a_search_in_nothing_finds_nothing():
+    scores, relevant = np.empty((2, 0)), np.empty((2, 0), bool)
+    for metric in (reciprocal_rank, hit_rate, precision, recall, ndcg):
+        np.testing.assert_array_equal(metric(scores, relevant, 5), [0, 0])
+
+
+@pytest.mark.parametrize("k", [0, -1])
+def test_no_places_to_judge_are_refused(k):
+    with pytest.raises(InputError, match=f"k is {k}: judge 1"):
+        ranked(np.ones((1, 2)), np.ones((1, 2), bool), k)
+
+
+def test_what_was_not_found_does_not_count():
+    scores, relevant = np.array([[1.0, -np.inf, np.nan]]), np.array([[False, True, True]])
+    assert hit_rate(scores, relevant, 3) == reciprocal_rank(scores, relevant) == 0
+
+
+def test_the_table_gives_names_labels_and_values():
+    scores, relevant = np.array([[0.1, 0.9, 0.5]]), np.array([[True, False, False]])
+    found = Retrieved.of(scores, relevant, 2)
+    assert METRICS["mrr"].function(found) == [0]
+    assert METRICS["hit_rate@k"].function(Retrieved.of(scores, relevant, 3)) == [1]
+    assert [at_depth(name, 10) for name in ("ndcg@k", "mrr")] == ["ndcg@10", "mrr@10"]
+    for name, metric in METRICS.items():
+        assert metric.at_k == name.endswith("@k") == metric.label.endswith("@k")
+        assert metric.help.endswith(".")
+    assert all("token" not in metric.help for metric in METRICS.values())  # spans are counted in characters
+
+
+def test_a_metric_where_less_is_better_has_the_other_sign():
+    assert METRICS["mrr"].sign == 1
+    assert replace(METRICS["mrr"], greater_is_better=False).sign == -1

@@ -1,0 +1,280 @@
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from engine.documents.document import Document
+from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
+from engine.evaluation.checks import check_questions, measurable, repaired
+from engine.evaluation.questions import Question, Reference, load_questions
+
+TEXT = (
+    "The harbour master closed the gate at nine. Ships from “Oslo” waited outside — all\n"
+    "of them. The gate is closed at night. Storms came late; the lamp-keeper slept."
+)
+DOCUMENT = Document("port.md", TEXT)
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return load_corpus(BUNDLED_CORPUS)
+
+
+@pytest.fixture(scope="module")
+def questions():
+    return load_questions()
+
+
+def asked(content, start=0, end=None, text="When?", corpus_id="port"):
+    return Question(
+        text, corpus_id, (Reference(content, start, start + len(content) if end is None else end),)
+    )
+
+
+def only(problems):
+    (problem,) = problems
+    assert "\n" not in problem.text
+    return problem
+
+
+def edited(questions, edit):
+    return [replace(q, references=tuple(edit(reference) for reference in q.references)) for q in questions]
+
+
+def test_the_bundled_questions_have_no_problem(corpus, questions):
+    assert check_questions(questions, corpus) == []
+    assert repaired(questions, []) == questions
+
+
+def test_a_passage_elsewhere_is_offered_where_it_stands():
+    content = "closed at night"
+    problem = only(check_questions([asked(content, 2)], [DOCUMENT]))
+    start = TEXT.index(content)
+    assert problem.questions == (0,)
+    assert problem.reference == 0
+    assert problem.suggestion == Reference(content, start, start + len(content))
+    assert problem.text == (
+        "question 1: its passage “closed at night” does not stand at 2 to 17 of “port.md”, which has "
+        f"{len(TEXT)} characters; it stands at {start} to {start + 15}: take that place"
+    )
+
+
+@pytest.mark.parametrize(("near", "which"), [(0, 0), (62, 0), (64, 1), (10**6, 1)])
+def test_of_several_places_the_nearest_is_offered(near, which):
+    places = [match.start() for match in re.finditer("gate", TEXT)]
+    assert len(places) == 2
+    suggestion = only(check_questions([asked("gate", near)], [DOCUMENT])).suggestion
+    assert suggestion.start == places[which]
+
+
+def test_a_start_beyond_the_end_and_a_negative_one_are_no_places():
+    for reference in (Reference("slept.", 10**9, 10**9 + 6), Reference("slept", -6, -1)):
+        problem = only(check_questions([Question("Who?", "port", (reference,))], [DOCUMENT]))
+        assert TEXT[problem.suggestion.start : problem.suggestion.end] == reference.content
+
+
+@pytest.mark.parametrize(
+    ("content", "meant"),
+    [
+        ('Ships from "Oslo" waited', "Ships from “Oslo” waited"),
+        ("outside - all of them.", "outside — all\nof them."),
+        ("all\n\n  of\tthem", "all\nof them"),
+        (" lamp\u2010keeper slept.\n", "lamp-keeper slept."),
+    ],
+)
+def test_a_passage_spelled_alike_is_found(content, meant):
+    problem = only(check_questions([asked(content, 3)], [DOCUMENT]))
+    assert "spelled alike, it stands" in problem.text
+    assert problem.suggestion.content == meant
+    assert problem.suggestion.start == TEXT.index(meant)
+
+
+@pytest.mark.parametrize(
+    ("content", "meant"),
+    [
+        ("The harbor master closed the gate at nine.", "The harbour master closed the gate at nine."),
+        ("A harbour master closed the gate at nine.", "The harbour master closed the gate at nine."),
+        ("storms came late; the lamp keeper sleeps", "Storms came late; the lamp-keeper slept"),
+        ("The gate closed at night.", "The gate is closed at night."),
+        ("THE GATE IS CLOSED", "The gate is closed"),
+    ],
+)
+def test_a_passage_that_was_changed_is_found_approximately(content, meant):
+    problem = only(check_questions([asked(content, 3)], [DOCUMENT]))
+    assert re.search(r"a text that is alike to \d+% stands at", problem.text)
+    assert problem.suggestion.content == meant
+
+
+def test_a_word_far_from_the_others_does_not_stretch_the_place():
+    shared = "stayed shut all winter long because ice had come down from north and sealed it"
+    document = Document("port.md", f"One gate among seven more that we saw once {shared}. Then came spring.")
+    suggestion = only(check_questions([asked(f"gate {shared}", 0, 9)], [document])).suggestion
+    assert suggestion.content == f"once {shared}"  # as many words as the passage has
+
+
+def test_approximate_search_knows_that_cjk_has_no_spaces():
+    document = Document("haven.txt", "港は九時に閉まる。船は外で待つ。灯台守は眠る。")
+    suggestion = only(check_questions([asked("船は外に待つ", corpus_id="haven")], [document])).suggestion
+    assert suggestion.content == "船は外で待つ"
+
+
+@pytest.mark.parametrize(
+    "content", ["Submarines surfaced near Lisbon", "   ", "", "?!", "the the the the the"]
+)
+def test_nothing_is_offered_for_what_is_not_there(content):
+    problem = only(check_questions([asked(content, 3, 9)], [DOCUMENT]))
+    assert problem.suggestion is None
+    assert problem.text.endswith("nothing like it was found there: correct the passage, or leave it out")
+    assert repaired([asked(content, 3, 9)], [problem]) == [asked(content, 3, 9)]
+
+
+def test_an_empty_document_holds_no_passage():
+    assert only(check_questions([asked("gate")], [Document("port.md", "")])).suggestion is None
+
+
+@given(st.integers(0, len(TEXT)), st.integers(1, 60), st.integers(0, len(TEXT)))
+def test_every_passage_of_a_document_is_found_again(start, length, given_start):
+    content = TEXT[start : start + length]
+    assume(content.strip())
+    wrong = asked(content, given_start)
+    problems = check_questions([wrong], [DOCUMENT])
+    right = repaired([wrong], problems)
+    assert check_questions(right, [DOCUMENT]) == []
+    assert right[0].references[0].content == content
+    assert bool(problems) == (TEXT[given_start : given_start + len(content)] != content)
+
+
+@given(st.text(max_size=30), st.text(max_size=60), st.integers(0, 40))
+def test_a_suggestion_is_always_a_span_of_the_document(content, text, start):
+    document = Document("port.md", text)
+    for problem in check_questions([asked(content, start, start + 1)], [document]):
+        if suggestion := problem.suggestion:
+            assert suggestion.start < suggestion.end
+            assert text[suggestion.start : suggestion.end] == suggestion.content
+
+
+@pytest.mark.parametrize(
+    ("edit", "least"),
+    [
+        (lambda one: replace(one, start=one.start + 7, end=one.end + 7), 1.0),
+        (lambda one: replace(one, content=re.sub(r"\s+", "\n  ", one.content)), 0.9),
+    ],
+)
+def test_shifted_and_reflowed_passages_are_all_found_again(corpus, questions, edit, least):
+    broken = edited(questions, edit)
+    problems = check_questions(broken, corpus)
+    assert sum(len(question.references) for question in broken) >= len(problems) > 0.9 * len(broken)
+    mended = repaired(broken, problems)
+    assert check_questions(mended, corpus) == []
+    assert min(overlaps(mended, questions)) >= least
+
+
+def test_passages_with_lost_words_are_nearly_all_found_again(corpus, questions):
+    """Every seventh word is gone, and the place is said to be the document's beginning."""
+
+    def without_words(reference):
+        words = [word for i, word in enumerate(reference.content.split()) if i % 7 != 3]
+        return Reference(" ".join(words), 0, 5)
+
+    broken = edited(questions, without_words)
+    mended = repaired(broken, check_questions(broken, corpus))
+    shares = np.array(overlaps(mended, questions))
+    assert (shares > 0.9).mean() > 0.9
+    assert (shares > 0.5).mean() > 0.98
+
+
+def overlaps(some, others):
+    """Characters in both of two references over characters in either, one reference after the other."""
+    pairs = [
+        pair
+        for one, other in zip(some, others, strict=True)
+        for pair in zip(one.references, other.references, strict=True)
+    ]
+    both = [max(0, min(a.end, b.end) - max(a.start, b.start)) for a, b in pairs]
+    return [
+        shared / (max(a.end, b.end) - min(a.start, b.start))
+        for shared, (a, b) in zip(both, pairs, strict=True)
+    ]
+
+
+def test_questions_about_another_corpus_are_one_problem_a_document():
+    questions = [
+        asked("gate", TEXT.index("gate")),
+        asked("x", corpus_id="moon"),
+        asked("y", text="Where?", corpus_id="moon"),
+    ]
+    problem = only(check_questions(questions, [DOCUMENT, Document("b.md", "b")]))
+    assert problem.questions == (1, 2)
+    assert problem.text == (
+        "2 questions, the first is question 2, are about “moon”, and no document is called that (there are: "
+        "“port”, “b”): load that document, or leave these questions out"
+    )
+    assert only(check_questions(questions[:1], [])).text.startswith(
+        "question 1 is about “port”, and no document is called that (there are: none)"
+    )
+
+
+def test_a_name_that_is_nearly_a_documents_is_corrected():
+    problem = only(check_questions([asked("gate", corpus_id="port.md")], [DOCUMENT]))
+    assert "correct corpus_id to “port”, or load that document" in problem.text
+    assert problem.suggestion is None
+
+
+def test_documents_of_one_name_are_told():
+    here = asked("gate", TEXT.index("gate"))
+    other = Document("old/port.txt", "no")
+    problem = only(check_questions([here], [other, DOCUMENT]))
+    assert problem.questions == (0,)
+    assert "“port”, which 2 documents are called (“old/port.txt”, “port.md”)" in problem.text
+
+
+def test_blank_repeated_and_unanswered_questions_are_found():
+    place = TEXT.index("gate")
+    questions = [
+        asked("gate", place),
+        asked("gate", place, text=" \n"),
+        asked("gate", place, text="  WHEN? "),
+        asked("b", text="When?", corpus_id="b"),
+        Question("Why?", "port", ()),
+        asked("gate", place, text="\t"),
+    ]
+    found = check_questions(questions, [DOCUMENT, Document("b.md", "b")])
+    assert [problem.questions for problem in found] == [(1,), (5,), (0, 2), (4,)]
+    texts = [problem.text for problem in found]
+    assert texts[0] == "question 2 is blank: write what it asks, or leave it out"
+    assert texts[2].startswith("question 3 repeats question 1, “WHEN?”: it counts twice")
+    assert texts[3].startswith("question 5, “Why?”, has no passage that answers it")
+    assert "it is left out" in texts[3]
+
+
+def test_a_search_is_judged_by_questions_whose_passages_are_all_there():
+    place = TEXT.index("gate")
+    here, there = Reference("gate", place, place + 4), Reference("gate", place + 1, place + 5)
+    questions = [
+        Question("Both?", "port", (here, there)),
+        Question("Here?", "port", (here,)),
+        Question("None?", "port", ()),
+        Question("Elsewhere?", "b", (here,)),
+    ]
+    assert measurable(questions, [DOCUMENT]) == [questions[1]]
+    assert measurable(questions, [DOCUMENT, Document("b.md", TEXT)]) == [questions[1], questions[3]]
+
+
+def test_only_the_reference_that_is_wrong_is_repaired():
+    place = TEXT.index("gate")
+    good, bad = Reference("gate", place, place + 4), Reference("Storms", 0, 6)
+    question = Question("What?", "port", (good, bad, good))
+    problems = check_questions([question], [DOCUMENT])
+    assert only(problems).reference == 1
+    assert repaired([question], problems)[0].references == (
+        good, Reference("Storms", TEXT.index("Storms"), TEXT.index("Storms") + 6), good,
+    )  # fmt: skip
+
+
+def test_long_texts_are_quoted_in_short():
+    problem = only(check_questions([asked("night " * 50, text="When?")], [DOCUMENT]))
+    assert "…”" in problem.text
+    assert len(problem.text) < 300

@@ -1,0 +1,193 @@
+import csv
+import json
+from pathlib import PurePath
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.documents.document import Chunk
+from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
+from engine.errors import InputError
+from engine.evaluation.questions import Question, Reference, load_questions, questions_about, relevance
+
+# Ends of lines to str.splitlines, but neither to CSV nor to JSONL.
+SEPARATORS = "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
+NAMES = ("a.md", "b.txt", "sub/a.html")
+
+TEXT = st.text(st.sampled_from('ab ,"{}[]\n\r\\é漢🎈' + SEPARATORS), max_size=12).map(lambda text: f"x{text}")
+SPAN = st.tuples(st.integers(0, 30), st.integers(1, 10)).map(lambda span: (span[0], sum(span)))
+REFERENCE = st.builds(lambda content, span: Reference(content, *span), TEXT, SPAN)
+QUESTION = st.builds(Question, TEXT, TEXT, st.lists(REFERENCE, max_size=3).map(tuple))
+
+
+def fields_of(question):
+    return {
+        "question": question.text,
+        "corpus_id": question.corpus_id,
+        "references": [
+            {"content": one.content, "start_index": one.start, "end_index": one.end}
+            for one in question.references
+        ],
+    }
+
+
+def write_csv(path, questions):
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, ["question", "references", "corpus_id"])
+        writer.writeheader()
+        for question in questions:
+            fields = fields_of(question)
+            writer.writerow(fields | {"references": json.dumps(fields["references"], ensure_ascii=False)})
+
+
+def write_jsonl(path, questions):
+    lines = [json.dumps(fields_of(question), ensure_ascii=False) + "\n" for question in questions]
+    path.write_bytes("".join(lines).encode())
+
+
+def test_the_bundled_questions_quote_their_documents():
+    texts = {PurePath(document.name).stem: document.text for document in load_corpus(BUNDLED_CORPUS)}
+    questions = load_questions()
+    assert len(questions) == 310
+    for question in questions:
+        assert question.references
+        for reference in question.references:
+            assert texts[question.corpus_id][reference.start : reference.end] == reference.content
+
+
+@given(st.lists(QUESTION, min_size=1, max_size=4))
+def test_csv_and_jsonl_give_back_what_was_written_whatever_its_characters(tmp_path_factory, questions):
+    folder = tmp_path_factory.mktemp("questions")
+    write_csv(folder / "set.csv", questions)
+    write_jsonl(folder / "set.JSONL", questions)
+    assert load_questions(folder / "set.csv") == questions
+    assert load_questions(folder / "set.JSONL") == questions
+
+
+def test_a_byte_order_mark_and_blank_lines_are_passed_over(tmp_path):
+    question = Question("Who?", "a", (Reference("b", 0, 1),))
+    for name, write in (("set.csv", write_csv), ("set.jsonl", write_jsonl)):
+        path = tmp_path / name
+        write(path, [question])
+        path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n") + b"\r\n")
+        assert load_questions(path) == [question]
+
+
+GOOD = json.dumps(fields_of(Question("Who?", "a", (Reference("b", 0, 1),))))
+
+
+@pytest.mark.parametrize(
+    ("bad", "why"),
+    [
+        ("{", "no JSON"),
+        ("[1]", "no object"),
+        ("7", "no object"),
+        (GOOD.replace("[{", "[5, {"), "no span of text: 5"),
+        (GOOD.replace("[{", '{"a": [{').replace("}]", "}]}"), "references are no list"),
+        (GOOD.replace('"question"', '"query"'), "'question' is missing"),
+        (GOOD.replace('"Who?"', "null"), "not blank"),
+        (GOOD.replace('"Who?"', '"  "'), "not blank"),
+        (GOOD.replace('"a"', "5"), "text"),
+        (GOOD.replace('"references"', '"passages"'), "'references' is missing"),
+        (GOOD.replace('"start_index": 0', '"start_index": 1'), "no span"),
+        (GOOD.replace('"start_index": 0', '"start_index": -1'), "no span"),
+        (GOOD.replace('"end_index": 1', '"end_index": 1.5'), "no span"),
+        (GOOD.replace('"end_index": 1', '"end_index": Infinity'), "no span"),
+        (GOOD.replace('"end_index": 1', f'"end_index": {10**20}'), "no span"),
+        (GOOD.replace('"content": "b"', '"content": ["b"]'), "no span"),
+        (GOOD.replace('"content": "b"', '"content": "\\ud800"'), "no span"),
+        (GOOD.replace('"Who?"', '"\\ud83c"'), "half a surrogate pair"),
+        ("[" * 100_000, "no JSON"),
+    ],
+)
+def test_a_bad_line_is_named_in_one_line(tmp_path, bad, why):
+    path = tmp_path / "set.jsonl"
+    path.write_text(f"{GOOD}\n\n{bad}\n", encoding="utf-8")
+    with pytest.raises(InputError, match=why) as caught:
+        load_questions(path)
+    assert str(caught.value).startswith("set.jsonl, line 3 is no")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ("question,corpus_id\nWho?,a", "row 1 is no labelled question"),
+        ("question,corpus_id,references\nWho?,a,[]\nWho?,a,", "row 2 is no labelled question"),
+        ("question,corpus_id,references\nWho?,a,[]\nWho?,a,nothing", "row 2 .*no JSON"),
+        ("question,corpus_id,references\nWho?", "row 1 is no labelled question"),
+        ('question,corpus_id,references\nWho?,a,[]\n"Who?,a,[]', "no CSV after set.csv, row 1"),
+        ("", "holds no questions"),
+        ("question,corpus_id,references\n", "holds no questions"),
+    ],
+)
+def test_a_bad_row_is_named_in_one_line(tmp_path, rows, message):
+    path = tmp_path / "set.csv"
+    path.write_text(rows, encoding="utf-8")
+    with pytest.raises(InputError, match=message) as caught:
+        load_questions(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_is_no_file_of_text_is_refused(tmp_path):
+    (tmp_path / "set.csv").write_bytes(b"question\xff")
+    with pytest.raises(InputError, match="no UTF-8"):
+        load_questions(tmp_path / "set.csv")
+    for path in (tmp_path, tmp_path / "none.csv"):
+        with pytest.raises(InputError, match="cannot be read"):
+            load_questions(path)
+
+
+CHUNK = st.builds(
+    lambda name, span: Chunk(name, *span, "x" * (span[1] - span[0]), 3), st.sampled_from(NAMES), SPAN
+)
+LABELLED = st.builds(
+    Question, st.just("Who?"), st.sampled_from("abc"), st.lists(REFERENCE, max_size=3).map(tuple)
+)
+
+
+def test_questions_about_documents_are_those_of_their_names_without_endings():
+    questions = [Question(f"Who is {name}?", name, ()) for name in ("a", "b", "a.md", "a")]
+    assert questions_about(questions, ["sub/a.html", "c.md"]) == [questions[0], questions[3]]
+    assert questions_about(questions, ["a.md.txt"]) == [questions[2]]
+    assert questions_about(questions, []) == []
+
+
+@given(st.lists(LABELLED, max_size=4), st.lists(CHUNK, max_size=6))
+def test_relevant_is_what_shares_a_character_of_the_same_document(questions, chunks):
+    def characters(span):
+        return set(range(span.start, span.end))
+
+    expected = [
+        [
+            PurePath(chunk.document).stem == question.corpus_id
+            and any(characters(chunk) & characters(reference) for reference in question.references)
+            for chunk in chunks
+        ]
+        for question in questions
+    ]
+    found = relevance(questions, chunks)
+    assert found.shape == (len(questions), len(chunks))
+    assert found.dtype == bool
+    assert found.tolist() == expected
+    assert found.tolist() == [[q.is_answered_by(chunk) for chunk in chunks] for q in questions]
+
+
+def test_every_bundled_question_has_a_relevant_chunk_however_documents_are_cut():
+    for size in (50, 700):
+        chunks = [
+            Chunk(d.name, start, start + size, d.text[start : start + size], 3)
+            for d in load_corpus(BUNDLED_CORPUS)
+            for start in range(0, len(d.text), size)
+        ]
+        assert np.all(relevance(load_questions(), chunks).any(axis=1))
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_rows_of_csv_may_end_in_any_way(tmp_path, end):
+    path, questions = tmp_path / "set.csv", [Question(text, "a", ()) for text in ("Who?", "When?")]
+    write_csv(path, questions)
+    path.write_bytes(path.read_bytes().replace(b"\r\n", end))
+    assert load_questions(path) == questions

@@ -1,0 +1,187 @@
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import kstest, permutation_test
+
+from engine.errors import InputError
+from engine.evaluation.bootstrap import mean_interval
+from engine.evaluation.significance import (
+    compare,
+    compare_all,
+    corrected_p_values,
+    randomisation_test,
+)
+
+
+def by_scipy(baseline, other, n_tosses=np.inf):
+    """The p-value of scipy's test of paired samples."""
+    return permutation_test(
+        (other, baseline),
+        lambda x, y, axis: np.mean(x - y, axis=axis),
+        permutation_type="samples",
+        vectorized=True,
+        n_resamples=n_tosses,
+        rng=1,
+    ).pvalue
+
+
+@given(st.integers(0, 2**32), st.integers(2, 9), st.sampled_from([1, 3, 2**20]))
+def test_few_questions_have_the_exact_p_value_of_scipy(seed, n, n_levels):
+    baseline, other = np.random.default_rng(seed).integers(0, n_levels + 1, (2, n)) / n_levels
+    assert randomisation_test(baseline, other) == pytest.approx(by_scipy(baseline, other), abs=1e-12)
+
+
+@pytest.mark.parametrize("gain", [0, 0.03, 0.06])
+def test_many_questions_have_the_p_value_of_scipy_but_for_chance(gain):
+    random = np.random.default_rng(3)
+    baseline = random.random(200)
+    other = np.clip(baseline + gain + 0.3 * random.standard_normal(200), 0, 1)
+    expected = by_scipy(baseline, other, 9999)
+    noise = np.sqrt(expected * (1 - expected) / 9999) + 1 / 9999
+    assert randomisation_test(baseline, other) == pytest.approx(expected, abs=6 * noise)
+
+
+def test_a_case_by_hand():
+    """All of five questions gained: of 32 tosses, all swapped and none are as far apart."""
+    baseline = np.array([0.1, 0.2, 0.3, 0.4, 0.5])
+    assert randomisation_test(baseline, baseline + 0.1) == 2 / 32
+    assert randomisation_test(baseline + 0.1, baseline) == 2 / 32
+
+
+def test_questions_on_which_the_systems_agree_change_nothing():
+    few = randomisation_test(np.zeros(4), np.array([1, 1, 1, 0.5]))
+    many = randomisation_test(np.zeros(1000), np.r_[1, 1, 1, 0.5, np.zeros(996)])
+    assert few == many == 2 / 16
+
+
+def test_equal_systems_have_a_p_value_of_1():
+    values = np.random.default_rng(0).random(50)
+    assert randomisation_test(values, values) == 1
+    assert compare(values, values).difference == 0
+
+
+def test_p_is_never_0_where_tosses_are_random():
+    assert randomisation_test(np.zeros(500), np.ones(500), n_tosses=99) == 1 / 100
+
+
+def test_p_is_uniform_where_the_systems_are_alike():
+    random = np.random.default_rng(0)
+    p_values = [
+        randomisation_test(random.random(40), random.random(40), n_tosses=499, seed=seed)
+        for seed in range(400)
+    ]
+    assert kstest(p_values, "uniform").pvalue > 0.01
+    assert np.mean(np.array(p_values) <= 0.05) == pytest.approx(0.05, abs=0.03)
+
+
+def test_a_difference_that_is_there_is_found():
+    random = np.random.default_rng(1)
+    baseline = random.random(300)
+    found = compare(baseline, baseline + 0.1 + 0.2 * random.standard_normal(300), seed=5)
+    assert found.p_value < 0.001
+    assert 0 < found.low < found.difference < found.high
+
+
+def test_the_interval_is_the_bootstraps_and_the_seed_decides():
+    baseline, other = np.random.default_rng(2).random((2, 60))
+    found = compare(baseline, other, seed=7)
+    interval = mean_interval(other - baseline, seed=7)
+    assert (found.difference, found.low, found.high) == (interval.estimate, interval.low, interval.high)
+    assert found == compare(baseline, other, seed=7)
+    assert found.p_value != compare(baseline, other, seed=8).p_value
+
+
+def test_blocks_of_tosses_are_as_one():
+    """200,000 questions take a block for every few tosses."""
+    other = np.ones(200_000)
+    other[:100_000] = -1
+    assert 0.1 < randomisation_test(np.zeros(200_000), other, n_tosses=19) <= 1
+
+
+@pytest.mark.parametrize(
+    ("baseline", "other", "message"),
+    [
+        ([1.0], [1.0, 2.0], r"shapes \(1,\) and \(2,\) cannot be paired"),
+        ([], [], "cannot be paired"),
+        ([[1.0]], [[1.0]], "cannot be paired"),
+        ([1.0, np.nan], [1.0, 1.0], "not finite"),
+        ([1.0, 1.0], [1.0, np.inf], "not finite"),
+    ],
+)
+def test_what_cannot_be_paired_is_said(baseline, other, message):
+    with pytest.raises(InputError, match=message):
+        compare(np.array(baseline), np.array(other))
+
+
+def test_at_least_one_toss_is_made():
+    with pytest.raises(InputError, match="0 tosses"):
+        randomisation_test(np.zeros(3), np.ones(3), n_tosses=0)
+
+
+def stepped_down(differences):
+    """Westfall and Young's definition, word for word: every exchange, and for every system a maximum."""
+    n_questions, n_systems = differences.shape
+    signs = np.array(list(product([1, -1], repeat=n_questions)))
+    size = np.sqrt((differences**2).sum(axis=0))
+    drawn = np.abs(signs @ differences) / np.where(
+        size > 0, size, 1
+    )  # the first are the differences as found
+    order = np.argsort(-drawn[0], kind="stable")
+    found, before = np.empty(n_systems), 0.0
+    for place, system in enumerate(order):
+        largest = drawn[:, order[place:]].max(axis=1)
+        before = found[system] = max(before, (largest >= drawn[0, system] - 1e-9).mean())
+    return found
+
+
+@given(st.integers(0, 2**32), st.integers(1, 7), st.integers(1, 6))
+def test_few_questions_have_the_exact_corrected_p_values(seed, n_questions, n_systems):
+    levels = np.random.default_rng(seed).integers(-4, 5, (n_questions, n_systems)) / 4
+    np.testing.assert_allclose(corrected_p_values(levels), stepped_down(levels), atol=1e-12)
+
+
+def test_many_questions_have_the_corrected_p_values_but_for_chance():
+    rare = np.random.default_rng(4).normal(0.35, 1, (13, 5))  # 8,192 exchanges
+    often = np.concatenate([rare, np.zeros((1, 5))])  # one more question, so they are drawn
+    np.testing.assert_allclose(corrected_p_values(often), stepped_down(rare), atol=0.03)
+
+
+@given(st.integers(0, 2**32))
+def test_a_correction_makes_nothing_more_certain_and_copies_cost_nothing(seed):
+    differences = np.random.default_rng(seed).normal(0.2, 1, (9, 6))
+    alone = np.array([randomisation_test(np.zeros(9), column) for column in differences.T])
+    assert (corrected_p_values(differences) >= alone - 1e-12).all()
+    copies = np.repeat(differences[:, :1], 50, axis=1)
+    np.testing.assert_allclose(corrected_p_values(copies), alone[0], atol=1e-12)
+
+
+def test_a_difference_that_is_there_is_found_among_thousands():
+    random = np.random.default_rng(0)
+    values = random.normal(0, 0.3, (3000, 60))
+    values[7] += 0.5
+    found = compare_all(np.zeros(60), values)
+    assert found[7].p_value < 0.001
+    assert min(one.p_value for one in [*found[:7], *found[8:]]) > 0.01
+
+
+def test_of_equal_systems_hardly_ever_one_is_called_different():
+    random = np.random.default_rng(2)
+    least = [corrected_p_values(random.normal(0, 1, (9, 20))).min() for _ in range(300)]
+    assert np.mean(np.array(least) < 0.05) == pytest.approx(0.05, abs=0.03)
+
+
+@pytest.mark.parametrize("n_questions", [9, 60])
+def test_intervals_of_many_are_those_of_one_by_one(n_questions):
+    generator = np.random.default_rng(1)
+    baseline, *others = generator.choice([0.0, 0.25, 0.5, 1.0], (6, n_questions))
+    others[0] = baseline.copy()
+    for found, other in zip(compare_all(baseline, np.array(others)), others, strict=True):
+        alone = compare(baseline, other)
+        interval = found.difference, found.low, found.high
+        assert interval == pytest.approx((alone.difference, alone.low, alone.high), abs=1e-12)
+        assert found.p_value >= alone.p_value - 0.02
+    [only] = compare_all(baseline, np.array([others[1]]))
+    assert only.p_value == pytest.approx(compare(baseline, others[1]).p_value, abs=0.02)

@@ -1,0 +1,542 @@
+import json
+import random
+import threading
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers import Tokenizer
+
+from engine.documents.document import Document
+from engine.documents.splitters import split
+from engine.errors import InputError, ModelUnavailableError
+from engine.evaluation import sweep_cost
+from engine.evaluation.bootstrap import mean_interval
+from engine.evaluation.grid import Cell, grid
+from engine.evaluation.library_model import LibraryModel, load_model
+from engine.evaluation.metrics import METRICS, Metric, hit_rate, ndcg, precision, recall, reciprocal_rank
+from engine.evaluation.questions import Question, Reference, relevance
+from engine.evaluation.spans import span_metrics_at
+from engine.evaluation.sweep import sweep
+from engine.evaluation.sweep_cost import estimate
+from engine.evaluation.sweep_row import Ranked
+from engine.evaluation.sweep_store import append, resume, row_line, stamp_of, to_csv, to_json, to_row
+from engine.models.encoder import Encoder
+from engine.retrieval.retrievers import (
+    RETRIEVERS,
+    RetrieverOptions,
+    SearchInputs,
+    SearchTexts,
+    retriever_scores,
+)
+from engine.retrieval.vector_cache import VectorCache
+from engine.weights.fetch import model_path
+
+FACTS = [
+    "The lighthouse of Vardholm was painted green in 1931 by its keeper.",
+    "Bees were kept behind the tower, and their honey was sold in the village.",
+    "A storm tore the lantern off in 1954, which took two years to replace.",
+    "Knead the dough for ten minutes, then let it rise under a cloth.",
+    "Rye bread wants a sour starter, fed with water and flour each day.",
+    "The oven must be very hot, and a bowl of water makes the crust shine.",
+    "Chess is played on sixty-four squares, by two players with sixteen pieces.",
+    "A pawn that reaches the last row becomes a queen, or what one likes.",
+]
+ASKED = ["What colour is the lighthouse?", "How long is dough kneaded?", "What becomes of a pawn?", "Who?"]
+ANSWERS = [("notes", 0), ("rye", 3), ("tables", 7), ("notes", 2)]
+
+
+@pytest.fixture(scope="module")
+def documents():
+    texts = {"notes.md": FACTS[:3] * 2, "rye.txt": FACTS[3:6], "tables.txt": FACTS[6:]}
+    return [Document(name, "\n\n".join(facts)) for name, facts in texts.items()]
+
+
+@pytest.fixture(scope="module")
+def questions(documents):
+    text = {document.name.partition(".")[0]: document.text for document in documents}
+    return [
+        Question(
+            asked, name, (Reference(FACTS[n], text[name].find(FACTS[n]), text[name].find(FACTS[n]) + 40),)
+        )
+        for asked, (name, n) in zip(ASKED, ANSWERS, strict=True)
+    ]
+
+
+@pytest.fixture(scope="module")
+def models(encoder):
+    return {encoder.name: encoder}
+
+
+@pytest.fixture(scope="module")
+def cells():
+    return grid(
+        splitters=["fixed", "sentences"],
+        chunk_tokens=[16, 32],
+        overlaps=[4],
+        poolings=["mean", "idf"],
+        retrievers=list(RETRIEVERS)[:4],
+        ks=[1, 3],
+    ).cells
+
+
+@pytest.fixture(scope="module")
+def rows(documents, questions, cells, models):
+    return list(sweep(documents, questions, cells, models))
+
+
+def without_time(rows):
+    return {row.cell: replace(row, seconds=0) for row in rows}
+
+
+def by_hand(documents, questions, cell, encoder):
+    """The plain way to measure one cell, with nothing shared."""
+    in_order = sorted(documents, key=lambda document: document.name)
+    chunks = [chunk for each in in_order for chunk in split(each, encoder.tokenizer, cell.splitting)]
+    texts, asked = [chunk.text for chunk in chunks], [question.text for question in questions]
+    model = encoder.with_idf(texts)
+    vectors = [model.encode(some, cell.pooling, max_tokens=cell.max_tokens) for some in (asked, texts)]
+    searched = SearchInputs(SearchTexts(tuple(asked), tuple(texts), encoder, cell.max_tokens), *vectors)
+    scores = retriever_scores(cell.retriever, searched, RetrieverOptions(k=50))
+    judged = scores, relevance(questions, chunks)
+    spans = span_metrics_at(scores, chunks, questions, cell.k)
+    return len(chunks), {
+        "mrr": reciprocal_rank(*judged),
+        "hit_rate@k": hit_rate(*judged, cell.k),
+        "recall@k": recall(*judged, cell.k),
+        "precision@k": precision(*judged, cell.k),
+        "ndcg@k": ndcg(*judged, cell.k),
+        **{f"span_{name}@k": values for name, values in spans.items()},
+    }
+
+
+def test_the_order_of_the_documents_changes_no_number(documents, questions, cells, models, rows):
+    changed = list(sweep(documents[::-1], questions, cells[-8:], models))
+    assert without_time(changed) == {cell: without_time(rows)[cell] for cell in cells[-8:]}
+    assert stamp_of(documents[::-1], questions, models) == stamp_of(documents, questions, models)
+
+
+def test_a_row_is_what_the_plain_way_gives(documents, questions, cells, models, rows, encoder):
+    assert {row.cell for row in rows} == set(cells)
+    for row in random.Random(0).sample(rows, 12):
+        n_chunks, expected = by_hand(documents, questions, row.cell, encoder)
+        assert (row.n_chunks, row.n_questions) == (n_chunks, len(questions))
+        assert set(row.metrics) == set(row.values) == set(row.intervals) == set(expected)
+        for name, values in expected.items():
+            assert row.values[name] == pytest.approx(values)
+            assert row.metrics[name] == pytest.approx(values.mean())
+            interval = mean_interval(values)
+            assert row.intervals[name] == pytest.approx((interval.low, interval.high))
+
+
+@given(
+    st.integers(0, 2**32 - 1), st.integers(1, 5), st.integers(0, 12), st.integers(1, 15), st.integers(1, 4)
+)
+def test_metrics_of_the_best_alone_are_those_of_all(seed, n_questions, n_chunks, k, n_scores):
+    generator = np.random.default_rng(seed)
+    scores = generator.integers(n_scores, size=(n_questions, n_chunks)).astype(np.float32)  # with many ties
+    relevant = generator.random((n_questions, n_chunks)) < generator.random()
+    ranked = Ranked.of(scores, relevant, depth=15)
+    assert ranked.reciprocal_ranks == pytest.approx(reciprocal_rank(scores, relevant))
+    first = ranked.first(k)
+    for metric in (hit_rate, recall, precision, ndcg):
+        assert metric(first.scores, first.relevant, k) == pytest.approx(metric(scores, relevant, k))
+
+
+def test_one_entry_in_the_table_adds_a_metric_to_rows_and_exports(
+    monkeypatch, documents, questions, models, rows
+):
+    missed = Metric(lambda found: 1 - found.relevant[:, : found.k].any(axis=1), "Missed@k", "No answer.")
+    monkeypatch.setitem(METRICS, "missed@k", missed)
+    [row] = sweep(documents, questions, [rows[0].cell], models)
+    assert row.metrics["missed@k"] == 1 - row.metrics["hit_rate@k"]
+    [exported] = to_json([row])["rows"]
+    assert exported["missed@k"] == row.metrics["missed@k"]
+    header, *lines = to_csv([row, rows[0]]).splitlines()
+    assert {"missed@k", "missed@k low"} <= set(header.split(","))
+    assert lines[1].endswith(",,")  # a row of before the metric was added
+    assert to_row(json.loads(row_line(row))) == row
+    assert to_row(json.loads(row_line(rows[0]))) == rows[0]
+
+
+def test_the_other_retrievers_and_splitters_are_swept_too(documents, questions, models, encoder):
+    made = grid(splitters=["sliding", "markdown"], chunk_tokens=[32], retrievers=["mmr", "maxsim"], ks=[2])
+    for row in sweep(documents, questions, made.cells, models):
+        _, expected = by_hand(documents, questions, row.cell, encoder)
+        assert row.values["mrr"] == pytest.approx(expected["mrr"])
+        assert row.values["span_iou@k"] == pytest.approx(expected["span_iou@k"])
+
+
+def test_sentences_are_compared_by_the_model_to_cut_where_topics_change(
+    documents, questions, models, encoder
+):
+    [row] = sweep(documents, questions, [Cell("semantic", 64, 0)], models)
+    chunks = [
+        chunk
+        for each in documents
+        for chunk in split(each, encoder.tokenizer, row.cell.splitting, encoder.encode)
+    ]
+    assert row.n_chunks == len(chunks)
+
+
+def test_the_order_of_cells_does_not_matter(documents, questions, cells, models, rows):
+    shuffled = random.Random(1).sample(cells, len(cells))
+    again = list(sweep(documents, questions, [*shuffled, *shuffled[:5]], models))
+    assert len(again) == len(cells)
+    assert without_time(again) == without_time(rows)
+
+
+def test_done_cells_are_skipped(documents, questions, cells, models, rows):
+    told = []
+    new = list(
+        sweep(
+            documents, questions, cells, models, on_progress=lambda *done: told.append(done), done=rows[:20]
+        )
+    )
+    assert not {row.cell for row in new} & {row.cell for row in rows[:20]}
+    assert without_time([*rows[:20], *new]) == without_time(rows)
+    assert told[0] == (20, len(cells))
+    assert told[-1] == (len(cells), len(cells))
+    assert list(sweep(documents, questions, cells, models, done=rows)) == []
+
+
+def test_progress_never_goes_back(documents, questions, cells, models):
+    told = []
+    list(sweep(documents, questions, cells, models, on_progress=lambda *done: told.append(done)))
+    done = [part for part, _ in told]
+    assert done == sorted(done)
+    assert {total for _, total in told} == {len(cells)}
+    assert done[0] == 0
+    assert done[-1] == pytest.approx(len(cells))
+
+
+def test_a_stopped_sweep_keeps_what_it_has(documents, questions, cells, models, rows):
+    kept, cache = [], VectorCache()
+    for row in sweep(documents, questions, cells, models, cache, is_stopped=lambda: len(kept) == 7):
+        kept.append(row)
+    assert len(kept) == 7
+    assert cache.n_vectors > 0
+    rest = list(sweep(documents, questions, cells, models, cache, done=kept))
+    assert without_time([*kept, *rest]) == without_time(rows)
+    assert list(sweep(documents, questions, cells, models, is_stopped=lambda: True)) == []
+
+
+@pytest.fixture
+def embedded_texts(monkeypatch):
+    """The texts that go through the layers, with the poolings taken of them."""
+    seen, encode = [], Encoder.encode
+
+    def watched(self, texts, pooling="mean", *arguments, **options):
+        seen.extend((text, tuple(pooling)) for text in texts)
+        return encode(self, texts, pooling, *arguments, **options)
+
+    monkeypatch.setattr(Encoder, "encode", watched)
+    return seen
+
+
+def test_a_text_is_embedded_once_for_all_poolings_and_splittings(
+    documents, questions, models, encoder, embedded_texts
+):
+    made = grid(
+        splitters=["sentences", "paragraphs"],
+        chunk_tokens=[24, 32],
+        overlaps=[0],
+        poolings=["mean", "cls", "max"],
+        retrievers=["dense", "hybrid"],
+    )
+    cache = VectorCache()
+    rows = list(sweep(documents, questions, made.cells, models, cache))
+    assert len(embedded_texts) == len(set(embedded_texts))
+    assert {poolings for _, poolings in embedded_texts} == {("mean", "cls", "max")}
+    texts = {text for text, _ in embedded_texts} - set(ASKED)
+    cost = estimate(documents, questions, made.cells, models)
+    assert len(texts) == cost.n_distinct_texts
+    assert cost.n_distinct_texts < cost.n_chunks
+    embedded_texts.clear()
+    again = list(sweep(documents, questions, made.cells, models, cache))
+    assert embedded_texts == []
+    assert without_time(again) == without_time(rows)
+
+
+def test_words_alone_need_no_model(documents, questions, models, embedded_texts):
+    made = grid(retrievers=["bm25"], poolings=["mean", "cls"], chunk_tokens=[32])
+    first, second = sweep(documents, questions, made.cells, models)
+    assert first.metrics == second.metrics
+    assert first.index_bytes > 0
+    assert embedded_texts == []
+
+
+def test_what_is_searched_has_a_size(rows, encoder):
+    sizes = {(row.cell.splitting, row.cell.retriever): row.index_bytes for row in rows}
+    for row in rows:
+        if row.cell.retriever == "dense":
+            assert row.index_bytes == 4 * row.n_chunks * encoder.config.d_model
+        if row.cell.retriever == "hybrid":
+            of_words = sizes[row.cell.splitting, "bm25"]
+            assert row.index_bytes == 4 * row.n_chunks * encoder.config.d_model + of_words
+
+
+def test_an_estimate_counts_what_the_sweep_then_does(documents, questions, cells, models, rows, encoder):
+    cost = estimate(documents, questions, cells, models)
+    of_splitting = {row.cell.splitting: row.n_chunks for row in rows}
+    assert cost.is_exact
+    assert (cost.n_cells, cost.n_splittings) == (len(cells), len(of_splitting))
+    assert cost.n_chunks == sum(of_splitting.values())
+    lengths, of_idf = {}, 0
+    for splitting in of_splitting:
+        texts = {
+            chunk.text: len(encoder.read(chunk.text))
+            for each in documents
+            for chunk in split(each, encoder.tokenizer, splitting)
+        }
+        lengths |= texts
+        of_idf += sum(texts.values())
+    assert cost.n_distinct_texts == len(lengths)
+    assert cost.n_tokens == sum(lengths.values()) + of_idf
+    assert cost.seconds > 0
+
+
+def test_a_large_grid_is_told_as_an_estimate(documents, questions, models, monkeypatch):
+    monkeypatch.setattr("engine.evaluation.sweep_cost.COUNTING_SECONDS", 0.0)
+    made = grid(chunk_tokens=range(16, 48), overlaps=[0])
+    cost = estimate(documents, questions, made.cells, models)
+    assert not cost.is_exact
+    assert cost.n_splittings == 32
+    exact = sum(
+        len(split(each, models[made.cells[0].model].tokenizer, cell.splitting))
+        for cell in made.cells
+        for each in documents
+    )
+    assert cost.n_chunks == pytest.approx(exact, rel=0.6)
+
+
+def test_what_comes_between_once_does_not_make_an_estimate_longer(documents, questions, models, monkeypatch):
+    """As where an app still loads, or another session embeds."""
+    delays, embed, pause = [], sweep_cost.embed_cached, 3.0
+
+    def delayed(texts, *arguments):
+        delays.append(pause if len(delays) == 1 else 0)  # the first sample, behind a word to warm up
+        time.sleep(delays[-1])
+        return embed(texts, *arguments)
+
+    cells = grid(chunk_tokens=[32], overlaps=[0]).cells
+    estimate(documents, questions, cells, models)
+    monkeypatch.setattr(sweep_cost, "embed_cached", delayed)
+    assert estimate(documents, questions, cells, models).seconds < pause
+    assert sum(delays) == pause
+
+
+def test_maxsim_tells_how_much_it_has_read(documents, questions, models, monkeypatch):
+    monkeypatch.setattr("engine.retrieval.maxsim.BATCH_TOKENS", 64)
+    told = {"dense": [], "maxsim": []}
+    for retriever, parts in told.items():
+        made = grid(retrievers=[retriever], chunk_tokens=[16], overlaps=[0])
+        list(sweep(documents, questions, made.cells, models, on_progress=lambda n, _: parts.append(n)))  # noqa: B023
+        assert parts == sorted(parts)
+        assert parts[-1] == 1
+    embedded = max(part for part in told["dense"] if part < 1)
+    assert any(embedded < part < 1 for part in told["maxsim"])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"documents": []}, "there are no documents"),
+        ({"questions": []}, "there are no questions"),
+        ({"cells": [Cell(model="other")]}, r"names the models \['other'\]"),
+        ({"cells": [Cell(), Cell(pooling="own")]}, "pooling 'own'"),
+        ({"cells": [Cell(max_tokens=9999)]}, "max_tokens is 9999"),
+    ],
+)
+def test_what_cannot_be_swept_is_refused_before_anything_runs(documents, questions, models, change, message):
+    given = {"documents": documents, "questions": questions, "cells": [Cell()]} | change
+    with pytest.raises(InputError, match=message):
+        sweep(**given, models=models)
+
+
+def test_documents_without_words_are_swept(questions, models):
+    made = grid(retrievers=list(RETRIEVERS), poolings=["mean", "idf"])
+    rows = list(sweep([Document("blank.txt", " \n ")], questions, made.cells, models))
+    assert [row.n_chunks for row in rows] == [0] * len(made.cells)
+    assert {value for row in rows for value in row.metrics.values()} == {0.0}
+
+
+class TestStore:
+    @pytest.fixture
+    def stamp(self, documents, questions, models):
+        return stamp_of(documents, questions, models)
+
+    @pytest.fixture
+    def path(self, tmp_path, stamp, rows):
+        path = tmp_path / "sweep.jsonl"
+        assert resume(path, stamp) == []
+        for row in rows[:3]:
+            append(path, row)
+        return path
+
+    def test_rows_come_back_as_they_were(self, path, stamp, rows):
+        assert resume(path, stamp) == rows[:3]
+
+    def test_a_line_is_plain_json_and_one_that_was_written_so_comes_back(self, path, stamp):
+        names = ("mrr", "hit_rate@k", "recall@k", "precision@k", "ndcg@k")
+        spans = ("span_recall@k", "span_precision@k", "span_iou@k")
+        values = {name: [1 / 3, 0.0, 1.0] for name in (*names, *spans)}
+        line = {
+            "cell": vars(Cell(chunk_tokens=77)),
+            "n_chunks": 5,
+            "n_questions": 3,
+            "metrics": dict.fromkeys(values, 4 / 9),
+            "intervals": {name: [0.1, 0.9] for name in values},
+            "values": values,
+            "seconds": 0.5,
+            "index_bytes": 64,
+        }
+        with path.open("a") as file:
+            file.write(json.dumps(line) + "\n")
+        row = resume(path, stamp)[-1]
+        assert row.cell == Cell(chunk_tokens=77)
+        assert {name: list(row.values[name]) for name in row.values} == values
+        append(path, row)
+        *_, before, after = path.read_text().splitlines()
+        assert before == after
+
+    def test_a_torn_last_line_is_dropped(self, path, stamp, rows):
+        content = path.read_bytes()
+        last = content.rstrip(b"\n").rfind(b"\n") + 1
+        for end in (last + 1, len(content) - 2, len(content) - 1):
+            path.write_bytes(content[:end])
+            assert resume(path, stamp) == rows[:2]
+        append(path, rows[2])
+        assert resume(path, stamp) == rows[:3]
+
+    def test_a_torn_header_is_begun_anew(self, path, stamp, rows):
+        path.write_bytes(path.read_bytes()[:20])
+        assert resume(path, stamp) == []
+        append(path, rows[0])
+        assert resume(path, stamp) == rows[:1]
+
+    def test_a_sweep_of_something_else_is_not_gone_on_with(self, path, documents, questions, models):
+        before = path.read_bytes()
+        changed = replace(documents[0], text=documents[0].text + "!")
+        for other in (
+            stamp_of([changed, *documents[1:]], questions, models),
+            stamp_of(documents, questions[1:], models),
+            stamp_of(documents, questions, {"other": next(iter(models.values()))}),
+        ):
+            with pytest.raises(InputError, match="other documents, questions or models"):
+                resume(path, other)
+        assert path.read_bytes() == before
+
+    @pytest.mark.parametrize("content", [b"question,references\n", b"{}\n", b"[1]\n", b"\n", b"text"])
+    def test_a_file_of_something_else_is_left_as_it_is(self, tmp_path, stamp, content):
+        path = tmp_path / "other"
+        path.write_bytes(content)
+        with pytest.raises(InputError, match="is no file of a sweep"):
+            resume(path, stamp)
+        assert path.read_bytes() == content
+
+    def test_a_damaged_line_is_named(self, path, stamp):
+        lines = path.read_bytes().split(b"\n")
+        path.write_bytes(b"\n".join([lines[0], lines[1], b'{"cell": {}}', *lines[3:]]))
+        with pytest.raises(InputError, match="line 3 is damaged"):
+            resume(path, stamp)
+
+    def test_a_folder_is_refused(self, tmp_path, stamp):
+        with pytest.raises(InputError, match="cannot be used"):
+            resume(tmp_path, stamp)
+
+    def test_json_and_csv_hold_settings_metrics_and_intervals(self, rows):
+        found = json.loads(json.dumps(to_json(rows)))["rows"]
+        assert len(found) == len(rows)
+        assert found[0]["splitter"] == rows[0].cell.splitter
+        assert found[0]["mrr"] == rows[0].metrics["mrr"]
+        assert found[0]["intervals"]["mrr"] == list(rows[0].intervals["mrr"])
+        header, first, *_ = to_csv(rows).splitlines()
+        table = dict(zip(header.split(","), first.split(","), strict=True))
+        assert len(to_csv(rows).splitlines()) == len(rows) + 1
+        assert float(table["recall@k"]) == rows[0].metrics["recall@k"]
+        assert float(table["mrr low"]) == rows[0].intervals["mrr"][0]
+        assert table["chunk_tokens"] == str(rows[0].cell.chunk_tokens)
+
+
+@pytest.fixture(scope="module")
+def library(official, encoder, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("library")
+    official.save(str(folder))
+    return LibraryModel.load(folder, encoder.tokenizer)
+
+
+class TestLibraryModel:
+    def test_vectors_are_those_of_the_library(self, library, official):
+        found = library.encode(FACTS, ["own"])["own"]
+        assert found == pytest.approx(official.encode(FACTS), abs=1e-5)
+        short = library.encode(FACTS, ["own"], max_tokens=8)["own"]
+        assert np.abs(short - found).max() > 0.01
+        assert library.encode(FACTS, ["own"])["own"] == pytest.approx(found, abs=1e-6)
+
+    def test_threads_take_turns_since_the_limit_is_the_models_own_state(self, library):
+        short = threading.Thread(target=library.encode, args=(FACTS, ["own"]), kwargs={"max_tokens": 8})
+        still_waits = []
+
+        def begin_the_other(done, total):
+            short.start()
+            short.join(0.3)
+            still_waits.append(short.is_alive())
+
+        library.encode(FACTS, ["own"], on_progress=begin_the_other)
+        short.join()
+        assert still_waits == [True]
+        seen = []
+        library.encode(
+            FACTS, ["own"], max_tokens=8, on_progress=lambda *_: seen.append(library.token_limit(None))
+        )
+        assert seen == [library.token_limit(None)]
+        assert seen[0] > 8
+
+    def test_it_is_swept_beside_our_own(self, library, documents, questions, models, encoder):
+        names = [encoder.name, library.name]
+        cells = [
+            Cell(chunk_tokens=32, model=encoder.name),
+            Cell(chunk_tokens=32, model=names[1], pooling="own"),
+        ]
+        ours, theirs = sweep(documents, questions, cells, {**models, library.name: library})
+        assert theirs.metrics == pytest.approx(ours.metrics)
+        assert estimate(documents, questions, cells, {**models, library.name: library}).n_splittings == 2
+
+    def test_what_it_cannot_do_is_refused(self, library, documents, questions):
+        for change, message in (
+            ({"pooling": "mean"}, "with its own pooling"),
+            ({"pooling": "own", "retriever": "maxsim"}, "inside the library"),
+            ({"pooling": "own", "max_tokens": 10_000}, "max_tokens is 10000"),
+        ):
+            with pytest.raises(InputError, match=message):
+                sweep(documents, questions, [Cell(model=library.name, **change)], {library.name: library})
+
+    @pytest.mark.parametrize("name", ["no/such-model-anywhere", "/no/such/folder"])
+    def test_a_model_that_is_not_there_is_told_at_once(self, name, encoder):
+        with pytest.raises(ModelUnavailableError, match=f"finds no model {name} on this machine"):
+            LibraryModel.load(name, encoder.tokenizer)
+
+    def test_a_model_that_neither_reads_is_told_with_both_reasons(self, tmp_path):
+        (tmp_path / "config.json").write_text('{"model_type": "no-such-family"}')
+        with pytest.raises(
+            ModelUnavailableError, match=r"is a 'no-such-family' model.*sentence-transformers finds no model"
+        ):
+            load_model(str(tmp_path))
+
+    def test_a_model_without_a_limit_to_set_is_refused(self, encoder, tmp_path):
+        from sentence_transformers import SentenceTransformer
+        from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+
+        words = Tokenizer.from_file(str(model_path(encoder.name) / "tokenizer.json"))
+        SentenceTransformer(modules=[StaticEmbedding(words, embedding_dim=4)]).save(str(tmp_path))
+        with pytest.raises(ModelUnavailableError, match="how many tokens it reads cannot be set"):
+            LibraryModel.load(tmp_path, encoder.tokenizer)
+
+    def test_a_missing_library_is_told(self, encoder, monkeypatch):
+        monkeypatch.setitem(__import__("sys").modules, "sentence_transformers", None)
+        with pytest.raises(ModelUnavailableError, match="which is not installed"):
+            LibraryModel.load("anything", encoder.tokenizer)

@@ -1,0 +1,381 @@
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from engine.documents.document import Chunk, Document
+from engine.documents.splitters import split
+from engine.errors import ContextLengthError, InputError
+from engine.generation.answering import NOTHING_FOUND, ask, retrieve
+from engine.generation.expansion import expanded
+from engine.generation.prefix_cache import PrefixCache
+from engine.generation.sampling import Sampling
+from engine.generation.server import Server
+from engine.generation.settings import AnswerSettings, SearchSettings
+from engine.generation.writer import Writer
+from engine.retrieval.index import build_index
+from engine.retrieval.ranking import best_first
+from engine.retrieval.relevance import null_scores_of
+from engine.retrieval.retrievers import RETRIEVERS, SearchInputs, SearchTexts, retriever_scores
+from tests.chat_server import WORDS, chat_server
+
+DOCUMENTS = {
+    "tower.md": "The Vardholm tower was finished in 1891 by forty masons.",
+    "bread.md": "Knead the dough for ten minutes, then let it rest overnight.",
+    "bees.md": "The keeper of the lighthouse kept bees and sold the honey.",
+}
+QUESTION = "When was the Vardholm tower finished?"
+# Words and vectors put these in different orders: the first has the question's words and another subject.
+TRAPS = (
+    "Vardholm bread: when it is finished, and finished it is when brown, take it out.",
+    "The building of the tower came to its end in 1891.",
+    "Masons of the tower were paid in silver.",
+    "Bees make honey in June.",
+)
+
+
+def reply(question, index, encoder, decoder, server=None, reuse=None, null_scores=None, **settings):
+    """Ask with settings by their names."""
+    callbacks = {name: settings.pop(name) for name in ("on_text", "stop") if name in settings}
+    search, budgets = (
+        {name: settings.pop(name) for name in names if name in settings}
+        for names in (("k", "min_relevance", "retriever", "expand"), ("max_prompt_tokens", "max_new_tokens"))
+    )
+    chosen = AnswerSettings(SearchSettings(**search), **budgets, sampling=Sampling(**settings))
+    return ask(question, index, encoder, Writer(decoder, server, reuse), chosen, null_scores, **callbacks)
+
+
+def search(question, index, encoder, k=4, min_relevance=90, null_scores=None, retriever="dense", **more):
+    """Retrieve with settings by their names."""
+    return retrieve(
+        question, index, encoder, SearchSettings(k, min_relevance, retriever), null_scores, **more
+    )
+
+
+@pytest.fixture(scope="module")
+def index(encoder):
+    chunks = [
+        chunk for name, text in DOCUMENTS.items() for chunk in split(Document(name, text), encoder.tokenizer)
+    ]
+    return build_index(chunks, encoder)
+
+
+@pytest.fixture(scope="module")
+def null_scores(index, encoder):
+    return null_scores_of(index, encoder)
+
+
+@pytest.fixture(scope="module")
+def silent(decoder):
+    """A decoder that must not be asked."""
+
+    def refuse(*arguments, **settings):
+        raise AssertionError("the decoder was asked")
+
+    return SimpleNamespace(max_tokens=decoder.max_tokens, name="silent", generate=refuse)
+
+
+def test_an_answer_lists_the_passages_it_was_given(index, encoder, decoder):
+    pieces = []
+    answer = reply(
+        QUESTION, index, encoder, decoder, k=2, min_relevance=0, max_new_tokens=32, on_text=pieces.append
+    )
+    assert "1891" in answer.text
+    assert "".join(pieces).strip() == answer.text
+    assert len(answer.sources) == 2
+    first = answer.sources[0]
+    assert DOCUMENTS["tower.md"][first.start : first.end] == first.text
+    assert first.document == "tower.md"
+    vectors = encoder.encode([QUESTION, first.text])
+    assert first.score == pytest.approx(float(vectors[0] @ vectors[1]), abs=1e-5)
+
+
+def test_every_stage_is_timed_and_every_token_counted(index, encoder, decoder):
+    answer = reply(QUESTION, index, encoder, decoder, max_new_tokens=8)
+    timings = answer.timings
+    stages = (timings.tokenize_s, timings.encode_s, timings.search_s, timings.prompt_s, timings.generate_s)
+    assert min(stages) > 0
+    assert timings.prompt_tokens == len(answer.prompt.ids)
+    assert 1 <= timings.answer_tokens <= 8
+    assert timings.prompt_tokens_per_s > 0
+
+
+@pytest.mark.parametrize(
+    ("question", "min_relevance"), [("Who won the chess championship?", 90), (QUESTION, 100)]
+)
+def test_where_nothing_is_relevant_the_decoder_is_not_asked(index, encoder, silent, question, min_relevance):
+    pieces = []
+    answer = reply(question, index, encoder, silent, min_relevance=min_relevance, on_text=pieces.append)
+    assert answer.text == NOTHING_FOUND == "".join(pieces)
+    assert answer.sources == ()
+    assert answer.prompt is None
+    assert len(answer.hits) == 3
+    assert answer.timings.prompt_tokens == 0
+
+
+def test_only_passages_as_relevant_as_asked_for_are_given(index, encoder, decoder):
+    found = search(QUESTION, index, encoder, 3, 0)
+    first, second = (found.null_scores.relevance(hit.score) for hit in found.hits[:2])
+    answer = reply(QUESTION, index, encoder, decoder, min_relevance=(first + second) / 2, max_new_tokens=4)
+    assert len(answer.sources) == 1
+    assert len(answer.hits) == 3
+
+
+def test_a_margin_is_the_distance_to_the_next_passage_whether_it_is_asked_for_or_not(index, encoder):
+    every = search(QUESTION, index, encoder, 3)
+    scores = [hit.score for hit in every.hits]
+    assert every.margins == (scores[0] - scores[1], scores[1] - scores[2], None)
+    for k in (1, 2):
+        found = search(QUESTION, index, encoder, k)
+        assert found.hits == every.hits[:k]
+        assert found.margins == every.margins[:k]
+
+
+def test_other_null_scores_decide_otherwise(index, encoder):
+    own = search(QUESTION, index, encoder, 3, 90)
+    assert [hit.chunk.document for hit in own.relevant] == ["tower.md"]
+    about_towers = null_scores_of(index, encoder, ["When was the tower built?", "Who built Vardholm tower?"])
+    found = search(QUESTION, index, encoder, 3, 99, about_towers)
+    assert found.null_scores is about_towers
+    assert found.relevant == ()
+
+
+@pytest.mark.parametrize("min_relevance", [-0.1, 101, float("nan")])
+def test_a_relevance_that_is_no_percentage_is_refused(index, encoder, min_relevance):
+    with pytest.raises(InputError, match=r"min_relevance is .*: give 0"):
+        search(QUESTION, index, encoder, 3, min_relevance)
+
+
+@pytest.mark.parametrize("k", [0, -1])
+def test_no_passages_cannot_be_asked_for(index, encoder, k):
+    with pytest.raises(InputError, match=f"k is {k}"):
+        search(QUESTION, index, encoder, k)
+
+
+def test_the_question_is_embedded_as_the_index_was(encoder):
+    chunks = split(Document("d.md", DOCUMENTS["tower.md"]), encoder.tokenizer)
+    index = build_index(chunks, encoder, pooling="cls")
+    [hit] = search(QUESTION, index, encoder, 1, 0).hits
+    vectors = encoder.encode([QUESTION, hit.chunk.text], pooling="cls")
+    np.testing.assert_allclose(hit.score, vectors[0] @ vectors[1], atol=1e-5)
+
+
+def test_an_index_of_another_model_is_refused(index, encoder, silent):
+    with pytest.raises(InputError, match="vectors of other"):
+        reply(QUESTION, replace(index, spec=replace(index.spec, model="x", name="other")), encoder, silent)
+
+
+def test_budgets_beyond_the_context_are_refused(index, encoder, silent):
+    with pytest.raises(ContextLengthError, match="exceed the 8192 positions"):
+        reply(QUESTION, index, encoder, silent, max_prompt_tokens=8000, max_new_tokens=500)
+
+
+def test_a_blank_question_is_refused(index, encoder, silent):
+    with pytest.raises(InputError, match="question is empty"):
+        reply("  ", index, encoder, silent)
+
+
+def test_an_answer_names_who_wrote_it_and_holds_its_tokens(index, encoder, decoder):
+    answer = reply(QUESTION, index, encoder, decoder, max_new_tokens=32)
+    assert (answer.model, answer.server) == (decoder.name, None)
+    assert len(answer.ids) == answer.timings.answer_tokens
+    written = [number for number in answer.ids if number not in decoder.end_ids]
+    assert decoder.tokenizer.decode(written).strip() == answer.text
+
+
+def test_every_sampling_setting_reaches_the_decoder(index, encoder, decoder, null_scores):
+    fixed = {"k": 1, "min_relevance": 0, "max_new_tokens": 12, "null_scores": null_scores}
+
+    def answer(**settings):
+        return reply(QUESTION, index, encoder, decoder, **fixed, **settings).text
+
+    greedy = answer()
+    hot = {"temperature": 1.5, "seed": 4}
+    assert answer(**hot) == answer(**hot) != greedy
+    assert answer(temperature=1.5, seed=5) != answer(**hot)
+    for only_the_best in ({"top_k": 1}, {"top_p": 1e-6}, {"min_p": 1.0}):
+        assert answer(**hot, **only_the_best) == greedy
+    assert answer(repetition_penalty=1.8) != greedy
+
+
+@pytest.mark.parametrize(
+    "setting", [{"temperature": -1}, {"top_k": 0}, {"top_p": 2}, {"min_p": 2}, {"repetition_penalty": 0}]
+)
+def test_a_setting_outside_its_range_is_refused_whatever_is_found(index, encoder, silent, setting):
+    with pytest.raises(InputError, match=next(iter(setting))):
+        reply(QUESTION, index, encoder, silent, min_relevance=100, **setting)
+
+
+def test_stopping_keeps_what_was_written(index, encoder, decoder):
+    whole = reply(QUESTION, index, encoder, decoder, max_new_tokens=32)
+    pieces = []
+    answer = reply(
+        QUESTION,
+        index,
+        encoder,
+        decoder,
+        max_new_tokens=32,
+        on_text=pieces.append,
+        stop=lambda: len(pieces) >= 3,
+    )
+    assert len(pieces) == 3
+    assert answer.text == "".join(pieces).strip()
+    assert whole.text.startswith(answer.text)
+    assert answer.finish_reason == "stopped"
+    assert whole.finish_reason in ("stop", "length")
+
+
+def test_a_second_question_about_the_same_passages_reads_only_what_is_new(
+    index, encoder, decoder, null_scores
+):
+    cache = PrefixCache()
+    settings = {"k": 1, "min_relevance": 0, "max_new_tokens": 12, "null_scores": null_scores}
+    other = "How many masons built the Vardholm tower?"
+    alone = reply(other, index, encoder, decoder, **settings)
+    assert alone.timings.reused_tokens == 0
+    first = reply(QUESTION, index, encoder, decoder, reuse=cache, **settings)
+    assert first.timings.reused_tokens == 0
+    second = reply(other, index, encoder, decoder, reuse=cache, **settings)
+    assert [source.text for source in first.sources] == [source.text for source in second.sources]
+    same = sum(source.n_tokens for source in second.sources)
+    assert same < second.timings.reused_tokens < second.timings.prompt_tokens
+    assert second.ids == alone.ids
+    assert second.timings.prompt_tokens_per_s == pytest.approx(
+        (second.timings.prompt_tokens - second.timings.reused_tokens) / second.timings.prompt_s
+    )
+
+
+def test_a_server_is_sent_what_the_built_in_model_would_read(index, encoder, decoder, silent):
+    silent.tokenizer, silent.chat_encoding = decoder.tokenizer, decoder.chat_encoding
+    with chat_server() as running:
+        pieces = []
+        server = Server(running.url, "mason")
+        answer = reply(
+            QUESTION, index, encoder, silent, server=server, on_text=pieces.append, top_p=0.9, seed=3
+        )
+        [request] = running.requests
+    assert tuple(pieces) == WORDS
+    assert answer.text == "".join(WORDS)
+    assert (answer.model, answer.server, answer.ids) == ("mason", running.url, ())
+    assert answer.finish_reason == "stop"
+    assert tuple(request["messages"]) == answer.prompt.messages
+    assert decoder.chat_encoding(request["messages"])[0].text == answer.prompt.text
+    assert DOCUMENTS["tower.md"] in request["messages"][-1]["content"]
+    assert (request["top_p"], request["seed"]) == (0.9, 3)
+    assert answer.timings.answer_tokens == len(decoder.tokenizer.encode(answer.text))
+    assert answer.timings.prompt_s > 0
+
+
+def test_a_server_can_be_stopped(index, encoder, decoder):
+    with chat_server(pause=0.1) as running:
+        pieces = []
+        answer = reply(
+            QUESTION,
+            index,
+            encoder,
+            decoder,
+            server=Server(running.url, "mason"),
+            on_text=pieces.append,
+            stop=lambda: len(pieces) >= 2,
+        )
+        assert running.hung_up.wait(2)
+    assert answer.text == "".join(WORDS[:2]).strip()
+    assert answer.finish_reason == "stopped"
+
+
+def test_budgets_beyond_the_built_in_context_are_fine_for_a_server(index, encoder, decoder):
+    with chat_server() as running:
+        server = Server(running.url, "mason")
+        assert reply(QUESTION, index, encoder, decoder, max_new_tokens=100_000, server=server).text
+
+
+@pytest.mark.parametrize("setting", [{"top_k": 5}, {"min_p": 0.1}, {"repetition_penalty": 1.2}])
+def test_a_setting_that_servers_do_not_have_is_refused(index, encoder, silent, setting):
+    [name] = setting
+    with pytest.raises(InputError, match=f"{name} is .* leave it out"):
+        reply(QUESTION, index, encoder, silent, server=Server("http://localhost:1/v1", "mason"), **setting)
+
+
+@pytest.fixture(scope="module")
+def traps(encoder):
+    return build_index([Chunk("d.md", n, n + 1, text, 20) for n, text in enumerate(TRAPS)], encoder)
+
+
+@pytest.mark.parametrize("retriever", RETRIEVERS)
+def test_passages_come_in_the_order_of_the_retriever_and_are_scored_by_cosine(traps, encoder, retriever):
+    vectors = encoder.encode([QUESTION, *TRAPS])
+    searched = SearchInputs(SearchTexts((QUESTION,), TRAPS, encoder), vectors[:1], vectors[1:])
+    [scores] = retriever_scores(retriever, searched)
+    order = [row for row in best_first(scores[None])[0] if np.isfinite(scores[row])]
+    found = search(QUESTION, traps, encoder, 4, 0, retriever=retriever)
+    assert [hit.chunk.text for hit in found.hits] == [TRAPS[row] for row in order]
+    np.testing.assert_allclose([hit.score for hit in found.hits], searched.dense[0][order], atol=1e-5)
+    fewer = search(QUESTION, traps, encoder, 2, 0, found.null_scores, retriever)
+    assert [hit.chunk for hit in fewer.hits] == [hit.chunk for hit in found.hits[:2]]
+    assert (found.margins == (None,) * len(order)) is (retriever != "dense")
+
+
+def test_words_find_a_passage_and_its_cosine_says_whether_it_counts(traps, encoder, decoder):
+    every = search(QUESTION, traps, encoder, 3, 0, retriever="bm25")
+    relevances = [every.null_scores.relevance(hit.score) for hit in every.hits]
+    assert every.hits[0].chunk.text == TRAPS[0]
+    assert relevances[0] < max(relevances)
+    limit = (relevances[0] + max(relevances)) / 2
+    expected = tuple(place for place, relevance in enumerate(relevances) if relevance >= limit)
+    answer = reply(
+        QUESTION,
+        traps,
+        encoder,
+        decoder,
+        k=3,
+        min_relevance=limit,
+        null_scores=every.null_scores,
+        retriever="bm25",
+        max_new_tokens=2,
+    )
+    assert answer.retriever == "bm25"
+    assert answer.hits == every.hits
+    assert answer.relevant == expected
+    assert 0 not in answer.relevant
+    assert [source.text for source in answer.sources] == [answer.hits[n].chunk.text for n in answer.relevant]
+
+
+def test_where_no_passage_shares_a_word_none_is_found_by_words(traps, encoder, silent):
+    answer = reply("Zyzzyva?", traps, encoder, silent, min_relevance=0, retriever="bm25")
+    assert answer.hits == answer.margins == answer.sources == ()
+    assert answer.prompt is None
+
+
+def test_an_unknown_retriever_is_refused(traps, encoder, silent):
+    with pytest.raises(InputError, match=r"^retriever 'best' is not one of dense, bm25, hybrid, .*maxsim$"):
+        reply(QUESTION, traps, encoder, silent, retriever="best")
+
+
+def test_what_is_searched_for_gives_the_order_and_the_question_the_scores(traps, encoder):
+    found = search(QUESTION, traps, encoder, 4, 0, searched_for="Honey of bees")
+    other = search("Honey of bees", traps, encoder, 4, 0, found.null_scores)
+    assert [hit.chunk for hit in found.hits] == [hit.chunk for hit in other.hits]
+    scores = {hit.chunk: hit.score for hit in search(QUESTION, traps, encoder, 4, 0, found.null_scores).hits}
+    for hit in found.hits:
+        assert hit.score == pytest.approx(scores[hit.chunk], abs=1e-5)
+
+
+def test_an_expanded_question_is_searched_for_and_timed_and_the_question_answered(
+    index, encoder, decoder, null_scores
+):
+    settings = {"k": 1, "max_new_tokens": 2, "null_scores": null_scores}
+    answer = reply(QUESTION, index, encoder, decoder, **settings, expand=True)
+    assert answer.searched_for == expanded(QUESTION, decoder)
+    assert answer.timings.expand_s > 0
+    assert answer.searched_for.split("\n")[1] not in answer.prompt.text
+    plain = reply(QUESTION, index, encoder, decoder, **settings)
+    assert (plain.searched_for, plain.timings.expand_s) == (None, 0)
+    assert plain.prompt.text == answer.prompt.text
+
+
+def test_tokens_that_repeat_a_passage_are_guessed_and_counted(encoder, decoder):
+    [text] = ["The tower of Vardholm was finished in 1891 by forty masons who sang while they worked."]
+    index = build_index([Chunk("tower.md", 0, len(text), text, 20)], encoder)
+    answer = reply("Repeat the passage about the tower.", index, encoder, decoder, min_relevance=0)
+    assert 0 < answer.timings.guessed_tokens < answer.timings.answer_tokens == len(answer.ids)

@@ -1,0 +1,215 @@
+import asyncio
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from engine.errors import InputError, ModelUnavailableError
+from engine.generation import server as server_module
+from engine.generation.sampling import Sampling
+from engine.generation.server import Server
+from tests.chat_server import WORDS, chat_server, chunk, closed_port, event, full_port, whole_answer
+
+MESSAGES = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Who built the tower?"}]
+
+
+def answer_of(server, **settings):
+    return list(Server(server.url, "mason").generate(MESSAGES, **settings))
+
+
+def test_an_answer_comes_in_the_pieces_the_server_sends():
+    with chat_server() as server:
+        pieces = answer_of(server)
+    assert tuple(piece.text for piece in pieces if piece.text) == WORDS
+    assert [piece.finish_reason for piece in pieces][-1] == "stop"
+    assert all(piece.finish_reason is None for piece in pieces[:-1])
+
+
+def test_an_event_loop_that_runs_already_is_left_alone():
+    async def in_a_notebook():
+        with chat_server() as server:
+            return answer_of(server)
+
+    with ThreadPoolExecutor() as pool:  # this thread may have a loop already
+        pieces = pool.submit(asyncio.run, in_a_notebook()).result()
+    assert tuple(piece.text for piece in pieces if piece.text) == WORDS
+
+
+def test_pieces_are_there_before_the_answer_is_complete():
+    with chat_server(pause=1) as server:
+        start = time.perf_counter()
+        next(Server(server.url, "mason").generate(MESSAGES))
+        assert time.perf_counter() - start < len(WORDS) - 1
+
+
+def test_an_answer_cut_by_the_server_says_so():
+    with chat_server(events=whole_answer("length")) as server:
+        assert answer_of(server)[-1].finish_reason == "length"
+
+
+def test_the_request_holds_the_messages_and_the_settings_that_were_given_and_no_others():
+    with chat_server() as server:
+        answer_of(server)
+        answer_of(server, max_new_tokens=9, sampling=Sampling(0.7, top_p=0.9, seed=3), stop=["\n"])
+    plain, full = server.requests
+    assert plain == {
+        "model": "mason",
+        "messages": MESSAGES,
+        "stream": True,
+        "max_tokens": 256,
+        "temperature": 0.0,
+    }
+    assert full == {**plain, "max_tokens": 9, "temperature": 0.7, "top_p": 0.9, "seed": 3, "stop": ["\n"]}
+
+
+def test_stopping_midway_keeps_what_came_and_closes_the_connection():
+    with chat_server(pause=0.5) as server:
+        got = []
+        for piece in Server(server.url, "mason").generate(MESSAGES, is_stopped=lambda: len(got) >= 2):
+            got.append(piece.text)
+        assert got == list(WORDS[:2])
+        assert server.hung_up.wait(30)
+
+
+def test_leaving_the_loop_closes_the_connection():
+    with chat_server(pause=0.5) as server:
+        pieces = Server(server.url, "mason").generate(MESSAGES)
+        assert next(pieces).text == WORDS[0]
+        pieces.close()
+        assert server.hung_up.wait(30)
+
+
+def test_a_silent_server_can_be_stopped_at_once():
+    with chat_server(pause=60) as server:
+        start = time.perf_counter()
+        assert answer_of(server, is_stopped=lambda: bool(server.requests)) == []
+        assert time.perf_counter() - start < 30
+        assert server.hung_up.wait(30)
+
+
+def test_the_models_are_listed_by_name():
+    with chat_server(models=("b", "a")) as server:
+        assert Server(server.url).models() == ["a", "b"]
+
+
+def test_the_key_is_sent_and_never_shown():
+    with chat_server(key="secret") as server:
+        mine = Server(server.url, "mason", "secret")
+        assert mine.models() == ["mason", "miller"]
+        assert "".join(piece.text for piece in mine.generate(MESSAGES)) == "".join(WORDS)
+    assert "secret" not in repr(mine)
+
+
+def test_a_key_in_the_environment_is_not_sent_to_a_server_that_was_given_none(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    with chat_server(key="secret") as server, pytest.raises(ModelUnavailableError, match="401"):
+        Server(server.url).models()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "localhost:11434/v1",
+        "",
+        "ftp://localhost/v1",
+        "file:///etc/passwd",
+        "http://",
+        "http://[",
+        "http://a:x/v1",
+        "http://localhost:99999/v1",
+    ],
+)
+def test_what_is_no_web_address_is_refused(url):
+    for call in both_ways(url):
+        with pytest.raises(InputError, match="begins with http:// or https://"):
+            call()
+
+
+@pytest.mark.parametrize("key", ["clé", "a\nb"])
+def test_what_cannot_be_a_key_is_refused(key):
+    with pytest.raises(InputError, match="copy it again"):
+        Server("http://localhost:1/v1", "mason", key).models()
+
+
+def test_no_model_is_refused():
+    with pytest.raises(InputError, match=r"no model .* is chosen"):
+        next(Server("http://localhost:1/v1").generate(MESSAGES))
+
+
+def both_ways(url, model="mason"):
+    return (
+        lambda: Server(url).models(),
+        lambda: list(Server(url, model).generate(MESSAGES)),
+    )
+
+
+def test_a_refused_connection_says_where_and_what_to_do():
+    with closed_port() as url:
+        for call in both_ways(url):
+            start = time.perf_counter()
+            with pytest.raises(ModelUnavailableError, match=f"connection to {url} failed .* is running"):
+                call()
+            assert time.perf_counter() - start < 2  # no retries
+
+
+def test_a_server_that_takes_no_connection_is_given_up_soon(monkeypatch):
+    monkeypatch.setattr(server_module, "CONNECT_S", 0.5)
+    with full_port() as url:
+        for call in both_ways(url):
+            start = time.perf_counter()
+            with pytest.raises(ModelUnavailableError, match=r"did not answer in time .* check the address"):
+                call()
+            assert time.perf_counter() - start < 10
+
+
+def test_a_server_that_stays_silent_is_given_up(monkeypatch):
+    monkeypatch.setattr(server_module, "SILENCE_S", 0.3)
+    with chat_server(pause=5) as server, pytest.raises(ModelUnavailableError, match="did not answer in time"):
+        answer_of(server)
+
+
+def test_a_wrong_key_is_named_as_the_reason():
+    with chat_server(key="secret") as server:
+        for call in both_ways(server.url):
+            with pytest.raises(ModelUnavailableError, match=r"401, 'Incorrect API key .*give the key"):
+                call()
+
+
+def test_an_unknown_model_is_named():
+    with chat_server() as server:
+        _, ask = both_ways(server.url, "baker")
+        with pytest.raises(
+            ModelUnavailableError, match=r"the model 'baker' \(404, .*choose one of its models"
+        ):
+            ask()
+
+
+def test_a_wrong_path_says_where_addresses_mostly_end():
+    with chat_server() as server:
+        for call in both_ways(server.url.removesuffix("/v1")):
+            with pytest.raises(ModelUnavailableError, match=r"404.*ends in /v1"):
+                call()
+
+
+@pytest.mark.parametrize(
+    ("events", "reason"),
+    [
+        ([b"<html>Welcome</html>"], "without saying that it is complete"),
+        ([], "without saying that it is complete"),
+        ([event(chunk("Forty "))], "without saying that it is complete"),
+        ([event(chunk("Forty ")), event("{broken")], "does not speak as OpenAI's servers do"),
+        ([event('"words"')], "does not speak as OpenAI's servers do"),
+        ([event({"choices": None})], "does not speak as OpenAI's servers do"),
+        ([event({"error": {"message": "out of memory"}})], "broke off its answer: out of memory"),
+    ],
+)
+def test_what_is_no_stream_of_a_chat_completion_is_refused(events, reason):
+    with chat_server(events=events) as server, pytest.raises(ModelUnavailableError, match=reason):
+        answer_of(server)
+
+
+def test_the_client_is_not_imported_before_it_is_needed():
+    code = "import sys, engine, engine.generation.server; sys.exit('openai' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,205 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from engine.documents.document import Chunk
+from engine.errors import InputError
+from engine.inspection.diagnosis.counterfactual import (
+    best_windows,
+    counterfactuals,
+    replaced_ranks,
+    tail_vectors,
+    tail_windows,
+)
+from engine.retrieval.embedding_spec import Query
+from engine.retrieval.index import build_index, index_vectors
+
+DOUGH = "Knead the dough for ten minutes, then let it rest overnight under a damp cloth. "
+TOWER = "The Vardholm tower was finished in 1891 by forty masons. "
+BEES = "The keeper of the lighthouse kept bees and sold the honey. "
+TEXTS = [
+    DOUGH * 4 + TOWER,  # the tower is behind the limit
+    BEES * 6,  # so are bees, but they stand before it as well
+    "A tower is a tall building.",
+    "Masons build in stone.",
+    "Bees make honey.",
+    "In 1890 the harbour froze.",
+]
+QUESTION = "When was the Vardholm tower finished?"
+LIMIT = 48
+
+
+def chunks_of(texts, tokenizer, start=100):
+    return [
+        Chunk("d.md", start, start + len(text), text, len(ids))
+        for text, ids in zip(texts, tokenizer.ids_batch(texts), strict=True)
+    ]
+
+
+@pytest.fixture(scope="module")
+def index(encoder):
+    return build_index(chunks_of(TEXTS, encoder.tokenizer), encoder, max_tokens=LIMIT)
+
+
+@pytest.fixture(scope="module")
+def tails(index, encoder):
+    return tail_vectors(index, encoder)
+
+
+@pytest.fixture(scope="module")
+def question(encoder):
+    return encoder.encode([QUESTION])[0]
+
+
+def rank_in(index, question, row):
+    hits = index.search(Query(question, index.spec), len(index.chunks))
+    return [hit.chunk.text for hit in hits].index(index.chunks[row].text) + 1
+
+
+def test_the_tail_that_was_lost_is_what_the_question_asks_for(tails, question):
+    first = counterfactuals(question, tails)[0]
+    assert first.row == 0
+    assert first.tokens_lost == tails.index.chunks[0].n_tokens - LIMIT
+    assert first.windows.rank == 1 < first.now.rank
+    assert first.ranks_won == first.now.rank - 1
+    start, end = first.best_window
+    assert "Vardholm tower was finished in 1891" in TEXTS[0][start - 100 : end - 100]
+
+
+def test_ranks_and_scores_now_are_those_of_a_search(tails, index, question):
+    for one in counterfactuals(question, tails):
+        hits = index.search(Query(question, index.spec), len(TEXTS))
+        assert hits[one.now.rank - 1].chunk == one.chunk
+        assert hits[one.now.rank - 1].score == pytest.approx(one.now.score, abs=1e-6)
+
+
+def test_read_in_one_go_is_the_index_with_one_chunk_read_further(encoder, tails, index, question):
+    """The rank is that in an index of the same vectors but the chunk's, embedded under 512 tokens."""
+    found = counterfactuals(question, tails)
+    for one in found:
+        vectors = index.vectors.copy()
+        vectors[one.row] = encoder.encode([one.chunk.text], max_tokens=512)[0]
+        other = index_vectors(index.chunks, vectors, index.spec)
+        assert rank_in(other, question, one.row) == one.whole.rank
+        assert one.whole.score == pytest.approx(float(vectors[one.row] @ question), abs=1e-6)
+
+
+def test_cut_into_windows_the_best_of_all_windows_counts(encoder, tails, index, question):
+    room = LIMIT - 2
+    for one in counterfactuals(question, tails):
+        cls, *body, sep = encoder.tokenizer.ids_batch([one.chunk.text])[0]
+        windows, end = [[cls, *body[:room], sep]], len(body)
+        while end > room:
+            windows.append([cls, *body[end - room : end], sep])
+            end -= room
+        scores = encoder.encode_ids(windows) @ question
+        assert one.windows.score == pytest.approx(float(scores.max()), abs=1e-6)
+        assert (one.best_window is None) == (scores.argmax() == 0)
+        assert one.windows.rank <= one.now.rank
+
+
+@given(n_tokens=st.integers(0, 600), room=st.integers(1, 60))
+def test_windows_of_a_tail_are_full_and_hold_each_of_its_tokens_once(n_tokens, room):
+    windows = [range(n_tokens)[window] for window in tail_windows(n_tokens, room)]
+    assert all(len(window) == room for window in windows)
+    held = [token for window in windows for token in window]
+    assert held == sorted(set(held))
+    assert [token for token in held if token >= room] == list(range(room, n_tokens))
+
+
+def test_the_chunks_that_win_most_ranks_come_first(tails, question):
+    won = [one.ranks_won for one in counterfactuals(question, tails)]
+    assert won == sorted(won, reverse=True)
+    assert len(won) == 2
+
+
+def test_tails_are_made_once_and_serve_every_question(encoder, index):
+    seen = []
+    tails = tail_vectors(index, encoder, on_progress=lambda *step: seen.append(step))
+    n_texts = len(tails.rows) + len(tails.windows)
+    assert seen[-1] == (n_texts, n_texts)
+    seen.clear()
+    for vector in encoder.encode(["honey of bees", "dough"]):
+        assert {one.row for one in counterfactuals(vector, tails)} == {0, 1}
+    assert seen == []
+
+
+def test_one_chunk_alone_gives_what_it_gives_among_all(encoder, tails, index, question):
+    [alone] = counterfactuals(question, tail_vectors(index, encoder, rows=[1]))
+    [among] = [one for one in counterfactuals(question, tails) if one.row == 1]
+    assert alone.now == among.now
+    assert alone.whole.rank == among.whole.rank
+    assert alone.windows.score == pytest.approx(among.windows.score, abs=1e-6)
+
+
+def test_windows_cover_the_tail_and_follow_each_other(tails, index):
+    for number, row in enumerate(tails.rows):
+        chunk = index.chunks[row]
+        spans = [span for span, owner in zip(tails.spans, tails.owners, strict=True) if owner == number]
+        assert spans[-1][1] == chunk.end - (len(chunk.text) - len(chunk.text.rstrip()))
+        assert all(chunk.start < start < end <= chunk.end for start, end in spans)
+        assert spans == sorted(spans)
+
+
+def test_tails_are_embedded_under_the_pooling_of_the_index(encoder, index, question):
+    cls = build_index(index.chunks, encoder, pooling="cls", max_tokens=LIMIT)
+    tails = tail_vectors(cls, encoder)
+    expected = encoder.encode([TEXTS[0]], pooling="cls", max_tokens=512)[0]
+    np.testing.assert_allclose(tails.whole[0], expected, atol=1e-6)
+
+
+def test_where_nothing_is_lost_there_is_nothing_to_win(encoder, question):
+    whole = build_index(chunks_of(TEXTS, encoder.tokenizer), encoder, max_tokens=256)
+    assert counterfactuals(question, tail_vectors(whole, encoder)) == []
+
+
+SCORES = arrays(np.float32, st.integers(1, 12), elements=st.sampled_from([-0.5, 0.0, 0.25, 0.5, 1.0]))
+
+
+@given(scores=SCORES, data=st.data())
+def test_a_rank_is_one_more_than_the_others_above(scores, data):
+    row = data.draw(st.integers(0, len(scores) - 1))
+    new = data.draw(st.sampled_from([-1.0, 0.0, 0.3, 0.5, 2.0]))
+    others = np.delete(scores, row)
+    [rank] = replaced_ranks(np.array([new]), scores[[row]], scores)
+    assert rank == 1 + sum(others > new)
+
+
+@given(
+    windows=st.lists(
+        st.tuples(
+            st.sampled_from([0.0, 0.25, 0.5]), st.lists(st.sampled_from([0.0, 0.25, 0.75]), max_size=4)
+        ),
+        min_size=1,
+        max_size=6,
+    )
+)
+def test_the_best_window_is_the_best_of_its_own_chunk(windows):
+    now = np.array([score for score, _ in windows])
+    flat = np.array([score for _, tail in windows for score in tail])
+    owners = np.repeat(np.arange(len(windows)), [len(tail) for _, tail in windows])
+    best, numbers = best_windows(now, flat, owners)
+    for number, (score, tail) in enumerate(windows):
+        assert best[number] == max([score, *tail])
+        if numbers[number] < 0:
+            assert best[number] == score
+        else:
+            assert owners[numbers[number]] == number
+            assert flat[numbers[number]] == best[number] > score
+
+
+def test_what_does_not_fit_the_index_is_refused(encoder, index, tails):
+    with pytest.raises(InputError, match="build it again"):
+        tail_vectors(replace(index, spec=replace(index.spec, model="another")), encoder)
+    with pytest.raises(InputError, match="chunk 2 lost nothing"):
+        tail_vectors(index, encoder, rows=[2])
+    with pytest.raises(InputError, match="holds 0 to 5"):
+        tail_vectors(index, encoder, rows=[6])
+    with pytest.raises(InputError, match="shape"):
+        counterfactuals(np.ones(3, np.float32), tails)
+    with pytest.raises(InputError, match="finite"):
+        counterfactuals(np.full(384, np.inf, np.float32), tails)

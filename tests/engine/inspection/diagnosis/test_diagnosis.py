@@ -1,0 +1,421 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.documents.document import Chunk, Document
+from engine.documents.splitters import Splitting, split
+from engine.errors import InputError
+from engine.evaluation.grid import Cell
+from engine.evaluation.questions import Question, Reference, relevance
+from engine.evaluation.sweep import sweep
+from engine.inspection.diagnosis.causes import causes
+from engine.inspection.diagnosis.diagnose import centred_span, diagnose, group_repeats, rank_among
+from engine.inspection.diagnosis.location import Location, chunk_overlaps, locate, matching_rows, middle_half
+from engine.inspection.diagnosis.setting_changes import (
+    changed_settings,
+    effect_on_others,
+    fixing_rows,
+    nearby_cells,
+    other_questions,
+    passage_question,
+    passage_rank,
+    setting_distance,
+)
+from engine.retrieval.index import build_index
+
+FILLER = {
+    "bees.txt": "The keeper of the lighthouse kept bees and sold the honey in jars.",
+    "bread.txt": "Knead the dough for ten minutes, then let it rest overnight under a damp cloth.",
+    "chess.txt": "The bishop moves along diagonals, and the rook along ranks and files.",
+    "tax.txt": "The tax office wants the form by the end of May, with all receipts.",
+}
+DOUGH = "Knead the dough for ten minutes, then let it rest overnight under a damp cloth. "
+TOWER = "The Vardholm tower was finished in 1891 by forty masons."
+FERROW = (
+    "Anna Ferrow, who had tamed the river otter Pim as a girl, moved to Lisbon and became a maker of "
+    "stained glass."
+)
+OTTER = "A tame otter lived under the chemist's shop."
+
+# Of each cause: the question, the passage, the documents besides the filler, and what differs from
+# chunks of 128 tokens, of which 256 are read, and two of which are found.
+CASES = {
+    "truncated": (
+        "When was the Vardholm tower finished?",
+        TOWER,
+        {
+            "long.txt": DOUGH * 4 + TOWER,
+            "a.txt": "A tower is a tall building, and this one took masons years to finish.",
+            "b.txt": "When a tower was finished, its masons held a feast.",
+            "c.txt": "Towers were built in stone in that century.",
+        },
+        {"max_tokens": 48},
+    ),
+    "split": (
+        "Where did the woman who tamed the otter Pim make stained glass?",
+        FERROW,
+        {
+            "log.txt": "Bread was baked and sold in the town square as on every other day, and the river was "
+            f"calm. {FERROW} The bakery opened again at noon, and the children got out of school early "
+            "because of the heat.",
+            "a.txt": "Otters live at rivers.",
+            "b.txt": "Stained glass is made in Lisbon, where makers of glass had a guild.",
+            "c.txt": "A woman made glass.",
+        },
+        {"chunk_tokens": 44, "k": 1},
+    ),
+    "near duplicates": (
+        "How many moons does Jupiter have?",
+        "Galileo saw four moons that circle around the planet Jupiter.",
+        {
+            "g.txt": "Galileo saw four moons that circle around the planet Jupiter.",
+            "1.txt": "Jupiter has ninety-five known moons.",
+            "2.txt": "Jupiter has ninety-five known moons!",
+            "3.txt": "Jupiter has 95 known moons.",
+        },
+        {},
+    ),
+    "word mismatch": (
+        "What does E4471 mean?",
+        "E4471: the paper tray is empty.",
+        {
+            "1.txt": "E4471: the paper tray is empty.",
+            "2.txt": "E4417: the meaning of a code is not known.",
+            "3.txt": "E4771: a message has a meaning that was not understood.",
+            "4.txt": "E4470: what was meant by the command is unclear.",
+            "5.txt": "E4472: error without a meaning.",
+        },
+        {},
+    ),
+    "pooled away": (
+        "Which animal did the pharmacist keep in the cellar?",
+        OTTER,
+        {
+            "town.txt": "The town hall was painted white in spring, and the mayor held a speech about taxes. "
+            "Trains to the coast leave each hour from platform two. The theatre shows an opera about a "
+            f"miller. {OTTER} The football club lost its last three games and dismissed the coach. Rain "
+            "fell for nine days and the river flooded the lower streets.",
+            "a.txt": "Animals may be kept in a cellar only with a permit.",
+            "b.txt": "The pharmacist keeps medicine in the cellar.",
+            "c.txt": "Which animals can be kept at home depends on the law.",
+        },
+        {},
+    ),
+    "other words": (
+        "Where can a motorist fill up?",
+        "Petrol is sold at the pumps behind the church.",
+        {
+            "p.txt": "Petrol is sold at the pumps behind the church.",
+            "a.txt": "A motorist can fill a form at the station.",
+            "b.txt": "Motorists fill the roads in summer.",
+            "c.txt": "Where a motorist may drive.",
+        },
+        {},
+    ),
+    "outranked": (
+        "Who painted the ceiling of the chapel?",
+        "Visitors to the chapel look at the ceiling first.",
+        {
+            "p.txt": "Visitors to the chapel look at the ceiling first.",
+            "a.txt": "The ceiling of the chapel was painted by Ada Brook.",
+            "b.txt": "Painters of the chapel: its ceiling was painted by Ida Bruck, its walls by Max Stein.",
+        },
+        {"k": 1},
+    ),
+}
+
+
+def documents_of(texts):
+    return [Document(name, text) for name, text in (texts | FILLER).items()]
+
+
+def diagnosed(encoder, case, **other):
+    question, passage, texts, given = CASES[case]
+    values = {"splitter": "fixed", "chunk_tokens": 128, "overlap": 0, "max_tokens": 256, "k": 2}
+    values |= {"pooling": "mean"} | given | other
+    documents = documents_of(texts)
+    place = locate(passage, documents)
+    splitting = Splitting(values["splitter"], values["chunk_tokens"], values["overlap"])
+    chunks = [chunk for each in documents for chunk in split(each, encoder.tokenizer, splitting)]
+    index = build_index(chunks, encoder, values["pooling"], values["max_tokens"])
+    [document] = [each for each in documents if each.name == place.document]
+    return diagnose(question, place, document, index, encoder, values["k"]), index
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_each_cause_is_told_and_no_other(encoder, case):
+    found, _ = diagnosed(encoder, case)
+    [cause] = causes(found)
+    assert cause.kind == case
+    assert not found.found
+
+
+def test_what_is_in_no_document_is_not_looked_for_in_settings(encoder):
+    passage = "The purple submarine sank near Iceland last Tuesday evening."
+    assert locate(passage, documents_of({})) is None
+    [cause] = causes(None)
+    assert cause.kind == "not in the corpus"
+
+
+@pytest.mark.parametrize("case", ["truncated", "split", "near duplicates", "pooled away", "word mismatch"])
+def test_the_rank_without_a_cause_is_among_the_first_k(encoder, case):
+    found, _ = diagnosed(encoder, case)
+    [cause] = causes(found)
+    assert cause.rank <= found.k < found.now.rank
+    assert f"{cause.rank:,}" in cause.sentence
+
+
+@pytest.mark.parametrize(
+    ("case", "cure"),
+    [
+        ("truncated", {"max_tokens": 128}),
+        ("split", {"chunk_tokens": 66}),
+        ("pooled away", {"chunk_tokens": 18, "splitter": "sentences"}),
+        ("other words", {"k": 4}),
+    ],
+)
+def test_what_is_cured_has_no_cause(encoder, case, cure):
+    found, _ = diagnosed(encoder, case, **cure)
+    assert found.found
+    assert causes(found) == ()
+
+
+def test_ranks_and_scores_are_those_of_a_search(encoder):
+    for case in CASES:
+        found, index = diagnosed(encoder, case)
+        vector = encoder.encode([CASES[case][0]], max_tokens=index.spec.max_tokens)[0]
+        order, rows = index.nearest(vector[None], len(index.chunks))[::-1]
+        assert order[0, : found.now.rank].tolist() == [*found.above, found.row]
+        assert rows[0, found.now.rank - 1] == pytest.approx(found.now.score, abs=1e-6)
+
+
+def test_the_passage_alone_ranks_as_a_chunk_of_its_own_does(encoder):
+    question = CASES["pooled away"][0]
+    found, index = diagnosed(encoder, "pooled away")
+    others = [chunk for chunk in index.chunks if chunk.document != "town.txt"]
+    index = build_index([*others, Chunk("x", 0, len(OTTER), OTTER, 14)], encoder, max_tokens=256)
+    scores = index.vectors @ encoder.encode([question])[0]
+    assert found.alone.rank == 1 + (scores > scores[-1]).sum()
+    assert found.alone.score == pytest.approx(scores[-1], abs=1e-5)
+
+
+def test_unread_characters_are_those_behind_the_limit(encoder):
+    found, index = diagnosed(encoder, "truncated")
+    text = index.chunks[found.row].text
+    assert [text[start:end] for start, end in found.unread] == [TOWER]
+    assert found.n_unread == found.length == len(TOWER)
+    assert found.held[0].share == 1
+    assert found.held[0].read == 0
+
+
+def test_a_passage_read_by_an_overlapping_chunk_is_not_lost(encoder):
+    found, _ = diagnosed(encoder, "truncated", chunk_tokens=60, overlap=28, max_tokens=60)
+    assert found.unread == ()
+    assert max(each.read for each in found.held) == 1
+
+
+def test_shares_of_a_split_passage_add_up_to_all_of_it_but_the_space_between(encoder):
+    found, _ = diagnosed(encoder, "split")
+    assert len(found.held) == 2
+    assert sum(each.share for each in found.held) == pytest.approx(1, abs=1.5 / len(FERROW))
+
+
+def test_groups_of_near_duplicates_count_once():
+    one, two, three = np.eye(3, dtype=np.float32)
+    near = (one + 0.1 * two) / np.linalg.norm(one + 0.1 * two)
+    vectors = np.stack([three, one, near, two])
+    assert group_repeats(vectors, 0, [1, 2, 3]) == (((1, 2),), 3)
+    assert group_repeats(vectors, 2, [1, 3]) == (((2, 1),), 2)  # a repeat of the passage itself is no rival
+    assert group_repeats(vectors, 3, []) == ((), 1)
+
+
+def test_equals_share_a_rank():
+    assert rank_among(np.array([0.7, 0.5, 0.5, 0.3]), 0.5).rank == 2
+
+
+def test_what_is_most_of_its_chunk_is_not_lost_in_it(encoder):
+    found, _ = diagnosed(encoder, "pooled away")
+    assert [cause.kind for cause in causes(replace(found, part=0.49))] == ["pooled away"]
+    assert "pooled away" not in [cause.kind for cause in causes(replace(found, part=0.51))]
+
+
+def test_a_lost_end_is_a_cause_only_where_it_would_be_found_or_is_most_of_the_passage(encoder):
+    found, _ = diagnosed(encoder, "truncated")
+    far = replace(found.tail_read, rank=5)
+    end = found.unread[0][1]
+    few = ((end - 5, end),)
+    assert causes(replace(found, tail_read=far))[0].kind == "truncated"
+    assert causes(replace(found, unread=few))[0].kind == "truncated"
+    assert causes(replace(found, unread=few, tail_read=far))[0].kind != "truncated"
+
+
+def test_nothing_to_look_for_is_refused(encoder):
+    with pytest.raises(InputError, match="the passage is blank"):
+        locate(" \n", documents_of({}))
+    with pytest.raises(InputError, match="k is 0: look at 1 chunk or more"):
+        diagnosed(encoder, "split", k=0)
+    documents = documents_of({})
+    index = build_index(split(documents[0], encoder.tokenizer), encoder)
+    with pytest.raises(InputError, match=r"no chunk of bread\.txt holds this passage"):
+        diagnose("Why?", Location("bread.txt", 0, 20), documents[1], index, encoder, 4)
+    with pytest.raises(InputError, match="the question is empty"):
+        diagnose(" ", Location("bees.txt", 0, 20), documents[0], index, encoder, 4)
+
+
+@pytest.mark.parametrize(
+    ("passage", "how"),
+    [
+        ("The keeper said: \"It's the bees' honey\" – and left.", "exact"),
+        ("The keeper  said:\n“It’s the bees’ honey” - and left.", "alike"),
+        ("The old keeper said: \"It's all the bees' honey\", and left.", "approximate"),
+    ],
+)
+def test_a_passage_is_found_as_it_is_spelled_alike_or_approximately(passage, how):
+    text = "Before. The keeper said: \"It's the bees' honey\" – and left. After."
+    place = locate(passage, [Document("other.txt", "Nothing here."), Document("bees.txt", text)])
+    assert (place.document, place.how) == ("bees.txt", how)
+    assert text[place.start : place.end].startswith("The keeper said")
+    assert text[place.start : place.end].rstrip(".").endswith("and left")
+    assert (place.likeness < 1) == (how == "approximate")
+
+
+def test_the_nearest_of_several_documents_is_taken():
+    near = Document("near.txt", "The harbour was closed on Monday because of ice in the river.")
+    far = Document("far.txt", "The harbour was closed on a day in the spring of that year.")
+    place = locate("The harbour was closed on Monday because of ice.", [far, near])
+    assert place.document == "near.txt"
+
+
+spans = st.tuples(st.integers(0, 60), st.integers(1, 40)).map(lambda span: (span[0], sum(span)))
+
+
+@given(spans, st.lists(spans, min_size=1, max_size=6))
+def test_what_counts_as_found_is_what_a_metric_counts(passage, cuts):
+    chunks = [Chunk("d.md", start, end, "x" * (end - start), 3) for start, end in cuts]
+    place = Location("d.md", *passage)
+    document = Document("d.md", "x" * 120)
+    [relevant] = relevance([passage_question("Why?", place, document)], chunks)
+    assert matching_rows(place, chunks) == np.flatnonzero(relevant).tolist()
+    start, end = middle_half(place)
+    assert passage[0] <= start < end <= passage[1]
+
+
+@given(spans, st.lists(spans, min_size=1, max_size=6))
+def test_a_chunk_holds_the_characters_that_it_shares(passage, cuts):
+    chunks = [Chunk("d.md", start, end, "x" * (end - start), 3) for start, end in cuts]
+    middles = [(chunk.start + chunk.end) // 2 for chunk in chunks]
+    held = {each.row: each for each in chunk_overlaps(Location("d.md", *passage), chunks, middles)}
+    wanted = set(range(*passage))
+    for row, chunk in enumerate(chunks):
+        shared = len(wanted & set(range(chunk.start, chunk.end)))
+        read = len(wanted & set(range(chunk.start, middles[row])))
+        assert (row in held) == bool(shared)
+        if shared:
+            assert held[row].share == pytest.approx(shared / len(wanted))
+            assert held[row].read == pytest.approx(read / len(wanted))
+
+
+@given(st.text("ab ", min_size=1, max_size=80), st.data())
+def test_around_holds_the_passage_and_no_more_than_asked(text, data):
+    start = data.draw(st.integers(0, len(text) - 1))
+    end = data.draw(st.integers(start + 1, len(text)))
+    size = data.draw(st.integers(0, 100))
+    first, last = centred_span(Location("d.md", start, end), size, text)
+    assert 0 <= first <= start < end <= last <= len(text)
+    assert last - first <= max(size, end - start)
+
+
+CURRENT = Cell("fixed", 128, 0, "m", 48, "mean", "dense", 2)
+
+
+def test_the_nearest_settings_come_first_and_none_ranks_as_another():
+    cells = nearby_cells(CURRENT, max_tokens=[128], most_changes=2)
+    assert cells[0] == CURRENT
+    assert len(cells) == len(set(cells))
+    places = [setting_distance(CURRENT, cell) for cell in cells]
+    assert places == sorted(places)
+    assert all(len(changed_settings(CURRENT, cell)) <= 2 for cell in cells)
+    assert replace(CURRENT, max_tokens=128) in cells
+    assert replace(CURRENT, retriever="bm25") in cells
+    assert replace(CURRENT, retriever="bm25", pooling="max") not in cells
+    assert replace(CURRENT, retriever="bm25", max_tokens=128) not in cells
+    fitting = replace(CURRENT, max_tokens=256)
+    assert replace(fitting, max_tokens=512) not in nearby_cells(fitting, max_tokens=[512])
+
+
+def test_twice_the_size_is_as_far_as_half_of_it_and_nearer_than_two_changes():
+    twice, half = replace(CURRENT, chunk_tokens=256), replace(CURRENT, chunk_tokens=64)
+    assert setting_distance(CURRENT, twice) == setting_distance(CURRENT, half) == (1, 1.0)
+    assert setting_distance(CURRENT, replace(CURRENT, overlap=16)) == (1, 0.5)
+    assert setting_distance(CURRENT, replace(half, pooling="max")) == (2, 2.0)
+    assert changed_settings(CURRENT, replace(half, pooling="max")) == ("chunk_tokens", "pooling")
+
+
+@pytest.fixture(scope="module")
+def measured(encoder):
+    """The truncated tower and two other questions under the present settings and some others."""
+    question, passage, texts, _ = CASES["truncated"]
+    documents = documents_of(texts)
+    place = locate(passage, documents)
+    target = passage_question(question, place, documents[0])
+    others = [
+        Question("What did the lighthouse keeper sell?", "bees", (Reference("honey", 50, 55),)),
+        Question("Which form does the office want?", "tax", (Reference("form", 25, 29),)),
+    ]
+    current = replace(CURRENT, model=encoder.name)
+    cells = nearby_cells(current, ["fixed"], [32], [], [128], ["cls"], ["dense", "bm25"], most_changes=1)
+    rows = list(sweep(documents, [target, *others], cells, {encoder.name: encoder}))
+    return current, rows
+
+
+def test_the_rank_in_the_table_is_that_of_the_diagnosis(encoder, measured):
+    for row in measured[1]:
+        if row.cell.retriever == "dense":
+            cell = row.cell
+            found, _ = diagnosed(
+                encoder,
+                "truncated",
+                chunk_tokens=cell.chunk_tokens,
+                max_tokens=cell.max_tokens,
+                pooling=cell.pooling,
+            )
+            assert passage_rank(row) == found.now.rank
+
+
+def test_the_smallest_change_finds_the_passage_and_is_the_nearest_that_does(measured):
+    current, rows = measured
+    found = list(fixing_rows(current, rows))
+    assert {row.cell for row in found} == {
+        row.cell for row in rows if passage_rank(row) <= current.k and row.cell != current
+    }
+    assert replace(current, max_tokens=128) in {row.cell for row in found}
+    assert len(changed_settings(current, found[0].cell)) == 1
+
+
+def test_the_effect_on_others_counts_those_won_and_lost(measured):
+    current, rows = measured
+    before = next(row for row in rows if row.cell == current)
+    assert effect_on_others(before, before).won == effect_on_others(before, before).lost == ()
+
+    def with_hits(hits, reciprocal):
+        return replace(before, values={"hit_rate@k": (0.0, *hits), "mrr": (0.0, *reciprocal)})
+
+    effect = effect_on_others(with_hits((1, 0, 0), (1, 0.2, 0.2)), with_hits((0, 1, 1), (0.25, 1, 0.5)))
+    assert effect.won == (1, 2)
+    assert effect.lost == (0,)
+    assert (effect.hits_before, effect.hits_after) == pytest.approx((1 / 3, 2 / 3))
+    assert effect.mrr.difference == pytest.approx((-0.75 + 0.8 + 0.3) / 3)
+    assert effect_on_others(with_hits((), ()), with_hits((), ())) is None
+
+
+def test_the_question_itself_and_those_about_absent_documents_are_no_others():
+    def asked(text, name):
+        return Question(text, name, (Reference("x", 0, 1),))
+
+    target, other, absent = asked("Why?", "a"), asked("How?", "a"), asked("Who?", "b")
+    unanswered = Question("When?", "a", ())
+    given = [target, asked("Why?", "a"), other, absent, unanswered]
+    assert other_questions(target, given, [Document("a.txt", "x")]) == [other]

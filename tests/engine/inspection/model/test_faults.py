@@ -1,0 +1,224 @@
+from copy import deepcopy
+from dataclasses import astuple, fields, replace
+
+import numpy as np
+import pytest
+
+from engine import Encoder
+from engine.inspection.model.faults import (
+    PAD_TOKENS,
+    Faults,
+    broken_trace,
+    broken_vectors,
+    stage_drift,
+)
+from engine.kernels.primitives import prepare_compiled
+from engine.retrieval.ranking import ordinal_ranks
+
+TEXTS = [
+    "What does the CarbFix project do with carbon dioxide?",
+    "Dog bites man.",
+    "The naïve reader — unhappily — never learns what stood in the second half 🙂. " * 4,
+    "word " * 300,
+]
+SINGLE = [Faults(**{field.name: True}) for field in fields(Faults)]
+MANY = [
+    Faults(no_scaling=True, no_positions=True),
+    Faults(no_residual=True, norm_first=True),
+    Faults(norm_first=True, pad_mean=True),
+    Faults(*[True] * len(fields(Faults))),
+]
+
+
+def names(faults):
+    return "+".join(field.name for field in fields(faults) if getattr(faults, field.name)) or "intact"
+
+
+def in_torch(official, text, faults):
+    """The broken encoder in a few lines of torch, on the official model's own modules."""
+    import torch
+    from torch.nn import functional
+
+    bert = official[0].auto_model
+    ids = official.tokenizer(text, truncation=True, max_length=256)["input_ids"]
+    n_real = len(ids)
+    if faults.pad_mean:
+        ids = ids + [official.tokenizer.pad_token_id] * (PAD_TOKENS - n_real)
+    n = len(ids)
+    mask = (torch.arange(n) < n_real).expand(n, n)
+
+    def add(x, y):
+        return y if faults.no_residual else x + y
+
+    def attend(x, attention):
+        def heads(dense):
+            return dense(x).view(n, 12, 32).transpose(0, 1)
+
+        own = attention.self
+        context = functional.scaled_dot_product_attention(
+            heads(own.query), heads(own.key), heads(own.value), mask, scale=1 if faults.no_scaling else None
+        )
+        return attention.output.dense(context.transpose(0, 1).reshape(n, 384))
+
+    with torch.inference_mode():
+        table = bert.embeddings
+        x = table.word_embeddings(torch.tensor(ids)) + table.token_type_embeddings.weight[0]
+        if not faults.no_positions:
+            x = x + table.position_embeddings.weight[:n]
+        x = table.LayerNorm(x)
+        for layer in bert.encoder.layer:
+            norms = layer.attention.output.LayerNorm, layer.output.LayerNorm
+
+            def transform(x, layer=layer):
+                return layer.output.dense(functional.gelu(layer.intermediate.dense(x)))
+
+            if faults.norm_first:
+                x = add(x, attend(norms[0](x), layer.attention))
+                x = add(x, transform(norms[1](x)))
+            else:
+                x = norms[0](add(x, attend(x, layer.attention)))
+                x = norms[1](add(x, transform(x)))
+        return functional.normalize(x.mean(0), dim=0).numpy()
+
+
+@pytest.mark.parametrize("faults", [Faults(), *SINGLE, *MANY], ids=names)
+def test_broken_vectors_equal_the_same_fault_in_torch(encoder, official, faults):
+    theirs = np.stack([in_torch(official, text, faults) for text in TEXTS])
+    np.testing.assert_allclose(broken_vectors(encoder, TEXTS, faults), theirs, rtol=0, atol=2e-5)
+
+
+def test_the_torch_twin_without_faults_is_the_official_model(official):
+    theirs = official.encode(TEXTS, show_progress_bar=False)
+    ours = np.stack([in_torch(official, text, Faults()) for text in TEXTS])
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=2e-6)
+
+
+def test_without_positions_it_is_the_official_model_with_a_position_table_of_zeros(encoder, official):
+    broken = deepcopy(official)
+    broken[0].auto_model.embeddings.position_embeddings.weight.data.zero_()
+    theirs = broken.encode(TEXTS, show_progress_bar=False)
+    ours = broken_vectors(encoder, TEXTS, Faults(no_positions=True))
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=2e-6)
+
+
+def test_without_positions_the_order_of_words_means_nothing(encoder):
+    orders = ["dog bites man", "man bites dog"]
+    intact = encoder.encode(orders)
+    blind = broken_vectors(encoder, orders, Faults(no_positions=True))
+    assert intact[0] @ intact[1] < 0.99
+    assert blind[0] @ blind[1] > 1 - 1e-6
+
+
+def test_without_scaling_it_is_the_official_model_with_that_factor_at_one(encoder, official):
+    broken = deepcopy(official)
+    for layer in broken[0].auto_model.encoder.layer:
+        assert layer.attention.self.scaling == 32**-0.5
+        layer.attention.self.scaling = 1.0
+    theirs = broken.encode(TEXTS, show_progress_bar=False)
+    ours = broken_vectors(encoder, TEXTS, Faults(no_scaling=True))
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=2e-6)
+
+
+def test_the_mean_over_padding_is_that_of_the_official_model_padded(encoder, official):
+    import torch
+
+    batch = official.tokenizer(TEXTS[:3], padding="max_length", max_length=PAD_TOKENS, return_tensors="pt")
+    with torch.inference_mode():
+        hidden = official[0].auto_model(**batch).last_hidden_state  # (3, 128, 384)
+    theirs = torch.nn.functional.normalize(hidden.mean(1), dim=1).numpy()
+    ours = broken_vectors(encoder, TEXTS[:3], Faults(pad_mean=True))
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=2e-6)
+
+
+def test_padding_that_is_averaged_moves_no_token_and_no_text_that_fills_its_place(encoder):
+    faults = Faults(pad_mean=True)
+    moved = stage_drift(encoder.trace(TEXTS[0]), broken_trace(encoder, TEXTS[0], faults), 6)
+    assert moved.pop("normalized") > 0.1
+    assert max(moved.values()) < 1e-6
+    full = TEXTS[3:]  # more tokens than are padded to
+    np.testing.assert_allclose(broken_vectors(encoder, full, faults), encoder.encode(full), atol=1e-6)
+
+
+def test_without_faults_nothing_moves(encoder):
+    np.testing.assert_allclose(broken_vectors(encoder, TEXTS, Faults()), encoder.encode(TEXTS), atol=1e-6)
+    intact, broken = encoder.trace(TEXTS[0]), broken_trace(encoder, TEXTS[0], Faults())
+    assert set(intact) - set(broken) == {"tokens"}
+    for name, array in broken.items():
+        np.testing.assert_allclose(array, intact[name], atol=1e-6)
+    assert max(stage_drift(intact, broken, 6).values()) < 1e-6
+
+
+@pytest.mark.parametrize("faults", [*SINGLE, *MANY], ids=names)
+def test_a_batch_gives_the_vectors_of_single_texts_and_of_traces(encoder, faults):
+    texts = [f"{text} {number}" for number in range(6) for text in TEXTS]
+    batch = broken_vectors(encoder, texts, faults)
+    single = np.concatenate([broken_vectors(encoder, [text], faults) for text in texts])
+    traced = np.stack([broken_trace(encoder, text, faults)["normalized"] for text in texts[::5]])
+    np.testing.assert_allclose(batch, single, rtol=0, atol=2e-5)
+    np.testing.assert_allclose(batch[::5], traced, rtol=0, atol=2e-5)
+
+
+@pytest.mark.parametrize("faults", [Faults(), *SINGLE, *MANY], ids=names)
+def test_compiled_steps_take_no_fault_away(encoder, faults):
+    prepare_compiled().join()
+    plain = broken_vectors(replace(encoder, compiled=False), TEXTS, faults)
+    np.testing.assert_allclose(broken_vectors(encoder, TEXTS, faults), plain, rtol=0, atol=2e-5)
+
+
+@pytest.mark.parametrize("faults", SINGLE, ids=names)
+def test_every_fault_moves_the_vector_of_a_question(encoder, faults):
+    [intact], [broken] = encoder.encode(TEXTS[:1]), broken_vectors(encoder, TEXTS[:1], faults)
+    assert np.linalg.norm(broken) == pytest.approx(1, abs=1e-5)
+    assert intact @ broken < 0.95
+
+
+def test_a_trace_of_a_broken_model_holds_what_goes_on(encoder):
+    faults = Faults(no_positions=True, no_scaling=True, pad_mean=True)
+    trace = broken_trace(encoder, TEXTS[0], faults)
+    n_real = len(encoder.tokenizer.encode(TEXTS[0]))
+    assert len(trace["ids"]) == PAD_TOKENS
+    assert not trace["embeddings.position"].any()
+    scores = trace["layers.2.attention.scores"]
+    query, key = trace["layers.2.attention.query"], trace["layers.2.attention.key"]
+    np.testing.assert_allclose(
+        scores[..., :n_real], (query @ key.swapaxes(1, 2))[..., :n_real], rtol=1e-4, atol=1e-3
+    )
+    assert not trace["layers.2.attention.weights"][..., n_real:].any()
+
+
+def test_only_what_is_asked_for_is_kept(encoder):
+    trace = broken_trace(encoder, "text", Faults(no_residual=True), keep=["layers.*.output", "normalized"])
+    assert "normalized" in trace
+    assert "layers.0.attention.scores" not in trace
+
+
+def test_it_works_in_float64():
+    encoder = Encoder.load(dtype=np.float64)
+    for faults in SINGLE:
+        assert broken_vectors(encoder, TEXTS[:1], faults).dtype == np.float64
+
+
+def test_progress_ends_at_the_number_of_texts(encoder):
+    seen = []
+    broken_vectors(encoder, TEXTS * 8, SINGLE[0], lambda done, total: seen.append((done, total)))
+    assert seen[-1] == (32, 32)
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+
+
+def test_no_texts_give_no_vectors(encoder):
+    assert broken_vectors(encoder, [], SINGLE[0]).shape == (0, 384)
+
+
+def test_every_fault_is_off_by_default():
+    assert not any(astuple(Faults()))
+
+
+def test_ranks_count_from_the_largest_score_and_ties_keep_their_order():
+    assert ordinal_ranks(np.array([0.1, 0.9, 0.5, 0.9])).tolist() == [4, 1, 3, 2]
+    assert ordinal_ranks(np.array([])).tolist() == []
+
+
+def test_padding_stays_within_a_short_position_table(encoder):
+    weights = replace(encoder.weights, position_table=encoder.weights.position_table[:64])
+    short = replace(encoder, weights=weights, config=replace(encoder.config, max_positions=64), max_tokens=64)
+    assert broken_vectors(short, ["hello"], Faults(pad_mean=True)).shape == (1, 384)

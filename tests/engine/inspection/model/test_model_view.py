@@ -1,0 +1,143 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.inspection.model.attention import (
+    attention_distance,
+    attention_rollout,
+    attention_share,
+    without_tokens,
+)
+from engine.inspection.model.model_view import view_decoder, view_encoder
+from engine.inspection.model.residual_stream import logit_lens, nearest_tokens, pairwise_cosines, top_k
+
+TEXT = "The bank raised its interest rates."
+
+
+def random_attention(*shape, seed=0):
+    weights = np.random.default_rng(seed).random(shape)
+    return weights / weights.sum(axis=-1, keepdims=True)
+
+
+def test_rollout_of_one_layer_is_half_attention_half_residual():
+    weights = random_attention(1, 4, 4)
+    np.testing.assert_allclose(attention_rollout(weights), (weights[0] + np.eye(4)) / 2)
+
+
+def test_rollout_over_layers_multiplies_later_onto_earlier():
+    first, second = random_attention(2, 3, 3)
+    mixed = [(weights + np.eye(3)) / 2 for weights in (first, second)]
+    np.testing.assert_allclose(attention_rollout(np.stack([first, second])), mixed[1] @ mixed[0])
+
+
+@given(st.integers(1, 6), st.integers(1, 12), st.integers(0, 5))
+def test_rows_of_a_rollout_sum_to_one(n_layers, n_tokens, seed):
+    rollout = attention_rollout(random_attention(n_layers, n_tokens, n_tokens, seed=seed))
+    np.testing.assert_allclose(rollout.sum(axis=-1), 1)
+
+
+def test_rollout_of_a_causal_model_never_looks_ahead():
+    weights = np.tril(random_attention(3, 5, 5))
+    rollout = attention_rollout(weights / weights.sum(axis=-1, keepdims=True))
+    assert (np.triu(rollout, 1) == 0).all()
+
+
+def test_a_head_that_looks_at_itself_has_distance_0_and_at_its_neighbour_1():
+    heads = np.stack([np.eye(6), np.roll(np.eye(6), 1, axis=1)])
+    heads[1, -1] = np.eye(6)[-2]
+    np.testing.assert_allclose(attention_distance(heads), [0, 1])
+
+
+def test_the_share_of_all_keys_is_everything():
+    weights = random_attention(2, 3, 5, 5)
+    keys = np.array([True, False, False, True, False])
+    np.testing.assert_allclose(attention_share(weights, keys) + attention_share(weights, ~keys), 1)
+    np.testing.assert_allclose(attention_share(weights, keys), weights[..., [0, 3]].sum(-1).mean(-1))
+
+
+def test_leaving_tokens_out_shares_what_is_left():
+    weights = random_attention(2, 4, 4)
+    left_out = np.array([True, False, False, True])
+    kept = without_tokens(weights, left_out)
+    assert kept.shape == (2, 2, 2)
+    np.testing.assert_allclose(kept.sum(axis=-1), 1)
+    np.testing.assert_allclose(kept[0, 0, 0] / kept[0, 0, 1], weights[0, 1, 1] / weights[0, 1, 2])
+    np.testing.assert_array_equal(without_tokens(np.eye(2)[None, ::-1], np.array([True, False])), [[[0]]])
+
+
+def test_a_look_holds_one_layer_whole_and_all_in_outline(encoder):
+    seen = view_encoder(encoder, TEXT, layer=2)
+    trace = encoder.trace(TEXT)
+    assert seen.tokens == list(trace["tokens"])
+    assert list(seen.special) == [True] + [False] * 7 + [True]
+    for name in seen.trace:
+        np.testing.assert_array_equal(seen.trace[name], trace[name])
+    assert {name for name in trace if name.startswith("layers.2.")} <= set(seen.trace)
+    assert "layers.3.attention.weights" not in seen.trace
+    for layer in range(6):
+        weights = trace[f"layers.{layer}.attention.weights"]
+        np.testing.assert_allclose(seen.attention.maps[layer], weights.mean(axis=0))
+        np.testing.assert_allclose(seen.attention.distances[layer], attention_distance(weights))
+        np.testing.assert_allclose(seen.attention.shares[layer], weights[..., [0, -1]].sum(-1).mean(-1))
+    np.testing.assert_array_equal(seen.states(3)[0], trace["embeddings.output"][3])
+    np.testing.assert_array_equal(seen.states(3)[-1], trace["layers.5.output"][3])
+
+
+def test_without_special_tokens_only_the_words_are_left(encoder):
+    seen = view_encoder(encoder, TEXT, layer=0, without_special=True)
+    assert seen.attention.rollout().shape == (7, 7)
+    weights = encoder.trace(TEXT)["layers.4.attention.weights"][:, 1:-1, 1:-1]
+    weights = weights / weights.sum(axis=-1, keepdims=True)
+    np.testing.assert_allclose(seen.attention.distances[4], attention_distance(weights), rtol=1e-5)
+
+
+def test_a_look_at_a_pair_and_at_a_long_text(encoder):
+    pair = view_encoder(encoder, "How do cats sleep?", 0, pair="Curled up.")
+    assert pair.encoding.type_ids[-1] == 1
+    assert pair.special.sum() == 3
+    long = view_encoder(encoder, "word " * 600, 5, max_tokens=512)
+    assert long.attention.rollout().shape == (512, 512)
+
+
+def test_a_decoder_is_cut_at_the_limit_and_reads_causally(decoder):
+    seen = view_decoder(decoder, "The bank raised its interest rates. " * 30, layer=7, max_tokens=50)
+    assert len(seen.encoding) == len(seen.tokens) == 50
+    assert seen.tokens[:2] == ["The", " bank"]
+    assert len(seen.attention.maps) == decoder.config.n_layers
+    assert (np.triu(seen.attention.rollout(), 1) == 0).all()
+
+
+def test_the_last_row_of_the_logit_lens_is_what_the_decoder_says(readable_decoder):
+    seen = view_decoder(readable_decoder, "The capital of France is", layer=0, max_tokens=512)
+    lens = logit_lens(seen.states(-1), readable_decoder, 3)
+    logits = readable_decoder.logits(seen.encoding.ids)[-1]
+    probabilities = np.exp(logits - logits.max())
+    probabilities /= probabilities.sum()
+    assert readable_decoder.tokenizer.decode([int(lens.ids[-1, 0])]) == " Paris"
+    np.testing.assert_array_equal(lens.ids[-1], np.argsort(-probabilities)[:3])
+    np.testing.assert_allclose(lens.scores[-1], np.sort(probabilities)[::-1][:3], rtol=1e-4)
+
+
+def test_a_word_is_nearest_to_its_own_embedding(encoder):
+    table = encoder.weights.token_table
+    number = encoder.tokenizer.encode("river").ids[1]
+    nearest = nearest_tokens(table[number][None] * 3, table, 5)
+    assert nearest.ids[0, 0] == number
+    assert nearest.scores[0, 0] == pytest.approx(1, abs=1e-5)
+    assert (np.diff(nearest.scores[0]) <= 0).all()
+
+
+@given(st.integers(1, 5), st.integers(0, 9))
+def test_the_best_are_the_largest_in_order(k, seed):
+    scores = np.random.default_rng(seed).normal(size=(3, 5))
+    found = top_k(scores, k)
+    np.testing.assert_array_equal(found.scores, np.sort(scores, axis=-1)[:, ::-1][:, :k])
+    np.testing.assert_array_equal(np.take_along_axis(scores, found.ids, -1), found.scores)
+
+
+def test_similarity_is_the_cosine():
+    x = np.random.default_rng(0).normal(size=(3, 4))
+    np.testing.assert_allclose(np.diag(pairwise_cosines(x)), 1)
+    expected = x[0] @ x[1] / np.linalg.norm(x[0]) / np.linalg.norm(x[1])
+    np.testing.assert_allclose(pairwise_cosines(x * 7)[0, 1], expected)

@@ -1,0 +1,215 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from transformers import LlamaConfig
+from transformers.models.bloom.modeling_bloom import build_alibi_tensor
+from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding, apply_rotary_pos_emb
+from transformers.models.marian.modeling_marian import MarianSinusoidalPositionalEmbedding
+
+from engine.errors import InputError
+from engine.inspection.model.positions import (
+    alibi_scores,
+    decoder_score_by_distance,
+    learned_scores,
+    rope_scores,
+    score_by_distance,
+    sinusoidal_scores,
+    untrained_table,
+)
+from engine.layers.activation import softmax
+from engine.layers.attention import causal_mask
+from engine.layers.positions import (
+    alibi_bias,
+    alibi_slopes,
+    apply_rope,
+    learned,
+    llama3_factors,
+    rope_frequencies,
+    rope_tables,
+    sinusoidal,
+)
+
+LLAMA3 = {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+
+
+def random(*shape, seed=0):
+    return np.random.default_rng(seed).normal(size=shape)
+
+
+def test_learned_positions_are_rows_of_a_table_from_any_offset():
+    table = random(10, 4)
+    np.testing.assert_array_equal(learned(table, np.arange(7, 10)), table[7:])
+
+
+@pytest.mark.parametrize("d_model", [2, 6, 7, 64])
+def test_sinusoidal_positions_are_those_of_the_paper(d_model):
+    vectors = sinusoidal(np.arange(50), d_model, np.dtype(np.float64))
+    for position, i in [(0, 0), (1, 0), (1, 1), (49, d_model - 1), (20, d_model // 2)]:
+        angle = position / 10000 ** (2 * (i // 2) / d_model)
+        expected = math.cos(angle) if i % 2 else math.sin(angle)
+        assert vectors[position, i] == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("d_model", [8, 512])
+def test_sinusoidal_positions_equal_transformers(d_model):
+    official = MarianSinusoidalPositionalEmbedding(100, d_model).create_weight().numpy()
+    ours = sinusoidal(np.arange(100), d_model)
+    assert ours.dtype == np.float32
+    np.testing.assert_allclose(ours[:, 0::2], official[:, : d_model // 2], atol=1e-6)  # sines first there
+    np.testing.assert_allclose(ours[:, 1::2], official[:, d_model // 2 :], atol=1e-6)
+    np.testing.assert_array_equal(sinusoidal(np.arange(90, 100), d_model), ours[90:])
+
+
+@given(distance=st.integers(0, 300), start=st.integers(0, 1000), d_model=st.sampled_from([2, 16, 64]))
+def test_the_product_of_two_sinusoidal_positions_depends_on_their_distance_alone(distance, start, d_model):
+    near, far = sinusoidal(np.array([start, start + distance]), d_model, np.dtype(np.float64))
+    frequencies = 10000.0 ** (-np.arange(0, d_model, 2) / d_model)
+    assert near @ far == pytest.approx(np.cos(distance * frequencies).sum(), abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    "rope",
+    [
+        {"rope_type": "default"},
+        {"rope_type": "linear", "factor": 4.0},
+        {"rope_type": "llama3", "original_max_position_embeddings": 128, **LLAMA3},
+    ],
+    ids=lambda rope: rope["rope_type"],
+)
+@pytest.mark.parametrize(("theta", "start"), [(10000.0, 0), (500000.0, 90)])
+def test_rope_equals_transformers(rope, theta, start):
+    config = LlamaConfig(hidden_size=64, num_attention_heads=2, rope_parameters={"rope_theta": theta, **rope})
+    positions, x = np.arange(start, start + 20), random(2, 20, 32).astype(np.float32)
+    tables = LlamaRotaryEmbedding(config)(torch.tensor(x)[None], torch.tensor(positions)[None])
+    expected, _ = apply_rotary_pos_emb(torch.tensor(x)[None], torch.tensor(x)[None], *tables)
+    factors = {
+        "default": 1.0,
+        "linear": 4.0,
+        "llama3": tuple(llama3_factors(32, theta, 8.0, 1.0, 4.0, 128)),
+    }[rope["rope_type"]]
+    ours = apply_rope(x, *rope_tables(positions, 32, theta, x.dtype, factors))
+    assert ours.dtype == np.float32
+    np.testing.assert_allclose(ours, expected[0].numpy(), atol=2e-5)
+
+
+def test_llama3_slows_slow_rotations_only():
+    factors = llama3_factors(64, 500000.0, 32.0, 1.0, 4.0, 8192)
+    assert factors[0] == 1
+    assert factors[-1] == pytest.approx(32)
+    assert (np.diff(factors) >= 0).all()
+    assert ((factors > 1.001) & (factors < 31.999)).any()
+
+
+@pytest.mark.parametrize("n_heads", range(1, 41))
+def test_alibi_slopes_equal_those_of_bloom(n_heads):
+    official = build_alibi_tensor(torch.ones(1, 2, dtype=torch.long), n_heads, torch.float32)
+    np.testing.assert_allclose(alibi_slopes(n_heads), official[:, 0, 1].numpy(), rtol=1e-6)
+
+
+def test_alibi_slopes_of_eight_heads_are_those_of_the_paper():
+    np.testing.assert_allclose(alibi_slopes(8), [2.0**-i for i in range(1, 9)])
+
+
+def test_alibi_gives_the_attention_of_bloom():
+    scores, mask = random(6, 9, 9), causal_mask(9, 9, np.float64)
+    official = build_alibi_tensor(torch.ones(1, 9, dtype=torch.long), 6, torch.float64).numpy()
+    ours = alibi_bias(6, 9, 9, np.dtype(np.float64))
+    np.testing.assert_allclose(softmax(scores + ours + mask), softmax(scores + official + mask), atol=1e-12)
+
+
+@given(n_heads=st.integers(1, 20), n_key=st.integers(1, 12), n_cached=st.integers(0, 11))
+def test_alibi_falls_by_its_slope_with_every_token(n_heads, n_key, n_cached):
+    n_query = max(1, n_key - n_cached)
+    bias = alibi_bias(n_heads, n_query, n_key)
+    assert (bias.shape, bias.dtype) == ((n_heads, n_query, n_key), np.float32)
+    for query in range(n_query):
+        visible = bias[:, query, : n_key - n_query + query + 1][:, ::-1]  # nearest first
+        distance = np.arange(visible.shape[1])
+        np.testing.assert_allclose(visible, -alibi_slopes(n_heads)[:, None] * distance, rtol=1e-6)
+    np.testing.assert_array_equal(bias, alibi_bias(n_heads, n_key, n_key)[:, n_key - n_query :])
+
+
+def measured_change(placed, distances, starts):
+    """Score of equal tokens over their distance, minus what each has with itself, averaged over both."""
+    own = np.square(placed).sum(axis=-1)
+    return [
+        np.mean([placed[i] @ placed[i + d] - (own[i] + own[i + d]) / 2 for i in starts]) for d in distances
+    ]
+
+
+def test_the_lines_of_added_positions_are_what_they_do_to_a_token():
+    d_model, token = 32, random(32, seed=1)
+    for line, table in [
+        (sinusoidal_scores(d_model, 20), sinusoidal(np.arange(60), d_model, np.dtype(np.float64))),
+        (learned_scores(random(60, d_model), 20), random(60, d_model)),
+    ]:
+        placed = table + token
+        expected = [measured_change(placed, [d], range(60 - d))[0] / np.sqrt(d_model) for d in line.distances]
+        np.testing.assert_allclose(line.change[0], expected, atol=1e-9)
+
+
+def test_the_line_of_rope_is_the_mean_over_tokens_of_its_own_rotation():
+    d_head, n_tokens = 16, 4000
+    tokens = random(n_tokens, 1, d_head)
+    line = rope_scores(rope_frequencies(d_head, 100.0), 12)
+    for distance in line.distances:
+        cos, sin = rope_tables(np.array([3 + distance, 3]), d_head, 100.0, np.dtype(np.float64))
+        query, key = apply_rope(tokens, cos[0], sin[0]), apply_rope(tokens, cos[1], sin[1])
+        scores = ((query * key).sum(-1) - np.square(tokens).sum(-1)) / np.sqrt(d_head)
+        error = scores.std() / np.sqrt(n_tokens)
+        assert line.change[0, distance] == pytest.approx(scores.mean(), abs=5 * error + 1e-5)
+
+
+def test_the_lines_of_alibi_are_its_bias():
+    line = alibi_scores(6, 10)
+    np.testing.assert_allclose(line.change, alibi_bias(6, 1, 10, np.dtype(np.float64))[:, 0, ::-1])
+    assert line.lines[0] == "head 0, slope 0.25"
+    assert len(line.lines) == 6
+
+
+def test_every_scheme_begins_at_zero_and_only_a_table_knows_places():
+    schemes = score_by_distance(64, d_model=32, n_heads=4)
+    assert [scheme.scheme for scheme in schemes] == ["learned", "sinusoidal", "RoPE", "ALiBi"]
+    for scheme in schemes:
+        assert scheme.change.shape == (len(scheme.lines), 64)
+        np.testing.assert_allclose(scheme.change[:, 0], 0, atol=1e-12)
+        assert (scheme.change[:, 1:] < 0).all()
+        assert (scheme.lowest <= scheme.change).all()
+        assert (scheme.change <= scheme.highest).all()
+        alone = np.array_equal(scheme.lowest, scheme.highest)
+        assert alone == (scheme.scheme != "learned")
+
+
+def test_an_untrained_table_tells_no_distances_apart():
+    line = learned_scores(untrained_table(256, 64, seed=3), 100)
+    np.testing.assert_allclose(line.change[0, 1:], -np.sqrt(64), rtol=0.1)
+    np.testing.assert_array_equal(untrained_table(8, 4, seed=3), untrained_table(8, 4, seed=3))
+
+
+def test_a_table_of_ones_own_is_drawn():
+    table = np.arange(10)[:, None] * np.ones(4)
+    learned_line = score_by_distance(10, 4, 2, table=table)[0]
+    np.testing.assert_allclose(learned_line.change[0], -(np.arange(10) ** 2))
+    np.testing.assert_array_equal(learned_line.lowest, learned_line.highest)
+
+
+@pytest.mark.parametrize("n_distances", [0, 11])
+def test_more_distances_than_positions_are_refused(n_distances):
+    with pytest.raises(InputError, match="give 1 to 10"):
+        learned_scores(random(10, 4), n_distances)
+
+
+def test_heads_that_cannot_be_rotated_in_pairs_are_refused():
+    with pytest.raises(InputError, match="give a multiple of 8"):
+        score_by_distance(10, d_model=12, n_heads=4)
+
+
+def test_a_decoder_is_drawn_with_its_own_frequencies(decoder):
+    line = decoder_score_by_distance(decoder, 100)
+    angle = 50 * 100000.0 ** (-np.arange(0, 64, 2) / 64)  # SmolLM2: heads of 64, RoPE base 100000
+    assert line.scheme == "RoPE"
+    assert line.change[0, 50] == pytest.approx(8 * (np.cos(angle).mean() - 1), abs=1e-4)

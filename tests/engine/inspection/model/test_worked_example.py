@@ -1,0 +1,227 @@
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.errors import InputError
+from engine.inspection.model.worked_example import (
+    EOS,
+    ROUNDED_POSITIONS,
+    SOS,
+    TOKENS,
+    VOCABULARY,
+    Options,
+    check_matrix,
+    decoder_block,
+    encoder_block,
+    encoder_stack,
+    example_matrices,
+    greedy_decode,
+    normalized,
+    positions,
+    random_decoder,
+    reference_arrays,
+)
+from engine.layers.positions import sinusoidal
+from engine.models.seq2seq import BASE_2017, Seq2SeqConfig, encoder_layer
+from engine.trace import Trace
+
+FILE = Path(__file__).parents[4] / "data" / "random_transformer.json"
+FLOAT32 = np.dtype(np.float32)
+EXAMPLE = Options()
+PAPER_SCALE = Options(divisor=np.sqrt(3))
+# The numbers that the file gives for a forward pass with either scale, by their names in the trace.
+WITH_ROOT = {
+    "K1": "heads.0.key",
+    "V1": "heads.0.value",
+    "Q1": "heads.0.query",
+    "scores1": "heads.0.scores",
+    "scores1_scaled": "heads.0.scaled",
+    "weights1": "heads.0.weights",
+    "attention1": "heads.0.context",
+    "attention2": "heads.1.context",
+}
+WITH_30 = {
+    "attention1_scaled_by_30": "heads.0.context",
+    "attention2_scaled_by_30": "heads.1.context",
+    "Z": "projected",
+    "residual_layer_norm": "norm",
+}
+
+
+@pytest.fixture(scope="module")
+def printed():
+    """The file as text and as numbers: how many digits a number has is part of what it says."""
+    return json.loads(FILE.read_text("utf-8"), parse_float=str, parse_int=str)
+
+
+def assert_printed(found, texts):
+    """Every number is the printed one, to half a unit of its last digit."""
+    texts = np.array(texts)
+    assert found.shape == texts.shape
+    for value, text in zip(found.ravel(), texts.ravel(), strict=True):
+        digits, _, exponent = text.partition("e")
+        unit = 10.0 ** (int(exponent or 0) - len(digits.partition(".")[2]))
+        assert abs(value - float(text)) <= 0.5001 * unit, (value, text)
+
+
+def traced(options, matrices=None):
+    trace = Trace()
+    matrices = matrices or example_matrices(0)
+    encoder_block(matrices["tokens"] + positions(2, options), matrices, options, trace)
+    return trace
+
+
+@pytest.mark.parametrize("name", WITH_ROOT)
+def test_the_attention_of_the_example_is_reproduced_to_its_printed_digits(printed, name):
+    assert_printed(traced(PAPER_SCALE)[f"attention.{WITH_ROOT[name]}"], printed[name])
+
+
+@pytest.mark.parametrize("name", WITH_30)
+def test_what_follows_from_scores_divided_by_30_is_too(printed, name):
+    assert_printed(traced(EXAMPLE)[f"attention.{WITH_30[name]}"], printed[name])
+
+
+def test_so_are_the_embeddings_the_statistics_of_the_norm_and_the_positions(printed):
+    assert_printed(TOKENS + ROUNDED_POSITIONS, printed["embedding_with_positions"])
+    total = traced(EXAMPLE)["attention.sum"]
+    assert_printed(total.mean(axis=-1), printed["residual_mean"])
+    assert_printed(total.std(axis=-1), printed["residual_std"])
+    formula = positions(2, replace(EXAMPLE, positions="formula"))
+    # The file cuts its last digits off where it might have rounded them.
+    np.testing.assert_allclose(formula, np.array(printed["positions_d_model_4"], float), atol=1e-6)
+    np.testing.assert_array_equal(formula, sinusoidal(np.arange(2), 4, np.dtype(float)))
+
+
+def test_every_number_of_the_file_is_used(printed):
+    matrices = example_matrices(0)
+    for name, text in printed.items():
+        if name[0] == "W" and name != "WO":
+            kind = {"Q": "query", "K": "key", "V": "value"}[name[1]]
+            np.testing.assert_array_equal(matrices[f"heads.{int(name[2]) - 1}.{kind}"], np.array(text, float))
+    np.testing.assert_array_equal(matrices["output"], np.array(printed["WO"], float))
+    used = {*WITH_ROOT, *WITH_30, "WO", "embedding_with_positions", "positions_d_model_4"}
+    used |= {f"W{letter}{number}" for letter in "QKV" for number in (1, 2)}
+    assert set(reference_arrays()) == used | {"residual_mean", "residual_std"}
+    sizes = {name: int(size) for name, size in printed["original_sizes"].items()}
+    sizes = {f"n_{name[2:-1]}_layers" if name.endswith("coders") else name: n for name, n in sizes.items()}
+    assert sizes == {name: getattr(BASE_2017, name) for name in sizes}
+
+
+def test_the_example_rounds_a_cosine_of_another_frequency():
+    formula = positions(2, replace(EXAMPLE, positions="formula"))
+    assert ROUNDED_POSITIONS[1, 1] == np.floor(100 * np.cos(0.01)) / 100
+    assert abs(formula[1, 1] - np.cos(1)) < 1e-12
+    others = np.arange(4) != 1
+    np.testing.assert_allclose(formula[:, others], ROUNDED_POSITIONS[:, others], atol=0.011)
+
+
+def test_the_two_forms_of_the_norm_differ_only_in_where_their_small_number_stands():
+    x = np.array([[1.0, 2.0, 3.0, 6.0], [5.0, 5.0, 5.0, 5.0 + 1e-4]])
+    example, usual = normalized(x, EXAMPLE), normalized(x, replace(EXAMPLE, norm="usual"))
+    np.testing.assert_allclose(example[0], usual[0], rtol=1e-5)
+    assert abs(example[1] / usual[1]).min() > 10  # a variance far below 1e-5 is drowned by it
+    np.testing.assert_array_equal(normalized(x, replace(EXAMPLE, norm="none")), x)
+
+
+@given(st.integers(0, 100), st.booleans())
+def test_with_the_options_of_the_paper_a_block_is_the_engine_s_encoder_layer(seed, residual):
+    options = Options(np.sqrt(3), "usual", residual, "formula")
+    config = Seq2SeqConfig(5, 4, 2, 3, 8, 1, 0, 8, residual=residual, norm_eps=1e-5)
+    m = example_matrices(seed)
+    params = {"output.weight": m["output"].T, "output.bias": np.zeros(4)}
+    for part in ("query", "key", "value"):
+        params[f"{part}.weight"] = np.concatenate([m[f"heads.{i}.{part}"].T for i in range(2)])
+        params[f"{part}.bias"] = np.zeros(6)
+    params = {f"layer.attention.{name}": value for name, value in params.items()}
+    for part, number in (("hidden", 1), ("output", 2)):
+        params[f"layer.ffn.{part}.weight"] = m[f"ffn.w{number}"].T
+        params[f"layer.ffn.{part}.bias"] = m[f"ffn.b{number}"][0]
+    for part in ("attention", "ffn"):
+        params |= {f"layer.{part}.norm.weight": np.ones(4), f"layer.{part}.norm.bias": np.zeros(4)}
+    x = m["tokens"] + positions(2, options)
+    expected = encoder_layer(x, np.zeros((2, 2)), params, "layer", config, Trace())
+    np.testing.assert_allclose(encoder_block(x, m, options), expected, atol=1e-12)
+
+
+def test_dividing_by_30_unsaturates_the_softmax():
+    root, by_30 = traced(PAPER_SCALE), traced(EXAMPLE)
+    assert root["attention.heads.0.weights"].min() < 1e-11
+    assert by_30["attention.heads.0.weights"].min() > 0.1
+
+
+@pytest.mark.parametrize("residual", [True, False])
+def test_without_norm_exp_overflows_and_with_it_nothing_grows(residual):
+    x, m = TOKENS + ROUNDED_POSITIONS, example_matrices(0)
+    bare = Options(norm="none", residual=residual, shift_softmax=False)
+    last, sizes = encoder_stack(x, m, 6, 0, bare, FLOAT32)
+    assert last.dtype == np.float32
+    assert np.isnan(last).all()
+    first = next(i for i, size in enumerate(sizes) if np.isnan(size.largest_output))
+    assert sizes[first].largest_score > np.log(np.finfo(np.float32).max)
+    shifted, sizes = encoder_stack(x, m, 6, 0, replace(bare, shift_softmax=True), FLOAT32)
+    assert np.isfinite(shifted).all()
+    assert sizes[-1].largest_output > 1e4 * sizes[0].largest_output
+    for shift in (True, False):
+        options = replace(bare, norm="example", shift_softmax=shift)
+        assert all(size.largest_output < 2 for size in encoder_stack(x, m, 24, 0, options, FLOAT32)[1])
+
+
+def test_even_a_shifted_softmax_ends_where_float32_does():
+    x, m = TOKENS + ROUNDED_POSITIONS, example_matrices(0)
+    _, sizes = encoder_stack(x, m, 24, 0, Options(norm="none", residual=False), FLOAT32)
+    assert np.isnan(sizes[-1].largest_output)
+    _, wider = encoder_stack(x, m, 24, 0, Options(norm="none", residual=False), np.dtype(float))
+    assert np.isfinite(wider[-1].largest_output)
+
+
+def test_the_decoder_sees_no_later_token_and_all_of_the_source():
+    memory, m = encoder_block(TOKENS + ROUNDED_POSITIONS, example_matrices(0), EXAMPLE), random_decoder(0)
+    trace = Trace()
+    logits = decoder_block([SOS, 2, 3], memory, m, EXAMPLE, trace)
+    assert logits.shape == (3, len(VOCABULARY))
+    assert not np.triu(trace["self.heads.0.weights"], 1).any()
+    assert trace["cross.heads.1.weights"].shape == (3, 2)
+    assert (trace["cross.heads.1.weights"] > 0).all()
+    np.testing.assert_allclose(trace["cross.heads.0.key"], memory @ m["cross.heads.0.key"])
+    np.testing.assert_array_equal(logits[:2], decoder_block([SOS, 2, 9], memory, m, EXAMPLE)[:2])
+    assert not np.array_equal(logits, decoder_block([SOS, 2, 3], memory + 1, m, EXAMPLE))
+
+
+def test_greedy_decoding_takes_the_most_probable_token_to_the_end_or_the_maximum():
+    memory = encoder_block(TOKENS + ROUNDED_POSITIONS, example_matrices(0), EXAMPLE)
+    ends = set()
+    for seed in range(20):
+        ids, probabilities = greedy_decode(memory, random_decoder(seed), EXAMPLE, 8)
+        assert ids[0] == SOS
+        assert ids[1:] == probabilities.argmax(axis=-1).tolist()
+        np.testing.assert_allclose(probabilities.sum(axis=-1), 1)
+        assert EOS not in ids[1:-1]
+        assert ids[-1] == EOS or len(probabilities) == 8
+        ends.add(ids[-1] == EOS)
+    assert ends == {True, False}
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (np.nan, "WQ, row 2, column 3 is empty or no number"),
+        (np.inf, "is inf, beyond ±1,000,000"),
+        (-2e6, "is -2e"),
+    ],
+)
+def test_a_matrix_with_no_number_in_a_cell_is_refused_by_its_place(value, words):
+    matrix = np.zeros((4, 3))
+    check_matrix("WQ", matrix)
+    matrix[1, 2] = value
+    with pytest.raises(InputError, match=words):
+        check_matrix("WQ", matrix)
+
+
+def test_the_readme_of_the_data_tells_of_the_file():
+    readme = FILE.with_name("README.md").read_text("utf-8")
+    assert "`random_transformer.json`" in readme

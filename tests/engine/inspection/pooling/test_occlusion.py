@@ -1,0 +1,100 @@
+import numpy as np
+import pytest
+from scipy.stats import rankdata, spearmanr
+
+from engine.inspection.pooling.occlusion import occlusion
+from engine.inspection.pooling.similarity_decomposition import decompose_similarity, text_units
+from engine.layers.norm import l2_normalize
+from engine.retrieval.maxsim import MAXSIM, max_sim
+
+QUESTION = "How do cats sleep?"
+PASSAGE = "A feline rests curled up. It naps through unbelievably warm afternoons."
+# Each word of the passage left out by hand.
+WITHOUT = {
+    "feline": "A rests curled up. It naps through unbelievably warm afternoons.",
+    "unbelievably": "A feline rests curled up. It naps through warm afternoons.",
+    "naps": "A feline rests curled up. It through unbelievably warm afternoons.",
+}
+
+
+@pytest.mark.parametrize("strategy", ["mean", "max", "weightedmean", "cls"])
+def test_the_fall_is_that_of_the_text_without_the_word(encoder, strategy):
+    left_out = occlusion(encoder, decompose_similarity(encoder, QUESTION, PASSAGE, strategy))
+    falls = {word.label: fall for word, fall in zip(left_out.words, left_out.drops, strict=True)}
+    question, complete, *others = encoder.encode([QUESTION, PASSAGE, *WITHOUT.values()], strategy)
+    for word, vector in zip(WITHOUT, others, strict=True):
+        assert falls[word] == pytest.approx(float(question @ complete - question @ vector), abs=1e-6)
+
+
+def test_words_of_the_first_text_can_be_left_out_and_texts_change_places(encoder):
+    there = occlusion(encoder, decompose_similarity(encoder, QUESTION, PASSAGE), "second")
+    back = occlusion(encoder, decompose_similarity(encoder, PASSAGE, QUESTION), "first")
+    assert there.words == back.words
+    np.testing.assert_allclose(there.drops, back.drops, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(there.shares, back.shares, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("side", ["first", "second"])
+def test_maxsim_falls_as_it_does_by_hand(encoder, side):
+    left_out = occlusion(encoder, decompose_similarity(encoder, QUESTION, PASSAGE, MAXSIM), side)
+
+    def by_hand(question, passage):
+        states = encoder.token_states([encoder.tokenizer.encode(text).ids for text in (question, passage)])
+        return max_sim(*(l2_normalize(each.vectors) for each in states))
+
+    word, texts = (
+        ("cats", ("How do sleep?", PASSAGE)) if side == "first" else ("naps", (QUESTION, WITHOUT["naps"]))
+    )
+    [fall] = [fall for each, fall in zip(left_out.words, left_out.drops, strict=True) if each.label == word]
+    assert fall == pytest.approx(by_hand(QUESTION, PASSAGE) - by_hand(*texts), abs=1e-6)
+
+
+def test_shares_are_those_of_the_words_own_vectors_without_special_tokens(encoder):
+    found = decompose_similarity(encoder, QUESTION, PASSAGE)
+    left_out = occlusion(encoder, found)
+    assert not any(word.special for word in left_out.words)
+    special = float(found.matrix[:, found.second.special].sum())
+    assert left_out.shares.sum() + special == pytest.approx(found.score, abs=1e-6)
+    assert [word.label for word in left_out.words] == [
+        each.label for each in text_units(found.second, "words") if not each.special
+    ]
+
+
+def test_ranks_and_their_correlation_are_scipys(encoder):
+    left_out = occlusion(encoder, decompose_similarity(encoder, QUESTION, PASSAGE))
+    by_share, by_fall = rankdata(-left_out.shares), rankdata(-left_out.drops)
+    np.testing.assert_array_equal(left_out.ranks, (by_share, by_fall))
+    np.testing.assert_array_equal(left_out.rank_differences, by_share - by_fall)
+    assert left_out.agreement.spearman == pytest.approx(spearmanr(left_out.shares, left_out.drops).statistic)
+
+
+def test_what_is_beyond_the_limit_stays_beyond_it(encoder):
+    left_out = occlusion(encoder, decompose_similarity(encoder, QUESTION, PASSAGE, max_tokens=7))
+    assert [word.label for word in left_out.words] == ["A", "feline", "rests", "curled"]
+    question, complete, without = encoder.encode(
+        [QUESTION, "A feline rests curled", "A rests curled"]
+    )  # the passage's first five tokens and [CLS], [SEP]; then without its second word
+    assert left_out.drops[1] == pytest.approx(float(question @ complete - question @ without), abs=1e-6)
+
+
+def test_a_pooling_of_cls_alone_gives_words_no_share_and_no_correlation(encoder):
+    left_out = occlusion(encoder, decompose_similarity(encoder, QUESTION, PASSAGE, "cls"))
+    assert not left_out.shares.any()
+    assert np.abs(left_out.drops).max() > 0.01
+    assert left_out.agreement is None
+
+
+@pytest.mark.parametrize(("text", "n_words"), [("", 0), ("cat", 1)])
+def test_texts_of_no_word_or_one(encoder, text, n_words):
+    left_out = occlusion(encoder, decompose_similarity(encoder, QUESTION, text))
+    assert len(left_out.words) == len(left_out.shares) == len(left_out.drops) == n_words
+    assert left_out.agreement is None
+    assert len(left_out.rank_differences) == n_words
+
+
+def test_progress_counts_texts(encoder):
+    seen = []
+    found = decompose_similarity(encoder, QUESTION, PASSAGE)
+    left_out = occlusion(encoder, found, on_progress=lambda done, total: seen.append((done, total)))
+    n_texts = len(left_out.words) + 2  # the complete text and the other one
+    assert seen[-1] == (n_texts, n_texts)

@@ -1,0 +1,144 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.stats import kendalltau
+
+from engine.errors import InputError
+from engine.evaluation.metrics import hit_rate, reciprocal_rank
+from engine.inspection.pooling.pooling_search import (
+    kendall_tau,
+    only_found_by,
+    pooling_quality,
+    pooling_scores,
+    rankings,
+    top_k_overlap,
+)
+
+NAMES = ("mean", "cls", "max", "idf")
+
+
+def unit(generator, *shape):
+    vectors = generator.normal(size=shape).astype(np.float32)
+    return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
+
+
+@st.composite
+def scores(draw):
+    """Scores of one to four strategies for some chunks, with many ties among them."""
+    n_strategies, n_chunks = draw(st.integers(1, 4)), draw(st.integers(1, 12))
+    values = draw(arrays(np.float32, (n_strategies, n_chunks), elements=st.sampled_from([-1, 0, 0.5, 1])))
+    return dict(zip(NAMES, values, strict=False))
+
+
+def order_of(values):
+    """The brute-force ranking: best first, of equal ones the first first."""
+    return sorted(range(len(values)), key=lambda row: (-values[row], row))
+
+
+def top(values, k):
+    return set(order_of(values)[:k])
+
+
+@given(scores(), st.integers(1, 15))
+def test_ranks_and_scores_are_those_of_a_sort_whatever_the_ties(given_scores, k):
+    compared = rankings(given_scores, k)
+    assert set(compared.rows.tolist()) == set.union(*(top(values, k) for values in given_scores.values()))
+    assert len(set(compared.rows.tolist())) == len(compared.rows)
+    for strategy, ranks, own in zip(compared.strategies, compared.ranks, compared.scores, strict=True):
+        values = given_scores[strategy]
+        assert ranks.tolist() == [order_of(values).index(row) + 1 for row in compared.rows]
+        assert own.tolist() == [values[row] for row in compared.rows]
+
+
+@given(scores(), st.integers(1, 15))
+def test_only_found_by_is_in_its_own_first_k_and_in_no_others(given_scores, k):
+    alone = only_found_by(rankings(given_scores, k))
+    assert list(alone) == list(given_scores)
+    for strategy, rows in alone.items():
+        others = [top(values, k) for name, values in given_scores.items() if name != strategy]
+        expected = top(given_scores[strategy], k).difference(*others)
+        assert rows.tolist() == [row for row in order_of(given_scores[strategy]) if row in expected]
+
+
+@given(scores(), st.integers(1, 15))
+def test_agreement_is_that_of_sets_and_of_scipy(given_scores, k):
+    compared = rankings(given_scores, k)
+    shares, taus = top_k_overlap(compared), kendall_tau(compared)
+    values = list(given_scores.values())
+    for i, j in np.ndindex(shares.shape):
+        common = top(values[i], k) & top(values[j], k)
+        assert shares[i, j] == pytest.approx(len(common) / min(k, len(values[i])))
+        if len(compared.rows) > 1:
+            expected = kendalltau(compared.ranks[i], compared.ranks[j]).statistic
+            assert taus[i, j] == pytest.approx(expected, abs=1e-12)
+
+
+def test_rows_come_in_the_order_of_the_first_strategy_that_finds_them():
+    compared = rankings({"mean": np.array([0.1, 0.9, 0.5]), "cls": np.array([0.9, 0.1, 0.5])}, 2)
+    assert compared.rows.tolist() == [1, 2, 0]
+    assert compared.ranks.tolist() == [[1, 2, 3], [3, 2, 1]]
+    assert {name: rows.tolist() for name, rows in only_found_by(compared).items()} == {
+        "mean": [1],
+        "cls": [0],
+    }
+    assert top_k_overlap(compared).tolist() == [[1, 0.5], [0.5, 1]]
+    assert kendall_tau(compared).tolist() == [[1, -1], [-1, 1]]
+
+
+def test_a_single_chunk_is_found_by_all_and_by_none_alone():
+    compared = rankings({"mean": np.array([0.2]), "cls": np.array([-0.3])}, 5)
+    assert compared.k == 1
+    assert compared.ranks.tolist() == [[1], [1]]
+    assert all(len(rows) == 0 for rows in only_found_by(compared).values())
+    assert (top_k_overlap(compared) == 1).all()
+    assert (kendall_tau(compared) == 1).all()
+
+
+def test_what_cannot_be_ranked_is_refused():
+    with pytest.raises(InputError, match="k is 0"):
+        rankings({"mean": np.ones(3)}, 0)
+    with pytest.raises(InputError, match="no strategy"):
+        rankings({}, 1)
+    with pytest.raises(InputError, match="no chunks"):
+        rankings({"mean": np.empty(0)}, 1)
+    with pytest.raises(InputError, match="no labelled question"):
+        pooling_quality({"mean": np.empty((0, 4))}, {"mean": np.ones((2, 4))}, np.empty((0, 2), bool), 5)
+
+
+def test_rankings_are_those_of_the_encoder_and_a_sum_over_the_root_ranks_as_the_mean(encoder):
+    texts = ["Cats chase mice.", "The bank raised its rates.", "A kitten sleeps all day long.", "Rain fell."]
+    question = ["What do kittens do?"]
+    names = ["mean", "mean_sqrt_len_tokens", "cls"]
+    chunk_vectors = encoder.encode(texts, names)
+    question_vectors = {name: vectors[0] for name, vectors in encoder.encode(question, names).items()}
+    compared = rankings(pooling_scores(question_vectors, chunk_vectors), 4)
+    for name, ranks in zip(names, compared.ranks, strict=True):
+        alone = encoder.encode(question, name) @ encoder.encode(texts, name).T
+        assert ranks.tolist() == [order_of(alone[0]).index(row) + 1 for row in compared.rows]
+    mean, sum_over_root, _ = compared.ranks
+    assert mean.tolist() == sum_over_root.tolist()
+
+
+def test_judging_mixes_every_index_with_every_question_and_matches_on_the_diagonal():
+    generator = np.random.default_rng(0)
+    chunk_vectors = {name: unit(generator, 20, 8) for name in NAMES}
+    question_vectors = {name: unit(generator, 9, 8) for name in reversed(NAMES)}
+    relevant = generator.random((9, 20)) < 0.1
+    judged = pooling_quality(question_vectors, chunk_vectors, relevant, 5)
+    assert judged.strategies == tuple(reversed(NAMES))
+    for i, stored in enumerate(judged.strategies):
+        for j, asked in enumerate(judged.strategies):
+            ranks = [
+                min(
+                    (order_of(chunk_vectors[stored] @ vector).index(row) + 1 for row in right), default=np.inf
+                )
+                for vector, right in zip(question_vectors[asked], map(np.flatnonzero, relevant), strict=True)
+            ]
+            np.testing.assert_allclose(judged.reciprocal_ranks[i, j], 1 / np.array(ranks))
+            assert judged.mixed[i, j] == pytest.approx(np.mean(1 / np.array(ranks)))
+        matched = question_vectors[stored] @ chunk_vectors[stored].T
+        np.testing.assert_array_equal(judged.matched[i], reciprocal_rank(matched, relevant))
+        np.testing.assert_array_equal(judged.hits[i], hit_rate(matched, relevant, 5))
+    np.testing.assert_array_equal(judged.mixed.diagonal(), judged.matched.mean(axis=1))

@@ -1,0 +1,186 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.documents.sentences import sentence_spans
+from engine.errors import InputError
+from engine.inspection.pooling.similarity_decomposition import (
+    decompose_similarity,
+    dimensions_won,
+    read_text,
+    sum_by_unit,
+    text_units,
+)
+from engine.layers.norm import l2_normalize
+from engine.retrieval.maxsim import MAXSIM
+
+CORPUS = ["How do cats sleep?", "A feline rests curled up.", "Interest rates rose again.", "The end."]
+QUESTION = "How do cats sleep?"
+PASSAGE = "A feline rests curled up. It naps through unbelievably warm afternoons, 東京!"
+SUMS = (
+    "mean",
+    "cls",
+    "mean_sqrt_len_tokens",
+    "weightedmean",
+    "lasttoken",
+    "idf",
+    "attention",
+    "last4",
+    "first_last",
+)
+LEVELS = ("tokens", "words", "sentences")
+TEXTS = st.text(st.sampled_from("cat naps unbelievably. É東,'\n-3[]한"), max_size=40)
+
+
+@pytest.fixture(scope="module")
+def weighing(encoder):
+    return encoder.with_idf(CORPUS)
+
+
+def test_all_sums_are_covered(weighing):
+    assert {*SUMS, "max", "pooler"} == set(weighing.poolings)
+
+
+@pytest.mark.parametrize("strategy", [*SUMS, "max"])
+def test_contributions_add_up_to_the_cosine(weighing, strategy):
+    u, v = weighing.encode([QUESTION, PASSAGE], strategy)
+    found = decompose_similarity(weighing, QUESTION, PASSAGE, strategy)
+    assert found.matrix.dtype == np.float64
+    assert found.matrix.shape == (len(found.first.encoding), len(found.second.encoding))
+    assert found.score == pytest.approx(float(u @ v), abs=1e-6)
+    assert found.matrix.sum() == pytest.approx(found.score, abs=1e-6)
+
+
+@given(TEXTS, TEXTS, st.sampled_from([*SUMS, "max", MAXSIM]))
+def test_any_two_texts_add_up_whatever_is_summed_first(weighing, first, second, strategy):
+    found = decompose_similarity(weighing, first, second, strategy, max_tokens=24)
+    assert found.matrix.sum() == pytest.approx(found.score, abs=1e-6)
+    for level in LEVELS:
+        rows, columns = text_units(found.first, level), text_units(found.second, level)
+        summed = sum_by_unit(found.matrix, rows, columns)
+        assert summed.shape == (len(rows), len(columns))
+        assert summed.sum() == pytest.approx(found.score, abs=1e-6)
+
+
+def test_a_mean_by_the_official_model_is_taken_apart_the_same(encoder, official):
+    import torch
+
+    tokens = []
+    for text in (QUESTION, PASSAGE):
+        batch = official.tokenizer(text, return_tensors="pt")
+        with torch.inference_mode():
+            tokens.append(official[0].auto_model(**batch).last_hidden_state[0].numpy().astype(np.float64))
+    x, y = tokens
+    lengths = np.linalg.norm(x.mean(0)) * np.linalg.norm(y.mean(0))
+    expected = x @ y.T / (len(x) * len(y) * lengths)
+    np.testing.assert_allclose(
+        decompose_similarity(encoder, QUESTION, PASSAGE).matrix, expected, rtol=0, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("strategy", [*SUMS, "max"])
+def test_texts_can_change_places(weighing, strategy):
+    there = decompose_similarity(weighing, QUESTION, PASSAGE, strategy)
+    back = decompose_similarity(weighing, PASSAGE, QUESTION, strategy)
+    assert there.score == pytest.approx(back.score, abs=1e-6)
+    np.testing.assert_allclose(there.matrix, back.matrix.T, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize(("strategy", "place"), [("cls", 0), ("lasttoken", -1)])
+def test_one_token_has_all_of_a_cosine_of_one_token(encoder, strategy, place):
+    found = decompose_similarity(encoder, QUESTION, PASSAGE, strategy)
+    assert np.count_nonzero(found.matrix) == 1
+    assert found.matrix[place, place] == pytest.approx(found.score, abs=1e-6)
+
+
+def test_special_tokens_have_no_share_by_idf(weighing):
+    found = decompose_similarity(weighing, QUESTION, PASSAGE, "idf")
+    assert not found.matrix[found.first.special].any()
+    assert not found.matrix[:, found.second.special].any()
+
+
+def test_each_dimension_of_max_goes_to_the_tokens_that_won_it(encoder):
+    found = decompose_similarity(encoder, QUESTION, PASSAGE, "max")
+    x, y = encoder.token_states([found.first.encoding.ids, found.second.encoding.ids])
+    u, v = l2_normalize(x.vectors.max(axis=0)), l2_normalize(y.vectors.max(axis=0))
+    expected = np.zeros(found.matrix.shape)
+    for dimension in range(encoder.config.d_model):
+        i = list(x.vectors[:, dimension]).index(max(x.vectors[:, dimension]))  # the first of equals
+        j = list(y.vectors[:, dimension]).index(max(y.vectors[:, dimension]))
+        assert (found.winners[0][dimension], found.winners[1][dimension]) == (i, j)
+        expected[i, j] += u[dimension] * v[dimension]
+    np.testing.assert_allclose(found.matrix, expected, rtol=0, atol=1e-6)
+    for winners, text in zip(found.winners, (found.first, found.second), strict=True):
+        for level in LEVELS:
+            won = dimensions_won(winners, text_units(text, level))
+            assert won.sum() == encoder.config.d_model
+            assert len(won) == len(text_units(text, level))
+
+
+def test_maxsim_gives_each_token_of_the_question_to_its_match(encoder):
+    found = decompose_similarity(encoder, QUESTION, PASSAGE, MAXSIM)
+    n_question = len(found.first.encoding)
+    assert (np.count_nonzero(found.matrix, axis=1) == 1).all()
+    x, y = encoder.token_states([found.first.encoding.ids, found.second.encoding.ids])
+    cosines = l2_normalize(x.vectors) @ l2_normalize(y.vectors).T
+    np.testing.assert_allclose(found.matrix.sum(axis=1) * n_question, cosines.max(axis=1), rtol=0, atol=1e-6)
+    assert found.matrix.argmax(axis=1).tolist() == cosines.argmax(axis=1).tolist()
+
+
+@pytest.mark.parametrize("strategy", [*SUMS, "max", MAXSIM])
+@pytest.mark.parametrize("text", ["", "cat", PASSAGE])
+def test_a_text_is_as_similar_to_itself_as_can_be(weighing, strategy, text):
+    found = decompose_similarity(weighing, text, text, strategy)
+    assert found.score == pytest.approx(1, abs=1e-6)
+    assert found.matrix.sum() == pytest.approx(1, abs=1e-6)
+
+
+def test_what_is_beyond_the_limit_has_no_part_and_is_counted(encoder):
+    found = decompose_similarity(encoder, QUESTION, PASSAGE, max_tokens=8)
+    whole = len(encoder.tokenizer.encode(PASSAGE))
+    assert found.matrix.shape == (7, 8)
+    assert (found.first.tokens_lost, found.second.tokens_lost) == (0, whole - 8)
+    u, v = encoder.encode([QUESTION, PASSAGE], max_tokens=8)
+    assert found.score == pytest.approx(float(u @ v), abs=1e-6)
+    assert [each.label for each in text_units(found.second, "sentences")][0::2] == ["[CLS]", "[SEP]"]
+
+
+def test_subwords_roll_up_to_words_and_these_to_sentences(encoder):
+    read = read_text(encoder, PASSAGE)
+    words = [each.label for each in text_units(read, "words")]
+    assert " ".join(words[:10]) == "[CLS] A feline rests curled up . It naps through"
+    assert " ".join(words[10:]) == "unbelievably warm afternoons , 東 京 ! [SEP]"
+    sentences = [each.label for each in text_units(read, "sentences")]
+    assert sentences == ["[CLS]", *(PASSAGE[a:b].strip() for a, b in sentence_spans(PASSAGE)), "[SEP]"]
+    assert [each.label for each in text_units(read, "tokens")] == read.encoding.tokens
+
+
+@given(TEXTS)
+def test_units_cover_all_tokens_in_order_with_special_ones_alone(encoder, text):
+    read = read_text(encoder, text)
+    for level in LEVELS:
+        cut = text_units(read, level)
+        assert [number for each in cut for number in range(each.first, each.last)] == list(
+            range(len(read.special))
+        )
+        for each in cut:
+            assert not read.special[each.first : each.last].any() or each.last == each.first + 1
+            assert each.special == read.special[each.first]
+            if not each.special and level != "tokens":
+                assert each.label == text[each.start : each.end]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "message"),
+    [("pooler", "'pooler' puts a tanh around its sum"), ("idf", "with_idf"), ("median", "is not one of")],
+)
+def test_what_is_no_sum_is_refused(encoder, strategy, message):
+    with pytest.raises(InputError, match=message) as refused:
+        decompose_similarity(encoder, QUESTION, PASSAGE, strategy)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_limit_beyond_the_positions_is_refused(encoder):
+    with pytest.raises(InputError, match="max_tokens is 513"):
+        decompose_similarity(encoder, QUESTION, PASSAGE, max_tokens=513)

@@ -1,0 +1,172 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.decomposition import PCA
+from sklearn.manifold import trustworthiness
+
+from engine.errors import InputError
+from engine.inspection.vectors.chunk_map import (
+    cluster,
+    cluster_words,
+    default_clusters,
+    pca_projection,
+    question_cosines,
+    umap_projection,
+)
+from engine.inspection.vectors.umap import (
+    A,
+    B,
+    bandwidths,
+    compiled_pull,
+    fuzzy_graph,
+    nearest,
+    pull_and_push,
+)
+from engine.layers.norm import l2_normalize
+
+
+def blobs(n_blobs, n_each, d_model=16, spread=0.1, seed=0):
+    rng = np.random.default_rng(seed)
+    middles = np.repeat(np.eye(d_model)[:n_blobs], n_each, axis=0)
+    return l2_normalize(middles + spread * rng.normal(size=middles.shape)).astype(np.float32)
+
+
+def test_pca_equals_scikit_learn_in_places_signs_and_shares():
+    vectors = blobs(5, 20)
+    official = PCA(2).fit(vectors.astype(np.float64))
+    plane = pca_projection(vectors)
+    np.testing.assert_allclose(plane.points, official.transform(vectors), atol=1e-6)
+    np.testing.assert_allclose(plane.explained, official.explained_variance_ratio_, atol=1e-7)
+    np.testing.assert_allclose(plane.project(vectors[7]), plane.points[7], atol=1e-6)
+
+
+@given(st.integers(3, 30), st.integers(2, 12), st.integers(0, 999))
+def test_pca_keeps_no_distance_longer_than_it_is_and_its_shares_add_up(n, d_model, seed):
+    vectors = np.random.default_rng(seed).normal(size=(n, d_model))
+    plane = pca_projection(vectors)
+    gaps = np.linalg.norm(vectors[:, None] - vectors, axis=-1)
+    drawn = np.linalg.norm(plane.points[:, None] - plane.points, axis=-1)
+    assert (drawn <= gaps + 1e-9).all()
+    assert 0 <= plane.explained[1] <= plane.explained[0] <= plane.explained.sum() <= 1 + 1e-9
+    variances = plane.points.var(axis=0) / vectors.var(axis=0).sum()
+    np.testing.assert_allclose(plane.explained, variances, atol=1e-9)
+
+
+def test_chunks_that_are_all_alike_lie_on_one_spot():
+    plane = pca_projection(np.ones((4, 8), np.float32))
+    np.testing.assert_allclose(plane.points, 0, atol=1e-7)
+    np.testing.assert_array_equal(plane.explained, 0)
+
+
+@pytest.mark.parametrize("vectors", [np.ones((2, 8)), np.ones((5, 1)), np.ones(5), np.full((4, 4), np.nan)])
+def test_no_map_of_too_few_or_broken_vectors(vectors):
+    with pytest.raises(InputError, match=r"3 chunks or more|not finite"):
+        pca_projection(vectors)
+    with pytest.raises(InputError, match=r"3 chunks or more|not finite"):
+        umap_projection(vectors)
+
+
+def test_umap_keeps_neighbours_that_pca_does_not():
+    vectors = blobs(12, 12)
+    plane = umap_projection(vectors)
+    # umap-learn 0.5.12 with metric="cosine", init="pca", random_state=0 reaches 0.9994
+    assert trustworthiness(vectors, plane.points, n_neighbors=10, metric="cosine") > 0.998
+    assert trustworthiness(vectors, pca_projection(vectors).points, n_neighbors=10, metric="cosine") < 0.90
+    assert plane.explained is None
+    assert plane.project(vectors[0]) is None
+
+
+def test_the_same_seed_gives_the_same_picture_and_progress_is_told():
+    vectors, seen = blobs(3, 10), []
+    first = umap_projection(vectors, seed=4, on_progress=lambda *step: seen.append(step)).points
+    np.testing.assert_array_equal(first, umap_projection(vectors, seed=4).points)
+    assert not np.allclose(first, umap_projection(vectors, seed=5).points)
+    assert seen == [(epoch, 500) for epoch in range(1, 501)]
+
+
+@pytest.mark.parametrize("n", [3, 5, 40])
+def test_umap_of_chunks_that_are_all_alike_is_finite(n):
+    assert np.isfinite(umap_projection(np.ones((n, 8), np.float32)).points).all()
+
+
+@given(st.integers(4, 30), st.integers(0, 999))
+def test_memberships_add_up_as_the_paper_says(n, seed):
+    vectors = l2_normalize(np.random.default_rng(seed).normal(size=(n, 8)))
+    distances = nearest(vectors, min(n, 15)).distances
+    rho, sigma = bandwidths(distances)
+    total = np.exp(-np.maximum(distances[:, 1:] - rho[:, None], 0) / sigma[:, None]).sum(axis=1)
+    np.testing.assert_allclose(total, np.log2(min(n, 15)), rtol=1e-5)
+
+
+def test_the_fuzzy_graph_equals_that_of_umap_learn():
+    angles = np.array([0.0, 0.1, 0.3, 0.35, 0.8, 1.0, 1.5, 1.55])
+    vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    graph = fuzzy_graph(nearest(vectors, 4)).toarray()
+    np.testing.assert_array_equal(graph, graph.T)
+    # umap.umap_.fuzzy_simplicial_set, umap-learn 0.5.12
+    np.testing.assert_allclose(graph[0], [0, 1, 0.7162933, 0.6553708, 0, 0, 0, 0], atol=1e-5)
+    np.testing.assert_allclose(graph[3], [0.6553708, 0.7720273, 1, 0, 0.5436412, 0, 0, 0], atol=1e-5)
+
+
+def test_the_curve_is_the_one_fitted_for_a_least_distance_of_a_tenth():
+    from scipy.optimize import curve_fit
+
+    distances = np.linspace(0, 3, 300)
+    wanted = np.where(distances < 0.1, 1, np.exp(0.1 - distances))
+    fitted, _ = curve_fit(lambda d, a, b: 1 / (1 + a * d ** (2 * b)), distances, wanted)
+    np.testing.assert_allclose([A, B], fitted, rtol=1e-5)
+
+
+def test_compiled_steps_equal_the_readable_ones():
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(12, 2))
+    heads, tails, others = (rng.integers(12, size=shape) for shape in (30, 30, (30, 5)))
+    compiled = points.copy()
+    compiled_pull()(compiled, heads.astype(np.int32), tails.astype(np.int32), others, 0.7)
+    readable = points.copy()
+    pull_and_push(readable, heads, tails, others, 0.7)
+    np.testing.assert_allclose(compiled, readable, atol=1e-9)
+    assert np.abs(readable - points).max() > 0.1
+
+
+def test_each_vector_is_its_own_first_neighbour_among_copies():
+    rows, distances = nearest(np.tile(np.eye(4)[:2], (10, 1)), 5)
+    np.testing.assert_array_equal(rows[:, 0], np.arange(20))
+    assert all(len(set(row)) == 5 for row in rows.tolist())
+    np.testing.assert_array_equal(distances, 0)
+
+
+def test_clusters_are_found_the_largest_first_and_again_with_the_same_seed():
+    vectors = np.concatenate([blobs(2, 10), blobs(3, 20)[40:]])
+    groups = cluster(vectors, 3, seed=1)
+    assert [len(set(part)) for part in np.split(groups, [10, 20])] == [1, 1, 1]
+    assert set(groups[20:]) == {0}
+    assert set(groups) == {0, 1, 2}
+    np.testing.assert_array_equal(groups, cluster(vectors, 3, seed=1))
+
+
+def test_there_are_no_more_groups_than_different_chunks():
+    assert set(cluster(np.tile(np.eye(4)[:2], (5, 1)), 4)) == {0, 1}
+
+
+@pytest.mark.parametrize("n_clusters", [0, 31])
+def test_a_number_of_clusters_that_cannot_be_is_refused(n_clusters):
+    with pytest.raises(InputError, match="ask for 1 to 30"):
+        cluster(blobs(3, 10), n_clusters)
+
+
+def test_the_default_number_of_clusters_grows_with_the_root_and_stays_readable():
+    assert [default_clusters(n) for n in (3, 50, 200, 100_000)] == [2, 5, 10, 12]
+
+
+def test_groups_are_named_by_words_that_others_do_not_have():
+    texts = ["the tower and the bells", "the bells of the tower", "the dough and the oven", "the oven is hot"]
+    words = cluster_words(texts, np.array([0, 0, 1, 1]), n_words=2)
+    assert words == [["bells", "tower"], ["oven", "dough"]]
+    assert cluster_words(["the same", "the same"], np.array([0, 1])) == [[], []]
+
+
+def test_similarity_is_the_cosine_whatever_the_lengths():
+    cosines = question_cosines(np.array([[2.0, 0], [0, 3], [-1, 0], [1, 1]]), np.array([5.0, 0]))
+    np.testing.assert_allclose(cosines, [1, 0, -1, np.sqrt(0.5)])

@@ -1,0 +1,180 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+
+from engine import Encoder
+from engine.kernels import elementwise, gemm
+from engine.kernels.gemm import NARROW, WIDE
+from engine.kernels.primitives import NUMPY, best_primitives, prepare_compiled
+from engine.layers import activation, linear, norm
+from engine.layers.attention import attention, split_heads
+
+ROOT = Path(__file__).parents[3]
+
+
+def matrices(largest=100.0, max_side=70):
+    numbers = st.floats(-largest, largest, width=32, allow_subnormal=False)
+    return arrays(np.float32, array_shapes(min_dims=2, max_dims=2, max_side=max_side), elements=numbers)
+
+
+@given(matrices())
+def test_gelu_equals_its_numpy_twin(x):
+    np.testing.assert_allclose(elementwise.gelu(x.copy()), activation.gelu(x.copy()), rtol=1e-6, atol=1e-6)
+
+
+@given(matrices())
+def test_layer_norm_equals_its_numpy_twin(x):
+    weight, bias = np.linspace(-2, 2, 2 * x.shape[1], dtype=np.float32).reshape(2, -1)
+    ours = elementwise.layer_norm(x.copy(), weight, bias, 1e-5)
+    # Both divide what is left after subtracting the mean by its size, however small.
+    theirs = norm.layer_norm(x.astype(np.float64), weight, bias, 1e-5)
+    error = 3e-7 * np.abs(x).max() / np.sqrt(x.astype(np.float64).var(axis=1, keepdims=True) + 1e-5)
+    assert (np.abs(ours - theirs) <= 1e-5 + 3 * error).all()
+
+
+@given(st.integers(1, 40), st.integers(1, 70), st.sampled_from([1, 24, WIDE, 3 * WIDE]), st.integers(0, 9))
+def test_linear_equals_its_numpy_twin(n_tokens, d_in, d_out, seed):
+    rng = np.random.default_rng(seed)
+    x, weight, bias = (
+        rng.normal(size=shape).astype(np.float32) for shape in ((n_tokens, d_in), (d_out, d_in), d_out)
+    )
+    expected = linear.linear(x.astype(np.float64), weight, bias)
+    np.testing.assert_allclose(gemm.linear(x, weight, bias), expected, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(gemm.linear(x, np.asfortranarray(weight), bias), expected, atol=1e-4)
+    np.testing.assert_allclose(gemm.linear(x[::-1], weight, bias), expected[::-1], atol=1e-4)
+
+
+@given(
+    st.integers(1, 200),
+    st.integers(1, 3),
+    st.sampled_from([8, 24, NARROW, 3 * NARROW]),
+    st.floats(0.1, 30),
+    st.integers(0, 9),
+)
+def test_attention_equals_its_numpy_twin(n_tokens, n_heads, d_head, largest, seed):
+    rng = np.random.default_rng(seed)
+    query, key, value = (
+        split_heads(rng.uniform(-largest, largest, (n_tokens, n_heads * d_head)).astype(np.float32), n_heads)
+        for _ in range(3)
+    )
+    expected = attention(*(array.astype(np.float64) for array in (query, key, value)))
+    # Rounding in a score of size s moves a weight by a share of s.
+    rounding = 1e-6 * (1 + largest**2 * np.sqrt(d_head)) * largest
+    np.testing.assert_allclose(gemm.attention(query, key, value), expected, atol=rounding)
+
+
+def test_panels_of_a_weight_go_when_it_goes():
+    weight = np.ones((WIDE, 3), np.float32)
+    before = len(gemm._panels)
+    gemm.linear(np.ones((2, 3), np.float32), weight, np.zeros(WIDE, np.float32))
+    assert len(gemm._panels) == before + 1
+    del weight
+    assert len(gemm._panels) == before
+
+
+def test_far_numbers_neither_overflow_nor_lose_mass():
+    x = np.float32([[1000, 1000, -1000, 7], [0, -200, -200, 7], [-3e38, -3e38, -3e38, 7]])
+    gemm._softmax(x, 3)
+    expected = [[0.5, 0.5, 0, 7], [1, 0, 0, 7], [1 / 3, 1 / 3, 1 / 3, 7]]
+    np.testing.assert_allclose(x, expected, atol=1e-7)
+    np.testing.assert_array_equal(
+        elementwise.gelu(np.float32([[-1e30, 1e30, 0]])), [[0, np.float32(1e30), 0]]
+    )
+
+
+@pytest.mark.parametrize("kernel", [lambda x: gemm._softmax(x, 3), elementwise.gelu])
+def test_what_is_not_a_number_stays_visible(kernel):
+    x = np.float32([[1.0, np.nan, 2.0]])
+    kernel(x)
+    assert np.isnan(x[0, 1])
+
+
+def test_a_compiled_encoder_equals_the_numpy_one():
+    texts = ["word " * n for n in (0, 1, 7, 60, 200, 600)] + ["Naïve 東京 🙂, LLMs rock."]
+    compiled, plain = Encoder.load(), Encoder.load(compiled=False)
+    prepare_compiled().join()
+    assert best_primitives() is not NUMPY
+    poolings = ["mean", "cls", "pooler"]
+    ours, theirs = (model.encode(texts, poolings, max_tokens=512) for model in (compiled, plain))
+    for pooling in poolings:
+        np.testing.assert_allclose(ours[pooling], theirs[pooling], rtol=0, atol=1e-6)
+
+
+def test_other_precisions_are_left_to_numpy():
+    assert Encoder.load(dtype=np.float64).compiled is False
+    assert Encoder.load(dtype=np.float64).encode(["x"]).dtype == np.float64
+
+
+def test_without_numba_the_engine_works():
+    code = (
+        "import sys; sys.modules['numba'] = None\n"
+        "from engine import Encoder\n"
+        "from engine.kernels.primitives import NUMPY, best_primitives, prepare_compiled\n"
+        "encoder = Encoder.load(); prepare_compiled().join()\n"
+        "print(best_primitives() is NUMPY, encoder.encode(['The cat sat.']).shape)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "True (1, 384)"
+
+
+def test_with_compiling_switched_off_the_engine_works():
+    code = "from engine import Encoder; encoder = Encoder.load(); from engine.kernels import primitives\n"
+    code += "primitives.prepare_compiled().join(); print(encoder.encode(['The cat sat.']).shape)"
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "(1, 384)"
+
+
+def test_the_first_vector_does_not_wait_for_the_compiler(tmp_path):
+    code = (
+        "import threading\n"
+        "from engine.kernels import primitives\n"
+        "release = threading.Event(); load = primitives._load_compiled\n"
+        "primitives._load_compiled = lambda: (release.wait(60), load())\n"
+        "from engine import Encoder\n"
+        "encoder = Encoder.load(); before = encoder.encode(['The cat sat.'])\n"
+        "assert primitives.best_primitives() is primitives.NUMPY\n"
+        "release.set(); primitives.prepare_compiled().join()\n"
+        "assert primitives.best_primitives() is not primitives.NUMPY\n"
+        "print(abs(before - encoder.encode(['The cat sat.'])).max() < 1e-6)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "True"
+
+
+NARROW_PROCESSOR = """
+import llvmlite.binding as llvm, numpy as np
+features = llvm.get_host_cpu_features()
+features.update({name: False for name in features if name.startswith("avx512")})
+llvm.get_host_cpu_features = lambda: features
+from engine.kernels import gemm
+from engine.layers import attention, linear
+assert gemm.WIDE == 16
+rng = np.random.default_rng(0)
+x, weight, bias = (rng.normal(size=shape).astype("f4") for shape in ((7, 9), (32, 9), 32))
+heads = rng.normal(size=(2, 21, 16)).astype("f4")
+gaps = (
+    gemm.linear(x, weight, bias) - linear.linear(x, weight, bias),
+    gemm.attention(heads, heads, heads) - attention.attention(heads, heads, heads),
+)
+print([bool(abs(gap).max() < 1e-5) for gap in gaps])
+"""
+
+
+def test_narrower_registers_give_the_same(request):
+    code = NARROW_PROCESSOR
+    kept = request.config.cache.mkdir("narrow-kernels")  # compiled once
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(kept)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[True, True]"

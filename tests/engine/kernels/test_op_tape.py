@@ -1,0 +1,686 @@
+import ast
+import gc
+import os
+import subprocess
+import sys
+import weakref
+from itertools import pairwise
+from pathlib import Path
+from types import CodeType
+
+import gguf
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from engine import Decoder
+from engine.generation.prefix_cache import PrefixCache
+from engine.kernels import op_loop
+from engine.kernels.gemm import WIDE
+from engine.kernels.matrix_ops import FEW_TOKENS
+from engine.kernels.op_tape import OpTape
+from engine.kernels.packed import pack
+from engine.kernels.simd import BLOCK
+from engine.layers import activation, attention, linear, norm, positions
+from engine.layers.activation import log_softmax
+from engine.layers.attention import split_heads
+from engine.models.decoders import decoder_forward, is_packed, new_cache, next_logits, unembed
+from engine.models.kv_cache import KVCache
+from engine.weights.stored import FLOATS, KEPT, StoredTensor
+
+ROOT = Path(__file__).parents[3]
+
+seeds, few_rows, widths = st.integers(0, 2**32 - 1), st.integers(1, 20), st.integers(1, 150)
+
+
+def part_of_wider(rng, n_rows, width, scale=1.0):
+    """Random rows within longer ones, as parts of a stacked matrix are: what reads beside them gets NaN."""
+    wide = np.full((n_rows, width + 5), np.nan, np.float32)
+    x = wide[:, 2 : 2 + width]
+    x[:] = scale * rng.normal(size=x.shape)
+    return x
+
+
+def stored(rng, kind, d_out, d_in):
+    numbers = rng.normal(size=(d_out, d_in)).astype(np.float32)
+    if kind not in FLOATS:
+        return StoredTensor(kind, gguf.quantize(numbers, gguf.GGMLQuantizationType[kind]))
+    if kind == "BF16":
+        return StoredTensor(kind, (numbers.view(np.uint32) >> 16).astype(np.uint16))
+    return StoredTensor(kind, numbers.astype(FLOATS[kind]))
+
+
+def shapes(kind):
+    d_ins = (1, 33, 96, 576) if kind in FLOATS else (BLOCK, 96, 576)
+    return [(d_out, d_in) for d_out in (1, WIDE - 1, WIDE, WIDE + 1, 200) for d_in in d_ins]
+
+
+@pytest.mark.parametrize("kind", KEPT)
+def test_a_packed_matrix_gives_the_numbers_of_its_file(kind):
+    rng = np.random.default_rng(0)
+    for d_out, d_in in shapes(kind):
+        matrix = stored(rng, kind, d_out, d_in)
+        packed, expected = pack(kind, matrix.rows), matrix.float32()
+        assert packed.shape == matrix.shape == (d_out, d_in)
+        assert packed.dtype == packed.T.dtype == np.float32
+        np.testing.assert_array_equal(packed.T, expected.T)
+        for rows in ([d_out - 1], [0, d_out - 1, 0, d_out // 2, d_out // 2], range(d_out)[::-3], []):
+            order = np.array(rows, int)
+            np.testing.assert_array_equal(packed[order], expected[order])
+
+
+@pytest.mark.parametrize(("kind", "n_scales", "n_codes"), [("Q4_1", 2, 16), ("Q8_0", 1, 32)])
+def test_blocks_of_any_codes_are_unpacked(kind, n_scales, n_codes):
+    rng = np.random.default_rng(0)
+    scales = rng.normal(size=(2000, n_scales)).astype(np.float16).view(np.uint8)
+    codes = rng.integers(0, 256, (2000, n_codes)).astype(np.uint8)
+    matrix = StoredTensor(kind, np.concatenate([scales, codes], axis=1))
+    np.testing.assert_array_equal(pack(kind, matrix.rows).T, matrix.float32().T)
+
+
+@pytest.mark.parametrize("kind", ["F16", "BF16"])
+def test_all_numbers_of_16_bits_are_unpacked(kind):
+    bits = np.arange(2**16, dtype=np.uint16).reshape(256, 256)
+    matrix = StoredTensor(kind, bits.view(np.float16) if kind == "F16" else bits)
+    np.testing.assert_array_equal(pack(kind, matrix.rows).T, matrix.float32().T)
+
+
+def test_packed_matrices_keep_their_memory_when_others_come_and_go():
+    rng = np.random.default_rng(0)
+    matrices = [stored(rng, KEPT[i % 5], 3 * i + 1, BLOCK * (1 + i % 3)) for i in range(40)]
+    packed = [pack(matrix.kind, matrix.rows) for matrix in matrices]
+    for i in range(0, 40, 3):
+        packed[i] = pack(matrices[i].kind, matrices[i].rows)
+    for matrix, ours in zip(matrices, packed, strict=True):
+        assert ours.panels.ctypes.data % 64 == 0
+        np.testing.assert_array_equal(ours.T, matrix.float32().T)
+
+
+def rounding_of_product(x, weight, kind):
+    """How far float32 sums may be off; few tokens meet 4-bit codes as 16-bit fractions of 32 numbers each."""
+    off = 1e-6 * (1 + np.abs(x) @ np.abs(weight).T)
+    if kind == "Q4_1" and len(x) <= FEW_TOKENS:
+        blocks = weight.reshape(len(weight), -1, BLOCK)
+        codes = (blocks - blocks.min(axis=2, keepdims=True)).sum(axis=2)  # (d_out, n_blocks)
+        off += np.abs(x).reshape(len(x), -1, BLOCK).max(axis=2) / 2**16 @ codes.T
+    return off
+
+
+@pytest.mark.parametrize("kind", KEPT)
+@pytest.mark.parametrize("n_tokens", [1, 2, 7, 8, 9, 40, 130])
+def test_a_packed_product_equals_its_numpy_twin(kind, n_tokens):
+    rng = np.random.default_rng(n_tokens)
+    for d_out, d_in in shapes(kind):
+        matrix, x = stored(rng, kind, d_out, d_in), part_of_wider(rng, n_tokens, d_in)
+        packed, weight = pack(kind, matrix.rows), matrix.float32().astype(np.float64)
+        for bias in (None, rng.normal(size=d_out).astype(np.float32)):
+            y = OpTape(0).linear(x, packed, bias)
+            assert y.shape == (n_tokens, d_out)
+            error = np.abs(y - linear.linear(x.astype(np.float64), weight, bias))
+            assert (error <= rounding_of_product(x, weight, kind)).all()
+
+
+@pytest.mark.parametrize("kind", KEPT)
+@pytest.mark.parametrize("n_tokens", [1, 9])
+@pytest.mark.parametrize("scale", [0.0, 1e-30, 1e30])
+def test_a_product_takes_numbers_of_any_size(kind, n_tokens, scale):
+    rng = np.random.default_rng(0)
+    matrix, x = stored(rng, kind, 70, 64), part_of_wider(rng, n_tokens, 64, scale)
+    x[:, :BLOCK] = 0
+    y = OpTape(0).linear(x, pack(kind, matrix.rows))
+    expected = x.astype(np.float64) @ matrix.float32().T
+    np.testing.assert_allclose(y, expected, rtol=0, atol=1e-3 * scale)
+
+
+@pytest.mark.parametrize("kind", KEPT)
+@pytest.mark.parametrize("n_tokens", [2, 9])
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_what_is_not_a_number_stays_visible_in_its_row_of_a_product(kind, n_tokens, bad):
+    rng = np.random.default_rng(0)
+    matrix, x = stored(rng, kind, 70, 64), part_of_wider(rng, n_tokens, 64)
+    x[1, 40] = bad
+    y = OpTape(0).linear(x, pack(kind, matrix.rows))
+    np.testing.assert_array_equal(np.isfinite(y).all(axis=1), np.arange(n_tokens) != 1)
+    assert not np.isfinite(y[1]).any()
+
+
+@given(few_rows, widths, st.sampled_from([1e-3, 1.0, 1e3]), seeds)
+def test_rms_norm_equals_its_numpy_twin(n_tokens, d_model, scale, seed):
+    rng = np.random.default_rng(seed)
+    x, weight = part_of_wider(rng, n_tokens, d_model, scale), rng.normal(size=d_model).astype(np.float32)
+    expected = norm.rms_norm(x.astype(np.float64), weight, 1e-5)
+    np.testing.assert_allclose(OpTape(0).rms_norm(x, weight, 1e-5), expected, rtol=2e-6)
+
+
+def test_weights_may_lie_in_memory_in_any_order():
+    rng = np.random.default_rng(0)
+    x, weight, bias = (rng.normal(size=n).astype(np.float32) for n in ((3, 64), 128, 64))
+    for view in (weight[::2], weight[63::-1]):
+        np.testing.assert_array_equal(
+            OpTape(0).rms_norm(x, view, 1e-5), OpTape(0).rms_norm(x, view.copy(), 1e-5)
+        )
+        np.testing.assert_array_equal(
+            OpTape(0).layer_norm(x, view, bias[::-1], 1e-5),
+            OpTape(0).layer_norm(x, view.copy(), bias[::-1].copy(), 1e-5),
+        )
+
+
+@given(few_rows, widths, st.sampled_from([0.0, 1.0, 100.0]), seeds)
+def test_layer_norm_equals_its_numpy_twin(n_tokens, d_model, mean, seed):
+    rng = np.random.default_rng(seed)
+    x = part_of_wider(rng, n_tokens, d_model)
+    x += np.float32(mean)
+    weight, bias = rng.normal(size=(2, d_model)).astype(np.float32)
+    expected = norm.layer_norm(x.astype(np.float64), weight, bias, 1e-5)
+    # Both divide what is left after subtracting the mean by its size, however small.
+    size = np.sqrt(x.var(axis=1, keepdims=True, dtype=np.float64) + 1e-5)
+    rounding = 2e-6 * (1 + np.abs(x).max() / size) * (1 + np.abs(weight))
+    assert (np.abs(OpTape(0).layer_norm(x, weight, bias, 1e-5) - expected) <= rounding).all()
+
+
+@given(few_rows, widths, seeds)
+def test_add_equals_its_numpy_twin(n_tokens, d_model, seed):
+    rng = np.random.default_rng(seed)
+    x, y = part_of_wider(rng, n_tokens, d_model), part_of_wider(rng, n_tokens, 2 * d_model)[:, d_model:]
+    np.testing.assert_array_equal(OpTape(0).add(x, y), x + y)
+
+
+far, near = st.floats(-(2.0**100), 2.0**100, width=32), st.floats(-110, 110, width=32)
+gates = arrays(np.float32, (3, 20), elements=far | near)
+
+
+@given(gates, seeds)
+def test_swiglu_equals_its_numpy_twin(gate, seed):
+    gate_up = part_of_wider(np.random.default_rng(seed), 3, 40)
+    gate_up[:, :20] = gate
+    gate, up = gate_up[:, :20], gate_up[:, 20:]
+    with np.errstate(over="ignore"):  # where exp(-gate) is infinite, the 0 meant comes out
+        expected = activation.swiglu(gate.astype(np.float64), up)
+    np.testing.assert_allclose(OpTape(0).swiglu(gate, up), expected, rtol=1e-6, atol=1e-7)
+
+
+@given(gates, seeds)
+def test_gelu_new_equals_its_numpy_twin(x, seed):
+    wide = part_of_wider(np.random.default_rng(seed), 3, 20)
+    wide[:] = x
+    expected = activation.gelu_new(x.astype(np.float64))
+    np.testing.assert_allclose(OpTape(0).gelu_new(wide), expected, rtol=1e-6, atol=1e-6)
+
+
+def test_what_is_not_a_number_stays_visible_in_an_activation():
+    x = np.float32([[1, np.nan, -2]])
+    for y in (OpTape(0).gelu_new(x), OpTape(0).swiglu(x, np.ones_like(x))):
+        np.testing.assert_array_equal(np.isnan(y), np.isnan(x))
+
+
+@given(few_rows, st.integers(1, 5), st.integers(0, 3), st.sampled_from([2, 6, 64, 128]), seeds)
+def test_apply_rope_equals_its_numpy_twin_and_leaves_other_heads_alone(
+    n_tokens, n_rotated, n_values, d_head, seed
+):
+    rng = np.random.default_rng(seed)
+    stacked = part_of_wider(rng, n_tokens, (n_rotated + n_values) * d_head)
+    heads = split_heads(stacked, n_rotated + n_values)
+    cos, sin = positions.rope_tables(rng.integers(0, 8192, n_tokens), d_head, 1e4, np.dtype(np.float32))
+    before = heads.copy()
+    expected = positions.apply_rope(before[:n_rotated].astype(np.float64), cos, sin)
+    rotated = OpTape(0).apply_rope(heads[:n_rotated], cos, sin)
+    np.testing.assert_allclose(rotated, expected, rtol=0, atol=3e-7 * np.abs(before).max())
+    np.testing.assert_array_equal(heads[:n_rotated], rotated)  # in place
+    np.testing.assert_array_equal(heads[n_rotated:], before[n_rotated:])
+    assert np.isnan(stacked.base[:, [0, 1, -3, -2, -1]]).all()
+
+
+class Sizes:
+    """Of a cache, of which the attention of one layer is looked at."""
+
+    n_layers = 3
+
+    def __init__(self, n_kv_heads, d_head):
+        self.n_kv_heads, self.d_head = n_kv_heads, d_head
+
+
+LAYER = 1
+
+
+def stacked_heads(rng, n_tokens, n_heads, sizes, scale=1.0):
+    """Query, key and value ``(n_.._heads, n_tokens, d_head)`` as a model's stacked matrix gives them."""
+    n_all = n_heads + 2 * sizes.n_kv_heads
+    heads = split_heads(part_of_wider(rng, n_tokens, n_all * sizes.d_head, scale), n_all)
+    return np.split(heads, [n_heads, n_heads + sizes.n_kv_heads])
+
+
+def assert_attention_equal(ours, numpys, query, key, value):
+    """Attend to one more piece of text with both caches, in which float16 keys and values stand."""
+    length = ours.length
+    context = OpTape(length).causal_attention(query, key, value, ours, LAYER)
+    exact = query.astype(np.float64)
+    expected = attention.causal_attention(exact, key, value, numpys, LAYER)
+    # Rounding in a score of size s moves a weight by a share of s.
+    largest = np.abs(numpys.keys[LAYER, :, : length + query.shape[1]]).max() * np.abs(query).max()
+    rounding = 1e-6 * (1 + largest * np.sqrt(query.shape[2])) * np.abs(numpys.values[LAYER]).max()
+    np.testing.assert_allclose(context, expected, rtol=0, atol=rounding)
+    for cache in (ours, numpys):
+        cache.length += query.shape[1]
+    np.testing.assert_array_equal(ours.keys[LAYER, :, : ours.length], numpys.keys[LAYER, :, : ours.length])
+    np.testing.assert_array_equal(
+        ours.values[LAYER, :, : ours.length], numpys.values[LAYER, :, : ours.length]
+    )
+
+
+@given(
+    st.lists(st.sampled_from([1, 1, 2, 7, 63, 64, 65, 130]), min_size=1, max_size=5),
+    st.sampled_from([1, 3, 4]),
+    st.integers(1, 3),
+    st.sampled_from([64, 128]),
+    st.floats(0.1, 5),
+    seeds,
+)
+def test_attention_equals_its_numpy_twin_with_float16_keys_and_values(
+    pieces, group, n_kv_heads, d_head, scale, seed
+):
+    sizes, rng = Sizes(n_kv_heads, d_head), np.random.default_rng(seed)
+    n_all = sum(pieces)
+    ours = KVCache(sizes, min(n_all, 3), n_all, np.float16)  # grows
+    numpys = KVCache(sizes, n_all, dtype=np.float16)
+    numpys.values[:] = 0
+    for n_tokens in pieces:
+        heads = stacked_heads(rng, n_tokens, group * n_kv_heads, sizes, scale)
+        assert_attention_equal(ours, numpys, *heads)
+
+
+@pytest.mark.parametrize(
+    "pieces", [[200, 1, 1, 1, 90, 1], [1, 1, 1, 1, 1, 150, 1], [512, 512, 3, 1]], ids=str
+)
+def test_a_prompt_single_tokens_and_a_block_attend_to_what_was_before(pieces):
+    sizes, rng = Sizes(2, 64), np.random.default_rng(0)
+    ours, numpys = (KVCache(sizes, sum(pieces), dtype=np.float16) for _ in range(2))
+    for cache in (ours, numpys):
+        cache.keys[:], cache.values[:] = np.nan, np.nan
+    for n_tokens in pieces:
+        query, key, value = stacked_heads(rng, n_tokens, 6, sizes)
+        context = OpTape(ours.length).causal_attention(query, key, value, ours, LAYER)
+        expected = attention.causal_attention(query.astype(np.float64), key, value, numpys, LAYER)
+        np.testing.assert_allclose(context, expected, rtol=0, atol=5e-6)
+        ours.length = numpys.length = ours.length + n_tokens
+    for other in (0, 2):  # layers
+        assert np.isnan(ours.keys[other]).all()
+        assert np.isnan(ours.values[other]).all()
+
+
+@pytest.mark.parametrize("n_tokens", [1, 70])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_far_scores_neither_overflow_nor_lose_mass(n_tokens, sign):
+    """The scores of neighbours are a million apart: each query sees the largest alone."""
+    sizes, n_before = Sizes(1, 64), 40
+    n_all = n_before + n_tokens
+    cache = KVCache(sizes, n_all, dtype=np.float16)
+    query, key = np.zeros((2, 1, n_all, 64), np.float32)
+    query[..., 0], key[0, :, 0] = 1e6 * sign, 8 * np.arange(n_all)
+    value = np.random.default_rng(0).normal(size=(1, n_all, 64)).astype(np.float16).astype(np.float32)
+    OpTape(0).causal_attention(*(x[:, :n_before] for x in (query, key, value)), cache, LAYER)
+    rest = (x[:, n_before:] for x in (query, key, value))
+    context = OpTape(n_before).causal_attention(*rest, cache, LAYER)
+    expected = value[:, n_before:] if sign == 1 else np.repeat(value[:, :1], n_tokens, axis=1)
+    np.testing.assert_allclose(context, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("n_tokens", [1, 2])
+@pytest.mark.parametrize("place", ["key", "value"])
+@pytest.mark.parametrize("bad", [np.nan, 1e5])  # float16 ends at 65504
+def test_what_cannot_be_cached_stays_visible(n_tokens, place, bad):
+    sizes, rng = Sizes(1, 64), np.random.default_rng(0)
+    cache = KVCache(sizes, 40 + n_tokens, dtype=np.float16)
+    query, key, value = (np.abs(x) for x in stacked_heads(rng, 40 + n_tokens, 1, sizes))
+    {"key": key, "value": value}[place][0, 3, 5] = bad
+    OpTape(0).causal_attention(*(x[:, :40] for x in (query, key, value)), cache, LAYER)
+    context = OpTape(40).causal_attention(*(x[:, 40:] for x in (query, key, value)), cache, LAYER)
+    assert not np.isfinite(context[..., 5]).any()
+
+
+def make_model(folder, family, dtype="float32", **sizes):
+    """Save a small random model with heads of 64 dimensions, and a tokenizer of single bytes."""
+    import torch
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from transformers import AutoModelForCausalLM, GPT2Config, LlamaConfig, Qwen2Config
+
+    ends = {"eos_token_id": 0, "bos_token_id": 0}
+    tokens = ["<end>", *sorted(pre_tokenizers.ByteLevel.alphabet())]  # 257: panels are left half empty
+    tokenizer = Tokenizer(models.BPE({token: i for i, token in enumerate(tokens)}, []))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.save(str(folder / "tokenizer.json"))
+    if family == "gpt2":
+        defaults = {"n_embd": 128, "n_layer": 2, "n_head": 2, "n_positions": 256, "n_inner": 90}
+        config = GPT2Config(vocab_size=len(tokens), **{**defaults, **ends, **sizes})
+    else:
+        defaults = {
+            "hidden_size": 150,  # not a multiple of any panel
+            "head_dim": 64,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 6,
+            "num_key_value_heads": 2,
+            "intermediate_size": 90,
+            "max_position_embeddings": 256,
+        }
+        kind = {"llama": LlamaConfig, "qwen2": Qwen2Config}[family]
+        config = kind(vocab_size=len(tokens), **{**defaults, **ends, **sizes})
+    torch.manual_seed(0)
+    model = AutoModelForCausalLM.from_config(config)
+    for name, parameter in model.named_parameters():
+        is_scale = name.endswith("weight") and parameter.ndim == 1
+        torch.nn.init.normal_(parameter, mean=1.0 if is_scale else 0.0, std=0.2)
+    model.to(getattr(torch, dtype)).save_pretrained(folder)
+    return folder
+
+
+MODELS = {
+    "llama": ("llama", {}),
+    "llama, bfloat16": (
+        "llama",
+        {"dtype": "bfloat16", "num_key_value_heads": 6, "tie_word_embeddings": True},
+    ),
+    "llama, heads of 128": ("llama", {"dtype": "float16", "head_dim": 128, "num_key_value_heads": 1}),
+    "qwen2": ("qwen2", {}),
+    "qwen2, bfloat16": ("qwen2", {"dtype": "bfloat16", "tie_word_embeddings": True}),
+    "gpt2": ("gpt2", {}),
+    "gpt2, float16": ("gpt2", {"dtype": "float16", "tie_word_embeddings": False}),
+}
+IDS = [int(number) for number in np.random.default_rng(0).integers(1, 257, 150)]
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def models(request, tmp_path_factory):
+    """The same small model compiled, and readable."""
+    family, sizes = MODELS[request.param]
+    folder = make_model(tmp_path_factory.mktemp("model"), family, **sizes)
+    compiled, readable = Decoder.load(folder), Decoder.load(folder, compiled=False)
+    assert is_packed(compiled.weights)
+    assert not is_packed(readable.weights)
+    return compiled, readable
+
+
+def readable_logits(decoder, ids, dtype):
+    """Logits of NumPy alone, with keys and values rounded to a type."""
+    cache = KVCache(decoder.config, len(ids), dtype=dtype)
+    return unembed(
+        decoder_forward(ids, decoder.weights, decoder.config, cache, lambda _, x: x), decoder.weights
+    )
+
+
+def spread(difference, logits):
+    """Root mean square of a difference, in units of the logits' own spread."""
+    return np.sqrt(np.square(difference).mean()) / logits.std()
+
+
+def test_a_compiled_decoder_differs_by_the_rounding_of_keys_and_values_alone(models):
+    compiled, readable = models
+    ours, exact = compiled.logits(IDS), readable.logits(IDS)
+    rounded = readable_logits(readable, IDS, np.float16)
+    # float16 moves a number by up to 2^-12 of its size, and so a score; scores here are about 10.
+    assert spread(ours - exact, exact) < 10 * 2**-12
+    # The same without it, but for the few numbers that lie between two of float16 and go the other way.
+    assert spread(ours - rounded, exact) < 2**-11
+
+
+def test_a_compiled_decoder_chooses_the_tokens_of_the_readable_one(models):
+    compiled, readable = models
+    chosen = [step.token_id for step in compiled.generate(IDS[:20], max_new_tokens=60)]
+    logits = readable.logits(IDS[:20] + chosen[:-1])[19:]  # (n_chosen, vocab_size)
+    behind = logits.max(axis=1) - logits[range(len(chosen)), chosen]
+    assert (behind < 0.02 * logits.std()).all()  # as probable as the best within rounding
+    assert (behind == 0).mean() > 0.9
+
+
+def read_singly(decoder, ids, cache):
+    return np.array([next_logits([token], decoder.weights, decoder.config, cache)[0] for token in ids])
+
+
+def test_a_replayed_pass_equals_its_primitives_one_by_one(models):
+    decoder, _ = models
+    weights, config = decoder.weights, decoder.config
+    cache, plain = (new_cache(weights, config, len(IDS)) for _ in range(2))
+    recorded = None
+    for token in IDS:
+        ours = next_logits([token], weights, config, cache)
+        expected = unembed(decoder_forward([token], weights, config, plain), weights)
+        np.testing.assert_array_equal(ours, expected)
+        recorded = recorded or cache.recorded
+        assert cache.recorded is recorded  # once for all tokens
+    assert cache.length == len(IDS)
+    np.testing.assert_array_equal(cache.keys, plain.keys)
+    np.testing.assert_array_equal(cache.values, plain.values)
+
+
+def test_tokens_read_together_have_the_numbers_of_tokens_read_one_by_one(models):
+    decoder, _ = models
+    weights, config = decoder.weights, decoder.config
+    together, singly = (new_cache(weights, config, len(IDS)) for _ in range(2))
+    expected = read_singly(decoder, IDS, singly)
+    for n_tokens in (1, 3, 2, 70, FEW_TOKENS, 1, 3, 62):  # as a guess, or as what follows a known beginning
+        ids = IDS[together.length :][:n_tokens]
+        behind = expected[together.length :][:n_tokens]
+        if n_tokens <= FEW_TOKENS:
+            np.testing.assert_array_equal(next_logits(ids, weights, config, together), behind)
+        else:
+            decoder_forward(ids, weights, config, together)
+            together.keys[:], together.values[:] = singly.keys, singly.values
+    assert together.length == len(IDS)
+
+
+def test_a_cache_that_grows_gives_what_one_with_room_gives(models):
+    decoder, _ = models
+    weights, config = decoder.weights, decoder.config
+    grown = new_cache(weights, config, 1, limit=len(IDS))
+    ours, capacities, records = [], [], []
+    for token in IDS:
+        ours.append(next_logits([token], weights, config, grown)[0])
+        capacities.append(grown.capacity)
+        records.append(grown.recorded)
+    assert sorted(set(capacities)) == [1, 2, 4, 8, 16, 32, 64, 128, 150]
+    moved = np.diff(capacities) > 0
+    assert [b is not a for a, b in pairwise(records)] == moved.tolist()
+    np.testing.assert_array_equal(ours, read_singly(decoder, IDS, new_cache(weights, config, len(IDS))))
+
+
+def test_logits_of_a_step_stay_what_they_were(models):
+    decoder, _ = models
+    cache = new_cache(decoder.weights, decoder.config, 10)
+    first = next_logits(IDS[:1], decoder.weights, decoder.config, cache)
+    copy = first.copy()
+    read_singly(decoder, IDS[1:10], cache)
+    np.testing.assert_array_equal(first, copy)
+
+
+@pytest.mark.parametrize("n_kept", [0, 1, 40, 99])
+def test_after_a_rollback_it_is_as_if_no_more_had_been_read(models, n_kept):
+    decoder, _ = models
+    other = IDS[::-1][:30]
+    cache, fresh = (new_cache(decoder.weights, decoder.config, 10, limit=150) for _ in range(2))
+    read_singly(decoder, IDS[:50], cache)
+    decoder_forward(IDS[50:100], decoder.weights, decoder.config, cache)
+    cache.rollback(n_kept)
+    read_singly(decoder, IDS[: min(n_kept, 50)], fresh)
+    if n_kept > 50:
+        decoder_forward(IDS[50:n_kept], decoder.weights, decoder.config, fresh)
+    ours, expected = read_singly(decoder, other, cache), read_singly(decoder, other, fresh)
+    np.testing.assert_allclose(ours, expected, rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("family", "sizes"),
+    [
+        ("llama", {"head_dim": 16}),
+        ("qwen2", {"head_dim": 96}),
+        ("gpt2", {"n_head": 8}),
+        ("gpt2", {"activation_function": "relu"}),
+    ],
+    ids=str,
+)
+def test_a_model_without_compiled_operations_runs_on_numpy(tmp_path, family, sizes):
+    make_model(tmp_path, family, **sizes)
+    decoder, readable = Decoder.load(tmp_path), Decoder.load(tmp_path, compiled=False)
+    assert not is_packed(decoder.weights)
+    assert new_cache(decoder.weights, decoder.config, 8).keys.dtype == np.float32
+    np.testing.assert_array_equal(decoder.logits(IDS[:20]), readable.logits(IDS[:20]))
+    assert len(list(decoder.generate(IDS[:5], max_new_tokens=3))) == 3
+
+
+def test_a_decoder_that_is_gone_leaves_its_memory_though_its_keys_are_kept(tmp_path):
+    decoder, kept = Decoder.load(make_model(tmp_path, "llama")), PrefixCache()
+    list(decoder.generate(IDS[:5], max_new_tokens=3, reuse=kept))
+    matrix = weakref.ref(decoder.weights.layers[0].gate_up.weight.panels)
+    del decoder
+    gc.collect()
+    assert matrix() is None
+
+
+@pytest.fixture(scope="module")
+def readable(readable_decoder):
+    return readable_decoder
+
+
+def divergence(readable, exact, logits):
+    """KL of what follows each token, in nats: ``(n_tokens,)``."""
+    p, q = (log_softmax(x.astype(np.float64)) for x in (readable.unembed(exact), logits))
+    return (np.exp(p) * (p - q)).sum(axis=1)
+
+
+def test_the_default_decoder_loses_next_to_nothing(decoder, readable):
+    text = (ROOT / "data" / "corpus" / "wikitexts.md").read_text("utf-8")
+    ids = decoder.tokenizer.encode(text[:2000]).ids[:250]
+    assert len(ids) == 250
+    ours, exact = decoder.inspect(ids), readable.inspect(ids)
+    blocks = [slice(start, start + 50) for start in range(0, 250, 50)]
+    at_once = np.concatenate([divergence(readable, exact[b], decoder.unembed(ours[b])) for b in blocks])
+    cache = new_cache(decoder.weights, decoder.config, 100)
+    singly = divergence(readable, exact[:100], read_singly(decoder, ids[:100], cache))
+    for found in (at_once, singly):
+        assert found.mean() < 1e-5
+        assert found.max() < 1e-3
+
+
+def test_the_default_decoder_says_the_same_compiled_and_readable(decoder, readable):
+    prompt = [{"role": "user", "content": "Why is the sky blue?"}]
+    ours, theirs = (
+        [step.token_id for step in model.generate(prompt, max_new_tokens=48)] for model in (decoder, readable)
+    )
+    assert len(ours) == 48
+    assert ours == theirs
+
+
+def names_in(code):
+    """All that a function's code names, and the functions within it."""
+    inner = (const for const in code.co_consts if isinstance(const, CodeType))
+    return {*code.co_names, *code.co_freevars}.union(*map(names_in, inner))
+
+
+def engine_imports(path):
+    """File of each name that a module takes from another one of the engine."""
+    statements = (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom))
+    return {
+        alias.asname or alias.name: ROOT / (node.module.replace(".", "/") + ".py")
+        for node in statements
+        if node.module.startswith("engine.")
+        for alias in node.names
+    }
+
+
+def files_of(function, seen):
+    """Files that a compiled function is made from: its own, and those of all that it names."""
+    function = getattr(function, "py_func", getattr(function, "_defn", function))  # numba's wrappers
+    path = Path(getattr(function, "__code__", compile("", "", "exec")).co_filename)
+    if function in seen or ROOT not in path.parents:
+        return set()
+    seen.add(function)
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    known = {**function.__globals__, **{name: cell.cell_contents for name, cell in cells}}
+    names, imports = names_in(function.__code__), engine_imports(path)
+    files = {path, *(imports[name] for name in names & imports.keys())}
+    for value in (known[name] for name in names & known.keys()):
+        for part in vars(value).values() if isinstance(value, type) else [value]:
+            files |= files_of(part, seen) if callable(part) else set()
+    return files
+
+
+def test_the_kernel_cache_depends_on_all_files_of_a_kernel(monkeypatch):
+    made_from = {
+        file for entry in (op_loop.run_thread, op_loop.unpack_rows) for file in files_of(entry, set())
+    }
+    assert {path.name for path in made_from} >= {"op_loop.py", "simd.py"}
+    version, read_bytes = op_loop.sources(), Path.read_bytes
+    for changed in made_from:
+        with monkeypatch.context() as context:
+            context.setattr(Path, "read_bytes", lambda p: read_bytes(p) + b"#" * (p == changed))  # noqa: B023
+            assert op_loop.sources() != version
+    assert op_loop.sources() == version
+
+
+FIVE_TOKENS = """
+from engine import Decoder
+decoder = Decoder.load()
+print(type(decoder.weights.token_table).__name__)
+print([step.token_id for step in decoder.generate("The sky is", max_new_tokens=5)])
+"""
+NO_HALF_PRECISION = """
+import llvmlite.binding as llvm
+features = {**llvm.get_host_cpu_features(), "f16c": False, "neon": False}
+llvm.get_host_cpu_features = lambda: features
+"""
+
+
+def run_python(code, **variables):
+    """Lines that a new process prints."""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("begin", "variables"),
+    [
+        ("import sys; sys.modules['numba'] = None", {}),
+        ("", {"NUMBA_DISABLE_JIT": "1"}),
+        (NO_HALF_PRECISION, {}),
+    ],
+    ids=["without numba", "with compiling switched off", "without half precision"],
+)
+def test_where_nothing_is_compiled_the_decoder_says_the_same(decoder, begin, variables):
+    held, tokens = run_python(begin + FIVE_TOKENS, **variables)
+    assert held == "ndarray"
+    ours = [step.token_id for step in decoder.generate("The sky is", max_new_tokens=5)]
+    assert tokens == str(ours)
+
+
+NARROWER = """
+import sys, llvmlite.binding as llvm
+features = llvm.get_host_cpu_features()
+features.update({name: False for name in features if name.startswith("avx512")})
+llvm.get_host_cpu_features = lambda: features
+import pytest
+from engine.kernels import gemm
+assert gemm.WIDE == 16
+tests = "packed or unpacked or product or twin or attend or scores"
+sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", "tests/engine/kernels/test_op_tape.py", "-k", tests]))
+"""
+
+
+@pytest.mark.parametrize("row", [-1, 65])
+def test_a_row_that_is_not_there_is_an_error(row):
+    packed = pack("F32", np.ones((65, 3), np.float32))
+    with pytest.raises(IndexError, match="a matrix that has 65"):
+        packed[np.array([0, row])]
+
+
+def test_narrower_registers_give_the_same(request):
+    kept = request.config.cache.mkdir("narrow-kernels")  # compiled once
+    assert " passed" in run_python(NARROWER, NUMBA_CACHE_DIR=str(kept))[-1]

@@ -1,0 +1,201 @@
+import json
+
+import numpy as np
+import pytest
+
+from engine.errors import InputError
+from engine.weights.fetch import model_path
+
+WORDS = [
+    "retrieval",
+    "unhappily",
+    "naïve",
+    "東京",
+    "🙂",
+    "the",
+    "Ärger",
+    "x1y2",
+    "don't",
+    "...",
+    "transformer",
+]
+
+
+def texts(n=100, seed=0):
+    """Texts of 1 to about 700 tokens, and the odd ones."""
+    rng = np.random.default_rng(seed)
+    odd = [
+        "",
+        " \n\t ",
+        "🙂🙃👩‍👩‍👧",
+        "東京は日本の首都です。",
+        "a\x00b\x07c",
+        "e\u0301",
+        "한국어 문장",
+        "word " * 700,
+    ]
+    lengths = rng.permutation(np.geomspace(1, 300, n - len(odd)).astype(int))  # in words
+    return odd + [" ".join(rng.choice(WORDS, length)) for length in lengths]
+
+
+def test_vectors_equal_sentence_transformers(encoder, official):
+    ours = encoder.encode(texts())
+    assert ours.dtype == np.float32
+    np.testing.assert_allclose(ours, official.encode(texts(), show_progress_bar=False), rtol=0, atol=1e-6)
+
+
+def test_vectors_under_a_higher_limit_equal_sentence_transformers(encoder, official):
+    counts = [len(ids) for ids in encoder.tokenizer.ids_batch(texts())]
+    long = [text for text, n in zip(texts(), counts, strict=True) if n > encoder.max_tokens][::2]
+    assert len(long) >= 5
+    official.max_seq_length = 512
+    try:
+        reference = official.encode(long, show_progress_bar=False)
+    finally:
+        official.max_seq_length = encoder.max_tokens
+    np.testing.assert_allclose(encoder.encode(long, max_tokens=512), reference, rtol=0, atol=1e-6)
+
+
+def test_the_official_limit_is_what_the_texts_are_cut_at(encoder, official):
+    long = "word " * 700
+    assert len(official.tokenize([long])["input_ids"][0]) == encoder.max_tokens == 256
+    assert len(encoder.truncate(encoder.tokenizer.encode(long).ids)) == 256
+
+
+def test_cls_vectors_equal_those_of_the_official_layers(encoder, official):
+    import torch
+
+    some = texts()[::5]
+    with torch.inference_mode():
+        tokens = [official[0](official.tokenize([text]))["token_embeddings"][0, 0].numpy() for text in some]
+    reference = np.stack(tokens) / np.linalg.norm(tokens, axis=1, keepdims=True)
+    np.testing.assert_allclose(encoder.encode(some, pooling="cls"), reference, atol=1e-6)
+
+
+def test_a_batch_gives_the_vectors_of_single_texts(encoder):
+    some = texts()[::2]
+    single = np.concatenate([encoder.encode([text]) for text in some])
+    np.testing.assert_allclose(encoder.encode(some), single, rtol=0, atol=1e-6)
+
+
+def test_several_poolings_in_one_pass_equal_each_alone(encoder):
+    some = texts()[:12]
+    together = encoder.encode(some, pooling=["mean", "cls", "pooler"])
+    for strategy, vectors in together.items():
+        np.testing.assert_allclose(vectors, encoder.encode(some, pooling=strategy), atol=1e-6)
+
+
+def test_without_normalisation_the_direction_is_the_same(encoder):
+    raw = encoder.encode(["The cat sat."], normalize=False)
+    np.testing.assert_allclose(raw / np.linalg.norm(raw), encoder.encode(["The cat sat."]), atol=1e-6)
+
+
+def test_no_texts_give_no_vectors(encoder):
+    assert encoder.encode([]).shape == (0, 384)
+
+
+def test_texts_may_come_from_an_iterator(encoder):
+    assert encoder.encode(iter(["an", "iterator"])).shape == (2, 384)
+
+
+def test_progress_ends_at_the_number_of_texts(encoder):
+    seen = []
+    encoder.encode(["word " * 200] * 20, on_progress=lambda done, total: seen.append((done, total)))
+    assert [total for _, total in seen] == [20] * len(seen)
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+    assert seen[-1] == (20, 20)
+
+
+def test_work_stops_where_the_listener_raises(encoder):
+    def stop(done, total):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        encoder.encode(["word " * 200] * 20, on_progress=stop)
+    assert encoder.encode(["still works"] * 20).shape == (20, 384)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ({"texts": "one text"}, "list of texts"),
+        ({"texts": ["fine", None]}, "text 1 is NoneType"),
+        ({"texts": [], "max_tokens": 513}, "3 to 512"),
+        ({"texts": ["x"], "pooling": []}, "no pooling"),
+        ({"texts": ["\ud800"]}, "surrogate"),
+        ({"texts": ["x"], "pooling": "best"}, "pooling 'best'"),
+        ({"texts": ["x"], "max_tokens": 2}, "3 to 512"),
+        ({"texts": ["x"], "max_tokens": 513}, "3 to 512"),
+    ],
+)
+def test_bad_input_says_what_is_wrong(encoder, arguments, reason):
+    with pytest.raises(InputError, match=reason):
+        encoder.encode(**arguments)
+
+
+def test_a_trace_names_every_intermediate_with_its_shape(encoder):
+    trace = encoder.trace("Open-source LLMs rock.")
+    assert list(trace["tokens"]) == ["[CLS]", "open", "-", "source", "ll", "##ms", "rock", ".", "[SEP]"]
+    n = len(trace["ids"])
+    for name in ("token", "position", "type", "sum", "output"):
+        assert trace[f"embeddings.{name}"].shape == (n, 384)
+    for i in range(6):
+        for name in ("query", "key", "value", "context"):
+            assert trace[f"layers.{i}.attention.{name}"].shape == (12, n, 32)
+        for name in ("scores", "weights"):
+            assert trace[f"layers.{i}.attention.{name}"].shape == (12, n, n)
+        for name in ("attention.output", "attention.norm", "ffn.output", "output"):
+            assert trace[f"layers.{i}.{name}"].shape == (n, 384)
+        for name in ("hidden", "activation"):
+            assert trace[f"layers.{i}.ffn.{name}"].shape == (n, 1536)
+        np.testing.assert_allclose(trace[f"layers.{i}.attention.weights"].sum(-1), 1, atol=1e-5)
+    assert {"pooled.mean", "pooled.cls", "pooled.pooler", "normalized"} <= set(trace)
+
+
+def test_a_trace_sees_what_encode_returns_and_can_be_saved(encoder, tmp_path):
+    trace = encoder.trace("The cat sat.")
+    np.testing.assert_allclose(trace["normalized"], encoder.encode(["The cat sat."])[0], atol=1e-6)
+    trace.save(tmp_path / "trace.npz")
+    with np.load(tmp_path / "trace.npz") as saved:
+        assert set(saved) == set(trace)
+        for name in trace:
+            np.testing.assert_array_equal(saved[name], trace[name])
+
+
+def test_a_tracer_can_replace_what_it_sees(encoder):
+    ids = encoder.tokenizer.encode("The cat sat.").ids
+
+    def drop_attention(name, value):
+        return np.zeros_like(value) if name.endswith("attention.output") else value
+
+    changed = encoder.inspect(ids, drop_attention)
+    assert np.abs(changed - encoder.encode_ids([ids])[0]).max() > 0.01
+
+
+def test_words_drawn_from_the_whole_vocabulary_give_the_official_vectors(encoder, official):
+    vocabulary = json.loads((model_path(encoder.name) / "tokenizer.json").read_text())["model"]["vocab"]
+    words = sorted(word for word in vocabulary if word.isalpha())
+    rng = np.random.default_rng(0)
+    some = [" ".join(rng.choice(words, n)) for n in np.geomspace(1, 520, 12).astype(int)]
+    official.max_seq_length = 512
+    try:
+        reference = official.encode(some, show_progress_bar=False)
+    finally:
+        official.max_seq_length = encoder.max_tokens
+    np.testing.assert_allclose(encoder.encode(some, max_tokens=512), reference, rtol=0, atol=1e-6)
+
+
+def test_a_trace_of_a_long_text_holds_the_tokens_that_are_read(encoder):
+    trace = encoder.trace("word " * 40, max_tokens=16)
+    assert len(trace["tokens"]) == len(trace["ids"]) == 16
+    assert (trace["tokens"][0], trace["tokens"][-1]) == ("[CLS]", "[SEP]")
+    for strategy in ("mean", "cls", "pooler"):
+        expected = encoder.encode(["word " * 40], strategy, normalize=False, max_tokens=16)[0]
+        np.testing.assert_allclose(trace[f"pooled.{strategy}"], expected, atol=1e-6)
+
+
+def test_a_listener_may_embed_texts_itself(encoder):
+    texts = ["word " * 200 + str(number) for number in range(12)]
+    inner = []
+    encoder.encode(texts, on_progress=lambda done, total: inner.append(encoder.encode(texts[:9])))
+    assert inner[0].shape == (9, 384)

@@ -1,0 +1,111 @@
+import re
+from collections import Counter
+from math import log
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.errors import InputError
+from engine.retrieval.bm25 import Bm25, words
+
+STOP_WORDS = (
+    "a|an|and|are|as|at|be|but|by|for|if|in|into|is|it|no|not|of|on|or|such|that|the|their|then|there|these|"
+    "they|this|to|was|will|with"
+)
+TEXTS = [
+    "The bridge was built in 1891, and the bridge was long.",
+    "A bridge over the river",
+    "Rivers and rain; rain, RAIN!",
+    "of the and",
+    "",
+]
+TEXT = st.lists(
+    st.sampled_from(["bridge", "rain", "river", "Long", "the", "1891", "x", "naïve"]), max_size=12
+)
+
+
+def tokens(text):
+    return [w for w in re.findall(r"\b\w\w+\b", text.lower()) if not re.fullmatch(STOP_WORDS, w)]
+
+
+def textbook(texts, question, k1, b):
+    """Okapi BM25 as textbooks and rank_bm25 have it, with the idf that is never below 0."""
+    chunks = [tokens(text) for text in texts]
+    average = sum(map(len, chunks)) / len(chunks)
+    scores = []
+    for chunk in chunks:
+        counts, score = Counter(chunk), 0.0
+        for word in tokens(question):
+            holding = sum(word in other for other in chunks)
+            idf = log(1 + (len(chunks) - holding + 0.5) / (holding + 0.5))
+            if counts[word]:
+                length = k1 * (1 - b + b * len(chunk) / average)
+                score += idf * counts[word] * (k1 + 1) / (counts[word] + length)
+        scores.append(score)
+    return scores
+
+
+def test_a_score_by_hand():
+    # 3 texts of 2, 1 and 3 words; "rain" is in 2 of them: ln(1 + 1.5 / 2.5) = ln 1.6
+    scores = Bm25(["rain falls", "sun", "rain rain bridge"]).scores(["the rain"])
+    first = log(1.6) * 1 / (1 + 1.5 * (0.25 + 0.75 * 2 / 2))
+    third = log(1.6) * 2 / (2 + 1.5 * (0.25 + 0.75 * 3 / 2))
+    np.testing.assert_allclose(scores, [[first, 0, third]], rtol=1e-6)
+
+
+@given(
+    st.lists(TEXT, min_size=1, max_size=6),
+    TEXT,
+    st.sampled_from([0.0, 0.9, 1.5]),
+    st.sampled_from([0, 0.75, 1]),
+)
+def test_scores_are_the_textbook_formula_but_for_its_constant_factor(chunks, question, k1, b):
+    texts, question = [" ".join(chunk) for chunk in chunks], " ".join(question)
+    scores = Bm25(texts, k1, b).scores([question])
+    assert scores.dtype == np.float32
+    np.testing.assert_allclose((k1 + 1) * scores[0], textbook(texts, question, k1, b), rtol=1e-5)
+
+
+def test_words_are_lower_case_without_stop_words_and_not_stemmed():
+    assert words(TEXTS) == [tokens(text) for text in TEXTS]
+    assert words(["Rivers, a RIVER; 7 x 1891"]) == [["rivers", "river", "1891"]]
+
+
+def test_a_question_without_words_finds_nothing():
+    scores = Bm25(TEXTS).scores(["", "of the and", "?!", "zebra", "bridge"])
+    assert scores.shape == (5, len(TEXTS))
+    assert not scores[:4].any()
+    assert scores[4].any()
+
+
+@pytest.mark.parametrize("texts", [[], [""], ["of the", "?"]])
+def test_a_corpus_without_words_has_nothing_to_find(texts):
+    scores = Bm25(texts).scores(["bridge", ""])
+    assert scores.shape == (2, len(texts))
+    assert not scores.any()
+
+
+def test_no_questions_have_no_scores():
+    assert Bm25(TEXTS).scores([]).shape == (0, len(TEXTS))
+
+
+def test_nothing_is_printed(capfd):
+    Bm25(TEXTS).scores(["bridge"])
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: Bm25("bridge"), "list of texts"),
+        (lambda: Bm25(TEXTS).scores("bridge"), "list of texts"),
+        (lambda: Bm25(TEXTS, k1=-1), "k1 is -1"),
+        (lambda: Bm25(TEXTS, k1=float("nan")), "k1 is nan"),
+        (lambda: Bm25(TEXTS, b=1.5), "b is 1.5"),
+    ],
+)
+def test_what_cannot_be_indexed_is_said(call, message):
+    with pytest.raises(InputError, match=message):
+        call()

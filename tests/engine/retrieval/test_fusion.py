@@ -1,0 +1,139 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.errors import InputError
+from engine.retrieval.fusion import min_max, reciprocal_rank_fusion, weighted_fusion
+from engine.retrieval.ranking import best_first, min_ranks, ordered_scores
+
+# Few values, so that many are equal.
+SCORE = st.sampled_from([-np.inf, -2.0, 0.0, 0.5, 3.0])
+FOUND = st.sampled_from([-2.0, 0.0, 0.5, 3.0])
+
+
+def matrix(n_questions, n_chunks, score):
+    row = st.lists(score, min_size=n_chunks, max_size=n_chunks)
+    rows = st.lists(row, min_size=n_questions, max_size=n_questions)
+    return rows.map(lambda rows: np.array(rows, np.float32).reshape(n_questions, n_chunks))
+
+
+@st.composite
+def rankings(draw, score=SCORE):
+    n_questions, n_chunks = draw(st.integers(1, 3)), draw(st.integers(1, 8))
+    n_rankings = draw(st.integers(1, 3))
+    return [draw(matrix(n_questions, n_chunks, score)) for _ in range(n_rankings)]
+
+
+def brute_rrf(rows, constant):
+    """Of one question, chunk by chunk."""
+    return [
+        sum(
+            1 / (constant + 1 + sum(other > row[chunk] for other in row))
+            for row in rows
+            if row[chunk] > -np.inf
+        )
+        for chunk in range(len(rows[0]))
+    ]
+
+
+@given(rankings(), st.sampled_from([0, 1, 60]))
+def test_reciprocal_rank_fusion_is_its_definition(scores, constant):
+    fused = reciprocal_rank_fusion(scores, constant)
+    assert fused.dtype == np.float32
+    expected = [brute_rrf(rows, constant) for rows in zip(*scores, strict=True)]
+    np.testing.assert_allclose(fused, expected, rtol=1e-6)
+
+
+@given(rankings())
+def test_reciprocal_rank_fusion_knows_only_the_order(scores):
+    rescaled = [number + 10.0**number * np.arctan(one) for number, one in enumerate(scores)]
+    rescaled = [np.where(np.isneginf(one), one, new) for one, new in zip(scores, rescaled, strict=True)]
+    np.testing.assert_array_equal(reciprocal_rank_fusion(scores), reciprocal_rank_fusion(rescaled))
+
+
+@given(rankings(FOUND), st.data())
+def test_no_chunk_falls_because_one_ranking_likes_it_better(scores, data):
+    chunk = data.draw(st.integers(0, scores[0].shape[1] - 1))
+    better = [one.copy() for one in scores]
+    better[0][:, chunk] += data.draw(st.sampled_from([0.25, 1.0, 9.0]))
+    for fuse in (reciprocal_rank_fusion, lambda parts: weighted_fusion(parts, [1.0] * len(parts))):
+        before, after = (min_ranks(fuse(parts).round(5))[:, chunk] for parts in (scores, better))
+        assert (after <= before).all()
+
+
+@given(rankings(FOUND), st.randoms(use_true_random=False))
+def test_where_chunks_stand_in_the_corpus_does_not_count(scores, random):
+    places = list(range(scores[0].shape[1]))
+    random.shuffle(places)
+    moved = [one[:, places] for one in scores]
+    np.testing.assert_allclose(
+        reciprocal_rank_fusion(moved), reciprocal_rank_fusion(scores)[:, places], rtol=1e-6
+    )
+
+
+def test_a_ranking_that_finds_nothing_changes_no_order():
+    dense, nothing = np.array([[0.1, 0.9, 0.5]]), np.zeros((1, 3))
+    for fused in (
+        reciprocal_rank_fusion([dense, nothing]),
+        weighted_fusion([dense, nothing], [0.5, 0.5]),
+    ):
+        assert best_first(fused).tolist() == [[1, 2, 0]]
+
+
+@given(rankings(FOUND))
+def test_min_max_takes_the_lowest_to_0_and_the_best_to_1(scores):
+    for row, scaled in zip(scores[0], min_max(scores[0]), strict=True):
+        if row.max() == row.min():
+            assert not scaled.any()
+        else:
+            np.testing.assert_allclose(scaled, (row - row.min()) / (row.max() - row.min()), atol=1e-12)
+
+
+def test_min_max_takes_what_is_not_found_for_the_lowest():
+    scores = np.array([[-np.inf, 1, 3], [-np.inf] * 3, [-3e38, 0, 3e38]], np.float32)
+    np.testing.assert_allclose(min_max(scores), [[0, 0, 1], [0, 0, 0], [0, 0.5, 1]])
+
+
+def test_weighted_fusion_by_hand():
+    dense, bm25 = np.array([[0.2, 0.4, 0.6]]), np.array([[8.0, 0.0, 4.0]])
+    fused = weighted_fusion([dense, bm25], [0.75, 0.25])
+    np.testing.assert_allclose(fused, [[0.25, 0.375, 0.875]], rtol=1e-6)
+    assert fused.dtype == np.float32
+
+
+@given(rankings(FOUND))
+def test_a_weight_of_1_keeps_the_order(scores):
+    weights = [1.0] + [0.0] * (len(scores) - 1)
+    np.testing.assert_array_equal(best_first(weighted_fusion(scores, weights)), best_first(scores[0]))
+
+
+@given(rankings())
+def test_ordered_scores_are_in_the_order_they_were_made_of(scores):
+    order = best_first(scores[0])
+    again = ordered_scores(order, scores[0])
+    np.testing.assert_array_equal(best_first(again), order)
+    np.testing.assert_array_equal(np.isneginf(again), np.isneginf(scores[0]))
+
+
+def test_no_chunks_and_no_questions_are_fused_to_none():
+    for shape in ((2, 0), (0, 3)):
+        parts = [np.zeros(shape, np.float32)] * 2
+        assert reciprocal_rank_fusion(parts).shape == weighted_fusion(parts, [1, 1]).shape == shape
+
+
+@pytest.mark.parametrize(
+    ("fuse", "message"),
+    [
+        (lambda: reciprocal_rank_fusion([]), "0 shapes"),
+        (lambda: reciprocal_rank_fusion([np.zeros((1, 2)), np.zeros((1, 3))]), "2 shapes"),
+        (lambda: reciprocal_rank_fusion([np.zeros((1, 2))], constant=-1), "the constant is -1"),
+        (lambda: weighted_fusion([np.zeros((1, 2))], [1, 1]), "give 1"),
+        (lambda: weighted_fusion([np.zeros((1, 2))] * 2, [1.5, -0.5]), "none below"),
+        (lambda: weighted_fusion([np.zeros((1, 2))] * 2, [0, 0]), "one or more above"),
+        (lambda: weighted_fusion([np.zeros((1, 2))] * 2, [float("nan"), 1]), "nan"),
+    ],
+)
+def test_what_cannot_be_fused_is_said(fuse, message):
+    with pytest.raises(InputError, match=message):
+        fuse()

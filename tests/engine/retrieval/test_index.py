@@ -1,0 +1,116 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from engine.documents.document import Chunk
+from engine.errors import InputError
+from engine.kernels.primitives import prepare_compiled
+from engine.retrieval.embedding_spec import Query, embed_query
+from engine.retrieval.index import build_index, join_indexes
+from engine.retrieval.vector_cache import VectorCache
+
+TEXTS = ["The cat sat on the mat.", "Knead the dough.", "The tower was finished in 1891.", "Dogs bark."]
+
+
+@pytest.fixture(scope="module")
+def index(encoder):
+    chunks = [Chunk("d.md", 0, len(text), text, 10) for text in TEXTS]
+    return build_index(chunks, encoder)
+
+
+def test_hits_are_ordered_by_cosine(index, encoder):
+    query = embed_query("When was the tower built?", encoder)
+    hits = index.search(query, 4)
+    cosines = encoder.encode(TEXTS) @ query.vector
+    assert [hit.chunk.text for hit in hits] == [TEXTS[i] for i in np.argsort(-cosines)]
+    np.testing.assert_allclose([hit.score for hit in hits], np.sort(cosines)[::-1], atol=1e-6)
+
+
+def test_more_than_there_are_gives_all(index, encoder):
+    assert len(index.search(embed_query("x", encoder), 100)) == 4
+
+
+def test_an_index_says_how_its_vectors_were_made(index, encoder):
+    spec = index.spec
+    assert (spec.name, spec.pooling, spec.max_tokens, spec.d_model) == (encoder.name, "mean", 256, 384)
+
+
+def test_joined_indexes_search_as_one(index, encoder):
+    chunk = Chunk("e.md", 0, 5, "Cats.", 4)
+    joined = join_indexes([index, build_index([chunk], encoder)])
+    assert joined.search(embed_query("Cats.", encoder), 1)[0].chunk == chunk
+    assert len(joined.chunks) == 5
+
+
+def test_indexes_made_differently_are_not_joined(index, encoder):
+    other = build_index(index.chunks, encoder, pooling="cls")
+    with pytest.raises(InputError, match="2 different ways"):
+        join_indexes([index, other])
+
+
+def test_bad_requests_are_refused(index, encoder):
+    with pytest.raises(InputError, match="k is 0"):
+        index.search(embed_query("x", encoder), 0)
+    with pytest.raises(InputError, match="shape"):
+        index.search(Query(np.zeros(3, np.float32), index.spec), 1)
+    with pytest.raises(InputError, match="no chunks"):
+        build_index([], encoder)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_query_that_is_not_finite_is_refused(index, value):
+    with pytest.raises(InputError, match="finite"):
+        index.search(Query(np.full(384, value, np.float32), index.spec), 1)
+
+
+def test_the_stamp_names_the_pooling_and_limit_that_were_asked_for(index, encoder):
+    seen = []
+    other = build_index(
+        index.chunks, encoder, pooling="cls", max_tokens=64, on_progress=lambda *step: seen.append(step)
+    )
+    assert (other.spec.pooling, other.spec.max_tokens) == ("cls", 64)
+    assert seen[-1] == (4, 4)
+
+
+def test_an_index_built_through_a_cache_is_the_same_bit_for_bit(index, encoder):
+    prepare_compiled().join()
+    twice = [*index.chunks, *index.chunks[:2]]
+    plain = build_index(twice, encoder)
+    cache, seen = VectorCache(), []
+    for chunks in (twice[1:3], twice, twice):  # with nothing in the cache, with a part, with everything
+        cached = build_index(chunks, encoder, cache=cache, on_progress=lambda *step: seen.append(step))
+        assert cached.chunks == tuple(chunks)
+        assert seen[-1] == (len(chunks), len(chunks))
+        expected = plain.vectors[1:3] if chunks == twice[1:3] else plain.vectors
+        assert cached.vectors.tobytes() == expected.tobytes()
+    assert cached.spec == plain.spec
+
+
+def test_without_compiled_kernels_a_new_cache_gives_the_same_bits(index, encoder):
+    readable = replace(encoder, compiled=False)
+    cached = build_index(index.chunks, readable, cache=VectorCache())
+    assert cached.vectors.tobytes() == build_index(index.chunks, readable).vectors.tobytes()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda encoder: embed_query("cats", encoder, "cls"),
+        lambda encoder: embed_query("cats", encoder, max_tokens=64),
+        lambda encoder: embed_query("cats", replace(encoder, compiled=not encoder.compiled)),
+    ],
+    ids=["pooling", "limit", "model"],
+)
+def test_a_question_embedded_in_another_way_is_refused_though_its_shape_fits(index, encoder, other):
+    with pytest.raises(InputError, match="embed both in one way"):
+        index.search(other(encoder), 1)
+
+
+def test_an_index_weighs_the_words_of_questions_as_those_of_its_chunks(index, encoder):
+    weighted = build_index(index.chunks, encoder, pooling="idf")
+    own = encoder.with_idf(TEXTS)
+    np.testing.assert_array_equal(weighted.idf, own.idf)
+    assert weighted.search(embed_query("cats", weighted.encoder(encoder), "idf"), 1)
+    with pytest.raises(InputError, match="embed both in one way"):
+        weighted.search(embed_query("cats", encoder.with_idf(TEXTS[:2]), "idf"), 1)

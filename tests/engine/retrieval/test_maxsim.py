@@ -1,0 +1,102 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from engine.errors import InputError
+from engine.layers.norm import l2_normalize
+from engine.retrieval import maxsim
+from engine.retrieval.maxsim import best_matches, max_sim, maxsim_scores
+
+QUESTIONS = ["How do cats sleep?", "Which rates did the bank raise?", ""]
+CHUNKS = [
+    "A feline rests curled up.",
+    "The bank raised its interest rates by half a point in March, the third time in a row.",
+    "",
+    "Knead the dough for ten minutes. " * 20,
+    "sleep",
+]
+
+
+def vectors(n_tokens):
+    return arrays(np.float32, st.tuples(st.just(n_tokens), st.just(4)), elements=st.floats(-1, 1, width=32))
+
+
+@given(st.integers(1, 6).flatmap(vectors), st.integers(1, 6).flatmap(vectors))
+def test_maxsim_is_the_mean_of_each_tokens_largest_cosine(question, chunk):
+    question, chunk = l2_normalize(question), l2_normalize(chunk)
+    products = [[sum(a * b for a, b in zip(q, k, strict=True)) for k in chunk] for q in question]
+    expected = sum(max(row) for row in products) / len(products)
+    assert max_sim(question, chunk) == pytest.approx(expected, abs=1e-5)
+    best, cosines = best_matches(question, chunk)
+    for row, token, cosine in zip(products, best, cosines, strict=True):
+        assert cosine == pytest.approx(max(row), abs=1e-5)
+        assert row[token] == pytest.approx(max(row), abs=1e-5)
+
+
+def test_the_first_of_equal_tokens_is_the_match():
+    best, cosines = best_matches(np.eye(2), np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 0.0]]))
+    assert best.tolist() == [1, 0]
+    assert cosines.tolist() == [1.0, 1.0]
+
+
+def test_the_question_comes_first():
+    question, chunk = np.eye(2), np.array([[1.0, 0.0]])
+    assert (max_sim(question, chunk), max_sim(chunk, question)) == (0.5, 1.0)
+
+
+@pytest.mark.parametrize("batch_tokens", [1, 40, 1024])
+def test_scores_are_those_of_every_pair_however_chunks_are_packed(
+    encoder, official, monkeypatch, batch_tokens
+):
+    monkeypatch.setattr(maxsim, "BATCH_TOKENS", batch_tokens)
+    scores = maxsim_scores(QUESTIONS, CHUNKS, encoder, max_tokens=32)
+    texts = [*QUESTIONS, *CHUNKS]
+    official_limit, official.max_seq_length = official.max_seq_length, 32
+    try:
+        tokens = official.encode(texts, output_value="token_embeddings", batch_size=1)
+    finally:
+        official.max_seq_length = official_limit
+    unit = [l2_normalize(each.cpu().numpy().astype(np.float64)) for each in tokens]
+    questions, chunks = unit[: len(QUESTIONS)], unit[len(QUESTIONS) :]
+    expected = [[(q @ k.T).max(axis=1).mean() for k in chunks] for q in questions]
+    assert scores.dtype == np.float32
+    np.testing.assert_allclose(scores, expected, rtol=0, atol=1e-5)
+
+
+def test_the_best_chunk_is_the_one_about_the_question(encoder):
+    scores = maxsim_scores(QUESTIONS[:2], CHUNKS[:2], encoder)
+    assert scores.argmax(axis=1).tolist() == [0, 1]
+
+
+def test_progress_counts_chunks(encoder, monkeypatch):
+    monkeypatch.setattr(maxsim, "BATCH_TOKENS", 1)
+    seen = []
+    maxsim_scores(QUESTIONS, CHUNKS, encoder, on_progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(number, len(CHUNKS)) for number in range(1, len(CHUNKS) + 1)]
+
+
+def test_no_questions_or_no_chunks_give_no_scores(encoder):
+    assert maxsim_scores([], CHUNKS, encoder).shape == (0, len(CHUNKS))
+    assert maxsim_scores(QUESTIONS, [], encoder).shape == (len(QUESTIONS), 0)
+
+
+@pytest.mark.parametrize("n_tokens", [(0, 2), (2, 0)])
+def test_a_text_without_tokens_is_refused(n_tokens):
+    with pytest.raises(InputError, match="each text needs one or more"):
+        max_sim(np.ones((n_tokens[0], 3)), np.ones((n_tokens[1], 3)))
+
+
+def test_vectors_of_two_models_are_refused():
+    with pytest.raises(InputError, match="embed both texts with one model"):
+        max_sim(np.ones((2, 3)), np.ones((2, 4)))
+
+
+def test_a_bare_string_or_a_limit_out_of_range_is_refused(encoder):
+    with pytest.raises(InputError, match="a list of texts"):
+        maxsim_scores("How?", CHUNKS, encoder)
+    with pytest.raises(InputError, match="a list of texts"):
+        maxsim_scores(QUESTIONS, "text", encoder)
+    with pytest.raises(InputError, match="max_tokens is 2"):
+        maxsim_scores(QUESTIONS, CHUNKS, encoder, max_tokens=2)

@@ -1,0 +1,99 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.errors import InputError
+from engine.layers.norm import l2_normalize
+from engine.retrieval.mmr import mmr_scores
+from engine.retrieval.ranking import best_first
+
+
+def search(seed, n_questions, n_chunks):
+    generator = np.random.default_rng(seed)
+    vectors = l2_normalize(generator.normal(size=(n_chunks, 4)))
+    questions = l2_normalize(generator.normal(size=(n_questions, 4)))
+    return questions @ vectors.T, vectors
+
+
+def naive_order(relevance, vectors, k, diversity, depth):
+    """MMR as the paper words it, one chunk at a time."""
+    ordered = sorted(range(len(relevance)), key=lambda chunk: (-relevance[chunk], chunk))
+    rest, chosen = ordered[:depth], []
+    while rest and len(chosen) < k:
+
+        def marginal(chunk):
+            redundance = max((float(vectors[chunk] @ vectors[other]) for other in chosen), default=0)
+            return (1 - diversity) * relevance[chunk] - diversity * redundance
+
+        best = max(rest, key=marginal)  # the first of equals
+        chosen.append(best)
+        rest.remove(best)
+    return chosen + [chunk for chunk in ordered if chunk not in chosen]
+
+
+@given(
+    st.integers(0, 10**6),
+    st.integers(1, 20),
+    st.integers(1, 12),
+    st.sampled_from([0.0, 0.1, 0.3, 0.5, 0.9]),
+    st.integers(1, 25),
+)
+def test_the_order_is_that_of_a_naive_loop(seed, n_chunks, k, diversity, depth):
+    scores, vectors = search(seed, 2, n_chunks)
+    found = mmr_scores(scores, vectors, k, diversity, depth)
+    assert found.dtype == np.float32
+    assert best_first(found).tolist() == [naive_order(row, vectors, k, diversity, depth) for row in scores]
+
+
+def test_diversity_0_is_the_order_of_relevance():
+    scores, vectors = search(0, 5, 30)
+    scores[:, ::3] = 0.5  # equals
+    np.testing.assert_array_equal(best_first(mmr_scores(scores, vectors, 10, 0.0)), best_first(scores))
+
+
+def test_what_says_the_same_twice_comes_later():
+    vectors = np.array([[1, 0], [1, 0], [0.6, 0.8]], np.float32)
+    scores = np.array([[0.9, 0.89, 0.7]], np.float32)
+    assert best_first(mmr_scores(scores, vectors, diversity=0.0)).tolist() == [[0, 1, 2]]
+    assert best_first(mmr_scores(scores, vectors, diversity=0.5)).tolist() == [[0, 2, 1]]
+    # With 2 candidates the third cannot come forward, and with 1 chosen nothing can.
+    assert best_first(mmr_scores(scores, vectors, diversity=0.5, depth=2)).tolist() == [[0, 1, 2]]
+    assert best_first(mmr_scores(scores, vectors, k=1, diversity=0.5)).tolist() == [[0, 1, 2]]
+
+
+def test_diversity_1_still_begins_with_the_most_relevant():
+    scores, vectors = search(1, 4, 20)
+    order = best_first(mmr_scores(scores, vectors, 5, 1.0))
+    assert (order[:, 0] == scores.argmax(axis=1)).all()
+    farthest = (vectors @ vectors.T)[order[:, 0]].argmin(axis=1)
+    np.testing.assert_array_equal(order[:, 1], farthest)
+
+
+@pytest.mark.parametrize("diversity", [0.0, 0.5, 1.0])
+def test_what_was_not_found_is_not_chosen(diversity):
+    scores, vectors = search(2, 1, 6)
+    scores[0, [1, 4]] = -np.inf
+    found = mmr_scores(scores, vectors, 6, diversity)
+    assert np.isneginf(found[0, [1, 4]]).all()
+    assert np.isfinite(found[0, [0, 2, 3, 5]]).all()
+
+
+def test_no_chunks_have_no_order():
+    assert mmr_scores(np.empty((2, 0), np.float32), np.empty((0, 4), np.float32)).shape == (2, 0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"k": 0}, "k is 0"),
+        ({"depth": 0}, "depth is 0"),
+        ({"diversity": 1.1}, "diversity is 1.1"),
+        ({"diversity": float("nan")}, "diversity is nan"),
+        ({"chunk_vectors": np.zeros((2, 4))}, "2 vectors and scores of 6 chunks"),
+    ],
+)
+def test_what_cannot_be_ordered_is_said(settings, message):
+    scores, vectors = search(3, 1, 6)
+    with pytest.raises(InputError, match=message):
+        mmr_scores(**{"scores": scores, "chunk_vectors": vectors, **settings})

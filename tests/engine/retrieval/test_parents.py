@@ -1,0 +1,144 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.documents.document import Chunk
+from engine.errors import InputError
+from engine.generation.answering import ask, retrieve
+from engine.generation.settings import AnswerSettings, SearchSettings
+from engine.generation.writer import Writer
+from engine.retrieval.embedding_spec import EmbeddingSpec, Query, embed_query
+from engine.retrieval.index import Hit, build_index, index_vectors
+from engine.retrieval.parents import parent_hits, search_parents
+from engine.retrieval.ranking import best_first
+from engine.retrieval.retrievers import RETRIEVERS, index_scores
+
+TOWER = "The Vardholm tower stands above the harbour. It was finished in 1891 by forty masons."
+BREAD = "Knead the dough for ten minutes. Let it rest overnight. Bake it in the morning."
+QUESTION = "When was it finished, and by how many masons?"
+
+
+def children(name, text):
+    """The sentences of a text, each with the whole text as its parent."""
+    parent = Chunk(name, 0, len(text), text, 20)
+    spans, start = [], 0
+    for sentence in text.split(". "):
+        spans.append((start, start + len(sentence)))
+        start += len(sentence) + 2
+    return [Chunk(name, a, b, text[a:b], 10, parent=parent) for a, b in spans]
+
+
+@pytest.fixture(scope="module")
+def index(encoder):
+    alone = Chunk("bees.md", 0, 24, "Bees make honey in June.", 8)
+    return build_index([*children("tower.md", TOWER), *children("bread.md", BREAD), alone], encoder)
+
+
+def test_each_parent_comes_once_with_the_score_of_its_best_child():
+    tower, bread = children("tower.md", TOWER), children("bread.md", BREAD)
+    alone = Chunk("bees.md", 0, 5, "Bees.", 4)
+    hits = [Hit(bread[1], 0.9), Hit(tower[0], 0.8), Hit(bread[0], 0.7), Hit(alone, 0.6), Hit(tower[1], 0.5)]
+    assert parent_hits(hits) == [Hit(bread[0].parent, 0.9), Hit(tower[0].parent, 0.8), Hit(alone, 0.6)]
+
+
+@given(
+    families=st.lists(st.integers(0, 5), min_size=1, max_size=25),
+    k=st.integers(1, 8),
+    seed=st.integers(0, 99),
+)
+def test_k_different_parents_are_found_where_there_are_as_many(families, k, seed):
+    """Children of family 0 have no parent; a brute-force ranking of all of them says what is right."""
+    chunks = [
+        Chunk("d.md", i, i + 1, "x", 3, parent=Chunk(f"{family}.md", 0, 9, "x" * 9, 9) if family else None)
+        for i, family in enumerate(families)
+    ]
+    rng = np.random.default_rng(seed)
+    vectors, query = rng.normal(size=(len(chunks), 4)), rng.normal(size=4).astype(np.float32)
+    index = index_vectors(chunks, vectors, EmbeddingSpec("model", "mean", 256, vectors.shape[1]))
+    found = search_parents(index, Query(query, index.spec), k)
+    ranking = [chunks[row].parent or chunks[row] for row in np.argsort(-(vectors.astype(np.float32) @ query))]
+    assert [hit.chunk for hit in found] == list(dict.fromkeys(ranking))[:k]
+    assert [hit.score for hit in found] == sorted((hit.score for hit in found), reverse=True)
+
+
+@given(
+    families=st.lists(st.integers(0, 4), min_size=1, max_size=20),
+    k=st.integers(1, 6),
+    seed=st.integers(0, 99),
+)
+def test_in_any_order_a_passage_comes_with_its_first_child_and_has_the_score_of_its_nearest(
+    families, k, seed
+):
+    chunks = [
+        Chunk("d.md", i, i + 1, "x", 3, parent=Chunk(f"{family}.md", 0, 9, "x" * 9, 9) if family else None)
+        for i, family in enumerate(families)
+    ]
+    rng = np.random.default_rng(seed)
+    vectors, query = rng.normal(size=(len(chunks), 4)), rng.normal(size=4).astype(np.float32)
+    index = index_vectors(chunks, vectors, EmbeddingSpec("model", "mean", 256, vectors.shape[1]))
+    order, cosines = rng.permutation(len(chunks)), index.vectors @ query
+    found = search_parents(index, Query(query, index.spec), k, order)
+    passages = [chunk.parent or chunk for chunk in chunks]
+    assert [hit.chunk for hit in found] == list(dict.fromkeys(passages[row] for row in order))[:k]
+    for hit in found:
+        own = [cosine for passage, cosine in zip(passages, cosines, strict=True) if passage == hit.chunk]
+        assert hit.score == pytest.approx(max(own), abs=1e-5)
+
+
+@pytest.mark.parametrize("retriever", RETRIEVERS)
+def test_small_to_big_works_with_every_retriever(index, encoder, retriever):
+    found = retrieve(QUESTION, index, encoder, SearchSettings(2, 0, retriever))
+    scores = index_scores(retriever, QUESTION, embed_query(QUESTION, encoder), index, encoder)
+    rows = [row for row in best_first(scores[None])[0] if np.isfinite(scores[row])]
+    passages = [index.chunks[row].parent or index.chunks[row] for row in rows]
+    assert [hit.chunk for hit in found.hits] == list(dict.fromkeys(passages))[:2]
+    assert found.hits[0].chunk.text == TOWER
+
+
+def test_without_parents_it_is_an_ordinary_search(encoder):
+    chunks = [Chunk("d.md", i, i + 9, f"sentence {i}", 5) for i in range(9)]
+    index = build_index(chunks, encoder)
+    query = embed_query("sentence 3", encoder)
+    assert search_parents(index, query, 4) == index.search(query, 4)
+    assert search_parents(index, query, 100) == index.search(query, 100)
+
+
+def test_k_below_1_is_refused(index, encoder):
+    with pytest.raises(InputError, match="k is 0"):
+        search_parents(index, embed_query("x", encoder), 0)
+
+
+def test_children_are_searched_and_parents_retrieved(index, encoder):
+    found = retrieve(QUESTION, index, encoder, SearchSettings(2, 0))
+    best = found.hits[0]
+    assert (best.chunk.document, best.chunk.text) == ("tower.md", TOWER)
+    assert len({hit.chunk.document for hit in found.hits}) == 2
+    vectors = encoder.encode([QUESTION, TOWER.split(". ")[1]])
+    assert best.score == pytest.approx(float(vectors[0] @ vectors[1]), abs=1e-5)
+
+
+def test_the_relevance_is_of_the_best_child(index, encoder):
+    found = retrieve(QUESTION, index, encoder, SearchSettings(3, 0))
+    relevance = found.null_scores.relevance(found.hits[0].score)
+    assert (
+        len(
+            retrieve(
+                QUESTION, index, encoder, SearchSettings(3, relevance - 1e-6), found.null_scores
+            ).relevant
+        )
+        == 1
+    )
+    assert (
+        retrieve(QUESTION, index, encoder, SearchSettings(3, relevance + 1e-6), found.null_scores).relevant
+        == ()
+    )
+
+
+def test_an_answer_is_given_the_parent_of_the_sentence_that_was_found(index, encoder, decoder):
+    answer = ask(
+        QUESTION, index, encoder, Writer(decoder), AnswerSettings(SearchSettings(1, 0), max_new_tokens=4)
+    )
+    [source] = answer.sources
+    assert (source.document, source.start, source.end, source.text) == ("tower.md", 0, len(TOWER), TOWER)
+    assert TOWER in answer.prompt.text

@@ -1,0 +1,223 @@
+from dataclasses import replace
+
+import faiss
+import numpy as np
+import pytest
+
+from engine.documents.document import Chunk
+from engine.errors import InputError
+from engine.evaluation.metrics import recall
+from engine.retrieval import rerank as reranking
+from engine.retrieval.bm25 import Bm25, words
+from engine.retrieval.dense import dense_scores
+from engine.retrieval.embedding_spec import embed_query
+from engine.retrieval.fusion import reciprocal_rank_fusion, weighted_fusion
+from engine.retrieval.index import build_index
+from engine.retrieval.maxsim import maxsim_scores
+from engine.retrieval.mmr import mmr_scores
+from engine.retrieval.ranking import best_first
+from engine.retrieval.rerank import MaxSim, TokenVectors, rerank
+from engine.retrieval.retrievers import (
+    RETRIEVERS,
+    RetrieverOptions,
+    SearchInputs,
+    SearchTexts,
+    index_scores,
+    retriever_scores,
+)
+
+CHUNKS = (
+    "The bridge over the Forth was opened in 1890.",
+    "Steel bridges need paint every few years.",
+    "Rain falls mostly in the west of Scotland.",
+    "Cats sleep through most of the day.",
+    "",
+    "A kitten is a young cat.",
+)
+QUESTIONS = ("When was the Forth bridge opened?", "what do cats do", "of the")
+
+
+@pytest.fixture(scope="module")
+def inputs(encoder):
+    vectors = encoder.encode([*QUESTIONS, *CHUNKS])
+    texts = SearchTexts(QUESTIONS, CHUNKS, encoder)
+    return SearchInputs(texts, vectors[: len(QUESTIONS)], vectors[len(QUESTIONS) :])
+
+
+@pytest.mark.parametrize("name", RETRIEVERS)
+def test_every_retriever_scores_every_chunk(inputs, name):
+    scores = retriever_scores(name, inputs)
+    assert scores.dtype == np.float32
+    assert scores.shape == (len(QUESTIONS), len(CHUNKS))
+    assert np.isfinite(scores).all() or name == "bm25"
+    assert not np.isnan(scores).any()
+    best = scores.argmax(axis=1)
+    assert best[0] == 0
+    assert best[1] in (3, 5)
+
+
+def test_each_is_what_its_module_makes_of_the_same_scores(inputs):
+    dense = dense_scores(inputs.question_vectors, inputs.chunk_vectors)
+    bm25 = Bm25(CHUNKS).scores(QUESTIONS)
+    expected = {
+        "dense": dense,
+        "bm25": np.where(bm25 > 0, bm25, -np.inf),
+        "hybrid": reciprocal_rank_fusion([dense, bm25], 5),
+        "weighted": weighted_fusion([dense, bm25], [0.2, 0.8]),
+        "mmr": mmr_scores(dense, inputs.chunk_vectors, 2, 0.9, 3),
+        "maxsim": rerank(dense, inputs.texts.maxsim, 3),
+    }
+    for name, scores in expected.items():
+        found = retriever_scores(name, inputs, RetrieverOptions(0.2, 5, 0.9, 2, 3))
+        np.testing.assert_array_equal(found, scores, err_msg=name)
+
+
+def test_a_chunk_without_a_word_of_the_question_is_not_found_by_words(inputs):
+    scores = retriever_scores("bm25", inputs)
+    relevant = np.ones(scores.shape, bool)
+    shares = np.array([[bool(set(words([q])[0]) & set(words([c])[0])) for c in CHUNKS] for q in QUESTIONS])
+    np.testing.assert_array_equal(np.isfinite(scores), shares)
+    n_found = recall(scores, relevant, len(CHUNKS)) * len(CHUNKS)
+    np.testing.assert_allclose(n_found, shares.sum(axis=1))
+
+
+def test_a_question_of_stop_words_is_left_to_the_vectors(inputs):
+    dense = best_first(retriever_scores("dense", inputs))[2]
+    for name in ("hybrid", "weighted"):
+        np.testing.assert_array_equal(best_first(retriever_scores(name, inputs))[2], dense)
+
+
+def test_dense_scores_are_those_of_an_exact_faiss_index(inputs):
+    index = faiss.IndexFlatIP(inputs.chunk_vectors.shape[1])
+    index.add(inputs.chunk_vectors)
+    scores, order = index.search(inputs.question_vectors, len(CHUNKS))
+    np.testing.assert_array_equal(best_first(inputs.dense), order)
+    np.testing.assert_allclose(np.take_along_axis(inputs.dense, order, axis=1), scores, atol=1e-6)
+
+
+def test_scores_are_made_once_and_shared_by_all_vectors_of_the_texts(inputs):
+    other = replace(inputs, question_vectors=inputs.question_vectors[:, ::-1])
+    for name in ("dense", "bm25"):
+        assert retriever_scores(name, inputs) is retriever_scores(name, inputs)
+    assert retriever_scores("bm25", other) is retriever_scores("bm25", inputs)
+    assert retriever_scores("dense", other) is not retriever_scores("dense", inputs)
+    assert other.texts.maxsim is inputs.texts.maxsim
+
+
+@pytest.mark.parametrize("depth", [1, 3, 100])
+def test_the_best_are_ordered_by_maxsim_and_the_others_follow(inputs, encoder, depth):
+    order = best_first(rerank(inputs.dense, MaxSim(QUESTIONS, CHUNKS, encoder), depth))
+    closer = maxsim_scores(QUESTIONS, CHUNKS, encoder)
+    for row, before, own in zip(order.tolist(), best_first(inputs.dense).tolist(), closer, strict=True):
+        assert row[:depth] == sorted(before[:depth], key=lambda chunk: (-own[chunk], before.index(chunk)))
+        assert row[depth:] == before[depth:]
+
+
+def test_a_chunk_is_read_once_and_only_if_it_is_needed(inputs, encoder):
+    maxsim, read = MaxSim(QUESTIONS, CHUNKS, encoder), []
+
+    def note(done, total):
+        read.append(total)
+
+    first = np.unique(best_first(inputs.dense)[:, :1])
+    rerank(inputs.dense, maxsim, 1, note)
+    assert set(read) == {len(first)}
+    read.clear()
+    rerank(inputs.dense, maxsim, 1, note)
+    assert not read
+    rerank(inputs.dense, maxsim, len(CHUNKS), note)
+    assert set(read) == {len(CHUNKS) - len(first)}
+
+
+def test_what_the_first_stage_did_not_find_is_not_read_and_stays_unfound(inputs, encoder):
+    scores, read = inputs.dense.copy(), []
+    scores[:, [0, 3]] = -np.inf
+    maxsim = MaxSim(QUESTIONS, CHUNKS, encoder)
+    found = rerank(scores, maxsim, on_progress=lambda done, total: read.append(total))
+    assert set(read) == {len(CHUNKS) - 2}
+    np.testing.assert_array_equal(np.isneginf(found), np.isneginf(scores))
+
+
+@pytest.mark.parametrize("name", RETRIEVERS)
+@pytest.mark.parametrize(("n_questions", "n_chunks"), [(0, 6), (3, 0), (0, 0)])
+def test_nothing_asked_and_nothing_to_find(inputs, name, n_questions, n_chunks):
+    texts = replace(inputs.texts, questions=QUESTIONS[:n_questions], chunks=CHUNKS[:n_chunks])
+    part = SearchInputs(texts, inputs.question_vectors[:n_questions], inputs.chunk_vectors[:n_chunks])
+    assert retriever_scores(name, part).shape == (n_questions, n_chunks)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "message"),
+    [
+        ("best", {}, "'best' is not one of dense, bm25"),
+        ("weighted", {"weight": 1.5}, "weights"),
+        ("hybrid", {"constant": -1}, "constant is -1"),
+        ("mmr", {"diversity": 2}, "diversity is 2"),
+        ("maxsim", {"depth": 0}, "depth is 0"),
+    ],
+)
+def test_what_cannot_be_scored_is_said(inputs, name, settings, message):
+    with pytest.raises(InputError, match=message):
+        retriever_scores(name, inputs, RetrieverOptions(**settings))
+
+
+def test_maxsim_asks_for_the_encoder(inputs):
+    without = replace(inputs, texts=replace(inputs.texts, encoder=None))
+    with pytest.raises(InputError, match="give the encoder"):
+        retriever_scores("maxsim", without)
+
+
+def test_vectors_that_are_not_of_the_texts_are_refused(inputs):
+    with pytest.raises(InputError, match="3 questions and 6 chunks, but vectors of 3 and 5"):
+        replace(inputs, chunk_vectors=inputs.chunk_vectors[1:])
+    with pytest.raises(InputError, match="one model"):
+        retriever_scores("dense", replace(inputs, chunk_vectors=inputs.chunk_vectors[:, 1:]))
+
+
+@pytest.fixture(scope="module")
+def index(encoder):
+    return build_index([Chunk("d.md", n, n + 1, text, 9) for n, text in enumerate(CHUNKS)], encoder)
+
+
+@pytest.mark.parametrize("name", RETRIEVERS)
+def test_one_question_of_an_index_is_a_row_of_the_whole_matrix(inputs, index, encoder, name):
+    whole = retriever_scores(name, inputs, RetrieverOptions(k=50))
+    for row, question in zip(whole, QUESTIONS, strict=True):
+        scores = index_scores(name, question, embed_query(question, encoder), index, encoder)
+        np.testing.assert_allclose(scores, row, atol=1e-5)
+
+
+def test_what_an_index_keeps_serves_the_next_question(index, encoder):
+    tokens = index.tokens.of([0, 3], encoder)
+    for name in ("hybrid", "maxsim"):
+        index_scores(name, QUESTIONS[0], embed_query(QUESTIONS[0], encoder), index, encoder)
+    assert index.words is index.words
+    again = index.tokens.of([3, 0], encoder)
+    assert again[0] is tokens[1]
+    assert again[1] is tokens[0]
+
+
+def test_vectors_of_tokens_not_asked_for_the_longest_go_first(encoder, monkeypatch):
+    lengths = [len(ids) for ids in encoder.tokenizer.ids_batch(list(CHUNKS))]
+    monkeypatch.setattr(reranking, "KEPT_TOKENS", lengths[0] + lengths[1])
+    tokens = TokenVectors(CHUNKS)
+    first, second = tokens.of([0, 1], encoder)
+    assert [len(first), len(second)] == lengths[:2]
+    assert tokens.of([0], encoder)[0] is first
+    tokens.of([5], encoder)
+    assert tokens.of([0], encoder)[0] is first
+    [again] = tokens.of([1], encoder)
+    assert again is not second
+    np.testing.assert_allclose(again, second, atol=1e-6)
+
+
+def test_maxsim_is_the_same_with_vectors_that_are_kept(inputs, encoder):
+    kept = MaxSim(QUESTIONS, CHUNKS, encoder, tokens=TokenVectors(CHUNKS))
+    for chunks in ([2, 0], [0, 5, 4]):
+        np.testing.assert_allclose(kept.scores(chunks), inputs.texts.maxsim.scores(chunks), atol=1e-6)
+
+
+def test_a_question_embedded_in_another_way_is_refused_whatever_the_retriever(index, encoder):
+    for name in RETRIEVERS:
+        with pytest.raises(InputError, match="embed both"):
+            index_scores(name, "cats", embed_query("cats", encoder, "cls"), index, encoder)

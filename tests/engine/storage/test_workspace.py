@@ -1,0 +1,545 @@
+import json
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from threading import Thread, Timer
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from engine.documents.document import Chunk, Document, Section
+from engine.errors import DocumentError, GlassboxError, InputError
+from engine.retrieval.embedding_spec import EmbeddingSpec, Query
+from engine.retrieval.index import index_vectors
+from engine.retrieval.vector_cache import VectorCache
+from engine.storage.sqlite_file import connect_ours
+from engine.storage.workspace import (
+    SavedRun,
+    Workspace,
+    export_workspace,
+    import_workspace,
+    open_workspace,
+    save_workspace,
+    to_rows,
+)
+from engine.storage.workspace_file import write_rows
+
+ROOT = Path(__file__).parents[3]
+SPEC = EmbeddingSpec("model", "mean", 256, 4)
+QUESTION = {
+    "question": "Who?",
+    "references": [{"content": "Alp", "start_index": 0, "end_index": 3}],
+    "corpus_id": "a",
+}
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
+NUMBERS = st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False)
+JSON = st.recursive(
+    st.none() | st.booleans() | NUMBERS | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=8,
+)
+OBJECTS = st.dictionaries(TEXT, JSON, max_size=4)
+HEADINGS = st.lists(TEXT, max_size=3).map(tuple)
+PAGES = st.none() | st.integers(1, 1000)
+FLOATS = st.floats(width=32, allow_nan=False, allow_infinity=False)
+
+
+@st.composite
+def documents(draw):
+    sections = st.builds(Section, st.integers(0, 30), HEADINGS, PAGES)
+    contents = st.tuples(TEXT, TEXT, st.lists(sections, max_size=3).map(tuple))
+    named = draw(st.dictionaries(TEXT, contents, min_size=1, max_size=4))
+    return tuple(Document(name, *content) for name, content in named.items())
+
+
+@st.composite
+def chunks(draw, documents, parent=None):
+    document = draw(st.sampled_from(documents))
+    start, end = sorted(draw(st.tuples(*[st.integers(0, len(document.text))] * 2)))
+    span = (document.name, start, end, document.text[start:end])
+    return Chunk(*span, draw(st.integers(0, 10**6)), draw(HEADINGS), draw(PAGES), parent)
+
+
+@st.composite
+def workspaces(draw):
+    held = draw(documents())
+    parents = [None, *draw(st.lists(chunks(held), max_size=2))]
+    pieces = [draw(chunks(held, draw(st.sampled_from(parents)))) for _ in range(draw(st.integers(0, 5)))]
+    vectors = draw(arrays(np.float32, (len(pieces), 4), elements=FLOATS))
+    spec = replace(SPEC, name=draw(TEXT), pooling=draw(TEXT))
+    idf = draw(st.none() | arrays(np.float32, 5, elements=FLOATS))
+    index = index_vectors(pieces, vectors, spec, idf) if pieces else None
+    questions = st.fixed_dictionaries({"question": TEXT, "references": st.just([]), "corpus_id": TEXT})
+    runs = st.builds(SavedRun, TEXT, st.datetimes().map(lambda time: time.isoformat()), OBJECTS)
+    sets = draw(st.dictionaries(TEXT, st.lists(questions, max_size=3), max_size=3))
+    return Workspace(held, draw(OBJECTS), index, sets, tuple(draw(st.lists(runs, max_size=3))))
+
+
+def small():
+    held = (
+        Document("a.md", "Alpha beta gamma. " * 40, "A", (Section(0, ("Greek",), 1),)),
+        Document("b.md", "Omega."),
+    )
+    parent = Chunk("a.md", 0, 40, held[0].text[:40], 9)
+    pieces = [
+        Chunk("a.md", 0, 5, "Alpha", 3, ("Greek",), 1, parent),
+        Chunk("a.md", 6, 10, "beta", 3, (), None, parent),
+        Chunk("b.md", 0, 6, "Omega.", 4),
+    ]
+    vectors = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
+    index = index_vectors(pieces, vectors, SPEC)
+    run = SavedRun("first", "2024-05-01T12:00:00+00:00", {"recall": 0.5})
+    return Workspace(held, {"k": 4}, index, {"mine": [QUESTION]}, (run,))
+
+
+def assert_same(found, expected):
+    assert replace(found, index=None) == replace(expected, index=None)
+    assert (found.index is None) == (expected.index is None)
+    if found.index is not None:
+        assert found.index.chunks == expected.index.chunks
+        assert found.index.vectors.tobytes() == expected.index.vectors.tobytes()
+        assert found.index.vectors.dtype == np.float32
+        assert found.index.spec == expected.index.spec
+        assert found.index.spec.name == expected.index.spec.name
+        assert (found.index.idf is None) == (expected.index.idf is None)
+        if found.index.idf is not None:
+            assert found.index.idf.tobytes() == expected.index.idf.tobytes()
+
+
+@given(workspace=workspaces())
+def test_a_workspace_comes_back_as_it_was(workspace, tmp_path_factory):
+    path = tmp_path_factory.mktemp("workspace") / "w.glassbox"
+    saved = save_workspace(path, workspace)
+    opened = open_workspace(path)
+    assert_same(opened, workspace)
+    assert opened.saved_as == saved.saved_as != ""
+    assert_same(import_workspace("w.glassbox", export_workspace(workspace)), workspace)
+    assert_same(import_workspace("w.glassbox", path.read_bytes()), workspace)
+    assert [file.name for file in path.parent.iterdir()] == ["w.glassbox"]
+
+
+def test_children_share_their_parent_again(tmp_path):
+    save_workspace(tmp_path / "w", small())
+    first, second, _ = open_workspace(tmp_path / "w").index.chunks
+    assert first.parent is second.parent
+
+
+def test_an_opened_index_can_be_searched(tmp_path):
+    save_workspace(tmp_path / "w", small())
+    index = open_workspace(tmp_path / "w").index
+    assert index.search(Query(small().index.vectors[2], SPEC), 1)[0].chunk.text == "Omega."
+
+
+def test_the_later_state_takes_the_place_of_the_earlier(tmp_path):
+    path = tmp_path / "w"
+    first = save_workspace(path, small())
+    second = replace(first, documents=first.documents[:1], index=None, runs=(), settings={"k": 5})
+    save_workspace(path, second)
+    assert_same(open_workspace(path), second)
+
+
+def test_chunks_with_numpys_numbers_are_kept(tmp_path):
+    workspace = small()
+    [piece] = workspace.index.chunks[:1]
+    piece = replace(piece, start=np.int64(0), end=np.int64(5), n_tokens=np.int32(3), page=np.int64(1))
+    index = index_vectors([piece], workspace.index.vectors[:1], replace(SPEC, max_tokens=np.int64(256)))
+    save_workspace(tmp_path / "w", replace(workspace, index=index))
+    assert open_workspace(tmp_path / "w").index.chunks == workspace.index.chunks[:1]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"documents": (Document("a", "x"), Document("a", "y")), "index": None}, "one name"),
+        ({"documents": (Document("a", "\ud800"),), "index": None}, "surrogate"),
+        ({"documents": (Document("a.md", "Something else entirely."),)}, "chunks of b.md, which it lacks"),
+        ({"documents": (Document("a.md", "Other. " * 99), Document("b.md", "Omega."))}, "build the index"),
+        ({"settings": {"k": (1, 2)}}, "settings"),
+        ({"settings": {1: 2}}, "settings"),
+        ({"settings": {"k": float("nan")}}, "JSON compliant"),
+        ({"settings": {"k": object()}}, "not JSON serializable"),
+        ({"question_sets": {"mine": [{"question": "Who?"}]}}, "corpus_id"),
+        ({"question_sets": {"mine": [{**QUESTION, "references": [{"content": 1}]}]}}, "str must be"),
+        ({"runs": (SavedRun("r", "yesterday", {}),)}, "yesterday"),
+        ({"runs": (SavedRun("r", "2024-05-01", [1]),)}, "cannot be saved"),
+    ],
+)
+def test_what_would_not_come_back_is_refused(tmp_path, change, message):
+    workspace = replace(small(), **change)
+    for save in (lambda w: save_workspace(tmp_path / "w", w), export_workspace):
+        with pytest.raises(InputError, match=message) as caught:
+            save(workspace)
+        assert "\n" not in str(caught.value)
+
+
+def test_an_index_with_a_vector_that_is_not_finite_is_refused(tmp_path):
+    workspace = small()
+    index = index_vectors(workspace.index.chunks, np.full((3, 4), np.nan, np.float32), SPEC)
+    with pytest.raises(InputError, match="not finite"):
+        export_workspace(replace(workspace, index=index))
+
+
+def test_a_failed_save_changes_nothing(tmp_path, monkeypatch):
+    path = tmp_path / "w"
+    saved = save_workspace(path, small())
+    before = path.read_bytes()
+    with pytest.raises(InputError):
+        save_workspace(path, replace(saved, settings={"k": {1}}))
+    monkeypatch.setattr("engine.storage.workspace_file.MAX_BYTES", 500)
+    with pytest.raises(DocumentError, match="of documents, the most"):
+        save_workspace(path, replace(saved, settings={"k": 7}))
+    assert path.read_bytes() == before
+
+
+KILLED = """
+import os, random, signal, sys, time
+from dataclasses import replace
+from pathlib import Path
+import numpy as np
+from engine.documents.document import Chunk, Document
+from engine.retrieval.index import index_vectors
+from engine.retrieval.embedding_spec import EmbeddingSpec
+from engine.storage.workspace import SavedRun, Workspace, open_workspace, save_workspace
+
+path = Path(sys.argv[1])
+
+def state(n):
+    text = f"{n} " * 20_000
+    chunk = Chunk("d", 0, 9, text[:9], n)
+    index = index_vectors([chunk], np.full((1, 384), n, np.float32), EmbeddingSpec("m", "mean", 256, 384))
+    return Workspace((Document("d", text),), {"n": n}, index, {}, (SavedRun(str(n), "2024-05-01", {}),))
+
+saved = save_workspace(path, state(0))
+random.seed(0)
+n_at_once = 0
+for _ in range(24):
+    last = open_workspace(path)
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        workspace = last
+        while True:
+            workspace = save_workspace(
+                path, replace(state(workspace.settings["n"] + 1), saved_as=workspace.saved_as)
+            )
+            os.write(writing, b".")
+    os.close(writing)
+    time.sleep(random.uniform(0.001, 0.06))
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    n_told = len(os.read(reading, 10_000))
+    os.close(reading)
+    found = open_workspace(path)
+    n = found.settings["n"]
+    assert n - last.settings["n"] - n_told in (0, 1), (n, last.settings["n"], n_told)
+    expected = state(n)
+    assert replace(found, index=None) == replace(expected, index=None)
+    assert found.index.chunks == expected.index.chunks
+    assert (found.index.vectors == n).all()
+    n_at_once += n_told
+print(n_at_once)
+"""
+
+
+def test_a_save_killed_at_any_moment_leaves_the_old_state_or_the_new(tmp_path):
+    result = subprocess.run(
+        [sys.executable, "-c", KILLED, str(tmp_path / "w")],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    assert int(result.stdout) > 0  # some saves were finished between the kills
+
+
+def test_the_second_of_two_sessions_is_told_and_loses_nothing(tmp_path):
+    path = tmp_path / "w"
+    save_workspace(path, small())
+    one, two = open_workspace(path), open_workspace(path)
+    one = save_workspace(path, replace(one, settings={"by": "one"}))
+    with pytest.raises(DocumentError, match="changes of another session: open it again"):
+        save_workspace(path, replace(two, settings={"by": "two"}))
+    with pytest.raises(DocumentError, match="another workspace"):
+        save_workspace(path, Workspace())
+    assert open_workspace(path).settings == {"by": "one"}
+    save_workspace(tmp_path / "other", replace(two, settings={"by": "two"}))
+    save_workspace(path, replace(one, settings={"by": "one again"}))
+    assert open_workspace(path).settings == {"by": "one again"}
+
+
+def test_a_writer_waits_for_another(tmp_path):
+    path = tmp_path / "w"
+    saved = save_workspace(path, small())
+    other = connect_ours(str(path))
+    other.execute("BEGIN IMMEDIATE")
+    assert_same(open_workspace(path), small())  # readers do not wait
+    Timer(0.3, lambda: other.execute("COMMIT")).start()
+    save_workspace(path, replace(saved, settings={"k": 9}))
+    assert open_workspace(path).settings == {"k": 9}
+    other.close()
+
+
+def test_a_writer_that_waited_too_long_is_told(tmp_path, monkeypatch):
+    path = tmp_path / "w"
+    saved = save_workspace(path, small())
+    monkeypatch.setattr("engine.storage.sqlite_file.BUSY_SECONDS", 0.05)
+    with closing(connect_ours(str(path))) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(DocumentError, match="being written by another session: try again"):
+            save_workspace(path, replace(saved, settings={"k": 9}))
+
+
+def test_of_threads_that_save_at_once_one_wins_and_the_others_are_told(tmp_path):
+    path = tmp_path / "w"
+    base, results = save_workspace(path, small()), []
+
+    def save(number):
+        try:
+            results.append(save_workspace(path, replace(base, settings={"by": number})))
+        except DocumentError as error:
+            results.append(error)
+
+    threads = [Thread(target=save, args=[number]) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    [winner] = [result for result in results if isinstance(result, Workspace)]
+    assert open_workspace(path).settings == winner.settings
+    assert all("another session" in str(result) for result in results if result is not winner)
+
+
+def test_embeddings_may_live_in_the_same_file(tmp_path):
+    path, vectors = tmp_path / "w", np.ones((1, 4), np.float32)
+    with closing(VectorCache(path)) as cache:
+        cache.put_many(["a"], vectors, SPEC)
+        with pytest.raises(DocumentError, match="no workspace yet"):
+            open_workspace(path)
+        saved = save_workspace(path, small())
+        cache.put_many(["b"], vectors, SPEC)
+        assert_same(open_workspace(path), small())
+        save_workspace(path, replace(saved, settings={"k": 1}))
+        assert cache.get_many(["a", "b"], SPEC)[1].all()
+        assert not cache.notice
+    assert import_workspace("w", path.read_bytes()).settings == {"k": 1}
+
+
+def test_a_file_is_not_bent_by_embeddings_that_are_damaged(tmp_path):
+    path = tmp_path / "w"
+    save_workspace(path, small())
+    with closing(VectorCache(path)) as cache:
+        cache.put_many([f"t{n}" for n in range(500)], np.ones((500, 4), np.float32), SPEC)
+    with closing(sqlite3.connect(path)) as connection:
+        [page] = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'vectors'").fetchone()
+        [size] = connection.execute("PRAGMA page_size").fetchone()
+    content = bytearray(path.read_bytes())
+    content[(page - 1) * size : page * size] = b"\xff" * size
+    path.write_bytes(content)
+    with closing(VectorCache(path)) as cache:
+        cache.put_many(["a"], np.ones((1, 4), np.float32), SPEC)
+        assert "move the file away" in cache.notice
+    assert path.read_bytes() == content
+    assert_same(open_workspace(path), small())
+
+
+def is_told(content, expected):
+    """Whether a damaged file is refused in one line, or else holds what it held."""
+    try:
+        assert_same(import_workspace("w.glassbox", bytes(content)), expected)
+        return False
+    except DocumentError as error:
+        message = str(error)
+    assert message.startswith("w.glassbox ")
+    assert "\n" not in message
+    return True
+
+
+@pytest.fixture(scope="module")
+def exported():
+    return export_workspace(small())
+
+
+def test_a_file_that_was_cut_off_is_refused(exported):
+    for length in [*range(1, 200, 7), *range(200, len(exported), 997), len(exported) - 1]:
+        assert is_told(exported[:length], small()), length
+
+
+@given(data=st.data())
+def test_flipped_bytes_are_noticed_where_they_matter(exported, data):
+    content = bytearray(exported)
+    for place in data.draw(st.lists(st.integers(0, len(content) - 1), min_size=1, max_size=10)):
+        content[place] ^= data.draw(st.integers(1, 255))
+    is_told(content, small())
+
+
+@pytest.mark.parametrize("part", [b"Alpha beta", b'"recall"', b"model", b"2024-05"])
+def test_a_changed_letter_is_noticed(exported, part):
+    place = exported.index(part) + 1
+    content = bytearray(exported)
+    content[place] ^= 1
+    assert is_told(content, small())
+
+
+def test_a_damaged_file_on_disk_is_refused_and_left_as_it_is(tmp_path, exported):
+    path = tmp_path / "w"
+    path.write_bytes(exported[: len(exported) // 2])
+    for use in (open_workspace, lambda path: save_workspace(path, small())):
+        with pytest.raises(DocumentError, match=r"w .*damaged"):
+            use(path)
+        assert path.read_bytes() == exported[: len(exported) // 2]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "is empty|not a workspace"),
+        (b"Some notes.\n" * 400, "not a workspace"),
+        (b"PK\x03\x04" + bytes(5000), "not a workspace"),
+        (b"SQLite format 3\0", "not a workspace|damaged"),
+    ],
+)
+def test_other_files_are_refused(tmp_path, content, message):
+    path = tmp_path / "w"
+    path.write_bytes(content)
+    with pytest.raises(DocumentError, match=message):
+        import_workspace("w", content)
+    with pytest.raises(DocumentError, match=message):
+        open_workspace(path)
+    assert path.read_bytes() == content
+
+
+def test_the_database_of_another_program_is_refused_and_left_alone(tmp_path):
+    path = tmp_path / "places.sqlite"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE places (url TEXT)")
+    before = path.read_bytes()
+    for use in (
+        open_workspace,
+        lambda path: save_workspace(path, small()),
+        lambda path: import_workspace("places.sqlite", path.read_bytes()),
+    ):
+        with pytest.raises(DocumentError, match=r"places\.sqlite is not a workspace"):
+            use(path)
+    assert path.read_bytes() == before
+
+
+def test_missing_files_and_places_are_told(tmp_path):
+    with pytest.raises(DocumentError, match="does not exist"):
+        open_workspace(tmp_path / "missing")
+    assert not (tmp_path / "missing").exists()
+    with pytest.raises(DocumentError, match="does not exist"):
+        open_workspace(tmp_path)
+    with pytest.raises(DocumentError, match="folder that you can write to"):
+        save_workspace(tmp_path / "no" / "folder", small())
+    with pytest.raises(GlassboxError):
+        save_workspace(Path("a\0b"), small())
+
+
+def changed(tmp_path, *statements):
+    """The content of a workspace's file after somebody else's statements."""
+    path = tmp_path / "changed"
+    path.write_bytes(export_workspace(small()))
+    with closing(sqlite3.connect(path)) as connection, connection:
+        for statement in statements:
+            connection.execute(statement)
+    return path.read_bytes()
+
+
+def test_a_newer_version_is_refused_with_a_line_that_says_so(tmp_path):
+    content = changed(tmp_path, "PRAGMA user_version = 2", "CREATE TABLE more (x)")
+    with pytest.raises(DocumentError, match=r"newer version \(format 2, this one reads 1\): update"):
+        import_workspace("w", content)
+    path = tmp_path / "w"
+    path.write_bytes(content)
+    with pytest.raises(DocumentError, match="newer version"):
+        save_workspace(path, small())
+    assert path.read_bytes()[100:] == content[100:]  # all but the header, which counts changes
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        ["CREATE TRIGGER t AFTER DELETE ON settings BEGIN DELETE FROM documents; END"],
+        ["CREATE VIEW v AS SELECT 1"],
+        ["DROP TABLE runs", "CREATE VIEW runs AS SELECT 0 position, 'n' name, '2024' time, '{}' content"],
+        ["DROP TABLE runs"],
+        ["CREATE INDEX i ON runs (abs(position))"],
+        ["CREATE VIRTUAL TABLE f USING fts5(x)"],
+    ],
+)
+def test_a_file_with_anything_but_our_tables_is_refused(tmp_path, statements):
+    with pytest.raises(DocumentError, match="tables are not those"):
+        import_workspace("w", changed(tmp_path, *statements))
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value"),
+    [
+        ("documents", 1, 5),
+        ("documents", 3, None),
+        ("documents", 4, "[[0, [], 1]"),
+        ("documents", 4, '[["0", [], 1]]'),
+        ("documents", 4, "[" * 100_000),
+        ("settings", 1, "[]"),
+        ("settings", 1, "1" * 10_000),
+        ("stamp", 4, "many"),
+        ("chunks", 1, 99),
+        ("chunks", 2, -1),
+        ("chunks", 3, 10**6),
+        ("chunks", 4, "x"),
+        ("chunks", 5, "{}"),
+        ("chunks", 7, 50),
+        ("chunks", 8, b"123"),
+        ("chunks", 8, np.full(4, np.nan, np.float32).tobytes()),
+        ("question_sets", 2, '[{"question": 1}]'),
+        ("question_sets", 2, "[1]"),
+        ("runs", 2, "never"),
+        ("runs", 3, "null"),
+    ],
+)
+def test_content_that_is_made_up_is_refused(table, column, value):
+    rows = to_rows(small())
+    last = list(rows[table][-1])
+    last[column] = value
+    rows[table][-1] = tuple(last)
+    with closing(connect_ours(":memory:")) as connection:
+        write_rows(connection, rows, "", "w")
+        content = connection.serialize()
+    with pytest.raises(DocumentError, match="w is damaged") as caught:
+        import_workspace("w", content)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize("table", ["stamp", "chunks", "settings"])
+def test_content_of_which_a_part_is_missing_is_refused(table):
+    with closing(connect_ours(":memory:")) as connection:
+        write_rows(connection, to_rows(small()) | {table: []}, "", "w")
+        content = connection.serialize()
+    with pytest.raises(DocumentError, match="w is damaged"):
+        import_workspace("w", content)
+
+
+def test_a_file_that_is_far_too_large_is_refused(exported, tmp_path, monkeypatch):
+    (tmp_path / "w").write_bytes(exported)
+    monkeypatch.setattr("engine.storage.workspace_file.MAX_BYTES", 600)
+    with pytest.raises(DocumentError, match="more than the 0 MB of an exported workspace"):
+        import_workspace("w", exported)
+    with pytest.raises(DocumentError, match="0 MB of documents, the most"):
+        open_workspace(tmp_path / "w")
+
+
+def test_the_file_holds_texts_and_json_that_any_sqlite_tool_reads(tmp_path):
+    save_workspace(tmp_path / "w", small())
+    with closing(sqlite3.connect(tmp_path / "w")) as connection:
+        assert connection.execute("SELECT text FROM documents WHERE name = 'b.md'").fetchone() == ("Omega.",)
+        [questions] = connection.execute("SELECT questions FROM question_sets").fetchone()
+    assert json.loads(questions) == [QUESTION]

@@ -1,0 +1,194 @@
+import random
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.errors import InputError
+from engine.tokenizers.bpe import BPETokenizer
+from engine.tokenizers.byte_level import byte_symbols, character_bytes
+from engine.tokenizers.merging import merge, merges
+from engine.weights.catalog import DEFAULT_DECODER
+from engine.weights.fetch import model_path
+from tests.tokenizer_files import ASSIGNED
+
+UNICODE = st.text(ASSIGNED, max_size=60)
+TEXTS = [
+    "",
+    "Hello world",
+    "  two  spaces\n\n\tand tabs ",
+    "don't can't we'll I'd",
+    "1234567 and 3.14",
+    "東京は日本の首都です。",
+    "👩‍👩‍👧 family 🙂",
+    "naïve Ärger e\u0301",
+    "def f(x):\n    return x**2  # comment",
+    "\x00\x01 control",
+    "!\x04! a byte without a token between two that make one",
+]
+
+
+@pytest.fixture(scope="module")
+def official():
+    from transformers import AutoTokenizer
+
+    path = model_path(DEFAULT_DECODER)
+    return AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
+
+
+@pytest.fixture(scope="module")
+def known_bytes(decoder):
+    """The bytes that have a token of their own."""
+    tokens = map(decoder.tokenizer.token_bytes, range(decoder.tokenizer.vocab_size))
+    return {token[0] for token in tokens if len(token) == 1}
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_ids_equal_the_official_tokenizer(decoder, official, text):
+    assert decoder.tokenizer.encode(text).ids == official.encode(text, add_special_tokens=False)
+
+
+@given(text=UNICODE)
+def test_ids_equal_the_official_tokenizer_on_any_text(decoder, official, text):
+    assert decoder.tokenizer.encode(text).ids == official.encode(text, add_special_tokens=False)
+
+
+@given(text=st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "Zs"]), max_size=60))
+def test_offsets_cover_the_text_in_order(decoder, text):
+    encoding = decoder.tokenizer.encode(text)
+    end = 0
+    for start, stop in encoding.offsets:
+        assert start <= end <= stop > start
+        end = stop
+    if decoder.tokenizer.decode(encoding.ids) == text:  # no byte without a token
+        assert end == len(text)
+
+
+@pytest.mark.parametrize("text", TEXTS[:-1])
+def test_decoding_gives_the_text_back(decoder, text):
+    assert decoder.tokenizer.decode(decoder.tokenizer.encode(text).ids) == text
+
+
+def test_special_tokens_are_one_id_unless_the_text_is_literal(decoder):
+    tokenizer, text = decoder.tokenizer, "a<|im_end|>b"
+    assert tokenizer.special["<|im_end|>"] in tokenizer.encode(text).ids
+    literal = tokenizer.encode(text, literal=[(0, len(text))])
+    assert tokenizer.special["<|im_end|>"] not in literal.ids
+    assert tokenizer.decode(literal.ids) == text
+
+
+def test_control_tokens_are_not_shown_as_text(decoder):
+    assert decoder.tokenizer.decode(decoder.tokenizer.encode("a<|im_end|>b").ids) == "ab"
+
+
+def rank_of(*pairs):
+    """Rank pairs, each written ``left right``, in the order given."""
+    ranks = {tuple(pair.split()): rank for rank, pair in enumerate(pairs)}
+    return lambda left, right: ranks.get((left, right))
+
+
+def merged(symbols, rank):
+    return [symbol for symbol in merge(symbols, rank) if symbol]
+
+
+def test_the_best_pair_is_merged_first():
+    rank = rank_of("b c", "a b", "a bc")
+    assert merged("abc", rank) == ["abc"]
+    assert merged("abab", rank) == ["ab", "ab"]
+    assert merged("", rank) == []
+
+
+def test_of_equal_pairs_the_leftmost_is_merged_first():
+    assert merged("aaa", lambda left, right: 0 if left == right else None) == ["aa", "a"]
+
+
+def test_every_merge_is_told_with_its_rank():
+    symbols = list("abc")
+    assert list(merges(symbols, rank_of("b c", "a b", "a bc"))) == [(("b", "c"), 0), (("a", "bc"), 2)]
+    assert symbols == ["abc", "", ""]
+    assert list(merges(list("cab"), rank_of())) == []
+
+
+@given(word=st.text("abc", max_size=12), pairs=st.permutations(["a b", "b c", "c a", "a a", "a bc", "bc ab"]))
+def test_each_merge_is_the_best_of_those_there_are(word, pairs):
+    rank = rank_of(*pairs)
+    working, before = list(word), list(word)
+    for pair, number in merges(working, rank):
+        after = [symbol for symbol in working if symbol]
+        ranks = [rank(*other) for other in pairwise(before)]
+        assert number == rank(*pair) == min(other for other in ranks if other is not None)
+        assert "".join(after) == word
+        assert len(after) == len(before) - 1
+        before = after
+    assert before == merged(word, rank)
+    assert all(rank(*pair) is None for pair in pairwise(before))
+
+
+def test_a_very_long_word_is_read_in_seconds_and_as_the_official_tokenizer_does(decoder, official):
+    word = "".join(random.Random(0).choices("abcdefgh", k=100_000))
+    assert decoder.tokenizer.encode(word).ids == official.encode(word, add_special_tokens=False)
+
+
+@given(text=st.one_of(UNICODE, st.sampled_from([*TEXTS, "a<|im_end|>b<|im_start|>"])))
+def test_steps_tell_what_encode_does(decoder, known_bytes, text):
+    steps, encoding = decoder.tokenizer.stages(text), decoder.tokenizer.encode(text)
+    assert [number for word in steps for number in word.ids] == encoding.ids
+    assert [token for word in steps for token in word.tokens] == encoding.tokens
+    assert [span for word in steps for span in word.offsets] == encoding.offsets
+    assert "".join(word.original for word in steps) == text
+    for word in steps:
+        assert text[word.start : word.end] == word.original
+        if not word.special:
+            assert word.symbols == byte_symbols(word.original)
+            known = [symbol for symbol in word.symbols if character_bytes()[symbol] in known_bytes]
+            assert (word.merges[-1].symbols if word.merges else known) == word.tokens
+
+
+def test_steps_show_the_bytes_and_every_merge(decoder):
+    hello, accent = decoder.tokenizer.stages("the é")
+    assert hello.symbols == ["t", "h", "e"]
+    assert [step.symbols for step in hello.merges] == [["t", "he"], ["the"]]
+    assert accent.symbols == ["Ġ", "Ã", "©"]
+    assert decoder.tokenizer.token_bytes(hello.ids[0]) == b"the"
+
+
+def test_steps_keep_special_tokens_whole_unless_the_text_is_literal(decoder):
+    text = "a<|im_end|>"
+    plain, special = decoder.tokenizer.stages(text)
+    assert (plain.special, special.special) == (False, True)
+    assert (special.symbols, special.merges, special.offsets) == (["<|im_end|>"], [], [(1, 11)])
+    literal = decoder.tokenizer.stages(text, literal=[(0, len(text))])
+    assert not any(word.special for word in literal)
+
+
+def test_segment_ids_are_0_throughout(decoder):
+    encoding = decoder.tokenizer.encode("Hello world")
+    assert encoding.type_ids == [0] * len(encoding)
+
+
+@pytest.mark.parametrize(("text", "reason"), [(None, "NoneType"), (b"x", "bytes"), ("\udc80", "surrogate")])
+def test_what_is_not_text_is_refused(decoder, text, reason):
+    for method in (decoder.tokenizer.encode, decoder.tokenizer.stages):
+        with pytest.raises(InputError, match=reason):
+            method(text)
+
+
+def test_the_vocabulary_has_the_size_of_the_model(decoder):
+    assert isinstance(decoder.tokenizer, BPETokenizer)
+    assert decoder.tokenizer.vocab_size == decoder.config.vocab_size == 49152
+
+
+@given(text=UNICODE)
+def test_any_text_whose_bytes_have_tokens_comes_back(decoder, known_bytes, text):
+    tokenizer = decoder.tokenizer
+    text = "".join(character for character in text if set(character.encode()) <= known_bytes)
+    everything = [(0, len(text))]
+    assert tokenizer.decode(tokenizer.encode(text, literal=everything).ids) == text
+
+
+def test_special_tokens_count_outside_the_literal_span_alone(decoder):
+    tokenizer, text = decoder.tokenizer, "<|im_end|>a<|im_end|>"
+    encoding = tokenizer.encode(text, literal=[(0, 11)])
+    assert encoding.ids.count(tokenizer.special["<|im_end|>"]) == 1
+    assert encoding.offsets[-1] == (11, 21)

@@ -1,0 +1,135 @@
+import numpy as np
+import pytest
+
+from engine.errors import InputError, ModelFileError
+from engine.layers.norm import l2_normalize
+from engine.training.losses import info_nce, softmax_loss
+from engine.training.search import adapter as module
+from engine.training.search.adapter import Adapter, fit_adapter, hardest_chunks, train_adapter
+from engine.training.search.hard_negatives import hard_negatives
+from engine.training.search.tuned_model import load_adapter, save_adapter
+
+D = 12
+
+
+@pytest.fixture(scope="module")
+def turned():
+    """Questions that are their chunks, all turned by the same matrix."""
+    rng = np.random.default_rng(0)
+    chunks = l2_normalize(rng.normal(size=(120, D))).astype(np.float32)
+    turn = np.eye(D) + 0.45 * rng.normal(size=(D, D))
+    asked = l2_normalize(chunks[:60] @ turn.T).astype(np.float32)
+    return asked, chunks, np.eye(60, 120, dtype=bool)
+
+
+def test_gradients_of_several_relevant_keys_are_those_of_autograd():
+    import torch
+
+    rng = np.random.default_rng(3)
+    queries, keys, relevant = rng.normal(size=(4, D)), rng.normal(size=(7, D)), rng.random((4, 7)) < 0.4
+    relevant[:, 0] = True
+    q, k = (torch.tensor(x, requires_grad=True) for x in (queries, keys))
+    normalize = torch.nn.functional.normalize
+    log_probs = torch.log_softmax(20 * normalize(q, dim=1) @ normalize(k, dim=1).T, dim=1)
+    expected = -torch.stack(
+        [row[torch.tensor(r)].mean() for row, r in zip(log_probs, relevant, strict=True)]
+    ).mean()
+    expected.backward()
+    loss, d_queries, d_keys = info_nce(queries, keys, relevant=relevant)
+    assert loss == pytest.approx(float(expected.detach()))
+    np.testing.assert_allclose(d_queries, q.grad.numpy(), atol=1e-12)
+    np.testing.assert_allclose(d_keys, k.grad.numpy(), atol=1e-12)
+
+
+def test_a_question_without_an_answer_is_told():
+    with pytest.raises(InputError, match="no relevant chunk"):
+        softmax_loss(np.ones((1, 3)), np.zeros((1, 3), bool))
+
+
+def test_what_all_questions_have_in_common_is_learnt(turned):
+    asked, chunks, relevant = turned
+    fitted = fit_adapter(asked[:48], chunks, relevant[:48])
+    found = (fitted.adapter(asked[48:]) @ chunks.T).argmax(axis=1)
+    before = (asked[48:] @ chunks.T).argmax(axis=1)
+    right = np.arange(48, 60)
+    assert (found == right).mean() > (before == right).mean() + 0.1
+    assert fitted.n_epochs > 0
+    assert fitted.losses[-1][1] < fitted.losses[0][1]
+    assert [epoch for epoch, _ in fitted.validation_losses][:3] == [0, 5, 10]
+
+
+def test_where_all_is_found_already_the_questions_stay_as_they_are(turned):
+    asked, chunks, _ = turned
+    rng = np.random.default_rng(5)
+    relevant = np.zeros((60, 120), bool)
+    relevant[np.arange(60), (asked @ chunks.T).argmax(axis=1)] = True  # already found first, all of them
+    fitted = fit_adapter(asked, chunks, relevant)
+    assert fitted.n_epochs == 0
+    np.testing.assert_array_equal(fitted.adapter.weight, np.eye(D))
+    vectors = l2_normalize(rng.normal(size=(3, D))).astype(np.float32)
+    np.testing.assert_allclose(fitted.adapter(vectors), vectors, atol=1e-6)
+
+
+def test_the_ridge_holds_the_adapter_near_the_identity(turned):
+    def distance(ridge):
+        *_, last = train_adapter(*turned, ridge, 30)
+        return np.linalg.norm(last.adapter.weight - np.eye(D))
+
+    assert distance(1.0) < distance(0.01) < distance(0.0)
+
+
+def test_the_gradient_of_the_weight_is_that_of_differences(turned):
+    """The first step of Adam goes against the sign of the gradient, by the learning rate."""
+    asked, chunks, relevant = (x[:20] for x in turned)
+    relevant = relevant[:, :20]
+    first, second = (
+        moment.adapter.weight.copy() for moment in train_adapter(asked, chunks, relevant, 0.0, 1)
+    )
+
+    def loss(weight):
+        return softmax_loss(20 * l2_normalize(asked.astype(float) @ weight.T) @ chunks.T, relevant)[0]
+
+    for place in ((0, 0), (3, 7), (11, 2)):
+        nudge = np.zeros((D, D))
+        nudge[place] = 1e-4
+        slope = (loss(first + nudge) - loss(first - nudge)) / 2e-4
+        assert (second - first)[place] == pytest.approx(-np.sign(slope) * module.LEARNING_RATE, rel=1e-3)
+
+
+def test_of_many_chunks_those_that_matter_are_trained_against(monkeypatch):
+    monkeypatch.setattr(module, "N_KEYS", 3)
+    scores = np.array([[0.1, 0.9, 0.2, 0.8, -0.5]])
+    assert hardest_chunks(scores, np.array([[0, 0, 0, 0, 1]], bool)).tolist() == [1, 3, 4]
+    assert hardest_chunks(scores, np.ones((1, 5), bool)).tolist() == [0, 1, 2, 3, 4]
+
+
+def test_the_same_seed_fits_the_same_adapter(turned):
+    first, second = (fit_adapter(*turned, n_epochs=7, seed=3) for _ in range(2))
+    np.testing.assert_array_equal(first.adapter.weight, second.adapter.weight)
+    assert first.validation_losses == second.validation_losses
+
+
+def test_bad_input_is_told(turned):
+    with pytest.raises(InputError, match="0 epochs"):
+        fit_adapter(*turned, n_epochs=0)
+    with pytest.raises(InputError, match="takes vectors of 12 numbers, not 5"):
+        Adapter(np.eye(D), np.zeros(D))(np.ones((1, 5)))
+
+
+def test_hard_negatives_score_best_and_are_not_relevant():
+    dense, words = np.array([[0.9, 0.8, 0.7, -0.1]]), np.array([[0.0, 0.0, 3.0, 4.0]])
+    relevant = np.array([[True, False, False, False]])
+    assert hard_negatives([dense, words], relevant, 1)[0].tolist() == [1, 3]
+    assert hard_negatives([words], np.ones((1, 4), bool), 3)[0].tolist() == []
+
+
+def test_an_adapter_is_saved_and_read(tmp_path):
+    rng = np.random.default_rng(0)
+    adapter = Adapter(*(rng.normal(size=shape).astype(np.float32) for shape in ((D, D), (D,))))
+    save_adapter(adapter, tmp_path, "some encoder")
+    again = load_adapter(tmp_path)
+    np.testing.assert_array_equal(again.weight, adapter.weight)
+    np.testing.assert_array_equal(again.bias, adapter.bias)
+    (tmp_path / "question_adapter.json").write_text('{"d_model": 5}')
+    with pytest.raises(ModelFileError, match="has shape"):
+        load_adapter(tmp_path)

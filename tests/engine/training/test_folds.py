@@ -1,0 +1,131 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.errors import InputError
+from engine.evaluation.significance import Comparison
+from engine.layers.norm import l2_normalize
+from engine.training.search.alignment import alignment, uniformity
+from engine.training.search.cross_validation import FoldResult, cross_validate
+from engine.training.search.folds import LabelledTexts, folds_by_document, folds_by_question, inner_folds
+from engine.training.search.metric_changes import MAIN, metric_changes, should_keep
+
+
+def labelled(answers, n_chunks_per_document=2):
+    """Questions by the number of the document whose first chunk answers each."""
+    n_documents = max(answers) + 1
+    names = tuple(f"d{i}" for i in range(n_documents) for _ in range(n_chunks_per_document))
+    relevant = np.zeros((len(answers), len(names)), bool)
+    relevant[np.arange(len(answers)), np.array(answers) * n_chunks_per_document] = True
+    return LabelledTexts(tuple(f"q{i}" for i in range(len(answers))), names, names, relevant)
+
+
+ANSWERS = st.lists(st.integers(0, 5), min_size=4, max_size=30).filter(lambda found: len(set(found)) > 1)
+
+
+@given(ANSWERS, st.integers(2, 4), st.integers(0, 9))
+def test_every_question_is_tested_once_and_never_trained_on(answers, n_folds, seed):
+    for split in (folds_by_question, folds_by_document):
+        folds = split(labelled(answers), n_folds, seed)
+        assert sorted(np.concatenate([fold.test for fold in folds])) == list(range(len(answers)))
+        assert not any(set(fold.train) & set(fold.test) for fold in folds)
+
+
+@given(ANSWERS, st.integers(2, 4))
+def test_by_document_training_sees_nothing_of_the_documents_that_are_tested(answers, n_folds):
+    data = labelled(answers)
+    for fold in folds_by_document(data, n_folds):
+        tested = {data.documents[chunk] for chunk in np.flatnonzero(data.relevant[fold.test].any(axis=0))}
+        assert not tested & {data.documents[chunk] for chunk in fold.seen}
+        assert data.relevant[np.ix_(fold.train, fold.seen)].any(axis=1).all()
+
+
+def test_questions_about_one_document_stay_together():
+    folds = folds_by_document(labelled([0, 0, 0, 1, 1, 2]), 3)
+    assert sorted(fold.test.tolist() for fold in folds) == [[0, 1, 2], [3, 4], [5]]
+
+
+def test_there_are_no_more_folds_by_document_than_documents():
+    assert len(folds_by_document(labelled([0, 0, 1, 1]), 5)) == 2
+
+
+def test_what_cannot_be_dealt_is_told():
+    with pytest.raises(InputError, match="1 documents with questions"):
+        folds_by_document(labelled([0, 0, 0]), 2)
+    with pytest.raises(InputError, match="4 folds of 3 questions"):
+        folds_by_question(labelled([0, 1, 2]), 4)
+    with pytest.raises(InputError, match="1 folds"):
+        folds_by_question(labelled([0, 1, 2]), 1)
+    with pytest.raises(InputError, match="bring more"):
+        inner_folds(1, 3, 0)
+    one_for_all = np.array([[True, False], [True, True], [True, False]])
+    with pytest.raises(InputError, match="answer all the others too"):
+        folds_by_document(LabelledTexts(("a", "b", "c"), ("x", "y"), ("d", "e"), one_for_all), 2)
+
+
+def test_labels_that_do_not_fit_are_told():
+    with pytest.raises(InputError, match="2 questions and 1 chunks"):
+        LabelledTexts(("a", "b"), ("x",), ("d",), np.ones((1, 1), bool))
+    with pytest.raises(InputError, match="1 questions have no relevant chunk"):
+        LabelledTexts(("a", "b"), ("x",), ("d",), np.array([[True], [False]]))
+
+
+def test_each_question_is_scored_by_the_model_of_its_own_fold():
+    data, rng = labelled([0, 1, 2, 0, 1, 2]), np.random.default_rng(0)
+    asked, chunks = (l2_normalize(rng.normal(size=(6, 4))) for _ in range(2))
+    tested = []
+
+    def fit(fold, on_progress):
+        tested.append(fold)
+        on_progress(1, 2)
+        return FoldResult(-asked[fold.test], chunks, ((1, 0.5),), ((0, 1.0),), "turned")
+
+    seen = []
+    folds = folds_by_question(data, 3)
+    found = cross_validate(asked, chunks, data, folds, fit, lambda *progress: seen.append(progress))
+    np.testing.assert_allclose(found.after, -found.before)
+    assert tested == folds
+    assert seen == [(50, 300), (100, 300), (150, 300), (200, 300), (250, 300), (300, 300)]
+    for fold, (before, after) in zip(folds, found.spreads, strict=True):
+        right = data.relevant[fold.test]
+        assert before.alignment == pytest.approx(alignment(asked[fold.test], chunks, right))
+        assert after.alignment == pytest.approx(4 - before.alignment)
+        assert after.uniformity == pytest.approx(before.uniformity)
+
+
+def test_judging_pairs_the_questions():
+    relevant = np.eye(4, dtype=bool)
+    judged = metric_changes(relevant[::-1].astype(float), relevant.astype(float), relevant)
+    assert [one.metric for one in judged] == [MAIN, "Recall@10", "MRR@10"]
+    assert judged[0].after.tolist() == [1, 1, 1, 1]
+    assert judged[0].comparison.difference == pytest.approx((1 - judged[0].before).mean())
+
+
+@pytest.mark.parametrize(
+    ("by_question", "by_document", "kept"),
+    [
+        (Comparison(0.05, 0.01, 0.09, 0.01), None, True),
+        (Comparison(0.05, 0.01, 0.09, 0.01), Comparison(-0.02, -0.05, 0.01, 0.2), True),
+        (Comparison(0.05, 0.01, 0.09, 0.01), Comparison(-0.05, -0.09, -0.01, 0.01), False),
+        (Comparison(0.05, -0.01, 0.11, 0.08), None, False),
+        (Comparison(0.05, 0.01, 0.09, 0.06), None, False),
+        (Comparison(-0.05, -0.09, -0.01, 0.01), None, False),
+    ],
+)
+def test_the_guard_keeps_the_original_unless_the_gain_is_beyond_noise(by_question, by_document, kept):
+    assert should_keep(by_question, by_document) == kept
+
+
+def test_alignment_and_uniformity_are_those_of_the_paper():
+    import torch
+
+    rng = np.random.default_rng(1)
+    x, y = (l2_normalize(rng.normal(size=(20, 8))) for _ in range(2))
+    # As printed in Wang and Isola 2020, figure 5.
+    align = (torch.tensor(x) - torch.tensor(y)).norm(p=2, dim=1).pow(2).mean()
+    uniform = torch.pdist(torch.tensor(x), p=2).pow(2).mul(-2).exp().mean().log()
+    assert alignment(x, y, np.eye(20, dtype=bool)) == pytest.approx(float(align))
+    assert uniformity(x) == pytest.approx(float(uniform))
+    assert np.isnan(uniformity(x[:1]))
+    assert np.isnan(alignment(x, y, np.zeros((20, 20), bool)))

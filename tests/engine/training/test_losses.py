@@ -1,0 +1,139 @@
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
+
+from engine.errors import InputError
+from engine.training.losses import cross_entropy, info_nce
+
+functional = torch.nn.functional
+seeds = st.integers(0, 2**32 - 1)
+
+
+def slope(loss, x, direction):
+    """Of a loss at ``x`` in a direction, by central differences."""
+    return (loss(x + 1e-5 * direction) - loss(x - 1e-5 * direction)) / 2e-5
+
+
+@given(
+    batch=st.lists(st.integers(1, 4), max_size=2),
+    n_classes=st.integers(1, 6),
+    label_smoothing=st.floats(0, 1),
+    ignore=st.sampled_from([None, 0, -100]),
+    seed=seeds,
+)
+def test_cross_entropy_and_its_gradient_equal_torch(batch, n_classes, label_smoothing, ignore, seed):
+    rng = np.random.default_rng(seed)
+    logits = 3 * rng.normal(size=(*batch, n_classes))
+    targets = rng.integers(0, n_classes, size=batch)
+    if ignore is not None:
+        targets = np.where(rng.random(batch) < 0.3, ignore, targets)
+        targets.flat[0] = n_classes - 1
+    if (targets == ignore).all():  # where the only class is to be ignored
+        return
+    official = torch.tensor(logits, requires_grad=True)
+    expected = functional.cross_entropy(
+        official.reshape(-1, n_classes),
+        torch.tensor(targets.reshape(-1)),
+        label_smoothing=label_smoothing,
+        ignore_index=-1 if ignore is None else ignore,
+    )
+    expected.backward()
+    loss, d_logits = cross_entropy(logits, targets, label_smoothing, ignore)
+    assert loss == pytest.approx(expected.item(), rel=1e-9, abs=1e-12)
+    np.testing.assert_allclose(d_logits, official.grad, rtol=1e-6, atol=1e-12)
+    direction = rng.normal(size=logits.shape)
+    measured = slope(lambda x: cross_entropy(x, targets, label_smoothing, ignore)[0], logits, direction)
+    assert float((d_logits * direction).sum()) == pytest.approx(measured, rel=1e-6, abs=1e-8)
+
+
+def test_not_knowing_costs_the_logarithm_of_the_number_of_classes():
+    assert cross_entropy(np.zeros((2, 3, 7)), np.full((2, 3), 4))[0] == pytest.approx(np.log(7))
+
+
+def test_cross_entropy_neither_overflows_nor_fears_a_class_that_is_out():
+    logits = np.float32([[1e4, 0, -np.inf], [0, 0, -np.inf]])
+    loss, d_logits = cross_entropy(logits, np.array([0, 1]))
+    assert loss == pytest.approx(np.log(2) / 2)
+    assert d_logits.dtype == np.float32
+    np.testing.assert_allclose(d_logits, [[0, 0, 0], [0.25, -0.25, 0]])
+
+
+def test_padding_changes_nothing():
+    rng = np.random.default_rng(0)
+    logits, targets = rng.normal(size=(2, 4, 5)), np.array([[1, 2, 0, 0], [4, 3, 2, 1]])
+    loss, d_logits = cross_entropy(logits, targets, 0.1, ignore=0)
+    kept = targets != 0
+    loss_of_kept, d_kept = cross_entropy(logits[kept], targets[kept], 0.1)
+    assert loss == loss_of_kept
+    np.testing.assert_array_equal(d_logits[kept], d_kept)
+    assert not d_logits[~kept].any()
+
+
+@pytest.mark.parametrize("target", [-1, 3])
+def test_a_target_that_is_no_class_is_named(target):
+    with pytest.raises(InputError, match=f"target {target} is none of 3 classes: use 0 to 2"):
+        cross_entropy(np.zeros((2, 3)), np.array([0, target]))
+
+
+def test_a_batch_of_nothing_but_padding_is_an_error():
+    with pytest.raises(InputError, match="none of 2 targets counts"):
+        cross_entropy(np.zeros((2, 3)), np.array([0, 0]), ignore=0)
+
+
+@given(
+    n=st.integers(1, 5), n_hard=st.integers(0, 4), d=st.integers(1, 6), scale=st.floats(0.5, 30), seed=seeds
+)
+def test_info_nce_and_its_gradients_equal_torch(n, n_hard, d, scale, seed):
+    rng = np.random.default_rng(seed)
+    queries, keys = rng.normal(size=(n, d)), rng.normal(size=(n + n_hard, d))
+    tensors = [torch.tensor(x, requires_grad=True) for x in (queries, keys)]
+    unit = [functional.normalize(tensor, dim=-1) for tensor in tensors]
+    expected = functional.cross_entropy(scale * unit[0] @ unit[1].T, torch.arange(n))
+    expected.backward()
+    loss, *gradients = info_nce(queries, keys, scale)
+    assert loss == pytest.approx(expected.item(), rel=1e-9, abs=1e-12)
+    for gradient, tensor in zip(gradients, tensors, strict=True):
+        np.testing.assert_allclose(gradient, tensor.grad, rtol=1e-6, atol=1e-9)
+    for i, x in enumerate((queries, keys)):
+        direction = rng.normal(size=x.shape)
+
+        def at(moved, i=i):
+            return info_nce(*((moved, keys) if i == 0 else (queries, moved)), scale)[0]
+
+        near = np.linalg.norm(x, axis=-1).min()  # where a vector is short, the cosine bends sharply
+        expected_slope = float((gradients[i] * direction).sum())
+        if near > 0.1:
+            assert slope(at, x, direction) == pytest.approx(expected_slope, rel=1e-4, abs=1e-4)
+
+
+@pytest.mark.parametrize("n_negatives", [0, 1, 2])
+def test_info_nce_equals_sentence_transformers(official, n_negatives):
+    rng = np.random.default_rng(0)
+    columns = rng.normal(size=(2 + n_negatives, 6, 8)).astype(np.float32)
+    tensors = [torch.tensor(column, requires_grad=True) for column in columns]
+    expected = MultipleNegativesRankingLoss(official).compute_loss_from_embeddings(tensors, None)
+    expected.backward()
+    loss, d_queries, d_keys = info_nce(columns[0], np.concatenate(columns[1:]))
+    assert loss == pytest.approx(expected.item(), rel=1e-5)
+    assert d_queries.dtype == d_keys.dtype == np.float32
+    np.testing.assert_allclose(d_queries, tensors[0].grad, atol=1e-5)
+    np.testing.assert_allclose(d_keys, np.concatenate([t.grad for t in tensors[1:]]), atol=1e-5)
+
+
+@given(seed=seeds, factor=st.floats(0.1, 10))
+def test_the_length_of_a_vector_has_no_part_in_the_contrast(seed, factor):
+    queries, keys = np.random.default_rng(seed).normal(size=(2, 4, 5))
+    loss, d_queries, d_keys = info_nce(queries, keys)
+    longer, d_longer, _ = info_nce(factor * queries, keys)
+    assert longer == pytest.approx(loss, rel=1e-9, abs=1e-12)
+    np.testing.assert_allclose(d_longer * factor, d_queries, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose((d_queries * queries).sum(-1), 0, atol=1e-9)
+    np.testing.assert_allclose((d_keys * keys).sum(-1), 0, atol=1e-9)
+
+
+def test_a_query_without_a_key_of_its_own_is_an_error():
+    with pytest.raises(InputError, match="3 queries have only 2 keys"):
+        info_nce(np.ones((3, 4)), np.ones((2, 4)))

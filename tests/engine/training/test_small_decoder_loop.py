@@ -1,0 +1,266 @@
+from dataclasses import replace
+from itertools import islice
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
+from engine.errors import DocumentError, InputError
+from engine.generation.sampling import Sampling
+from engine.generation.small import first_seen, generate
+from engine.models.small_decoder import SmallDecoderConfig, forward
+from engine.models.small_decoder_params import init_params
+from engine.tokenizers.bpe_training import bpe_tokenizer, learn_merges
+from engine.training.language.small_decoder_loop import TrainingSettings, TrainingState, held_out_loss, train
+from engine.training.language.text_stream import (
+    even_windows,
+    last_break,
+    random_windows,
+    read_blocks,
+    split_tokens,
+    windows,
+    write_tokens,
+)
+from engine.training.language.vocabulary import Vocabulary, learn_vocabulary, token_texts, tokenizer_of
+
+TINY = SmallDecoderConfig(vocab_size=8, d_model=16, n_layers=1, n_heads=2, d_ff=32, context=8)
+TOKENS = np.tile(np.arange(8), 100)  # each token tells the next
+CORPUS = "\n\n".join(document.text for document in load_corpus(BUNDLED_CORPUS))
+GREEDY = Sampling()
+
+
+def trained(settings, state=None, config=TINY, n_reports=None):
+    state = state or TrainingState.fresh(config, settings.seed)
+    batches = random_windows(TOKENS, 4, config.context, np.random.default_rng(0))
+    reports = train(state, batches, even_windows(TOKENS, 4, config.context), settings)
+    return state, list(islice(reports, n_reports))
+
+
+def test_a_rule_is_learnt_and_told():
+    state, reports = trained(TrainingSettings(n_steps=120, learning_rate=1e-2, held_out_every=40))
+    assert [report.update for report in reports] == list(range(1, 121))
+    assert reports[0].loss == pytest.approx(np.log(8), abs=0.1)
+    assert reports[-1].held_out_loss < 0.1
+    measured = [report.update for report in reports if report.held_out_loss is not None]
+    assert measured == [1, 40, 80, 120]
+    assert all(report.grad_norm > 0 and report.tokens_per_s > 0 for report in reports)
+    steps = generate(state.params, TINY, [5], 12, GREEDY)
+    assert [step.token_id for step in steps] == [6, 7, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1]
+
+
+def test_a_step_is_torchs():
+    settings = TrainingSettings(n_steps=3, learning_rate=1e-2, n_warmup=0, max_norm=0.5)
+    config = replace(TINY, n_layers=1, positions="learned")
+    tensors = {name: torch.tensor(array) for name, array in init_params(config, 0).items()}
+    optimizer = torch.optim.AdamW(tensors.values(), weight_decay=0.01, betas=(0.9, 0.99))
+    losses = []
+    batches = random_windows(TOKENS, 4, config.context, np.random.default_rng(0))
+    for step, (inputs, targets) in zip(range(3), batches, strict=False):
+        for tensor in tensors.values():
+            tensor.grad = None
+            tensor.requires_grad_()
+        optimizer.param_groups[0]["lr"] = 1e-2 * 0.5 * (1 + np.cos(np.pi * step / 3))
+        loss = torch_loss(tensors, torch.tensor(inputs), torch.tensor(targets))
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(tensors.values(), 0.5)
+        optimizer.step()
+        losses.append(loss.item())
+    state, reports = trained(settings, config=config)
+    np.testing.assert_allclose([report.loss for report in reports], losses, rtol=1e-4)
+    for name, tensor in tensors.items():
+        np.testing.assert_allclose(state.params[name], tensor.detach(), atol=2e-4, err_msg=name)
+
+
+def torch_loss(params, inputs, targets):
+    from torch.nn import functional
+
+    def affine(x, name):
+        return functional.linear(x, params[f"{name}.weight"], params[f"{name}.bias"])
+
+    def norm(x, name):
+        return functional.layer_norm(x, (16,), params[f"{name}.norm.weight"], params[f"{name}.norm.bias"])
+
+    x = params["embedding.weight"][inputs] + params["positions.weight"]
+    qkv = affine(norm(x, "layers.0.attention"), "layers.0.attention.qkv").split(16, dim=-1)
+    heads = (part.unflatten(-1, (2, 8)).transpose(-3, -2) for part in qkv)
+    context = functional.scaled_dot_product_attention(*heads, is_causal=True).transpose(-3, -2).flatten(-2)
+    x = x + affine(context, "layers.0.attention.output")
+    hidden = functional.gelu(affine(norm(x, "layers.0.ffn"), "layers.0.ffn.hidden"))
+    x = norm(x + affine(hidden, "layers.0.ffn.output"), "final")
+    return functional.cross_entropy((x @ params["embedding.weight"].T).flatten(0, 1), targets.flatten())
+
+
+def test_who_pauses_loses_nothing():
+    settings = TrainingSettings(n_steps=20)
+    whole, reports = trained(settings)
+    batches = random_windows(TOKENS, 4, TINY.context, np.random.default_rng(0))
+    state = TrainingState.fresh(TINY, 0)
+    first = train(state, batches, even_windows(TOKENS, 4, TINY.context), settings)
+    losses = [report.loss for report in islice(first, 7)]
+    rest = train(state, batches, even_windows(TOKENS, 4, TINY.context), settings)
+    losses += [report.loss for report in rest]
+    assert losses == [report.loss for report in reports]
+    for name, array in whole.params.items():
+        np.testing.assert_array_equal(state.params[name], array)
+
+
+@pytest.mark.parametrize("rate", [30.0, 1e20])
+def test_a_learning_rate_that_diverges_is_found_and_the_last_good_weights_come_back(rate):
+    calm = TrainingSettings(n_steps=60, n_warmup=0)
+    state, _ = trained(calm, n_reports=30)
+    before = held_out_loss(state, even_windows(TOKENS, 4, TINY.context))
+    _, wild = trained(replace(calm, learning_rate=rate), state)
+    assert wild[-1].diverged is not None
+    assert "lower learning rate" in wild[-1].diverged
+    assert all(report.diverged is None for report in wild[:-1])
+    assert state.n_updates < wild[-1].update
+    assert all(np.isfinite(array).all() for array in state.params.values())
+    assert held_out_loss(state, even_windows(TOKENS, 4, TINY.context)) <= before + 0.5
+    _, again = trained(calm, state)
+    assert again[-1].diverged is None
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [({"n_steps": 0}, "1 or more"), ({"learning_rate": 0.0}, "above 0"), ({"max_norm": -1.0}, "above 0")],
+)
+def test_settings_that_train_nothing_are_told(wrong, said):
+    with pytest.raises(InputError, match=said):
+        TrainingSettings(**wrong)
+
+
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "rope", "alibi"])
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_the_cache_changes_nothing_but_the_time(positions, temperature):
+    config = replace(TINY, positions=positions, n_layers=2)
+    params = init_params(config, 1)
+    runs = [
+        list(generate(params, config, [1, 2, 3], 40, Sampling(temperature, seed=7), kv_cache=kept))
+        for kept in (True, False)
+    ]
+    assert [step.token_id for step in runs[0]] == [step.token_id for step in runs[1]]
+    for cached, uncached in zip(*runs, strict=True):
+        assert cached.first_seen == uncached.first_seen
+        assert cached.log_probability == pytest.approx(uncached.log_probability, abs=1e-5)
+        np.testing.assert_allclose(cached.attention, uncached.attention, atol=1e-6)
+        np.testing.assert_allclose(cached.attention.sum(axis=-1), 1, atol=1e-5)
+    assert [step.finish_reason for step in runs[0][-2:]] == [None, "length"]
+
+
+def test_a_stop_token_ends_the_text():
+    params = trained(TrainingSettings(n_steps=120, learning_rate=1e-2))[0].params
+    steps = list(generate(params, TINY, [1], 40, GREEDY, stop_ids={4}))
+    assert [step.token_id for step in steps] == [2, 3, 4]
+    assert steps[-1].finish_reason == "stop"
+    expected = forward(params, np.array([1]), TINY)[-1]
+    assert steps[0].log_probability == pytest.approx(expected[2] - np.log(np.exp(expected).sum()), abs=1e-5)
+
+
+@given(st.integers(1, 500), st.integers(1, 40))
+def test_what_is_seen_fits_the_context_and_moves_seldom(n_tokens, context):
+    first = first_seen(n_tokens, context)
+    assert 1 <= n_tokens - first <= context
+    assert first == 0 or n_tokens - first >= context // 2
+    assert first_seen(n_tokens + 1, context) in {first, first + max(context // 2, 1)}
+
+
+def test_nothing_to_write_on_from_is_told():
+    params = init_params(TINY, 0)
+    with pytest.raises(InputError, match="give a prompt"):
+        next(generate(params, TINY, [], 5, GREEDY))
+    with pytest.raises(InputError, match="id 9 is not in the vocabulary"):
+        next(generate(params, TINY, [9], 5, GREEDY))
+
+
+@pytest.mark.parametrize("kind", ["characters", "bpe", "wordpiece"])
+def test_tokens_of_blocks_on_disk_are_those_of_the_text(kind, tmp_path, encoder):
+    text = CORPUS[:30_000]
+    (tmp_path / "text.txt").write_text(text, encoding="utf-8")
+    vocabulary = learn_vocabulary(kind, text, 400, encoder.tokenizer)
+    tokenizer = tokenizer_of(vocabulary, encoder.tokenizer)
+    assert tokenizer.vocab_size == vocabulary.size
+    told = []
+    tokens = write_tokens(
+        read_blocks(tmp_path / "text.txt", 1000),
+        lambda block: tokenizer.encode(block).ids,
+        vocabulary.size,
+        tmp_path / "tokens",
+        told.append,
+    )
+    assert len(told) >= 25
+    assert told[-1] == len(text)
+    assert tokens.tolist() == tokenizer.encode(text).ids
+    assert (tmp_path / "tokens").stat().st_size == 2 * len(tokens)
+    if kind != "wordpiece":
+        assert tokenizer.decode(tokens) == text
+
+
+@given(st.text(alphabet="ab é\n'1", max_size=300), st.integers(1, 50))
+def test_blocks_are_cut_where_no_token_goes_across(text, n_characters):
+    tokenizer = bpe_tokenizer(learn_merges("ab a b ab aab 1 ab", 270))
+    pieces, rest = [], text
+    while end := last_break(rest[:n_characters]):
+        pieces.append(rest[:end])
+        rest = rest[end:]
+    pieces.append(rest)
+    assert "".join(pieces) == text
+    assert [i for piece in pieces for i in tokenizer.encode(piece).ids] == tokenizer.encode(text).ids
+
+
+def test_tokens_have_a_text_each(encoder):
+    bpe = tokenizer_of(learn_vocabulary("bpe", "thé thé thé", 260, encoder.tokenizer), encoder.tokenizer)
+    assert "".join(token_texts(bpe, bpe.encode("thé").ids)) == "thé"
+    assert token_texts(bpe, bpe.encode("ü").ids) == ["�", "�"]
+    characters = tokenizer_of(Vocabulary("characters", ("a", "b")), encoder.tokenizer)
+    assert token_texts(characters, [1, 0]) == ["b", "a"]
+    pieces = tokenizer_of(Vocabulary("wordpiece", ("[UNK]", "##ing", "sing")), encoder.tokenizer)
+    assert token_texts(pieces, [2, 1]) == ["sing", "##ing"]
+
+
+def test_a_vocabulary_of_many_tokens_takes_four_bytes_each(tmp_path):
+    tokens = write_tokens(["ab"], lambda text: [70_000 + ord(c) for c in text], 70_200, tmp_path / "t")
+    assert tokens.tolist() == [70_097, 70_098]
+
+
+def test_pieces_outside_the_most_frequent_are_unknown(encoder):
+    vocabulary = learn_vocabulary("wordpiece", "the cat and the cat and the zebra", 4, encoder.tokenizer)
+    tokenizer = tokenizer_of(vocabulary, encoder.tokenizer)
+    assert vocabulary.tokens == ("[UNK]", "and", "cat", "the")
+    assert tokenizer.encode("The zebra").tokens == ["the", "[UNK]"]
+    assert tokenizer.decode(tokenizer.encode("the Cat").ids) == "the cat"
+
+
+def test_windows_are_the_text_and_what_comes_next():
+    inputs, targets = windows(np.arange(20, dtype=np.uint16), np.array([0, 11]), 8)
+    np.testing.assert_array_equal(inputs, [range(8), range(11, 19)])
+    np.testing.assert_array_equal(targets, [range(1, 9), range(12, 20)])
+    batches = random_windows(np.arange(9), 50, 8, np.random.default_rng(0))
+    np.testing.assert_array_equal(next(batches)[1][:, -1], 8)
+
+
+def test_a_corpus_shorter_than_the_context_is_told():
+    training, held_out = split_tokens(np.arange(1000), 64)
+    assert (len(training), len(held_out)) == (900, 100)
+    with pytest.raises(InputError, match=r"40 tokens is too short for a context of 64: .* at most 19"):
+        split_tokens(np.arange(40), 64)
+    split_tokens(np.arange(40), 19)
+    with pytest.raises(InputError, match="at most 7"):
+        next(random_windows(np.arange(8), 1, 8, np.random.default_rng(0)))
+
+
+def test_texts_that_are_none_are_told(tmp_path, encoder):
+    (tmp_path / "latin.txt").write_bytes(b"caf\xe9 au lait")
+    with pytest.raises(DocumentError, match=r"latin\.txt cannot be read as UTF-8"):
+        list(read_blocks(tmp_path / "latin.txt"))
+    with pytest.raises(InputError, match="no tokens"):
+        write_tokens([], lambda text: [], 10, tmp_path / "t")
+    for kind in ("characters", "bpe", "wordpiece"):
+        with pytest.raises(InputError, match="no text to learn a vocabulary from"):
+            learn_vocabulary(kind, "", 300, encoder.tokenizer)
+    with pytest.raises(InputError, match="2 or more"):
+        learn_vocabulary("wordpiece", "text", 1, encoder.tokenizer)
+    with pytest.raises(InputError, match="unknown"):
+        Vocabulary.from_json({"kind": "syllables", "tokens": [], "merges": [], "keep_unknown": False})

@@ -1,0 +1,85 @@
+import numpy as np
+
+from engine.documents.document import Chunk
+from engine.generation.answering import Answer, Timings
+from engine.generation.prompt import Prompt, Source
+from engine.retrieval.index import Hit
+from engine.retrieval.relevance import NullScores
+from tests.apps import app_of
+
+NULL_SCORES = NullScores(np.linspace(-0.2, 0.6, 1000), np.linspace(0.2, 0.6, 100))
+SCORES = (0.10, 0.70, 0.05)  # as words order them
+HITS = tuple(Hit(Chunk(f"{n}.md", 0, 6, f"text {n}", 3), score) for n, score in enumerate(SCORES))
+
+
+def answer(**changed):
+    source = Source(1, "1.md", 0, 6, "text 1", 0.70, 3, False)
+    settings = {
+        "question": "Which?",
+        "text": "This.",
+        "prompt": Prompt((), "", (1,) * 9, 3, (source,), (), 100),
+        "hits": HITS,
+        "margins": (None,) * 3,
+        "null_scores": NULL_SCORES,
+        "min_relevance": 90,
+        "finish_reason": "stop",
+        "timings": Timings(0.1, 0.1, 0.1),
+        "retriever": "bm25",
+    }
+    return Answer(**(settings | changed))
+
+
+def sources():
+    import streamlit as st
+
+    from pages.ask.answer import show_sources
+
+    show_sources(st.session_state["shown"], {})
+
+
+def refusal():
+    import streamlit as st
+
+    from ui.nothing_found import show_nothing_found
+
+    show_nothing_found(st.session_state["shown"])
+
+
+def captions(page, shown):
+    app = app_of(page)
+    app.session_state["shown"] = shown
+    app.run()
+    assert not app.exception
+    return app, [caption.value for caption in app.caption]
+
+
+def test_a_source_has_the_rank_its_retriever_gave_it_and_what_was_left_out_is_said():
+    app, said = captions(sources, answer())
+    assert said[0] == r"rank 2 by BM25 \(words\) · cosine 0.700 · closer than all random pairs"
+    [left_out] = [each for each in app.expander if each.label == "Left out: 2 of 3 passages found"]
+    words = [caption.value for caption in left_out.caption]
+    assert words[0].startswith("Not close enough: more than 10 of 100 unrelated questions")
+    assert words[1].startswith(r"0\.md · rank 1 · cosine 0.100")
+    assert words[2].startswith(r"2\.md · rank 3 · cosine 0.050")
+
+
+def test_what_was_searched_for_is_shown_where_it_is_not_the_question():
+    app, _ = captions(sources, answer())
+    assert "What was searched for" not in [each.label for each in app.expander]
+    app, _ = captions(sources, answer(searched_for="Which?\nThat one."))
+    assert "What was searched for" in [each.label for each in app.expander]
+
+
+def test_where_nothing_counts_the_nearest_is_told_wherever_it_ranks():
+    _, said = captions(refusal, answer(prompt=None, min_relevance=100))
+    assert said[0].startswith(
+        r"The nearest passage of those that the retriever BM25 \(words\) finds: cosine 0.700"
+    )
+
+
+def test_where_nothing_is_found_at_all_it_is_said_why():
+    _, said = captions(refusal, answer(hits=(), margins=(), prompt=None, finish_reason=None))
+    assert said == [
+        r"The retriever BM25 \(words\) finds no passage: none shares a word with the question. Ask in "
+        "other words, or choose another retriever under Search in the sidebar."
+    ]

@@ -1,0 +1,170 @@
+from html import unescape
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+
+from engine.documents.document import Chunk
+from engine.inspection.health.report import Finding
+from engine.inspection.vectors.chunk_map import pca_projection
+from pages.documents.chunk_map import saved_arrays
+from pages.documents.chunk_map_figure import (
+    SHAPES,
+    WEBGL_POINTS,
+    document_groups,
+    finish,
+    group_figure,
+    question_trace,
+    rows_of,
+    similarity_trace,
+)
+from pages.documents.health import finding_html, hit_html
+from tests.apps import app_of
+from ui.colours import CATEGORIES
+from ui.figures import chunk_hover
+from ui.text import joined
+
+EVIL = "<script>alert('x')</script> & <b>bold</b>"
+
+
+def chunk(document="d.md", text="Some text.", number=0):
+    return Chunk(document, number, number + len(text), text, 8, headings=(EVIL,))
+
+
+def vectors(n):
+    return np.random.default_rng(0).normal(size=(n, 8))
+
+
+def test_hovering_shows_the_beginning_wrapped_and_escaped():
+    text = chunk_hover(chunk(EVIL, f"{EVIL} " + "word " * 200), 220, 0.5)
+    assert "<script" not in text
+    assert "<b>bold" not in text
+    assert "cosine 0.500" in text
+    lines = [unescape(line) for line in text.split("<br>")[2:]]
+    assert max(map(len, lines)) <= 42
+    assert sum(map(len, lines)) <= 220
+    assert lines[-1].endswith("…")
+
+
+@pytest.mark.parametrize("n_documents", [1, 14, 15, 60])
+def test_every_document_looks_different_as_far_as_looks_go_and_all_chunks_are_drawn(n_documents):
+    chunks = [chunk(f"{EVIL} {n % n_documents}.md", number=n) for n in range(120)]
+    figure = group_figure(vectors(120), chunks, *document_groups(chunks))
+    looks = [(trace.marker.color, trace.marker.symbol) for trace in figure.data]
+    most = len(CATEGORIES) * len(SHAPES)
+    assert len(set(looks)) == len(looks) == min(n_documents, most + 1)
+    assert sorted(row for trace in figure.data for row in trace.customdata) == list(range(120))
+    assert not any("<script" in trace.name for trace in figure.data)
+    if n_documents > most:
+        assert figure.data[-1].name.startswith(f"{n_documents - most} more")
+
+
+def test_a_colour_added_to_the_palette_reaches_the_map(monkeypatch):
+    monkeypatch.setattr("pages.documents.chunk_map_figure.CATEGORIES", (*CATEGORIES, "#123456"))
+    chunks = [chunk(f"{n}.md", number=n) for n in range(len(CATEGORIES) + 1)]
+    figure = group_figure(vectors(len(chunks)), chunks, *document_groups(chunks))
+    assert figure.data[-1].marker.color == "#123456"
+
+
+def test_documents_are_ordered_by_their_chunks():
+    groups, names = document_groups([chunk(name) for name in "abbcbc"])
+    assert names == ["b", "c", "a"]
+    assert groups.tolist() == [2, 0, 0, 1, 0, 1]
+
+
+def test_axes_say_what_they_hold_and_are_equally_long():
+    plane = pca_projection(vectors(30))
+    figure = go.Figure()
+    finish(figure, plane)
+    assert figure.layout.xaxis.title.text == f"axis 1: {plane.explained[0]:.1%} of the variance"
+    assert figure.layout.yaxis.scaleanchor == "x"
+
+
+def test_selected_points_stand_for_their_chunks_and_the_question_for_none():
+    chunks = [chunk(name, number=n) for n, name in enumerate("abab")]
+    figure = group_figure(vectors(4), chunks, *document_groups(chunks))
+    figure.add_trace(question_trace(np.zeros(2), EVIL))
+    points = [{"curve_number": curve, "point_index": place} for curve, place in [(1, 1), (0, 1), (2, 0)]]
+    assert rows_of(figure, points) == [2, 3]
+    assert "<script" not in figure.data[-1].hovertext[0]
+
+
+def test_the_nearest_to_the_question_are_drawn_last():
+    cosines = np.array([0.9, -0.2, 0.4])
+    trace = similarity_trace(vectors(3), [chunk()] * 3, cosines)
+    assert list(trace.customdata) == [1, 2, 0]
+    assert list(trace.marker.color) == [-0.2, 0.4, 0.9]
+
+
+def test_many_points_are_drawn_by_the_graphics_card():
+    few, many = [chunk()] * WEBGL_POINTS, [chunk()] * (WEBGL_POINTS + 1)
+    kinds = [similarity_trace(vectors(len(some)), some, np.zeros(len(some))).type for some in (few, many)]
+    assert kinds == ["scatter", "scattergl"]
+
+
+def test_saved_numbers_hold_what_there_is():
+    plane, chunks = pca_projection(vectors(5)), [chunk(name) for name in "abcab"]
+    arrays = saved_arrays(chunks, plane, np.arange(5), None, None)
+    assert set(arrays) == {"chunk", "document", "points", "explained_variance"}
+    assert arrays["document"].tolist() == list("abcab")
+    more = saved_arrays(chunks, plane, np.arange(5), np.zeros(5), np.ones(5))
+    assert set(more) - set(arrays) == {"group", "cosine"}
+
+
+def test_findings_are_shown_escaped():
+    finding = Finding("boilerplate", (0, 1, 2), (), 3, f"in 3 of 3 documents: “{EVIL}”")
+    html = finding_html(finding, [chunk(EVIL, EVIL)] * 3) + hit_html("− goes", chunk(EVIL, EVIL), 1)
+    assert "<script" not in html
+    assert "<b>bold" not in html
+    assert "and 1 more" in html
+    assert "blank" in finding_html(Finding("near empty", (0,), (0,), 0, "none"), [chunk(text=" \n")])
+
+
+def test_names_are_listed_as_in_a_sentence():
+    assert [joined(names, "or") for names in ("a", "ab", "abc")] == ["a", "a or b", "a, b or c"]
+
+
+def draw(n, n_copies, with_questions):
+    import numpy as np
+
+    from engine.documents.document import Chunk
+    from pages.documents.chunk_map import show_map
+    from pages.documents.health import show_health
+
+    texts = [f"Passage {i} tells a <b>story</b> of its own, about subject {i}." for i in range(n)]
+    texts += texts[:1] * n_copies
+    chunks = [Chunk("d.md", 100 * i, 100 * i + len(text), text, 20) for i, text in enumerate(texts)]
+    vectors = np.eye(64, dtype=np.float32)[[*range(n), *[0] * n_copies]]
+    questions = vectors[:2] if with_questions else None
+    show_map(chunks, vectors, "Which?", None if questions is None else questions[0])
+    show_health(chunks, vectors, ["Which?", "What?"] if with_questions else [], questions, 128)
+
+
+def run(n, n_copies=0, with_questions=False):
+    return app_of(draw, args=(n, n_copies, with_questions)).run()
+
+
+@pytest.mark.parametrize("n", [0, 1, 2])
+def test_too_few_chunks_for_a_map_are_said_to_be(n):
+    app = run(n)
+    assert not app.exception
+    assert f"there are {n}" in app.info[0].value
+
+
+def test_a_healthy_corpus_is_said_to_be():
+    app = run(12)
+    assert not app.exception
+    assert "Nothing found in 12 chunks" in app.success[0].value
+
+
+def test_what_is_found_is_counted_and_previewed():
+    app = run(12, n_copies=2, with_questions=True)
+    assert not app.exception
+    assert not app.success
+    assert any("1 text repeated exactly" in text.value for text in app.markdown)
+    assert any("hits change for" in text.value for text in app.markdown)
+    app.selectbox(key="map-colour-True").set_value("Nearness to the question").run()
+    assert not app.exception
+    app.selectbox(key="map-colour-True").set_value("Group").run()
+    assert not app.exception
+    assert app.slider(key="map-clusters-14").value == 3

@@ -1,0 +1,161 @@
+import pytest
+
+from engine.documents.loaders import BUNDLED_CORPUS
+from engine.documents.sentences import sentence_spans
+from engine.evaluation.grid import Cell
+from pages.improve.diagnose.fix import change_words, changed_names
+from tests.apps import app_file, app_page, said
+
+PAGE = "pages/improve/diagnose/page.py"
+CURRENT = Cell("fixed", 128, 16, "m", 256, "mean", "dense", 4)
+
+
+def page(**state):
+    return app_page("improve/diagnose", **{"searched": ["inside_the_pipeline.md"], **state}).run()
+
+
+def document(name):
+    return (BUNDLED_CORPUS / name).read_text(encoding="utf-8")
+
+
+def headings(app):
+    return [heading.value for heading in app.subheader]
+
+
+def pasted(question, passage):
+    return page(
+        **{
+            "diagnose-way-True": "Paste the passage",
+            "diagnose-question": question,
+            "diagnose-passage": passage,
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def labelled(encoder):
+    return page()
+
+
+def test_a_labelled_question_that_misses_is_explained_at_once(labelled):
+    assert headings(labelled)[:5] == [
+        "In short",
+        "1 · Is the text in a document?",
+        "2 · Into which chunks was it cut?",
+        "3 · Was any of it lost to the token limit?",
+        "4 · Where does it rank, and what outranks it?",
+    ]
+    assert labelled.warning
+    assert "word for word" in said(labelled)
+    assert int(labelled.metric[0].value.split(" of ")[0]) > 4
+
+
+def test_all_labelled_questions_can_be_seen_those_found_too(labelled):
+    app = page(**{"diagnose-missing": False})
+    [few] = [box for box in labelled.selectbox if box.label == "Question and passage"]
+    [all_of_them] = [box for box in app.selectbox if box.label == "Question and passage"]
+    assert set(few.options) < set(all_of_them.options)
+    found = next(option for option in all_of_them.options if option not in few.options)
+    app = all_of_them.set_value(found).run()
+    assert app.success[0].value.startswith("It was found")
+
+
+def test_a_text_of_no_document_ends_at_the_first_step(encoder):
+    app = pasted("Why?", "A purple <b>submarine</b> sank near Iceland last Tuesday.")
+    assert headings(app) == ["In short", "1 · Is the text in a document?"]
+    assert "It is not in the documents" in said(app)
+
+
+def test_a_pasted_passage_is_followed_to_its_rank(encoder):
+    text = document("inside_the_pipeline.md")
+    app = pasted("How are words cut?", " ".join(text[400:600].split()))
+    assert headings(app)[4] == "4 · Where does it rank, and what outranks it?"
+    assert said(app)
+
+
+def test_without_a_question_or_a_passage_both_are_asked_for(encoder):
+    assert "Give the question, and the passage" in said(pasted("", ""))
+    assert not headings(pasted("Why?", " "))
+
+
+def test_a_sentence_is_picked_by_its_words(encoder):
+    app = page(
+        **{
+            "diagnose-way-True": "Find it in a document",
+            "diagnose-question": "How many words does it know?",
+            "diagnose-words": "vocabulary WORDPIECE",
+        }
+    )
+    [box] = [box for box in app.selectbox if box.label == "The passage"]
+    text = document("inside_the_pipeline.md").lower()
+    sentences = [text[start:end] for start, end in sentence_spans(text)]
+    assert len(box.options) == sum("vocabulary" in each and "wordpiece" in each for each in sentences) > 0
+    assert "word for word" in said(app)
+    assert "No sentence of this document" in said(
+        page(**{"diagnose-way-True": "Find it in a document", "diagnose-words": "zebra crossing"})
+    )
+
+
+def test_other_settings_are_measured_and_the_change_is_taken_over(encoder):
+    app = page(
+        **{
+            "diagnose-splitters": [],
+            "diagnose-sizes": [256],
+            "diagnose-overlaps": [],
+            "diagnose-poolings": [],
+            "diagnose-retrievers": ["bm25", "hybrid"],
+        }
+    )
+    assert "4 of 4 combinations" in said(app)
+    [button] = [each for each in app.button if each.label == "Try other settings"]
+    app = button.click().run()
+    assert "All 4 combinations are measured." in said(app)
+    table = app.dataframe[-1].value
+    assert len(table) == 4
+    assert table["Rank"].tolist() == sorted(table["Rank"])
+    now = table[table["Changed"] == "nothing (now)"].iloc[0]
+    assert app.metric[0].value.startswith(f"{now['Rank']} of ")
+    assert {"Won", "Lost"} <= {metric.label for metric in app.metric}
+    [box] = [each for each in app.selectbox if each.label == "Look at"]
+    sized = next(number for number, option in enumerate(box.options) if "chunk size 128 → 256" in option)
+    app = box.set_value(sized).run()
+    [use] = [each for each in app.button if each.label == "Use these settings"]
+    asked = next(box.value for box in app.selectbox if box.label == "Question and passage")
+    app = use.click().run()
+    assert asked == next(box.value for box in app.selectbox if box.label == "Question and passage")
+    assert app.slider(key="chunk_tokens").value == 256
+    assert app.success[0].value.startswith("It was found")
+
+
+def test_the_rank_now_is_that_of_the_apps_retriever_and_a_change_of_it_is_taken_over(encoder):
+    nothing_else = {f"diagnose-{axis}": [] for axis in ("splitters", "sizes", "overlaps", "poolings")}
+    app = page(retriever="bm25", **nothing_else, **{"diagnose-retrievers": ["dense"]})
+    assert int(app.metric[0].value.split(" of ")[0]) > 4
+    [button] = [each for each in app.button if each.label == "Try other settings"]
+    app = button.click().run()
+    table = app.dataframe[-1].value.set_index("Retriever")
+    now, vectors = table.loc["BM25 (words)"], table.loc["dense (cosine)"]
+    assert now["Changed"] == "nothing (now)"
+    metrics = {metric.label: metric.value for metric in app.metric}
+    assert metrics["Rank"].startswith(f"{now['Rank']} of ")
+    assert metrics["By vectors"] == str(vectors["Rank"])
+    [use] = [each for each in app.button if each.label == "Use these settings"]
+    app = use.click().run()
+    assert app.selectbox(key="retriever").value == "dense"
+    assert app.success[0].value.startswith("It was found")
+
+
+def test_no_document_is_said_in_one_line(encoder):
+    app = app_file()
+    app.session_state["searched"] = []
+    app.run().switch_page(PAGE).run()
+    assert "No document is chosen" in said(app)
+    assert not headings(app)
+
+
+def test_changes_are_told_change_words():
+    cell = Cell("sentences", 64, 16, "m", 256, "mean", "bm25", 4)
+    assert change_words(CURRENT, cell) == (
+        "splitter Fixed size → Sentences, chunk size 128 → 64 and retriever dense (cosine) → BM25 (words)"
+    )
+    assert changed_names(CURRENT, cell) == ["splitter", "chunk size", "retriever"]

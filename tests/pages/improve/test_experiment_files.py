@@ -1,0 +1,82 @@
+from dataclasses import replace
+
+import pytest
+
+from engine.errors import InputError
+from pages.improve.settings import files
+from pages.improve.settings.files import add, begin, known_experiments, remove
+from tests.pages.improve.test_experiments import experiment
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "FOLDER", tmp_path / "experiments")
+    return tmp_path / "experiments"
+
+
+def begun(one, n_rows):
+    """What a crash leaves of an experiment after so many rows."""
+    begin(replace(one, rows=()))
+    for row in one.rows[:n_rows]:
+        add(one, row)
+    return replace(one, rows=one.rows[:n_rows])
+
+
+@pytest.mark.parametrize("n_rows", [1, 3, 5])
+def test_what_was_measured_before_a_crash_is_there_again(folder, n_rows):
+    one = begun(experiment("a run \N{BUTTERFLY} / .."), n_rows)
+    assert known_experiments() == {one.key: one}
+    assert known_experiments(but=one.key) == {}  # it runs
+
+
+def test_a_line_that_was_cut_off_is_measured_again(folder):
+    one = begun(experiment(), 3)
+    [path] = folder.iterdir()
+    path.write_bytes(path.read_bytes()[:-20])
+    assert known_experiments() == {one.key: replace(one, rows=one.rows[:2])}
+    whole = replace(one, rows=experiment().rows[:2])
+    begin(whole)  # goes on with it
+    assert path.read_bytes().endswith(b"\n")
+
+
+def test_of_a_cell_that_two_sessions_measured_one_row_stays(folder):
+    one = begun(experiment(), 3)
+    add(one, one.rows[1])
+    assert known_experiments() == {one.key: one}
+
+
+def test_nothing_is_shown_of_an_experiment_without_its_baseline(folder):
+    one = experiment()
+    begin(replace(one, rows=()))
+    add(one, one.rows[2])
+    assert known_experiments() == {}
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"{}\n", b"[1]\n", b'{"time": 1}\nnot a row\n'])
+def test_what_is_no_experiment_is_left_out(folder, content):
+    one = begun(experiment(), 2)
+    (folder / "other.jsonl").write_bytes(content)
+    assert known_experiments() == {one.key: one}
+
+
+def test_the_newest_comes_first_and_a_deleted_one_is_gone(folder):
+    old, new = (begun(experiment("x", time=f"2026-01-0{day}T03:04:05"), 2) for day in (1, 2))
+    assert list(known_experiments()) == [new.key, old.key]
+    remove(new)
+    assert list(known_experiments()) == [old.key]
+    assert len(list(folder.iterdir())) == 1
+
+
+def test_without_a_folder_nothing_is_written(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(files, "FOLDER", None)
+    begun(experiment(), 2)
+    assert known_experiments() == {}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_written_is_told_before_the_run(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setattr(files, "FOLDER", tmp_path / "file")
+    with pytest.raises(InputError, match=r"experiments cannot be kept in .*: make it writable"):
+        begin(experiment())

@@ -1,0 +1,504 @@
+import csv
+import io
+import json
+import re
+import shlex
+import zipfile
+from dataclasses import replace
+from html import escape
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+import engine.cli.evaluation  # noqa: F401 (adds its commands to the app)
+from engine.cli.main import app as command
+from engine.documents.document import Document
+from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
+from engine.errors import InputError
+from engine.evaluation.checks import measurable
+from engine.evaluation.grid import Cell, fitting, grid
+from engine.evaluation.library_model import LibraryModel, load_model
+from engine.evaluation.metrics import METRICS
+from engine.evaluation.question_files import parse_beir_zip, to_jsonl
+from engine.evaluation.questions import Question, Reference, load_questions
+from engine.evaluation.significance import Comparison
+from engine.evaluation.sweep_cost import estimate
+from engine.evaluation.sweep_row import SweepRow
+from engine.evaluation.sweep_store import to_csv
+from engine.storage.workspace import Workspace, export_workspace, import_workspace
+from pages.improve.settings.cell import not_of_the_app, won_and_lost
+from pages.improve.settings.charts import cost_of, heat_of
+from pages.improve.settings.code import command_line, python_lines
+from pages.improve.settings.cost import default_name, exhausted, unmeasured
+from pages.improve.settings.export import as_json, report
+from pages.improve.settings.figures import best_over, pareto_front, picked_cell
+from pages.improve.settings.grid import FIRST_LOOK, PRESETS, cells_of
+from pages.improve.settings.runs import Experiment, digest, opened, shared_questions, to_run
+from pages.improve.settings.verdicts import summary, table_row, verdicts, word
+from tests.apps import app_of
+from ui.cells import AXES, cell_words, values_in_order, varied
+from ui.text import readable_bytes, readable_time
+
+EVIL = '<script>alert("1")</script>'
+GENERATOR = np.random.default_rng(0)
+QUESTIONS = tuple(Question(f"Question {n}?", "tide", (Reference("moon", 4, 8),)) for n in range(60))
+
+
+def row(cell, values, n_chunks=10, index_bytes=1000, seconds=1.0):
+    values = tuple(float(value) for value in values)
+    mean = float(np.mean(values))
+    return SweepRow(
+        cell,
+        n_chunks,
+        len(values),
+        dict.fromkeys(METRICS, mean),
+        dict.fromkeys(METRICS, (mean - 0.1, mean + 0.1)),
+        dict.fromkeys(METRICS, values),
+        seconds,
+        index_bytes,
+    )
+
+
+def experiment(name="a run", **changed):
+    """A baseline, and better, worse and equal cells, one of which costs less."""
+    easy = GENERATOR.choice([0.25, 0.5], 60)
+    rows = (
+        row(Cell(), easy),
+        row(Cell(chunk_tokens=64), easy * 2, index_bytes=2000),
+        row(Cell(chunk_tokens=64, retriever="hybrid"), easy / 2, index_bytes=500),
+        row(Cell(pooling="mean_sqrt_len_tokens"), easy),
+        row(Cell(pooling="cls"), np.roll(easy, 1)),
+    )
+    whole = Experiment(
+        name, "2026-01-02T03:04:05", ("tide.md",), "0" * 64, QUESTIONS, tuple(one.cell for one in rows), rows
+    )
+    return replace(whole, **changed)
+
+
+@pytest.mark.parametrize(
+    ("difference", "low", "high", "p_value", "expected"),
+    [
+        (0.1, 0.05, 0.15, 0.01, "better"),
+        (-0.1, -0.15, -0.05, 0.01, "worse"),
+        (0.1, 0.01, 0.2, 0.06, "not sure"),
+        (0.0, -0.1, 0.1, 0.01, "worse"),
+        (0.0, 0.0, 0.0, 1.0, "the same"),
+    ],
+)
+def test_a_verdict_goes_by_the_corrected_p_value(difference, low, high, p_value, expected):
+    if difference == 0 and low < 0:
+        expected, p_value = "not sure", 1.0
+    assert word(Comparison(difference, low, high, p_value), "mrr") == expected
+
+
+def test_rows_are_judged_against_the_first():
+    judged = verdicts(experiment().rows, "mrr")
+    assert [one.word for one in judged] == ["baseline", "better", "worse", "the same", "not sure"]
+    assert summary(judged).startswith("Of 4 other settings 1 are better than the app's and 1 worse")
+
+
+def test_what_chance_gives_one_of_many_rows_is_no_difference():
+    baseline = np.repeat([0.0, 1.0], 30)
+    lucky = np.where(np.arange(60) < 7, 1.0, baseline)  # by 7 questions: p is 2 / 2 ** 7
+    rows = [row(Cell(), baseline), row(Cell(k=1), lucky)]
+    alone = verdicts(rows, "mrr")[1]
+    assert alone.p_value < 0.05
+    others = [row(Cell(k=k), np.roll(baseline, k)) for k in range(2, 60)]
+    among_many = verdicts([*rows, *others], "mrr")[1]
+    assert among_many.word == "not sure"
+    assert among_many.p_value > alone.p_value
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=12))
+def test_the_front_is_what_nothing_dominates(points):
+    costs, quality = np.array(points, float).T
+    front = {points[place] for place in pareto_front(costs, quality)}
+    undominated = {
+        point
+        for point in points
+        if not any(c <= point[0] and q >= point[1] and (c, q) != point for c, q in points)
+    }
+    assert front == undominated
+    ordered = [points[place] for place in pareto_front(costs, quality)]
+    assert ordered == sorted(ordered)
+
+
+def test_a_map_shows_the_best_of_all_cells_with_two_values():
+    best = best_over([0, 0, 1, 0], [0, 0, 1, 1], np.array([0.2, 0.7, 0.5, 0.1]))
+    assert best.tolist() == [[1, 3], [-1, 2]]
+
+
+def test_a_click_on_a_figure_finds_its_cell():
+    one = experiment()
+    quality = [each.metrics["mrr"] for each in one.rows]
+    for figure in (heat_of(one, "mrr", "chunk_tokens", "pooling"), cost_of(one, "mrr", "Index size")):
+        for curve, trace in enumerate(figure.data):
+            for point, place in enumerate(trace.customdata if trace.customdata is not None else []):
+                assert picked_cell(figure, [{"curve_number": curve, "point_index": point}]) == place
+                assert f"MRR {quality[place]:.3f}" in trace.hovertext[point]
+    assert picked_cell(figure, []) is None
+
+
+def test_every_cell_is_on_the_figure_of_costs_once_and_the_baseline_apart():
+    traces = cost_of(experiment(), "mrr", "Index size").data[1:]
+    assert sorted(place for trace in traces for place in trace.customdata) == [0, 1, 2, 3, 4]
+    assert traces[-1].customdata.tolist() == [0]
+    assert sorted(traces[1].customdata) == [1, 2]  # none is better for less
+
+
+def test_questions_won_come_with_the_largest_gain_first():
+    found = won_and_lost([0.5, 0.2, 1.0, 0.5, 1.0], [1.0, 1.0, 0.1, 0.5, 0.9], "mrr")
+    assert found == {"Won": [1, 0], "Lost": [2, 4], "Alike": [3]}
+
+
+def test_a_report_escapes_all_text_and_needs_no_network():
+    one = experiment(EVIL, documents=(EVIL,), cells=(Cell(), Cell(model=EVIL)))
+    one = replace(one, rows=(one.rows[0], replace(one.rows[1], cell=Cell(model=EVIL))))
+    html = report(one, verdicts(one.rows, "mrr"), "mrr")
+
+    assert "<script>alert" not in html
+    assert html.count(escape(EVIL)) >= 4  # title, heading, documents, a row of the table
+    assert 'src="http' not in html
+    assert html.count("plotly.js v") == 1
+    assert "<td>better</td>" in html
+
+
+def test_exports_hold_every_row():
+    one = experiment()
+    lines = list(csv.DictReader(io.StringIO(to_csv(one.rows))))
+    assert [float(line["mrr"]) for line in lines] == [each.metrics["mrr"] for each in one.rows]
+    content = json.loads(as_json(one))
+    assert [tuple(each["mrr"]) for each in content["values"]] == [each.values["mrr"] for each in one.rows]
+    assert len(content["questions"]) == 60
+
+
+def test_a_run_comes_back_from_a_workspace_file():
+    one = experiment("a run \N{BUTTERFLY}")
+    [run] = import_workspace("mine", export_workspace(Workspace(runs=(to_run(one),)))).runs
+    assert opened.__wrapped__(run.time, run.name, 5, run.content) == one
+
+
+def test_runs_of_the_same_documents_are_compared_by_the_questions_that_both_asked():
+    everyone = list(range(60))
+    assert shared_questions(experiment(), experiment("another")) == (everyone, everyone)
+    fewer = experiment("b", questions=QUESTIONS[:0:-1])
+    assert shared_questions(experiment("a"), fewer) == (everyone[1:], everyone[:59][::-1])
+    with pytest.raises(InputError, match="a and b have no question in common"):
+        shared_questions(experiment("a"), experiment("b", questions=(Question("Another?", "tide", ()),)))
+    with pytest.raises(InputError, match="searched different documents"):
+        shared_questions(experiment(), experiment(corpus=digest([Document("tide.md", "other")])))
+
+
+def test_the_command_names_every_value_and_the_baseline_where_it_is_no_part():
+    one = experiment()
+    words = shlex.split(command_line(one).splitlines()[0])
+    assert words[:4] == ["python", "-m", "engine", "sweep"]
+    given = dict(zip(words[4::2], words[5::2], strict=True))
+    assert given["--chunk-tokens"] == "64,128"
+    assert given["--pooling"] == "mean,mean_sqrt_len_tokens,cls"
+    assert given["--retriever"] == "dense,hybrid"
+    assert given["--corpus"] == "PATH/TO/DOCUMENTS"
+    assert given["--document"] == "tide.md"
+    assert "baseline" not in command_line(one)
+    many = command_line(replace(one, documents=tuple(f"{n}.md" for n in range(51))))
+    assert many.startswith("# PATH/TO/DOCUMENTS holds the 51 documents that were searched, and no others:")
+    assert "--document" not in many
+    apart = replace(one, cells=(Cell(k=7), *one.cells))
+    assert "--k 7" in command_line(apart).splitlines()[-1]
+    assert (
+        shlex.split(command_line(replace(one, cells=(Cell(model="a; rm -rf b"),)))).count("a; rm -rf b") == 1
+    )
+
+
+def run_of_the_page(documents, questions, cells, models):
+    import streamlit as st
+
+    from pages.improve.settings.cost import run_grid
+
+    st.session_state["grid-name"] = "a run"
+    run_grid(documents, cells, questions, models)
+    now = st.session_state["experiment"]
+    now.job.result()
+    st.session_state["measured"] = now.experiment
+
+
+def measured_by_the_page(documents, questions, cells, models):
+    given = {"documents": documents, "questions": questions, "cells": cells, "models": models}
+    app = app_of(run_of_the_page, kwargs=given).run()
+    assert not app.exception
+    return app.session_state["measured"]
+
+
+def printed_by_the_python_lines(experiment, capsys):
+    exec(compile(python_lines(experiment), "lines", "exec"), {})
+    lines = re.findall(r"^(Cell\(.*?\)) (\S+) \(", capsys.readouterr().out, re.MULTILINE)
+    return {eval(cell, {"Cell": Cell}): float(mrr) for cell, mrr in lines}
+
+
+def printed_by_the_command(experiment):
+    found = {}
+    for line in command_line(experiment).splitlines():
+        words = shlex.split(line, comments=True)
+        if words:
+            result = CliRunner().invoke(command, [*words[3:], "--json"])
+            assert result.exit_code == 0, result.stderr
+            for fields in json.loads(result.stdout)["rows"]:
+                cell = Cell(**{name: fields[name] for name in vars(Cell())})
+                found[cell] = fields["mrr"]
+    return found
+
+
+@pytest.fixture
+def distilled(tmp_path, official):
+    """A folder of a model that the engine has not written, its weights drawn."""
+    from transformers import DistilBertConfig, DistilBertModel
+
+    torch.manual_seed(0)
+    config = DistilBertConfig(dim=16, hidden_dim=32, n_layers=1, n_heads=2, max_position_embeddings=256)
+    folder = tmp_path / "distilled"
+    DistilBertModel(config).save_pretrained(folder)
+    official.tokenizer.save_pretrained(folder)
+    return str(folder)
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """The folder that printed lines are run in, with documents where they look for them."""
+    folder = tmp_path / "PATH" / "TO" / "DOCUMENTS"
+    folder.mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    # Chunks of both say what is asked equally often, in as many words: BM25 scores them alike.
+    colours = ("red", "blue", "green", "black", "white", "brown", "pink", "grey", "gold", "orange")
+    things = ("cat", "dog", "horse", "bird", "fish", "cow", "sheep", "pig", "duck", "mouse")
+    wave, tide = (
+        "".join(f"The moon pulls the sea, and a {word} comes. " for word in words)
+        for words in (colours, things)
+    )
+    for name, text in {
+        "wave.md": wave,
+        "tide.md": tide,
+        "bread.md": "Knead the dough.",
+        "x.md": "moon",
+    }.items():
+        (folder / name).write_text(text)
+    return folder
+
+
+def about(name, content, text):
+    return Question(text, name, (Reference(content, 4, 4 + len(content)),))
+
+
+def test_the_lines_give_the_numbers_of_the_page(files, distilled, encoder, tmp_path, capsys):
+    documents = [one for one in load_corpus(files) if one.name != "x.md"][::-1]  # as they were uploaded
+    questions = [about("wave", "moon", "What pulls the sea?"), about("tide", "moon", "Which moon?")]
+    models = {encoder.name: encoder, distilled: load_model(distilled)}
+    values = {
+        "splitters": ["sliding", "fixed"],
+        "chunk_tokens": [16],
+        "overlaps": [0, 4],
+        "max_tokens": [64],
+        "poolings": ["mean", "cls"],
+        "retrievers": ["bm25", "hybrid"],
+        "ks": [3],
+    }
+    baseline = Cell("sliding", 16, 4, max_tokens=64, retriever="bm25", k=3)  # 0 stands for its overlap
+    chosen = cells_of(values, models, baseline)
+    assert not any("'own' is not" in one.why for one in chosen.left_out)
+    page = measured_by_the_page(documents, questions, chosen.cells, models)
+    (tmp_path / "questions.jsonl").write_text(to_jsonl(page.questions))
+
+    numbers = {one.cell: one.metrics["mrr"] for one in page.rows}
+    assert len(numbers) == 1 + 3 * 2 * 3
+    assert len(set(numbers.values())) > 2
+    assert printed_by_the_python_lines(page, capsys) == numbers
+    assert printed_by_the_command(page) == numbers
+    assert page.documents == ("bread.md", "tide.md", "wave.md")
+
+
+def test_the_lines_for_some_bundled_documents_search_these_alone(encoder, capsys):
+    name = "inside_the_pipeline.md"
+    documents = [one for one in load_corpus(BUNDLED_CORPUS) if one.name == name]
+    questions = measurable(load_questions(), documents)
+    page = measured_by_the_page(
+        documents, questions, (Cell(retriever="bm25", chunk_tokens=64),), {encoder.name: encoder}
+    )
+    numbers = {one.cell: one.metrics["mrr"] for one in page.rows}
+    assert shlex.split(command_line(page))[4:6] == ["--document", name]
+    assert "--questions" not in command_line(page)
+    assert 0 < next(iter(numbers.values())) < 1
+    assert printed_by_the_python_lines(page, capsys) == numbers
+    assert printed_by_the_command(page) == numbers
+    whole = replace(page, documents=tuple(one.name for one in load_corpus(BUNDLED_CORPUS)))
+    assert "--document" not in command_line(whole)
+
+
+def test_the_lines_for_a_packed_collection_read_it_as_the_page_does(files, encoder, tmp_path, capsys):
+    texts = {"d1": "The moon pulls the sea.", "d2": "The sun pulls, too.", "d3": "Bread is kneaded."}
+    packed = tmp_path / "PATH" / "TO" / "tides.zip"
+    with zipfile.ZipFile(packed, "w") as archive:
+        rows = [json.dumps({"_id": key, "text": text}) for key, text in texts.items()]
+        archive.writestr("corpus.jsonl", "\n".join(rows))
+        archive.writestr("queries.jsonl", '{"_id": "q1", "text": "What pulls, too?"}')
+        archive.writestr("qrels/test.tsv", "query-id\tcorpus-id\tscore\nq1\td2\t1\n")
+    found = parse_beir_zip(packed.name, packed.read_bytes())
+    cells = tuple(Cell("markdown", 16, 0, retriever=name) for name in ("bm25", "dense"))
+    for others in ([], [one for one in load_corpus(files) if one.name == "tide.md"]):
+        page = measured_by_the_page(
+            [found.document, *others], found.questions, cells, {encoder.name: encoder}
+        )
+        (tmp_path / "questions.jsonl").write_text(to_jsonl(page.questions))
+        numbers = {one.cell: one.metrics["mrr"] for one in page.rows}
+        assert numbers[cells[0]] == 1
+        assert printed_by_the_python_lines(page, capsys) == numbers
+        assert printed_by_the_command(page) == numbers
+
+
+def resuming(documents, kept):
+    import streamlit as st
+
+    from pages.improve.settings import running
+
+    st.session_state["uploads"] = {one.name: (one,) for one in documents}
+    st.session_state["searched"] = [one.name for one in documents]
+    running.resume(kept)
+
+
+@pytest.mark.parametrize(("order", "said"), [(1, None), (-1, "in the order of their upload")])
+def test_an_experiment_goes_on_with_documents_in_the_same_order_alone(encoder, order, said):
+    documents = [Document("a.md", "The moon pulls the sea."), Document("b.md", "Bread is kneaded.")]
+    first = documents[::order]
+    cells = (Cell(retriever="bm25"), Cell(chunk_tokens=64, retriever="bm25"))
+    kept = experiment(
+        documents=tuple(one.name for one in first),
+        corpus=digest(first),
+        questions=(about("a", "moon", "What pulls?"),),
+        cells=cells,
+        rows=(),
+    )
+    given = {"documents": documents[::-1], "kept": kept}
+    app = app_of(resuming, kwargs=given).run()
+    assert not app.exception
+    state = app.session_state
+    assert ("experiment" in state) == (said is None)
+    assert said is None or said in state["experiment-error"]
+
+
+def test_before_a_run_it_is_said_what_cannot_be_told_by_it(encoder, official):
+    documents = [Document("a.md", "The moon pulls the sea. " * 20)]
+    questions = [about("a", "moon", "What pulls?")]
+    cells = (Cell(k=20), Cell(chunk_tokens=16, overlap=0, k=3), Cell(retriever="bm25", k=20))
+    [line] = exhausted(estimate(documents, questions, cells, {encoder.name: encoder}))
+    assert line.startswith("In 1 cell all chunks are retrieved: k is their number or more (the fewest are 1)")
+    assert exhausted(estimate(documents, questions, cells[1:], {encoder.name: encoder})) == []
+
+    small = LibraryModel("small", official, encoder.tokenizer, 384, "", 128)
+    models = {encoder.name: encoder, "small": small}
+    values = FIRST_LOOK | {"max_tokens": [256], "ks": [5]}
+    chosen = cells_of(values, models, Cell(max_tokens=256)).cells
+    [line] = unmeasured(chosen, models)
+    assert line.startswith("small is not measured at all: “Tokens read” is 256: small takes 3 to 128")
+    assert unmeasured(cells_of(values | {"max_tokens": [128]}, models, Cell()).cells, models) == []
+
+
+def test_the_pooling_that_a_model_brings_is_none_of_those_chosen():
+    cells = (Cell(), Cell(), Cell(model="other", pooling="own"))
+    assert default_name(cells) == "2 models"
+    assert values_in_order(cells, "pooling") == ["mean", "its own"]
+
+
+def test_a_table_has_no_p_value_of_the_baseline_and_small_ones_in_words():
+    one = experiment()
+    judged = verdicts(one.rows, "mrr")
+    said = [table_row(row, verdict, "mrr", [])["p"] for row, verdict in zip(one.rows, judged, strict=True)]
+    assert said[:4] == ["", "< 0.001", "< 0.001", "1.000"]
+    html = report(one, judged, "mrr")
+    assert "<td>baseline</td><td></td><td></td>" in html
+    assert "<td>&lt; 0.001</td>" in html
+
+
+def test_a_grid_begins_with_the_baseline_and_has_it_once(encoder):
+    models, baseline = {encoder.name: encoder}, Cell(max_tokens=256)
+    values = FIRST_LOOK | {"max_tokens": [256], "ks": [5]}
+    cells = cells_of(values, models, baseline).cells
+    assert cells[0] == baseline
+    assert len(cells) == len(set(cells)) == 12
+    other = cells_of(values, models, Cell(k=3)).cells
+    assert other[0] == Cell(k=3)
+    assert len(other) == 13
+    for preset in PRESETS.values():
+        chosen = values | preset
+        measured = cells_of(chosen, models, baseline)
+        whole = fitting(grid(**chosen), models)
+        assert set(measured.cells) == {*whole.cells, baseline}
+
+
+def test_a_grid_of_nothing_or_of_too_much_is_refused(encoder):
+    models, values = {encoder.name: encoder}, FIRST_LOOK | {"max_tokens": [256], "ks": [5]}
+    with pytest.raises(InputError, match="nothing is chosen for the pooling: choose one value"):
+        cells_of(values | {"poolings": []}, models, Cell())
+    with pytest.raises(InputError, match=r"the grid has 12,000 cells, at most 10,000"):
+        cells_of(values | {"ks": list(range(1, 1001))}, models, Cell())
+
+
+def test_words():
+    cells = [Cell(), Cell(chunk_tokens=64), Cell(retriever="bm25")]
+    assert varied(cells) == ["chunk_tokens", "retriever"]
+    assert cell_words(cells[1], varied(cells)) == "Chunk size 64 · Retriever dense (cosine)"
+    assert values_in_order(cells, "chunk_tokens") == ["64", "128"]
+    assert [readable_time(s) for s in (0.2, 59, 400, 9000)] == ["1 s", "59 s", "6 min 40 s", "2 h 30 min"]
+    assert [readable_bytes(n) for n in (12, 1234, 2_500_000)] == ["12 B", "1.2 kB", "2.5 MB"]
+
+
+def test_what_the_app_cannot_take_is_said():
+    assert not_of_the_app(Cell()) == ""
+    assert not_of_the_app(Cell(retriever="hybrid")) == ""
+    said = not_of_the_app(Cell(k=20, model="other"))
+    assert all(part in said for part in ("20 passages", "GLASSBOX_ENCODER"))
+
+
+def page():
+    import streamlit as st
+
+    from engine.evaluation.grid import Cell
+    from pages.improve.settings.cell import use_settings
+    from pages.improve.settings.grid import baseline_cell
+    from ui.chunk_settings import chunk_settings
+    from ui.models import load_encoder
+    from ui.settings import retriever_setting
+
+    cell = Cell("sentences", 64, 8, max_tokens=128, pooling="cls", retriever="hybrid", k=3)
+    st.button("use", on_click=use_settings, args=(cell,))
+    cut = chunk_settings(load_encoder())
+    retriever_setting()
+    st.session_state["baseline"] = baseline_cell(cut)
+
+
+def test_settings_of_a_cell_move_the_apps_own(encoder):
+    app = app_of(page).run()
+    app = app.button[0].click().run()
+    assert not app.exception
+    state = app.session_state
+    taken = [state[key] for key in AXES if key != "model"]
+    assert taken == ["sentences", 64, 8, 128, "cls", "hybrid", 3]
+    assert "Retriever hybrid (ranks fused)" in state["experiment-used"]
+    assert app.selectbox(key="retriever").value == "hybrid"
+    assert state["baseline"] == Cell(
+        "sentences", 64, 8, max_tokens=128, pooling="cls", retriever="hybrid", k=3
+    )
+    assert app.slider(key="chunk_tokens").value == 64
+
+
+def test_measures_at_k_are_not_judged_across_k():
+    one = experiment()
+    other_k = row(Cell(k=1), np.array(one.rows[0].values["mrr"]) * 2)
+    for measure, expected in (("recall@k", "another k"), ("mrr", "better")):
+        judged = verdicts([*one.rows, other_k], measure)
+        assert judged[-1].word == expected
+        n_better = 1 + (expected == "better")
+        assert summary(judged).startswith(f"Of {3 + n_better} other settings {n_better} are better")
+    alone = verdicts([one.rows[0], other_k], "recall@k")
+    assert summary(alone) == "Nothing was measured that can be compared with the app's settings."

@@ -1,0 +1,230 @@
+"""The diagnosis and the best settings, on documents and questions of one's own beside the bundled ones."""
+
+import numpy as np
+import pytest
+
+from engine.documents.document import Document
+from engine.documents.splitters import Splitting, split
+from engine.evaluation.question_files import question_fields
+from engine.evaluation.questions import Question, Reference, load_questions
+from engine.evaluation.self_test import DEPTHS, own_chunks, self_test_questions
+from engine.retrieval.bm25 import Bm25
+from engine.storage.workspace import Workspace
+from pages.improve.settings.cell import ACROSS_K
+from tests.apps import app_of, app_page, said
+from ui.questions.kept import BUNDLED, LABELLED
+from ui.questions.sets import N_SENTENCES
+from ui.text import escape_markdown
+
+FACTS = {
+    "bees": (
+        ("How does a worker tell others where food is?", "A forager dances the way to the flowers."),
+        ("Who lays the eggs?", "The queen alone becomes the mother of the whole colony."),
+        ("What is honey made of?", "Nectar is thickened in the comb by beating wings."),
+        ("Why is smoke used on hives?", "Fumes dull the scent of alarm, so keepers are not stung."),
+    ),
+    "bread": (
+        ("What makes dough rise?", "Yeast turns sugar into gas that is caught in the gluten."),
+        ("Why does a crust turn brown?", "Above 140 degrees sugars and proteins react with each other."),
+        ("How is sourdough kept alive?", "The starter is fed flour and water every day."),
+        ("What does salt do?", "It slows the ferment and tightens the crumb."),
+    ),
+    "clocks": (
+        ("What sets the pace of a pendulum?", "Its length alone decides how long a swing takes."),
+        ("Why do watches tick?", "The escapement lets the train go one tooth at a time."),
+        ("How do ships find longitude?", "A chronometer keeps the hour of the port they left."),
+        ("What drives a quartz watch?", "A crystal trembles 32768 times a second under a battery."),
+    ),
+}
+FILLER = "Nobody in the village had much to say about it that year, and the weather was mild again. "
+
+
+def own(stem):
+    """A document, and the questions about it with their passages where they stand."""
+    text, questions = "", []
+    for asked, passage in FACTS[stem]:
+        text += FILLER * 4
+        questions.append(Question(asked, stem, (Reference(passage, len(text), len(text) + len(passage)),)))
+        text += passage + " "
+    return Document(f"{stem}.md", text), questions
+
+
+OWN = {f"{stem}.md": own(stem) for stem in FACTS}
+DOCUMENTS = [document for document, _ in OWN.values()]
+QUESTIONS = [question for _, questions in OWN.values() for question in questions]
+
+
+def page(name, sets, searched=tuple(OWN), **state):
+    """A page with the own documents loaded, and these question sets kept."""
+    rows = {key: [question_fields(question) for question in asked] for key, asked in sets.items()}
+    loaded = {
+        "uploads": {name: (document,) for name, (document, _) in OWN.items()},
+        "searched": list(searched),
+        "workspace": Workspace(question_sets=rows),
+    }
+    app = app_page(f"improve/{name}", **loaded | state).run()
+    assert not app.exception
+    return app
+
+
+def button(app, label):
+    return next(each for each in app.button if each.label == label)
+
+
+def toggle(app):
+    return next(each for each in app.toggle if each.label.startswith("Only those")).label
+
+
+def expander(app):
+    return next(box for box in app.expander if box.label.startswith("Questions: "))
+
+
+TRY_WORDS = {f"diagnose-{axis}": [] for axis in ("splitters", "sizes", "overlaps", "poolings")}
+TRY_WORDS |= {"diagnose-retrievers": ["bm25"], "diagnose-missing": False, "k": 1, "chunk_tokens": 32}
+
+
+def test_ones_own_questions_are_diagnosed_and_guard_each_other(encoder):
+    halves = {LABELLED: QUESTIONS[:5], "mine.jsonl": QUESTIONS[4:]}  # one is in both
+    app = page("diagnose", halves, **TRY_WORDS)
+    assert toggle(app).endswith(" of 12")
+    [box] = [each for each in app.selectbox if each.label == "Question and passage"]
+    assert len(box.options) == 12
+    for question in QUESTIONS:
+        assert any(question.text in option for option in box.options)
+    app = box.set_value(next(each for each in box.options if QUESTIONS[0].text in each)).run()
+    assert f"Question: {escape_markdown(QUESTIONS[0].text)}" in said(app)
+    app = button(app, "Try other settings").click().run()
+    assert not app.exception
+    assert "Others' hit@k" in app.dataframe[-1].value
+    # A question that is kept later is of no row that was measured before.
+    more = [*halves["mine.jsonl"], Question("What lasts a year?", "bees", QUESTIONS[1].references)]
+    app.session_state["workspace"] = Workspace(
+        question_sets={"mine.jsonl": [question_fields(question) for question in more]}
+    )
+    assert "Nothing is measured yet" in said(app.run())
+
+
+def test_a_passage_that_the_retriever_does_not_find_at_all_is_among_the_missing(encoder):
+    app = page("diagnose", {"mine.jsonl": QUESTIONS}, retriever="bm25", chunk_tokens=32)
+    assert toggle(app).endswith(" of 12")
+    [box] = [each for each in app.selectbox if each.label == "Question and passage"]
+    app = box.set_value(next(each for each in box.options if "Why do watches tick?" in each)).run()
+    assert not app.exception
+    assert app.metric[0].value == "not found"
+    assert "does not find it" in said(app)
+
+
+def test_what_a_change_does_to_ones_own_questions_is_said(encoder):
+    app = page("diagnose", {"mine.jsonl": QUESTIONS}, **TRY_WORDS)
+    # Cosines miss it, and words, which it shares with its passage, find it.
+    asked, passage = "How do bakers get dough thickened by beating?", FACTS["bees"][2][1]
+    app.session_state["diagnose-way-True"] = "Paste the passage"
+    app.session_state["diagnose-question"], app.session_state["diagnose-passage"] = asked, passage
+    app = button(app.run(), "Try other settings").click().run()
+    assert not app.exception
+    table = app.dataframe[-1].value
+    assert sorted(table["Rank"])[0] == 1 < table[table["Changed"] == "nothing (now)"].iloc[0]["Rank"]
+    assert "Its effect on the other 12 labelled questions" in said(app)
+
+
+def test_without_labels_it_is_said_where_to_label(encoder):
+    app = page("diagnose", {}, **TRY_WORDS)
+    [ways] = [each for each in app.segmented_control if each.label.startswith("The passage that should")]
+    assert ways.options == ["Paste the passage", "Find it in a document"]
+    assert "Label some on the page “Questions”" in said(app)
+
+
+def test_misplaced_passages_and_other_documents_are_left_out_of_a_diagnosis(encoder):
+    moved = [
+        Question(one.text, one.corpus_id, (Reference(one.references[0].content, 3, 9),))
+        for one in QUESTIONS[:2]
+    ]
+    app = page("diagnose", {"mine.jsonl": moved + QUESTIONS[2:]}, ["bees.md", "bread.md"], **TRY_WORDS)
+    assert toggle(app).endswith(" of 6")
+
+
+def test_bundled_and_own_questions_are_diagnosed_together(encoder):
+    n_bundled = sum(
+        len(question.references)
+        for question in load_questions()
+        if question.corpus_id == "inside_the_pipeline"
+    )
+    searched = [*OWN, "inside_the_pipeline.md"]
+    app = page("diagnose", {"mine.jsonl": QUESTIONS}, searched, **{"diagnose-missing": False})
+    assert toggle(app).endswith(f" of {n_bundled + 12}")
+
+
+def test_the_question_set_says_what_it_is_and_opens_where_none_is_usable(encoder):
+    app = page("settings", {"mine.jsonl": QUESTIONS}, ["inside_the_pipeline.md"])
+    assert expander(app).label.endswith(" 34 usable")
+    assert BUNDLED in expander(app).label
+    assert not expander(app).proto.expanded
+    app.session_state["searched"] = list(OWN)
+    app.run()
+    assert expander(app).label == f"Questions: {BUNDLED}, none usable"
+    assert expander(app).proto.expanded
+    assert "310 about documents that are not searched" in said(app)
+    app.selectbox(key="questions").set_value("mine.jsonl").run()
+    assert expander(app).label.endswith(", 12 usable")
+    assert not expander(app).proto.expanded
+    app.session_state["searched"] = ["bees.md"]
+    app.run()
+    folded = {caption.value for caption in expander(app).caption}
+    [left_out] = [one.value for one in app.caption if "8 about documents that are not searched" in one.value]
+    assert left_out not in folded
+
+
+def test_the_grid_follows_the_passages_of_the_app_until_others_are_chosen(encoder):
+    app = page("settings", {"mine.jsonl": QUESTIONS}, k=1)
+    assert app.multiselect(key="grid-ks").value == [1]
+    app.slider(key="k").set_value(3).run()
+    assert app.multiselect(key="grid-ks").value == [3]
+    assert ACROSS_K not in said(app)
+    app.multiselect(key="grid-ks").set_value([3, 5]).run()
+    assert ACROSS_K in said(app)
+    app.slider(key="k").set_value(2).run()
+    assert app.multiselect(key="grid-ks").value == [3, 5]
+
+
+def test_what_a_grid_leaves_out_of_the_app_is_said(encoder):
+    app = page("settings", {"mine.jsonl": QUESTIONS})
+    assert "Small to big" not in said(app)
+    app.slider(key="parent_tokens").set_value(512).run()
+    assert "Small to big (512 tokens) is left out here, of the baseline too" in said(app)
+
+
+def no_words_no_find(scores):
+    return np.where(scores > 0, scores, -np.inf)
+
+
+def smoke_test_page():
+    import streamlit as st
+
+    from pages.improve.questions.self_test import self_tested
+    from ui.chunk_settings import Cut
+    from ui.models import load_encoder
+
+    state = st.session_state
+    state["tested"] = self_tested(
+        state["given"], load_encoder(), Cut(*state["cut"]), state["pooling"], state["retriever"]
+    )
+
+
+@pytest.mark.parametrize(("pooling", "retriever"), [("cls", "dense"), ("mean", "bm25")])
+def test_the_smoke_test_searches_as_the_app_does(encoder, pooling, retriever):
+    splitting = Splitting("fixed", 32, 0)
+    given = {"given": DOCUMENTS, "cut": (splitting, 0, 256), "pooling": pooling, "retriever": retriever}
+    app = app_of(smoke_test_page, **given).run()
+    assert not app.exception
+    tested = app.session_state["tested"]
+    chunks = [chunk for document in DOCUMENTS for chunk in split(document, encoder.tokenizer, splitting)]
+    questions = [probe.question for probe in self_test_questions(DOCUMENTS, N_SENTENCES)]
+    asked, texts = [question.text for question in questions], [chunk.text for chunk in chunks]
+    expected = {
+        "cls": lambda: encoder.encode(asked, "cls") @ encoder.encode(texts, "cls").T,
+        "mean": lambda: no_words_no_find(Bm25(texts).scores(asked)),
+    }[pooling]()
+    np.testing.assert_allclose(tested.scores, expected, atol=1e-5)
+    assert (tested.own == own_chunks(questions, chunks)).all()
+    assert sum(tested.counts()) == len(asked) // 2
+    assert len(tested.counts()) == len(DEPTHS)

@@ -1,0 +1,136 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from engine.documents.document import Chunk
+from engine.inspection.pooling.pooling_search import rankings
+from pages.improve.poolings.rank_flow import flow_places, matrix_figure, rank_flow
+from pages.improve.poolings.search import passage_html
+from tests.apps import app_of
+
+NAMES = ("mean", "cls", "max", "idf", "last4", "first_last", "maxsim")
+
+
+def chunks_of(n_chunks, text="passage {}", document="a.md"):
+    return [
+        Chunk(document, 100 * row, 100 * row + 50, text.format(row), n_tokens=5) for row in range(n_chunks)
+    ]
+
+
+def random_rankings(n_strategies, n_chunks, k):
+    values = np.random.default_rng(0).random((n_strategies, n_chunks))
+    return rankings(dict(zip(NAMES, values, strict=False)), k)
+
+
+@given(
+    arrays(np.float32, st.tuples(st.integers(1, 7), st.integers(1, 25)), elements=st.floats(-1, 1, width=32)),
+    st.integers(1, 12),
+)
+def test_a_line_for_each_passage_at_its_rank_or_in_the_lane_below(values, k):
+    compared = rankings(dict(zip(NAMES, values, strict=False)), k)
+    lines = rank_flow(compared, chunks_of(values.shape[1])).data
+    assert len(lines) == len(compared.rows)
+    drawn = np.array([line.y for line in lines], float).T  # (n_strategies, n_rows)
+    assert np.isfinite(drawn).all()
+    for places, ranks in zip(drawn, compared.ranks, strict=True):
+        found = ranks <= compared.k
+        assert (places[found] == ranks[found]).all()
+        assert (places[~found] > compared.k).all()
+        assert np.argsort(places).tolist() == np.argsort(ranks).tolist()
+        assert len(set(places.tolist())) == len(places)
+
+
+def test_the_lane_keeps_the_true_rank_for_the_hover():
+    compared = random_rankings(3, 200, 5)
+    places, lowest = flow_places(compared)
+    assert compared.ranks.max() > 50 > lowest == places.max()
+    for line, figure_line in enumerate(rank_flow(compared, chunks_of(200)).data):
+        for rank, score, about, number in zip(
+            compared.ranks[:, line],
+            compared.scores[:, line],
+            figure_line.hovertext,
+            figure_line.text,
+            strict=True,
+        ):
+            assert f"rank {rank:,}, score {score:.3f}" in about
+            assert number == (str(line + 1) if rank <= 5 else "")
+
+
+def test_passages_of_one_number_never_look_alike_within_the_first_twenty_one():
+    lines = rank_flow(random_rankings(5, 60, 6), chunks_of(60)).data[:21]
+    assert len(lines) == 21
+    assert len({(line.line.color, line.marker.symbol) for line in lines}) == 21
+
+
+def test_text_and_names_of_documents_are_escaped_and_shortened():
+    hostile = "<b>bold</b> <script>alert(1)</script> & " + "long words " * 100
+    chunks = chunks_of(4, hostile, document="<i>x</i>.md")
+    compared = random_rankings(2, 4, 2)
+    shown = [about for line in rank_flow(compared, chunks).data for about in line.hovertext]
+    shown += [passage_html(compared, number, chunks[row]) for number, row in enumerate(compared.rows)]
+    for html in shown:
+        assert "<script" not in html
+        assert "<b>bold" not in html
+        assert "<i>" not in html
+        assert "&lt;b&gt;bold&lt;/b&gt;" in html
+        assert html.count("long") < 80
+
+
+def test_a_passage_says_its_rank_under_every_strategy():
+    compared = rankings({"mean": np.array([0.1, 0.9, 0.5]), "cls": np.array([0.9, 0.1, 0.5])}, 1)
+    assert "mean 1 · [CLS] 3" in passage_html(compared, 0, chunks_of(3)[1])
+
+
+@pytest.mark.parametrize("n_strategies", [1, 5, 7])
+def test_a_matrix_has_a_cell_for_every_two_strategies_and_a_name_for_each_side(n_strategies):
+    values = np.linspace(0, 1, n_strategies**2).reshape(n_strategies, n_strategies)
+    figure = matrix_figure(values, NAMES[:n_strategies], "%{z}")
+    np.testing.assert_array_equal(figure.data[0].z, values)
+    assert [len(row) for row in figure.data[0].text] == [n_strategies] * n_strategies
+    assert len(figure.layout.xaxis.ticktext) == len(set(figure.layout.yaxis.ticktext)) == n_strategies
+    assert figure.data[0].text[-1][-1] == ("0" if n_strategies == 1 else "100")
+
+
+def panel():
+    import streamlit as st
+
+    from engine.documents.document import Chunk
+    from pages.improve.poolings.pooled_chunks import PooledChunks
+    from pages.improve.poolings.search import show_search
+    from ui.models import load_encoder
+
+    texts = ["Cats <b>chase</b> mice.", "Banks raise rates.", "A kitten sleeps.", "Rain fell all day."]
+    chunks = tuple(Chunk("own.md", 0, len(text), text, n_tokens=6) for text in texts)
+    encoder = load_encoder().with_idf(texts)
+    pooled = PooledChunks(chunks, encoder, encoder.encode(texts, list(encoder.poolings)), 64)
+    st.session_state["returned"] = show_search(pooled)
+
+
+@pytest.fixture(scope="module")
+def own_documents():
+    return app_of(panel).run()
+
+
+def test_without_a_question_the_panel_asks_for_one(own_documents):
+    assert not own_documents.exception
+    assert own_documents.session_state["returned"] is None
+    assert any("Type a question" in info.value for info in own_documents.info)
+
+
+def test_own_documents_are_ranked_but_not_judged_and_a_mixed_search_is_refused(own_documents):
+    app = own_documents
+    app.text_input(key="pooling-question").set_value("What do kittens do?")
+    app.button[0].click().run()
+    app.toggle(key="pooling-maxsim").set_value(True).run()
+    assert not app.exception
+    question, passage = app.session_state["returned"]
+    assert (question, passage) == ("What do kittens do?", "A kitten sleeps.")
+    assert any("no ranking can be called better" in info.value for info in app.info)
+    [refused] = [error.value for error in app.error if "The engine refuses" in error.value]
+    assert "pooling mean" in refused
+    assert "pooling pooler" in refused
+    app.selectbox(key="pooling-asked").set_value("mean").run()
+    assert not app.error
+    assert any("Both are pooled alike" in success.value for success in app.success)

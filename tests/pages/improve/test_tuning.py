@@ -1,0 +1,173 @@
+import numpy as np
+import pytest
+
+from engine.documents.document import Document
+from engine.documents.splitters import Splitting
+from engine.errors import InputError
+from engine.evaluation.questions import Question, Reference
+from engine.evaluation.significance import Comparison
+from engine.training.search.cross_validation import CrossValidated, Spread
+from engine.training.search.folds import LabelledTexts
+from engine.training.search.metric_changes import MetricChange
+from engine.training.search.tuning import Tuned
+from pages.improve.tuning.figures import gain_figure, loss_figure, spread_figure
+from pages.improve.tuning.results import document_outcome, outcome
+from pages.improve.tuning.running import Request, RunningTuning, Stopped
+from tests.apps import app_of
+from ui.chunk_settings import Cut
+from ui.jobs import Job
+
+EVIL = "<script>alert(1)</script> **bold**"
+TOPICS = (
+    "glass",
+    "bread",
+    "canals",
+    "winters",
+    "banks",
+    "reeds",
+    "copper",
+    "clouds",
+    "maps",
+    "bells",
+    "ropes",
+)
+CUT = Cut(Splitting("recursive", 16, 0), 0, 256)
+GAIN, LOSS = Comparison(0.05, 0.01, 0.09, 0.01), Comparison(-0.05, -0.09, -0.01, 0.0001)
+NOTHING = Comparison(0.01, -0.02, 0.04, 0.6)
+
+
+def page():
+    import streamlit as st
+
+    from engine.errors import GlassboxError
+    from pages.improve.tuning.tuning import show_tuning
+    from ui.models import load_encoder
+
+    state = st.session_state
+    try:
+        show_tuning(state["documents"], state["questions"], load_encoder(), state["cut"])
+    except GlassboxError as error:  # as `streamlit_app` shows it
+        st.error(str(error))
+
+
+def data(n_questions):
+    """Two documents of a sentence a topic, and a question for each."""
+    documents, questions = [], []
+    for stem in ("first", "second"):
+        text = ""
+        for topic in TOPICS:
+            sentence = (
+                f"In the {stem} town, the master of {topic} is a man whose name was forgotten long ago.\n\n"
+            )
+            place = len(text)
+            text += sentence
+            where = Reference(sentence.strip(), place, place + len(sentence.strip()))
+            questions.append(Question(f"Who looks after {topic} in town {stem}? {EVIL}", stem, (where,)))
+        documents.append(Document(f"{stem}.md", text))
+    return documents, questions[:n_questions]
+
+
+def app(n_questions):
+    test = app_of(page)
+    test.session_state["documents"], test.session_state["questions"] = data(n_questions)
+    test.session_state["cut"] = CUT
+    return test.run()
+
+
+def tuned(by_question, by_document, keep):
+    def judged(comparison):
+        return MetricChange("nDCG@10", np.array([0.5]), np.array([0.5 + comparison.difference]), comparison)
+
+    scores = np.zeros((1, 1))
+    run = CrossValidated(scores, scores, (), (), ())
+    documents = (judged(by_document),) if by_document else ()
+    return Tuned(None, None, "", run, None, (judged(by_question),), documents, "", keep)
+
+
+def test_too_few_questions_are_told():
+    test = app(9)
+    assert not test.exception
+    assert "There are 9 labelled questions" in test.info[0].value
+    assert not test.button
+
+
+def test_before_training_there_is_nothing_to_see():
+    test = app(22)
+    assert "Nothing is trained yet" in test.info[0].value
+    assert test.button(key="tuning-train").label == "Train"
+
+
+def test_an_adapter_is_trained_and_judged():
+    test = app(22)
+    test.slider(key="tuning-folds").set_value(2)
+    test.slider(key="tuning-adapter-epochs").set_value(5)
+    test.button(key="tuning-train").click().run()
+    test.session_state["tuning"].job.result()
+    test.run()
+    assert not test.exception
+    assert not test.error
+    verdicts = [*test.success, *test.warning]
+    assert len(verdicts) == 1
+    assert "nDCG@10" in verdicts[0].value
+    assert sum(int(metric.value) for metric in test.metric) == 22
+    metrics = test.dataframe[0].value
+    assert metrics["tested on"].tolist() == 3 * ["new questions"] + 3 * ["new documents"]
+    test.slider(key="tuning-folds").set_value(3).run()
+    assert any("results of the last training" in caption.value for caption in test.caption)
+
+
+def test_a_failure_is_one_clear_line():
+    test = app(22)
+    elsewhere = [Question(one.text, "elsewhere", one.references) for one in test.session_state["questions"]]
+    test.session_state["questions"] = elsewhere
+    test.run()
+    test.button(key="tuning-train").click().run()
+    with pytest.raises(InputError, match="5 folds of 0 questions"):
+        test.session_state["tuning"].job.result()
+    test.run()
+    assert not test.exception
+    assert "5 folds of 0 questions" in test.error[0].value
+
+
+def test_a_stopped_training_ends_at_its_next_report():
+    labelled = LabelledTexts(("q",), ("c",), ("d",), np.ones((1, 1), bool))
+    running = RunningTuning(Request(0, 2, 5, (), (), CUT), labelled)
+    running.job = Job(lambda job: None, lambda: True)
+    running.report("Testing", 1, 4)
+    assert (running.stage, running.share) == ("Testing", 0.25)
+    running.job.stop()
+    with pytest.raises(Stopped, match="nothing was changed"):
+        running.report("Testing", 2, 4)
+
+
+@pytest.mark.parametrize(
+    ("by_question", "by_document", "keep", "words"),
+    [
+        (GAIN, GAIN, True, ("It helps beyond noise", "never saw, too")),
+        (GAIN, NOTHING, True, ("It helps beyond noise", "no difference beyond noise")),
+        (GAIN, LOSS, False, ("harms on new documents: the original is kept", "it harms (-0.050")),
+        (NOTHING, None, False, ("No gain beyond noise: the original is kept", "is unknown")),
+        (LOSS, None, False, ("It harms: the original is kept", "p < 0.001")),
+    ],
+)
+def test_the_verdict_says_what_the_figures_do(by_question, by_document, keep, words):
+    found = tuned(by_question, by_document, keep)
+    said = f"{outcome(found)} {document_outcome(found)}"
+    assert all(part in said for part in words)
+
+
+def test_figures_draw_every_fold():
+    curves = (((0, 2.0), (1, 1.5)), ((0, 2.1), (1, 1.9)))
+    spreads = ((Spread(1.0, -3.0), Spread(1.2, -3.5)),) * 3
+    run = CrossValidated(np.zeros((1, 1)), np.zeros((1, 1)), spreads, (curves,) * 3, ())
+    losses = loss_figure(run)
+    assert [(trace.name, list(trace.y)) for trace in losses.data[:2]] == [
+        ("trained on", [2.0, 1.5]),
+        ("held out", [2.1, 1.9]),
+    ]
+    assert len(losses.data) == 6
+    before, after = spread_figure(run).data[-2:]
+    assert (list(before.x), list(after.y)) == ([1.0] * 3, [-3.5] * 3)
+    [dots] = gain_figure([("nDCG@10", MetricChange("nDCG@10", None, None, GAIN))]).data
+    assert dots.error_x.array[0] == pytest.approx(0.04)
+    assert dots.error_x.arrayminus[0] == pytest.approx(0.04)

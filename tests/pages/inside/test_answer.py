@@ -1,0 +1,127 @@
+import re
+from html import unescape
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.generation.attribution import Support
+from engine.generation.cache_cost import CacheCost
+from engine.generation.generated_token import Candidate, GeneratedToken
+from engine.inspection.model.positions import score_by_distance
+from pages.inside.answer.attribution import badges
+from pages.inside.answer.chips import token_label
+from pages.inside.answer.compare import branch_html, word_differences
+from pages.inside.answer.figures import candidate_bars, certainty_figure, fall_map, share_map
+from pages.inside.answer.tokens import code, least_sure
+from pages.inside.cache.kv_cache import cache_figure, measured_lengths
+from pages.inside.positions.positions import positions_figure
+
+WORDS = st.lists(st.sampled_from(["the ", "tower", " 1891", "<b>", "&amp;", "東京", ".", "\n"]), max_size=12)
+
+
+def visible(html):
+    return unescape(re.sub(r"</?(del|ins|b|span)\b[^>]*>", "", html))
+
+
+@given(WORDS.map("".join), WORDS.map("".join))
+def test_compared_texts_keep_every_character_and_no_markup_of_theirs(before, after):
+    left, right = word_differences(before, after)
+    assert (visible(left), visible(right)) == (before, after)
+    assert "<b>" not in left + right
+
+
+def test_only_the_words_that_differ_are_marked():
+    left, right = word_differences("It costs 35 dollars a month.", "It costs 200 dollars.")
+    assert [visible(piece) for piece in re.findall(r"<del.*?</del>", left)] == ["35", " a month"]
+    assert [visible(piece) for piece in re.findall(r"<ins.*?</ins>", right)] == ["200"]
+    same, again = word_differences("The same.", "The same.")
+    assert same == again == "The same."
+
+
+def test_a_branch_frames_its_first_token_and_escapes_all():
+    html = branch_html("<i>a", " <b>", "& c")
+    assert visible(html) == "<i>a <b>& c"
+    assert re.search(r'<b style="outline[^"]*"> &lt;b&gt;</b>', html)
+    assert "<i>" not in html
+
+
+def step(token_id=1, text="a", reason=None):
+    return GeneratedToken(token_id, text, -0.5, reason)
+
+
+@pytest.mark.parametrize(
+    ("given_step", "label"),
+    [
+        (step(text=" Paris"), "␣Paris"),
+        (step(text="\n"), "↵"),
+        (step(text=""), "…"),  # the beginning of a character
+        (step(text="", reason="stop"), "■ end"),
+    ],
+)
+def test_tokens_show_their_white_space_and_the_end(given_step, label):
+    assert token_label(given_step) == label
+
+
+def test_a_candidate_cannot_leave_its_backticks():
+    assert "`" not in code(Candidate(1, "`*b*`", 0.1, 0.0))
+
+
+def test_the_least_probable_token_is_looked_at_first():
+    assert least_sure([0.9, 0.2, 0.5]) == 1
+
+
+def test_marks_tell_three_kinds_of_sentences_apart():
+    assert "[2]" in badges(Support((2, 3), True))
+    assert "[3]" in badges(Support((2, 3), True))
+    assert "several passages together" in badges(Support((), True))
+    assert "rests on no passage" in badges(Support((), False))
+
+
+@pytest.mark.parametrize(
+    ("n_prompt", "lengths"),
+    [(30, (16, 30)), (10, (10,)), (624, (16, 64, 128, 256, 512, 624)), (66, (16, 66)), (4000, None)],
+)
+def test_lengths_end_at_the_prompt_or_where_it_takes_too_long(n_prompt, lengths):
+    found = measured_lengths(n_prompt)
+    assert found == (lengths or (16, 64, 128, 256, 512, 1024))
+    assert list(found) == sorted(set(found))
+
+
+def test_certainty_shows_both_measures_and_the_chosen_token():
+    figure = certainty_figure(["<b>", "b"], [0.25, 1.0], [2.0, 0.0], chosen=0)
+    bars, line = figure.data
+    assert list(bars.y) == [0.25, 1.0]
+    assert list(line.y) == [2.0, 0.0]
+    assert list(bars.x) == ["0 &lt;b&gt;", "1 b"]
+    assert bars.marker.color[0] != bars.marker.color[1]
+
+
+def test_candidates_show_what_the_model_gives_and_what_the_sampler_makes_of_it():
+    candidates = [Candidate(5, " <i>", 0.4, 0.0), Candidate(9, "b", 0.3, 1.0)]
+    probability, chance = candidate_bars(candidates, chosen=9).data
+    assert list(probability.x) == [0.4, 0.3]
+    assert list(chance.x) == [0.0, 1.0]
+    assert list(chance.y) == ["1. ␣&lt;i&gt;", "<b>2. b ◂</b>"]
+
+
+def test_maps_hold_their_numbers_and_falls_have_0_in_the_middle():
+    shares = share_map(np.array([[0.1, 0.3]]), ["S1"], ["[1]", "[2]"]).data[0]
+    np.testing.assert_array_equal(shares.z, [[0.1, 0.3]])
+    falls = fall_map(np.array([[-0.2, 1.5]]), ["S1"], ["[1]", "all"]).data[0]
+    assert (falls.zmin, falls.zmax) == (-1.5, 1.5)
+
+
+def test_the_cost_is_drawn_in_milliseconds():
+    without, cached = cache_figure(CacheCost((16, 64), (0.01, 0.02), (0.1, 0.4))).data
+    assert list(without.y) == [100, 400]
+    assert list(cached.y) == [10, 20]
+
+
+def test_positions_have_a_line_each_and_a_band_where_the_distance_is_not_all():
+    learned, sinusoidal, rope, alibi = score_by_distance(16, 32, 4)
+    assert len(positions_figure([learned]).data) == 2
+    assert len(positions_figure([sinusoidal]).data) == 1
+    assert len(positions_figure([rope]).data) == 1
+    assert len(positions_figure([alibi]).data) == 4

@@ -1,0 +1,48 @@
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from pages.inside.chunk.figures import (
+    ARCS,
+    arcs,
+    farthest_from_zero,
+    head_grid,
+    largest_of_blocks,
+    tensor_map,
+)
+from ui.figures import weights_map
+
+TOKENS = ["[CLS]", "<b>bold</b>", "bold", "bold", "[SEP]"]
+
+
+def attention(n_tokens, n_heads=12):
+    weights = np.random.default_rng(0).random((n_heads, n_tokens, n_tokens))
+    return weights / weights.sum(axis=-1, keepdims=True)
+
+
+@given(
+    arrays(np.float32, st.tuples(st.integers(1, 4), st.integers(1, 30)), elements=st.floats(-9, 9, width=32)),
+    st.integers(1, 7),
+)
+def test_shrinking_keeps_what_is_farthest_from_zero(tensor, step):
+    shrunk = farthest_from_zero(tensor, step)
+    assert shrunk.shape == (len(tensor), -(-tensor.shape[1] // step))
+    np.testing.assert_array_equal(np.abs(shrunk).max(axis=1), np.abs(tensor).max(axis=1))
+
+
+@given(st.integers(1, 130), st.integers(1, 60))
+def test_a_small_map_keeps_the_largest_weight_and_fits(n_tokens, n_cells):
+    [weights] = attention(n_tokens, n_heads=1)
+    small = largest_of_blocks(weights, n_cells)
+    assert len(small) <= n_cells
+    assert small.max() == weights.max()
+
+
+def test_the_longest_text_makes_small_figures():
+    weights = attention(512)
+    tokens = [f"token{i}" for i in range(512)]
+    assert sum(np.size(trace.z) for trace in head_grid(weights, 0).data) < 12 * 50 * 50
+    assert len(arcs(weights[0], tokens, 100).data) <= 2 * ARCS + 1
+    assert tensor_map(np.ones((512, 1536)), tokens, "dimension").data[0].z.shape == (512, 384)
+    assert not weights_map(weights[0], tokens, causal=False).layout.xaxis.showticklabels

@@ -1,0 +1,124 @@
+"""README, guides and help name every page, command, option and strategy, and none that does not exist."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+import typer
+
+import engine.cli.evaluation  # noqa: F401 (adds its commands)
+from engine.cli.main import app
+from engine.documents.loaders import FORMATS
+from engine.documents.splitters import SPLITTERS
+from engine.evaluation.metrics import METRICS
+from engine.generation.sampling import RULES
+from engine.layers.pooling import POOLINGS
+from engine.retrieval.retrievers import RETRIEVERS
+
+ROOT = Path(__file__).parent.parent
+DOCS = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "data" / "README.md"]
+COMMANDS = {
+    name: {option for parameter in command.params for option in parameter.opts if option.startswith("--")}
+    for name, command in typer.main.get_command(app).commands.items()
+}
+
+
+TABLES = {
+    "Splitters": ("How documents are cut into chunks.", SPLITTERS),
+    "Poolings": ("How the vectors of a chunk's tokens become one.", POOLINGS),
+    "Retrievers": ("What finds the passages, and puts them in order.", RETRIEVERS),
+    "Metrics": ("What experiments report, each the mean over questions.", METRICS),
+    "Sampling": ("How the next token of an answer is chosen.", RULES),
+}
+
+
+def settings_guide():
+    """The text of docs/settings.md, from the engine's tables."""
+    parts = [
+        "# Settings\n\nThe names are those of the command line, of saved runs and of the engine; the app"
+        " shows the labels.\nThis page is written by `python -m tests.test_docs` from the engine's tables.\n"
+    ]
+    for title, (intro, table) in TABLES.items():
+        lines = [f"| `{name}` | {entry.label} | {entry.help} |" for name, entry in table.items()]
+        parts.append(
+            "\n".join([f"## {title}\n\n{intro}\n", "| name | label | meaning |", "|---|---|---|", *lines, ""])
+        )
+    formats = [f"| {one.label} | {', '.join(one.suffixes)} |" for one in FORMATS.values()]
+    parts.append("\n".join(["## File formats\n", "| format | suffixes |", "|---|---|", *formats, ""]))
+    return "\n".join(parts)
+
+
+def lines_of(path, start):
+    return re.findall(rf"{re.escape(start)} (\w+)(.*)", path.read_text(encoding="utf-8"))
+
+
+def rows(path, heading):
+    """The cells of the first table below a heading."""
+    text = path.read_text(encoding="utf-8").split(heading, 1)[1]
+    table = re.search(r"(?:^\|.*\n)+", text, re.MULTILINE).group()
+    return [[cell.strip() for cell in line.strip("|\n").split("|")] for line in table.splitlines()[2:]]
+
+
+@pytest.mark.parametrize("path", DOCS, ids=lambda path: path.name)
+def test_commands_and_options_in_examples_exist(path):
+    for command, rest in lines_of(path, "python -m engine"):
+        assert command in COMMANDS, f"{path.name} names the command {command}"
+        unknown = set(re.findall(r"(?<!\S)--[\w-]+", rest.split("`")[0])) - COMMANDS[command] - {"--help"}
+        assert not unknown, f"{path.name} gives {command} the options {unknown}"
+    for name in re.findall(r"python -m benchmarks\.(\w+)", path.read_text(encoding="utf-8")):
+        assert (ROOT / "benchmarks" / f"{name}.py").is_file() or name == "NAME", f"{path.name}: {name}"
+
+
+@pytest.mark.parametrize("path", DOCS, ids=lambda path: path.name)
+def test_links_and_pictures_lead_to_files(path):
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)", path.read_text(encoding="utf-8")):
+        assert (path.parent / target).exists(), f"{path.name} links to {target}"
+
+
+def test_every_command_and_option_is_documented():
+    guide = ROOT / "docs" / "command_line.md"
+    own = {
+        re.match(r"`(\w+)", row[0]).group(1): set(re.findall(r"--[\w-]+", row[2]))
+        for row in rows(guide, "# Command")
+    }
+    for option, commands, _ in rows(guide, "Options that several"):
+        for command in own if commands == "all" else commands.split(", "):
+            own[command].add(option.strip("`"))
+    assert own == COMMANDS
+    shown = {command for command, _ in lines_of(ROOT / "README.md", "python -m engine")}
+    assert shown == set(COMMANDS)
+
+
+def test_every_page_is_in_the_readme():
+    calls = [
+        node
+        for node in ast.walk(ast.parse((ROOT / "streamlit_app.py").read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "page"
+    ]
+    pages = {call.args[0].value: call.args[1].value for call in calls}
+    assert [row[0] for row in rows(ROOT / "README.md", "## Pages")] == list(pages.values())
+    found = {str(path.parent.relative_to(ROOT / "pages")) for path in (ROOT / "pages").rglob("page.py")}
+    assert found == set(pages)
+
+
+def test_every_setting_is_in_the_guide():
+    assert (ROOT / "docs" / "settings.md").read_text(encoding="utf-8") == settings_guide()
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "table"),
+    [
+        *((name, "--pooling", POOLINGS) for name in ("ask", "search", "embed", "sweep", "evaluate")),
+        *((name, "--splitter", SPLITTERS) for name in ("ask", "search", "embed", "sweep")),
+        *((name, "--retriever", RETRIEVERS) for name in ("ask", "search", "sweep")),
+    ],
+)
+def test_help_lists_every_choice(command, option, table):
+    parameters = typer.main.get_command(app).commands[command].params
+    text = next(parameter.help for parameter in parameters if option in parameter.opts)
+    assert set(table) <= set(re.findall(r"[\w]+", text))
+
+
+if __name__ == "__main__":
+    (ROOT / "docs" / "settings.md").write_text(settings_guide(), encoding="utf-8")

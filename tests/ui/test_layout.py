@@ -1,0 +1,44 @@
+"""The folder ui holds what at least two pages use; pages use nothing of each other."""
+
+import ast
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+MODULES = {
+    ".".join(file.relative_to(ROOT).with_suffix("").parts): file
+    for folder in ("pages", "ui")
+    for file in (ROOT / folder).rglob("*.py")
+    if file.name != "__init__.py"
+}
+
+
+def imports(file):
+    tree = ast.parse(file.read_text("utf-8"))
+    return {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)} & set(MODULES)
+
+
+def page_of(module):
+    return module.rpartition(".")[0]
+
+
+def test_at_least_two_pages_use_every_shared_module():
+    users = {module: set() for module in MODULES}
+    for module, file in MODULES.items():
+        if module.startswith("pages."):
+            found, ahead = set(), imports(file)
+            while ahead:
+                found |= ahead
+                ahead = set().union(*(imports(MODULES[each]) for each in ahead)) - found
+            for each in found:
+                users[each].add(page_of(module))
+    assert [module for module in MODULES if module.startswith("ui.") and len(users[module]) < 2] == []
+
+
+def test_no_page_uses_a_module_of_another():
+    crossing = [
+        (module, used)
+        for module, file in MODULES.items()
+        for used in imports(file)
+        if module.startswith("pages.") and used.startswith("pages.") and page_of(used) != page_of(module)
+    ]
+    assert crossing == []

@@ -1,0 +1,192 @@
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.inspection.pooling.occlusion import occlusion
+from engine.inspection.pooling.similarity_decomposition import (
+    decompose_similarity,
+    read_text,
+    sum_by_unit,
+    text_units,
+)
+from tests.apps import app_of
+from ui.similarity.explained import special_shares, unit_sums
+from ui.similarity.figures import (
+    LABEL_CHARACTERS,
+    colour_of,
+    contribution_map,
+    occlusion_figure,
+    painted,
+    unit_labels,
+    won_bars,
+)
+
+QUESTION = "How do cats <b>sleep</b>?"
+PASSAGE = 'A feline rests & naps unbelievably, "curled" <i>up</i>. 한국 It is warm. $5$ _more_'
+LONG = "A feline rests curled up. It naps through unbelievably warm afternoons. " * 12
+TAG = re.compile(r"<[^>]*>")
+
+
+def text_of(html):
+    """What a painted text shows, its chips aside."""
+    without_chips = re.sub(r"<span[^>]*monospace[^>]*>[^<]*</span>", "", html)
+    for mark, character in (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&#x27;", "'"), ("&amp;", "&")):
+        without_chips = TAG.sub("", without_chips) if mark == "&lt;" else without_chips
+        without_chips = without_chips.replace(mark, character)
+    return without_chips
+
+
+@pytest.mark.parametrize("level", ["tokens", "words", "sentences"])
+def test_a_painted_text_is_the_text_and_no_markup_of_its_own(encoder, level):
+    read = read_text(encoder, PASSAGE)
+    of_text = text_units(read, level)
+    html = painted(read, of_text, np.linspace(-1, 1, len(of_text)), "share")
+    assert text_of(html) == PASSAGE
+    assert "<b>" not in html
+    assert "<i>" not in html
+    assert html.count("monospace") == 2  # [CLS] and [SEP]
+
+
+@given(st.text(st.sampled_from("cat <&\"'>한é東\n##ing[SEP]"), max_size=30))
+def test_any_text_is_painted_once(encoder, text):
+    read = read_text(encoder, text)
+    of_text = text_units(read, "tokens")
+    assert text_of(painted(read, of_text, np.zeros(len(of_text)), "share")) == text
+
+
+def test_what_adds_is_blue_and_what_takes_is_orange_the_darker_the_farther(encoder):
+    assert colour_of(0.5, 1.0).startswith("background:#0072B255")
+    assert colour_of(-1.0, 1.0).startswith("background:#E69F00aa")
+    assert colour_of(7.0, 1.0) == colour_of(1.0, 1.0)
+    read = read_text(encoder, "cats sleep")
+    html = painted(read, text_units(read, "words"), np.array([9.0, 0.5, -0.25, 0.0]), "share")
+    assert 'title="cats: share +0.5000" style="background:#0072B2aa' in html  # the scale is that of the words
+    assert 'title="sleep: share -0.2500" style="background:#E69F0055' in html
+
+
+def test_what_is_not_read_is_shown_as_such(encoder):
+    read = read_text(encoder, LONG, 10)
+    of_text = text_units(read, "tokens")
+    html = painted(read, of_text, np.zeros(10), "share")
+    assert text_of(html) == LONG
+    assert 'title="not read"' in html
+    assert 'title="not read"' not in painted(replace(read, tokens_lost=0), of_text, np.zeros(10), "share")
+
+
+def test_the_map_shows_every_pair_centred_at_zero(encoder):
+    found = decompose_similarity(encoder, QUESTION, PASSAGE)
+    rows, columns = text_units(found.first, "words"), text_units(found.second, "words")
+    matrix = sum_by_unit(found.matrix, rows, columns)
+    [trace] = contribution_map(matrix, rows, columns).data
+    np.testing.assert_allclose(trace.z, matrix, rtol=1e-6)
+    assert trace.zmin == -trace.zmax
+    assert trace.zmax > 0
+    assert len(set(trace.x)) == len(columns)
+    assert not any("<" in label for label in (*trace.x, *trace.y))
+
+
+def test_a_map_of_nothing_but_zeros_is_drawn(encoder):
+    rows = text_units(read_text(encoder, ""), "tokens")
+    [trace] = contribution_map(np.zeros((2, 2)), rows, rows).data
+    assert trace.zmax > 0
+
+
+def test_labels_are_short_and_tell_equal_words_apart(encoder):
+    labels = unit_labels(text_units(read_text(encoder, "nap nap " + "a" * 90), "words"))
+    assert labels[1:3] == ["1 nap", "2 nap"]
+    assert all(len(label) <= LABEL_CHARACTERS for label in labels)
+
+
+def test_bars_show_the_winners_best_first(encoder):
+    of_text = text_units(read_text(encoder, "cats sleep"), "words")
+    [trace] = won_bars(np.array([5, 100, 279, 0]), of_text).data
+    assert list(trace.x) == [279, 100, 5, 0]
+    assert trace.y[0] == "2 sleep"
+
+
+def test_every_word_is_a_point_and_those_of_largest_difference_are_named(encoder):
+    left_out = occlusion(encoder, decompose_similarity(encoder, QUESTION, PASSAGE))
+    others, named = occlusion_figure(left_out).data
+    assert len(others.x) + len(named.x) == len(left_out.words)
+    assert "text" in named.mode
+    assert "text" not in others.mode
+    differences = np.sort(np.abs(left_out.rank_differences))[::-1]
+    worst = {
+        float(left_out.shares[i]) for i in np.flatnonzero(np.abs(left_out.rank_differences) >= differences[0])
+    }
+    assert worst <= set(named.x)
+
+
+def test_shares_of_words_and_special_tokens_add_up(encoder):
+    found = decompose_similarity(encoder, QUESTION, PASSAGE)
+    by_token = found.matrix.sum(axis=1)
+    shares = special_shares(found.first, by_token)
+    assert list(shares) == ["Words", "[CLS]", "[SEP]", "All"]
+    assert shares["[CLS]"] == by_token[0]
+    assert shares["Words"] + shares["[CLS]"] + shares["[SEP]"] == pytest.approx(found.score, abs=1e-6)
+    assert unit_sums(by_token, text_units(found.first, "sentences")).sum() == pytest.approx(
+        found.score, abs=1e-6
+    )
+
+
+def page(first, second, max_tokens):
+    from ui.models import load_encoder
+    from ui.similarity.explained import show_explained
+
+    encoder = load_encoder().with_idf(["How do cats sleep?", "The end."])
+    show_explained(encoder, max_tokens, first, second, "here")
+
+
+def run(first, second, max_tokens=128):
+    app = app_of(page, args=(first, second, max_tokens)).run()
+    assert not app.exception
+    return app
+
+
+def test_the_panel_shows_every_similarity_and_what_it_is_made_of(encoder):
+    app = run(QUESTION, PASSAGE)
+    options = app.selectbox[0].options
+    assert "BERT pooler" not in options
+    assert {"mean", "max", "MaxSim (ColBERT)", "mean, rare words more (IDF)"} <= set(options)
+    u, v = encoder.encode([QUESTION, PASSAGE])
+    assert app.metric[0].value == f"{float(u @ v):.4f}"
+    total = sum(float(metric.value) for metric in app.metric[1:3])
+    assert total == pytest.approx(float(u @ v), abs=2e-4)
+    for strategy in ("max", "maxsim"):
+        app.selectbox[0].set_value(strategy).run()
+        assert not app.exception
+        assert app.metric[0].label == ("MaxSim" if strategy == "maxsim" else "Cosine")
+
+
+def test_leaving_out_words_shows_the_rank_correlation(encoder):
+    app = run(QUESTION, PASSAGE)
+    app.toggle[0].set_value(True).run()
+    assert not app.exception
+    agreement = occlusion(encoder, decompose_similarity(encoder, QUESTION, PASSAGE, max_tokens=128)).agreement
+    assert app.metric[-1].value == f"{agreement.spearman:+.2f}"
+    app.selectbox[0].set_value("cls").run()
+    assert not app.exception
+    assert "all words have the same share" in app.info[0].value
+
+
+@pytest.mark.parametrize(("first", "second"), [("", "text"), ("text", "  "), ("", "")])
+def test_without_two_texts_there_is_a_hint(first, second):
+    app = run(first, second)
+    assert [info.value for info in app.info] == ["Give two texts to see their similarity explained."]
+    assert not app.selectbox
+
+
+def test_long_texts_begin_with_words_and_say_what_is_cut():
+    app = run(QUESTION, LONG, 64)
+    assert any("tokens are beyond the limit of 64" in caption.value for caption in app.caption)
+    assert "**Words by words**" in [markdown.value for markdown in app.markdown]
+
+
+def test_a_limit_that_the_model_does_not_have_gives_one_line():
+    app = run(QUESTION, PASSAGE, 4096)
+    assert len(app.warning) == 1
+    assert "4096" in app.warning[0].value

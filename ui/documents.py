@@ -1,0 +1,177 @@
+"""The documents of a session: bundled ones, uploaded ones, and the choice of those to search."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from engine.documents.document import Document
+from engine.documents.loaders import (
+    BUNDLED_CORPUS,
+    FORMATS,
+    MAX_BYTES,
+    Failure,
+    Loaded,
+    load_corpus,
+    parse_file,
+    suffixes,
+)
+from engine.errors import DocumentError
+from ui.text import escape_markdown, listed
+
+
+class NoDocumentError(Exception):
+    """A page needs documents, and none is chosen."""
+
+    def __init__(self) -> None:
+        super().__init__("No document is chosen. Add one or pick some under “Search in” in the sidebar.")
+
+
+@st.cache_data(show_spinner=False)
+def bundled_documents() -> list[Document]:
+    """Return the documents that come with the app."""
+    return load_corpus(BUNDLED_CORPUS)
+
+
+def bundled_names() -> set[str]:
+    """Return the names of the documents that come with the app, which all sessions share."""
+    return {document.name for document in bundled_documents()}
+
+
+def uploads() -> dict[str, tuple[Document, ...]]:
+    """Return the documents of each file that the user added in this session."""
+    files: dict[str, tuple[Document, ...]] = st.session_state.setdefault("uploads", {})
+    return files
+
+
+def session_files() -> dict[str, tuple[Document, ...]]:
+    """Return the documents of every file, the bundled ones first."""
+    return {document.name: (document,) for document in bundled_documents()} | uploads()
+
+
+def session_documents() -> list[Document]:
+    """Return the bundled documents and those that the user added."""
+    return [document for documents in session_files().values() for document in documents]
+
+
+def chosen_documents() -> list[Document]:
+    """Return the documents to search: those picked in the sidebar, or all before any choice."""
+    files = session_files()
+    chosen = st.session_state.get("searched", list(files))
+    return [document for name in files if name in chosen for document in files[name]]
+
+
+def document_picker() -> list[Document]:
+    """Draw the upload box and the selection; return the documents to search, in order."""
+    upload_box()
+    files, state = session_files(), st.session_state
+    # Until the browser has drawn a new file, it sends selections without it: keep selecting the file until
+    # a selection with it has come back.
+    searched = [name for name in dict.fromkeys(state.get("searched", files)) if name in files]
+    new = dict.fromkeys(state.get("new_files", ()))
+    state["new_files"] = [name for name in new if name in files and name not in searched]
+    if "searched" not in state or state["new_files"]:
+        state["searched"] = [*searched, *state["new_files"]]
+    st.multiselect(
+        "Search in",
+        list(files),
+        key="searched",
+        persist_state="session",
+        help="The first four come with the app; data/README.md says where they are from.",
+    )
+    return chosen_documents()
+
+
+def required_documents() -> list[Document]:
+    """Draw the upload box and the selection; return the documents to search, at least one.
+
+    Raises
+    ------
+    NoDocumentError
+        No document is chosen.
+    """
+    documents = document_picker()
+    if not documents:
+        raise NoDocumentError
+    return documents
+
+
+def upload_box() -> None:
+    """Draw the upload box; read new files, and list those that cannot be read or are skipped."""
+    state = st.session_state
+    key = f"uploader-{state.setdefault('uploader', 0)}"
+    st.file_uploader(
+        "Add documents",
+        type=[suffix.lstrip(".") for suffix in suffixes()],
+        accept_multiple_files=True,
+        key=key,
+        max_upload_size=MAX_BYTES // 1024**2,
+        on_change=take_uploads,
+        args=(key,),
+        help=f"{', '.join(each.label for each in FORMATS.values())}, up to "
+        f"{MAX_BYTES // 1024**2} MB a file. They are gone when you close this session, unless "
+        "you save them on the page “Documents and chunks”.",
+    )
+    if state.get("unread"):
+        read_uploads()
+    show_failures(state.get("upload_failures", []))
+    if skipped := state.get("upload_skipped", []):
+        st.info(f"Skipped {len(skipped):,} files of unsupported kinds: {listed(skipped)}.")
+
+
+def take_uploads(key: str) -> None:
+    """Queue uploaded files for the next run of the page, and empty the uploader."""
+    state = st.session_state
+    state["unread"] = [*state.get("unread", ()), *((file.name, file.getvalue()) for file in state[key])]
+    state["upload_failures"], state["upload_skipped"] = [], []
+    state["uploader"] += 1  # a fresh, empty uploader
+
+
+def read_uploads() -> None:
+    """Read queued files into the session under a progress bar; failures do not stop the others.
+
+    Streamlit may interrupt the run of the page wherever it draws; the next run continues with the rest.
+    """
+    state = st.session_state
+    bar, n_files = st.progress(0.0), len(state["unread"])
+    while state["unread"]:
+        (name, content), number = state["unread"][0], n_files - len(state["unread"])
+        bar.progress(number / n_files, f"Reading {escape_markdown(name)} ({number + 1} of {n_files})")
+        loaded = parse_file(name, content, state.get("csv_column") or None)
+        try:
+            add_file(name, loaded)
+            state["upload_failures"] += loaded.failures
+            state["upload_skipped"] += loaded.skipped
+        except DocumentError as error:
+            state["upload_failures"] += [Failure(name, str(error))]
+        state["unread"] = state["unread"][1:]
+    bar.empty()
+
+
+def add_file(name: str, loaded: Loaded) -> None:
+    """Add a file's documents to the session and to the search, replacing a file of the same name.
+
+    Raises
+    ------
+    DocumentError
+        A bundled document has the name.
+    """
+    check_own(name)
+    if loaded.documents:
+        st.session_state["new_files"] = [*st.session_state.get("new_files", ()), name]
+        uploads()[name] = loaded.documents
+
+
+def check_own(name: str) -> None:
+    """Raise `DocumentError` for the name of a bundled document: caches that sessions share rely on it."""
+    if name in bundled_names():
+        raise DocumentError(f"{name} has the name of a bundled document: rename it")
+
+
+def show_failures(failures: Sequence[Failure]) -> None:
+    """List the files that could not be read, each with the reason."""
+    for failure in failures[:3]:
+        st.error(escape_markdown(failure.reason), icon=":material/error:")
+    if len(failures) > 3:
+        with st.expander(f"{len(failures) - 3} more could not be read"):
+            for failure in failures[3:]:
+                st.text(failure.reason)

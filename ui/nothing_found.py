@@ -1,0 +1,66 @@
+"""The refusal to answer where no passage is close enough, with the nearest passages."""
+
+from html import escape
+
+import streamlit as st
+
+from engine.generation.answering import Answer
+from engine.retrieval.retrievers import RETRIEVERS
+from ui.closeness import chance_words, score_words, show_closeness
+from ui.text import escape_markdown, show_text
+
+NO_TEXT = {
+    "stop": "(the model ended its answer at once)",
+    "length": "(no word within the longest answer allowed)",
+    "stopped": "(stopped before the first word)",
+}
+
+
+def show_nothing_found(answer: Answer) -> None:
+    """Say that no passage is close enough, and how close the nearest come."""
+    st.info(answer.text, icon=":material/search_off:")
+    if not answer.hits:
+        st.caption(
+            f"The retriever {retriever_name(answer)} finds no passage: none shares a word with the question. "
+            "Ask in other words, or choose another retriever under Search in the sidebar."
+        )
+        return
+    nearest = max(range(len(answer.hits)), key=lambda place: answer.hits[place].score)
+    relevance = answer.null_scores.relevance(answer.hits[nearest].score)
+    among = (
+        "" if answer.retriever == "dense" else f" of those that the retriever {retriever_name(answer)} finds"
+    )
+    st.caption(
+        f"The nearest passage{among}: {score_words(answer, nearest)}. But {chance_words(relevance)}, and "
+        f"at most {100 - answer.min_relevance:.0f} may. "
+        "Ask in other words, add a document, or move the relevance threshold under Search in the sidebar."
+    )
+    with st.expander("The passages found, too far to be used"):
+        for place in range(len(answer.hits)):
+            show_hit(answer, place)
+    show_searched(answer)
+    show_closeness(answer)
+
+
+def retriever_name(answer: Answer) -> str:
+    """Return the name of the retriever, escaped."""
+    return escape_markdown(RETRIEVERS[answer.retriever].label)
+
+
+def show_hit(answer: Answer, place: int) -> None:
+    """Draw a passage that was found but not used, with its document and cosine."""
+    chunk = answer.hits[place].chunk
+    st.caption(f"{escape_markdown(chunk.document)} · rank {place + 1} · {score_words(answer, place)}")
+    show_text(escape(chunk.text))
+
+
+def show_searched(answer: Answer) -> None:
+    """Draw the text that was searched for, where the question was expanded."""
+    if answer.searched_for is None:
+        return
+    with st.expander("What was searched for", icon=":material/manage_search:"):
+        show_text(escape(answer.searched_for))
+        st.caption(
+            "The question, and a passage that the built-in model made up. True or not, its words take part "
+            "in the search. Relevance is still judged by the question alone."
+        )

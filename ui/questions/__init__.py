@@ -1,0 +1,1 @@
+"""Question sets: the bundled ones, uploaded files and labels kept in a session."""

@@ -1,0 +1,50 @@
+"""The question sets of a session: they are part of its workspace, and are saved and opened with it."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import streamlit as st
+
+from engine.errors import InputError
+from engine.evaluation.checks import Problem
+from engine.evaluation.question_files import question_fields
+from engine.evaluation.questions import Question, to_question
+from engine.storage.workspace import Workspace
+
+# The sets that a picker offers beside the uploaded ones.
+BUNDLED, LABELLED, SELF_TEST = "Bundled", "Labelled here", "Self-test (no labels)"
+
+
+def kept_names() -> list[str]:
+    """Return the names of the sets in the session's workspace."""
+    return list(workspace().question_sets)
+
+
+def uploaded_names() -> list[str]:
+    """Return the names of the uploaded sets; none of them has the name of another choice."""
+    return [name for name in kept_names() if name not in (BUNDLED, LABELLED, SELF_TEST)]
+
+
+def kept_questions(name: str) -> tuple[list[Question], list[Problem]]:
+    """Return a set's questions, and the problems of those that a workspace file has in a wrong form."""
+    questions, unread = [], []
+    for number, row in enumerate(workspace().question_sets.get(name, ())):
+        try:
+            questions.append(to_question(row, f"question {number + 1} of the workspace"))
+        except InputError as error:
+            unread.append(Problem((number,), str(error)))
+    return questions, unread
+
+
+def keep_questions(name: str, questions: Sequence[Question]) -> None:
+    """Put a set into the session's workspace, replacing one of the same name; an empty set is removed."""
+    sets = {other: rows for other, rows in workspace().question_sets.items() if other != name}
+    if questions:
+        sets[name] = [question_fields(question) for question in questions]
+    st.session_state["workspace"] = replace(workspace(), question_sets=sets)
+
+
+def workspace() -> Workspace:
+    """Return the session's workspace; documents and settings are added to it when it is saved."""
+    kept: Workspace = st.session_state.get("workspace", Workspace())
+    return kept

@@ -1,0 +1,70 @@
+"""Searches for question sets: many questions in an index at once, and sentences by their words."""
+
+import streamlit as st
+
+from engine import Encoder
+from engine.documents.sentences import sentence_spans
+from engine.layers.tracing import Array
+from engine.retrieval.index import Index
+from engine.retrieval.retrievers import all_index_scores
+from engine.retrieval.vector_cache import VectorCache, cached_encode
+
+
+def all_scores(
+    questions: tuple[str, ...], index: Index, encoder: Encoder, retriever: str, cache: VectorCache
+) -> Array:
+    """Score every chunk for every question, as the app searches, with a progress bar.
+
+    Parameters
+    ----------
+    questions
+        Their texts.
+    index, encoder
+        The chunks, and the encoder of their vectors.
+    retriever
+        One of `RETRIEVERS`. MMR orders all candidates, as in a sweep.
+    cache
+        Where the vectors of the questions are kept.
+
+    Returns
+    -------
+    Array
+        float32 ``(n_questions, n_chunks)``, larger is better.
+    """
+    spec, bar = index.spec, st.progress(0.0, f"Asking {len(questions):,} questions…")
+
+    def embedding(done: int, total: int) -> None:
+        bar.progress(done / total, f"Embedding: {done:,} of {total:,} questions")
+
+    def reading(done: int, total: int) -> None:
+        bar.progress(done / total, f"MaxSim: the tokens of {done:,} of {total:,} chunks are read")
+
+    try:
+        vectors = cached_encode(
+            questions, index.encoder(encoder), spec.pooling, spec.max_tokens, cache, embedding
+        )  # (n_questions, d_model)
+        return all_index_scores(retriever, questions, vectors, index, encoder, on_progress=reading)
+    finally:
+        bar.empty()
+
+
+@st.cache_data(max_entries=64, show_spinner=False, scope="session")
+def sentences_of(text: str) -> list[tuple[int, int]]:
+    """Return the spans of a text's sentences without the white space around them; blank ones are left out."""
+    spans = []
+    for start, end in sentence_spans(text):
+        sentence = text[start:end]
+        if sentence.strip():
+            first = start + len(sentence) - len(sentence.lstrip())
+            spans.append((first, first + len(sentence.strip())))
+    return spans
+
+
+def sentences_with(words: str, text: str) -> list[tuple[int, int]]:
+    """Return the spans of the sentences that contain all of some words in any case; none for no words."""
+    wanted = words.casefold().split()
+    return [
+        (start, end)
+        for start, end in sentences_of(text)
+        if wanted and all(word in text[start:end].casefold() for word in wanted)
+    ]

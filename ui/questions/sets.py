@@ -1,0 +1,262 @@
+"""Question sets: the bundled one, the user's own, and a self-test without labels."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import streamlit as st
+
+from engine.documents.document import Chunk, Document
+from engine.errors import GlassboxError
+from engine.evaluation.checks import Problem, check_questions, measurable, repaired
+from engine.evaluation.questions import Question, load_questions, questions_about, relevance, stem
+from engine.evaluation.self_test import self_test_questions
+from engine.layers.tracing import Array
+from ui.documents import bundled_names, session_documents
+from ui.questions.kept import (
+    BUNDLED,
+    LABELLED,
+    SELF_TEST,
+    keep_questions,
+    kept_names,
+    kept_questions,
+    uploaded_names,
+)
+from ui.questions.upload import show_upload, take_unread
+from ui.text import escape_markdown, shortened
+
+N_SENTENCES = 60  # of the self-test
+LISTED = 50  # problems
+NAME_CHARACTERS = 40
+SMOKE_TEST = (
+    "A smoke test: sentences of the documents, and the same reworded by fixed rules, must find the chunk "
+    "that they are from. People ask in words that are not in the documents, so a search that passes this "
+    "test may still fail them."
+)
+
+
+@dataclass(frozen=True)
+class Examined:
+    """A question set, compared with the documents that are searched.
+
+    Attributes
+    ----------
+    usable
+        The questions about these documents with every passage at its place.
+    n_elsewhere
+        How many are about other documents.
+    n_faulty
+        How many are about these documents, but not usable.
+    n_unclear
+        How many usable ones are about a name that several of these documents have.
+    problems
+        What is wrong with questions about these documents.
+    """
+
+    usable: tuple[Question, ...]
+    n_elsewhere: int
+    n_faulty: int
+    n_unclear: int
+    problems: tuple[Problem, ...]
+
+
+def question_set_picker(documents: Sequence[Document], key: str = "questions") -> list[Question]:
+    """Draw the choice of a question set; return its usable questions about the documents.
+
+    The choice is in an expander, which is open if the set has no usable question; how many questions are
+    left out is shown below it.
+
+    Parameters
+    ----------
+    documents
+        The documents that are searched.
+    key
+        The key of the widget; unique where a page has several pickers.
+    """
+    take_unread(key)
+    names, state = [BUNDLED, LABELLED, *uploaded_names(), SELF_TEST], st.session_state
+    if state.get(key) not in names:
+        state[key] = first_choice(documents)
+    name, said = state[key], ""
+    try:
+        found = set_about(name, documents)
+    except GlassboxError as error:
+        found, said = Examined((), 0, 0, 0, ()), str(error)
+    n = len(found.usable)
+    title = f"Questions: {escape_markdown(choice_label(name))}, {f'{n:,}' if n else 'none'} usable"
+    with st.expander(title, expanded=not n, icon=":material/quiz:"):
+        st.selectbox(
+            "Questions",
+            names,
+            format_func=choice_label,
+            key=key,
+            persist_state="session",
+            help="The questions that a search is measured on. Labels are places in the text of a document, "
+            "so one set serves every way to cut it.",
+        )
+        show_upload(key, name)
+        show_problems(name, found.problems, key)
+    if said:
+        st.error(escape_markdown(said), icon=":material/error:")
+    else:
+        show_counts(found)
+    if name == SELF_TEST:
+        st.caption(SMOKE_TEST)
+    return list(found.usable)
+
+
+def first_choice(documents: Sequence[Document]) -> str:
+    """Return the default set: the first with questions about the documents, else the self-test."""
+    names = names_of(documents)
+    if set(names) & bundled_names():
+        return BUNDLED
+    for name in kept_names():
+        if questions_about(kept_questions(name)[0], names):
+            return name
+    return SELF_TEST
+
+
+def choice_label(name: str) -> str:
+    """Return the name of a set, as the picker shows it."""
+    own = (BUNDLED, LABELLED, SELF_TEST)
+    return name if name in own else f"Uploaded: {shortened(name, NAME_CHARACTERS)}"
+
+
+@st.cache_data(max_entries=4, show_spinner="Drawing sentences…", scope="session")
+def self_test_set(documents: Sequence[Document]) -> list[Question]:
+    """Return the self-test's questions; cached."""
+    return [probe.question for probe in self_test_questions(documents, N_SENTENCES)]
+
+
+def set_about(name: str, documents: Sequence[Document]) -> Examined:
+    """Return the usable questions of a set for the documents, and the problems of the others.
+
+    Raises
+    ------
+    InputError
+        The set is the self-test, and the documents have no suitable sentence.
+    """
+    if name == SELF_TEST:
+        return Examined(tuple(self_test_set(documents)), 0, 0, 0, ())
+    questions, unread = questions_of(name)
+    stems = set(map(stem, names_of(documents)))
+    others = [document for document in session_documents() if stem(document.name) not in stems]
+    found = examined(questions, documents, others)
+    return replace(found, problems=(*unread, *found.problems))
+
+
+def questions_of(name: str) -> tuple[list[Question], list[Problem]]:
+    """Return all questions of a labelled set, and the problems of those that could not be read."""
+    return (bundled_questions(), []) if name == BUNDLED else kept_questions(name)
+
+
+def usable_questions(documents: Sequence[Document]) -> list[Question]:
+    """Return the usable labelled questions about documents from all sets of the session, each once."""
+    sets = (set_about(name, documents).usable for name in (BUNDLED, LABELLED, *uploaded_names()))
+    return list(dict.fromkeys(question for usable in sets for question in usable))
+
+
+@st.cache_data(show_spinner=False)
+def bundled_questions() -> list[Question]:
+    """Return the bundled labelled questions."""
+    return load_questions()
+
+
+def labelled_questions(chunks: Sequence[Chunk]) -> tuple[list[Question], Array]:
+    """Return the bundled questions that chunks answer, and which ones: bool ``(n_questions, n_chunks)``.
+
+    Only chunks of bundled documents count.
+    """
+    bundled = bundled_names()
+    is_bundled = np.array([chunk.document in bundled for chunk in chunks], bool)
+    names = {chunk.document for chunk in chunks} & bundled
+    questions = questions_about(bundled_questions(), names)
+    relevant = relevance(questions, chunks) & is_bundled
+    answered = relevant.any(axis=1)
+    return [q for q, yes in zip(questions, answered, strict=True) if yes], relevant[answered]
+
+
+@st.cache_data(max_entries=8, show_spinner="Comparing the questions with the documents…", scope="session")
+def examined(
+    questions: Sequence[Question], documents: Sequence[Document], others: Sequence[Document]
+) -> Examined:
+    """Compare questions with the documents that are searched, and with the session's others."""
+    names, elsewhere = names_of(documents), set(map(stem, names_of(others)))
+    problems = tuple(
+        problem
+        for problem in check_questions(questions, [*documents, *others])
+        if any(questions[number].corpus_id not in elsewhere for number in problem.questions)
+    )
+    n_about = len(questions_about(questions, names))
+    usable = measurable(questions, documents)
+    shared = {name for name, count in Counter(map(stem, names)).items() if count > 1}
+    return Examined(
+        tuple(usable),
+        len(questions) - n_about,
+        n_about - len(usable),
+        len(questions_about(usable, shared)),
+        problems,
+    )
+
+
+def names_of(documents: Sequence[Document]) -> list[str]:
+    """Return the names of documents."""
+    return [document.name for document in documents]
+
+
+def show_counts(found: Examined) -> None:
+    """Draw how many questions are used, and why others are left out."""
+    left_out = [
+        f"{number:,} {why}"
+        for number, why in (
+            (found.n_elsewhere, "about documents that are not searched"),
+            (found.n_faulty, "without a passage at its place (open “Questions” to see what is wrong)"),
+        )
+        if number
+    ]
+    said = f"Left out: {', '.join(left_out)}." if left_out else ""
+    if not found.usable and not left_out and not found.problems:
+        st.info(
+            "No question is labelled yet. Label some on the page “Questions”, upload a file, or choose "
+            "another set."
+        )
+        return
+    if not found.usable:
+        st.info(
+            f"No question of this set can be used. {said} Choose the documents that it is about, or another "
+            "set."
+        )
+        return
+    n = len(found.usable)
+    st.caption(f"{n:,} question{'s' * (n != 1)} about these documents. {said}")
+    if found.n_unclear:
+        st.warning(
+            f"{found.n_unclear:,} of them may be judged wrongly: several of these documents have the name "
+            "that they are about (apart from the ending), and a passage of any of them counts as an answer. "
+            "Remove all but one of them, or rename them.",
+            icon=":material/file_copy:",
+        )
+
+
+def show_problems(name: str, problems: Sequence[Problem], key: str) -> None:
+    """Draw the problems of a set, with a button that applies the suggested places."""
+    if not problems:
+        return
+    offers = [problem for problem in problems if problem.suggestion is not None]
+    n = len(problems)
+    with st.expander(f"{n:,} problem{'s' * (n != 1)} in this set", icon=":material/rule:"):
+        for problem in problems[:LISTED]:
+            st.caption(escape_markdown(problem.text[:1].upper() + problem.text[1:]))
+        if n > LISTED:
+            st.caption(f"And {n - LISTED:,} more.")
+    if offers and name != BUNDLED:
+        st.button(
+            f"Use all {len(offers):,} suggested places" if len(offers) > 1 else "Use the suggested place",
+            key=f"{key}-repair",
+            on_click=lambda: keep_questions(name, repaired(questions_of(name)[0], offers)),
+            icon=":material/build:",
+            width="stretch",
+            help="Replaces misplaced passages by those that were found. The list says which of them are only "
+            "similar: read these first.",
+        )

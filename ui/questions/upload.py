@@ -1,0 +1,99 @@
+"""Upload of question files into the session."""
+
+from pathlib import PurePath
+
+import streamlit as st
+
+from engine.documents.loaders import MAX_BYTES, Loaded
+from engine.errors import GlassboxError, InputError
+from engine.evaluation.question_files import parse_beir_zip
+from engine.evaluation.questions import parse_questions
+from ui.documents import add_file
+from ui.questions.kept import keep_questions, uploaded_names
+from ui.text import escape_markdown
+
+MAX_QUESTIONS = 5000
+FORMAT = (
+    "JSONL, one question a line as below, or CSV with these three columns, `references` as JSON. `corpus_id` "
+    "is the document's name without its suffix; a place is counted in characters from 0, its end not "
+    "included. Or a BEIR folder as a .zip file (`corpus.jsonl`, `queries.jsonl`, `qrels/test.tsv`): its "
+    "texts become one document, a section each, and the splitter “Headings” keeps them apart."
+)
+EXAMPLE = (
+    '{"question": "Who pulls the sea?", "corpus_id": "tides", '
+    '"references": [{"content": "The moon pulls it.", "start_index": 120, "end_index": 138}]}'
+)
+
+
+def show_upload(key: str, name: str) -> None:
+    """Draw the upload of a question file, and the removal of an uploaded set."""
+    state = st.session_state
+    with st.expander("Upload questions", icon=":material/upload_file:"):
+        uploader = f"{key}-file-{state.setdefault('questions-uploader', 0)}"
+        st.file_uploader(
+            "Labelled questions",
+            type=["csv", "jsonl", "zip"],
+            key=uploader,
+            max_upload_size=MAX_BYTES // 1024**2,
+            on_change=take_upload,
+            args=(uploader,),
+            help="Stays in this session, and in the workspaces that you save from it.",
+        )
+        st.caption(FORMAT)
+        st.code(EXAMPLE, language=None, wrap_lines=True)
+    if error := state.get("questions-error"):
+        st.error(escape_markdown(error), icon=":material/error:")
+    if name in uploaded_names():
+        st.button(
+            "Remove this set",
+            key=f"{key}-remove",
+            type="tertiary",
+            icon=":material/delete:",
+            on_click=keep_questions,
+            args=(name, []),
+            help="Removes these questions. Documents stay.",
+        )
+
+
+def take_upload(uploader: str) -> None:
+    """Keep an uploaded file to be read in the next run of the page, and empty the uploader."""
+    state = st.session_state
+    if (file := state[uploader]) is not None:
+        state["questions-unread"], state["questions-error"] = (file.name, file.getvalue()), None
+        state["questions-uploader"] += 1  # a fresh, empty uploader
+
+
+def take_unread(key: str) -> None:
+    """Read an uploaded file into the session, and select it; one that cannot be read changes nothing."""
+    state = st.session_state
+    if (unread := state.get("questions-unread")) is None:
+        return
+    has_documents = False
+    try:
+        with st.spinner(f"Reading {escape_markdown(unread[0])}…", show_time=True):
+            has_documents = add_question_file(*unread)
+        state[key] = unread[0]
+    except GlassboxError as error:
+        state["questions-error"] = str(error)
+    del state["questions-unread"]
+    if has_documents:
+        st.rerun()  # the document picker above was drawn without them
+
+
+def add_question_file(name: str, content: bytes) -> bool:
+    """Add a file's questions to the session; return whether documents came with them.
+
+    Raises
+    ------
+    GlassboxError
+        It cannot be read, or has too many questions; the session is unchanged.
+    """
+    is_collection = PurePath(name).suffix.lower() == ".zip"
+    collection = parse_beir_zip(name, content) if is_collection else None
+    questions = collection.questions if collection else parse_questions(name, content)
+    if len(questions) > MAX_QUESTIONS:
+        raise InputError(f"{name} holds {len(questions):,} questions: give at most {MAX_QUESTIONS:,}")
+    if collection:
+        add_file(name, Loaded((collection.document,)))
+    keep_questions(name, questions)
+    return is_collection

@@ -1,0 +1,1 @@
+"""The similarity of two texts, token pair by token pair."""

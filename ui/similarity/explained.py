@@ -1,0 +1,273 @@
+"""The similarity of two texts explained: the contribution of each pair of their tokens."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import streamlit as st
+
+from engine import Encoder
+from engine.errors import GlassboxError
+from engine.inspection.pooling.similarity_decomposition import (
+    Decomposition,
+    TextUnit,
+    TokenizedText,
+    UnitLevel,
+    decompose_similarity,
+    dimensions_won,
+    sum_by_unit,
+    text_units,
+)
+from engine.layers.pooling import POOLINGS, pooling_label
+from engine.layers.tracing import Array
+from engine.retrieval.maxsim import MAXSIM
+from ui.export import show_figure
+from ui.similarity.figures import NUMBER, TEXT_HEIGHT, contribution_map, numbered, painted, won_bars
+from ui.similarity.occlusion import show_left_out
+from ui.text import escape_markdown, show_text
+from ui.tokens import LABELLED_TOKENS
+
+
+def label(strategy: str) -> str:
+    """Label of a pooling strategy or of MaxSim."""
+    return "MaxSim (ColBERT)" if strategy == MAXSIM else pooling_label(strategy)
+
+
+WHAT_MAXSIM = (
+    "No pooling: each token of the first text is matched with the most similar token of the second, and the "
+    "cosines of the matches are averaged. It is not symmetric: the first text is the question."
+)
+LEVELS: tuple[UnitLevel, ...] = ("tokens", "words", "sentences")
+MOST_PAIRS = 10
+
+
+def show_explained(encoder: Encoder, max_tokens: int, first: str, second: str, key: str) -> None:
+    """Draw the contributions of tokens to the similarity of two texts.
+
+    Parameters
+    ----------
+    encoder
+        The encoder, with IDF weights where IDF pooling is to be offered.
+    max_tokens
+        Tokens read of each text.
+    first, second
+        The texts, as a question and a passage.
+    key
+        Prefix of the widgets' keys, unique on the page.
+    """
+    if not first.strip() or not second.strip():
+        st.info("Give two texts to see their similarity explained.", icon=":material/compare_arrows:")
+        return
+    strategy = strategy_choice(encoder, key)
+    try:
+        found = decompose_similarity(encoder, first, second, strategy, max_tokens)
+    except GlassboxError as error:
+        st.warning(escape_markdown(str(error)))
+        return
+    level = level_choice(found, key)
+    rows, columns = text_units(found.first, level), text_units(found.second, level)
+    show_sum(found)
+    show_painted(found, rows, columns)
+    show_map(found, rows, columns, level, key)
+    if strategy == MAXSIM:
+        show_matches(found)
+    else:
+        show_pairs(found, rows, columns)
+    if found.winners is not None:
+        show_won(found.winners, rows, columns, key)
+    show_left_out(encoder, max_tokens, found, key)
+
+
+def strategy_choice(encoder: Encoder, key: str) -> str:
+    """Draw the choice of the pooling, or MaxSim; return the strategy."""
+    options = [*(strategy for strategy in encoder.poolings if strategy != "pooler"), MAXSIM]
+    strategy = st.selectbox(
+        "Similarity by",
+        options,
+        format_func=label,
+        key=f"{key}-strategy",
+        persist_state="session",
+        help="How the tokens' vectors become one number. BERT's pooler is missing: its tanh is not linear, "
+        "so tokens have no shares.",
+    )
+    st.caption(escape_markdown(WHAT_MAXSIM if strategy == MAXSIM else POOLINGS[strategy].help))
+    return strategy
+
+
+def level_choice(found: Decomposition, key: str) -> UnitLevel:
+    """Draw the choice of the unit: tokens by default for short texts, words for longer ones."""
+    longer = max(len(found.first.encoding), len(found.second.encoding))
+    default: UnitLevel = "tokens" if longer <= LABELLED_TOKENS else "words"
+    level: UnitLevel = st.segmented_control(
+        "Show",
+        LEVELS,
+        default=default,
+        required=True,
+        format_func=str.capitalize,
+        key=f"{key}-level-{default}",
+        persist_state="session",
+        help="Contributions of sub-words add up to those of words, and these to those of sentences.",
+    )
+    return level
+
+
+def show_sum(found: Decomposition) -> None:
+    """Draw the similarity, and the part of it between words."""
+    words, others = ~found.first.special, ~found.second.special
+    between_words = float(found.matrix[np.ix_(words, others)].sum())
+    name = "MaxSim" if found.strategy == MAXSIM else "Cosine"
+    with st.container(horizontal=True):
+        st.metric(
+            name, f"{found.score:.4f}", help="Computed from the vectors, not from the sum.", width="content"
+        )
+        st.metric(
+            "Words with words",
+            f"{between_words:+.4f}",
+            help="The sum over pairs without a special token.",
+            width="content",
+        )
+        st.metric(
+            "With [CLS] or [SEP]",
+            f"{found.matrix.sum() - between_words:+.4f}",
+            help="The sum over pairs with a special token on one side or both. They stand for no word: "
+            "their vectors summarise the whole text.",
+            width="content",
+        )
+    n_first, n_second = found.matrix.shape
+    st.caption(
+        f"{n_first} × {n_second} pairs of tokens add up to {found.matrix.sum():.6f}. {name} of the vectors: "
+        f"{found.score:.6f}; the difference is {abs(found.matrix.sum() - found.score):.1g}, by rounding."
+    )
+    for read, side in ((found.first, "first"), (found.second, "second")):
+        if read.tokens_lost:
+            st.caption(
+                f"The {side} text is cut: its last {read.tokens_lost:,} tokens are beyond the limit of "
+                f"{len(read.encoding):,} and do not count. They are grey below."
+            )
+
+
+def show_painted(found: Decomposition, rows: Sequence[TextUnit], columns: Sequence[TextUnit]) -> None:
+    """Draw both texts coloured by contribution, with a table of the shares of special tokens."""
+    by_token = found.matrix.sum(axis=1), found.matrix.sum(axis=0)  # (n_first,), (n_second,)
+    table = []
+    for column, read, of_text, values, title in zip(
+        st.columns(2, gap="medium"),
+        (found.first, found.second),
+        (rows, columns),
+        by_token,
+        ("First text", "Second text"),
+        strict=True,
+    ):
+        with column:
+            st.markdown(f"**{title}**")
+            show_text(painted(read, of_text, unit_sums(values, of_text), "share"), height=TEXT_HEIGHT)
+        table.append({"Share of": title, **special_shares(read, values)})
+    st.caption(
+        "Blue adds to the similarity, orange subtracts from it; stronger colours mean more, on a separate "
+        "scale for each text. Point at a part for its number."
+    )
+    shares = [name for name in table[0] | table[1] if name != "Share of"]
+    st.dataframe(
+        table,
+        hide_index=True,
+        column_config=dict.fromkeys(shares, NUMBER),
+        alt="Share of the words and of the special tokens of each text; each row adds up to the similarity",
+    )
+
+
+def special_shares(read: TokenizedText, by_token: Array) -> dict[str, float]:
+    """Return the shares of a text's words and of each special token, and their sum."""
+    special = read.special
+    shares = {"Words": float(by_token[~special].sum())}
+    for number in np.flatnonzero(special):
+        token = read.encoding.tokens[number]
+        shares[token] = shares.get(token, 0.0) + float(by_token[number])
+    return {**shares, "All": float(by_token.sum())}
+
+
+def unit_sums(by_token: Array, of_text: Sequence[TextUnit]) -> Array:
+    """Sum values of tokens over units: ``(n_tokens,) -> (n_units,)``."""
+    return np.add.reduceat(by_token, [each.first for each in of_text])
+
+
+def show_map(
+    found: Decomposition, rows: Sequence[TextUnit], columns: Sequence[TextUnit], level: UnitLevel, key: str
+) -> None:
+    """Draw the contributions of all pairs."""
+    st.markdown(f"**{level.capitalize()} by {level}**")
+    st.caption("The first text goes down, the second across; the sum over the map is the similarity.")
+    matrix = sum_by_unit(found.matrix, rows, columns)
+    show_figure(
+        contribution_map(matrix, rows, columns),
+        name=f"{key}-contributions",
+        arrays={
+            "contribution": matrix,
+            "first": np.array([row.label for row in rows]),
+            "second": np.array([column.label for column in columns]),
+            "score": np.array(found.score),
+        },
+        alt=f"Contribution of each pair of {level} to the similarity, which is their sum",
+    )
+
+
+def show_pairs(found: Decomposition, rows: Sequence[TextUnit], columns: Sequence[TextUnit]) -> None:
+    """Draw the pairs with the largest contributions, positive or negative."""
+    matrix = sum_by_unit(found.matrix, rows, columns)
+    largest = np.argsort(-np.abs(matrix), axis=None, kind="stable")[:MOST_PAIRS]
+    st.markdown("**The pairs that count most**")
+    st.dataframe(
+        [
+            {
+                "First text": numbered(row, rows[row].label),
+                "Second text": numbered(column, columns[column].label),
+                "Contribution": matrix[row, column],
+            }
+            for row, column in zip(*np.unravel_index(largest, matrix.shape), strict=True)
+            if matrix[row, column]
+        ],
+        hide_index=True,
+        column_config={"Contribution": NUMBER},
+        alt="The pairs with the largest contributions",
+    )
+
+
+def show_matches(found: Decomposition) -> None:
+    """Draw, for each token of the first text, its best match."""
+    best = np.abs(found.matrix).argmax(axis=1)  # (n_first,); the only nonzero value of a row is its match
+    st.markdown("**Each token's best match**")
+    st.dataframe(
+        [
+            {
+                "First text": numbered(row, token),
+                "Second text": numbered(match, found.second.encoding.tokens[match]),
+                "Cosine": found.matrix[row, match] * len(best),
+            }
+            for row, (token, match) in enumerate(zip(found.first.encoding.tokens, best.tolist(), strict=True))
+        ],
+        hide_index=True,
+        column_config={"Cosine": NUMBER},
+        alt="The tokens of the first text, each with the token of the second that is most similar",
+    )
+    st.caption(f"MaxSim is the mean of these {len(best)} cosines; ColBERT's own score is their sum.")
+
+
+def show_won(
+    winners: tuple[Array, Array], rows: Sequence[TextUnit], columns: Sequence[TextUnit], key: str
+) -> None:
+    """Draw how many dimensions of max pooling each part of the texts wins."""
+    st.markdown("**Dimensions won**")
+    for column, won, of_text, side in zip(
+        st.columns(2, gap="medium"), winners, (rows, columns), ("first", "second"), strict=True
+    ):
+        n_won = dimensions_won(won, of_text)
+        with column:
+            st.caption(f"Of the {side} text, out of {len(won)}")
+            show_figure(
+                won_bars(n_won, of_text),
+                name=f"{key}-won-{side}",
+                arrays={"dimensions_won": n_won, "winner": won},
+                alt=f"Dimensions that each part of the {side} text won",
+            )
+    st.caption(
+        "A dimension of the pooled vector is the value of one token, the one with the largest; grey bars are "
+        "special tokens. A dimension's product goes to the pair of tokens that won it."
+    )

@@ -1,0 +1,152 @@
+"""Figures and painted texts of contributions to a similarity: blue adds to it, orange subtracts from it."""
+
+from collections.abc import Sequence
+from html import escape
+
+import numpy as np
+import plotly.graph_objects as go
+import streamlit as st
+
+from engine.inspection.pooling.occlusion import Occlusion
+from engine.inspection.pooling.similarity_decomposition import TextUnit, TokenizedText
+from engine.layers.tracing import Array
+from ui.colours import BLUE, GREY, ORANGE, faded
+from ui.figures import styled
+from ui.text import escape_plotly, shortened
+from ui.tokens import LABELLED_TOKENS, token_axis, visible_blanks
+
+# 0 is transparent, so that it has the page's colour in both themes. Half of the largest value has more than
+# half the opacity, so that middle values are visible on dark pages too.
+SCALE = [
+    [0, faded(ORANGE, 1)],
+    [0.25, faded(ORANGE, 0.65)],
+    [0.5, faded(ORANGE, 0)],
+    [0.5, faded(BLUE, 0)],
+    [0.75, faded(BLUE, 0.65)],
+    [1, faded(BLUE, 1)],
+]
+LABEL_CHARACTERS = 18
+MOST_BARS = 12
+NAMED_WORDS = 6
+TEXT_HEIGHT = 260
+NUMBER = st.column_config.NumberColumn(format="%+.4f")
+SPECIAL_CHIP = f"border:1px solid {GREY};font-family:monospace;font-size:12px;padding:1px 4px;margin:0 3px"
+
+
+def contribution_map(matrix: Array, rows: Sequence[TextUnit], columns: Sequence[TextUnit]) -> go.Figure:
+    """Heat map of the contribution of each pair, first text down, second across: ``(n_rows, n_columns)``.
+
+    The scale ends at the 99.5 % quantile, so that one strong pair does not leave all others pale.
+    """
+    present = np.abs(matrix[matrix != 0])
+    bound = float(np.quantile(present, 0.995)) if present.size else 1.0
+    down, across = unit_labels(rows), unit_labels(columns)
+    figure = go.Figure(
+        go.Heatmap(
+            z=matrix.astype(np.float32),
+            x=across,
+            y=down,
+            zmin=-bound,
+            zmax=bound,
+            colorscale=SCALE,
+            colorbar={"thickness": 10, "tickformat": ".2g", "nticks": 5, "orientation": "h", "y": 1.02},
+            hovertemplate="%{y}<br>with %{x}<br>%{z:+.5f}<extra></extra>",
+        )
+    )
+    token_axis(figure.update_yaxes, len(down), autorange="reversed", showgrid=False)
+    token_axis(figure.update_xaxes, len(across), tickangle=-60, showgrid=False)
+    row_height = 22 if len(down) <= LABELLED_TOKENS else 4
+    styled(figure, height=int(np.clip(190 + row_height * len(down), 280, 900)))
+    return figure.update_layout(margin_t=76)  # room for the colours' bar, and for the camera above it
+
+
+def numbered(place: int, label: str) -> str:
+    """Return a label with its place, which is unique even if the word is repeated."""
+    return f"{place} {visible_blanks(label)}"
+
+
+def unit_labels(of_text: Sequence[TextUnit]) -> list[str]:
+    """Return a short, unique name for each unit, escaped for Plotly."""
+    return [
+        escape_plotly(shortened(numbered(number, each.label), LABEL_CHARACTERS))
+        for number, each in enumerate(of_text)
+    ]
+
+
+def won_bars(n_won: Array, of_text: Sequence[TextUnit]) -> go.Figure:
+    """Bars of the units that won most dimensions, ``(n_units,)``, best at the top."""
+    best = np.argsort(-n_won, kind="stable")[:MOST_BARS]
+    labels = unit_labels(of_text)
+    figure = go.Figure(
+        go.Bar(
+            x=n_won[best],
+            y=[labels[number] for number in best],
+            orientation="h",
+            marker_color=[GREY if of_text[number].special else BLUE for number in best],
+            text=n_won[best],
+            textposition="outside",
+            cliponaxis=False,
+            hovertemplate="%{y}: %{x} dimensions<extra></extra>",
+        )
+    )
+    figure.update_yaxes(autorange="reversed", type="category")
+    figure.update_xaxes(title="dimensions won", range=[0, float(n_won.max()) * 1.2])
+    return styled(figure, height=110 + 22 * len(best))
+
+
+def occlusion_figure(left_out: Occlusion) -> go.Figure:
+    """Points of words: own share against the fall without the word; those that differ most are named."""
+    by_difference = np.argsort(-np.abs(left_out.rank_differences), kind="stable")
+    labels = [
+        escape_plotly(shortened(visible_blanks(word.label), LABEL_CHARACTERS)) for word in left_out.words
+    ]
+    figure = go.Figure()
+    for members, colour, mode in (
+        (by_difference[NAMED_WORDS:], BLUE, "markers"),
+        (by_difference[:NAMED_WORDS], ORANGE, "markers+text"),
+    ):
+        names = [labels[number] for number in members]
+        figure.add_scatter(
+            x=left_out.shares[members],
+            y=left_out.drops[members],
+            mode=mode,
+            text=names,
+            textposition="top center",
+            cliponaxis=False,
+            marker={"color": colour, "size": 8},
+            hovertemplate="%{text}<br>own share %{x:+.4f}<br>fall without it %{y:+.4f}<extra></extra>",
+            showlegend=False,
+        )
+    figure.update_xaxes(title="own share", zeroline=True, zerolinecolor=GREY)
+    figure.update_yaxes(title="fall without it", zeroline=True, zerolinecolor=GREY)
+    return styled(figure, height=360)
+
+
+def painted(read: TokenizedText, of_text: Sequence[TextUnit], values: Array, name: str) -> str:
+    """Return a text as HTML, each unit coloured by its value; text beyond the token limit is grey.
+
+    ``values`` is ``(n_units,)``, ``name`` their name in tooltips. Special tokens are chips at their places.
+    The scale is that of the text.
+    """
+    own = [abs(value) for each, value in zip(of_text, values, strict=True) if not each.special]
+    largest = max(own, default=0.0) or float(np.abs(values).max()) or 1.0
+    html, done = [], 0
+    for each, value in zip(of_text, values, strict=True):
+        style, title = colour_of(value, largest), f'title="{escape(each.label)}: {name} {value:+.4f}"'
+        if each.special:
+            html.append(f'<span {title} style="{style};{SPECIAL_CHIP}">{escape(each.label)}</span>')
+        elif each.end > done:  # one character can be several tokens: the first is drawn
+            start = max(each.start, done)
+            html.append(escape(read.text[done:start]))
+            html.append(f'<span {title} style="{style}">{escape(read.text[start : each.end])}</span>')
+            done = each.end
+    rest = escape(read.text[done:])
+    if read.tokens_lost:
+        rest = f'<span style="opacity:0.45" title="not read">{rest}</span>'
+    return "".join(html) + rest
+
+
+def colour_of(value: float, largest: float) -> str:
+    """Return the style of a value: blue above 0, orange below, stronger with distance."""
+    strength = round(min(abs(value) / largest, 1.0) * 170)
+    return f"background:{BLUE if value >= 0 else ORANGE}{strength:02x};border-radius:3px"

@@ -1,0 +1,149 @@
+"""A training in a background thread, and its buttons: train, pause, resume, reset, save and load."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import streamlit as st
+
+from engine.errors import GlassboxError
+from ui.jobs import Job
+from ui.text import show_error
+
+
+@dataclass(kw_only=True)
+class BackgroundTraining(ABC):
+    """A training whose steps run in a job, if it was ever started."""
+
+    job: Job[None] | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether the job is running, also while it is pausing."""
+        return self.job is not None and not self.job.done
+
+    @property
+    def pausing(self) -> bool:
+        """Whether the job was asked to stop and has not ended yet."""
+        return self.job is not None and not self.job.done and self.job.stopped
+
+    @property
+    def job_error(self) -> str | None:
+        """The message of the error that ended the job, if any."""
+        if self.job is not None and self.job.done:
+            try:
+                self.job.result()
+            except GlassboxError as error:
+                return str(error)
+        return None
+
+    def stop(self) -> None:
+        """End the job after its current step."""
+        if self.job is not None:
+            self.job.stop()
+
+    def pause(self) -> None:
+        """Respond to the button that pauses the training."""
+        self.stop()
+
+    @abstractmethod
+    def checkpoint_file(self) -> tuple[str, Callable[[], bytes]]:
+        """Return the name of a checkpoint file, and a function that returns its content."""
+
+
+def show_training_buttons(
+    training: BackgroundTraining | None,
+    key: str,
+    train: Callable[[], object],
+    resume: Callable[[], None] | None,
+    reset: Callable[[], None],
+    load: Callable[[bytes], object],
+    can_resume: bool = True,
+) -> None:
+    """Draw the buttons of a training, or of none; ``key`` is the prefix of their keys.
+
+    Without ``resume`` its button is left out, without ``can_resume`` disabled. The message of a
+    `GlassboxError` of ``train`` or ``load`` is shown.
+    """
+    failure = None
+    with st.container(horizontal=True, vertical_alignment="center", key=f"{key}-buttons"):
+        if training is None:
+            failure = show_train_button(train, key)
+        else:
+            if training.running:
+                st.button(
+                    "Pausing…" if training.pausing else "Pause",
+                    key=f"{key}-pause",
+                    icon=":material/pause:",
+                    disabled=training.pausing,
+                    on_click=training.pause,
+                    help="Nothing is lost.",
+                )
+            else:
+                if resume is not None:
+                    st.button(
+                        "Resume",
+                        key=f"{key}-resume",
+                        icon=":material/resume:",
+                        type="primary",
+                        disabled=not can_resume,
+                        on_click=resume,
+                        help="Continue from the pause, with the steps and the learning rate in the settings.",
+                    )
+                show_download(training, key)
+            reason = "Delete this model, so that another can be trained."
+            st.button("Reset", key=f"{key}-reset", icon=":material/restart_alt:", on_click=reset, help=reason)
+        is_running = training is not None and training.running
+        with st.popover("Load a checkpoint", icon=":material/upload:", disabled=is_running):
+            show_upload(load, key)
+    if failure is not None:
+        show_error(failure)
+
+
+def show_train_button(train: Callable[[], object], key: str) -> GlassboxError | None:
+    """Draw the button that starts a training, then reruns the page; return the error if it failed."""
+    reason = "Start from random weights."
+    # Not a callback: it would get the settings of the previous run of the page.
+    if st.button("Train", key=f"{key}-train", icon=":material/play_arrow:", type="primary", help=reason):
+        try:
+            train()
+        except GlassboxError as error:
+            return error
+        st.rerun()
+    return None
+
+
+def show_download(training: BackgroundTraining, key: str) -> None:
+    """Draw the button that saves a training as a checkpoint."""
+    file_name, content = training.checkpoint_file()
+    st.download_button(
+        "Checkpoint",
+        content,
+        file_name=file_name,
+        mime="application/octet-stream",
+        icon=":material/download:",
+        on_click="ignore",
+        key=f"{key}-checkpoint",
+        help="Weights, optimiser state, sizes, vocabulary and progress, in one file.",
+    )
+
+
+def show_upload(load: Callable[[bytes], object], key: str) -> None:
+    """Draw the box that passes a checkpoint file to ``load``, then reruns the page; show its error."""
+    file = st.file_uploader(
+        "Checkpoint",
+        type="safetensors",
+        key=f"{key}-file",
+        help="A file saved here. It includes the model's sizes and vocabulary; if there is a model "
+        "already, they must be the same.",
+    )
+    reason = "Continue from this checkpoint."
+    pressed = st.button("Load", key=f"{key}-load", disabled=file is None, help=reason)
+    if pressed and file is not None:
+        try:
+            with st.spinner("Reading the checkpoint…", show_time=True):
+                load(file.getvalue())
+        except GlassboxError as error:
+            show_error(error)
+            return
+        st.rerun()

@@ -1,0 +1,50 @@
+"""Choices and sliders whose value lasts for the browser session."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+T = TypeVar("T")
+
+
+def choice(
+    label: str,
+    options: Sequence[T],
+    key: str,
+    help: str | None = None,
+    default: T | None = None,
+    format_func: Callable[[T], str] | None = None,
+    disabled: bool = False,
+    place: DeltaGenerator | None = None,
+) -> T:
+    """Draw a row of buttons of which exactly one is chosen, the first unless there is a ``default``."""
+    chosen: Any = (place or st).segmented_control(
+        label,
+        options,
+        default=options[0] if default is None else default,
+        required=True,
+        format_func=format_func,
+        key=key,
+        persist_state="session",
+        disabled=disabled,
+        help=help,
+    )
+    return chosen
+
+
+def slider(
+    label: str,
+    options: range | Sequence[float],
+    default: float,
+    key: str,
+    help: str,
+    disabled: bool = False,
+    place: DeltaGenerator | None = None,
+) -> Any:
+    """Draw a slider over a range, or one that stops at each of some values; return a value of ``options``."""
+    shared: dict[str, Any] = {"key": key, "persist_state": "session", "disabled": disabled, "help": help}
+    if isinstance(options, range):
+        return (place or st).slider(label, options.start, options[-1], int(default), options.step, **shared)
+    return (place or st).select_slider(label, options, default, format_func="{:g}".format, **shared)
