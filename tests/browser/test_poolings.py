@@ -30,5 +30,4 @@ def test_without_documents_sentences_are_compared_and_a_search_asks_for_some(wid
     panel = wide.get_by_role("tabpanel", name="Sentences")
     expect(panel.get_by_text("What to look for.")).to_be_visible()
     open_tab(wide, "Your question")
-    panel = wide.get_by_role("tabpanel", name="Your question")
-    expect(panel.get_by_text("No document is chosen.")).to_be_visible()
+    expect(wide.get_by_test_id("stMain").get_by_text("No document is chosen.")).to_be_visible()

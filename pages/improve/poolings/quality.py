@@ -115,7 +115,7 @@ def show_mixed(question: str, pooled: PooledChunks, quality: PoolingQuality | No
         hit = pooled.index(stored).search(query, 1)[0]
         st.success(f"Both are pooled alike, so the search runs: the first passage scores {hit.score:.3f}.")
     except InputError as error:
-        st.error(f"The engine refuses: {escape_markdown(str(error))}.", icon=":material/block:")
+        st.warning(f"The engine refuses: {escape_markdown(str(error))}.", icon=":material/block:")
         show_unchecked(query.vector, pooled.chunks, pooled.vectors[stored])
     if quality is not None:
         show_mixed_map(quality)
