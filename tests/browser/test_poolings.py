@@ -5,12 +5,6 @@ from tests.browser.conftest import fill_area, open_tab, settled
 ADDRESS = "poolings"
 
 
-def test_a_question_embedded_otherwise_than_its_index_is_refused_in_words(wide):
-    open_tab(wide, "Your question")
-    expect(wide.get_by_text("The engine refuses:")).to_be_visible()
-    expect(wide.get_by_text("embed both in one way, or build the index again")).to_be_visible()
-
-
 def test_a_pair_of_ones_own_is_explained_and_its_markup_stays_text(wide):
     open_tab(wide, "A pair explained")
     fill_area(wide, "First text", "The <b>tower</b> is old.")

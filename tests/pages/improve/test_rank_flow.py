@@ -128,9 +128,9 @@ def test_own_documents_are_ranked_but_not_judged_and_a_mixed_search_is_refused(o
     question, passage = app.session_state["returned"]
     assert (question, passage) == ("What do kittens do?", "A kitten sleeps.")
     assert any("no ranking can be called better" in info.value for info in app.info)
-    [refused] = [error.value for error in app.error if "The engine refuses" in error.value]
+    [refused] = [warning.value for warning in app.warning if "The engine refuses" in warning.value]
     assert "pooling mean" in refused
     assert "pooling pooler" in refused
     app.selectbox(key="pooling-asked").set_value("mean").run()
-    assert not app.error
+    assert not app.warning
     assert any("Both are pooled alike" in success.value for success in app.success)
