@@ -13,12 +13,13 @@ from tests.browser.conftest import (
     figures,
     go_to,
     open_tab,
+    search_only,
     settled,
     title_of,
     visit,
 )
 
-ANSWERED = "What is the price of insulin for seniors on Medicare?"
+ANSWERED = "What happens to text beyond the token limit?"
 # What a page shows by itself, or each of its tabs, and how many figures, where that is known.
 SHOWN = {
     "": {
@@ -53,7 +54,7 @@ SHOWN = {
         "Scored pairs": "Where it is most wrong",
         "Geometry": "What to learn from these numbers",
     },
-    "tuning": "310 labelled questions about 4 documents",
+    "tuning": "34 labelled questions about 1 document",
     "questions": {"Label questions": "Write a question to begin", "Smoke test": "Searched as the app is now"},
     "answer": {
         "Tokens": "■ end",
@@ -92,8 +93,9 @@ FORMER = {
 
 @pytest.fixture(scope="module")
 def toured(kept_tab, app):
-    """A tab in which a question was answered."""
+    """A tab in which a question was answered from the shortest document."""
     visit(kept_tab, app)
+    search_only(kept_tab, "inside_the_pipeline.md")
     kept_tab.get_by_test_id("stButtonGroup").get_by_text(ANSWERED).click()
     expect(kept_tab.get_by_role("tab", name="Sources")).to_be_visible()
     settled(kept_tab)
