@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from math import ceil, sqrt
+from statistics import fmean
 from time import perf_counter
 
 import numpy as np
@@ -17,6 +19,9 @@ from engine.training.optimizers import Moments, Parameters, adamw, clip_gradient
 from engine.training.schedules import warmup_cosine
 
 KEEP_EVERY = 10  # updates between two copies of weights that are known to be good
+# Tokens over which the loss is averaged before it is called diverging: that of one small batch varies by
+# more than a nat from batch to batch.
+STEADY_TOKENS = 1024
 
 
 @dataclass(frozen=True)
@@ -26,8 +31,8 @@ class TrainingSettings:
     ``learning_rate`` is reached after ``n_warmup`` updates and falls to 0 at ``n_steps``, the last update,
     along half a cosine.
     Gradients longer than ``max_norm`` are clipped. The held-out loss is computed every
-    ``held_out_every`` updates. Training ends as diverged if the loss is not finite, or ``divergence`` nats
-    above the lowest so far.
+    ``held_out_every`` updates. Training ends as diverged if the loss is not finite, or its mean over
+    `STEADY_TOKENS` tokens is ``divergence`` nats above the lowest such mean so far.
 
     Raises
     ------
@@ -74,7 +79,7 @@ class UpdateReport:
 
 @dataclass
 class TrainingState:
-    """A model in training, changed in place by each update; ``lowest`` is the lowest loss so far."""
+    """A model in training, changed in place by each update; ``lowest`` is the lowest mean loss so far."""
 
     config: SmallDecoderConfig
     params: Parameters
@@ -117,6 +122,7 @@ def train(
         last weights known to be good.
     """
     good = copied(state.params), state.moments.copied()
+    recent: list[float] = []  # losses of the last updates, over `STEADY_TOKENS` tokens
     while state.n_updates < settings.n_steps:
         inputs, targets = next(batches)
         began, before = perf_counter(), state.n_updates
@@ -124,11 +130,15 @@ def train(
         loss, grads = loss_and_gradients(state.params, inputs, targets, state.config, rng, state.ops)
         norm = clip_gradients(grads, settings.max_norm)
         rate = learning_rate(before, settings)
-        diverged = why_diverged(loss, norm, state.lowest, settings)
+        n_recent = ceil(STEADY_TOKENS / inputs.size)
+        recent = [*recent, loss][-n_recent:]
+        mean = fmean(recent)
+        margin = settings.divergence * sqrt(n_recent / len(recent))  # fewer losses vary more
+        diverged = why_diverged(mean, norm, state.lowest, margin)
         if diverged is None:
-            if before % KEEP_EVERY == 0:
+            if before % KEEP_EVERY == 0 and mean < state.lowest + settings.divergence / 2:
                 good = copied(state.params), state.moments.copied()
-            state.lowest = min(state.lowest, loss)
+            state.lowest = min(state.lowest, mean)
             decay = settings.weight_decay
             adamw(state.params, grads, state.moments, rate, settings.betas, weight_decay=decay)
         else:
@@ -147,12 +157,12 @@ def learning_rate(update: int, settings: TrainingSettings) -> float:
     return settings.learning_rate * warmup_cosine(update + 1, settings.n_warmup + 1, settings.n_steps + 1)
 
 
-def why_diverged(loss: float, norm: float, lowest: float, settings: TrainingSettings) -> str | None:
+def why_diverged(loss: float, norm: float, lowest: float, margin: float) -> str | None:
     """Return the reason why an update must not be made, or None if it may."""
     if not np.isfinite(loss) or not np.isfinite(norm):
         return f"the loss became {loss:g} and the length of its gradient {norm:g}"
-    if loss > lowest + settings.divergence:
-        return f"the loss rose to {loss:.2f} from {lowest:.2f}, more than {settings.divergence:g} nats"
+    if loss > lowest + margin:
+        return f"the loss rose to {loss:.2f} from {lowest:.2f}, more than {margin:.2g} nats"
     return None
 
 

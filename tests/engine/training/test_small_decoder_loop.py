@@ -123,6 +123,18 @@ def test_a_learning_rate_that_diverges_is_found_and_the_last_good_weights_come_b
     assert again[-1].diverged is None
 
 
+def test_the_noise_of_small_batches_is_not_taken_for_divergence():
+    tokens = np.random.default_rng(0).choice(8, 4000, p=[0.86] + [0.02] * 7)  # rare ones are a surprise
+    batches = random_windows(tokens, 1, TINY.context, np.random.default_rng(0))
+    reports = list(
+        train(TrainingState.fresh(TINY, 0), batches, even_windows(tokens, 4, 8), TrainingSettings())
+    )
+    losses = [report.loss for report in reports]
+    assert max(losses[500:]) > min(losses[:500]) + 1.5
+    assert reports[-1].update == 1000
+    assert reports[-1].diverged is None
+
+
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [({"n_steps": 0}, "1 or more"), ({"learning_rate": 0.0}, "above 0"), ({"max_norm": -1.0}, "above 0")],
