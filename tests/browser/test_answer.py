@@ -11,9 +11,8 @@ from tests.browser.conftest import (
     figures,
     fill_in,
     go_to,
+    open_section,
     open_tab,
-    own_tab,
-    serve,
     settled,
     use_server,
     visit,
@@ -153,25 +152,24 @@ def save_tiny_model(folder):
     (folder / "tokenizer_config.json").write_text(json.dumps({"chat_template": template}))
 
 
-def test_a_model_of_the_users_own_with_a_short_context(browser, tmp_path, app):
-    folder = tmp_path / "own"
-    folder.mkdir()
-    save_tiny_model(folder)
-    with (
-        serve(tmp_path / "log.txt", GLASSBOX_DECODER=str(folder)) as url,
-        own_tab(browser) as page,
-    ):
-        visit(page, url, "answer")
-        page.get_by_text(EXAMPLE).click()
-        expect(page.get_by_text(re.compile(r"exceed the 1,024 positions of .*own.* by 128"))).to_be_visible()
-        page.get_by_role("button", name=re.compile(r"Ask again with \d passages? in 896 tokens")).click()
-        page.get_by_role("tab", name="Tokens").wait_for()
-        for name, n_figures in TABS.items():
-            open_tab(page, name)
-            expect(figures(page)).to_have_count(n_figures)
-            expect(page.get_by_test_id("stException")).to_have_count(0)
-        for title, n_figures in (("KV cache", 1), ("Positions", 5)):
-            go_to(page, title)
-            expect(figures(page)).to_have_count(n_figures)
-            expect(page.get_by_test_id("stException")).to_have_count(0)
-        expect(page.get_by_text("learned is what the loaded decoder uses")).to_be_visible()
+def test_a_model_of_the_users_own_with_a_short_context(wide, tmp_path):
+    page = wide
+    save_tiny_model(tmp_path)
+    go_to(page, "Ask your documents")
+    open_section(page, "Model")
+    fill_in(page, "Built-in model", str(tmp_path))
+    go_to(page, "Inside the answer")
+    page.get_by_text(EXAMPLE).click()
+    said = re.compile(rf"exceed the 1,024 positions of .*{re.escape(tmp_path.name)}.* by 128")
+    expect(page.get_by_text(said)).to_be_visible()
+    page.get_by_role("button", name=re.compile(r"Ask again with \d passages? in 896 tokens")).click()
+    page.get_by_role("tab", name="Tokens").wait_for()
+    for name, n_figures in TABS.items():
+        open_tab(page, name)
+        expect(figures(page)).to_have_count(n_figures)
+        expect(page.get_by_test_id("stException")).to_have_count(0)
+    for title, n_figures in (("KV cache", 1), ("Positions", 5)):
+        go_to(page, title)
+        expect(figures(page)).to_have_count(n_figures)
+        expect(page.get_by_test_id("stException")).to_have_count(0)
+    expect(page.get_by_text("learned is what the loaded decoder uses")).to_be_visible()
