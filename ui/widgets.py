@@ -1,12 +1,17 @@
-"""Choices and sliders whose value lasts for the browser session."""
+"""Choices and sliders whose value lasts for the browser session, and parts of a page that rerun alone."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from engine.errors import GlassboxError
+from ui.text import show_error
+
 T = TypeVar("T")
+P = ParamSpec("P")
 
 
 def choice(
@@ -48,3 +53,20 @@ def slider(
     if isinstance(options, range):
         return (place or st).slider(label, options.start, options[-1], int(default), options.step, **shared)
     return (place or st).select_slider(label, options, default, format_func="{:g}".format, **shared)
+
+
+def fragment(draw: Callable[P, None]) -> Callable[P, None]:
+    """Rerun a part of a page alone when its widgets change, and show its errors in its place.
+
+    A rerun of a part does not pass through streamlit_app.py, where the errors of pages are shown.
+    """
+
+    @st.fragment
+    @wraps(draw)
+    def drawn(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            draw(*args, **kwargs)
+        except GlassboxError as error:
+            show_error(error)
+
+    return drawn

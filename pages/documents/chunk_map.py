@@ -34,6 +34,7 @@ from ui.chunk_settings import Cut
 from ui.corpus import content_hash, index_documents
 from ui.export import show_save
 from ui.text import show_text
+from ui.widgets import fragment
 
 MAX_POINTS = 10_000
 LISTED = 10
@@ -56,7 +57,7 @@ def show_corpus_map(documents: Sequence[Document], encoder: Encoder, cut: Cut) -
     show_map(index.chunks, index.vectors, question, vector)
 
 
-@st.fragment
+@fragment
 def show_map(
     chunks: Sequence[Chunk], vectors: Array, question: str = "", question_vector: Array | None = None
 ) -> None:

@@ -24,6 +24,7 @@ from ui.corpus import content_hash, index_documents
 from ui.documents import bundled_names
 from ui.questions.sets import bundled_questions
 from ui.text import QUOTE, beginning, joined, show_text
+from ui.widgets import fragment
 
 MAX_QUESTIONS = 200
 EXAMPLE_QUESTIONS = 12  # bundled ones, spread evenly over the documents
@@ -130,7 +131,7 @@ def question_vectors(questions: tuple[str, ...], _encoder: Encoder, max_tokens: 
     return _encoder.encode(list(questions), max_tokens=max_tokens)
 
 
-@st.fragment
+@fragment
 def show_health(
     chunks: Sequence[Chunk],
     vectors: Array,

@@ -24,3 +24,27 @@ def test_a_choice_starts_at_its_default_and_a_slider_returns_one_of_its_values()
     app.select_slider(key="stops").set_value(1.0)
     app.run()
     assert json.loads(app.json[0].value) == {"first": "b", "last": 2, "range": 200, "stops": 1.0}
+
+
+def test_an_error_in_a_part_that_reruns_alone_is_shown_in_its_place():
+    def page():
+        import streamlit as st
+
+        from engine.errors import InputError
+        from ui.widgets import fragment
+
+        @fragment
+        def show(limit):
+            number = st.number_input("Number", value=0)
+            if number > limit:
+                raise InputError(f"*{number}* is above {limit}")
+
+        show(3)
+        st.caption("below")
+
+    app = app_of(page).run()
+    assert not app.error
+    app.number_input[0].set_value(4).run()
+    assert not app.exception
+    assert [error.value for error in app.error] == [r"\*4\* is above 3"]
+    assert app.caption[0].value == "below"

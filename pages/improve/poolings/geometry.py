@@ -18,6 +18,7 @@ from ui.colours import BLUE, GREY
 from ui.export import show_figure
 from ui.figures import styled
 from ui.questions.sets import labelled_questions
+from ui.widgets import fragment
 
 STAND_INS = 100  # sentences that stand in for questions
 MIN_WORDS = 4  # in such a sentence
@@ -36,7 +37,7 @@ class Geometry:
     rows: tuple[GeometryRow, ...]
 
 
-@st.fragment
+@fragment
 def show_geometry(pooled: PooledChunks) -> None:
     """Draw lengths, anisotropy, and the effect of each transform of the vectors on a search."""
     if len(pooled.chunks) < 2:

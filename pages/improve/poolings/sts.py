@@ -31,6 +31,7 @@ from pages.improve.poolings.sts_figures import (
 from ui.export import show_figure
 from ui.jobs import counting
 from ui.text import shortened, show_error, show_text
+from ui.widgets import fragment
 
 MAX_PAIRS, MAX_MEGABYTES = 20_000, 10
 FEW_PAIRS = 300  # with fewer, differences of two or three points stay within chance
@@ -58,7 +59,7 @@ class StsResults:
     found: tuple[StrategyCorrelation, ...]  # best first
 
 
-@st.fragment
+@fragment
 def show_sts(encoder: Encoder, max_tokens: int) -> None:
     """Draw how well every strategy's cosines agree with people's scores, and where they disagree.
 
