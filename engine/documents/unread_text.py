@@ -106,11 +106,6 @@ class UnreadReport:
         return sum(loss.tokens_lost for loss in self.truncated)
 
     @property
-    def tokens_share(self) -> float:
-        """Share of the chunks' tokens that is never read, 0 to 1."""
-        return self.tokens_lost / self.n_tokens if self.n_tokens else 0.0
-
-    @property
     def characters_unseen(self) -> int:
         """Characters that no chunk reads."""
         return sum(span.end - span.start for span in self.unseen)

@@ -68,7 +68,7 @@ def test_a_loss_is_a_span_of_the_document(encoder):
     assert loss.tokens_lost == 5
     assert read_ends([chunk], encoder.tokenizer, 22) == [loss.start]
     assert read_ends([chunk], encoder.tokenizer, 27) == [chunk.end]
-    assert (report.n_tokens, report.tokens_share) == (27, 5 / 27)
+    assert (report.n_tokens, report.tokens_lost) == (27, 5)
     assert (report.characters_unseen, report.n_characters) == (22, len(text) - 8)
 
 
@@ -122,7 +122,7 @@ def test_the_worst_chunks_come_first_and_limits_in_the_order_asked_for(encoder):
 def test_without_chunks_nothing_is_lost(encoder):
     [report] = unread_reports([], encoder.tokenizer, [64])
     assert report == UnreadReport(64, 0, 0, 0, (), ())
-    assert (report.tokens_share, report.characters_share) == (0, 0)
+    assert (report.tokens_lost, report.characters_share) == (0, 0)
 
 
 def test_every_suggestion_leaves_nothing_lost(encoder):
