@@ -7,22 +7,20 @@ answer a question and the retrieved chunks:
 
 - recall: characters of passages that are in a chunk, over characters of passages;
 - precision: the same, over characters of chunks;
-- IoU: the same, over characters of chunks and of passages in no chunk;
-- precision omega: the precision if exactly the chunks with a part of a passage were retrieved.
+- IoU: the same, over characters of chunks and of passages in no chunk.
 
-Text in several overlapping chunks counts once in the numerator and several times in the denominator, except
-in precision omega, where it counts once. So overlap costs precision, and the IoU of overlapping chunks is not
-that of sets. 0 over 0 counts as 0.
+Text in several overlapping chunks counts once in the numerator and several times in the denominator. So
+overlap costs precision, and the IoU of overlapping chunks is not that of sets. 0 over 0 counts as 0.
 """
 
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
 from engine.documents.document import Chunk
 from engine.errors import InputError
-from engine.evaluation.questions import Question, chunk_places
+from engine.evaluation.questions import Question
 from engine.layers.tracing import Array
 
 Range = tuple[int, int]
@@ -61,40 +59,6 @@ def answered_share(answering: Sequence[Chunk], n_read: int, question: Question) 
     )
 
 
-def span_metrics_at(
-    scores: Array, chunks: Sequence[Chunk], questions: Sequence[Question], k: int
-) -> dict[str, Array]:
-    """Compute `span_metrics` of the ``k`` best chunks of every question.
-
-    Parameters
-    ----------
-    scores
-        Of each question and chunk, ``(n_questions, n_chunks)``; equal scores keep the order of the chunks. A
-        chunk with the score ``-inf`` or NaN was not found.
-    chunks, questions
-        The chunks and questions of the scores.
-    k
-        Number of chunks retrieved, at most all.
-
-    Returns
-    -------
-    dict
-        Values ``(n_questions,)`` of ``"recall"``, ``"precision"`` and ``"iou"``.
-
-    Raises
-    ------
-    InputError
-        ``k`` is below 1.
-    """
-    best = best_chunks(scores, k)
-    metrics = [
-        astuple(span_metrics([chunks[i] for i in rows], question))
-        for rows, question in zip(best, questions, strict=True)
-    ]
-    recall, precision, iou = np.array(metrics, np.float64).reshape(-1, 3).T
-    return {"recall": recall, "precision": precision, "iou": iou}
-
-
 def best_chunks(scores: Array, k: int) -> list[Array]:
     """Return the numbers of every question's ``k`` best chunks, best first; fewer if fewer are found."""
     if k < 1:
@@ -110,30 +74,6 @@ def best_chunks(scores: Array, k: int) -> list[Array]:
         first = candidates[np.argsort(row[candidates], kind="stable")[:k]]
         best.append(first[row[first] < np.inf])
     return best
-
-
-def precision_omega(chunks: Sequence[Chunk], questions: Sequence[Question]) -> Array:
-    """Return the best precision possible at perfect recall, for any retriever: ``(n_questions,)``.
-
-    As in chunking_evaluation, chunks that only touch a passage count as having a part of it, and characters
-    of passages in no chunk count, too.
-    """
-    stems, *places = chunk_places(chunks)
-    spans = np.column_stack(places)  # (n_chunks, 2)
-    spans_of = {name: spans[stems == name] for name in {question.corpus_id for question in questions}}
-    values = np.zeros(len(questions))
-    for number, question in enumerate(questions):
-        passages = [(reference.start, reference.end) for reference in question.references]
-        touching = [span for passage in passages for span in touched(spans_of[question.corpus_id], passage)]
-        matched = shared(union(touching), union(passages))
-        values[number] = share(matched, length(union(touching + passages)))
-    return values
-
-
-def touched(spans: Array, passage: Range) -> list[Range]:
-    """Return the spans, of ``(n_spans, 2)``, that share a character or an end with a passage."""
-    start, end = passage
-    return [(a, b) for a, b in spans[(spans[:, 0] <= end) & (start <= spans[:, 1])].tolist()]
 
 
 def union(ranges: Sequence[Range]) -> list[Range]:

@@ -19,7 +19,7 @@ from engine.evaluation.grid import Cell, grid
 from engine.evaluation.library_model import LibraryModel, load_model
 from engine.evaluation.metrics import METRICS, Metric, hit_rate, ndcg, precision, recall, reciprocal_rank
 from engine.evaluation.questions import Question, Reference, relevance
-from engine.evaluation.spans import span_metrics_at
+from engine.evaluation.spans import best_chunks, span_metrics
 from engine.evaluation.sweep import sweep
 from engine.evaluation.sweep_cost import estimate
 from engine.evaluation.sweep_row import Ranked
@@ -102,14 +102,19 @@ def by_hand(documents, questions, cell, encoder):
     searched = SearchInputs(SearchTexts(tuple(asked), tuple(texts), encoder, cell.max_tokens), *vectors)
     scores = retriever_scores(cell.retriever, searched, RetrieverOptions(k=50))
     judged = scores, relevance(questions, chunks)
-    spans = span_metrics_at(scores, chunks, questions, cell.k)
+    spans = [
+        span_metrics([chunks[i] for i in best], question)
+        for best, question in zip(best_chunks(scores, cell.k), questions, strict=True)
+    ]
     return len(chunks), {
         "mrr": reciprocal_rank(*judged),
         "hit_rate@k": hit_rate(*judged, cell.k),
         "recall@k": recall(*judged, cell.k),
         "precision@k": precision(*judged, cell.k),
         "ndcg@k": ndcg(*judged, cell.k),
-        **{f"span_{name}@k": values for name, values in spans.items()},
+        "span_recall@k": np.array([span.recall for span in spans]),
+        "span_precision@k": np.array([span.precision for span in spans]),
+        "span_iou@k": np.array([span.iou for span in spans]),
     }
 
 
