@@ -71,8 +71,14 @@ def run(arguments: Namespace) -> Result:
 def tables(result: Result) -> Iterator[Table]:
     """Yield the four figures, and the size of all vectors."""
     figures = result["ours"] | result["limit"]
-    names = ("chunks_per_s", "seconds", "peak_mb", "rise_after_first_tenth_mb", "vectors_mb")
-    yield Table(["", "measured"], [[name, f"{figures[name]:.1f}"] for name in names])
+    labels = {
+        "chunks_per_s": "texts a second",
+        "seconds": "seconds",
+        "peak_mb": "peak MB",
+        "rise_after_first_tenth_mb": "rise after the first tenth, MB",
+        "vectors_mb": "all vectors, MB",
+    }
+    yield Table(["", "measured"], [[label, f"{figures[name]:.1f}"] for name, label in labels.items()])
 
 
 def add_options(parser: ArgumentParser) -> None:

@@ -99,7 +99,7 @@ RENDERED = {
     "chunk": "| langchain | 1.80 | 5.04 | 9,000 | 100 | 6.60 | 3.10 | 284 |",
     "paint": "the slowest part of a document took 140 ms to paint",
     "sweep": "| glassbox, warm | 3.4 | 195.0 | 6.0 | 200.0 | 500 |",
-    "stream": "| rise_after_first_tenth_mb | 21.0 |",
+    "stream": "| rise after the first tenth, MB | 21.0 |",
     "train": "| glassbox | 60.0 | 55.0 | 1 | 1.0e-06 |  |  |",
     "tune": "| adapter, by question, dense | nDCG | 0.4000 | 0.4300 | +0.0300 | +0.0100 to +0.0500 |",
     "seq2seq": "| dates | 0 | 99.80% as in training | 30 | 60 | 1,000 |",
