@@ -83,3 +83,8 @@ def test_nothing_to_resample_is_an_error():
         mean_interval(np.ones(3), n_resamples=0)
     with pytest.raises(InputError, match=r"95 is not between 0 and 1: give 0\.95"):
         mean_interval(np.ones(3), confidence=95)
+
+
+def test_one_item_has_an_interval_without_width():
+    one = np.array([[0.25]])
+    assert resampled(means(one), 1).interval(0) == percentile_interval(0.25, np.full(10, 0.25))
