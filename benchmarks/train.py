@@ -91,7 +91,7 @@ def tables(result: Result) -> Iterator[Table | str]:
             "ratio of lowest": "{ratio_of_lowest:.2f}",
         },
     )
-    yield "ratio: theirs / ours, greater is better"
+    yield f"ratio: theirs / ours, greater is better; at least {result['limit']['ratio']} is required"
 
 
 def run(arguments: Namespace) -> Result:

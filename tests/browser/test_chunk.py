@@ -39,10 +39,10 @@ def test_every_stage_shows_its_equation_shape_and_difference(wide):
     click(wide, "Compare every stage with the official model")
     expect(wide.get_by_text("same ids")).to_be_visible()
     for label, tensors in (
-        ("2 Embeddings →", ("segment", "output")),
-        ("3 Attention →", ("query", "context")),
-        ("4 Feed-forward →", ("hidden", "layer output")),
-        ("5 Pooling →", ("mean", "pooler")),
+        ("2 Embeddings →", ("token", "position", "segment", "sum", "output")),
+        ("3 Attention →", ("query", "scores", "context", "norm")),
+        ("4 Feed-forward →", ("hidden", "activation", "layer output")),
+        ("5 Pooling →", ("mean", "cls", "pooler")),
         ("6 Vector", ("normalized",)),
     ):
         click(wide, label)
@@ -51,7 +51,7 @@ def test_every_stage_shows_its_equation_shape_and_difference(wide):
                 click(wide, tensor)
             expect(wide.locator(".katex").first).to_be_visible()
             expect(wide.get_by_text(re.compile(r"shape \d+"))).to_be_visible()
-            if tensor not in ("segment", "query"):  # which the official model does not return
+            if tensor in ("output", "context", "hidden", "mean", "pooler", "normalized", "norm"):
                 shown = wide.get_by_text(
                     re.compile(r"difference from the official model [\d.e-]+")
                 ).inner_text()
@@ -172,13 +172,15 @@ def test_a_model_of_the_users_own_is_opened_at_the_address_visited_first_in_its_
     folder.mkdir()
     save_model(folder)
     with (
-        serve(tmp_path / "log.txt", GLASSBOX_ENCODER=str(folder)) as url,
+        serve(tmp_path / "log.txt", GLASSBOX_ENCODER=str(folder), GLASSBOX_DECODER="own.gguf") as url,
         own_tab(browser) as page,
     ):
         visit(page, url, "chunk")  # nobody has opened the app's own address before
         expect(page.get_by_test_id("stTopNavLink").filter(has_text="Ask your documents")).to_be_visible()
         expect(page.get_by_role("heading", name="Inside the model", level=1)).to_be_visible()
         expect(page.get_by_role("dialog")).to_have_count(0)
+        expect(page.get_by_text(f"Encoder · {folder}", exact=True)).to_be_visible()
+        expect(page.get_by_text("Decoder · own.gguf", exact=True)).to_be_visible()
         fill_area(page, "Text", "abc def")
         expect(page.get_by_text("shape 3 × 8 × 8")).to_be_visible()
         for name, n_figures in zip(TABS, (1, 3, 3, 1), strict=True):
