@@ -30,7 +30,7 @@ def load_encoder() -> Encoder:
     """Load the encoder, downloading it the first time."""
     with st.spinner(f"Loading the encoder {escape_markdown(ENCODER)}…"):
         encoder = Encoder.load(ENCODER, on_progress=download_progress(ENCODER))
-    gc.freeze()  # Streamlit collects garbage after each run: 40 ms less without what is imported by now
+    gc.freeze()  # Streamlit collects garbage after each run, which takes 40 ms if it visits the libraries
     return encoder
 
 
