@@ -21,6 +21,7 @@ from benchmarks.processes import say
 DOCS = Path(__file__).parents[1] / "docs"
 # In the order of the page.
 NAMES = [
+    "answers",
     "encode",
     "decode",
     "chunk",

@@ -4,9 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from engine.documents.loaders import load_corpus
+from engine.evaluation.answers import check_answers, load_answer_questions
 from engine.evaluation.sts import load_pairs
 
-DATA = Path(__file__).parent.parent / "data"
+ROOT = Path(__file__).parent.parent
+DATA, BENCHMARKS = ROOT / "data", ROOT / "benchmarks"
 
 
 @pytest.fixture(scope="module")
@@ -36,3 +39,47 @@ def test_scored_pairs_are_distinct_and_spread_over_the_scale():
     assert min(scores.values()) >= 5
     readme = (DATA / "README.md").read_text(encoding="utf-8")
     assert f"`sts_pairs.csv` | {len(pairs)} pairs" in readme
+
+
+@pytest.fixture(scope="module")
+def answers():
+    return load_answer_questions()
+
+
+def test_answers_are_many_of_both_halves_and_some_do_not_exist(answers):
+    unanswerable = [question for question in answers if not question.answer]
+    assert len(answers) >= 150
+    assert len(unanswerable) >= 40
+    assert {question.half for question in answers} == {"tune", "report"}
+    for kind, number in Counter(question.kind for question in answers).items():
+        halves = Counter(question.half for question in answers if question.kind == kind)
+        assert min(halves["tune"], halves["report"]) >= number / 3, kind
+    assert {question.kind for question in unanswerable} == {"unanswerable"}
+    assert len({question.text for question in answers}) == len(answers)
+
+
+def test_every_bundled_document_has_answers(answers):
+    names = {path.name for path in (DATA / "corpus").iterdir()}
+    assert {question.document for question in answers if question.answer} == names
+
+
+@pytest.mark.parametrize(
+    ("questions", "documents"),
+    [(DATA / "answers.csv", DATA / "corpus"), (BENCHMARKS / "pages.csv", BENCHMARKS / "pages")],
+    ids=["bundled", "pages"],
+)
+def test_every_answer_stands_where_it_is_labelled(questions, documents):
+    asked = load_answer_questions(questions)
+    assert list(check_answers(asked, load_corpus(documents))) == []
+    assert all(question.document and question.spans for question in asked if question.answer)
+
+
+def test_the_pages_of_the_benchmark_are_others_than_the_bundled_ones(answers):
+    pages = load_answer_questions(BENCHMARKS / "pages.csv")
+    assert len(pages) >= 50
+    assert any(not question.answer for question in pages)
+    assert {question.half for question in pages} == {"report"}  # nothing is chosen with them
+    names = {path.name for path in (BENCHMARKS / "pages").iterdir()}
+    assert {question.document for question in pages if question.answer} == names
+    assert not names & {question.document for question in answers}
+    assert not {question.text for question in pages} & {question.text for question in answers}

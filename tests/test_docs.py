@@ -13,6 +13,7 @@ from engine.documents.loaders import FORMATS
 from engine.documents.splitters import SPLITTERS
 from engine.evaluation.metrics import METRICS
 from engine.generation.sampling import RULES
+from engine.generation.settings import CONTEXTS
 from engine.layers.pooling import POOLINGS
 from engine.retrieval.retrievers import RETRIEVERS
 
@@ -84,7 +85,7 @@ def test_every_command_and_option_is_documented():
     }
     for option, commands, _ in rows(guide, "Options that several"):
         for command in own if commands == "all" else commands.split(", "):
-            own[command].add(option.strip("`"))
+            own[command] |= set(re.findall(r"--[\w-]+", option))
     assert own == COMMANDS
     shown = {command for command, _ in lines_of(ROOT / "README.md", "python -m engine")}
     assert shown == set(COMMANDS)
@@ -109,9 +110,13 @@ def test_every_setting_is_in_the_guide():
 @pytest.mark.parametrize(
     ("command", "option", "table"),
     [
-        *((name, "--pooling", POOLINGS) for name in ("ask", "search", "embed", "sweep", "evaluate")),
-        *((name, "--splitter", SPLITTERS) for name in ("ask", "search", "embed", "sweep")),
-        *((name, "--retriever", RETRIEVERS) for name in ("ask", "search", "sweep")),
+        *(
+            (name, "--pooling", POOLINGS)
+            for name in ("ask", "search", "embed", "answers", "sweep", "evaluate")
+        ),
+        *((name, "--splitter", SPLITTERS) for name in ("ask", "search", "embed", "answers", "sweep")),
+        *((name, "--retriever", RETRIEVERS) for name in ("ask", "search", "answers", "sweep")),
+        *((name, "--context", CONTEXTS) for name in ("ask", "answers")),
     ],
 )
 def test_help_lists_every_choice(command, option, table):

@@ -1,8 +1,8 @@
 """A question asked in this session, answered in a background thread; all pages share it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import streamlit as st
@@ -86,15 +86,25 @@ def start_answer(
             settings.answer,
             null_scores,
             on_text=job.write,
+            on_quotes=job.show_first,
             stop=lambda: job.stopped,
         )
 
     state["asked"], state["answer_job"] = question, Job(work)
 
 
-def show_writing(job: Job[T], label: str, key: str = "stop") -> None:
-    """Draw a text while it is written, with a button to stop it."""
+def show_writing(
+    job: Job[T], label: str, key: str = "stop", draw_first: Callable[[Any], None] | None = None
+) -> None:
+    """Draw a text while it is written, with a button to stop it; what comes first stands above the text."""
+    above = st.container()
     controls, place = st.container(horizontal=True, vertical_alignment="center"), st.empty()
+
+    def draw_above(first: Any) -> None:
+        if draw_first is not None:
+            with above:
+                draw_first(first)
+
     controls.button(
         "Stopping…" if job.stopped else "Stop",
         key=key,
@@ -104,7 +114,7 @@ def show_writing(job: Job[T], label: str, key: str = "stop") -> None:
         help="Ends the answer and keeps the text so far.",
     )
     with controls, st.spinner(label, show_time=True):
-        follow(job, place)
+        follow(job, place, draw_above)
 
 
 def last_answer() -> Answer | None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from engine import Encoder
-from engine.documents.splitters import MIN_CHUNK_TOKENS, SPLITTERS, Splitting
+from engine.documents.splitters import DEFAULT_SPLITTING, MIN_CHUNK_TOKENS, SPLITTERS, Splitting
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,7 @@ def chunk_settings(encoder: Encoder, suffix: str = "") -> Cut:
     method = st.selectbox(
         "Splitter",
         list(SPLITTERS),
+        list(SPLITTERS).index(DEFAULT_SPLITTING.method),
         format_func=lambda name: SPLITTERS[name].label,
         key=f"splitter{suffix}",
         persist_state="session",
@@ -36,7 +37,7 @@ def chunk_settings(encoder: Encoder, suffix: str = "") -> Cut:
         "Chunk size (tokens)",
         MIN_CHUNK_TOKENS * 2,
         max_positions,
-        min(128, max_positions),
+        min(DEFAULT_SPLITTING.chunk_tokens, max_positions),
         step=8,
         key=f"chunk_tokens{suffix}",
         persist_state="session",
@@ -51,7 +52,7 @@ def chunk_settings(encoder: Encoder, suffix: str = "") -> Cut:
         "Overlap (tokens)",
         0,
         most,
-        min(16, most),
+        min(DEFAULT_SPLITTING.overlap, most),
         key=key,
         persist_state="session",
         disabled=SPLITTERS[method].is_sliding,

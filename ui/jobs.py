@@ -48,6 +48,7 @@ class Job(Generic[T]):
         self._changed = threading.Condition()
         self._stop = threading.Event()
         self._text = ""
+        self._first: object = None
         self._done = False
         self._result: T
         self._error: GlassboxError | None = None
@@ -57,6 +58,11 @@ class Job(Generic[T]):
     def text(self) -> str:
         """The text so far."""
         return self._text
+
+    @property
+    def first(self) -> object:
+        """What was shown before the text, None before that."""
+        return self._first
 
     @property
     def done(self) -> bool:
@@ -81,6 +87,10 @@ class Job(Generic[T]):
         with self._changed:
             self._text += text
             self._changed.notify_all()
+
+    def show_first(self, value: object) -> None:
+        """Show something before the text, at the next look of a page."""
+        self._first = value
 
     def wait(self, seen: str = "", seconds: float | None = None) -> str:
         """Return the text once it is longer than ``seen``, the work is done, or ``seconds`` have passed."""
@@ -128,13 +138,23 @@ def session_is_open() -> Callable[[], bool]:
     return lambda: app.is_active_session(session_id)
 
 
-def follow(job: Job[T], place: DeltaGenerator) -> None:
+def follow(job: Job[T], place: DeltaGenerator, draw_first: Callable[[Any], None] | None = None) -> None:
     """Draw a job's text into a placeholder as it grows, until the work is done.
 
     A rerun of the page ends this by an exception of Streamlit's; the job continues.
+
+    Parameters
+    ----------
+    job, place
+        The work and the placeholder.
+    draw_first
+        Called once with `Job.first`, as soon as there is one.
     """
     text = job.text
     while not job.done:
+        if draw_first is not None and job.first is not None:
+            draw_first(job.first)
+            draw_first = None
         place.html(text_html(escape(text) + " ▌"))
         text = job.wait(text, REDRAW_S)
     place.html(text_html(escape(job.text)))

@@ -9,6 +9,7 @@ from engine.retrieval.retrievers import RETRIEVERS
 from ui.closeness import chance_words, score_words, show_closeness
 from ui.text import escape_markdown, show_text
 
+NOTHING_FOUND = "Nothing in these documents comes close enough to this question to answer it."
 NO_TEXT = {
     "stop": "(the model ended its answer at once)",
     "length": "(no word within the longest answer allowed)",
@@ -18,7 +19,7 @@ NO_TEXT = {
 
 def show_nothing_found(answer: Answer) -> None:
     """Say that no passage is close enough, and how close the nearest come."""
-    st.info(answer.text, icon=":material/search_off:")
+    st.info(NOTHING_FOUND, icon=":material/search_off:")
     if not answer.hits:
         st.caption(
             f"The retriever {retriever_name(answer)} finds no passage: none shares a word with the question. "

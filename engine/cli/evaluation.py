@@ -1,21 +1,48 @@
-"""The commands that evaluate retrieval: ``python -m engine sweep`` and ``python -m engine evaluate``."""
+"""The commands that evaluate: ``python -m engine sweep``, ``evaluate`` and ``answers``."""
 
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 
-from engine.cli.main import app, load_encoder, print_json
-from engine.cli.options import EncoderOption, JsonOption, PoolingOption, exit_on_error
+from engine.cli.main import (
+    answer_settings,
+    app,
+    load_decoder,
+    load_encoder,
+    load_index,
+    null_scores_in,
+    print_json,
+)
+from engine.cli.options import (
+    AnsweringOptions,
+    CorpusOptions,
+    EncoderOption,
+    JsonOption,
+    PoolingOption,
+    RetrievalOptions,
+    exit_on_error,
+    grouped,
+)
 from engine.cli.progress import StatusLine, counted, download_progress, progress, say
 from engine.cli.sources import sources
-from engine.documents.loaders import kinds
-from engine.documents.splitters import SPLITTERS
+from engine.documents.loaders import kinds, load_corpus
+from engine.documents.splitters import DEFAULT_SPLITTING, SPLITTERS
 from engine.errors import InputError
+from engine.evaluation.answers import (
+    ANSWER_METRICS,
+    BUNDLED_ANSWERS,
+    AnswerRow,
+    answer_metrics,
+    check_answers,
+    load_answer_questions,
+    measure_answers,
+)
 from engine.evaluation.beir import BeirSet, load_beir
 from engine.evaluation.bootstrap import mean_interval
 from engine.evaluation.grid import Grid, fitting, grid
@@ -26,9 +53,18 @@ from engine.evaluation.sweep_cost import Cost, estimate
 from engine.evaluation.sweep_row import SweepRow, takes_all
 from engine.evaluation.sweep_store import append, resume, stamp_of, to_csv, to_json
 from engine.evaluation.sweep_watch import CellProgress
+from engine.generation.answering import Answer, ask
+from engine.generation.sampling import GREEDY, Sampling
+from engine.generation.writer import Writer
 from engine.layers.pooling import POOLINGS
 from engine.models.encoder import Encoder
-from engine.retrieval.retrievers import RETRIEVERS, SearchInputs, SearchTexts, retriever_scores
+from engine.retrieval.retrievers import (
+    DEFAULT_RETRIEVER,
+    RETRIEVERS,
+    SearchInputs,
+    SearchTexts,
+    retriever_scores,
+)
 from engine.retrieval.vector_cache import VectorCache
 from engine.weights.catalog import DEFAULT_ENCODER
 
@@ -70,9 +106,15 @@ def sweep_command(
             show_default="bundled questions, or those of --beir",
         ),
     ] = None,
-    splitter: Annotated[str, typer.Option(help=f"Of {', '.join(SPLITTERS)}; several with commas.")] = "fixed",
-    chunk_tokens: Annotated[str, typer.Option(help="Tokens of a chunk; several with commas.")] = "128",
-    overlap: Annotated[str, typer.Option(help="Tokens repeated; several with commas.")] = "16",
+    splitter: Annotated[str, typer.Option(help=f"Of {', '.join(SPLITTERS)}; several with commas.")] = (
+        DEFAULT_SPLITTING.method
+    ),
+    chunk_tokens: Annotated[str, typer.Option(help="Tokens of a chunk; several with commas.")] = str(
+        DEFAULT_SPLITTING.chunk_tokens
+    ),
+    overlap: Annotated[str, typer.Option(help="Tokens repeated; several with commas.")] = str(
+        DEFAULT_SPLITTING.overlap
+    ),
     pooling: Annotated[
         str,
         typer.Option(
@@ -82,7 +124,7 @@ def sweep_command(
     ] = "mean",
     retriever: Annotated[
         str, typer.Option(help=f"Of {', '.join(RETRIEVERS)}; several with commas.")
-    ] = "dense",
+    ] = DEFAULT_RETRIEVER,
     k: Annotated[str, typer.Option(help="How many chunks are retrieved; several with commas.")] = "5",
     model: Annotated[
         str,
@@ -329,3 +371,74 @@ def evaluated(collection: BeirSet, encoder: Encoder, pooling: str) -> list[dict[
         intervals = {name: [each.low, each.high] for name, each in found.items()}
         rows.append({"retriever": retriever, **figures, "intervals": intervals})
     return rows
+
+
+@app.command()
+@exit_on_error
+@grouped
+def answers(
+    corpus: CorpusOptions,
+    retrieval: RetrievalOptions,
+    answering: AnsweringOptions,
+    sampling: Sampling = GREEDY,
+    questions: Annotated[
+        Path,
+        typer.Option(
+            help="CSV with question, answer (& divides parts, | alternatives; empty: there is none) "
+            "and optionally document, start, end, kind, half.",
+            show_default="bundled questions",
+        ),
+    ] = BUNDLED_ANSWERS,
+    half: Annotated[
+        str, typer.Option(help="Only the questions with this in their column half.", show_default="all")
+    ] = "",
+    as_json: JsonOption = False,
+) -> None:
+    """Answer questions with known short answers, and score what is shown without a judge."""
+    asked = [each for each in load_answer_questions(questions) if half in ("", each.half)]
+    if not asked:
+        raise InputError(f"no question of {questions} has {half!r} in its column half: give another one")
+    settings = answer_settings(retrieval, answering, sampling)
+    for problem in check_answers(asked, load_corpus(corpus.corpus)):
+        say(f"warning: {problem}")
+    encoder, index = load_index(corpus.corpus, corpus, corpus.parent_tokens)
+    writer = Writer(load_decoder(retrieval.decoder))
+    writer.check(settings)
+    null_scores = null_scores_in(index, encoder)
+    label = f"Answering {counted(len(asked), 'question')}"
+    say(label)
+
+    def answer(question: str) -> Answer:
+        return ask(question, index, encoder, writer, settings, null_scores)
+
+    rows = measure_answers(asked, answer, progress(label))
+    if as_json:
+        print_json(
+            {
+                "n_questions": len(rows),
+                "metrics": {name: asdict(value) for name, value in answer_metrics(rows).items()},
+                "rows": [row_json(row) for row in rows],
+            }
+        )
+        return
+    for name, value in answer_metrics(rows).items():
+        metric = ANSWER_METRICS[name]
+        print(f"{metric.label:20}{value.estimate:6.3f}  {value.low:.3f} to {value.high:.3f}  of {metric.of}")
+
+
+def row_json(row: AnswerRow) -> dict[str, Any]:
+    """Return a scored answer for the JSON output."""
+    return {
+        "question": row.question.text,
+        "answerable": bool(row.question.answer),
+        "kind": row.question.kind,
+        "status": row.status,
+        "confidence": round(row.confidence, 4),
+        "found": row.found,
+        "right": row.right,
+        "f1": round(row.f1, 4),
+        "wrong_confident": row.wrong_confident,
+        "quotes": list(row.quotes),
+        "text": row.text,
+        "seconds": round(row.seconds, 3),
+    }

@@ -9,6 +9,7 @@ import numpy as np
 import typer
 
 from engine.cli.options import (
+    AnsweringOptions,
     CorpusOptions,
     EmbeddingOptions,
     EncoderOption,
@@ -27,13 +28,15 @@ from engine.generation.decoder import Decoder
 from engine.generation.expansion import expanded
 from engine.generation.prompt import Source
 from engine.generation.sampling import GREEDY, Sampling
-from engine.generation.settings import DEFAULT_MIN_RELEVANCE, AnswerSettings, SearchSettings
+from engine.generation.settings import AnswerSettings, SearchSettings
 from engine.generation.writer import Writer
 from engine.models.encoder import Encoder
 from engine.retrieval.index import Hit, Index, build_index
 from engine.retrieval.relevance import NullScores, closer_than, null_scores_of
 from engine.verify import DEFAULT_TEXTS, verify_encoder
 from engine.weights.catalog import DEFAULT_ENCODER
+
+NOTHING_FOUND = "Nothing in these documents comes close enough to this question to answer it."
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -81,6 +84,23 @@ def load_index(corpus: Path, options: EmbeddingOptions, parent_tokens: int = 0) 
     label = f"Embedding {counted(len(chunks), 'chunk')}"
     say(label)
     return encoder, build_index(chunks, encoder, options.pooling, on_progress=progress(label))
+
+
+def answer_settings(
+    retrieval: RetrievalOptions, answering: AnsweringOptions, sampling: Sampling
+) -> AnswerSettings:
+    """Return the settings of an answer from the options."""
+    search = SearchSettings(answering.k, answering.min_relevance, retrieval.retriever, retrieval.expand)
+    return AnswerSettings(
+        search,
+        answering.max_prompt_tokens,
+        answering.max_new_tokens,
+        sampling,
+        answering.context,
+        answering.answer_at,
+        answering.refuse_below,
+        write=not answering.quotes_only,
+    )
 
 
 def null_scores_in(index: Index, encoder: Encoder) -> NullScores:
@@ -201,22 +221,12 @@ def ask_command(
     question: Annotated[str, typer.Argument(help="What to answer.")],
     corpus: CorpusOptions,
     retrieval: RetrievalOptions,
+    answering: AnsweringOptions,
     sampling: Sampling = GREEDY,
-    k: Annotated[int, typer.Option(help="How many passages to search for.")] = 4,
-    min_relevance: Annotated[
-        float,
-        typer.Option(
-            help="A passage counts as relevant where at least this share (percent) of unrelated questions "
-            "finds nothing as close; 0: all count."
-        ),
-    ] = DEFAULT_MIN_RELEVANCE,
-    max_prompt_tokens: Annotated[int, typer.Option(help="Token budget of the prompt.")] = 1024,
-    max_new_tokens: Annotated[int, typer.Option(help="Most tokens of the answer.")] = 128,
     as_json: JsonOption = False,
 ) -> None:
-    """Answer a question from the passages of a corpus, and list the passages."""
-    search_settings = SearchSettings(k, min_relevance, retrieval.retriever, retrieval.expand)
-    settings = AnswerSettings(search_settings, max_prompt_tokens, max_new_tokens, sampling)
+    """Answer a question from the passages of a corpus: quotes, the model's words, and how sure they are."""
+    settings = answer_settings(retrieval, answering, sampling)
     encoder, index = load_index(corpus.corpus, corpus, corpus.parent_tokens)
     writer = Writer(load_decoder(retrieval.decoder))
     writer.check(settings)
@@ -229,12 +239,11 @@ def ask_command(
         writer,
         settings,
         null_scores,
-        on_text=None if as_json else lambda text: print(text, end="", flush=True),
     )
     if as_json:
         print_json(answer_json(answer))
         return
-    print("\n")
+    print_answer(answer)
     print_searched(answer.searched_for)
     for source in answer.sources:
         percentile = answer.null_scores.percentile(source.score)
@@ -247,14 +256,45 @@ def ask_command(
 def answer_json(answer: Answer) -> dict[str, Any]:
     """Return an answer for the JSON output."""
     return {
-        "answer": answer.text,
+        "status": answer.status,
+        "confidence": round(answer.confidence, 4),
+        "quotes": [
+            {"document": quote.document, "start": quote.start, "end": quote.end, "text": quote.text}
+            for quote in answer.quotes
+        ],
+        "text": answer.text,
+        "sentences": [
+            {
+                "text": answer.text[each.start : each.end].strip(),
+                "holds": each.holds,
+                "reason": each.reason,
+                "unknown": [answer.text[word.start : word.end] for word in each.unknown],
+            }
+            for each in answer.sentences
+        ],
         **searched_json(answer.searched_for),
         "sources": [
             passage(source, answer, place)
-            for source, place in zip(answer.sources, answer.relevant, strict=False)  # the first of them
+            for source, place in zip(answer.sources, answer.source_places, strict=True)
         ],
         "timings": asdict(answer.timings),
     }
+
+
+def print_answer(answer: Answer) -> None:
+    """Print how sure an answer is, its quotes, and the model's words with what does not hold."""
+    if not answer.relevant:
+        print(NOTHING_FOUND)
+        return
+    print(f"{answer.status}, {answer.confidence:.0%} sure")
+    for quote in answer.quotes:
+        print(f"\n  “{' '.join(quote.text.split())}”\n  {quote.document}:{quote.start}-{quote.end}")
+    if answer.text and answer.status != "refused":
+        print("\nIn the model's words:")
+        for each in answer.sentences:
+            reason = f"  [does not hold: {each.reason}]" if each.reason else ""
+            print(f"  {answer.text[each.start : each.end].strip()}{reason}")
+    print()
 
 
 @app.command()

@@ -11,11 +11,12 @@ from typing import Annotated, Any, ParamSpec, get_type_hints
 import typer
 
 from engine.documents.loaders import BUNDLED_CORPUS, kinds
-from engine.documents.splitters import SPLITTERS, Splitting
+from engine.documents.splitters import DEFAULT_SPLITTING, SPLITTERS, Splitting
 from engine.errors import GlassboxError
 from engine.generation.sampling import RULES
+from engine.generation.settings import CONTEXTS, DEFAULT_ANSWER, DEFAULT_MIN_RELEVANCE, DEFAULT_SEARCH
 from engine.layers.pooling import POOLINGS
-from engine.retrieval.retrievers import RETRIEVERS
+from engine.retrieval.retrievers import DEFAULT_RETRIEVER, RETRIEVERS
 from engine.weights.catalog import DEFAULT_DECODER, DEFAULT_ENCODER
 
 P = ParamSpec("P")
@@ -35,9 +36,15 @@ class EmbeddingOptions:
     """How documents are cut and embedded."""
 
     model: EncoderOption = DEFAULT_ENCODER
-    splitter: Annotated[str, typer.Option(help=f"How documents are cut: {', '.join(SPLITTERS)}.")] = "fixed"
-    chunk_tokens: Annotated[int, typer.Option(help="Tokens of a chunk, special tokens included.")] = 128
-    overlap: Annotated[int, typer.Option(help="Tokens a chunk repeats from the one before.")] = 16
+    splitter: Annotated[str, typer.Option(help=f"How documents are cut: {', '.join(SPLITTERS)}.")] = (
+        DEFAULT_SPLITTING.method
+    )
+    chunk_tokens: Annotated[int, typer.Option(help="Tokens of a chunk, special tokens included.")] = (
+        DEFAULT_SPLITTING.chunk_tokens
+    )
+    overlap: Annotated[int, typer.Option(help="Tokens a chunk repeats from the one before.")] = (
+        DEFAULT_SPLITTING.overlap
+    )
     pooling: PoolingOption = "mean"
 
     @property
@@ -66,7 +73,7 @@ class RetrievalOptions:
 
     retriever: Annotated[
         str, typer.Option(help=f"How passages are found and ordered: {', '.join(RETRIEVERS)}.")
-    ] = "dense"
+    ] = DEFAULT_RETRIEVER
     expand: Annotated[
         bool,
         typer.Option(
@@ -79,6 +86,41 @@ class RetrievalOptions:
         str,
         typer.Option(help="Decoder: a known name, a .gguf file, a Llama-family folder or a Hugging Face id."),
     ] = DEFAULT_DECODER
+
+
+@dataclass(frozen=True)
+class AnsweringOptions:
+    """How questions are answered."""
+
+    k: Annotated[int, typer.Option(help="How many passages to search for.")] = DEFAULT_SEARCH.k
+    min_relevance: Annotated[
+        float,
+        typer.Option(
+            help="A passage counts as relevant where at least this share (percent) of unrelated questions "
+            "finds nothing as close; 0: all count."
+        ),
+    ] = DEFAULT_MIN_RELEVANCE
+    max_prompt_tokens: Annotated[int, typer.Option(help="Token budget of the prompt.")] = (
+        DEFAULT_ANSWER.max_prompt_tokens
+    )
+    max_new_tokens: Annotated[int, typer.Option(help="Most tokens of the model's text.")] = (
+        DEFAULT_ANSWER.max_new_tokens
+    )
+    context: Annotated[
+        str,
+        typer.Option(
+            help="What the model reads: " + ", ".join(f"{name} ({what})" for name, what in CONTEXTS.items())
+        ),
+    ] = DEFAULT_ANSWER.context
+    answer_at: Annotated[
+        float, typer.Option(help="Confidence (0 to 1) from which an answer is shown as one.")
+    ] = DEFAULT_ANSWER.answer_at
+    refuse_below: Annotated[float, typer.Option(help="Confidence below which the answer is refused.")] = (
+        DEFAULT_ANSWER.refuse_below
+    )
+    quotes_only: Annotated[
+        bool, typer.Option("--quotes-only", help="Only quote: the model writes no text.")
+    ] = False
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:

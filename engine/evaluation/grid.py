@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from engine.documents.splitters import SPLITTERS, Splitting, check_splitting
+from engine.documents.splitters import DEFAULT_SPLITTING, SPLITTERS, Splitting, check_splitting
 from engine.errors import InputError
 from engine.evaluation.library_model import OWN, LibraryModel, Model, embedding_spec
 from engine.layers.pooling import POOLINGS
 from engine.models.encoder import Encoder
-from engine.retrieval.retrievers import RETRIEVERS
+from engine.retrieval.retrievers import DEFAULT_RETRIEVER, RETRIEVERS
 from engine.weights.catalog import DEFAULT_ENCODER
 
 N_SPECIAL = 2  # [CLS] and [SEP] around every text, in all encoders of the BERT family
@@ -36,13 +36,13 @@ class Cell:
         Number of chunks retrieved.
     """
 
-    splitter: str = "fixed"
-    chunk_tokens: int = 128
-    overlap: int = 16
+    splitter: str = DEFAULT_SPLITTING.method
+    chunk_tokens: int = DEFAULT_SPLITTING.chunk_tokens
+    overlap: int = DEFAULT_SPLITTING.overlap
     model: str = DEFAULT_ENCODER
     max_tokens: int | None = None
     pooling: str = "mean"
-    retriever: str = "dense"
+    retriever: str = DEFAULT_RETRIEVER
     k: int = 5
 
     @property
@@ -68,12 +68,12 @@ class Grid:
 
 
 def grid(
-    splitters: Sequence[str] = ("fixed",),
-    chunk_tokens: Sequence[int] = (128,),
-    overlaps: Sequence[int] = (16,),
+    splitters: Sequence[str] = (DEFAULT_SPLITTING.method,),
+    chunk_tokens: Sequence[int] = (DEFAULT_SPLITTING.chunk_tokens,),
+    overlaps: Sequence[int] = (DEFAULT_SPLITTING.overlap,),
     models: Sequence[str] = (DEFAULT_ENCODER,),
     poolings: Sequence[str] = ("mean",),
-    retrievers: Sequence[str] = ("dense",),
+    retrievers: Sequence[str] = (DEFAULT_RETRIEVER,),
     ks: Sequence[int] = (5,),
     max_tokens: Sequence[int | None] = (None,),
 ) -> Grid:

@@ -1,29 +1,40 @@
 """Answer a question from passages, with the passages and the time of each stage."""
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from time import perf_counter
 from typing import Literal
 
+import numpy as np
+
+from engine.documents.document import Chunk
 from engine.errors import InputError
+from engine.generation.checks import CheckedSentence, check_sentences
+from engine.generation.confidence import AnswerStatus, confidence_figures, confidence_of, status_of
+from engine.generation.decoder import Decoder
 from engine.generation.expansion import expanded
 from engine.generation.generated_token import FinishReason, GeneratedToken
+from engine.generation.passages import ids_without
 from engine.generation.prompt import Prompt, Source, assemble_prompt
+from engine.generation.sentences import sentences_of
 from engine.generation.server import Piece
 from engine.generation.settings import DEFAULT_ANSWER, DEFAULT_SEARCH, AnswerSettings, SearchSettings
 from engine.generation.writer import Writer
 from engine.models.encoder import Encoder
 from engine.retrieval.embedding_spec import EmbeddingSpec, Query
+from engine.retrieval.evidence import Quote, find_evidence
 from engine.retrieval.index import Hit, Index
 from engine.retrieval.parents import search_parents
 from engine.retrieval.ranking import best_first, candidates
 from engine.retrieval.relevance import NullScores, null_scores_of
 from engine.retrieval.retrievers import index_scores
 
-NOTHING_FOUND = "Nothing in these documents comes close enough to this question to answer it."
-
 AnswerEnd = FinishReason | Literal["stopped"]
+
+# Quoted sentences, and those that the model reads.
+N_QUOTES, N_READ = 2, 3
 
 
 @dataclass(frozen=True)
@@ -35,6 +46,8 @@ class Timings:
     the time of those after it. Of the prompt's tokens, ``reused_tokens`` did not have to be read again; of
     the answer's, ``guessed_tokens`` were read before they were chosen (`PromptLookup`). For a server the
     tokens are counted by the built-in decoder's tokenizer, so they are approximate.
+    ``evidence_s`` is the time to rank the sentences of the passages, ``check_s`` that to read the text again
+    without the passages.
     """
 
     tokenize_s: float
@@ -47,6 +60,13 @@ class Timings:
     answer_tokens: int = 0
     guessed_tokens: int = 0
     expand_s: float = 0.0
+    evidence_s: float = 0.0
+    check_s: float = 0.0
+
+    @property
+    def until_quotes_s(self) -> float:
+        """Seconds from the question to the first quote."""
+        return self.expand_s + self.tokenize_s + self.encode_s + self.search_s + self.evidence_s
 
     @property
     def prompt_tokens_per_s(self) -> float | None:
@@ -79,6 +99,11 @@ class Retrieval:
 class Answer:
     """An answer, the search and the prompt that led to it.
 
+    ``status`` says what is shown: an answer, only the closest sentences, or a refusal; it follows from
+    ``confidence``, the probability that what is shown is right (`engine.generation.confidence`). ``evidence``
+    are the sentences of the passages, best first; ``text`` is what the model wrote, and ``sentences`` are the
+    checks of its sentences.
+
     ``prompt``, ``finish_reason`` and ``model`` are None where nothing relevant was found and no model ran.
     ``hits`` are all passages of the search, whatever their score, with ``margins`` and ``null_scores`` as in
     `Retrieval`. ``retriever`` decided their order; ``searched_for`` is the text it searched for, None for the
@@ -96,6 +121,7 @@ class Answer:
     margins: tuple[float | None, ...]
     null_scores: NullScores = field(repr=False)
     min_relevance: float
+    status: AnswerStatus
     finish_reason: AnswerEnd | None
     timings: Timings
     model: str | None = None
@@ -103,6 +129,20 @@ class Answer:
     ids: tuple[int, ...] = ()
     retriever: str = "dense"
     searched_for: str | None = None
+    confidence: float = 0.0
+    evidence: tuple[Quote, ...] = field(default=(), repr=False)
+    sentences: tuple[CheckedSentence, ...] = ()
+
+    @property
+    def quotes(self) -> tuple[Quote, ...]:
+        """The sentences that the answer opens with."""
+        return self.evidence[:N_QUOTES]
+
+    @property
+    def supported_text(self) -> str:
+        """The sentences of the text that hold, empty if none does."""
+        held = (self.text[each.start : each.end] for each in self.sentences if each.holds)
+        return "".join(held).strip()
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -111,8 +151,21 @@ class Answer:
 
     @property
     def relevant(self) -> tuple[int, ...]:
-        """Places of the relevant hits among all; the sources are the first of them, in order."""
+        """Places of the relevant hits among all."""
         return relevant_places(self.hits, self.null_scores, self.min_relevance)
+
+    @property
+    def source_places(self) -> tuple[int, ...]:
+        """Place of the hit that each source is from."""
+
+        def shared(source: Source, place: int) -> int:
+            """Count the characters that a source has in common with a hit."""
+            chunk = self.hits[place].chunk
+            is_same = chunk.document == source.document
+            return (min(chunk.end, source.end) - max(chunk.start, source.start)) * is_same
+
+        places = range(len(self.hits))
+        return tuple(max(places, key=lambda place: shared(source, place)) for source in self.sources)
 
 
 def relevant_places(hits: Sequence[Hit], null_scores: NullScores, min_relevance: float) -> tuple[int, ...]:
@@ -198,23 +251,30 @@ def ask(
     settings: AnswerSettings = DEFAULT_ANSWER,
     null_scores: NullScores | None = None,
     on_text: Callable[[str], None] | None = None,
+    on_quotes: Callable[[Sequence[Quote]], None] | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> Answer:
     """Answer a question from the best passages of an index; without a relevant one no model runs.
+
+    If one passage is relevant, the sentences of all passages that answer best are quoted: the words of a
+    passage can answer although its cosine is low. The model writes a text beside the quotes, and each of its
+    sentences is checked against the passages.
 
     Parameters
     ----------
     question, index, encoder, null_scores
         As in `retrieve`.
     writer
-        The model that writes the answer.
+        The model that writes the text.
     settings
-        How to search and to write.
+        How to search, to write and to check.
     on_text
-        Called with each piece of the answer as it is written.
+        Called with each piece of the text as it is written.
+    on_quotes
+        Called with the quotes, before the model writes.
     stop
-        Called after each piece; once it returns true the answer ends there, and its ``finish_reason`` is
-        ``"stopped"``.
+        Called after each piece; once it returns true the text ends there, its ``finish_reason`` is
+        ``"stopped"``, and it is not read again.
 
     Raises
     ------
@@ -225,7 +285,8 @@ def ask(
     ModelUnavailableError
         The server cannot be reached, or fails.
     """
-    writer.check(settings)
+    if settings.write:
+        writer.check(settings)
     search = settings.search
     start = perf_counter()
     searched_for = expanded(question, writer.decoder) if search.expand else None
@@ -233,41 +294,83 @@ def ask(
     found = retrieve(question, index, encoder, search, null_scores, searched_for)
     unanswered = Answer(
         question=question,
-        text=NOTHING_FOUND,
+        text="",
         prompt=None,
         hits=found.hits,
         margins=found.margins,
         null_scores=found.null_scores,
         min_relevance=search.min_relevance,
+        status="refused",
         finish_reason=None,
         timings=replace(found.timings, expand_s=expand_s),
         retriever=search.retriever,
         searched_for=searched_for,
     )
     if not found.relevant:
-        if on_text is not None:
-            on_text(NOTHING_FOUND)
         return unanswered
 
     start = perf_counter()
-    prompt = assemble_prompt(question, found.relevant, writer.decoder, settings.max_prompt_tokens)
+    evidence = find_evidence(question, found.hits, index, encoder)
+    timings = replace(unanswered.timings, evidence_s=perf_counter() - start)
+    quoted = replace(unanswered, evidence=evidence, timings=timings)
+    if on_quotes is not None:
+        on_quotes(quoted.quotes)
+    answer = (
+        write(quoted, found.relevant, encoder, writer, settings, on_text, stop) if settings.write else quoted
+    )
+    figures = confidence_figures(question, evidence, answer.text, N_QUOTES)
+    confidence = confidence_of(figures)
+    status = status_of(confidence, settings.answer_at, settings.refuse_below)
+    return replace(answer, confidence=confidence, status=status)
+
+
+def write(
+    quoted: Answer,
+    relevant: Sequence[Hit],
+    encoder: Encoder,
+    writer: Writer,
+    settings: AnswerSettings,
+    on_text: Callable[[str], None] | None,
+    stop: Callable[[], bool],
+) -> Answer:
+    """Have the model write a text from the evidence, or from the relevant passages, and check it."""
+    start = perf_counter()
+
+    def prompt_of(read: Sequence[Hit]) -> Prompt:
+        return assemble_prompt(quoted.question, read, writer.decoder, settings.max_prompt_tokens)
+
+    if settings.context == "sentences" and quoted.evidence:
+        best = quoted.evidence[:N_READ]
+        fitting = prompt_of(
+            quoted_hits(best[::-1], quoted.hits)
+        )  # best first: what does not fit is the worst
+        n_whole = sum(not source.cut for source in fitting.sources)
+        prompt = prompt_of(quoted_hits(best[: max(1, n_whole)], quoted.hits))
+    else:
+        prompt = prompt_of(relevant)
     written = collect(writer.write(prompt, settings, stop), on_text, stop)
     end = perf_counter()
     first = end if written.first_at is None else written.first_at
     n_tokens = len(writer.decoder.tokenizer.encode(written.text)) if writer.server else len(written.ids)
+    passages = [source.text for source in prompt.sources]
+    sentences = check_sentences(written.text, passages, quoted.question, encoder.tokenizer)
+    if settings.check and written.ids and written.finish_reason != "stopped":
+        sentences = with_falls(sentences, written, prompt, writer.decoder)
     return replace(
-        unanswered,
+        quoted,
         text=written.text,
+        sentences=sentences,
         prompt=prompt,
         finish_reason=written.finish_reason,
         timings=replace(
-            unanswered.timings,
+            quoted.timings,
             prompt_s=first - start,
             prompt_tokens=len(prompt.ids),
             reused_tokens=writer.reused_tokens,
             generate_s=end - first,
             answer_tokens=n_tokens,
             guessed_tokens=written.n_guessed,
+            check_s=perf_counter() - end,
         ),
         model=writer.name,
         server=writer.url,
@@ -275,15 +378,53 @@ def ask(
     )
 
 
+def quoted_hits(quotes: Sequence[Quote], hits: Sequence[Hit]) -> list[Hit]:
+    """Return sentences as passages of a prompt, the best last, each with the score of its passage.
+
+    Next to the question, the best one counts most: on the half of the bundled questions that settings are
+    chosen on, the default model is right in 32 % so, and in 24 % with the best first.
+    """
+    return [
+        Hit(Chunk(quote.document, quote.start, quote.end, quote.text, 0), hits[quote.place].score)
+        for quote in reversed(quotes)
+    ]
+
+
+def with_falls(
+    sentences: Sequence[CheckedSentence], written: "_Written", prompt: Prompt, decoder: Decoder
+) -> tuple[CheckedSentence, ...]:
+    """Add to each sentence how much its log-probability falls when it is read again without the passages."""
+    ids = ids_without(prompt, [source.number for source in prompt.sources], decoder)
+    without = decoder.log_probabilities([*ids, *written.ids], len(ids))  # (n_answer,)
+    falls = np.array(written.log_probabilities) - without
+    pieces = sentences_of(written.ids, decoder.tokenizer)  # of the text with the white space around it
+    offset = len(written.raw) - len(written.raw.lstrip())
+    ends = [piece.end for piece in pieces[:-1]]
+    found = []
+    for each in sentences:
+        piece = pieces[bisect_left(ends, each.end + offset)]  # a token may hold two ends, as ".\n" does
+        found.append(replace(each, fall=float(falls[piece.first_token : piece.last_token].mean())))
+    return tuple(found)
+
+
 @dataclass(frozen=True)
 class _Written:
-    """Text and tokens of an answer, how it ended, when it began (None: never), and its guessed tokens."""
+    """Text of an answer, its tokens and their log-probabilities, how it ended, and when it began.
 
-    text: str
+    ``first_at`` is None where there is no token; ``n_guessed`` of them were guessed.
+    """
+
+    raw: str
     ids: tuple[int, ...]
+    log_probabilities: tuple[float, ...]
     finish_reason: AnswerEnd
     first_at: float | None
     n_guessed: int
+
+    @property
+    def text(self) -> str:
+        """The text without the white space around it."""
+        return self.raw.strip()
 
 
 def collect(
@@ -293,16 +434,18 @@ def collect(
 ) -> _Written:
     """Consume tokens or pieces until they end or ``stop()`` is true."""
     text, ids, first_at, n_guessed = "", [], None, 0
+    log_probabilities = []
     reason: AnswerEnd = "stopped"
     for piece in pieces:
         first_at = first_at or perf_counter()
         text += piece.text
         if isinstance(piece, GeneratedToken):
             ids.append(piece.token_id)
+            log_probabilities.append(piece.log_probability)
             n_guessed += piece.guessed
         if on_text is not None and piece.text:
             on_text(piece.text)
         reason = piece.finish_reason or "stopped"
         if stop():
             break
-    return _Written(text.strip(), tuple(ids), reason, first_at, n_guessed)
+    return _Written(text, tuple(ids), tuple(log_probabilities), reason, first_at, n_guessed)

@@ -3,12 +3,17 @@
 from dataclasses import dataclass
 
 from engine.errors import InputError
+from engine.generation.confidence import DEFAULT_ANSWER_AT, DEFAULT_REFUSE_BELOW
 from engine.generation.sampling import GREEDY, Sampling
-from engine.retrieval.retrievers import check_retriever
+from engine.retrieval.retrievers import DEFAULT_RETRIEVER, check_retriever
 
 # About one in ten questions that have nothing to do with the documents is answered. benchmarks/threshold.py
 # counts them, and the share of answerable questions that are answered, by pooling and chunk size.
 DEFAULT_MIN_RELEVANCE = 90.0
+CONTEXTS = {
+    "sentences": "the best sentences of the passages",
+    "passages": "whole passages, as many as fit",
+}
 
 
 @dataclass(frozen=True)
@@ -35,7 +40,7 @@ class SearchSettings:
 
     k: int = 4
     min_relevance: float = DEFAULT_MIN_RELEVANCE
-    retriever: str = "dense"
+    retriever: str = DEFAULT_RETRIEVER
     expand: bool = False
 
     def __post_init__(self) -> None:
@@ -61,12 +66,38 @@ class AnswerSettings:
         Token budgets of prompt and answer; together they fit the decoder's context.
     sampling
         How tokens are chosen.
+    context
+        What the model reads: the best ``"sentences"`` of the passages, or whole ``"passages"``.
+    answer_at, refuse_below
+        Confidences from which an answer is shown as one, and below which it is refused.
+    write, check
+        Whether the model writes a text beside the quotes, and whether each of its sentences is read again
+        without the passages.
+
+    Raises
+    ------
+    InputError
+        An unknown context, or confidences outside 0 to 1 or in the wrong order.
     """
 
     search: SearchSettings = DEFAULT_SEARCH
     max_prompt_tokens: int = 1024
     max_new_tokens: int = 128
     sampling: Sampling = GREEDY
+    context: str = "sentences"
+    answer_at: float = DEFAULT_ANSWER_AT
+    refuse_below: float = DEFAULT_REFUSE_BELOW
+    write: bool = True
+    check: bool = True
+
+    def __post_init__(self) -> None:
+        if self.context not in CONTEXTS:
+            raise InputError(f"context {self.context!r} is not one of {', '.join(CONTEXTS)}")
+        if not 0 <= self.refuse_below <= self.answer_at <= 1:
+            raise InputError(
+                f"answers are refused below a confidence of {self.refuse_below} and shown from "
+                f"{self.answer_at} on: give two numbers from 0 to 1, the lower one first"
+            )
 
 
 DEFAULT_ANSWER = AnswerSettings()

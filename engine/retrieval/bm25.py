@@ -6,12 +6,15 @@ occurs tf times in a chunk of l words, among N chunks of which df have it, adds
     ln(1 + (N - df + 0.5) / (df + 0.5)) · tf / (tf + k1 · (1 - b + b · l / average l))
 
 once for each time it occurs in the question. Words are runs of two or more letters, digits or underscores in
-lower case, without Lucene's 33 English stop words; they are not stemmed.
+lower case, without Lucene's 33 English stop words, and reduced to their stems (Porter 2001, the English
+Snowball stemmer): "inventories" and "inventory" are one word.
 """
 
 from collections.abc import Sequence
+from math import log
 
 import numpy as np
+from Stemmer import Stemmer
 
 from engine.errors import InputError
 from engine.layers.tracing import Array
@@ -62,9 +65,23 @@ class Bm25:
                 row[:] = self._index.get_scores_from_ids(self._index.get_tokens_ids(tokens))
         return scores
 
+    def idf(self, stem: str) -> float:
+        """Return the weight of a word, given by its stem: the first factor of the formula above."""
+        if not self._has_words or stem not in self._index.vocab_dict:
+            return log(1 + (self._n_texts + 0.5) / 0.5)
+        column = self._index.vocab_dict[stem]
+        first, last = self._index.scores["indptr"][column : column + 2]
+        n_with = int(last - first)
+        return log(1 + (self._n_texts - n_with + 0.5) / (n_with + 0.5))
 
-def words(texts: Sequence[str]) -> list[list[str]]:
-    """Split texts into the words that count."""
+
+def words(texts: Sequence[str], stopwords: str = "english") -> list[list[str]]:
+    """Split texts into the stems of the words that count; ``"english_plus"`` leaves out more of them."""
     from bm25s import tokenize
 
-    return tokenize(list(texts), return_ids=False, show_progress=False)
+    return tokenize(list(texts), stopwords=stopwords, return_ids=False, show_progress=False, stemmer=stems)
+
+
+def stems(words: Sequence[str]) -> list[str]:
+    """Return the stem of each word in lower case, by the English Snowball stemmer."""
+    return Stemmer("english").stemWords(list(words))

@@ -72,6 +72,36 @@ class Index:
         """Vectors of the chunks' tokens, computed on demand."""
         return TokenVectors(self.texts, self.spec.max_tokens)
 
+    @cached_property
+    def _rows(self) -> dict[str, list[int]]:
+        """Rows of each document's chunks."""
+        rows: dict[str, list[int]] = {}
+        for row, chunk in enumerate(self.chunks):
+            rows.setdefault(chunk.document, []).append(row)
+        return rows
+
+    @cached_property
+    def _document_texts(self) -> dict[str, str]:
+        """Texts of the documents asked for so far."""
+        return {}
+
+    def document_text(self, name: str) -> str:
+        """Return a document's text, put together from its chunks.
+
+        White space between chunks is not known: a single character is a space within a sentence, by the
+        lower-case letter after it, and a line break anywhere else.
+        """
+        if name not in self._document_texts:
+            text = ""
+            for chunk in sorted(
+                (self.chunks[row] for row in self._rows[name]), key=lambda chunk: chunk.start
+            ):
+                gap = chunk.start - len(text)
+                is_within = gap == 1 and chunk.text[:1].islower()
+                text += (" " if is_within else "\n" * gap) + chunk.text[max(0, -gap) :]
+            self._document_texts[name] = text
+        return self._document_texts[name]
+
     def search(self, query: Query, k: int, order: Array | None = None) -> list[Hit]:
         """Return the ``k`` best chunks, best first.
 

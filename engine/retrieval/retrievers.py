@@ -207,6 +207,11 @@ RETRIEVERS = {
 }
 
 
+# The best on the bundled questions, on Cranfield and on pages that it was not chosen with:
+# `python -m benchmarks.answers` and `python -m benchmarks.quality` compare them.
+DEFAULT_RETRIEVER = "weighted"
+
+
 def retriever_scores(
     name: str,
     inputs: SearchInputs,

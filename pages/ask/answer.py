@@ -8,12 +8,13 @@ import streamlit as st
 
 from engine.documents.document import Document
 from engine.generation.answering import Answer
+from pages.ask.evidence import show_model_words, show_quotes, show_status
 from pages.ask.marked_text import in_context
 from pages.ask.timing import show_timing
 from ui.closeness import score_words, show_closeness
 from ui.colours import source_colour
 from ui.figures import token_figure
-from ui.nothing_found import NO_TEXT, retriever_name, show_hit, show_nothing_found, show_searched
+from ui.nothing_found import retriever_name, show_hit, show_nothing_found, show_searched
 from ui.text import escape_markdown, show_text
 
 # Characters shown around a passage, and around all passages of a document: browsers are slow with more.
@@ -33,24 +34,22 @@ LEFT_OUT_HELP = (
 
 
 def show_answer(answer: Answer, documents: Sequence[Document]) -> None:
-    """Draw an answer with its sources, timing and prompt."""
-    if answer.prompt is None:
+    """Draw an answer: how sure it is, its quotes, the model's words, and sources, timing and prompt below."""
+    if not answer.relevant:
         show_nothing_found(answer)
         return
-    show_text(escape(answer.text) or NO_TEXT[answer.finish_reason or "stop"])
-    if answer.finish_reason == "length":
-        st.caption("Cut at the longest answer allowed; the limit is under Answer in the sidebar.")
-    if answer.finish_reason == "stopped":
-        st.caption("You stopped it here.")
+    by_name = {document.name: document for document in documents if is_unchanged(document, answer)}
+    show_status(answer)
+    show_quotes(answer.quotes, by_name)
+    if answer.status != "refused":
+        show_model_words(answer)
     name = escape_markdown(answer.model or "")
     server = escape_markdown(urlsplit(answer.server or "").netloc)
     writer = f"{name} at {server}" if answer.server else f"a small model ({name})"
     st.caption(
-        f"Written by {writer} from {len(answer.sources)} passages: "
-        "it makes mistakes, so check it against the sources."
+        f"Quoted from {len(answer.hits)} passages; the words are those of {writer}, which makes mistakes."
     )
     sources, document, timing, prompt = st.tabs(["Sources", "In the documents", "Timing", "Exact prompt"])
-    by_name = {document.name: document for document in documents if is_unchanged(document, answer)}
     with sources:
         show_sources(answer, by_name)
     with document:
@@ -71,24 +70,29 @@ def is_unchanged(document: Document, answer: Answer) -> bool:
 
 
 def show_left_out(answer: Answer) -> None:
-    """List the passages that were found but are not close enough."""
-    relevant = set(answer.relevant)
-    left_out = [place for place in range(len(answer.hits)) if place not in relevant]
-    if not left_out:
-        return
-    with st.expander(f"Left out: {len(left_out)} of {len(answer.hits)} passages found"):
-        st.caption(
-            f"Not close enough: more than {100 - answer.min_relevance:.0f} of 100 unrelated questions find a "
-            "passage as close.",
-            help=LEFT_OUT_HELP,
-        )
-        for place in left_out:
-            show_hit(answer, place)
+    """List the passages that were found and not read by the model."""
+    read = set(answer.source_places)
+    unread = [place for place in answer.relevant if place not in read]
+    if unread:
+        with st.expander(f"Found, and not read by the model: {len(unread)} of {len(answer.hits)} passages"):
+            st.caption("None of their sentences is among the best.")
+            for place in unread:
+                show_hit(answer, place)
+    too_far = [place for place in range(len(answer.hits)) if place not in {*answer.relevant, *read}]
+    if too_far:
+        with st.expander(f"Left out: {len(too_far)} of {len(answer.hits)} passages found"):
+            st.caption(
+                f"Not close enough: more than {100 - answer.min_relevance:.0f} of 100 unrelated questions "
+                "find a passage as close.",
+                help=LEFT_OUT_HELP,
+            )
+            for place in too_far:
+                show_hit(answer, place)
 
 
 def show_sources(answer: Answer, documents: dict[str, Document]) -> None:
-    """List the passages in the prompt, each marked in its surroundings."""
-    for place, source in zip(answer.relevant, answer.sources, strict=False):  # the prompt may hold fewer
+    """List what the model read, each piece marked in its surroundings."""
+    for place, source in reversed([*zip(answer.source_places, answer.sources, strict=True)]):
         with st.container(border=True):
             colour = source_colour(source.number)
             cut = " · cut to fit the prompt" if source.cut else ""
@@ -98,7 +102,8 @@ def show_sources(answer: Answer, documents: dict[str, Document]) -> None:
                 f"{source.start}–{source.end} · {source.n_tokens} tokens{cut}"
             )
             st.caption(
-                f"rank {place + 1} by {retriever_name(answer)} · {score_words(answer, place)}",
+                f"from the passage of rank {place + 1} by {retriever_name(answer)} · "
+                f"{score_words(answer, place)}",
                 help=SCORE_HELP,
             )
             if source.document in documents:
@@ -107,7 +112,7 @@ def show_sources(answer: Answer, documents: dict[str, Document]) -> None:
                 show_text(escape(source.text))
                 st.caption("This document is no longer among those searched.")
     if left_out := answer.prompt.left_out if answer.prompt else ():
-        st.caption(f"{len(left_out)} more relevant passages did not fit the prompt budget.")
+        st.caption(f"{len(left_out)} more did not fit the prompt budget.")
     show_left_out(answer)
     show_searched(answer)
     show_closeness(answer)

@@ -13,6 +13,7 @@ from engine.generation.answering import Answer
 from engine.generation.server import Server
 from engine.retrieval.retrievers import RETRIEVERS
 from pages.ask.answer import show_answer
+from pages.ask.evidence import show_quotes
 from pages.ask.model_choice import model_picker
 from ui.asking import (
     show_writing,
@@ -71,7 +72,12 @@ def show_job(job: Job[Answer], question: str, documents: Sequence[Document]) -> 
     if not job.done:
         with writing.container(key="writing"):
             st.subheader(escape_markdown(question))
-            show_writing(job, "Searching, reading the passages, writing…")
+            by_name = {document.name: document for document in documents}
+            show_writing(
+                job,
+                "Searching, reading the passages, writing…",
+                draw_first=lambda quotes: show_quotes(quotes, by_name),
+            )
         writing.empty()
     with finished.container(key="answer"):
         st.subheader(escape_markdown(question))

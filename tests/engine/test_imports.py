@@ -17,7 +17,17 @@ ARROWS = {
     "documents": {"tokenizers", *SHARED},
     "retrieval": {"documents", "layers", "models", "storage", "weights", *SHARED},
     "generation": {"layers", "tokenizers", "weights", "models", "documents", "retrieval", *SHARED},
-    "evaluation": {"documents", "kernels", "layers", "models", "retrieval", "tokenizers", "weights", *SHARED},
+    "evaluation": {
+        "documents",
+        "generation",
+        "kernels",
+        "layers",
+        "models",
+        "retrieval",
+        "tokenizers",
+        "weights",
+        *SHARED,
+    },
     "training": {
         "documents",
         "evaluation",

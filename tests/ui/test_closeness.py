@@ -2,11 +2,12 @@ import numpy as np
 import pytest
 
 from engine.documents.document import Chunk
-from engine.generation.answering import NOTHING_FOUND, Answer, Timings
+from engine.generation.answering import Answer, Timings
 from engine.retrieval.index import Hit
 from engine.retrieval.relevance import NullScores
 from tests.apps import app_of
 from ui.closeness import N_BINS, chance_words, closeness_figure, score_words
+from ui.nothing_found import NOTHING_FOUND
 
 NULL_SCORES = NullScores(np.linspace(-0.2, 0.6, 10_000), np.linspace(0.2, 0.6, 100))
 HITS = tuple(Hit(Chunk("<b>.md", n, n + 5, "*text*", 3), score) for n, score in enumerate((0.61, 0.41, 0.05)))
@@ -15,12 +16,13 @@ HITS = tuple(Hit(Chunk("<b>.md", n, n + 5, "*text*", 3), score) for n, score in 
 def answer(min_relevance=90):
     return Answer(
         question="Which?",
-        text=NOTHING_FOUND,
+        text="",
         prompt=None,
         hits=HITS,
         margins=(0.2, 0.36, None),
         null_scores=NULL_SCORES,
         min_relevance=min_relevance,
+        status="refused",
         finish_reason=None,
         timings=Timings(0, 0, 0),
     )
@@ -68,6 +70,7 @@ def test_where_nothing_is_relevant_the_page_says_how_close_the_best_is():
     app.session_state["shown"] = answer()
     app.run()
     assert not app.exception
+    assert app.info[0].value == NOTHING_FOUND
     relevance = NULL_SCORES.relevance(0.61)
     text = app.caption[0].value
     assert text.startswith(f"The nearest passage: {score_words(answer(), 0)}. But {chance_words(relevance)}")

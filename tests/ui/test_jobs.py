@@ -138,3 +138,24 @@ def test_a_connection_lost_for_a_moment_stops_nothing(monkeypatch):
     assert not job.done
     job.stop()
     job.result()
+
+
+def test_what_comes_first_is_drawn_once_and_before_the_text_that_follows_it():
+    place, drawn, seen = Place(), [], threading.Event()
+
+    def draw(first):
+        drawn.append((first, [text for _, text in place.drawn]))
+        seen.set()
+
+    def work(job):
+        job.show_first(("quote",))
+        assert seen.wait(5)
+        job.write("words")
+
+    job = Job(work)
+    follow(job, place, draw)
+    job.result()
+    [(first, before)] = drawn
+    assert first == job.first == ("quote",)
+    assert not any("words" in text for text in before)
+    assert "words" in place.drawn[-1][1]

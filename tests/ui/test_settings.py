@@ -95,9 +95,9 @@ def test_the_relevance_of_a_workspace_is_taken_where_it_is_one(given, expected):
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ({}, ("dense", False)),
+        ({}, ("weighted", False)),
         ({"retriever": "hybrid", "expand": True}, ("hybrid", True)),
-        ({"retriever": "best", "expand": 1}, ("dense", False)),
+        ({"retriever": "best", "expand": 1}, ("weighted", False)),
     ],
 )
 def test_the_search_of_a_workspace_is_taken_where_the_app_has_it(given, expected):

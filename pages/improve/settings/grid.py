@@ -10,13 +10,13 @@ from streamlit.delta_generator import DeltaGenerator
 
 from engine import Encoder
 from engine.documents.document import Document
-from engine.documents.splitters import SPLITTERS
+from engine.documents.splitters import DEFAULT_SPLITTING, SPLITTERS
 from engine.errors import GlassboxError, InputError
 from engine.evaluation.grid import Cell, Grid, fitting, grid
 from engine.evaluation.library_model import OWN, LibraryModel, Model
 from engine.evaluation.questions import Question
 from engine.layers.pooling import POOLINGS
-from engine.retrieval.retrievers import RETRIEVERS
+from engine.retrieval.retrievers import DEFAULT_RETRIEVER, RETRIEVERS
 from pages.improve.settings.cost import show_cost, show_start
 from pages.improve.settings.running import models_named
 from pages.improve.settings.verdicts import ACROSS_K
@@ -27,16 +27,20 @@ from ui.settings import DEFAULT_K
 from ui.text import escape_markdown
 
 FIRST_LOOK: dict[str, list[object]] = {
-    "splitters": ["fixed"],
-    "chunk_tokens": [64, 128, 256],
-    "overlaps": [16],
+    "splitters": [DEFAULT_SPLITTING.method],
+    "chunk_tokens": [96, 192, 256],
+    "overlaps": [0],
     "poolings": ["mean", "idf"],
-    "retrievers": ["dense", "hybrid"],
+    "retrievers": ["dense", DEFAULT_RETRIEVER],
 }
-ONE_SETTING = FIRST_LOOK | {"chunk_tokens": [128], "poolings": ["mean"], "retrievers": ["dense"]}
+ONE_SETTING = FIRST_LOOK | {
+    "chunk_tokens": [DEFAULT_SPLITTING.chunk_tokens],
+    "poolings": ["mean"],
+    "retrievers": [DEFAULT_RETRIEVER],
+}
 PRESETS: dict[str, dict[str, list[object]]] = {
     "A first look": FIRST_LOOK,
-    "Chunk sizes": ONE_SETTING | {"chunk_tokens": [32, 64, 96, 128, 192, 256], "overlaps": [0, 16]},
+    "Chunk sizes": ONE_SETTING | {"chunk_tokens": [32, 64, 96, 128, 192, 256], "overlaps": [0, 32]},
     "Every splitter": ONE_SETTING | {"splitters": list(SPLITTERS)},
     "Every pooling": ONE_SETTING | {"poolings": list(POOLINGS)},
     "Every retriever": ONE_SETTING | {"retrievers": list(RETRIEVERS)},
@@ -137,7 +141,7 @@ def baseline_cell(cut: Cut) -> Cell:
         ENCODER,
         cut.max_tokens,
         state.get("pooling", "mean"),
-        state.get("retriever", "dense"),
+        state.get("retriever", DEFAULT_RETRIEVER),
         state.get("k", DEFAULT_K),
     )
 

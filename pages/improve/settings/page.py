@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from pages.improve.settings.answers import show_answers
 from pages.improve.settings.compare import show_runs
 from pages.improve.settings.grid import show_grid
 from pages.improve.settings.results import show_results
@@ -11,7 +12,7 @@ from ui.models import load_encoder
 from ui.questions.sets import question_set_picker
 from ui.settings import search_settings
 
-TABS = ("Grid", "Results", "Runs")
+TABS = ("Grid", "Results", "Runs", "Answers")
 
 
 def tabs_key() -> str:
@@ -33,7 +34,7 @@ def main() -> None:
         documents = document_picker()
         cut, *_ = search_settings(encoder)
     show_running()
-    grid, results, runs = st.tabs(list(TABS), on_change="rerun", key=tabs_key())
+    grid, results, runs, answers = st.tabs(list(TABS), on_change="rerun", key=tabs_key())
     if grid.open:
         with grid:
             if not documents:
@@ -45,6 +46,11 @@ def main() -> None:
     if runs.open:
         with runs:
             show_runs()
+    if answers.open:
+        with answers:
+            if not documents:
+                raise NoDocumentError
+            show_answers(documents, encoder, cut)
 
 
 main()

@@ -36,7 +36,7 @@ def test_search_prints_the_nearest_passages_as_json_alone(corpus):
 
 
 def test_how_close_a_passage_is_stands_beside_its_score(corpus):
-    question = ("search", "What colour is the lighthouse?", "--corpus", corpus)
+    question = ("search", "What colour is the lighthouse?", "--corpus", corpus, "--retriever", "dense")
     first, last = json.loads(run(*question, "--json").stdout)["hits"]
     assert first["margin"] == pytest.approx(first["score"] - last["score"], abs=2e-6)
     assert last["margin"] is None
@@ -109,7 +109,7 @@ def test_ask_prints_answer_sources_and_timings_as_json_alone(corpus):
     )
     assert result.exit_code == 0
     answer = json.loads(result.stdout)
-    assert set(answer) == {"answer", "sources", "timings"}
+    assert set(answer) == {"status", "confidence", "quotes", "text", "sentences", "sources", "timings"}
     assert set(answer["sources"][0]) == FIELDS
     assert answer["sources"][0]["document"] == "lighthouse.md"
     assert answer["sources"][0]["relevance"] >= 90
@@ -130,7 +130,7 @@ def test_ask_draws_under_the_settings_it_is_given(corpus):
     def answer(*settings):
         result = run(*question, *settings)
         assert result.exit_code == 0
-        return json.loads(result.stdout)["answer"]
+        return json.loads(result.stdout)["text"]
 
     greedy = answer()
     hot = ("--temperature", 1.5, "--seed", 4)
@@ -141,10 +141,47 @@ def test_ask_draws_under_the_settings_it_is_given(corpus):
 
 
 def test_ask_says_so_where_nothing_is_relevant(corpus):
-    result = run("ask", "Who won the chess championship?", "--corpus", corpus, "--json")
-    answer = json.loads(result.stdout)
-    assert answer["sources"] == []
-    assert answer["answer"].startswith("Nothing in these documents")
+    question = ("ask", "Who won the chess championship?", "--corpus", corpus)
+    answer = json.loads(run(*question, "--json").stdout)
+    assert answer["sources"] == answer["quotes"] == answer["sentences"] == []
+    assert (answer["status"], answer["confidence"], answer["text"]) == ("refused", 0, "")
+    assert run(*question).stdout.startswith("Nothing in these documents")
+
+
+def test_ask_quotes_sentences_of_the_documents_with_their_places(corpus):
+    asked = (
+        "ask",
+        "When was the lighthouse painted?",
+        "--corpus",
+        corpus,
+        "--quotes-only",
+        "--answer-at",
+        0.3,
+    )
+    answer = json.loads(run(*asked, "--json").stdout)
+    first = answer["quotes"][0]
+    assert first["document"] == "lighthouse.md"
+    assert TEXT[first["start"] : first["end"]] == first["text"] == TEXT.split("\n\n")[0]
+    assert (answer["text"], answer["sentences"], answer["sources"]) == ("", [], [])
+    lines = run(*asked).stdout.splitlines()
+    assert lines[0] == f"{answer['status']}, {answer['confidence']:.0%} sure"
+    assert lines[2:4] == [f"  “{first['text']}”", f"  lighthouse.md:0-{first['end']}"]
+
+
+def test_ask_prints_the_models_words_under_the_quotes(corpus):
+    asked = ("ask", "When was the lighthouse painted?", "--corpus", corpus, "--max-new-tokens", 24)
+    answer = json.loads(run(*asked, "--refuse-below", 0, "--json").stdout)
+    shown = run(*asked, "--refuse-below", 0).stdout
+    assert "".join(each["text"] for each in answer["sentences"]).strip() != ""
+    for each in answer["sentences"]:
+        assert f"  {each['text']}" in shown
+        assert each["holds"] is not bool(each["reason"])
+    assert shown.index("“") < shown.index("In the model's words:") < shown.index("[1]")
+    # refused where more confidence is asked for than there is, and then only the quotes remain
+    refused = run(*asked, "--refuse-below", 1, "--answer-at", 1).stdout
+    assert refused.startswith("refused")
+    assert "“" in refused
+    assert "In the model's words" not in refused
 
 
 def test_embed_writes_spans_ids_and_unit_vectors(corpus, tmp_path):
@@ -189,6 +226,8 @@ def test_verify_exits_1_where_a_stage_differs(monkeypatch):
         (["search", "x", "--model", "no-such-model"], "no model 'no-such-model'"),
         (["ask", "x", "--max-prompt-tokens", "9000"], "exceed the 8192 positions"),
         (["ask", "x", "--min-relevance", "101"], "min_relevance is 101.0"),
+        (["ask", "x", "--context", "pages"], "context 'pages' is not one of sentences, passages"),
+        (["ask", "x", "--answer-at", "0.2", "--refuse-below", "0.3"], "the lower one first"),
         (["ask", "x", "--temperature", "-1"], "temperature is -1.0"),
         (["ask", "x", "--top-k", "0"], "top_k is 0"),
         (["ask", "x", "--top-p", "1.5"], "top_p is 1.5"),

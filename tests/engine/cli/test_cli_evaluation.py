@@ -116,7 +116,7 @@ def test_what_is_left_out_is_told(run):
     [
         (["--chunk-tokens", "12,x"], "--chunk-tokens is '12,x': give whole numbers"),
         (["--chunk-tokens", ","], "--chunk-tokens is empty"),
-        (["--chunk-tokens", "12"], "nothing is left of the grid: overlap 16 does not fit"),
+        (["--chunk-tokens", "12", "--overlap", "16"], "nothing is left of the grid: overlap 16 does not fit"),
         (["--splitter", "lines"], "there is no splitter 'lines'"),
         (["--pooling", "own"], "nothing is left of the grid: pooling 'own'"),
         (["--model", "no-such-model"], "no-such-model"),

@@ -99,5 +99,5 @@ def test_entries_of_the_tables_reach_the_command_line(corpus):
     found = json.loads(run_with_more("search", QUESTION, "--corpus", corpus, "--retriever", "last", "--json"))
     assert [hit["document"] for hit in found["hits"]] == ["bread.md", "tower.md"]
     settings = ("--temperature", 1, "--only", 260, "--max-new-tokens", 3, "--min-relevance", 0, "--json")
-    answer = json.loads(run_with_more("ask", QUESTION, "--corpus", corpus, *settings))["answer"]
+    answer = json.loads(run_with_more("ask", QUESTION, "--corpus", corpus, *settings))["text"]
     assert answer == "the the the"

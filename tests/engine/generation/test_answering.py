@@ -7,10 +7,14 @@ import pytest
 from engine.documents.document import Chunk, Document
 from engine.documents.splitters import split
 from engine.errors import ContextLengthError, InputError
-from engine.generation.answering import NOTHING_FOUND, ask, retrieve
+from engine.generation.answering import N_QUOTES, N_READ, _Written, ask, retrieve, with_falls
+from engine.generation.attribution import leave_one_out
+from engine.generation.checks import check_sentences
 from engine.generation.expansion import expanded
 from engine.generation.prefix_cache import PrefixCache
+from engine.generation.prompt import Prompt
 from engine.generation.sampling import Sampling
+from engine.generation.sentences import sentences_of
 from engine.generation.server import Server
 from engine.generation.settings import AnswerSettings, SearchSettings
 from engine.generation.writer import Writer
@@ -18,7 +22,7 @@ from engine.retrieval.index import build_index
 from engine.retrieval.ranking import best_first
 from engine.retrieval.relevance import null_scores_of
 from engine.retrieval.retrievers import RETRIEVERS, SearchInputs, SearchTexts, retriever_scores
-from tests.chat_server import WORDS, chat_server
+from tests.chat_server import WORDS, chat_server, chunk, event
 
 DOCUMENTS = {
     "tower.md": "The Vardholm tower was finished in 1891 by forty masons.",
@@ -37,12 +41,15 @@ TRAPS = (
 
 def reply(question, index, encoder, decoder, server=None, reuse=None, null_scores=None, **settings):
     """Ask with settings by their names."""
-    callbacks = {name: settings.pop(name) for name in ("on_text", "stop") if name in settings}
-    search, budgets = (
+    callbacks, search, sampling = (
         {name: settings.pop(name) for name in names if name in settings}
-        for names in (("k", "min_relevance", "retriever", "expand"), ("max_prompt_tokens", "max_new_tokens"))
+        for names in (
+            ("on_text", "on_quotes", "stop"),
+            ("k", "min_relevance", "retriever", "expand"),
+            ("temperature", "top_k", "top_p", "min_p", "repetition_penalty", "seed"),
+        )
     )
-    chosen = AnswerSettings(SearchSettings(**search), **budgets, sampling=Sampling(**settings))
+    chosen = AnswerSettings(SearchSettings(**search), **settings, sampling=Sampling(**sampling))
     return ask(question, index, encoder, Writer(decoder, server, reuse), chosen, null_scores, **callbacks)
 
 
@@ -84,7 +91,7 @@ def test_an_answer_lists_the_passages_it_was_given(index, encoder, decoder):
     assert "1891" in answer.text
     assert "".join(pieces).strip() == answer.text
     assert len(answer.sources) == 2
-    first = answer.sources[0]
+    first = answer.sources[-1]  # the best stands next to the question
     assert DOCUMENTS["tower.md"][first.start : first.end] == first.text
     assert first.document == "tower.md"
     vectors = encoder.encode([QUESTION, first.text])
@@ -107,8 +114,9 @@ def test_every_stage_is_timed_and_every_token_counted(index, encoder, decoder):
 def test_where_nothing_is_relevant_the_decoder_is_not_asked(index, encoder, silent, question, min_relevance):
     pieces = []
     answer = reply(question, index, encoder, silent, min_relevance=min_relevance, on_text=pieces.append)
-    assert answer.text == NOTHING_FOUND == "".join(pieces)
-    assert answer.sources == ()
+    assert (answer.text, pieces) == ("", [])
+    assert (answer.status, answer.confidence) == ("refused", 0)
+    assert answer.sources == answer.quotes == answer.sentences == answer.source_places == ()
     assert answer.prompt is None
     assert len(answer.hits) == 3
     assert answer.timings.prompt_tokens == 0
@@ -299,7 +307,7 @@ def test_a_setting_that_servers_do_not_have_is_refused(index, encoder, silent, s
 
 @pytest.fixture(scope="module")
 def traps(encoder):
-    return build_index([Chunk("d.md", n, n + 1, text, 20) for n, text in enumerate(TRAPS)], encoder)
+    return build_index([Chunk(f"{n}.md", 0, len(text), text, 20) for n, text in enumerate(TRAPS)], encoder)
 
 
 @pytest.mark.parametrize("retriever", RETRIEVERS)
@@ -333,11 +341,13 @@ def test_words_find_a_passage_and_its_cosine_says_whether_it_counts(traps, encod
         null_scores=every.null_scores,
         retriever="bm25",
         max_new_tokens=2,
+        context="passages",
     )
     assert answer.retriever == "bm25"
     assert answer.hits == every.hits
     assert answer.relevant == expected
     assert 0 not in answer.relevant
+    assert answer.source_places == answer.relevant
     assert [source.text for source in answer.sources] == [answer.hits[n].chunk.text for n in answer.relevant]
 
 
@@ -379,3 +389,183 @@ def test_tokens_that_repeat_a_passage_are_guessed_and_counted(encoder, decoder):
     index = build_index([Chunk("tower.md", 0, len(text), text, 20)], encoder)
     answer = reply("Repeat the passage about the tower.", index, encoder, decoder, min_relevance=0)
     assert 0 < answer.timings.guessed_tokens < answer.timings.answer_tokens == len(answer.ids)
+
+
+LONG = (
+    "# The tower\n\nThe Vardholm tower was finished in 1891 by forty masons. It is painted every spring. "
+    "Its keeper kept bees and sold the honey. The stairs have 212 steps."
+)
+
+
+@pytest.fixture(scope="module")
+def long_index(encoder):
+    return build_index(split(Document("long.md", LONG), encoder.tokenizer), encoder)
+
+
+def test_quotes_are_shown_before_the_model_writes_beside_them(long_index, encoder, decoder):
+    events = []
+    answer = reply(
+        QUESTION,
+        long_index,
+        encoder,
+        decoder,
+        min_relevance=0,
+        max_new_tokens=4,
+        on_quotes=lambda quotes: events.append(tuple(quotes)),
+        on_text=events.append,
+    )
+    assert events[0] == answer.quotes == answer.evidence[:N_QUOTES]
+    assert len(events) > 1
+    assert all(isinstance(each, str) for each in events[1:])
+    for quote in answer.evidence:
+        assert LONG[quote.start : quote.end] == quote.text
+    assert "1891" in answer.quotes[0].text
+    assert 0 < answer.timings.evidence_s < answer.timings.until_quotes_s
+
+
+@pytest.mark.parametrize("context", ["sentences", "passages"])
+def test_the_model_reads_the_best_sentences_or_whole_passages(long_index, encoder, decoder, context):
+    answer = reply(QUESTION, long_index, encoder, decoder, min_relevance=0, max_new_tokens=1, context=context)
+    best = [quote.text for quote in reversed(answer.evidence[:N_READ])]  # the best next to the question
+    assert [each.text for each in answer.sources] == (best if context == "sentences" else [LONG])
+    assert answer.source_places == (0,) * len(answer.sources)
+    [hit] = answer.hits
+    assert {source.score for source in answer.sources} == {hit.score}
+
+
+def test_where_not_all_sentences_fit_the_prompt_the_best_is_read(long_index, encoder, decoder):
+    whole = reply(QUESTION, long_index, encoder, decoder, min_relevance=0, max_new_tokens=1)
+    n_tokens = len(whole.prompt.ids)
+    for budget in range(n_tokens - 1, n_tokens - 30, -7):
+        less = reply(
+            QUESTION,
+            long_index,
+            encoder,
+            decoder,
+            min_relevance=0,
+            max_new_tokens=1,
+            max_prompt_tokens=budget,
+            null_scores=whole.null_scores,
+        )
+        assert len(less.prompt.ids) <= budget
+        assert 1 <= len(less.sources) < N_READ
+        assert less.sources[-1].text == less.quotes[0].text
+
+
+def test_without_writing_no_model_runs_and_the_quotes_are_the_answer(index, encoder, silent):
+    # a budget that the model would refuse is of no matter either
+    answer = reply(QUESTION, index, encoder, silent, write=False, max_prompt_tokens=9000)
+    assert (answer.text, answer.prompt, answer.model, answer.sources) == ("", None, None, ())
+    assert answer.quotes[0].text == DOCUMENTS["tower.md"]
+    assert answer.status == "answered"
+
+
+def test_the_thresholds_decide_the_status(index, encoder, silent):
+    def answer(**thresholds):
+        return reply(QUESTION, index, encoder, silent, write=False, **thresholds)
+
+    sure = answer().confidence
+    assert 0 < sure < 1
+    assert answer(answer_at=sure, refuse_below=0).status == "answered"
+    assert answer(answer_at=sure + 1e-6, refuse_below=sure).status == "unsure"
+    refused = answer(answer_at=1, refuse_below=sure + 1e-6)
+    assert (refused.status, refused.confidence) == ("refused", sure)
+    assert refused.quotes  # what it would have shown can still be looked at
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"context": "pages"}, "context 'pages' is not one of sentences, passages"),
+        ({"answer_at": 0.2, "refuse_below": 0.3}, "the lower one first"),
+        ({"answer_at": 1.1}, "numbers from 0 to 1"),
+        ({"refuse_below": -0.1}, "numbers from 0 to 1"),
+        ({"answer_at": float("nan")}, "numbers from 0 to 1"),
+    ],
+)
+def test_settings_of_an_answer_outside_their_range_are_refused(settings, message):
+    with pytest.raises(InputError, match=message):
+        AnswerSettings(**settings)
+
+
+@pytest.mark.parametrize("sampling", [{}, {"temperature": 1.2, "seed": 3}])
+def test_a_sentence_is_compared_with_its_probability_without_the_passages(
+    index, encoder, decoder, null_scores, sampling
+):
+    settings = {"k": 2, "min_relevance": 0, "max_new_tokens": 40, "null_scores": null_scores, **sampling}
+    answer = reply(QUESTION, index, encoder, decoder, **settings)
+    found = leave_one_out(decoder, answer.prompt, answer.ids)
+    pieces = sentences_of(answer.ids, decoder.tokenizer)
+    falls = found.falls_without_any(pieces) / [piece.n_tokens for piece in pieces]
+    assert [each.fall for each in answer.sentences] == pytest.approx(list(falls), abs=0.02)
+    assert "".join(answer.text[each.start : each.end] for each in answer.sentences) == answer.text
+    assert answer.timings.check_s > 0
+    unchecked = reply(QUESTION, index, encoder, decoder, **settings, check=False)
+    assert unchecked.text == answer.text
+    assert {each.fall for each in unchecked.sentences} == {None}
+
+
+def test_a_token_that_ends_one_sentence_and_begins_the_next_is_of_the_first(encoder):
+    pieces = [b" The tower", b".\n\n", b"It", b" stands."]  # as Llama 3 and Qwen join marks and line breaks
+    raw = b"".join(pieces).decode()
+    decoder = SimpleNamespace(
+        tokenizer=SimpleNamespace(token_bytes=pieces.__getitem__),
+        log_probabilities=lambda ids, start: np.array([-4.0, -2.0, -1.0, -3.0]),
+        chat_encoding=lambda messages: (None, SimpleNamespace(ids=[7])),
+    )
+    written = _Written(raw, (0, 1, 2, 3), (-1.0, -1.0, -1.0, -1.0), "stop", 0.0, 0)
+    prompt = Prompt(({"role": "user", "content": "Which?"},), "Which?", (7,), 1, (), (), 100)
+    sentences = check_sentences(written.text, (), "", encoder.tokenizer)
+    assert [each.fall for each in with_falls(sentences, written, prompt, decoder)] == [2.0, 1.0]
+
+
+def test_a_text_that_was_stopped_is_not_read_again(index, encoder, decoder):
+    answer = reply(QUESTION, index, encoder, decoder, stop=lambda: True)
+    assert answer.finish_reason == "stopped"
+    assert {each.fall for each in answer.sentences} == {None}
+
+
+def test_a_servers_text_is_checked_by_its_words_and_what_is_made_up_is_struck(
+    index, encoder, decoder, null_scores
+):
+    text = ("The tower was finished in 1891. ", "It cost 700 crowns. ", "Forty masons built it.")
+    events = [*(event(chunk(piece)) for piece in text), event(chunk(None, "stop")), event("[DONE]")]
+    with chat_server(events=events) as running:
+        server = Server(running.url, "mason")
+        answer = reply(QUESTION, index, encoder, decoder, server=server, null_scores=null_scores)
+    assert answer.text == "".join(text)
+    assert {each.fall for each in answer.sentences} == {None}
+    assert [each.holds for each in answer.sentences] == [True, False, True]
+    [number] = [word for word in answer.sentences[1].unknown if word.kind == "number"]
+    assert answer.text[number.start : number.end] == "700"
+    assert answer.supported_text == "The tower was finished in 1891. Forty masons built it."
+    assert answer.timings.check_s > 0
+
+
+@pytest.mark.parametrize(
+    "question", ["Wann wurde der Turm von Vardholm fertig?", "塔はいつ完成しましたか", "?"]
+)
+def test_a_question_in_another_language_is_answered_from_what_there_is(
+    index, encoder, decoder, null_scores, question
+):
+    settings = {"min_relevance": 0, "max_new_tokens": 4, "null_scores": null_scores}
+    answer = reply(question, index, encoder, decoder, **settings)
+    assert {quote.text for quote in answer.evidence} <= set(DOCUMENTS.values())
+    assert len(answer.quotes) == N_QUOTES
+    assert 0 <= answer.confidence <= 1
+
+
+def test_sentences_in_another_script_are_quoted(encoder, decoder):
+    text = "塔は1891年に完成した。四十人の石工が建てた。"
+    index = build_index([Chunk("d.md", 0, len(text), text, 20)], encoder)
+    answer = reply("When was the tower finished?", index, encoder, decoder, min_relevance=0, max_new_tokens=4)
+    assert {quote.text for quote in answer.quotes} == {"塔は1891年に完成した。", "四十人の石工が建てた。"}
+
+
+@pytest.mark.parametrize("text", ["# The Vardholm tower", "?!", "\u200b"])
+def test_of_passages_without_a_sentence_the_model_reads_the_whole(encoder, decoder, text):
+    index = build_index([Chunk("d.md", 0, len(text), text, 20)], encoder)
+    answer = reply(QUESTION, index, encoder, decoder, min_relevance=0, max_new_tokens=4)
+    assert answer.evidence == answer.quotes == ()
+    assert [source.text for source in answer.sources] == [text]
+    assert answer.status == "refused"

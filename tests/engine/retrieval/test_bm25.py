@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import InputError
-from engine.retrieval.bm25 import Bm25, words
+from engine.retrieval.bm25 import Bm25, stems, words
 
 STOP_WORDS = (
     "a|an|and|are|as|at|be|but|by|for|if|in|into|is|it|no|not|of|on|or|such|that|the|their|then|there|these|"
@@ -22,12 +22,18 @@ TEXTS = [
     "",
 ]
 TEXT = st.lists(
-    st.sampled_from(["bridge", "rain", "river", "Long", "the", "1891", "x", "naïve"]), max_size=12
+    st.sampled_from(["bridge", "bridges", "rain", "river", "Rivers", "Long", "the", "1891", "x", "naïve"]),
+    max_size=12,
 )
 
 
+# Of the words here whose Porter2 stem is another: https://snowballstem.org/algorithms/english/stemmer.html
+STEMS = {"bridge": "bridg", "bridges": "bridg", "rivers": "river", "naïve": "naïv"}
+
+
 def tokens(text):
-    return [w for w in re.findall(r"\b\w\w+\b", text.lower()) if not re.fullmatch(STOP_WORDS, w)]
+    words = re.findall(r"\b\w\w+\b", text.lower())
+    return [STEMS.get(word, word) for word in words if not re.fullmatch(STOP_WORDS, word)]
 
 
 def textbook(texts, question, k1, b):
@@ -68,9 +74,39 @@ def test_scores_are_the_textbook_formula_but_for_its_constant_factor(chunks, que
     np.testing.assert_allclose((k1 + 1) * scores[0], textbook(texts, question, k1, b), rtol=1e-5)
 
 
-def test_words_are_lower_case_without_stop_words_and_not_stemmed():
+def test_words_are_stems_in_lower_case_without_stop_words():
     assert words(TEXTS) == [tokens(text) for text in TEXTS]
-    assert words(["Rivers, a RIVER; 7 x 1891"]) == [["rivers", "river", "1891"]]
+    assert words(["Rivers, a RIVER; 7 x 1891"]) == [["river", "river", "1891"]]
+
+
+@pytest.mark.parametrize(
+    ("forms", "stem"),  # of Porter's own vocabulary and its output
+    [
+        (("inventory", "inventories"), "inventori"),
+        (("connect", "connected", "connecting", "connection", "connections"), "connect"),
+        (("generate", "generates", "generated"), "generat"),
+        (("general", "generally"), "general"),
+        (("news",), "news"),
+    ],
+)
+def test_forms_of_one_word_have_the_stem_of_the_snowball_stemmer(forms, stem):
+    assert words([" ".join(forms)]) == [[stem] * len(forms)]
+    assert stems(forms) == [stem] * len(forms)
+    scores = Bm25([forms[0], "bridge"]).scores([forms[-1]])
+    assert scores[0, 0] > scores[0, 1] == 0
+
+
+def test_more_words_are_left_out_of_what_a_question_asks():
+    assert words(["When did they build bridges?"], "english_plus") == [["build", "bridg"]]
+    assert words(["When did they build bridges?"]) == [["when", "did", "build", "bridg"]]
+
+
+@given(st.lists(TEXT, max_size=6), st.sampled_from(["bridg", "river", "1891", "zebra"]))
+def test_the_weight_of_a_word_follows_from_how_many_texts_have_it(chunks, stem):
+    texts = [" ".join(chunk) for chunk in chunks]
+    n_with = sum(stem in tokens(text) for text in texts)
+    expected = log(1 + (len(texts) - n_with + 0.5) / (n_with + 0.5))
+    assert Bm25(texts).idf(stem) == pytest.approx(expected, rel=1e-9)
 
 
 def test_a_question_without_words_finds_nothing():

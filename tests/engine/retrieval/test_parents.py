@@ -136,9 +136,8 @@ def test_the_relevance_is_of_the_best_child(index, encoder):
 
 
 def test_an_answer_is_given_the_parent_of_the_sentence_that_was_found(index, encoder, decoder):
-    answer = ask(
-        QUESTION, index, encoder, Writer(decoder), AnswerSettings(SearchSettings(1, 0), max_new_tokens=4)
-    )
+    settings = AnswerSettings(SearchSettings(1, 0), max_new_tokens=4, context="passages")
+    answer = ask(QUESTION, index, encoder, Writer(decoder), settings)
     [source] = answer.sources
     assert (source.document, source.start, source.end, source.text) == ("tower.md", 0, len(TOWER), TOWER)
     assert TOWER in answer.prompt.text

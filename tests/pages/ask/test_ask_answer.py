@@ -22,6 +22,7 @@ def answer(**changed):
         "margins": (None,) * 3,
         "null_scores": NULL_SCORES,
         "min_relevance": 90,
+        "status": "answered",
         "finish_reason": "stop",
         "timings": Timings(0.1, 0.1, 0.1),
         "retriever": "bm25",
@@ -55,7 +56,9 @@ def captions(page, shown):
 
 def test_a_source_has_the_rank_its_retriever_gave_it_and_what_was_left_out_is_said():
     app, said = captions(sources, answer())
-    assert said[0] == r"rank 2 by BM25 \(words\) · cosine 0.700 · closer than all random pairs"
+    assert said[0] == (
+        r"from the passage of rank 2 by BM25 \(words\) · cosine 0.700 · closer than all random pairs"
+    )
     [left_out] = [each for each in app.expander if each.label == "Left out: 2 of 3 passages found"]
     words = [caption.value for caption in left_out.caption]
     assert words[0].startswith("Not close enough: more than 10 of 100 unrelated questions")
@@ -71,14 +74,16 @@ def test_what_was_searched_for_is_shown_where_it_is_not_the_question():
 
 
 def test_where_nothing_counts_the_nearest_is_told_wherever_it_ranks():
-    _, said = captions(refusal, answer(prompt=None, min_relevance=100))
+    _, said = captions(refusal, answer(prompt=None, min_relevance=100, status="refused"))
     assert said[0].startswith(
         r"The nearest passage of those that the retriever BM25 \(words\) finds: cosine 0.700"
     )
 
 
 def test_where_nothing_is_found_at_all_it_is_said_why():
-    _, said = captions(refusal, answer(hits=(), margins=(), prompt=None, finish_reason=None))
+    _, said = captions(
+        refusal, answer(hits=(), margins=(), prompt=None, finish_reason=None, status="refused")
+    )
     assert said == [
         r"The retriever BM25 \(words\) finds no passage: none shares a word with the question. Ask in "
         "other words, or choose another retriever under Search in the sidebar."

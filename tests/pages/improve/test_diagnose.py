@@ -117,7 +117,7 @@ def test_other_settings_are_measured_and_the_change_is_taken_over(encoder):
     assert app.metric[0].value.startswith(f"{now['Rank']} of ")
     assert {"Won", "Lost"} <= {metric.label for metric in app.metric}
     [box] = [each for each in app.selectbox if each.label == "Look at"]
-    sized = next(number for number, option in enumerate(box.options) if "chunk size 128 → 256" in option)
+    sized = next(number for number, option in enumerate(box.options) if "chunk size 192 → 256" in option)
     app = box.set_value(sized).run()
     [use] = [each for each in app.button if each.label == "Use these settings"]
     asked = next(box.value for box in app.selectbox if box.label == "Question and passage")

@@ -198,9 +198,9 @@ def test_the_command_names_every_value_and_the_baseline_where_it_is_no_part():
     words = shlex.split(command_line(one).splitlines()[0])
     assert words[:4] == ["python", "-m", "engine", "sweep"]
     given = dict(zip(words[4::2], words[5::2], strict=True))
-    assert given["--chunk-tokens"] == "64,128"
+    assert given["--chunk-tokens"] == "64,192"
     assert given["--pooling"] == "mean,mean_sqrt_len_tokens,cls"
-    assert given["--retriever"] == "dense,hybrid"
+    assert given["--retriever"] == "weighted,hybrid"
     assert given["--corpus"] == "PATH/TO/DOCUMENTS"
     assert given["--document"] == "tide.md"
     assert "baseline" not in command_line(one)
@@ -447,8 +447,8 @@ def test_a_grid_of_nothing_or_of_too_much_is_refused(encoder):
 def test_words():
     cells = [Cell(), Cell(chunk_tokens=64), Cell(retriever="bm25")]
     assert varied(cells) == ["chunk_tokens", "retriever"]
-    assert cell_words(cells[1], varied(cells)) == "Chunk size 64 · Retriever dense (cosine)"
-    assert values_in_order(cells, "chunk_tokens") == ["64", "128"]
+    assert cell_words(cells[1], varied(cells)) == "Chunk size 64 · Retriever hybrid (scores weighted)"
+    assert values_in_order(cells, "chunk_tokens") == ["64", "192"]
     assert [readable_time(s) for s in (0.2, 59, 400, 9000)] == ["1 s", "59 s", "6 min 40 s", "2 h 30 min"]
     assert [readable_bytes(n) for n in (12, 1234, 2_500_000)] == ["12 B", "1.2 kB", "2.5 MB"]
 

@@ -115,7 +115,7 @@ def test_a_passage_that_the_retriever_does_not_find_at_all_is_among_the_missing(
 
 
 def test_what_a_change_does_to_ones_own_questions_is_said(encoder):
-    app = page("diagnose", {"mine.jsonl": QUESTIONS}, **TRY_WORDS)
+    app = page("diagnose", {"mine.jsonl": QUESTIONS}, **TRY_WORDS, retriever="dense")
     # Cosines miss it, and words, which it shares with its passage, find it.
     asked, passage = "How do bakers get dough thickened by beating?", FACTS["bees"][2][1]
     app.session_state["diagnose-way-True"] = "Paste the passage"

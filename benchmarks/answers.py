@@ -1,0 +1,242 @@
+"""Answers with the defaults: ``python -m benchmarks.answers [--fit] [--json]``.
+
+The bundled questions with known short answers, in two halves: settings were chosen on the first, the second
+is only reported. Ten pages in the style of annual reports and biomedical papers, on which nothing was chosen,
+check that the settings do not fit the bundled documents alone.
+
+Beside them, the text that the same model writes from whole passages found by vectors, shown as it is. With
+``--fit`` the weights of the sentences (`engine.retrieval.evidence`) and of the confidence
+(`engine.generation.confidence`) are computed anew from the first half, and printed.
+"""
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+from scipy.optimize import minimize
+
+from benchmarks.command import Benchmark, Result, Table
+from benchmarks.processes import say
+from engine import Decoder, Encoder
+from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
+from engine.documents.splitters import DEFAULT_SPLITTING, Splitting, split
+from engine.evaluation.answers import (
+    ANSWER_METRICS,
+    BUNDLED_ANSWERS,
+    AnswerQuestion,
+    AnswerRow,
+    answer_metrics,
+    load_answer_questions,
+    measure_answers,
+    occurs,
+)
+from engine.evaluation.questions import Question, load_questions, stem
+from engine.generation.answering import N_QUOTES, Answer, ask, retrieve
+from engine.generation.checks import CheckedSentence
+from engine.generation.confidence import confidence_figures
+from engine.generation.settings import DEFAULT_ANSWER, AnswerSettings, SearchSettings
+from engine.generation.writer import Writer
+from engine.layers.tracing import Array
+from engine.retrieval.evidence import FEATURES, Quote, find_evidence
+from engine.retrieval.index import Index, build_index
+from engine.retrieval.relevance import NullScores, null_scores_of
+
+PAGES = Path(__file__).parent / "pages"
+FIT_PASSAGES = 8  # whose sentences are candidates while the weights are computed
+PENALTY = 0.02  # on the squares of the weights, per standard deviation of each feature
+PLAIN = AnswerSettings(
+    search=SearchSettings(retriever="dense"), context="passages", answer_at=0, refuse_below=0, check=False
+)
+
+
+def index_of(folder: Path, encoder: Encoder, splitting: Splitting) -> tuple[Index, NullScores]:
+    """Index the documents of a folder."""
+    chunks = [c for d in load_corpus(folder) for c in split(d, encoder.tokenizer, splitting)]
+    index = build_index(chunks, encoder)
+    return index, null_scores_of(index, encoder)
+
+
+def text_alone(answer: Answer) -> Answer:
+    """Return an answer without its quotes, whose text is shown whole."""
+    whole = (CheckedSentence(0, len(answer.text), ()),) if answer.text else ()
+    return replace(answer, evidence=(), sentences=whole)
+
+
+def figures_of(rows: Sequence[AnswerRow]) -> Result:
+    """Return the metrics of answers with their intervals, and the median times."""
+    metrics = {
+        name: {"estimate": each.estimate, "low": each.low, "high": each.high}
+        for name, each in answer_metrics(rows).items()
+    }
+    return {
+        "n_questions": len(rows),
+        **metrics,
+        "until_quotes_s": median(row.until_quotes_s for row in rows),
+        "seconds": median(row.seconds for row in rows),
+    }
+
+
+def run(arguments: Namespace) -> Result:
+    """Answer all questions, with the defaults and from whole passages."""
+    encoder, writer = Encoder.load(), Writer(Decoder.load())
+    if arguments.fit:
+        return fitted(encoder, writer)
+    bundled, pages = load_answer_questions(), load_answer_questions(PAGES.with_suffix(".csv"))
+    sets: dict[str, tuple[Path, list[AnswerQuestion]]] = {
+        "bundled, half to choose on": (BUNDLED_CORPUS, [each for each in bundled if each.half == "tune"]),
+        "bundled, half to report": (BUNDLED_CORPUS, [each for each in bundled if each.half == "report"]),
+        "ten other pages": (PAGES, pages),
+    }
+    ours: Result = {}
+    plain: Result = {}
+    for name, (folder, questions) in sets.items():
+        for found, splitting, settings in (
+            (ours, DEFAULT_SPLITTING, DEFAULT_ANSWER),
+            (plain, Splitting("fixed", 128, 16), PLAIN),
+        ):
+            say(f"{name}: {len(questions)} questions")
+            index, null_scores = index_of(folder, encoder, splitting)
+
+            def answer(
+                question: str,
+                index: Index = index,
+                null_scores: NullScores = null_scores,
+                settings: AnswerSettings = settings,
+            ) -> Answer:
+                given = ask(question, index, encoder, writer, settings, null_scores)
+                return text_alone(given) if settings is PLAIN else given
+
+            found[name] = figures_of(measure_answers(questions, answer))
+    return {
+        "workload": f"{len(bundled)} bundled questions and {len(pages)} about ten other pages, "
+        f"{encoder.name} and {writer.name}",
+        "ours": ours,
+        "peers": {"text from whole passages": plain},
+        "limit": {},
+    }
+
+
+def fitted(encoder: Encoder, writer: Writer) -> Result:
+    """Compute the weights of sentences and of the confidence from the first half."""
+    index, null_scores = index_of(BUNDLED_CORPUS, encoder, DEFAULT_SPLITTING)
+    search = SearchSettings(k=FIT_PASSAGES)
+
+    def quotes(question: str) -> tuple[Quote, ...]:
+        return find_evidence(
+            question, retrieve(question, index, encoder, search, null_scores).hits, index, encoder
+        )
+
+    tuning = [each for each in load_answer_questions(BUNDLED_ANSWERS) if each.half == "tune"]
+    answerable = [(quotes(each.text), each) for each in tuning if each.answer]
+    labelled = [(quotes(each.text), each) for each in load_questions()[::2]]
+    examples = [(found, np.array([answers_short(q, each) for each in found])) for found, q in answerable]
+    examples += [(found, np.array([answers_labelled(q, each) for each in found])) for found, q in labelled]
+    usable = [
+        (np.array([each.features for each in found]), right) for found, right in examples if right.any()
+    ]
+    every_search = replace(DEFAULT_ANSWER, search=SearchSettings(min_relevance=0))
+    given = [ask(each.text, index, encoder, writer, every_search, null_scores) for each in tuning]
+    rows = measure_answers(tuning, lambda question: given[[each.text for each in tuning].index(question)])
+    figures = [confidence_figures(a.question, a.evidence, a.text, N_QUOTES) for a in given]
+    return {
+        "workload": f"weights from {len(usable)} questions with sentences, {len(rows)} with answers",
+        "fit": {
+            "sentences": dict(zip(FEATURES, sentence_weights(usable).tolist(), strict=True)),
+            "confidence": confidence_weights(figures, [row.right for row in rows]),
+        },
+        "ours": {},
+        "peers": {},
+        "limit": {},
+    }
+
+
+def answers_short(question: AnswerQuestion, quote: Quote) -> bool:
+    """Whether a sentence at the labelled place holds the answer, or one part of several."""
+    is_there = stem(quote.document) == stem(question.document) and any(
+        quote.start < end and start < quote.end for start, end in question.spans
+    )
+    parts = question.answer.parts
+    return is_there and (
+        question.answer.is_in(quote.text)
+        or (len(parts) > 1 and any(occurs(each, quote.text) for each in parts))
+    )
+
+
+def answers_labelled(question: Question, quote: Quote) -> bool:
+    """Whether at least half of a sentence lies in a labelled passage."""
+    return stem(quote.document) == question.corpus_id and any(
+        2 * (min(quote.end, each.end) - max(quote.start, each.start)) >= quote.end - quote.start
+        for each in question.references
+    )
+
+
+def sentence_weights(examples: Sequence[tuple[Array, Array]]) -> Array:
+    """Maximise the softmax probability of the right sentences: ``(n_features,)``.
+
+    Each example is the features of a question's sentences ``(n_sentences, n_features)``, and which of them
+    are right, bool ``(n_sentences,)``.
+    """
+    spread = np.concatenate([features for features, _ in examples]).std(axis=0)
+
+    def loss(weights: Array) -> float:
+        total = 0.0
+        for features, right in examples:
+            scores = features / spread @ weights
+            total += np.logaddexp.reduce(scores) - np.logaddexp.reduce(scores[right])
+        return total / len(examples) + PENALTY * float(weights @ weights)
+
+    return minimize(loss, np.zeros(len(spread))).x / spread
+
+
+def confidence_weights(figures: Sequence[dict[str, float]], right: Sequence[bool]) -> dict[str, float]:
+    """Fit a logistic model of whether an answer is right; ``intercept`` and a weight for each figure."""
+    names = list(figures[0])
+    inputs = np.array([[1.0, *(each[name] for name in names)] for each in figures])  # (n, 1 + n_figures)
+    signs = np.where(right, 1.0, -1.0)
+
+    def loss(weights: Array) -> float:
+        return float(np.logaddexp(0, -signs * (inputs @ weights)).sum() + (weights[1:] ** 2).sum() / 20)
+
+    found = minimize(loss, np.zeros(inputs.shape[1])).x
+    return dict(zip(("intercept", *names), found.tolist(), strict=True))
+
+
+def tables(result: Result) -> Iterator[Table | str]:
+    """Yield a table for the defaults and one for each peer, a column for each set; or the fitted weights."""
+    if fit := result.get("fit"):
+        for name, weights in fit.items():
+            yield Table([name, "weight"], [[each, f"{value:.2f}"] for each, value in weights.items()])
+        return
+    for name, by_set in {"with the defaults": result["ours"], **result["peers"]}.items():
+        rows = [
+            [f"{metric.label} (of {metric.of})", *(interval(by_set[each], key) for each in by_set)]
+            for key, metric in ANSWER_METRICS.items()
+        ]
+        rows.append(["first quote after", *(f"{each['until_quotes_s']:.2f} s" for each in by_set.values())])
+        rows.append(["answer after", *(f"{each['seconds']:.2f} s" for each in by_set.values())])
+        yield Table([name, *by_set], rows)
+
+
+def interval(figures: Result, name: str) -> str:
+    """Return a metric with its interval as text."""
+    each = figures[name]
+    return f"{each['estimate']:.2f} [{each['low']:.2f}, {each['high']:.2f}]"
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """Add ``--fit``."""
+    parser.add_argument("--fit", action="store_true", help="compute the weights anew, and print them")
+
+
+EXPLANATION = """\
+An answer counts as right where the two sentences quoted, or what is left of the model's text, hold every part
+of the labelled answer. MiniLM's similarities hardly tell a question that the documents answer from one close
+to their subject that they do not: so most of the latter are shown as *unsure*, and few are refused."""
+BENCHMARK = Benchmark(__doc__, run, tables, add_options=add_options, explanation=EXPLANATION)
+
+
+if __name__ == "__main__":
+    BENCHMARK.main()

@@ -1,0 +1,430 @@
+"""Answers scored without a judge: whether what is shown holds the short answer of a labelled question.
+
+Texts are compared as in SQuAD (Rajpurkar et al. 2016): in lower case, without punctuation and articles. The
+documents hold no answer to some questions (as in SQuAD 2.0, Rajpurkar et al. 2018): these are to be refused.
+"""
+
+import csv
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path, PurePath
+from time import perf_counter
+
+import numpy as np
+
+from engine.documents.document import Document
+from engine.documents.loaders import BUNDLED_CORPUS
+from engine.errors import InputError
+from engine.evaluation.bootstrap import Interval, mean_interval
+from engine.evaluation.questions import stem
+from engine.generation.answering import Answer
+from engine.generation.confidence import AnswerStatus
+from engine.retrieval.index import Hit
+from engine.weights.fetch import Progress
+
+BUNDLED_ANSWERS = BUNDLED_CORPUS.parent / "answers.csv"
+COLUMNS = ("question", "answer")
+ARTICLES = re.compile(r"\b(a|an|the)\b")
+
+
+def normalized(text: str) -> str:
+    """Return a text in lower case without punctuation and articles, its words divided by single spaces."""
+    kept = "".join(c for c in text.lower() if not is_punctuation(c))
+    return " ".join(ARTICLES.sub(" ", kept).split())
+
+
+def is_punctuation(character: str) -> bool:
+    """Whether a character is punctuation, of ASCII as in SQuAD (``$`` and ``+`` too) or of Unicode."""
+    category = unicodedata.category(character)
+    return category.startswith("P") or (category.startswith("S") and character.isascii())
+
+
+@dataclass(frozen=True)
+class ShortAnswer:
+    """A short answer: parts that must all occur, each with its alternatives; no parts where there is none.
+
+    Written as text, ``&`` divides parts and ``|`` the alternatives of one: ``"UAW & IBEW"``, ``"1990|1991"``.
+    """
+
+    parts: tuple[tuple[str, ...], ...]
+
+    @classmethod
+    def parse(cls, text: str) -> "ShortAnswer":
+        """Read an answer; raise `InputError` where nothing is left of an alternative but punctuation."""
+        if not text.strip():
+            return cls(())
+        parts = tuple(tuple(each.strip() for each in part.split("|")) for part in text.split("&"))
+        if not all(normalized(alternative) for part in parts for alternative in part):
+            raise InputError(f"the answer {text!r} has an empty part: give words between & and |")
+        return cls(parts)
+
+    def __bool__(self) -> bool:
+        """Whether there is an answer."""
+        return bool(self.parts)
+
+    def is_in(self, text: str) -> bool:
+        """Whether every part occurs in a text, as whole words."""
+        return bool(self.parts) and all(occurs(part, text) for part in self.parts)
+
+    def f1(self, text: str) -> float:
+        """F1 of the words of a text, with the alternative of each part that is nearest to it."""
+        if not self.parts:
+            return 0.0
+        best = [max(part, key=lambda each: word_f1(each, text)) for part in self.parts]
+        return word_f1(" ".join(best), text)
+
+
+def occurs(alternatives: Sequence[str], text: str) -> bool:
+    """Whether one of several texts occurs in another, as whole words."""
+    within = f" {normalized(text)} "
+    return any(f" {normalized(each)} " in within for each in alternatives)
+
+
+def word_f1(wanted: str, text: str) -> float:
+    """Harmonic mean of the shares of words that two texts have in common."""
+    want, have = normalized(wanted).split(), normalized(text).split()
+    n_common = sum((Counter(want) & Counter(have)).values())
+    return 2 * n_common / (len(want) + len(have)) if n_common else 0.0
+
+
+@dataclass(frozen=True)
+class AnswerQuestion:
+    """A question and its short answer.
+
+    Attributes
+    ----------
+    text, answer
+        The question, and its answer: false where the documents hold none.
+    document
+        Name of the document that answers it; empty if it is not said.
+    spans
+        Where it does, ``(start, end)`` each; none if it is not said.
+    kind, half
+        Labels of the file, to report questions apart; empty if it has none.
+    """
+
+    text: str
+    answer: ShortAnswer
+    document: str = ""
+    spans: tuple[tuple[int, int], ...] = ()
+    kind: str = ""
+    half: str = ""
+
+    def is_found_in(self, hits: Sequence[Hit]) -> bool:
+        """Whether passages hold the answer: in the document and at the places that are labelled, if any."""
+        own = [
+            hit.chunk for hit in hits if not self.document or stem(hit.chunk.document) == stem(self.document)
+        ]
+        touched = [
+            chunk
+            for chunk in own
+            if not self.spans or any(chunk.start < end and start < chunk.end for start, end in self.spans)
+        ]
+        is_touched = all(
+            any(chunk.start < end and start < chunk.end for chunk in own) for start, end in self.spans
+        )
+        return is_touched and self.answer.is_in("\n".join(chunk.text for chunk in touched))
+
+
+def load_answer_questions(path: Path = BUNDLED_ANSWERS) -> list[AnswerQuestion]:
+    """Read questions with short answers from a CSV file.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, or `parse_answer_questions` raises it.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}): give a CSV file") from error
+    return parse_answer_questions(path.name, content)
+
+
+def parse_answer_questions(name: str, content: bytes) -> list[AnswerQuestion]:
+    """Read questions with short answers from CSV.
+
+    Its columns are ``question`` and ``answer`` (written as in `ShortAnswer`, empty where the documents hold
+    none) and optionally ``document``, ``start`` and ``end`` (characters of the document; ``&`` divides
+    several places), ``kind`` and ``half``.
+
+    Raises
+    ------
+    InputError
+        The file is not UTF-8, lacks a column, has no questions, or has a malformed row: the message names it.
+    """
+    try:
+        rows = csv.DictReader(StringIO(content.decode("utf-8-sig"), newline=""), strict=True)
+        missing = [column for column in COLUMNS if column not in (rows.fieldnames or ())]
+        if missing:
+            raise InputError(
+                f"{name} has no column {' and '.join(missing)}: name the columns in its first line, question "
+                "and answer, and optionally document, start and end"
+            )
+        questions = [
+            to_question({key: value or "" for key, value in row.items() if key}, f"{name}, row {number}")
+            for number, row in enumerate(rows, 1)
+        ]
+    except UnicodeDecodeError as error:
+        raise InputError(f"{name} is no UTF-8 (byte {error.start}): save it as UTF-8") from error
+    except csv.Error as error:
+        raise InputError(f"{name} is no CSV ({error}): put fields with commas in quotes") from error
+    if not questions:
+        raise InputError(f"{name} holds no questions: give one a row, under question and answer")
+    return questions
+
+
+def to_question(row: dict[str, str], place: str) -> AnswerQuestion:
+    """Make a question from the fields of a row; errors name its place."""
+    if not row["question"].strip():
+        raise InputError(f"{place} has no question: fill the column question, or remove the row")
+    try:
+        starts, ends = (
+            [int(each) for each in row.get(key, "").split("&") if each.strip()] for key in ("start", "end")
+        )
+        spans = tuple(zip(starts, ends, strict=True))
+    except ValueError as error:
+        raise InputError(
+            f"{place} has start {row.get('start', '')!r} and end {row.get('end', '')!r}: give as many of one "
+            "as of the other, whole numbers with & between"
+        ) from error
+    if not all(0 <= start < end for start, end in spans):
+        raise InputError(f"{place} has a place that ends before it begins: give start < end")
+    try:
+        answer = ShortAnswer.parse(row["answer"])
+    except InputError as error:
+        raise InputError(f"{place}: {error}") from error
+    document, kind, half = (row.get(key, "").strip() for key in ("document", "kind", "half"))
+    return AnswerQuestion(row["question"].strip(), answer, document, spans, kind, half)
+
+
+def check_answers(questions: Sequence[AnswerQuestion], documents: Sequence[Document]) -> Iterator[str]:
+    """Yield a line for each question whose document is missing, or does not hold its answer."""
+    texts = {stem(document.name): document.text for document in documents}
+    for number, question in enumerate(questions, 1):
+        name = PurePath(question.document).name
+        if question.document and stem(question.document) not in texts:
+            yield f"question {number} is about {name}, which is not among the documents"
+        elif question.answer:
+            own = [texts[stem(question.document)]] if question.document else list(texts.values())
+            places = [text[start:end] for text in own for start, end in question.spans]
+            if not any(question.answer.is_in(text) for text in own):
+                yield f"the answer of question {number} occurs nowhere in {name or 'the documents'}"
+            elif question.document and question.spans and not question.answer.is_in("\n".join(places)):
+                yield f"the answer of question {number} is not at the place given in {name}"
+
+
+@dataclass(frozen=True)
+class AnswerRow:
+    """What was shown for a question, and how good it is.
+
+    Attributes
+    ----------
+    question
+        The question.
+    status, confidence
+        As in `Answer`.
+    quotes, text
+        The sentences quoted, and the text that the model wrote, without what was struck out.
+    found
+        Whether the passages hold the answer.
+    right
+        Whether what is shown as answered or unsure holds every part of the answer.
+    f1
+        Of the words of the text, or of the first quote where there is none.
+    until_quotes_s, seconds
+        Time to the quotes, and to the end of the answer.
+    """
+
+    question: AnswerQuestion
+    status: AnswerStatus
+    confidence: float
+    quotes: tuple[str, ...]
+    text: str
+    found: bool
+    right: bool
+    f1: float
+    until_quotes_s: float
+    seconds: float
+
+    @property
+    def wrong_confident(self) -> bool:
+        """Whether it is shown as answered, and wrong."""
+        return self.status == "answered" and not self.right
+
+    @property
+    def holds(self) -> bool:
+        """Whether quotes and text hold every part of the answer, also where it was refused."""
+        return self.question.answer.is_in("\n".join([*self.quotes, self.text]))
+
+
+def score_answer(question: AnswerQuestion, answer: Answer, seconds: float) -> AnswerRow:
+    """Score the answer to a question."""
+    quotes = tuple(quote.text for quote in answer.quotes)
+    shown = "" if answer.status == "refused" else "\n".join([*quotes, answer.supported_text])
+    own = answer.supported_text or (quotes[0] if quotes else "")
+    return AnswerRow(
+        question=question,
+        status=answer.status,
+        confidence=answer.confidence,
+        quotes=quotes,
+        text=answer.supported_text,
+        found=question.is_found_in(answer.hits),
+        right=question.answer.is_in(shown),
+        f1=question.answer.f1(own) if answer.status != "refused" else 0.0,
+        until_quotes_s=answer.timings.until_quotes_s,
+        seconds=seconds,
+    )
+
+
+@dataclass(frozen=True)
+class AnswerMetric:
+    """A share of the questions.
+
+    Attributes
+    ----------
+    value
+        Its value for a row.
+    of
+        The questions that count: "answerable", "unanswerable" or "all".
+    label, help
+        Name and description for people.
+    higher_is_better
+        Its direction.
+    """
+
+    value: Callable[[AnswerRow], float]
+    of: str
+    label: str
+    help: str
+    higher_is_better: bool = True
+
+
+ANSWER_METRICS = {
+    "found": AnswerMetric(lambda row: row.found, "answerable", "found", "The passages hold the answer."),
+    "right": AnswerMetric(
+        lambda row: row.right,
+        "answerable",
+        "right",
+        "What is shown, quotes included, holds every part of the answer.",
+    ),
+    "f1": AnswerMetric(
+        lambda row: row.f1, "answerable", "F1", "Words in common of the answer and the text written."
+    ),
+    "answered": AnswerMetric(
+        lambda row: row.status == "answered", "answerable", "answered", "Shown as an answer."
+    ),
+    "refused_wrongly": AnswerMetric(
+        lambda row: row.status == "refused",
+        "answerable",
+        "refused wrongly",
+        "Refused although the documents hold the answer.",
+        higher_is_better=False,
+    ),
+    "refused_rightly": AnswerMetric(
+        lambda row: row.status == "refused",
+        "unanswerable",
+        "refused rightly",
+        "Refused, and the documents do not hold the answer.",
+    ),
+    "wrong_confident": AnswerMetric(
+        lambda row: row.wrong_confident,
+        "all",
+        "wrong and confident",
+        "Shown as an answer, and wrong.",
+        higher_is_better=False,
+    ),
+}
+
+
+def answer_metrics(rows: Sequence[AnswerRow]) -> dict[str, Interval]:
+    """Return each of `ANSWER_METRICS` for which there are questions, with its interval."""
+    found = {}
+    for name, metric in ANSWER_METRICS.items():
+        values = [
+            float(metric.value(row))
+            for row in rows
+            if metric.of == "all" or bool(row.question.answer) == (metric.of == "answerable")
+        ]
+        if values:
+            found[name] = mean_interval(np.array(values))
+    return found
+
+
+def measure_answers(
+    questions: Sequence[AnswerQuestion],
+    answer: Callable[[str], Answer],
+    on_progress: Progress | None = None,
+) -> list[AnswerRow]:
+    """Answer questions one after the other, and score each.
+
+    Parameters
+    ----------
+    questions
+        The questions.
+    answer
+        A function from a question to its answer.
+    on_progress
+        Called with questions answered and questions in all.
+    """
+    rows = []
+    for n_done, question in enumerate(questions, start=1):
+        start = perf_counter()
+        found = answer(question.text)
+        rows.append(score_answer(question, found, perf_counter() - start))
+        if on_progress is not None:
+            on_progress(n_done, len(questions))
+    return rows
+
+
+@dataclass(frozen=True)
+class ReliabilityBin:
+    """Answers of similar confidence: its mean, the share that is right, and their number."""
+
+    confidence: float
+    right: float
+    n: int
+
+
+def reliability(rows: Sequence[AnswerRow], n_bins: int = 5) -> list[ReliabilityBin]:
+    """Return how often answers are right by how sure they are, in bins of equally many answers.
+
+    What was refused counts as if it had been shown: how sure an answer is does not depend on the thresholds.
+    """
+    ordered = sorted(rows, key=lambda row: row.confidence)
+    groups = (group for group in np.array_split(np.arange(len(ordered)), n_bins) if len(group))
+    return [
+        ReliabilityBin(
+            float(np.mean([ordered[number].confidence for number in group])),
+            float(np.mean([ordered[number].holds for number in group])),
+            len(group),
+        )
+        for group in groups
+    ]
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """At a confidence from which answers are shown as answered: their share of all, and the share right."""
+
+    confidence: float
+    answered: float
+    right: float
+
+
+def coverage_curve(rows: Sequence[AnswerRow]) -> list[Coverage]:
+    """Return the share answered against the share right of those, for each confidence that occurs.
+
+    The highest confidence comes first. What was refused counts as if it had been shown.
+    """
+    ordered = sorted(rows, key=lambda row: -row.confidence)
+    n_right = np.cumsum([row.holds for row in ordered])
+    return [
+        Coverage(row.confidence, n / len(ordered), float(n_right[n - 1]) / n)
+        for n, row in enumerate(ordered, start=1)
+        if n == len(ordered) or ordered[n].confidence < row.confidence  # equal ones pass together
+    ]

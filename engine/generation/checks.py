@@ -1,0 +1,129 @@
+"""Checks of a generated text against its passages, sentence by sentence.
+
+Two checks: words that occur in no passage, which needs no model, and how much less probable the sentence is
+without the passages, which needs one more reading of it.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from engine.documents.sentences import sentence_spans
+from engine.generation.attribution import FALL_WITHOUT_ANY
+from engine.retrieval.bm25 import stems
+from engine.tokenizers.wordpiece import WordPieceTokenizer
+
+WORD = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*")
+# Words in the vocabulary of BERT stand in the order of their frequency, the first at id 1996 ("the").
+COMMON_ID = 8_000
+
+
+@dataclass(frozen=True)
+class UnknownWord:
+    """A number, name or rare word that no passage holds, at ``[start, end)`` of the text."""
+
+    start: int
+    end: int
+    kind: str
+
+
+@dataclass(frozen=True)
+class CheckedSentence:
+    """A sentence of a generated text, at ``[start, end)``.
+
+    Attributes
+    ----------
+    start, end
+        Its span in the text.
+    unknown
+        Its words that occur in no passage.
+    fall
+        How much its log-probability falls without the passages, in nats per token; None if not computed.
+    """
+
+    start: int
+    end: int
+    unknown: tuple[UnknownWord, ...]
+    fall: float | None = None
+
+    @property
+    def holds(self) -> bool:
+        """Whether the passages bear it out: no number or name is unknown, and it depends on them."""
+        is_invented = any(word.kind != "rare word" for word in self.unknown)
+        return not is_invented and (self.fall is None or self.fall >= FALL_WITHOUT_ANY)
+
+    @property
+    def reason(self) -> str:
+        """Why it does not hold, empty if it does."""
+        if self.holds:
+            return ""
+        kinds = sorted({word.kind for word in self.unknown} - {"rare word"})
+        if kinds:
+            return f"a {' and a '.join(kinds)} in it occur{'s' * (len(kinds) == 1)} in no passage"
+        return "it would be as probable without the passages"
+
+
+def check_sentences(
+    text: str, passages: Sequence[str], question: str, tokenizer: WordPieceTokenizer
+) -> tuple[CheckedSentence, ...]:
+    """Find the words of each sentence that occur neither in a passage nor in the question.
+
+    Words are compared by their stems, numbers by their digits.
+
+    Parameters
+    ----------
+    text
+        The generated text.
+    passages, question
+        What the model was given.
+    tokenizer
+        The encoder's, whose vocabulary tells common words from rare ones.
+    """
+    known = {form for each in (*passages, question) for form in word_forms(each)}
+    return tuple(
+        CheckedSentence(start, end, tuple(unknown_words(text, start, end, known, tokenizer)))
+        for start, end in sentence_spans(text)
+        if text[start:end].strip()
+    )
+
+
+def unknown_words(
+    text: str, start: int, end: int, known: set[str], tokenizer: WordPieceTokenizer
+) -> list[UnknownWord]:
+    """Return the numbers, names and rare words of a sentence whose forms are not known."""
+    found = []
+    for match in WORD.finditer(text, start, end):
+        word = match.group()
+        if word_form(word) in known:
+            continue
+        is_first = not text[start : match.start()].strip(" \n\"'“‘(-*")
+        if word[0].isdigit():
+            kind = "number"
+        elif word[0].isupper() and not is_first:
+            kind = "name"
+        elif is_rare(word.lower(), tokenizer):
+            kind = "rare word"
+        else:
+            continue
+        found.append(UnknownWord(match.start(), match.end(), kind))
+    return found
+
+
+def word_forms(text: str) -> set[str]:
+    """Return the forms of a text's words by which they are compared."""
+    return {word_form(word) for word in WORD.findall(text)}
+
+
+@lru_cache(maxsize=65_536)
+def word_form(word: str) -> str:
+    """Return a number without the commas of thousands, and the stem of any other word."""
+    if word[0].isdigit():
+        return re.sub(r",(?=\d{3}\b)", "", word)
+    return stems([word.lower().replace("’", "'").removesuffix("'s")])[0]
+
+
+def is_rare(word: str, tokenizer: WordPieceTokenizer) -> bool:
+    """Whether a word in lower case is not one of the common tokens of the vocabulary."""
+    ids = tokenizer.encode(word).ids[1:-1]
+    return len(ids) > 1 or ids[0] > COMMON_ID if ids else False

@@ -1,0 +1,328 @@
+"""The sentences of passages that answer a question best: what an answer quotes.
+
+A sentence alone says little: in "It was extended in 1986" the subject stands elsewhere. So each sentence is
+read with its passage, and its vector is the mean of its own tokens' (late chunking, Günther et al. 2024).
+What all candidates share, such as the subject of the passages, tells none of them apart: their mean is
+subtracted from question and sentences before the cosine, and a word counts the more, the fewer candidates
+have it. A linear model of `FEATURES` ranks the sentences; ``python -m benchmarks.answers --fit`` computes its
+weights.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+
+import numpy as np
+
+from engine.documents.sentences import sentence_spans
+from engine.layers.activation import softmax
+from engine.layers.norm import l2_normalize
+from engine.layers.tracing import Array
+from engine.models.encoder import Encoder
+from engine.retrieval.bm25 import words
+from engine.retrieval.index import Hit, Index
+from engine.retrieval.maxsim import unit_vectors
+
+LONGEST_SENTENCE = 450  # characters; what is longer, as a table is, is quoted in parts
+SHORTEST_SENTENCE = 3
+HEADING = re.compile(r"#{1,6}\s.*|(=+)\s.*\s\1")  # in Markdown, and in the spelling of WikiText
+RUN_TOKENS = 192  # of the sentences that are read together
+
+SMALL_NUMBERS = (
+    "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|hundred|thousand|million|billion|"
+    "trillion|half|third|quarter|first|second|twice|once"
+)
+MONTHS = "january|february|march|april|may|june|july|august|september|october|november|december"
+# What a question asks for, and what a sentence that answers it holds: the first kind that fits counts.
+KINDS: dict[str, tuple[re.Pattern[str], re.Pattern[str]]] = {
+    "number": (
+        re.compile(
+            r"\bhow (many|much|long|large|big|far|old|tall|fast|often|high|low|small|deep|heavy|wide)\b"
+            r"|\b(percent(age)?|share|number|price|cost|size|length|amount|rate|proportion|dose|sum|age)\b",
+            re.IGNORECASE,
+        ),
+        re.compile(rf"\d|\b({SMALL_NUMBERS})\b", re.IGNORECASE),
+    ),
+    "date": (
+        re.compile(r"\bwhen\b|\b(what|which) (year|date|day|month|season|decade|century)\b", re.IGNORECASE),
+        re.compile(
+            rf"\b(1\d|20)\d\d\b|\b({MONTHS})\b|\b(monday|tuesday|wednesday|thursday|friday|saturday|sunday|"
+            r"century|spring|summer|autumn|winter|days?|weeks?|months?|years?)\b",
+            re.IGNORECASE,
+        ),
+    ),
+    "name": (
+        re.compile(r"\bwho(m|se)?\b|\bwhere\b|\bname of\b", re.IGNORECASE),
+        re.compile(r"(?<![.!?] )(?<!^)\b[A-Z][\w'’-]+"),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Quote:
+    """A sentence of a passage: ``text`` is the span ``[start, end)`` of its document.
+
+    Attributes
+    ----------
+    document, start, end, text
+        The span.
+    place
+        The place of its passage among the hits.
+    cosine
+        Of its vector and the question's, without subtracting a mean.
+    features
+        The values of `FEATURES`.
+    score, probability
+        The weighted sum of these, and its softmax over all candidates.
+    """
+
+    document: str
+    start: int
+    end: int
+    text: str
+    place: int
+    cosine: float
+    features: tuple[float, ...] = field(repr=False)
+    score: float
+    probability: float
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A sentence that may be quoted, and the passage that it was found in."""
+
+    document: str
+    start: int
+    end: int
+    text: str
+    place: int
+
+
+@dataclass(frozen=True)
+class Run:
+    """Consecutive sentences that are read together: their ids, and the tokens of each sentence among them."""
+
+    ids: list[int]
+    tokens: list[tuple[int, int]]
+
+
+def candidates(hits: Sequence[Hit], index: Index) -> list[Candidate]:
+    """Return the sentences of passages, each once, in the order of the passages; headings are left out.
+
+    A sentence belongs to a passage that holds at least half of it, or that it fills at least half of. Where a
+    passage begins or ends within one, the rest comes from the chunks beside it.
+    """
+    found: dict[tuple[str, int, int], Candidate] = {}
+    for place, hit in enumerate(hits):
+        chunk = hit.chunk
+        text = index.document_text(chunk.document)
+        before = max(0, chunk.start - LONGEST_SENTENCE)
+        for start, end in short_sentences(text, before, chunk.end + LONGEST_SENTENCE):
+            inside = min(end, chunk.end) - max(start, chunk.start)
+            is_own = 2 * inside >= min(end - start, chunk.end - chunk.start)
+            if is_own and not is_heading(text[start:end]):
+                key = chunk.document, start, end
+                found.setdefault(key, Candidate(*key, text[start:end], place))
+    return list(found.values())
+
+
+def is_heading(text: str) -> bool:
+    """Whether a text is a heading, or a line of marks such as ``---``."""
+    return HEADING.fullmatch(text) is not None or not any(map(str.isalnum, text))
+
+
+def short_sentences(text: str, first: int, last: int) -> Iterator[tuple[int, int]]:
+    """Yield the spans of sentences in ``text[first:last]``, without white space around them.
+
+    Those longer than `LONGEST_SENTENCE` are cut where a clause, or else a word, ends.
+    """
+    for start, end in sentence_spans(text[first:last]):
+        start, end = stripped(text, first + start, first + end)
+        while end - start > LONGEST_SENTENCE:
+            cut = clause_end(text, start)
+            yield stripped(text, start, cut)
+            start, end = stripped(text, cut, end)
+        if end - start >= SHORTEST_SENTENCE:
+            yield start, end
+
+
+def stripped(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return a span without the white space at its ends."""
+    piece = text[start:end]
+    return start + len(piece) - len(piece.lstrip()), end - (len(piece) - len(piece.rstrip()))
+
+
+def clause_end(text: str, start: int) -> int:
+    """Return where to cut a long sentence: after the last mark that divides clauses, or the last word."""
+    low, high = start + LONGEST_SENTENCE // 4, start + LONGEST_SENTENCE
+    for mark in ("\n", ". ", "; ", " "):
+        place = text.rfind(mark, low, high)
+        if place >= 0:
+            return place + 1
+    return high
+
+
+def runs_of(sentences: Sequence[Candidate], encoder: Encoder, max_tokens: int | None) -> Iterator[Run]:
+    """Yield the sentences of each passage in runs that the encoder reads at once."""
+    first, *_, last = encoder.tokenizer.encode("").ids
+    room = min(RUN_TOKENS, encoder.token_limit(max_tokens)) - 2
+    texts = encoder.tokenizer.ids_batch([sentence.text for sentence in sentences])
+    inner = [ids[1:-1][:room] for ids in texts]
+    for _, group in groupby(range(len(sentences)), key=lambda number: sentences[number].place):
+        ids: list[int] = [first]
+        tokens: list[tuple[int, int]] = []
+        for number in group:
+            if tokens and len(ids) - 1 + len(inner[number]) > room:
+                yield Run([*ids, last], tokens)
+                ids, tokens = [first], []
+            tokens.append((len(ids), len(ids) + len(inner[number])))
+            ids += inner[number]
+        yield Run([*ids, last], tokens)
+
+
+def sentence_vectors(
+    sentences: Sequence[Candidate], encoder: Encoder, max_tokens: int | None
+) -> tuple[Array, Array]:
+    """Return vectors ``(n_sentences, d_model)`` of sentences, and of the runs that each was read in.
+
+    Both are means of unit token vectors, scaled to length 1.
+    """
+    runs = list(runs_of(sentences, encoder, max_tokens))
+    tokens = unit_vectors([run.ids for run in runs], encoder)  # (tokens of all runs, d_model)
+    own, around, start = [], [], 0
+    for run in runs:
+        states = tokens[start : start + len(run.ids)]
+        start += len(run.ids)
+        own += [
+            states[first:last].mean(axis=0) if first < last else 0 * states[0] for first, last in run.tokens
+        ]
+        around += [states.mean(axis=0)] * len(run.tokens)
+    return l2_normalize(np.array(own)), l2_normalize(np.array(around))
+
+
+# What `sentence_features` computes, with the weight of each.
+FEATURES = {
+    "cosine without the mean of all candidates": 6.6,
+    "cosine without the mean of its passage": 4.7,
+    "share of the question's words": 3.7,
+    "share of the question's words in its passage": 3.6,
+    "holds the kind of answer asked for": 1.0,
+    "number of words that the question lacks": 0.6,
+}
+
+
+def sentence_features(
+    question: str,
+    sentences: Sequence[Candidate],
+    hits: Sequence[Hit],
+    vectors: tuple[Array, Array],
+    query: Array,
+    index: Index,
+) -> Array:
+    """Compute `FEATURES` of each sentence: ``(n_sentences, n_features)``.
+
+    Parameters
+    ----------
+    question, query
+        The question and its vector ``(d_model,)``, of length 1.
+    sentences, hits
+        The candidates and their passages.
+    vectors
+        As `sentence_vectors` returns them.
+    index
+        Its BM25 tells how rare words are.
+    """
+    own, around = vectors
+    mean = own.mean(axis=0)
+    [asked, *stems] = words([question, *(each.text for each in sentences)], "english_plus")
+    passages = words([hit.chunk.text for hit in hits], "english_plus")
+    idf = {stem: index.words.idf(stem) for stem in asked}
+    held = [set(each) for each in stems]
+    rare = {stem: idf[stem] * rarity(sum(stem in each for each in held), len(held)) for stem in idf}
+    return np.stack(
+        [
+            cosines(own - mean, query - mean),
+            cosines(own - around, query - around),
+            [share_of(rare, each) for each in held],
+            [share_of(idf, set(passages[each.place])) for each in sentences],
+            [kind_match(question, each.text, set(asked)) for each in sentences],
+            [np.log1p(len(each - set(asked))) for each in held],
+        ],
+        axis=1,
+    )
+
+
+def cosines(rows: Array, others: Array) -> Array:
+    """Return the cosine of each row with a vector, or with its own: ``(n, d), (d,) or (n, d) -> (n,)``."""
+    return (l2_normalize(rows) * l2_normalize(others)).sum(axis=-1)
+
+
+def rarity(n_with: int, n: int) -> float:
+    """Return the idf of a word that ``n_with`` of ``n`` sentences hold; 0 if none does."""
+    return float(np.log1p((n - n_with + 0.5) / (n_with + 0.5))) if n_with else 0.0
+
+
+def share_of(weights: dict[str, float], held: set[str]) -> float:
+    """Return the share of the weight of words that is held; 0 without words."""
+    total = sum(weights.values())
+    return sum(weight for word, weight in weights.items() if word in held) / total if total else 0.0
+
+
+def kind_match(question: str, sentence: str, asked: set[str]) -> float:
+    """Return 1 if a sentence holds the kind of answer that is asked for, -1 if not, 0 if no kind is known.
+
+    A name counts only if the question does not give it.
+    """
+    for name, (asks, answers) in KINDS.items():
+        if asks.search(question):
+            found = [match.group() for match in answers.finditer(sentence)]
+            if name == "name":
+                found = [
+                    each for each, [*stem] in zip(found, words(found), strict=True) if not asked & set(stem)
+                ]
+            return 1.0 if found else -1.0
+    return 0.0
+
+
+def find_evidence(question: str, hits: Sequence[Hit], index: Index, encoder: Encoder) -> tuple[Quote, ...]:
+    """Rank the sentences of passages by how well they answer a question, best first.
+
+    Parameters
+    ----------
+    question
+        The question.
+    hits
+        The passages.
+    index, encoder
+        The index that they come from, and its encoder. Sentences are compared by the mean of their tokens,
+        whatever the pooling of the index.
+
+    Returns
+    -------
+    tuple of Quote
+        None where the passages hold no sentence.
+    """
+    sentences = candidates(hits, index)
+    if not sentences:
+        return ()
+    vectors = sentence_vectors(sentences, encoder, index.spec.max_tokens)
+    [query] = encoder.encode([question], max_tokens=index.spec.max_tokens)  # (d_model,)
+    features = sentence_features(question, sentences, hits, vectors, query, index)
+    scores = features @ np.array(list(FEATURES.values()))  # (n_sentences,)
+    probabilities, similar = softmax(scores), vectors[0] @ query
+    return tuple(
+        Quote(
+            each.document,
+            each.start,
+            each.end,
+            each.text,
+            each.place,
+            float(similar[number]),
+            tuple(features[number].tolist()),
+            float(scores[number]),
+            float(probabilities[number]),
+        )
+        for number in np.argsort(-scores, kind="stable").tolist()
+        for each in [sentences[number]]
+    )

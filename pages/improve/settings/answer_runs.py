@@ -1,0 +1,208 @@
+"""Questions with known answers, asked in a background thread, and the last runs of the session."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from statistics import fmean
+from time import monotonic
+
+import streamlit as st
+
+from engine import Encoder
+from engine.documents.document import Document
+from engine.errors import GlassboxError
+from engine.evaluation.answers import AnswerQuestion, AnswerRow, measure_answers
+from engine.evaluation.grid import Cell
+from engine.generation.answering import Answer, ask
+from engine.generation.settings import CONTEXTS, DEFAULT_ANSWER, AnswerSettings, SearchSettings
+from engine.generation.writer import Writer
+from pages.improve.settings.grid import baseline_cell
+from ui.cells import AXES, value_words
+from ui.chunk_settings import Cut
+from ui.corpus import index_documents, null_scores_of_documents, warm_bm25
+from ui.jobs import Job
+from ui.models import decoder_name, load_decoder
+from ui.settings import DEFAULT_PROMPT_TOKENS
+from ui.text import readable_time
+
+MOST_RUNS = 6  # kept in the session
+QUOTES_S, WORDS_S = 0.2, 1.0  # a question takes about this long on two cores: quotes only, and with words
+
+
+@dataclass(frozen=True)
+class AnswerRun:
+    """Questions asked with one choice of settings.
+
+    Attributes
+    ----------
+    time
+        When it began (ISO 8601), unique in the session.
+    asked
+        Name of the question set.
+    settings
+        All settings in words, by their labels.
+    answers
+        The settings of the answers among them.
+    n_questions
+        How many questions were to be asked.
+    rows
+        The scored answers; fewer if the run was stopped.
+    """
+
+    time: str
+    asked: str
+    settings: Mapping[str, str]
+    answers: AnswerSettings
+    n_questions: int
+    rows: tuple[AnswerRow, ...] = field(repr=False)
+
+    @property
+    def title(self) -> str:
+        """Its time and questions, for a list."""
+        part = "" if len(self.rows) == self.n_questions else f" of {self.n_questions:,}, stopped"
+        return f"{self.time[11:]}, {self.asked}: {len(self.rows):,} questions{part}"
+
+    def rows_of(self, questions: Sequence[AnswerQuestion]) -> list[AnswerRow]:
+        """Return the rows of questions, in their order; an empty list where one was not asked."""
+        own = {row.question: row for row in self.rows}
+        return [own[question] for question in questions] if set(questions) <= set(own) else []
+
+
+@dataclass
+class RunningAnswers:
+    """Questions that are being asked: what is to be measured, the rows so far, and the job."""
+
+    begun: AnswerRun
+    rows: list[AnswerRow] = field(default_factory=list)
+    since: float = field(default_factory=monotonic)
+    job: Job[None] = field(init=False)
+
+    def progress(self) -> tuple[float, str]:
+        """Return the share of the questions that are answered, and that with the time left in words."""
+        n_done, n = len(self.rows), self.begun.n_questions
+        left = (monotonic() - self.since) * (n - n_done) / max(1, n_done)
+        words = f"about {readable_time(left)} left" if n_done else "estimating the time left…"
+        return n_done / n, f"{n_done:,} of {n:,} questions, {words}"
+
+
+def answer_settings(cell: Cell, write: bool) -> AnswerSettings:
+    """Return the app's settings of an answer: those of the page “Ask”, greedy, with or without a text."""
+    state, default = st.session_state, DEFAULT_ANSWER
+    answer_at = state.get("answer_at", round(100 * default.answer_at))
+    refuse_below = state.get("refuse_below", round(100 * default.refuse_below))
+    return AnswerSettings(
+        SearchSettings(
+            cell.k,
+            state.get("min_relevance", default.search.min_relevance),
+            cell.retriever,
+            state.get("expand", default.search.expand),
+        ),
+        state.get("max_prompt_tokens", DEFAULT_PROMPT_TOKENS),
+        state.get("max_new_tokens", default.max_new_tokens),
+        context=state.get("context", default.context),
+        answer_at=answer_at / 100,
+        refuse_below=min(refuse_below, answer_at) / 100,
+        write=write,
+    )
+
+
+def settings_words(cell: Cell, cut: Cut, answers: AnswerSettings, names: Sequence[str]) -> dict[str, str]:
+    """Return all settings in words, and the names of the documents, by their labels."""
+    words = {AXES[axis].label: value_words(cell, axis) for axis in AXES} | {
+        "Small to big": f"{cut.parent_tokens:,} tokens" if cut.parent_tokens else "off",
+        "Relevance threshold": f"{answers.search.min_relevance:g}",
+        "Question expanded": "yes" if answers.search.expand else "no",
+        "Answered from": f"{answers.answer_at:.0%} sure",
+        "Refused below": f"{answers.refuse_below:.0%} sure",
+        "Model's words": decoder_name() if answers.write else "no",
+    }
+    if answers.write:
+        words |= {
+            "The model reads": CONTEXTS[answers.context],
+            "Prompt budget": f"{answers.max_prompt_tokens:,} tokens",
+            "Longest answer": f"{answers.max_new_tokens:,} tokens",
+        }
+    return words | {"Documents": ", ".join(names)}
+
+
+def differing(runs: Sequence[AnswerRun]) -> list[str]:
+    """Return the labels of the settings that are not the same in all runs."""
+    labels = dict.fromkeys(label for run in runs for label in run.settings)
+    return [label for label in labels if len({run.settings.get(label) for run in runs}) > 1]
+
+
+def start(
+    questions: Sequence[AnswerQuestion],
+    asked: str,
+    documents: Sequence[Document],
+    encoder: Encoder,
+    cut: Cut,
+    write: bool,
+) -> None:
+    """Start to ask questions with the app's settings; documents without vectors are embedded first.
+
+    Raises
+    ------
+    GlassboxError
+        The documents hold no text, a model cannot be loaded, or the budgets exceed the model's context.
+    """
+    cell = baseline_cell(cut)
+    settings = answer_settings(cell, write)
+    index = index_documents(documents, encoder, cut, cell.pooling)
+    null_scores = null_scores_of_documents(documents, encoder, cut, cell.pooling)
+    warm_bm25(index, cell.retriever)
+    writer = Writer(load_decoder())
+    if write:
+        writer.check(settings)
+    words = settings_words(cell, cut, settings, [document.name for document in documents])
+    time = datetime.now().isoformat(timespec="seconds")
+    running = RunningAnswers(AnswerRun(time, asked, words, settings, len(questions), ()))
+
+    def work(job: Job[None]) -> None:
+        def answer(text: str) -> Answer:
+            return ask(text, index, encoder, writer, settings, null_scores, stop=lambda: job.stopped)
+
+        for question in questions:
+            rows = measure_answers([question], answer)
+            if job.stopped:
+                return  # this last text may be cut off
+            running.rows += rows
+
+    running.job = Job(work)
+    st.session_state["answers-running"] = running
+
+
+def running_answers() -> RunningAnswers | None:
+    """Return what the session is asking now; a run that has ended is moved to the session's runs first."""
+    state = st.session_state
+    now: RunningAnswers | None = state.get("answers-running")
+    if now is None or not now.job.done:
+        return now
+    try:
+        now.job.result()
+        if not now.rows:
+            state["answers-error"] = "Stopped before the first question was answered: there is no result."
+    except GlassboxError as error:
+        state["answers-error"] = str(error)
+    if now.rows:
+        begun = now.begun
+        done = AnswerRun(
+            begun.time, begun.asked, begun.settings, begun.answers, begun.n_questions, tuple(now.rows)
+        )
+        state["answers-runs"] = [done, *answer_runs()][:MOST_RUNS]
+    del state["answers-running"]
+    return None
+
+
+def answer_runs() -> list[AnswerRun]:
+    """Return the last runs of the session, the newest first."""
+    runs: list[AnswerRun] = st.session_state.get("answers-runs", [])
+    return runs
+
+
+def seconds_each(write: bool) -> float:
+    """Return how long a question takes: as in the last run with or without a text, else roughly."""
+    for run in answer_runs():
+        if run.answers.write == write:
+            return fmean(row.seconds for row in run.rows)
+    return WORDS_S if write else QUOTES_S

@@ -1,0 +1,129 @@
+"""Every asked question with its outcome and what was shown, by outcome, and as CSV."""
+
+import csv
+from collections.abc import Callable, Sequence
+from html import escape
+from io import StringIO
+from typing import Any
+
+import streamlit as st
+
+from engine.evaluation.answers import AnswerRow, ShortAnswer
+from pages.improve.settings.answer_runs import AnswerRun
+from ui.text import escape_markdown, show_text
+
+TABLE_HEIGHT = 420
+FILTERS: dict[str, Callable[[AnswerRow], bool]] = {
+    "All": lambda row: True,
+    "Wrong and confident": lambda row: row.wrong_confident,
+    "Wrong": lambda row: outcome(row) == "wrong",
+    "Refused wrongly": lambda row: outcome(row) == "refused wrongly",
+    "Unanswerable, not refused": lambda row: not row.question.answer and row.status != "refused",
+}
+
+
+def show_table(run: AnswerRun) -> None:
+    """Draw every question, those of a chosen outcome, and the one that is selected."""
+    st.subheader("Question by question")
+    groups = {name: [row for row in run.rows if holds(row)] for name, holds in FILTERS.items()}
+    name = st.pills(
+        "Show",
+        list(groups),
+        format_func=lambda name: f"{name} ({len(groups[name]):,})",
+        default="All",
+        required=True,
+        key="answers-filter",
+        persist_state="session",
+    )
+    rows = groups[str(name)]
+    if not rows:
+        st.info("There is no such question in this run.")
+        return
+    lines = [table_line(row, run.answers.write) for row in rows]
+    selected = st.dataframe(
+        lines,
+        hide_index=True,
+        height="content" if len(rows) < 11 else TABLE_HEIGHT,
+        key=f"answers-table-{run.time}-{name}",
+        on_select="rerun",
+        selection_mode="single-row",
+        column_config={
+            "Question": st.column_config.TextColumn(width="medium"),
+            "Known answer": st.column_config.TextColumn(
+                width="medium", help="As in the file: | divides spellings, & parts."
+            ),
+            "Sure (%)": st.column_config.NumberColumn(format="%.0f"),
+            "Quoted": st.column_config.TextColumn(width="large"),
+            "The model's words": st.column_config.TextColumn(width="large"),
+            "Seconds": st.column_config.NumberColumn(format="%.1f"),
+        },
+        alt=f"{len(rows)} questions with their outcomes, and what was shown for each",
+    )
+    st.download_button(
+        "CSV",
+        lambda: to_csv(lines),
+        "answers.csv",
+        "text/csv",
+        key="answers-save",
+        help="The questions in the table.",
+        icon=":material/download:",
+        on_click="ignore",
+    )
+    if chosen := selected["selection"]["rows"]:
+        show_row(rows[chosen[0]])
+    else:
+        st.caption("Select a row to read it in full.")
+
+
+def outcome(row: AnswerRow) -> str:
+    """Return whether a row is right or wrong, or was refused rightly or wrongly."""
+    if row.status == "refused":
+        return "refused wrongly" if row.question.answer else "refused rightly"
+    return "right" if row.right else "wrong"
+
+
+def table_line(row: AnswerRow, write: bool) -> dict[str, Any]:
+    """Return a row as a line of the table; the model's words only if it wrote."""
+    line = {
+        "Question": row.question.text,
+        "Outcome": outcome(row),
+        "Status": row.status,
+        "Sure (%)": round(100 * row.confidence, 1),
+        "Known answer": answer_text(row.question.answer),
+        "Quoted": "\n".join(row.quotes),
+    }
+    if write:
+        line["The model's words"] = row.text
+    return line | {
+        "Found": "yes" if row.found else "no",
+        "Document": row.question.document,
+        "Seconds": row.seconds,
+    }
+
+
+def answer_text(answer: ShortAnswer) -> str:
+    """Return a short answer as it is written in a file."""
+    return " & ".join(" | ".join(part) for part in answer.parts)
+
+
+def show_row(row: AnswerRow) -> None:
+    """Draw a question with its known answer and all that was shown for it."""
+    parts = {
+        "Known answer": answer_text(row.question.answer) or "none: it is not in the documents",
+        f"Quoted ({row.status}, {row.confidence:.0%} sure)": "\n".join(row.quotes) or "nothing",
+        "The model's words": row.text or "none",
+    }
+    with st.container(border=True, key="answers-row"):
+        st.markdown(f"**{escape_markdown(row.question.text)}**")
+        for label, text in parts.items():
+            st.caption(label)
+            show_text(escape(text))
+
+
+def to_csv(lines: Sequence[dict[str, Any]]) -> str:
+    """Return lines of the table as CSV."""
+    text = StringIO(newline="")
+    writer = csv.DictWriter(text, lines[0], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(lines)
+    return text.getvalue()

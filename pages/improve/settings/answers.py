@@ -1,0 +1,191 @@
+"""Answers: questions with known short answers, asked with the app's settings and scored without a judge."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from engine import Encoder
+from engine.documents.document import Document
+from engine.errors import GlassboxError, InputError
+from engine.evaluation.answers import (
+    AnswerQuestion,
+    check_answers,
+    load_answer_questions,
+    parse_answer_questions,
+)
+from engine.evaluation.questions import stem
+from pages.improve.settings.answer_results import show_answer_results
+from pages.improve.settings.answer_runs import running_answers, seconds_each, start
+from ui.chunk_settings import Cut
+from ui.jobs import follow_progress
+from ui.text import escape_markdown, readable_time, shortened
+
+BUNDLED = "Bundled"
+MOST_QUESTIONS, MAX_MEGABYTES = 1000, 5
+LISTED = 5  # problems
+ABOUT = (
+    "Questions whose short answers are known are asked with the app's settings, those of this sidebar and of "
+    "the page “Ask your documents”, and each answer is scored without a judge: it is right if it holds the "
+    "known answer, word for word."
+)
+FORMAT = (
+    "A CSV file whose first row names the columns `question` and `answer`; `document`, `start` and `end` may "
+    "follow. In an answer, `|` divides spellings of which one has to occur (`1990|in the nineties`), and `&` "
+    "divides parts that must all occur (`Vogel & Kross`). Leave the answer empty where the documents hold "
+    "none: such a question is to be refused. `document` is a document's name; `start` and `end` are the "
+    "place of the answer in it, in characters from 0, the end not included."
+)
+EXAMPLE = """question,answer,document,start,end
+Who pulls the sea?,the moon|moon,tides.md,120,138
+Which two bodies cause spring tides?,sun & moon,tides.md,,
+Who discovered the tides of Mars?,,tides.md,,
+"""
+WRITE_HELP = (
+    "On: the built-in model writes its text to each question, and it counts for the score, about a second a "
+    "question; no server is asked, and nothing is drawn at random. Off: only the sentences that the app "
+    "quotes count, a few tenths of a second a question."
+)
+
+
+def show_answers(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> None:
+    """Draw the choice of questions, the button that asks them, the progress, and the results."""
+    state = st.session_state
+    st.write(ABOUT)
+    name, every = question_choice()
+    questions = about(every, documents)
+    show_questions(name, every, questions, documents)
+    now, is_started = running_answers(), False
+    if questions:
+        write = st.toggle(
+            "With the model's words", True, key="answers-write", persist_state="session", help=WRITE_HELP
+        )
+        n = len(questions)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            is_started = st.button(
+                "Ask them",
+                key="answers-ask",
+                type="primary",
+                icon=":material/play_arrow:",
+                disabled=now is not None,
+            )
+            st.caption(
+                f"{n:,} question{'s' * (n != 1)}, about {readable_time(n * seconds_each(write))}",
+                width="content",
+            )
+    if is_started:
+        state.pop("answers-error", None)
+        try:
+            start(questions, name, documents, encoder, cut, write)
+        except GlassboxError as error:
+            state["answers-error"] = str(error)
+        st.rerun()
+    if problem := state.get("answers-error"):
+        st.error(escape_markdown(problem), icon=":material/error:")
+    if now is not None:
+        follow_progress(
+            now.job,
+            now.progress,
+            "answers",
+            "Ends the run. The questions answered so far are scored.",
+            "Closing or reloading this page ends the run and deletes its results.",
+        )
+    show_answer_results()
+
+
+def question_choice() -> tuple[str, tuple[AnswerQuestion, ...]]:
+    """Draw the choice of a question set and the upload of one; return its name and all its questions."""
+    state = st.session_state
+    sets: dict[str, tuple[AnswerQuestion, ...]] = {
+        BUNDLED: bundled_answers(),
+        **state.get("answers-sets", {}),
+    }
+    if state.get("answers-set") not in sets:
+        state["answers-set"] = BUNDLED
+    if len(sets) > 1:
+        st.segmented_control(
+            "Questions",
+            list(sets),
+            format_func=lambda name: shortened(name, 40),
+            required=True,
+            key="answers-set",
+            persist_state="session",
+        )
+    with st.expander("Upload questions with answers", icon=":material/upload_file:"):
+        uploader = f"answers-file-{state.setdefault('answers-uploader', 0)}"
+        st.file_uploader(
+            "Questions with answers",
+            type=["csv"],
+            key=uploader,
+            max_upload_size=MAX_MEGABYTES,
+            on_change=take_answers,
+            args=(uploader,),
+            help=f"Stays in this session. At most {MOST_QUESTIONS:,} questions.",
+        )
+        st.caption(FORMAT)
+        st.code(EXAMPLE, language=None, wrap_lines=True)
+    if error := state.get("answers-upload-error"):
+        st.error(escape_markdown(error), icon=":material/error:")
+    name: str = state["answers-set"]
+    return name, sets[name]
+
+
+@st.cache_data(show_spinner=False)
+def bundled_answers() -> tuple[AnswerQuestion, ...]:
+    """Return the questions that come with the app."""
+    return tuple(load_answer_questions())
+
+
+def take_answers(uploader: str) -> None:
+    """Read an uploaded file into the session, and select it; one that cannot be read changes nothing."""
+    state = st.session_state
+    if (file := state[uploader]) is None:
+        return
+    state["answers-uploader"] += 1  # a fresh, empty uploader
+    state["answers-upload-error"] = None
+    try:
+        questions = parse_answer_questions(file.name, file.getvalue())
+        if len(questions) > MOST_QUESTIONS:
+            raise InputError(
+                f"{file.name} holds {len(questions):,} questions: give at most {MOST_QUESTIONS:,}"
+            )
+    except GlassboxError as error:
+        state["answers-upload-error"] = str(error)
+        return
+    state["answers-sets"] = {file.name: tuple(questions)}
+    state["answers-set"] = file.name
+
+
+def about(questions: Sequence[AnswerQuestion], documents: Sequence[Document]) -> list[AnswerQuestion]:
+    """Return the questions about the documents, and those that name none."""
+    stems = {stem(document.name) for document in documents}
+    return [each for each in questions if not each.document or stem(each.document) in stems]
+
+
+def show_questions(
+    name: str, every: Sequence[AnswerQuestion], own: Sequence[AnswerQuestion], documents: Sequence[Document]
+) -> None:
+    """Draw how many questions of a set are about the documents, and what is wrong with them."""
+    if name != BUNDLED and (problems := problems_of(every, documents)):
+        lines = [f"- {escape_markdown(line[0].upper() + line[1:])}." for line in problems[:LISTED]]
+        if len(problems) > LISTED:
+            lines.append(f"- And {len(problems) - LISTED:,} more.")
+        st.warning("\n".join(lines), icon=":material/warning:")
+    if not own:
+        st.info(
+            "No question of this set is about the chosen documents. Choose other documents under “Search in” "
+            "in the sidebar, or upload questions about these."
+        )
+        return
+    n_elsewhere, n_empty = len(every) - len(own), sum(not each.answer for each in own)
+    words = f"{escape_markdown(name)}: {len(own) - n_empty:,} questions with a known answer"
+    if n_empty:
+        words += f", {n_empty:,} that the documents do not answer and that are to be refused"
+    if n_elsewhere:
+        words += f"; {n_elsewhere:,} about other documents left out"
+    st.caption(f"{words}.")
+
+
+@st.cache_data(max_entries=4, show_spinner="Looking the answers up in the documents…", scope="session")
+def problems_of(questions: Sequence[AnswerQuestion], documents: Sequence[Document]) -> list[str]:
+    """Return what is wrong with questions about documents; cached."""
+    return list(check_answers(questions, documents))

@@ -1,0 +1,125 @@
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+import engine.cli.evaluation  # noqa: F401 (adds its commands to the app)
+from engine.cli.main import app
+from engine.evaluation.answers import ANSWER_METRICS
+
+TOWER = "The Vardholm tower was finished in 1891. It was painted green by Ada Holm.\n"
+BREAD = "Knead the dough for ten minutes. Bake it at 230 degrees.\n"
+QUESTIONS = (
+    "question,answer,document,kind,half\n"
+    "When was the Vardholm tower finished?,1891,tower.md,date,tune\n"
+    "How long is dough kneaded?,ten minutes|10 minutes,bread.md,number,report\n"
+    "Who won the chess championship?,,,unanswerable,report\n"
+)
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "tower.md").write_text(TOWER, encoding="utf-8")
+    (tmp_path / "notes" / "bread.md").write_text(BREAD, encoding="utf-8")
+    return tmp_path / "notes"
+
+
+@pytest.fixture
+def questions(tmp_path):
+    path = tmp_path / "own.csv"
+    path.write_text(QUESTIONS, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def run(corpus, questions):
+    def answers(*arguments):
+        given = ["answers", "--corpus", corpus, "--questions", questions, "--quotes-only", *arguments]
+        return CliRunner().invoke(app, [str(each) for each in given])
+
+    return answers
+
+
+def test_every_question_is_answered_and_scored(run):
+    result = run("--json")
+    assert result.exit_code == 0
+    found = json.loads(result.stdout)
+    assert found["n_questions"] == 3
+    assert set(found["metrics"]) == set(ANSWER_METRICS)
+    for interval in found["metrics"].values():
+        assert 0 <= interval["low"] <= interval["estimate"] <= interval["high"] <= 1
+    tower, bread, chess = found["rows"]
+    assert "The Vardholm tower was finished in 1891." in tower["quotes"]
+    assert [row["answerable"] for row in found["rows"]] == [True, True, False]
+    assert [row["kind"] for row in found["rows"]] == ["date", "number", "unanswerable"]
+    assert all(row["found"] and row["right"] for row in (tower, bread))
+    assert (chess["status"], chess["right"], chess["wrong_confident"]) == ("refused", False, False)
+    assert {row["text"] for row in found["rows"]} == {""}
+    assert found["metrics"]["right"]["estimate"] == found["metrics"]["refused_rightly"]["estimate"] == 1
+
+
+def test_the_table_names_each_figure_and_the_questions_it_is_of(run):
+    lines = run().stdout.splitlines()
+    assert len(lines) == len(ANSWER_METRICS)
+    for line, metric in zip(lines, ANSWER_METRICS.values(), strict=True):
+        assert line.startswith(metric.label)
+        assert line.endswith(f"of {metric.of}")
+    assert lines[1].split() == ["right", "1.000", "1.000", "to", "1.000", "of", "answerable"]
+
+
+def test_one_half_of_the_questions_is_answered(run):
+    rows = json.loads(run("--half", "report", "--json").stdout)["rows"]
+    assert [row["question"] for row in rows] == [
+        "How long is dough kneaded?",
+        "Who won the chess championship?",
+    ]
+
+
+def test_the_thresholds_are_options(run):
+    strict = json.loads(run("--answer-at", 1, "--refuse-below", 1, "--json").stdout)
+    assert {row["status"] for row in strict["rows"]} == {"refused"}
+    assert strict["metrics"]["refused_wrongly"]["estimate"] == 1
+    lax = json.loads(run("--answer-at", 0, "--refuse-below", 0, "--min-relevance", 0, "--json").stdout)
+    assert {row["status"] for row in lax["rows"]} == {"answered"}
+    assert lax["metrics"]["wrong_confident"]["estimate"] == pytest.approx(1 / 3)
+
+
+def test_a_question_whose_answer_is_not_in_its_document_is_warned_of(run, questions):
+    questions.write_text(
+        "question,answer,document\nWho?,Olaf,tower.md\nWhere?,Oslo,river.md\n", encoding="utf-8"
+    )
+    result = run("--json")
+    assert result.exit_code == 0
+    assert "warning: the answer of question 1 occurs nowhere in tower.md" in result.stderr
+    assert "warning: question 2 is about river.md, which is not among the documents" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "arguments", "message"),
+    [
+        (QUESTIONS, ["--half", "other"], "has 'other' in its column half"),
+        (QUESTIONS, ["--questions", "nowhere.csv"], "nowhere.csv cannot be read"),
+        (QUESTIONS, ["--corpus", "nowhere"], "nowhere"),
+        (QUESTIONS, ["--context", "pages"], "context 'pages' is not one of sentences, passages"),
+        (QUESTIONS, ["--answer-at", "0.1", "--refuse-below", "0.2"], "the lower one first"),
+        (QUESTIONS, ["--retriever", "best"], "retriever 'best' is not one of"),
+        (QUESTIONS, ["--k", "0"], "k is 0"),
+        ("question,reply\nWhen?,1891\n", [], "own.csv has no column answer"),
+        ("question,answer\nWhen?,1891 &\n", [], "own.csv, row 1: the answer '1891 &' has an empty part"),
+    ],
+)
+def test_bad_input_is_one_line(run, questions, content, arguments, message):
+    questions.write_text(content, encoding="utf-8")
+    result = run(*arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr.splitlines()[-1]
+    assert "Traceback" not in result.stderr
+
+
+def test_the_model_writes_beside_the_quotes(run):
+    found = json.loads(run("--max-new-tokens", 24, "--half", "tune", "--json").stdout)
+    [row] = found["rows"]
+    assert row["right"]
+    assert row["seconds"] > 0
+    assert "1891" in row["text"] or row["text"] == ""  # struck where it does not hold

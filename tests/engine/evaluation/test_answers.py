@@ -1,0 +1,366 @@
+import re
+import string
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.documents.document import Chunk, Document
+from engine.errors import InputError
+from engine.evaluation.answers import (
+    ANSWER_METRICS,
+    AnswerQuestion,
+    AnswerRow,
+    ShortAnswer,
+    answer_metrics,
+    check_answers,
+    coverage_curve,
+    load_answer_questions,
+    measure_answers,
+    normalized,
+    parse_answer_questions,
+    reliability,
+    score_answer,
+)
+from engine.generation.answering import Answer, Timings
+from engine.generation.checks import CheckedSentence, UnknownWord
+from engine.retrieval.evidence import Quote
+from engine.retrieval.index import Hit
+from engine.retrieval.relevance import NullScores
+
+WORDS = st.lists(
+    st.sampled_from(
+        ["the", "The", "an", "a", "theatre", "Tower", "U.S.", "$5", "co-op", "an’t", "1,000", " "]
+    )
+)
+
+
+def squad_normalized(text):
+    """`normalize_answer` of SQuAD's evaluation script."""
+    text = "".join(c for c in text.lower() if c not in set(string.punctuation))
+    return " ".join(re.sub(r"\b(a|an|the)\b", " ", text).split())
+
+
+def squad_f1(prediction, truth):
+    """`f1_score` of SQuAD's evaluation script."""
+    have, want = squad_normalized(prediction).split(), squad_normalized(truth).split()
+    same = sum((Counter(have) & Counter(want)).values())
+    if same == 0:
+        return 0
+    precision, recall = same / len(have), same / len(want)
+    return 2 * precision * recall / (precision + recall)
+
+
+ASCII = st.text(st.characters(max_codepoint=126, min_codepoint=32), max_size=30)
+
+
+@given(st.one_of(WORDS.map(" ".join).map(lambda text: text.replace("’", "'")), ASCII))
+def test_ascii_is_normalized_as_squad_does_it(text):
+    assert normalized(text) == squad_normalized(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The  Tower,\nof a Kind!", "tower of kind"),
+        ("theatre and banana", "theatre and banana"),
+        ("$1,000+", "1000"),
+        ("“Co-op” — it’s ‘here’…", "coop its here"),
+        ("€5 and 5 °C", "€5 and 5 °c"),
+        ("The a an", ""),
+        ("", ""),
+    ],
+)
+def test_case_punctuation_and_articles_do_not_count(text, expected):
+    assert normalized(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("answer", "text", "expected"),
+    [
+        ("1990|1991", "It began in 1991.", True),
+        ("1990|1991", "It began in 1992.", False),
+        ("UAW & IBEW", "The IBEW and the U.A.W. agreed.", True),
+        ("UAW & IBEW", "The IBEW agreed.", False),
+        ("red|crimson & blue", "blue, then crimson", True),
+        ("ten", "often, and listened", False),
+        ("ten minutes", "ten long minutes", False),
+        ("the tower", "A TOWER!", True),
+        ("", "anything", False),
+    ],
+)
+def test_every_part_occurs_as_whole_words_in_one_of_its_forms(answer, text, expected):
+    assert ShortAnswer.parse(answer).is_in(text) is expected
+
+
+def test_no_answer_is_false():
+    assert not ShortAnswer.parse("  ")
+    assert ShortAnswer.parse("ten")
+
+
+@given(WORDS.map(" ".join).map(lambda text: text.replace("’", "'")))
+def test_f1_is_squads_of_the_nearest_alternative(text):
+    for answer in ("the tower", "co-op theatre 1,000"):
+        assert ShortAnswer.parse(answer).f1(text) == pytest.approx(squad_f1(text, answer))
+    either = max(squad_f1(text, each) for each in ("tower", "theatre 1000"))
+    assert ShortAnswer.parse("tower|theatre 1000").f1(text) == pytest.approx(either)
+
+
+def test_f1_by_hand():
+    # 2 of 2 words wanted, 2 of 3 written
+    assert ShortAnswer.parse("forty masons").f1("The forty old masons") == pytest.approx(0.8)
+    assert ShortAnswer.parse("red|blue & green").f1("blue, green") == 1
+    assert ShortAnswer.parse("").f1("") == 0
+
+
+def question(answer="1891", document="tower.md", spans=(), **labels):
+    return AnswerQuestion("When?", ShortAnswer.parse(answer), document, spans, **labels)
+
+
+def hit(start, text, document="tower.md"):
+    return Hit(Chunk(document, start, start + len(text), text, 9), 0.5)
+
+
+def test_an_answer_is_found_where_it_is_labelled():
+    hits = [hit(0, "Finished in 1891."), hit(17, "Painted in 1931.")]
+    assert question(spans=((12, 16),)).is_found_in(hits)
+    assert not question(spans=((20, 25),)).is_found_in(hits)  # there stands another year
+    assert not question(spans=((12, 16), (90, 95))).is_found_in(hits)  # of two places, one is missing
+    assert question("1891 & 1931", spans=((12, 16), (28, 32))).is_found_in(hits)
+    assert question("1931").is_found_in(hits)
+    assert not question(document="other.md").is_found_in(hits)
+    assert question(document="").is_found_in(hits)
+    assert question(document="notes/tower.txt").is_found_in(hits)  # names count without path and ending
+    assert not question("").is_found_in(hits)
+
+
+QUOTED = "It was finished in 1891."
+
+
+def answer(status, text="", holds=True, quotes=(QUOTED,), hits=()):
+    evidence = tuple(
+        Quote("tower.md", 0, len(quote), quote, 0, 0.5, (), 1.0, 1 / len(quotes)) for quote in quotes
+    )
+    unknown = () if holds else (UnknownWord(0, 1, "number"),)
+    return Answer(
+        question="When?",
+        text=text,
+        prompt=None,
+        hits=tuple(hits),
+        margins=(),
+        null_scores=NullScores(np.zeros(1), np.zeros(1)),
+        min_relevance=0,
+        status=status,
+        finish_reason=None,
+        timings=Timings(0.25, 0.25, 0.5, evidence_s=1.0),
+        confidence=0.7,
+        evidence=evidence,
+        sentences=(CheckedSentence(0, len(text), unknown),) if text else (),
+    )
+
+
+@pytest.mark.parametrize("status", ["answered", "unsure"])
+def test_what_is_shown_is_right_if_a_quote_or_the_text_holds_the_answer(status):
+    by_quote = score_answer(question(), answer(status), 2.0)
+    assert (by_quote.right, by_quote.wrong_confident) == (True, False)
+    assert by_quote.f1 == pytest.approx(squad_f1(QUOTED, "1891"))
+    assert (by_quote.until_quotes_s, by_quote.seconds) == (2.0, 2.0)
+    by_text = score_answer(question("1931"), answer(status, "In 1931."), 1.0)
+    assert by_text.right
+    assert by_text.f1 == pytest.approx(2 / 3)
+    wrong = score_answer(question("1931"), answer(status), 1.0)
+    assert (wrong.right, wrong.wrong_confident) == (False, status == "answered")
+
+
+def test_a_sentence_that_is_struck_out_does_not_count():
+    row = score_answer(question("1931"), answer("answered", "In 1931.", holds=False), 1.0)
+    assert (row.right, row.text, row.wrong_confident) == (False, "", True)
+    assert row.f1 == 0
+
+
+def test_a_refusal_shows_nothing():
+    row = score_answer(question(), answer("refused", "In 1891.", hits=[hit(0, QUOTED)]), 1.0)
+    assert (row.right, row.f1, row.wrong_confident) == (False, 0, False)
+    assert row.found  # the search is judged all the same
+    assert not score_answer(question(), answer("refused", quotes=()), 1.0).right
+
+
+def test_an_answer_to_what_the_documents_do_not_hold_is_wrong():
+    row = score_answer(question(""), answer("answered"), 1.0)
+    assert (row.right, row.found, row.wrong_confident) == (False, False, True)
+    assert not score_answer(question(""), answer("unsure"), 1.0).wrong_confident
+
+
+def row(status="answered", confidence=0.5, right=True, answerable=True, f1=0.0, found=True):
+    asked = question("1891" if answerable else "")
+    quotes = (QUOTED,) if right else ()
+    is_right = right and status != "refused"
+    return AnswerRow(asked, status, confidence, quotes, "", found, is_right, f1, 0.0, 0.0)
+
+
+def test_each_metric_is_a_share_of_the_questions_that_count():
+    rows = [
+        row("answered", right=True, f1=1.0),
+        row("answered", right=False, f1=0.2, found=False),
+        row("unsure", right=True),
+        row("refused", right=False, found=False),
+        row("refused", right=False, answerable=False),
+        row("answered", right=False, answerable=False),
+    ]
+    values = {name: each.estimate for name, each in answer_metrics(rows).items()}
+    assert values == pytest.approx(
+        {
+            "found": 2 / 4,
+            "right": 2 / 4,
+            "f1": 1.2 / 4,
+            "answered": 2 / 4,
+            "refused_wrongly": 1 / 4,
+            "refused_rightly": 1 / 2,
+            "wrong_confident": 2 / 6,
+        }
+    )
+    for interval in answer_metrics(rows).values():
+        assert 0 <= interval.low <= interval.estimate <= interval.high <= 1
+
+
+def test_a_metric_without_questions_is_left_out():
+    assert set(answer_metrics([row(answerable=False, right=False)])) == {"refused_rightly", "wrong_confident"}
+    assert set(answer_metrics([row()])) == set(ANSWER_METRICS) - {"refused_rightly"}
+    assert answer_metrics([]) == {}
+
+
+def test_questions_are_answered_one_after_the_other():
+    asked = [question(), question("1931")]
+    texts, progress = [], []
+
+    def reply(text):
+        texts.append(text)
+        return answer("answered")
+
+    rows = measure_answers(asked, reply, lambda *counts: progress.append(counts))
+    assert texts == [each.text for each in asked]
+    assert progress == [(1, 2), (2, 2)]
+    assert [each.right for each in rows] == [True, False]
+    assert min(each.seconds for each in rows) >= 0
+
+
+HEADER = "question,answer,document,start,end,kind,half\n"
+
+
+def parse(text):
+    return parse_answer_questions("own.csv", text.encode() if isinstance(text, str) else text)
+
+
+def test_a_file_of_questions_is_read(tmp_path):
+    text = HEADER + (
+        "When?,1891|in 1891,tower.md,19,23,date,tune\n"
+        'Who?,"Ada & Grace",rows.csv,1 & 20,5 & 25,,\n'
+        "Why?,,,,,,\n"
+    )
+    first, second, third = parse(text)
+    assert first == AnswerQuestion(
+        "When?", ShortAnswer((("1891", "in 1891"),)), "tower.md", ((19, 23),), "date", "tune"
+    )
+    assert second.answer.parts == (("Ada",), ("Grace",))
+    assert second.spans == ((1, 5), (20, 25))
+    assert third == AnswerQuestion("Why?", ShortAnswer(()))
+    path = tmp_path / "own.csv"
+    path.write_bytes(b"\xef\xbb\xbf" + text.encode())  # as a spreadsheet saves it
+    assert load_answer_questions(path) == [first, second, third]
+
+
+def test_two_columns_are_enough():
+    assert parse("answer,question\nten,How many?\n") == [
+        AnswerQuestion("How many?", ShortAnswer.parse("ten"))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "own.csv has no column question and answer"),
+        ("question,reply\nWhen?,1891\n", "own.csv has no column answer"),
+        (HEADER, "own.csv holds no questions"),
+        (HEADER + "When?,1\n ,2\n", "row 2 has no question"),
+        (HEADER + "When?,1891,d.md,12,\n", "row 1 has start '12' and end ''"),
+        (HEADER + "When?,1891,d.md,1&2,9\n", "give as many of one as of the other"),
+        (HEADER + "When?,1891,d.md,x,9\n", "row 1 has start 'x'"),
+        (HEADER + "When?,1891,d.md,9,9\n", "row 1 has a place that ends before it begins"),
+        (HEADER + "When?,1891 & ,d.md\n", "row 1: the answer '1891 & ' has an empty part"),
+        (HEADER + "When?,the|1891,d.md\n", "has an empty part"),
+        (b"question,answer\n\xff,1\n", "own.csv is no UTF-8 (byte 16)"),
+        ('question,answer\n"When?" x,1\n', "own.csv is no CSV"),
+    ],
+)
+def test_a_malformed_file_is_refused_in_one_line(content, message):
+    with pytest.raises(InputError, match=re.escape(message)) as error:
+        parse(content)
+    assert "\n" not in str(error.value)
+
+
+def test_a_missing_file_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"none\.csv cannot be read \(No such file"):
+        load_answer_questions(tmp_path / "none.csv")
+
+
+TOWER = Document("notes/tower.md", "The tower was finished in 1891. Its masons came from Oslo.")
+
+
+@pytest.mark.parametrize(
+    ("asked", "problem"),
+    [
+        (question(), None),
+        (question(spans=((4, 31),)), None),
+        (question("1891 & Oslo", spans=((26, 30), (53, 57))), None),
+        (question(document=""), None),
+        (question(""), None),
+        (question("", document="bread.md"), "question 1 is about bread.md, which is not among the documents"),
+        (question("1931"), "the answer of question 1 occurs nowhere in tower.md"),
+        (question("1931", document=""), "the answer of question 1 occurs nowhere in the documents"),
+        (question(spans=((32, 40),)), "the answer of question 1 is not at the place given in tower.md"),
+    ],
+)
+def test_a_question_whose_answer_is_not_where_it_says_is_told(asked, problem):
+    assert list(check_answers([asked], [TOWER])) == [problem] * (problem is not None)
+
+
+def test_reliability_compares_confidence_with_the_share_right():
+    rows = [row(confidence=c, right=r) for c, r in [(0.9, True), (0.1, False), (0.3, True), (0.7, True)]]
+    low, high = reliability(rows, 2)
+    assert (low.confidence, low.right, low.n) == pytest.approx((0.2, 0.5, 2))
+    assert (high.confidence, high.right, high.n) == pytest.approx((0.8, 1.0, 2))
+    assert [each.n for each in reliability(rows, 9)] == [1] * 4
+    assert reliability([]) == []
+
+
+def test_the_curve_says_what_each_threshold_would_answer():
+    figures = [(0.2, False), (0.9, True), (0.5, False), (0.5, True), (0.0, False)]
+    curve = coverage_curve([row(confidence=c, right=r) for c, r in figures])
+    assert [(each.confidence, each.answered, each.right) for each in curve] == [
+        (0.9, 1 / 5, 1.0),
+        (0.5, 3 / 5, pytest.approx(2 / 3)),  # two at once
+        (0.2, 4 / 5, 1 / 2),
+        (0.0, 1.0, 2 / 5),
+    ]
+    assert coverage_curve([]) == []
+
+
+def test_what_was_refused_counts_as_if_it_were_shown():
+    shown, refused = (
+        [row(status, right=right) for right in (True, False)] for status in ("unsure", "refused")
+    )
+    assert reliability(refused) == reliability(shown)
+    assert coverage_curve(refused) == coverage_curve(shown)
+    assert [each.holds for each in refused] == [True, False]
+    assert not any(each.right for each in refused)
+
+
+@given(st.lists(st.tuples(st.sampled_from([0.0, 0.25, 0.5, 1.0]), st.booleans()), min_size=1, max_size=8))
+def test_each_point_of_the_curve_is_the_share_at_or_above_it(figures):
+    rows = [row(confidence=confidence, right=right) for confidence, right in figures]
+    for point in coverage_curve(rows):
+        above = [each for each in rows if each.confidence >= point.confidence]
+        assert point.answered == pytest.approx(len(above) / len(rows))
+        assert point.right == pytest.approx(sum(each.holds for each in above) / len(above))

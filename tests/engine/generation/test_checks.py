@@ -1,0 +1,132 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.generation.attribution import FALL_WITHOUT_ANY
+from engine.generation.checks import CheckedSentence, UnknownWord, check_sentences, is_rare, word_form
+
+PASSAGES = (
+    "The Orrin bridge cost 1,250,000 crowns; it carries 212 cars an hour.",
+    "Ada Holm’s mayoralty began in 1932. The inventories were kept at 3.50 per page.",
+)
+QUESTION = "Who opened the Orrin bridge in Vardholm?"
+
+
+def unknown(text, encoder, passages=PASSAGES, question=QUESTION):
+    """The unknown words of each sentence of a text, as text and kind."""
+    return [
+        [(text[word.start : word.end], word.kind) for word in sentence.unknown]
+        for sentence in check_sentences(text, passages, question, encoder.tokenizer)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"),
+    [
+        ("1,250,000", []),
+        ("1250000", []),
+        ("212", []),
+        ("3.50", []),
+        ("125", ["125"]),
+        ("1250", ["1250"]),
+        ("21", ["21"]),
+        ("3.5", ["3.5"]),
+        ("1986", ["1986"]),
+    ],
+)
+def test_a_number_is_known_with_and_without_commas_of_thousands(encoder, number, expected):
+    assert unknown(f"It was {number} then.", encoder) == [[(each, "number") for each in expected]]
+
+
+def test_commas_of_a_list_are_no_thousands():
+    assert word_form("1,250,000") == "1250000"
+    assert word_form("1,25") == "1,25"
+    assert word_form("12:30") == "12:30"
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("It was opened by Ada Holm.", []),
+        ("It was opened by Holm's friends.", []),
+        ("It stands in Vardholm.", []),  # the question names it
+        ("It was opened by King Olaf of Norway.", ["King", "Olaf", "Norway"]),
+        ("It was ORRIN.", []),
+    ],
+)
+def test_a_name_is_known_from_passages_and_question(encoder, text, names):
+    assert unknown(text, encoder) == [[(name, "name") for name in names]]
+
+
+@pytest.mark.parametrize("text", ["Nobody came.", "“Nobody came.”", "- Nobody came.", "(Nobody came.)"])
+def test_the_first_word_of_a_sentence_is_no_name(encoder, text):
+    assert unknown(text, encoder) == [[]]
+
+
+def test_a_first_word_may_be_rare(encoder):
+    assert unknown("Zymurgists came. People went.", encoder) == [[("Zymurgists", "rare word")], []]
+
+
+@pytest.mark.parametrize(
+    "word", ["inventory", "inventories", "bridges", "carrying", "opening", "cars", "costs"]
+)
+def test_words_are_compared_by_their_stems(encoder, word):
+    assert unknown(f"it {word}", encoder) == [[]]
+
+
+def test_only_rare_words_are_told(encoder):
+    assert unknown("The people walked slowly over the zymurgical marquetry.", encoder) == [
+        [("zymurgical", "rare word"), ("marquetry", "rare word")]
+    ]
+    assert is_rare("zymurgical", encoder.tokenizer)
+    assert not is_rare("the", encoder.tokenizer)
+    assert not is_rare("\u200b", encoder.tokenizer)  # of no tokens
+
+
+@pytest.mark.parametrize("text", ["", "  \n ", "\n\n"])
+def test_a_text_of_nothing_has_no_sentences(encoder, text):
+    assert check_sentences(text, PASSAGES, QUESTION, encoder.tokenizer) == ()
+
+
+def test_without_passages_only_the_question_is_known(encoder):
+    assert unknown("It is the bridge in Vardholm of 1932.", encoder, passages=()) == [[("1932", "number")]]
+
+
+def test_other_scripts_are_read(encoder):
+    assert unknown("塔は1891年に完成した。", encoder, passages=("塔は1891年に完成した。",)) == [[]]
+    [words] = unknown("Мост открыт в 1932 году, сказал Иван.", encoder)
+    assert ("Иван", "name") in words
+    assert not any(kind == "number" for _, kind in words)
+    [[(_, kind)]] = unknown("塔は高い。", encoder)
+    assert kind == "rare word"
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=80))
+def test_any_text_is_known_from_itself_and_every_span_is_of_it(encoder, text):
+    assert not any(unknown(text, encoder, passages=(text,)))
+    for sentence in check_sentences(text, (), "", encoder.tokenizer):
+        assert text[sentence.start : sentence.end].strip()
+        for word in sentence.unknown:
+            assert sentence.start <= word.start < word.end <= sentence.end
+
+
+def sentence(*kinds, fall=None):
+    return CheckedSentence(0, 9, tuple(UnknownWord(0, 1, kind) for kind in kinds), fall)
+
+
+@pytest.mark.parametrize(
+    ("checked", "reason"),
+    [
+        (sentence(), ""),
+        (sentence("rare word"), ""),
+        (sentence(fall=FALL_WITHOUT_ANY), ""),
+        (sentence("number"), "a number in it occurs in no passage"),
+        (sentence("name", "name", "rare word"), "a name in it occurs in no passage"),
+        (sentence("number", "name", fall=9.0), "a name and a number in it occur in no passage"),
+        (sentence(fall=FALL_WITHOUT_ANY - 0.01), "it would be as probable without the passages"),
+        (sentence("rare word", fall=-1.0), "it would be as probable without the passages"),
+    ],
+)
+def test_a_sentence_holds_unless_something_in_it_is_made_up(checked, reason):
+    assert checked.reason == reason
+    assert checked.holds is (reason == "")

@@ -1,0 +1,226 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.documents.document import Chunk, Document
+from engine.documents.sentences import sentence_spans
+from engine.documents.splitters import Splitting, split
+from engine.retrieval.bm25 import words
+from engine.retrieval.evidence import (
+    FEATURES,
+    LONGEST_SENTENCE,
+    SHORTEST_SENTENCE,
+    candidates,
+    cosines,
+    find_evidence,
+    kind_match,
+    rarity,
+    share_of,
+)
+from engine.retrieval.index import Hit, Index, build_index
+
+BRIDGE = (
+    "# The bridge of Orrin\n\nThe Orrin bridge was opened in 1932. The mayor Ada Holm cut the ribbon. It was "
+    "extended in 1986. On the Orrin bridge cars pay two crowns. In January the river below the Orrin bridge "
+    "freezes.\n\n## Upkeep\n\nThe cables of the bridge are greased by hand every second summer."
+)
+BREAD = "Knead the dough for ten minutes. Let it rest overnight under a cloth. Bake it at 230 degrees."
+SENTENCES = [
+    "The Orrin bridge was opened in 1932.",
+    "It was extended in 1986!",
+    "Dr. Holm paid 3.50 crowns, and left.",
+    "Why does the river freeze?",
+    "# Upkeep",
+    "- one of a list",
+    "東京の橋は長い。",
+    "Ok.",
+]
+
+
+def unembedded(chunks):
+    """An index of chunks without their vectors."""
+    return Index(tuple(chunks), None, None, None)
+
+
+def split_index(documents, encoder, *splitting):
+    chunks = [
+        chunk
+        for name, text in documents.items()
+        for chunk in split(Document(name, text), encoder.tokenizer, Splitting(*splitting))
+    ]
+    return build_index(chunks, encoder)
+
+
+def hits_of(index):
+    return [Hit(chunk, 0.5) for chunk in index.chunks]
+
+
+@pytest.fixture(scope="module")
+def index(encoder):
+    return split_index({"bridge.md": BRIDGE, "bread.md": BREAD}, encoder)
+
+
+@given(
+    st.lists(st.sampled_from(SENTENCES), min_size=1, max_size=12).map("\n".join),
+    st.sampled_from([(8, 0), (16, 0), (16, 4), (48, 16), (192, 0)]),
+)
+def test_candidates_are_the_sentences_whole_wherever_chunks_are_cut(encoder, text, sizes):
+    method = "fixed" if sizes[0] < 192 else "sentences"
+    chunks = split(Document("d.md", text), encoder.tokenizer, Splitting(method, *sizes))
+    wanted = [text[start:end].strip() for start, end in sentence_spans(text)]
+    wanted = [each for each in wanted if len(each) >= SHORTEST_SENTENCE and not each.startswith("#")]
+    found = sorted(candidates([Hit(c, 0.5) for c in chunks], unembedded(chunks)), key=lambda c: c.start)
+    for each in found:
+        assert text[each.start : each.end].split() == each.text.split()
+    # a heading that is cut after its mark is no longer known as one
+    kept = [each.text for each in found if each.text[0] != "#" and each.text != "Upkeep"]
+    assert " ".join(" ".join(each.split()) for each in kept) == " ".join(wanted)
+
+
+def test_a_sentence_cut_by_a_chunk_is_read_from_both_sides(encoder):
+    chunks = split(Document("bridge.md", BRIDGE), encoder.tokenizer, Splitting("fixed", 16, 0))
+    cut = next(chunk for chunk in chunks if not chunk.text.endswith((".", "Upkeep")))
+    [*_, last] = candidates([Hit(cut, 0.5)], unembedded(chunks))
+    assert last.text in [BRIDGE[start:end].strip() for start, end in sentence_spans(BRIDGE)]
+    assert BRIDGE[last.start : last.end] == last.text
+    assert last.end > cut.end or last.start < cut.start
+
+
+def test_headings_are_left_out_and_a_sentence_comes_once(index):
+    twice = candidates([*hits_of(index), *hits_of(index)], index)
+    texts = [each.text for each in twice]
+    assert len(set(texts)) == len(texts) == 9
+    assert not any(text.startswith("#") for text in texts)
+    places = {each.document: each.place for each in twice}
+    assert places == {"bridge.md": 0, "bread.md": 1}
+
+
+@pytest.mark.parametrize(
+    "heading", ["# One", "###### Six deep", "= Title =", "== Part two ==", " # Indented"]
+)
+def test_what_is_a_heading(heading):
+    text = f"{heading}\n\nA sentence."
+    [only] = candidates(
+        [Hit(Chunk("d.md", 0, len(text), text, 9), 0.5)], unembedded([Chunk("d.md", 0, len(text), text, 9)])
+    )
+    assert only.text == "A sentence."
+
+
+@pytest.mark.parametrize("joint", [" ", "; ", "\n"])
+def test_a_long_sentence_is_cut_between_words(joint):
+    text = joint.join(f"word{number} and more" for number in range(200))
+    chunk = Chunk("d.md", 0, len(text), text, 9)
+    found = candidates([Hit(chunk, 0.5)], unembedded([chunk]))
+    assert all(SHORTEST_SENTENCE <= len(each.text) <= LONGEST_SENTENCE for each in found)
+    assert [text[each.start : each.end] for each in found] == [each.text for each in found]
+    assert " ".join(each.text for each in found).split() == text.split()
+
+
+def test_a_text_without_spaces_is_cut_all_the_same():
+    text = "x" * (3 * LONGEST_SENTENCE + 10)
+    chunk = Chunk("d.md", 0, len(text), text, 9)
+    assert "".join(each.text for each in candidates([Hit(chunk, 0.5)], unembedded([chunk]))) == text
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence"),
+    [
+        ("When was the bridge extended?", "It was extended in 1986."),  # which does not name it
+        ("When was the bridge opened?", "The Orrin bridge was opened in 1932."),
+        ("What do drivers pay on the Orrin bridge?", "On the Orrin bridge cars pay two crowns."),
+        ("Who cut the ribbon of the bridge?", "The mayor Ada Holm cut the ribbon."),
+        ("How long is dough kneaded?", "Knead the dough for ten minutes."),
+        ("How hot is the oven for bread?", "Bake it at 230 degrees."),
+    ],
+)
+def test_the_sentence_that_answers_comes_first(index, encoder, question, sentence):
+    first, *_ = find_evidence(question, hits_of(index), index, encoder)
+    assert first.text == sentence
+    text = {"bridge.md": BRIDGE, "bread.md": BREAD}[first.document]
+    assert text[first.start : first.end] == sentence
+
+
+def test_probabilities_are_the_softmax_of_the_scores(index, encoder):
+    quotes = find_evidence("When was the Orrin bridge extended?", hits_of(index), index, encoder)
+    assert len(quotes) == len(candidates(hits_of(index), index))
+    scores = np.array([quote.score for quote in quotes])
+    assert (np.diff(scores) <= 0).all()
+    np.testing.assert_allclose(
+        [quote.probability for quote in quotes], np.exp(scores) / np.exp(scores).sum(), rtol=1e-5
+    )
+    assert sum(quote.probability for quote in quotes) == pytest.approx(1)
+    weights = np.array(list(FEATURES.values()))
+    np.testing.assert_allclose(scores, [weights @ quote.features for quote in quotes], rtol=1e-6)
+    assert all(-1.001 <= quote.cosine <= 1.001 for quote in quotes)
+
+
+def test_a_sentence_alone_is_certain(encoder):
+    index = split_index({"d.md": "The tower was finished in 1891."}, encoder)
+    [quote] = find_evidence("When?", hits_of(index), index, encoder)
+    assert quote.probability == 1
+    assert np.isfinite(quote.features).all()
+
+
+@pytest.mark.parametrize("text", ["# Only a heading", "?", "ab", "\u200b"])
+def test_a_passage_without_sentences_gives_no_evidence(encoder, text):
+    chunk = Chunk("d.md", 0, len(text), text, 3)
+    index = build_index([chunk], encoder)
+    assert find_evidence("Why?", [Hit(chunk, 0.5)], index, encoder) == ()
+    assert find_evidence("Why?", [], index, encoder) == ()
+
+
+@pytest.mark.parametrize("question", ["?", "the of", "", "塔はいつ完成しましたか", "🙂"])
+def test_a_question_without_words_is_compared_by_vectors(index, encoder, question):
+    quotes = find_evidence(question, hits_of(index), index, encoder)
+    assert np.isfinite([quote.score for quote in quotes]).all()
+    assert sum(quote.probability for quote in quotes) == pytest.approx(1)
+
+
+def test_a_line_of_marks_is_no_sentence(encoder):
+    text = "\u200b\u200b\u200b\nThe tower was finished."
+    index = build_index([Chunk("d.md", 0, len(text), text, 9)], encoder)
+    [quote] = find_evidence("When was the tower finished?", hits_of(index), index, encoder)
+    assert quote.text == "The tower was finished."
+
+
+def test_a_sentence_longer_than_the_model_reads_is_read_as_far(encoder):
+    text = "tower " * 70 + "was finished."
+    index = build_index([Chunk("d.md", 0, len(text), text, 9)], encoder, max_tokens=16)
+    [quote] = find_evidence("When was the tower finished?", hits_of(index), index, encoder)
+    assert quote.text == text
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence", "expected"),
+    [
+        ("How many masons?", "Forty masons, 2 of them women.", 1),
+        ("How many masons?", "There were twelve dozen of them.", 1),
+        ("How many masons?", "There were masons.", -1),
+        ("When was it built?", "It was built in 1891.", 1),
+        ("Which year?", "In the spring.", 1),
+        ("When was it built?", "It has 212 steps.", -1),
+        ("Who built it?", "It was built by Ada Holm.", 1),
+        ("Who was Ada Holm?", "She was Ada Holm.", -1),  # the question gives the name
+        ("Who built it?", "Masons built it.", -1),  # a capital at the beginning is none of a name
+        ("Where is it?", "It is in Oslo.", 1),
+        ("Why was it built?", "It was built in 1891.", 0),
+    ],
+)
+def test_a_sentence_holds_the_kind_of_answer_asked_for(question, sentence, expected):
+    [stems] = words([question], "english_plus")
+    assert kind_match(question, sentence, set(stems)) == expected
+
+
+def test_shares_and_rarity_by_hand():
+    assert share_of({"orrin": 3.0, "bridg": 1.0}, {"orrin", "cabl"}) == 0.75
+    assert share_of({}, {"orrin"}) == share_of({"orrin": 0.0}, {"orrin"}) == 0
+    assert rarity(0, 9) == 0
+    assert rarity(1, 9) == pytest.approx(np.log(1 + 8.5 / 1.5))
+    assert rarity(9, 9) < rarity(5, 9) < rarity(1, 9)
+
+
+def test_cosines_are_of_rows_with_one_vector_or_their_own():
+    rows, other = np.array([[3.0, 4.0], [0.0, 0.0]]), np.array([1.0, 0.0])
+    np.testing.assert_allclose(cosines(rows, other), [0.6, 0])
+    np.testing.assert_allclose(cosines(rows, np.array([[4.0, -3.0], [1.0, 0.0]])), [0, 0], atol=1e-7)

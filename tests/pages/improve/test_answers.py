@@ -1,0 +1,223 @@
+"""The tab “Answers” of the best settings, on a document and questions of one's own."""
+
+import csv
+from dataclasses import replace
+from io import StringIO
+
+import numpy as np
+import pytest
+
+from engine.documents.document import Document
+from engine.evaluation.answers import (
+    AnswerQuestion,
+    AnswerRow,
+    ShortAnswer,
+    coverage_curve,
+    load_answer_questions,
+    parse_answer_questions,
+    reliability,
+)
+from engine.evaluation.bootstrap import Interval
+from engine.generation.settings import DEFAULT_ANSWER
+from pages.improve.settings.answer_figures import at_threshold, coverage_figure, reliability_figure
+from pages.improve.settings.answer_results import delta_colour, difference
+from pages.improve.settings.answer_runs import MOST_RUNS, AnswerRun, differing
+from pages.improve.settings.answer_table import FILTERS, outcome, table_line, to_csv
+from pages.improve.settings.answers import BUNDLED, about
+from tests.apps import app_page, said
+from ui.text import escape_markdown
+
+EVIL = "<script>alert(1)</script> **bold**"
+TEXT = (
+    "# The mill\n\nThe mill of Arden was built in 1782 by the carpenter Ruth Alder. "
+    "Its wheel is driven by the river Senn, which never freezes. "
+    "Flour was sold at the market every Tuesday, for two pennies a pound.\n"
+)
+CSV = f"""question,answer,document
+Who built the mill of Arden?,Ruth Alder|Alder,mill.md
+Which river drives the wheel of the mill? {EVIL},the river Senn,mill.md
+Who composed the opera about the mill?,,mill.md
+What is sold at the fair?,cheese,fair.md
+"""
+
+
+def page(content=CSV, name="mill.csv", **state):
+    """The tab, with the document alone, after the upload of a file, and without the model's words."""
+    loaded = {
+        "uploads": {"mill.md": (Document("mill.md", TEXT),)},
+        "searched": ["mill.md"],
+        "experiments-tab": "Answers",
+        "answers-write": False,
+    }
+    app = app_page("improve/settings", **loaded | state).run()
+    assert not app.exception
+    if content:
+        [uploader] = [each for each in app.file_uploader if each.label == "Questions with answers"]
+        app = uploader.upload(name, content.encode(), "text/csv").run()
+        assert not app.exception
+    return app
+
+
+def asked(app):
+    """The tab after all questions were asked."""
+    app = app.button(key="answers-ask").click().run()
+    assert not app.exception
+    if "answers-running" in app.session_state:
+        app.session_state["answers-running"].job.result()
+        app = app.run()
+    assert not app.exception
+    return app
+
+
+def questions_in(app):
+    return app.dataframe[-1].value["Question"].tolist()
+
+
+def question(number, answer="yes"):
+    return AnswerQuestion(f"Question {number}?", ShortAnswer.parse(answer))
+
+
+def row(number, status="answered", confidence=0.7, quote="yes", answer="yes", **changed):
+    asked = question(number, answer)
+    right = status != "refused" and asked.answer.is_in(quote)
+    found = AnswerRow(asked, status, confidence, (quote,), "", True, right, 0.5, 0.1, 0.1)
+    return replace(found, **changed)
+
+
+def run(*rows, time="2026-01-02T03:04:05", **settings):
+    return AnswerRun(time, BUNDLED, {"Passages (k)": "4"} | settings, DEFAULT_ANSWER, len(rows), rows)
+
+
+def test_questions_are_asked_scored_and_filtered(encoder):
+    app = page()
+    assert "2 questions with a known answer, 1 that the documents do not answer" in said(app)
+    assert "1 about other documents left out" in said(app)
+    assert "Question 4 is about fair" in said(app).replace("\\", "")
+    app = asked(app)
+    assert not app.error
+    shown = {metric.label: metric.value for metric in app.metric}
+    assert list(shown) == [
+        "Right",
+        "Answered",
+        "Wrong and confident",
+        "Refused rightly",
+        "Refused wrongly",
+        "Found",
+    ]
+    assert (shown["Found"], shown["Right"]) == ("100 %", "100 %")
+    assert sum(caption.value.startswith("95 %: ") for caption in app.caption) == len(shown)
+    assert len(questions_in(app)) == 3
+    refused = shown["Refused rightly"] == "100 %"
+    app.pills(key="answers-filter").set_value("Unanswerable, not refused").run()
+    assert not app.exception
+    if refused:
+        assert "There is no such question" in said(app)
+    else:
+        assert questions_in(app) == ["Who composed the opera about the mill?"]
+
+
+def test_a_second_run_is_compared_with_the_first(encoder):
+    app = asked(page())
+    assert not any(metric.delta for metric in app.metric)
+    app.slider(key="k").set_value(1).run()
+    app = asked(app)
+    assert all(metric.delta.endswith(" points") for metric in app.metric)
+    assert escape_markdown("Passages (k) 4") in said(app)
+    [table] = [each.value for each in app.dataframe if "Run" in each.value]
+    assert table["Passages (k)"].tolist() == ["1", "4"]
+    assert "Pooling" not in table
+    assert len(app.session_state["answers-runs"]) == 2 <= MOST_RUNS
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("asked,answered\n1,2\n", "has no column question and answer"),
+        ("question,answer\n", "holds no questions"),
+        ("question,answer\nWho?,&\n", "has an empty part"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_one_clear_line(encoder, content, words):
+    app = page(content)
+    assert [words in error.value.replace("\\", "") for error in app.error] == [True]
+    assert "No question of this set is about the chosen documents" in said(app)
+    assert not [each for each in app.button if each.key == "answers-ask"]
+
+
+def test_bundled_questions_are_those_about_the_chosen_documents():
+    every = load_answer_questions()
+    own = about(every, [Document("state_of_the_union.md", "")])
+    assert {each.document for each in own} == {"state_of_the_union.md"}
+    assert {bool(each.answer) for each in own} == {True, False}
+    assert about([question(1)], [Document("mill.md", "")]) == [question(1)]  # it names no document
+
+
+def test_budgets_that_exceed_the_model_are_told(encoder):
+    app = page(max_prompt_tokens=100_000, **{"answers-write": True})
+    app = asked(app)
+    assert "exceed" in app.error[0].value
+    assert not app.metric
+
+
+def test_every_row_has_an_outcome_and_its_filters():
+    rows = [
+        row(1),
+        row(2, quote="no"),
+        row(3, "unsure", quote="no"),
+        row(4, "refused"),
+        row(5, "refused", answer=""),
+        row(6, answer=""),
+    ]
+    expected = ["right", "wrong", "wrong", "refused wrongly", "refused rightly", "wrong"]
+    assert [outcome(each) for each in rows] == expected
+    chosen = {name: [n for n, each in enumerate(rows, 1) if holds(each)] for name, holds in FILTERS.items()}
+    assert list(chosen.values()) == [[1, 2, 3, 4, 5, 6], [2, 6], [2, 3, 6], [4], [6]]
+
+
+def test_the_csv_holds_what_the_table_shows():
+    [name] = parse_answer_questions("a.csv", b'question,answer\n"A, ""b""?",UAW & IBEW | union\n')
+    lines = [table_line(replace(row(1), question=name, quotes=("one", "two")), write=True)]
+    [read] = csv.DictReader(StringIO(to_csv(lines)))
+    assert read["Question"] == 'A, "b"?'
+    assert read["Known answer"] == "UAW & IBEW | union"
+    assert read["Quoted"] == "one\ntwo"
+    assert "The model's words" not in table_line(row(1), write=False)
+
+
+def test_differences_are_paired_and_coloured_only_beyond_chance():
+    before = [row(n, quote="no") for n in range(20)]
+    after = [row(n) for n in range(20)]
+    change = difference("right", before, after)
+    assert (change.estimate, change.low) == (1, 1)
+    assert delta_colour(change, True) == "normal"
+    assert delta_colour(change, False) == "inverse"
+    assert delta_colour(Interval(0.1, -0.1, 0.3), True) == "off"
+
+
+def test_runs_are_compared_on_the_questions_of_both():
+    whole, part = run(row(1), row(2), row(3)), run(row(3), row(1), Retriever="BM25")
+    assert whole.rows_of([each.question for each in part.rows]) == [row(3), row(1)]
+    assert part.rows_of([each.question for each in whole.rows]) == []
+    assert differing([whole, part]) == ["Retriever"]
+    assert "2 of 3" not in part.title
+
+
+def test_figures_hold_every_bin_and_mark_the_present_threshold():
+    rows = [row(n, confidence=n / 10, quote="yes" if n > 4 else "no") for n in range(10)]
+    bins, curve = reliability(rows), coverage_curve(rows)
+    diagonal, measured = reliability_figure(bins).data
+    assert list(diagonal.x) == list(diagonal.y) == [0, 1]
+    assert sum(measured.customdata) == 10
+    line, now = coverage_figure(curve, 0.6).data
+    assert np.allclose(line.x, np.arange(1, 11) / 10)
+    assert (now.x[0], now.y[0]) == (0.4, 1.0)
+    assert at_threshold(curve, 0.95) is None
+    assert len(coverage_figure(curve, 0.95).data) == 1
+
+
+def test_a_threshold_does_not_change_how_sure_and_right_go_together():
+    shown = [row(n, confidence=n // 2 / 10) for n in range(10)]
+    refused = [replace(each, status="refused", right=False) for each in shown]
+    assert reliability(shown) == reliability(refused)
+    assert coverage_curve(shown) == coverage_curve(refused)
+    assert [each.answered for each in coverage_curve(shown)] == [0.2, 0.4, 0.6, 0.8, 1.0]  # ties together
