@@ -35,6 +35,7 @@ AnswerEnd = FinishReason | Literal["stopped"]
 
 # Quoted sentences, and those that the model reads.
 N_QUOTES, N_READ = 2, 3
+LEAST_SHARE = 0.05  # of the best sentence's probability, for another to be quoted or read
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,7 @@ class Answer:
     @property
     def quotes(self) -> tuple[Quote, ...]:
         """The sentences that the answer opens with."""
-        return self.evidence[:N_QUOTES]
+        return leading(self.evidence, N_QUOTES)
 
     @property
     def supported_text(self) -> str:
@@ -166,6 +167,13 @@ class Answer:
 
         places = range(len(self.hits))
         return tuple(max(places, key=lambda place: shared(source, place)) for source in self.sources)
+
+
+def leading(evidence: Sequence[Quote], n: int) -> tuple[Quote, ...]:
+    """Return the first ``n`` sentences, without those that lie far behind the best one."""
+    return tuple(
+        quote for quote in evidence[:n] if quote.probability >= LEAST_SHARE * evidence[0].probability
+    )
 
 
 def relevant_places(hits: Sequence[Hit], null_scores: NullScores, min_relevance: float) -> tuple[int, ...]:
@@ -340,7 +348,7 @@ def write(
         return assemble_prompt(quoted.question, read, writer.decoder, settings.max_prompt_tokens)
 
     if settings.context == "sentences" and quoted.evidence:
-        best = quoted.evidence[:N_READ]
+        best = leading(quoted.evidence, N_READ)
         fitting = prompt_of(
             quoted_hits(best[::-1], quoted.hits)
         )  # best first: what does not fit is the worst

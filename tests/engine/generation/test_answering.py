@@ -7,7 +7,16 @@ import pytest
 from engine.documents.document import Chunk, Document
 from engine.documents.splitters import split
 from engine.errors import ContextLengthError, InputError
-from engine.generation.answering import N_QUOTES, N_READ, _Written, ask, retrieve, with_falls
+from engine.generation.answering import (
+    LEAST_SHARE,
+    N_QUOTES,
+    N_READ,
+    _Written,
+    ask,
+    leading,
+    retrieve,
+    with_falls,
+)
 from engine.generation.attribution import leave_one_out
 from engine.generation.checks import check_sentences
 from engine.generation.expansion import expanded
@@ -90,7 +99,6 @@ def test_an_answer_lists_the_passages_it_was_given(index, encoder, decoder):
     )
     assert "1891" in answer.text
     assert "".join(pieces).strip() == answer.text
-    assert len(answer.sources) == 2
     first = answer.sources[-1]  # the best stands next to the question
     assert DOCUMENTS["tower.md"][first.start : first.end] == first.text
     assert first.document == "tower.md"
@@ -122,12 +130,22 @@ def test_where_nothing_is_relevant_the_decoder_is_not_asked(index, encoder, sile
     assert answer.timings.prompt_tokens == 0
 
 
-def test_only_passages_as_relevant_as_asked_for_are_given(index, encoder, decoder):
+def test_only_passages_as_relevant_as_asked_for_are_given_whole(index, encoder, decoder):
     found = search(QUESTION, index, encoder, 3, 0)
     first, second = (found.null_scores.relevance(hit.score) for hit in found.hits[:2])
-    answer = reply(QUESTION, index, encoder, decoder, min_relevance=(first + second) / 2, max_new_tokens=4)
+    settings = {"min_relevance": (first + second) / 2, "context": "passages", "max_new_tokens": 4}
+    answer = reply(QUESTION, index, encoder, decoder, **settings)
     assert len(answer.sources) == 1
     assert len(answer.hits) == 3
+
+
+def test_sentences_far_behind_the_best_are_neither_quoted_nor_read(index, encoder, decoder):
+    answer = reply(QUESTION, index, encoder, decoder, max_new_tokens=4)
+    best = answer.evidence[0].probability
+    near = [quote for quote in answer.evidence if quote.probability >= LEAST_SHARE * best]
+    assert len(near) < len(answer.evidence)
+    assert answer.quotes == tuple(near[:N_QUOTES])
+    assert {source.text for source in answer.sources} == {quote.text for quote in near[:N_READ]}
 
 
 def test_a_margin_is_the_distance_to_the_next_passage_whether_it_is_asked_for_or_not(index, encoder):
@@ -414,7 +432,7 @@ def test_quotes_are_shown_before_the_model_writes_beside_them(long_index, encode
         on_quotes=lambda quotes: events.append(tuple(quotes)),
         on_text=events.append,
     )
-    assert events[0] == answer.quotes == answer.evidence[:N_QUOTES]
+    assert events[0] == answer.quotes == leading(answer.evidence, N_QUOTES)
     assert len(events) > 1
     assert all(isinstance(each, str) for each in events[1:])
     for quote in answer.evidence:
@@ -426,14 +444,17 @@ def test_quotes_are_shown_before_the_model_writes_beside_them(long_index, encode
 @pytest.mark.parametrize("context", ["sentences", "passages"])
 def test_the_model_reads_the_best_sentences_or_whole_passages(long_index, encoder, decoder, context):
     answer = reply(QUESTION, long_index, encoder, decoder, min_relevance=0, max_new_tokens=1, context=context)
-    best = [quote.text for quote in reversed(answer.evidence[:N_READ])]  # the best next to the question
+    best = [
+        quote.text for quote in reversed(leading(answer.evidence, N_READ))
+    ]
     assert [each.text for each in answer.sources] == (best if context == "sentences" else [LONG])
     assert answer.source_places == (0,) * len(answer.sources)
     [hit] = answer.hits
     assert {source.score for source in answer.sources} == {hit.score}
 
 
-def test_where_not_all_sentences_fit_the_prompt_the_best_is_read(long_index, encoder, decoder):
+def test_where_not_all_sentences_fit_the_prompt_the_best_is_read(long_index, encoder, decoder, monkeypatch):
+    monkeypatch.setattr("engine.generation.answering.LEAST_SHARE", 0)
     whole = reply(QUESTION, long_index, encoder, decoder, min_relevance=0, max_new_tokens=1)
     n_tokens = len(whole.prompt.ids)
     for budget in range(n_tokens - 1, n_tokens - 30, -7):
@@ -551,7 +572,7 @@ def test_a_question_in_another_language_is_answered_from_what_there_is(
     settings = {"min_relevance": 0, "max_new_tokens": 4, "null_scores": null_scores}
     answer = reply(question, index, encoder, decoder, **settings)
     assert {quote.text for quote in answer.evidence} <= set(DOCUMENTS.values())
-    assert len(answer.quotes) == N_QUOTES
+    assert 1 <= len(answer.quotes) <= N_QUOTES
     assert 0 <= answer.confidence <= 1
 
 

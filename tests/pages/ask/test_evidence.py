@@ -1,0 +1,84 @@
+import pytest
+
+from engine.documents.document import Document
+from engine.generation.checks import CheckedSentence, UnknownWord
+from engine.retrieval.evidence import Quote
+from pages.ask.evidence import checked_html, quote_html
+from tests.apps import app_of
+from tests.pages.ask.test_ask_answer import answer
+
+TEXT = "# Towers\nIt was <b>high</b>. It was finished in 1891. Masons built it.\nLater lines."
+START = TEXT.index("It was finished")
+QUOTE = Quote("tower.md", START, START + 24, TEXT[START : START + 24], 0, 0.5, (), 1.0, 0.9)
+
+
+def whole():
+    import streamlit as st
+
+    from pages.ask.answer import show_answer
+
+    show_answer(st.session_state["shown"], [])
+
+
+def page_of(shown):
+    app = app_of(whole)
+    app.session_state["shown"] = shown
+    app.run()
+    assert not app.exception
+    return app, " ".join(str(each.value) for each in (*app.markdown, *app.caption, *app.get("html")))
+
+
+def test_a_quote_is_marked_within_its_own_paragraph_and_escaped():
+    html = quote_html(QUOTE, 1, Document("tower.md", TEXT))
+    assert "<mark" in html
+    assert "It was finished in 1891.</mark>" in html
+    assert "It was &lt;b&gt;high&lt;/b&gt;." in html
+    assert "Masons built it." in html
+    assert "Towers" not in html
+    assert "Later" not in html
+
+
+def test_a_quote_of_a_changed_document_stands_alone():
+    html = quote_html(QUOTE, 1, Document("tower.md", "Something else."))
+    assert html.startswith("<mark")
+    assert html.endswith("</mark>")
+
+
+def test_unknown_words_are_underlined_and_sentences_that_do_not_hold_struck_through():
+    text = "It cost <5> euros. It is old."
+    unknown = (UnknownWord(9, 10, "number"),)
+    sentences = (CheckedSentence(0, 19, unknown), CheckedSentence(19, 29, ()))
+    html = checked_html(text, sentences)
+    assert '<s style="' in html
+    assert html.index("</s>") < html.index("It is old.")
+    assert ">5</u>" in html
+    assert "cost &lt;" in html
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "has_text"),
+    [
+        ("answered", "Answered · 80% sure", True),
+        ("unsure", "They may not answer the question", True),
+        ("refused", "No sentence of these documents is likely to answer", False),
+    ],
+)
+def test_each_status_is_told_with_its_quotes(status, said, has_text):
+    sentences = (CheckedSentence(0, 5, ()),)
+    shown = answer(status=status, confidence=0.8, evidence=(QUOTE,), sentences=sentences)
+    _, words = page_of(shown)
+    assert said in words
+    assert "It was finished in 1891." in words
+    assert ("This." in words) == has_text
+
+
+def test_a_text_of_which_nothing_holds_gives_way_to_the_quotes():
+    sentences = (CheckedSentence(0, 5, (), fall=0.0),)
+    _, words = page_of(answer(evidence=(QUOTE,), sentences=sentences))
+    assert "Nothing of it holds" in words
+    assert "as probable without the passages" in words
+
+
+def test_a_model_that_writes_nothing_leaves_the_quotes():
+    _, words = page_of(answer(text="", evidence=(QUOTE,)))
+    assert "The quotes above are the answer" in words
