@@ -31,6 +31,7 @@ from engine.evaluation.answers import (
     answer_metrics,
     load_answer_questions,
     measure_answers,
+    normalized,
     occurs,
 )
 from engine.evaluation.questions import Question, load_questions, stem
@@ -161,7 +162,7 @@ def answers_short(question: AnswerQuestion, quote: Quote) -> bool:
     parts = question.answer.parts
     return is_there and (
         question.answer.is_in(quote.text)
-        or (len(parts) > 1 and any(occurs(each, quote.text) for each in parts))
+        or (len(parts) > 1 and any(occurs(each, normalized(quote.text)) for each in parts))
     )
 
 

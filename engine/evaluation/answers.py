@@ -68,7 +68,11 @@ class ShortAnswer:
 
     def is_in(self, text: str) -> bool:
         """Whether every part occurs in a text, as whole words."""
-        return bool(self.parts) and all(occurs(part, text) for part in self.parts)
+        return self.is_in_words(normalized(text))
+
+    def is_in_words(self, words: str) -> bool:
+        """Whether every part occurs in a text that is `normalized` already."""
+        return bool(self.parts) and all(occurs(part, words) for part in self.parts)
 
     def f1(self, text: str) -> float:
         """F1 of the words of a text, with the alternative of each part that is nearest to it."""
@@ -78,10 +82,9 @@ class ShortAnswer:
         return word_f1(" ".join(best), text)
 
 
-def occurs(alternatives: Sequence[str], text: str) -> bool:
-    """Whether one of several texts occurs in another, as whole words."""
-    within = f" {normalized(text)} "
-    return any(f" {normalized(each)} " in within for each in alternatives)
+def occurs(alternatives: Sequence[str], words: str) -> bool:
+    """Whether one of several texts occurs in another that is `normalized` already, as whole words."""
+    return any(f" {normalized(each)} " in f" {words} " for each in alternatives)
 
 
 def word_f1(wanted: str, text: str) -> float:
@@ -205,14 +208,15 @@ def to_question(row: dict[str, str], place: str) -> AnswerQuestion:
 def check_answers(questions: Sequence[AnswerQuestion], documents: Sequence[Document]) -> Iterator[str]:
     """Yield a line for each question whose document is missing, or does not hold its answer."""
     texts = {stem(document.name): document.text for document in documents}
+    words = {name: normalized(text) for name, text in texts.items()}
     for number, question in enumerate(questions, 1):
         name = PurePath(question.document).name
         if question.document and stem(question.document) not in texts:
             yield f"question {number} is about {name}, which is not among the documents"
         elif question.answer:
-            own = [texts[stem(question.document)]] if question.document else list(texts.values())
-            places = [text[start:end] for text in own for start, end in question.spans]
-            if not any(question.answer.is_in(text) for text in own):
+            own = [stem(question.document)] if question.document else list(texts)
+            places = [texts[each][start:end] for each in own for start, end in question.spans]
+            if not any(question.answer.is_in_words(words[each]) for each in own):
                 yield f"the answer of question {number} occurs nowhere in {name or 'the documents'}"
             elif question.document and question.spans and not question.answer.is_in("\n".join(places)):
                 yield f"the answer of question {number} is not at the place given in {name}"

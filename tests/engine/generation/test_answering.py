@@ -444,9 +444,7 @@ def test_quotes_are_shown_before_the_model_writes_beside_them(long_index, encode
 @pytest.mark.parametrize("context", ["sentences", "passages"])
 def test_the_model_reads_the_best_sentences_or_whole_passages(long_index, encoder, decoder, context):
     answer = reply(QUESTION, long_index, encoder, decoder, min_relevance=0, max_new_tokens=1, context=context)
-    best = [
-        quote.text for quote in reversed(leading(answer.evidence, N_READ))
-    ]
+    best = [quote.text for quote in reversed(leading(answer.evidence, N_READ))]
     assert [each.text for each in answer.sources] == (best if context == "sentences" else [LONG])
     assert answer.source_places == (0,) * len(answer.sources)
     [hit] = answer.hits
