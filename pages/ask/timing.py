@@ -91,13 +91,15 @@ def rate(per_s: float | None) -> str:
 def timing_figure(timings: Timings) -> go.Figure:
     """Bars of the seconds that each stage took, in order from the top."""
     stages = {"Expand question": timings.expand_s} if timings.expand_s else {}
-    colours = [ORANGE] * len(stages) + [BLUE, BLUE, BLUE, ORANGE, ORANGE]
+    colours = [ORANGE] * len(stages) + [BLUE] * 4 + [ORANGE] * 3
     stages |= {
         "Tokenize question": timings.tokenize_s,
         "Encode question": timings.encode_s,
         "Search index": timings.search_s,
+        "Rank sentences": timings.evidence_s,
         "Read prompt": timings.prompt_s,
         "Generate answer": timings.generate_s,
+        "Check answer": timings.check_s,
     }
     figure = go.Figure(
         go.Bar(
@@ -113,4 +115,4 @@ def timing_figure(timings: Timings) -> go.Figure:
     )
     figure.update_yaxes(autorange="reversed")
     figure.update_xaxes(title="seconds", rangemode="tozero", range=[0, max(stages.values()) * 1.25])
-    return styled(figure, height=260)
+    return styled(figure, height=320)

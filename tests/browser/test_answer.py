@@ -76,7 +76,7 @@ def test_sentences_and_passages_are_marked_by_what_rests_on_what(answered):
     page = answered
     open_tab(page, "What it rests on")
     panel = page.get_by_role("tabpanel")
-    expect(panel.get_by_text(re.compile(r"^S1 The price of insulin"))).to_contain_text("[1]")
+    expect(panel.get_by_text(re.compile(r"^S1 The price of insulin"))).to_contain_text(re.compile(r"\[\d\]"))
     expect(panel.get_by_text("nothing rests on it").first).to_be_visible()
     for name in ("Spearman", "Pearson"):
         value = page.get_by_test_id("stMetric").filter(has_text=name).get_by_test_id("stMetricValue")

@@ -74,10 +74,10 @@ def answered(kept_tab, app):
 def test_an_example_question_is_answered_from_passages_that_are_shown(answered):
     expect(answered.get_by_text(re.compile(r"4 documents · \d+ chunks"))).to_be_visible()
     panel = open_tab(answered, "Sources")
-    expect(panel.locator("mark").first).to_contain_text("[1]")
+    expect(panel.locator("mark").first).to_contain_text(re.compile(r"\[\d\]"))
     place = re.compile(r"chatlogs\.md · characters \d+–\d+ · \d+ tokens")
     expect(panel.get_by_text(place).first).to_be_visible()
-    closeness = r"cosine 0\.\d{3} · closer than all random pairs · 0\.\d{3} ahead of the next"
+    closeness = r"cosine 0\.\d{3} · closer than all random pairs"
     expect(panel.get_by_text(re.compile(closeness)).first).to_be_visible()
     panel.get_by_text("How close is close?").click()
     expect(panel.get_by_text("best passages of unrelated questions")).to_be_visible()
@@ -90,7 +90,7 @@ def test_the_exact_prompt_and_the_timing_of_every_stage_are_shown(answered):
     expect(panel.get_by_text(f"{ANSWERED} Answer in one sentence.")).to_be_visible()
     expect(panel.get_by_text(re.compile(r"\d+ tokens in, \d+ tokens out"))).to_be_visible()
     panel = open_tab(answered, "Timing")
-    for stage in ("Tokenize question", "Encode question", "Search index", "Read prompt", "Generate answer"):
+    for stage in ("Encode question", "Rank sentences", "Read prompt", "Generate answer", "Check answer"):
         expect(panel.get_by_text(stage, exact=True)).to_be_visible()
 
 
@@ -117,7 +117,7 @@ def test_a_second_question_neither_loads_embeds_nor_reads_again(page):
     )
     ask(page, "What does the CarbFix project do with carbon dioxide")
     open_tab(page, "Timing")
-    expect(metric(page, "not read again")).to_have_text(re.compile(r"^\d{3} of \d{3}$"))
+    expect(metric(page, "not read again")).to_have_text(re.compile(r"^[1-9]\d+ of \d+$"))
     expect(page.get_by_text(re.compile(r"keys and values of \d+ tokens, \d+\.\d MB"))).to_be_visible()
     assert page.evaluate("window.seen") == ""
 
@@ -151,7 +151,7 @@ def test_an_answer_may_come_from_a_server_which_cannot_be_looked_into(page):
         [request] = server.requests
     expect(answer_of(page).get_by_text("".join(WORDS))).to_be_visible()
     expect(page.get_by_text(re.compile(r"Written by mason at 127\.0\.0\.1"))).to_be_visible()
-    expect(page.get_by_role("tabpanel").locator("mark").first).to_contain_text("[1]")
+    expect(page.get_by_role("tabpanel").locator("mark").first).to_contain_text(re.compile(r"\[\d\]"))
     open_tab(page, "Timing")
     expect(page.get_by_text("How fast a server reads the prompt")).to_be_visible()
     expect(metric(page, "Time to the first word")).to_be_visible()
@@ -251,7 +251,7 @@ def test_an_uploaded_document_is_searched_and_its_markup_stays_text(page):
     upload(page, "lighthouse.md", text.encode())
     expect(page.get_by_text(re.compile("5 documents"))).to_be_visible()
     ask(page, "When was the lighthouse of Vardholm painted green?")
-    expect(page.locator("mark").first).to_contain_text("<img src=x")
+    expect(answer_of(page).get_by_text("<img src=x").first).to_be_visible()
     assert page.locator("[role=tabpanel] img").count() == 0
     assert page.title().endswith("Glassbox")
 
