@@ -62,7 +62,7 @@ def run(page, n_cells):
 
 def two_cells(page):
     """Leave the app's own settings and one size more."""
-    take_out(page, "128", "256", re.escape("mean, rare words more (IDF)"), re.escape("hybrid (ranks fused)"))
+    take_out(page, "192", "256", re.escape("mean, rare words more (IDF)"), re.escape("dense (cosine)"))
 
 
 def click_best(page):
@@ -112,10 +112,10 @@ def test_a_run_is_stopped_gone_on_with_taken_away_and_its_settings_used(wide):
     assert downloaded(wide, "Questions").count("\n") == 34
 
     click_best(wide)
-    expect(wide.get_by_text("Splitter Fixed size · Chunk size 256")).to_be_visible()
+    expect(wide.get_by_text("Splitter Sentences · Chunk size 256")).to_be_visible()
     expect(wide.get_by_text(re.compile(r"^Won \(\d+\)"))).to_be_visible()
     wide.get_by_role("button", name="Use these settings").click()
-    expect(wide.get_by_text("The app now has Splitter Fixed size · Chunk size 256")).to_be_visible()
+    expect(wide.get_by_text("The app now has Splitter Sentences · Chunk size 256")).to_be_visible()
     wide.locator("[data-testid=stSidebar] summary", has_text="Chunks").click()
     expect(wide.get_by_role("slider", name="Chunk size (tokens)")).to_have_value("256")
 

@@ -40,7 +40,7 @@ ONE_SETTING = FIRST_LOOK | {
 }
 PRESETS: dict[str, dict[str, list[object]]] = {
     "A first look": FIRST_LOOK,
-    "Chunk sizes": ONE_SETTING | {"chunk_tokens": [32, 64, 96, 128, 192, 256], "overlaps": [0, 32]},
+    "Chunk sizes": ONE_SETTING | {"chunk_tokens": [32, 64, 96, 128, 192, 256], "overlaps": [0, 16]},
     "Every splitter": ONE_SETTING | {"splitters": list(SPLITTERS)},
     "Every pooling": ONE_SETTING | {"poolings": list(POOLINGS)},
     "Every retriever": ONE_SETTING | {"retrievers": list(RETRIEVERS)},
