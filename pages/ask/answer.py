@@ -47,8 +47,8 @@ def show_answer(answer: Answer, documents: Sequence[Document]) -> None:
     server = escape_markdown(urlsplit(answer.server or "").netloc)
     writer = f"{name} at {server}" if answer.server else f"a small model ({name})"
     st.caption(
-        f"Quotes: the documents' own words, from {len(answer.hits)} passages. Written by {writer}, which makes "
-        "mistakes: check it against them."
+        f"Quotes: the documents' own words, from {len(answer.hits)} passages. Written by {writer}, "
+        "which makes mistakes: check it against them."
     )
     sources, document, timing, prompt = st.tabs(["Sources", "In the documents", "Timing", "Exact prompt"])
     with sources:
