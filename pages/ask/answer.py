@@ -40,7 +40,7 @@ def show_answer(answer: Answer, documents: Sequence[Document]) -> None:
         return
     by_name = {document.name: document for document in documents if is_unchanged(document, answer)}
     show_status(answer)
-    show_quotes(answer.quotes, by_name)
+    show_quotes(answer.quotes, by_name, len(answer.sources))
     if answer.status != "refused":
         show_model_words(answer)
     name = escape_markdown(answer.model or "")

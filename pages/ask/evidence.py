@@ -6,7 +6,7 @@ from html import escape
 import streamlit as st
 
 from engine.documents.document import Document
-from engine.generation.answering import N_READ, Answer
+from engine.generation.answering import Answer
 from engine.generation.checks import CheckedSentence
 from engine.retrieval.evidence import Quote
 from ui.colours import QUOTE_EDGE, REMOVED, source_colour
@@ -42,9 +42,13 @@ def show_status(answer: Answer) -> None:
         )
 
 
-def show_quotes(quotes: Sequence[Quote], documents: Mapping[str, Document]) -> None:
-    """Draw the quoted sentences, each marked in its surroundings."""
-    for number, quote in zip(range(N_READ, 0, -1), quotes, strict=False):  # as the model reads them
+def show_quotes(quotes: Sequence[Quote], documents: Mapping[str, Document], n_read: int) -> None:
+    """Draw the quoted sentences, each marked in its surroundings.
+
+    The model reads ``n_read`` sentences, the best last; a quote has the colour of its number among them.
+    """
+    for place, quote in enumerate(quotes):
+        number = max(1, n_read - place)
         document = documents.get(quote.document)
         show_text(
             f'<blockquote style="margin:0 0 4px;padding:2px 0 2px 12px;border-left:3px solid {QUOTE_EDGE}">'

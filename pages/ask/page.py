@@ -9,7 +9,7 @@ from engine import Encoder
 from engine.documents.document import Document
 from engine.documents.unread_text import limit_warning
 from engine.errors import GlassboxError
-from engine.generation.answering import Answer
+from engine.generation.answering import N_READ, Answer
 from engine.generation.server import Server
 from engine.retrieval.retrievers import RETRIEVERS
 from pages.ask.answer import show_answer
@@ -76,7 +76,7 @@ def show_job(job: Job[Answer], question: str, documents: Sequence[Document]) -> 
             show_writing(
                 job,
                 "Searching, reading the passages, writing…",
-                draw_first=lambda quotes: show_quotes(quotes, by_name),
+                draw_first=lambda quotes: show_quotes(quotes, by_name, N_READ if quotes[1:] else 1),
             )
         writing.empty()
     with finished.container(key="answer"):
