@@ -28,8 +28,8 @@ ASK = page(
     "ask",
     "Ask your documents",
     "forum",
-    "A search finds the passages closest to a question, and a small language model answers from them. "
-    "Every step is open below: passages, scores, the exact prompt and the time of each step.",
+    "The sentences of your documents that answer a question best are quoted; a small language model puts "
+    "them into words, which are checked. Every step is open below: passages, scores, prompt and times.",
     default=True,
 )
 DOCUMENTS = page(

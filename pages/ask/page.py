@@ -32,7 +32,7 @@ from ui.text import escape_markdown, show_error, show_text
 
 EXAMPLES = (
     "What does the CarbFix project do with carbon dioxide?",
-    "What is the price of insulin for seniors on Medicare?",
+    "Who first described the plain maskray scientifically?",
     "What happens to text beyond the token limit?",
     "How do I bake sourdough bread?",
 )

@@ -7,6 +7,7 @@ import pytest
 
 from benchmarks.command import processor
 from benchmarks.report import DOCS, NAMES, ReportError, page, section, store
+from engine.evaluation.answers import ANSWER_METRICS
 
 ABOUT = {
     "command": "python -m benchmarks.x",
@@ -27,6 +28,11 @@ SWEEP_PEER = "sentence-transformers + LangChain + bm25s, cell by cell"
 RATIOS = {"ratio": 20.9, "warm_ratio": 195.0, "cpu_ratio": 21.0, "warm_cpu_ratio": 200.0}
 RULE = {"rule": "relevance 10", "chunk_tokens": 64, "pooling": "mean", "answered": 0.9, "refused": 0.8}
 # What each benchmark prints, as small as can be.
+ANSWERED = {
+    **{name: {"estimate": 0.64, "low": 0.52, "high": 0.75} for name in ANSWER_METRICS},
+    "until_quotes_s": 0.14,
+    "seconds": 0.5,
+}
 RESULTS = {
     "encode": {
         "ours": ENCODED | {"tokens_per_s": {"32 tokens": 17200.0, "mixed": 9.0}, "first_start_s": 9.0},
@@ -88,12 +94,17 @@ RESULTS = {
         "peers": {},
     },
     "late": {"ours": {"rows": [{"chunk_tokens": 128, "context": 256, "mrr": 0.708, "hits_at_5": 0.9}]}},
+    "answers": {
+        "ours": {"a half": ANSWERED},
+        "peers": {"text from whole passages": {"a half": ANSWERED}},
+    },
     "threshold": {
         "ours": {"rows": [RULE], "related": [RULE | {"rule": "relevance 10, 10% related"}]},
         "peers": {"fixed cosine": {"rows": [RULE | {"rule": "cosine 0.3"}]}},
     },
 }
 RENDERED = {
+    "answers": "| right (of answerable) | 0.64 [0.52, 0.75] |",
     "encode": "| onnx | 100 | 3.55 | 3 | 3.00 |",
     "decode": "| llama.cpp | 100.0 | 2.80 | 1,000 | 3.80 | 0.40 | 0.90 | 400 | 4e-07 | True |",
     "chunk": "| langchain | 1.80 | 5.04 | 9,000 | 100 | 6.60 | 3.10 | 284 |",
@@ -147,7 +158,7 @@ def test_an_unknown_benchmark_is_refused_in_one_line(tmp_path):
     command = [sys.executable, "-m", "benchmarks.report", "speed", "--docs", str(tmp_path)]
     done = subprocess.run(command, cwd=DOCS.parent, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert done.stderr.startswith("there is no benchmark 'speed': choose from encode, decode")
+    assert done.stderr.startswith("there is no benchmark 'speed': choose from answers, encode, decode")
     assert len(done.stderr.splitlines()) == 1
 
 
