@@ -35,7 +35,7 @@ AnswerEnd = FinishReason | Literal["stopped"]
 
 # Quoted sentences, and those that the model reads.
 N_QUOTES, N_READ = 2, 3
-LEAST_SHARE = 0.05  # of the best sentence's probability, for another to be quoted or read
+LEAST_SHARE = 0.001  # of the best sentence's probability, for another to be quoted or read
 
 
 @dataclass(frozen=True)
@@ -349,9 +349,8 @@ def write(
 
     if settings.context == "sentences" and quoted.evidence:
         best = leading(quoted.evidence, N_READ)
-        fitting = prompt_of(
-            quoted_hits(best[::-1], quoted.hits)
-        )  # best first: what does not fit is the worst
+        # With the best first, the worst are those that do not fit.
+        fitting = prompt_of(quoted_hits(best[::-1], quoted.hits))
         n_whole = sum(not source.cut for source in fitting.sources)
         prompt = prompt_of(quoted_hits(best[: max(1, n_whole)], quoted.hits))
     else:
