@@ -12,6 +12,7 @@ Beside them, the text that the same model writes from whole passages found by ve
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -33,6 +34,7 @@ from engine.evaluation.answers import (
     measure_answers,
     normalized,
     occurs,
+    score_answer,
 )
 from engine.evaluation.questions import Question, load_questions, stem
 from engine.generation.answering import N_QUOTES, Answer, ask, retrieve
@@ -66,6 +68,19 @@ def text_alone(answer: Answer) -> Answer:
     return replace(answer, evidence=(), sentences=whole)
 
 
+def answered(
+    index: Index,
+    null_scores: NullScores,
+    encoder: Encoder,
+    writer: Writer,
+    settings: AnswerSettings,
+    question: str,
+) -> Answer:
+    """Answer a question; with the settings `PLAIN` the text alone counts."""
+    answer = ask(question, index, encoder, writer, settings, null_scores)
+    return text_alone(answer) if settings is PLAIN else answer
+
+
 def figures_of(rows: Sequence[AnswerRow]) -> Result:
     """Return the metrics of answers with their intervals, and the median times."""
     metrics = {
@@ -91,31 +106,24 @@ def run(arguments: Namespace) -> Result:
         "bundled, half to report": (BUNDLED_CORPUS, [each for each in bundled if each.half == "report"]),
         "ten other pages": (PAGES, pages),
     }
-    ours: Result = {}
-    plain: Result = {}
-    for name, (folder, questions) in sets.items():
-        for found, splitting, settings in (
-            (ours, DEFAULT_SPLITTING, DEFAULT_ANSWER),
-            (plain, Splitting("fixed", 128, 16), PLAIN),
-        ):
+
+    def measured(splitting: Splitting, settings: AnswerSettings) -> Result:
+        """Answer the questions of each set with some settings."""
+        folders = dict.fromkeys(folder for folder, _ in sets.values())
+        indexes = {folder: index_of(folder, encoder, splitting) for folder in folders}
+        found: Result = {}
+        for name, (folder, questions) in sets.items():
             say(f"{name}: {len(questions)} questions")
-            index, null_scores = index_of(folder, encoder, splitting)
-
-            def answer(
-                question: str,
-                index: Index = index,
-                null_scores: NullScores = null_scores,
-                settings: AnswerSettings = settings,
-            ) -> Answer:
-                given = ask(question, index, encoder, writer, settings, null_scores)
-                return text_alone(given) if settings is PLAIN else given
-
+            index, null_scores = indexes[folder]
+            answer = partial(answered, index, null_scores, encoder, writer, settings)
             found[name] = figures_of(measure_answers(questions, answer))
+        return found
+
     return {
         "workload": f"{len(bundled)} bundled questions and {len(pages)} about ten other pages, "
         f"{encoder.name} and {writer.name}",
-        "ours": ours,
-        "peers": {"text from whole passages": plain},
+        "ours": measured(DEFAULT_SPLITTING, DEFAULT_ANSWER),
+        "peers": {"text from whole passages": measured(Splitting("fixed", 128, 16), PLAIN)},
         "limit": {},
     }
 
@@ -140,7 +148,7 @@ def fitted(encoder: Encoder, writer: Writer) -> Result:
     ]
     every_search = replace(DEFAULT_ANSWER, search=SearchSettings(min_relevance=0))
     given = [ask(each.text, index, encoder, writer, every_search, null_scores) for each in tuning]
-    rows = measure_answers(tuning, lambda question: given[[each.text for each in tuning].index(question)])
+    rows = [score_answer(question, answer, 0.0) for question, answer in zip(tuning, given, strict=True)]
     figures = [confidence_figures(a.question, a.evidence, a.text, N_QUOTES) for a in given]
     return {
         "workload": f"weights from {len(usable)} questions with sentences, {len(rows)} with answers",

@@ -61,7 +61,7 @@ class Job(Generic[T]):
 
     @property
     def first(self) -> object:
-        """What was shown before the text, None before that."""
+        """What a page draws above the text, None until there is something."""
         return self._first
 
     @property
@@ -89,7 +89,7 @@ class Job(Generic[T]):
             self._changed.notify_all()
 
     def show_first(self, value: object) -> None:
-        """Show something before the text, at the next look of a page."""
+        """Set what a page draws above the text."""
         self._first = value
 
     def wait(self, seen: str = "", seconds: float | None = None) -> str:

@@ -4,12 +4,11 @@ from html import escape
 
 import streamlit as st
 
-from engine.generation.answering import Answer
+from engine.generation.answering import NOTHING_FOUND, Answer
 from engine.retrieval.retrievers import RETRIEVERS
 from ui.closeness import chance_words, score_words, show_closeness
 from ui.text import escape_markdown, show_text
 
-NOTHING_FOUND = "Nothing in these documents comes close enough to this question to answer it."
 NO_TEXT = {
     "stop": "(the model ended its answer at once)",
     "length": "(no word within the longest answer allowed)",

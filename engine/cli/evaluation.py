@@ -13,11 +13,12 @@ import typer
 from engine.cli.main import (
     answer_settings,
     app,
+    index_documents,
     load_decoder,
     load_encoder,
-    load_index,
     null_scores_in,
     print_json,
+    read_documents,
 )
 from engine.cli.options import (
     AnsweringOptions,
@@ -31,7 +32,7 @@ from engine.cli.options import (
 )
 from engine.cli.progress import StatusLine, counted, download_progress, progress, say
 from engine.cli.sources import sources
-from engine.documents.loaders import kinds, load_corpus
+from engine.documents.loaders import kinds
 from engine.documents.splitters import DEFAULT_SPLITTING, SPLITTERS
 from engine.errors import InputError
 from engine.evaluation.answers import (
@@ -399,9 +400,11 @@ def answers(
     if not asked:
         raise InputError(f"no question of {questions} has {half!r} in its column half: give another one")
     settings = answer_settings(retrieval, answering, sampling)
-    for problem in check_answers(asked, load_corpus(corpus.corpus)):
+    documents = read_documents(corpus.corpus)
+    for problem in check_answers(asked, documents):
         say(f"warning: {problem}")
-    encoder, index = load_index(corpus.corpus, corpus, corpus.parent_tokens)
+    encoder = load_encoder(corpus.model)
+    index = index_documents(documents, encoder, corpus, corpus.parent_tokens)
     writer = Writer(load_decoder(retrieval.decoder))
     writer.check(settings)
     null_scores = null_scores_in(index, encoder)

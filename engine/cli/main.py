@@ -1,6 +1,7 @@
 """The command line: ``python -m engine``."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,7 +24,7 @@ from engine.documents.document import Chunk, Document
 from engine.documents.loaders import load_corpus
 from engine.documents.splitters import split, split_small_to_big
 from engine.documents.unread_text import limit_warning
-from engine.generation.answering import Answer, Retrieval, ask, retrieve
+from engine.generation.answering import NOTHING_FOUND, Answer, Retrieval, ask, retrieve
 from engine.generation.decoder import Decoder
 from engine.generation.expansion import expanded
 from engine.generation.prompt import Source
@@ -35,8 +36,6 @@ from engine.retrieval.index import Hit, Index, build_index
 from engine.retrieval.relevance import NullScores, closer_than, null_scores_of
 from engine.verify import DEFAULT_TEXTS, verify_encoder
 from engine.weights.catalog import DEFAULT_ENCODER
-
-NOTHING_FOUND = "Nothing in these documents comes close enough to this question to answer it."
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -65,8 +64,21 @@ def load_decoder(name: str) -> Decoder:
 
 
 def load_index(corpus: Path, options: EmbeddingOptions, parent_tokens: int = 0) -> tuple[Encoder, Index]:
-    """Load the encoder and index a corpus; warn of chunks beyond the model's token limit."""
+    """Load the encoder, read a corpus and index it."""
     encoder = load_encoder(options.model)
+    return encoder, index_documents(read_documents(corpus), encoder, options, parent_tokens)
+
+
+def read_documents(corpus: Path) -> list[Document]:
+    """Read a corpus."""
+    say(f"Reading {corpus}")
+    return load_corpus(corpus)
+
+
+def index_documents(
+    documents: Sequence[Document], encoder: Encoder, options: EmbeddingOptions, parent_tokens: int = 0
+) -> Index:
+    """Split and embed documents; warn of chunks beyond the model's token limit."""
 
     def cut(document: Document) -> list[Chunk]:
         if parent_tokens:
@@ -75,15 +87,13 @@ def load_index(corpus: Path, options: EmbeddingOptions, parent_tokens: int = 0) 
             )
         return split(document, encoder.tokenizer, options.splitting, embed=encoder.encode)
 
-    say(f"Reading {corpus}")
-    documents = load_corpus(corpus)
     say(f"Splitting {counted(len(documents), 'document')}")
     chunks = [chunk for document in documents for chunk in cut(document)]
     if warning := limit_warning(chunks, encoder.max_tokens):
         say(f"warning: {warning}")
     label = f"Embedding {counted(len(chunks), 'chunk')}"
     say(label)
-    return encoder, build_index(chunks, encoder, options.pooling, on_progress=progress(label))
+    return build_index(chunks, encoder, options.pooling, on_progress=progress(label))
 
 
 def answer_settings(

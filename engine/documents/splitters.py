@@ -123,7 +123,7 @@ class Splitting:
     overlap: int = 0
 
 
-# Whole sentences, so that none is quoted in halves. `python -m benchmarks.answers` compares it with others.
+# Whole sentences, so that none is quoted in halves.
 DEFAULT_SPLITTING = Splitting()
 
 

@@ -20,7 +20,7 @@ from engine.documents.document import Document
 from engine.documents.loaders import BUNDLED_CORPUS
 from engine.errors import InputError
 from engine.evaluation.bootstrap import Interval, mean_interval
-from engine.evaluation.questions import stem
+from engine.evaluation.questions import file_content, stem, utf8_text
 from engine.generation.answering import Answer
 from engine.generation.confidence import AnswerStatus
 from engine.retrieval.index import Hit
@@ -141,11 +141,7 @@ def load_answer_questions(path: Path = BUNDLED_ANSWERS) -> list[AnswerQuestion]:
     InputError
         The file cannot be read, or `parse_answer_questions` raises it.
     """
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path} cannot be read ({error.strerror}): give a CSV file") from error
-    return parse_answer_questions(path.name, content)
+    return parse_answer_questions(path.name, file_content(path, "CSV"))
 
 
 def parse_answer_questions(name: str, content: bytes) -> list[AnswerQuestion]:
@@ -160,8 +156,8 @@ def parse_answer_questions(name: str, content: bytes) -> list[AnswerQuestion]:
     InputError
         The file is not UTF-8, lacks a column, has no questions, or has a malformed row: the message names it.
     """
+    rows = csv.DictReader(StringIO(utf8_text(name, content), newline=""), strict=True)
     try:
-        rows = csv.DictReader(StringIO(content.decode("utf-8-sig"), newline=""), strict=True)
         missing = [column for column in COLUMNS if column not in (rows.fieldnames or ())]
         if missing:
             raise InputError(
@@ -172,8 +168,6 @@ def parse_answer_questions(name: str, content: bytes) -> list[AnswerQuestion]:
             to_question({key: value or "" for key, value in row.items() if key}, f"{name}, row {number}")
             for number, row in enumerate(rows, 1)
         ]
-    except UnicodeDecodeError as error:
-        raise InputError(f"{name} is no UTF-8 (byte {error.start}): save it as UTF-8") from error
     except csv.Error as error:
         raise InputError(f"{name} is no CSV ({error}): put fields with commas in quotes") from error
     if not questions:
@@ -307,6 +301,10 @@ class AnswerMetric:
     help: str
     higher_is_better: bool = True
 
+    def counts(self, question: AnswerQuestion) -> bool:
+        """Whether a question counts for this share."""
+        return self.of == "all" or bool(question.answer) == (self.of == "answerable")
+
 
 ANSWER_METRICS = {
     "found": AnswerMetric(lambda row: row.found, "answerable", "found", "The passages hold the answer."),
@@ -349,11 +347,7 @@ def answer_metrics(rows: Sequence[AnswerRow]) -> dict[str, Interval]:
     """Return each of `ANSWER_METRICS` for which there are questions, with its interval."""
     found = {}
     for name, metric in ANSWER_METRICS.items():
-        values = [
-            float(metric.value(row))
-            for row in rows
-            if metric.of == "all" or bool(row.question.answer) == (metric.of == "answerable")
-        ]
+        values = [float(metric.value(row)) for row in rows if metric.counts(row.question)]
         if values:
             found[name] = mean_interval(np.array(values))
     return found

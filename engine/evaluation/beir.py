@@ -13,7 +13,7 @@ import numpy as np
 
 from engine.documents.document import Document
 from engine.errors import InputError
-from engine.evaluation.questions import jsonl_rows
+from engine.evaluation.questions import jsonl_rows, utf8_text
 from engine.layers.tracing import Array
 
 QRELS_HEADER = ("query-id", "corpus-id", "score")
@@ -161,11 +161,10 @@ def to_judgement(line: str, place: str) -> tuple[str, str, int]:
 def read_text(path: Path) -> str:
     """Read a UTF-8 file of a BEIR folder."""
     try:
-        return path.read_bytes().decode("utf-8-sig")
+        content = path.read_bytes()
     except OSError as error:
         raise InputError(
             f"{path} cannot be read ({error.strerror}): a BEIR folder has corpus.jsonl, queries.jsonl and "
             "qrels/test.tsv"
         ) from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is no UTF-8 (byte {error.start}): save it as UTF-8") from error
+    return utf8_text(str(path), content)

@@ -60,11 +60,23 @@ def load_questions(path: Path = BUNDLED_QUESTIONS) -> list[Question]:
     InputError
         The file cannot be read, or `parse_questions` raises it.
     """
+    return parse_questions(path.name, file_content(path, "CSV or JSONL"))
+
+
+def file_content(path: Path, kinds: str) -> bytes:
+    """Return a file's content; the `InputError` for one that cannot be read names the kinds to give."""
     try:
-        content = path.read_bytes()
+        return path.read_bytes()
     except OSError as error:
-        raise InputError(f"{path} cannot be read ({error.strerror}): give a CSV or JSONL file") from error
-    return parse_questions(path.name, content)
+        raise InputError(f"{path} cannot be read ({error.strerror}): give a {kinds} file") from error
+
+
+def utf8_text(name: str, content: bytes) -> str:
+    """Decode a file, with or without a byte order mark; raise `InputError` where it is not UTF-8."""
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{name} is no UTF-8 (byte {error.start}): save it as UTF-8") from error
 
 
 def parse_questions(name: str, content: bytes) -> list[Question]:
@@ -78,10 +90,7 @@ def parse_questions(name: str, content: bytes) -> list[Question]:
     InputError
         The file is not UTF-8, has no questions, or has a malformed row: the message names it.
     """
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{name} is no UTF-8 (byte {error.start}): save it as UTF-8") from error
+    text = utf8_text(name, content)
     read = jsonl_rows if PurePath(name).suffix.lower() == ".jsonl" else csv_rows
     questions = [to_question(row, place) for row, place in read(text, name)]
     if not questions:

@@ -31,6 +31,8 @@ from engine.retrieval.ranking import best_first, candidates
 from engine.retrieval.relevance import NullScores, null_scores_of
 from engine.retrieval.retrievers import index_scores
 
+NOTHING_FOUND = "Nothing in these documents comes close enough to this question to answer it."
+
 AnswerEnd = FinishReason | Literal["stopped"]
 
 # Quoted sentences, and those that the model reads.
@@ -344,17 +346,13 @@ def write(
     """Have the model write a text from the evidence, or from the relevant passages, and check it."""
     start = perf_counter()
 
-    def prompt_of(read: Sequence[Hit]) -> Prompt:
-        return assemble_prompt(quoted.question, read, writer.decoder, settings.max_prompt_tokens)
-
-    if settings.context == "sentences" and quoted.evidence:
-        best = leading(quoted.evidence, N_READ)
-        # With the best first, the worst are those that do not fit.
-        fitting = prompt_of(quoted_hits(best[::-1], quoted.hits))
-        n_whole = sum(not source.cut for source in fitting.sources)
-        prompt = prompt_of(quoted_hits(best[: max(1, n_whole)], quoted.hits))
-    else:
-        prompt = prompt_of(relevant)
+    best = leading(quoted.evidence, N_READ) if settings.context == "sentences" else ()
+    read = quoted_hits(best, quoted.hits) or relevant
+    prompt = assemble_prompt(quoted.question, read, writer.decoder, settings.max_prompt_tokens)
+    while len(best) > 1 and (prompt.left_out or any(source.cut for source in prompt.sources)):
+        best = best[:-1]  # what does not fit gives way from the worst on
+        read = quoted_hits(best, quoted.hits)
+        prompt = assemble_prompt(quoted.question, read, writer.decoder, settings.max_prompt_tokens)
     written = collect(writer.write(prompt, settings, stop), on_text, stop)
     end = perf_counter()
     first = end if written.first_at is None else written.first_at

@@ -21,7 +21,7 @@ AnswerStatus = Literal["answered", "unsure", "refused"]
 
 INTERCEPT = -3.9
 WEIGHTS = {"lead": 3.0, "cosine": 2.7, "agreement": 1.25}
-# Of the half of the bundled questions that they were chosen on, 10 % are so answered wrongly and confidently.
+# With these, 10 % of the questions that they were chosen on are answered wrongly and shown as answered.
 DEFAULT_ANSWER_AT, DEFAULT_REFUSE_BELOW = 0.55, 0.1
 
 

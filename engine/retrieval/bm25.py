@@ -67,12 +67,17 @@ class Bm25:
 
     def idf(self, stem: str) -> float:
         """Return the weight of a word, given by its stem: the first factor of the formula above."""
-        if not self._has_words or stem not in self._index.vocab_dict:
-            return log(1 + (self._n_texts + 0.5) / 0.5)
-        column = self._index.vocab_dict[stem]
-        first, last = self._index.scores["indptr"][column : column + 2]
-        n_with = int(last - first)
-        return log(1 + (self._n_texts - n_with + 0.5) / (n_with + 0.5))
+        n_with = 0
+        if self._has_words and stem in self._index.vocab_dict:
+            column = self._index.vocab_dict[stem]
+            first, last = self._index.scores["indptr"][column : column + 2]
+            n_with = int(last - first)
+        return word_idf(n_with, self._n_texts)
+
+
+def word_idf(n_with: int, n_texts: int) -> float:
+    """Return the weight of a word that ``n_with`` of ``n_texts`` texts hold, as in the formula above."""
+    return log(1 + (n_texts - n_with + 0.5) / (n_with + 0.5))
 
 
 def words(texts: Sequence[str], stopwords: str = "english") -> list[list[str]]:

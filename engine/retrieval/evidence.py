@@ -20,7 +20,7 @@ from engine.layers.activation import softmax
 from engine.layers.norm import l2_normalize
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
-from engine.retrieval.bm25 import words
+from engine.retrieval.bm25 import word_idf, words
 from engine.retrieval.index import Hit, Index
 from engine.retrieval.maxsim import unit_vectors
 
@@ -60,15 +60,25 @@ KINDS: dict[str, tuple[re.Pattern[str], re.Pattern[str]]] = {
 
 
 @dataclass(frozen=True)
-class Quote:
-    """A sentence of a passage: ``text`` is the span ``[start, end)`` of its document.
+class Candidate:
+    """A sentence that may be quoted: ``text`` is the span ``[start, end)`` of its document.
+
+    ``place`` is that of its passage among the hits.
+    """
+
+    document: str
+    start: int
+    end: int
+    text: str
+    place: int
+
+
+@dataclass(frozen=True)
+class Quote(Candidate):
+    """A sentence with its score.
 
     Attributes
     ----------
-    document, start, end, text
-        The span.
-    place
-        The place of its passage among the hits.
     cosine
         Of its vector and the question's, without subtracting a mean.
     features
@@ -77,26 +87,10 @@ class Quote:
         The weighted sum of these, and its softmax over all candidates.
     """
 
-    document: str
-    start: int
-    end: int
-    text: str
-    place: int
     cosine: float
     features: tuple[float, ...] = field(repr=False)
     score: float
     probability: float
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A sentence that may be quoted, and the passage that it was found in."""
-
-    document: str
-    start: int
-    end: int
-    text: str
-    place: int
 
 
 @dataclass(frozen=True)
@@ -259,8 +253,8 @@ def cosines(rows: Array, others: Array) -> Array:
 
 
 def rarity(n_with: int, n: int) -> float:
-    """Return the idf of a word that ``n_with`` of ``n`` sentences hold; 0 if none does."""
-    return float(np.log1p((n - n_with + 0.5) / (n_with + 0.5))) if n_with else 0.0
+    """Return the weight of a word that ``n_with`` of ``n`` sentences hold, 0 if none does."""
+    return word_idf(n_with, n) if n_with else 0.0
 
 
 def share_of(weights: dict[str, float], held: set[str]) -> float:
@@ -313,16 +307,11 @@ def find_evidence(question: str, hits: Sequence[Hit], index: Index, encoder: Enc
     probabilities, similar = softmax(scores), vectors[0] @ query
     return tuple(
         Quote(
-            each.document,
-            each.start,
-            each.end,
-            each.text,
-            each.place,
-            float(similar[number]),
-            tuple(features[number].tolist()),
-            float(scores[number]),
-            float(probabilities[number]),
+            **vars(sentences[number]),
+            cosine=float(similar[number]),
+            features=tuple(features[number].tolist()),
+            score=float(scores[number]),
+            probability=float(probabilities[number]),
         )
         for number in np.argsort(-scores, kind="stable").tolist()
-        for each in [sentences[number]]
     )

@@ -207,8 +207,7 @@ RETRIEVERS = {
 }
 
 
-# The best on the bundled questions, on Cranfield and on pages that it was not chosen with:
-# `python -m benchmarks.answers` and `python -m benchmarks.quality` compare them.
+# Better than dense on the bundled questions, on Cranfield and on the pages of `benchmarks/pages`.
 DEFAULT_RETRIEVER = "weighted"
 
 

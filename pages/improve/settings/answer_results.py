@@ -86,7 +86,7 @@ def difference(name: str, before: Sequence[AnswerRow], after: Sequence[AnswerRow
     changes = [
         float(metric.value(new)) - float(metric.value(old))
         for old, new in zip(before, after, strict=True)
-        if metric.of == "all" or bool(new.question.answer) == (metric.of == "answerable")
+        if metric.counts(new.question)
     ]
     return mean_interval(np.array(changes))
 

@@ -1,7 +1,7 @@
 """Questions with known answers, asked in a background thread, and the last runs of the session."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from statistics import fmean
 from time import monotonic
@@ -185,10 +185,7 @@ def running_answers() -> RunningAnswers | None:
     except GlassboxError as error:
         state["answers-error"] = str(error)
     if now.rows:
-        begun = now.begun
-        done = AnswerRun(
-            begun.time, begun.asked, begun.settings, begun.answers, begun.n_questions, tuple(now.rows)
-        )
+        done = replace(now.begun, rows=tuple(now.rows))
         state["answers-runs"] = [done, *answer_runs()][:MOST_RUNS]
     del state["answers-running"]
     return None
