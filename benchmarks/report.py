@@ -22,6 +22,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 # In the order of the page.
 NAMES = [
     "answers",
+    "follow_ups",
     "encode",
     "decode",
     "chunk",

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.follow_ups import load_follow_ups
 from engine.documents.loaders import load_corpus
 from engine.evaluation.answers import check_answers, load_answer_questions
 from engine.evaluation.sts import load_pairs
@@ -83,3 +84,14 @@ def test_the_pages_of_the_benchmark_are_others_than_the_bundled_ones(answers):
     assert {question.document for question in pages if question.answer} == names
     assert not names & {question.document for question in answers}
     assert not {question.text for question in pages} & {question.text for question in answers}
+
+
+def test_follow_ups_are_of_both_kinds_and_halves_and_their_documents_answer_them():
+    documents = [*load_corpus(DATA / "corpus"), *load_corpus(BENCHMARKS / "pages")]
+    asked = load_follow_ups()
+    assert list(check_answers([each.question for each in asked], documents)) == []
+    assert {each.question.document for each in asked} == {document.name for document in documents}
+    kinds = Counter((each.needs_topic, each.question.half) for each in asked)
+    assert kinds == {
+        (needs, half): 32 if needs else 16 for needs in (True, False) for half in ("tune", "report")
+    }

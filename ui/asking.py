@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -9,6 +10,7 @@ import streamlit as st
 
 from engine import Decoder
 from engine.generation.answering import Answer, ask
+from engine.generation.conversation import Turn, follow_up
 from engine.generation.prefix_cache import PrefixCache
 from engine.generation.server import Server
 from engine.generation.writer import Writer
@@ -22,19 +24,29 @@ from ui.text import escape_markdown
 T = TypeVar("T")
 
 
+@dataclass(frozen=True)
+class Asked:
+    """A question of the session: as it was typed, as it was answered, and the turns that it follows on."""
+
+    typed: str
+    question: str
+    turns: tuple[Turn, ...] = ()
+
+
 def session_prefix_cache() -> PrefixCache:
     """Return the keys and values of the session's last prompt, for the next one that begins alike."""
     cache: PrefixCache = st.session_state.setdefault("prefix_cache", PrefixCache())
     return cache
 
 
-def want_answer(question: str) -> None:
+def want_answer(question: str, turns: tuple[Turn, ...] | None = None) -> None:
     """Keep a question until a run of a page starts to answer it.
 
     A page may have to index documents first, and any click meanwhile interrupts the run in which the button
-    was pressed.
+    was pressed. With ``turns`` the question is answered as it stands, as one that follows on these; without,
+    it is added to the conversation if it follows on it.
     """
-    st.session_state["wanted_question"] = question
+    st.session_state["wanted_question"], st.session_state["wanted_turns"] = question, turns
 
 
 def want_typed(box: str) -> None:
@@ -55,6 +67,26 @@ def wanted_question() -> str | None:
 def forget_question() -> None:
     """Drop the question that waits to be answered."""
     st.session_state.pop("wanted_question", None)
+    st.session_state.pop("wanted_turns", None)
+
+
+def last_asked() -> Asked | None:
+    """Return the session's last question, None before the first one."""
+    asked: Asked | None = st.session_state.get("asked")
+    return asked
+
+
+def conversation() -> tuple[Turn, ...]:
+    """Return the turns that the next question may follow on: none after `end_topic`."""
+    asked, answer = last_asked(), last_answer()
+    if asked is None or answer is None or answer.question != asked.question:
+        return ()
+    return () if st.session_state.get("topic_ended") else (*asked.turns, Turn(asked.typed, answer.shown_text))
+
+
+def end_topic() -> None:
+    """Have the next question follow on nothing."""
+    st.session_state["topic_ended"] = True
 
 
 @contextmanager
@@ -76,10 +108,17 @@ def start_answer(
     if "answer_job" in state:
         state["answer_job"].stop()
     encoder, writer = load_encoder(), Writer(load_decoder(), server, session_prefix_cache())
+    turns = state.get("wanted_turns")
+    if turns is not None:
+        asked = Asked(question, question, turns)
+    elif settings.follow_ups:
+        asked = Asked(question, *follow_up(question, conversation(), index, encoder, null_scores))
+    else:
+        asked = Asked(question, question)
 
     def work(job: Job[Answer]) -> Answer:
         return ask(
-            question,
+            asked.question,
             index,
             encoder,
             writer,
@@ -88,9 +127,10 @@ def start_answer(
             on_text=job.write,
             on_quotes=job.show_first,
             stop=lambda: job.stopped,
+            turns=asked.turns,
         )
 
-    state["asked"], state["answer_job"] = question, Job(work)
+    state["asked"], state["answer_job"], state["topic_ended"] = asked, Job(work), False
 
 
 def show_writing(

@@ -7,14 +7,22 @@ import numpy as np
 import plotly.graph_objects as go
 
 from engine.documents.document import Chunk
+from engine.generation.prompt import Prompt
 from engine.layers.tracing import Array
-from ui.colours import BLUE, GREY, ORANGE, SEQUENTIAL
+from ui.colours import BLUE, GREEN, GREY, ORANGE, SEQUENTIAL
 from ui.text import escape_plotly, shortened
 from ui.tokens import token_axis, token_labels
 
 
-def token_figure(parts: dict[str, int], budget: int) -> go.Figure:
+def prompt_figure(prompt: Prompt) -> go.Figure:
     """One stacked bar of the tokens of each part of a prompt, and its budget as a line."""
+    parts = {
+        "passages": (prompt.source_tokens, ORANGE),
+        "question": (prompt.question_tokens, BLUE),
+        "earlier turns": (prompt.turn_tokens, GREEN),
+    }
+    rest = len(prompt.ids) - sum(count for count, _ in parts.values())
+    parts["instructions and template"] = rest, GREY
     figure = go.Figure(
         [
             go.Bar(
@@ -25,11 +33,15 @@ def token_figure(parts: dict[str, int], budget: int) -> go.Figure:
                 marker_color=colour,
                 hovertemplate=f"{name}: {count} tokens<extra></extra>",
             )
-            for (name, count), colour in zip(parts.items(), (ORANGE, BLUE, GREY), strict=True)
+            for name, (count, colour) in parts.items()
+            if count
         ]
     )
     figure.add_vline(
-        x=budget, line_dash="dot", annotation_text=f"budget {budget}", annotation_position="top left"
+        x=prompt.max_tokens,
+        line_dash="dot",
+        annotation_text=f"budget {prompt.max_tokens}",
+        annotation_position="top left",
     )
     figure.update_layout(barmode="stack", legend={"orientation": "h", "y": -0.1, "yanchor": "top", "x": 0})
     figure.update_yaxes(visible=False)

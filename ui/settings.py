@@ -37,16 +37,17 @@ CHOICES: dict[str, Collection[str]] = {
     "retriever": RETRIEVERS,
     "context": CONTEXTS,
 }
-SWITCHES = ("expand",)
+SWITCHES = ("expand", "follow_ups")
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of a search and an answer."""
+    """The settings of a search and an answer, and whether questions may follow on those before."""
 
     cut: Cut
     pooling: str
     answer: AnswerSettings
+    follow_ups: bool = True
 
 
 def settings_sidebar(encoder: Encoder, on_server: bool) -> Settings:
@@ -97,13 +98,22 @@ def settings_sidebar(encoder: Encoder, on_server: bool) -> Settings:
             persist_state="session",
             help="Generation stops here if the model has not ended its answer.",
         )
+        follow_ups = st.toggle(
+            "Follow-up questions",
+            True,
+            key="follow_ups",
+            persist_state="session",
+            help="“And in 2016?” finds nothing by itself. A question that the topic of the conversation "
+            "brings much closer to the documents is searched for with its words, which the page shows and "
+            "lets you change. Earlier questions and answers take up to a quarter of the prompt.",
+        )
         context, answer_at, refuse_below = evidence_settings()
         sampling = sampling_settings(on_server)
     search = SearchSettings(k, min_relevance, retriever, expand)
     answer = AnswerSettings(
         search, max_prompt_tokens, max_new_tokens, sampling, context, answer_at / 100, refuse_below / 100
     )
-    return Settings(cut, pooling, answer)
+    return Settings(cut, pooling, answer, follow_ups)
 
 
 def evidence_settings() -> tuple[str, int, int]:

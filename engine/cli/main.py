@@ -25,6 +25,7 @@ from engine.documents.loaders import load_corpus
 from engine.documents.splitters import split, split_small_to_big
 from engine.documents.unread_text import limit_warning
 from engine.generation.answering import NOTHING_FOUND, Answer, Retrieval, ask, retrieve
+from engine.generation.conversation import Turn, follow_up
 from engine.generation.decoder import Decoder
 from engine.generation.expansion import expanded
 from engine.generation.prompt import Source
@@ -233,6 +234,10 @@ def ask_command(
     retrieval: RetrievalOptions,
     answering: AnsweringOptions,
     sampling: Sampling = GREEDY,
+    after: Annotated[
+        list[str] | None,
+        typer.Option(help="A question asked before, which this one may follow on; repeat it for several."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Answer a question from the passages of a corpus: quotes, the model's words, and how sure they are."""
@@ -241,18 +246,17 @@ def ask_command(
     writer = Writer(load_decoder(retrieval.decoder))
     writer.check(settings)
     null_scores = null_scores_in(index, encoder)
-    say("Searching and writing the answer")
-    answer = ask(
-        question,
-        index,
-        encoder,
-        writer,
-        settings,
-        null_scores,
-    )
+    turns: tuple[Turn, ...] = ()
+    for asked in (*(after or ()), question):
+        say("Searching and writing the answer")
+        own, turns = follow_up(asked, turns, index, encoder, null_scores)
+        answer = ask(own, index, encoder, writer, settings, null_scores, turns=turns)
+        turns = (*turns, Turn(asked, answer.shown_text))
     if as_json:
         print_json(answer_json(answer))
         return
+    if answer.question != question:
+        print(f"read as: {answer.question}")
     print_answer(answer)
     print_searched(answer.searched_for)
     for source in answer.sources:
@@ -266,6 +270,7 @@ def ask_command(
 def answer_json(answer: Answer) -> dict[str, Any]:
     """Return an answer for the JSON output."""
     return {
+        "question": answer.question,
         "status": answer.status,
         "confidence": round(answer.confidence, 4),
         "quotes": [

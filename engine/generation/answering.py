@@ -13,6 +13,7 @@ from engine.documents.document import Chunk
 from engine.errors import InputError
 from engine.generation.checks import CheckedSentence, check_sentences
 from engine.generation.confidence import AnswerStatus, confidence_figures, confidence_of, status_of
+from engine.generation.conversation import Turn
 from engine.generation.decoder import Decoder
 from engine.generation.expansion import expanded
 from engine.generation.generated_token import FinishReason, GeneratedToken
@@ -148,6 +149,13 @@ class Answer:
         return "".join(held).strip()
 
     @property
+    def shown_text(self) -> str:
+        """What was shown, for the prompts of later questions: the text that holds, or the first quote."""
+        if self.status == "refused":
+            return ""
+        return self.supported_text or " ".join(quote.text for quote in self.quotes[:1])
+
+    @property
     def sources(self) -> tuple[Source, ...]:
         """The passages in the prompt."""
         return self.prompt.sources if self.prompt else ()
@@ -263,6 +271,7 @@ def ask(
     on_text: Callable[[str], None] | None = None,
     on_quotes: Callable[[Sequence[Quote]], None] | None = None,
     stop: Callable[[], bool] = lambda: False,
+    turns: Sequence[Turn] = (),
 ) -> Answer:
     """Answer a question from the best passages of an index; without a relevant one no model runs.
 
@@ -285,6 +294,8 @@ def ask(
     stop
         Called after each piece; once it returns true the text ends there, its ``finish_reason`` is
         ``"stopped"``, and it is not read again.
+    turns
+        Earlier turns of the conversation, for the prompt: `follow_up` returns them with the question.
 
     Raises
     ------
@@ -326,7 +337,9 @@ def ask(
     if on_quotes is not None:
         on_quotes(quoted.quotes)
     answer = (
-        write(quoted, found.relevant, encoder, writer, settings, on_text, stop) if settings.write else quoted
+        write(quoted, found.relevant, encoder, writer, settings, on_text, stop, turns)
+        if settings.write
+        else quoted
     )
     figures = confidence_figures(question, evidence, answer.text, N_QUOTES)
     confidence = confidence_of(figures)
@@ -342,17 +355,16 @@ def write(
     settings: AnswerSettings,
     on_text: Callable[[str], None] | None,
     stop: Callable[[], bool],
+    turns: Sequence[Turn],
 ) -> Answer:
     """Have the model write a text from the evidence, or from the relevant passages, and check it."""
     start = perf_counter()
-
+    question, decoder, budget = quoted.question, writer.decoder, settings.max_prompt_tokens
     best = leading(quoted.evidence, N_READ) if settings.context == "sentences" else ()
-    read = quoted_hits(best, quoted.hits) or relevant
-    prompt = assemble_prompt(quoted.question, read, writer.decoder, settings.max_prompt_tokens)
+    prompt = assemble_prompt(question, quoted_hits(best, quoted.hits) or relevant, decoder, budget, turns)
     while len(best) > 1 and (prompt.left_out or any(source.cut for source in prompt.sources)):
         best = best[:-1]  # what does not fit gives way from the worst on
-        read = quoted_hits(best, quoted.hits)
-        prompt = assemble_prompt(quoted.question, read, writer.decoder, settings.max_prompt_tokens)
+        prompt = assemble_prompt(question, quoted_hits(best, quoted.hits), decoder, budget, turns)
     written = collect(writer.write(prompt, settings, stop), on_text, stop)
     end = perf_counter()
     first = end if written.first_at is None else written.first_at

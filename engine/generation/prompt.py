@@ -1,10 +1,11 @@
-"""The prompt: numbered sources and the question, within a token budget."""
+"""The prompt: earlier turns, numbered sources and the question, within a token budget."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.errors import ContextLengthError, InputError
 from engine.generation.chat import Message
+from engine.generation.conversation import Turn
 from engine.generation.decoder import Decoder
 from engine.retrieval.index import Hit
 from engine.tokenizers.encoding import Encoding
@@ -15,6 +16,7 @@ SYSTEM = "You are a helpful assistant."
 OPENING = "Here are some passages."
 REQUEST = "Answer in one sentence."
 MIN_SOURCE_TOKENS = 16  # less of a passage than this is not worth its place
+TURNS_SHARE = 0.25  # of the budget, for the earlier turns of a conversation
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,8 @@ class Prompt:
     """The exact prompt, and the tokens of its parts.
 
     ``text`` is ``messages`` in the model's chat template. ``max_tokens`` is the budget of the prompt,
-    ``left_out`` are the hits that did not fit.
+    ``left_out`` are the hits that did not fit. ``turns`` are the earlier turns in it, ``turn_tokens`` their
+    tokens without the template's.
     """
 
     messages: tuple[Message, ...]
@@ -49,6 +52,8 @@ class Prompt:
     sources: tuple[Source, ...]
     left_out: tuple[Hit, ...]
     max_tokens: int
+    turns: tuple[Turn, ...] = ()
+    turn_tokens: int = 0
 
     @property
     def source_tokens(self) -> int:
@@ -58,19 +63,27 @@ class Prompt:
 
 @dataclass(frozen=True)
 class _Draft:
-    """A prompt under construction: its tokens, and how many lie in each passage and the question."""
+    """A prompt under construction: its tokens, and how many lie in each passage, question and turns."""
 
     messages: tuple[Message, ...]
     text: str
     encoding: Encoding
     passage_tokens: list[int]
     question_tokens: int
+    turn_tokens: int
 
 
-def assemble_prompt(question: str, hits: Sequence[Hit], decoder: Decoder, max_prompt_tokens: int) -> Prompt:
+def assemble_prompt(
+    question: str,
+    hits: Sequence[Hit],
+    decoder: Decoder,
+    max_prompt_tokens: int,
+    turns: Sequence[Turn] = (),
+) -> Prompt:
     """Put the question and as many passages as fit, best first, into the model's chat template.
 
-    The first passage that does not fit whole is cut at the end of a token if at least `MIN_SOURCE_TOKENS` of
+    Before them stand the last turns of the conversation that fit in `TURNS_SHARE` of the budget. The first
+    passage that does not fit whole is cut at the end of a token if at least `MIN_SOURCE_TOKENS` of
     it fit; those after it are left out.
 
     Parameters
@@ -83,6 +96,8 @@ def assemble_prompt(question: str, hits: Sequence[Hit], decoder: Decoder, max_pr
         The model of the chat template; its tokenizer counts.
     max_prompt_tokens
         Most tokens of the whole prompt, template included.
+    turns
+        Earlier turns of the conversation, oldest first; those without an answer are left out.
 
     Raises
     ------
@@ -100,14 +115,15 @@ def assemble_prompt(question: str, hits: Sequence[Hit], decoder: Decoder, max_pr
             f"the question alone makes a prompt of {len(alone.encoding)} tokens, {max_prompt_tokens} are "
             f"allowed: shorten it or allow more prompt tokens"
         )
+    kept = fitting_turns(question, turns, decoder, max_prompt_tokens)
     passages: list[str] = []
     for hit in hits:
-        passage = fitting_part(question, passages, hit.chunk.text, decoder, max_prompt_tokens)
+        passage = fitting_part(question, passages, hit.chunk.text, decoder, max_prompt_tokens, kept)
         if passage:
             passages.append(passage)
         if passage != hit.chunk.text:
             break
-    final = draft(question, passages, decoder)
+    final = draft(question, passages, decoder, kept)
     sources = tuple(
         Source(
             number=number,
@@ -131,16 +147,35 @@ def assemble_prompt(question: str, hits: Sequence[Hit], decoder: Decoder, max_pr
         sources=sources,
         left_out=tuple(hits[len(passages) :]),
         max_tokens=max_prompt_tokens,
+        turns=kept,
+        turn_tokens=final.turn_tokens,
     )
 
 
+def fitting_turns(
+    question: str, turns: Sequence[Turn], decoder: Decoder, max_prompt_tokens: int
+) -> tuple[Turn, ...]:
+    """Return the last turns with an answer that fit in their share of the budget."""
+    alone = len(draft(question, [], decoder).encoding)
+    room = min(int(TURNS_SHARE * max_prompt_tokens), max_prompt_tokens - alone)
+    kept = tuple(turn for turn in turns if turn.answer)
+    while kept and len(draft(question, [], decoder, kept).encoding) - alone > room:
+        kept = kept[1:]
+    return kept
+
+
 def fitting_part(
-    question: str, before: list[str], passage: str, decoder: Decoder, max_prompt_tokens: int
+    question: str,
+    before: list[str],
+    passage: str,
+    decoder: Decoder,
+    max_prompt_tokens: int,
+    turns: Sequence[Turn],
 ) -> str:
     """Return the longest beginning of ``passage`` that fits after the passages before it, or ``""``."""
 
     def excess(text: str) -> int:
-        return len(draft(question, [*before, text], decoder).encoding) - max_prompt_tokens
+        return len(draft(question, [*before, text], decoder, turns).encoding) - max_prompt_tokens
 
     too_many = excess(passage)
     if too_many <= 0:
@@ -169,7 +204,7 @@ def passage_frame(number: int) -> tuple[str, str]:
     return f'Passage {number}: """', '"""\n\n'
 
 
-def draft(question: str, passages: Sequence[str], decoder: Decoder) -> _Draft:
+def draft(question: str, passages: Sequence[str], decoder: Decoder, turns: Sequence[Turn] = ()) -> _Draft:
     """Render and tokenize the prompt, and count the tokens of its parts."""
     content, spans = f"{OPENING}\n\n" if passages else "", []
     for number, passage in enumerate(passages, start=1):
@@ -177,17 +212,29 @@ def draft(question: str, passages: Sequence[str], decoder: Decoder) -> _Draft:
         content += before
         spans.append((len(content), len(content) + len(passage)))
         content += passage + after
-    question_span = (len(content), len(content) + len(question))
+    question_start = len(content)
     content += f"{question} {REQUEST}"
     messages: tuple[Message, ...] = (
         {"role": "system", "content": SYSTEM},
+        *(message for turn in turns for message in messages_of(turn)),
         {"role": "user", "content": content},
     )
     chat, encoding = decoder.chat_encoding(messages)
     offset = chat.contents[-1][0]
 
-    def count(span: tuple[int, int]) -> int:
-        start, end = span[0] + offset, span[1] + offset
+    def count(start: int, end: int) -> int:
         return sum(start < token_end and token_start < end for token_start, token_end in encoding.offsets)
 
-    return _Draft(messages, chat.text, encoding, [count(span) for span in spans], count(question_span))
+    return _Draft(
+        messages,
+        chat.text,
+        encoding,
+        passage_tokens=[count(start + offset, end + offset) for start, end in spans],
+        question_tokens=count(question_start + offset, question_start + len(question) + offset),
+        turn_tokens=sum(count(*span) for span in chat.contents[-1 - 2 * len(turns) : -1]),
+    )
+
+
+def messages_of(turn: Turn) -> tuple[Message, Message]:
+    """Return a turn as messages of user and assistant."""
+    return {"role": "user", "content": turn.question}, {"role": "assistant", "content": turn.answer}

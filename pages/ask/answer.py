@@ -13,7 +13,7 @@ from pages.ask.marked_text import in_context
 from pages.ask.timing import show_timing
 from ui.closeness import score_words, show_closeness
 from ui.colours import source_colour
-from ui.figures import token_figure
+from ui.figures import prompt_figure
 from ui.nothing_found import retriever_name, show_hit, show_nothing_found, show_searched
 from ui.text import escape_markdown, show_text
 
@@ -136,13 +136,8 @@ def show_prompt(answer: Answer) -> None:
     prompt = answer.prompt
     if prompt is None:
         return
-    parts = {
-        "sources": prompt.source_tokens,
-        "question": prompt.question_tokens,
-        "instructions and template": len(prompt.ids) - prompt.source_tokens - prompt.question_tokens,
-    }
     st.plotly_chart(
-        token_figure(parts, prompt.max_tokens), config={"displayModeBar": False}, alt="Tokens of the prompt"
+        prompt_figure(prompt), config={"displayModeBar": False}, alt="Tokens of each part of the prompt"
     )
     if answer.server:
         st.caption(

@@ -13,9 +13,12 @@ from engine.generation.answering import N_READ, Answer
 from engine.generation.server import Server
 from engine.retrieval.retrievers import RETRIEVERS
 from pages.ask.answer import show_answer
+from pages.ask.conversation import show_conversation, show_follow_up
 from pages.ask.evidence import show_quotes
 from pages.ask.model_choice import model_picker
 from ui.asking import (
+    Asked,
+    last_asked,
     show_writing,
     start_answer,
     waiting_until_done,
@@ -66,12 +69,12 @@ def take_example() -> None:
         want_answer(example)
 
 
-def show_job(job: Job[Answer], question: str, documents: Sequence[Document]) -> None:
+def show_job(job: Job[Answer], asked: Asked, documents: Sequence[Document], follow_ups: bool) -> None:
     """Draw a question and its answer: the text while it is written, then with its sources."""
     writing, finished = st.empty(), st.empty()  # so that the previous answer disappears at once
     if not job.done:
         with writing.container(key="writing"):
-            st.subheader(escape_markdown(question))
+            st.subheader(escape_markdown(asked.typed))
             by_name = {document.name: document for document in documents}
             show_writing(
                 job,
@@ -80,7 +83,8 @@ def show_job(job: Job[Answer], question: str, documents: Sequence[Document]) -> 
             )
         writing.empty()
     with finished.container(key="answer"):
-        st.subheader(escape_markdown(question))
+        st.subheader(escape_markdown(asked.typed))
+        show_follow_up(asked)
         try:
             answer = job.result()
         except GlassboxError as error:
@@ -89,12 +93,14 @@ def show_job(job: Job[Answer], question: str, documents: Sequence[Document]) -> 
             return
         st.session_state["answer"] = answer
         show_answer(answer, documents)
+        if follow_ups:
+            show_conversation(asked.turns)
 
 
-def show_last_job(documents: Sequence[Document]) -> None:
+def show_last_job(documents: Sequence[Document], follow_ups: bool) -> None:
     """Draw the session's last question and answer, if there is one."""
-    if "answer_job" in st.session_state:
-        show_job(st.session_state["answer_job"], st.session_state["asked"], documents)
+    if asked := last_asked():
+        show_job(st.session_state["answer_job"], asked, documents, follow_ups)
 
 
 def ask_area(
@@ -131,9 +137,9 @@ def main() -> None:
         ask_area(encoder, documents, settings, server)
         load_decoder()  # ready before the first question
     except (GlassboxError, NoDocumentError):  # the last answer stays in sight when the search fails
-        show_last_job(documents)
+        show_last_job(documents, settings.follow_ups)
         raise
-    show_last_job(documents)
+    show_last_job(documents, settings.follow_ups)
 
 
 main()

@@ -19,7 +19,7 @@ from engine.retrieval.index import Index
 from engine.retrieval.parents import search_parents
 from ui.chunk_settings import Cut
 from ui.corpus import index_documents, split_documents
-from ui.figures import token_figure
+from ui.figures import prompt_figure
 from ui.models import limits_of, load_decoder
 from ui.settings import DEFAULT_K, DEFAULT_PROMPT_TOKENS
 
@@ -159,14 +159,12 @@ def show_prompt(question: str, documents: Sequence[Document], encoder: Encoder, 
     hits = search_parents(index_documents(documents, encoder, cut), query, k)
     prompt = assemble_prompt(question, hits, load_decoder(), budget)
     whole = sum(not source.cut for source in prompt.sources)
-    frame = len(prompt.ids) - prompt.source_tokens - prompt.question_tokens
     st.write(
         f"**{whole} of the {len(hits)} nearest passages fit the prompt whole**, "
         f"{len(prompt.sources) - whole} in part, {len(prompt.left_out)} not at all: {len(prompt.ids):,} of "
         f"{budget:,} tokens, as the decoder counts them."
     )
-    parts = {"Instructions": frame, "Passages": prompt.source_tokens, "Question": prompt.question_tokens}
-    st.plotly_chart(token_figure(parts, budget), key="budget-prompt", config={"displayModeBar": False})
+    st.plotly_chart(prompt_figure(prompt), key="budget-prompt", config={"displayModeBar": False})
     if prompt.left_out or whole < len(prompt.sources):
         st.caption("Smaller chunks, fewer passages or a larger prompt budget make them fit.")
 

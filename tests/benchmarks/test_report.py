@@ -6,6 +6,7 @@ from datetime import date
 import pytest
 
 from benchmarks.command import processor
+from benchmarks.follow_ups import AS_TYPED, HALVES, WITH_TOPIC
 from benchmarks.report import DOCS, NAMES, ReportError, page, section, store
 from engine.evaluation.answers import ANSWER_METRICS
 
@@ -98,6 +99,13 @@ RESULTS = {
         "ours": {"a half": ANSWERED},
         "peers": {"text from whole passages": {"a half": ANSWERED}},
     },
+    "follow_ups": {
+        "ours": {"told_apart": {"tune": 0.9375, "report": 0.8125}},
+        "peers": {
+            way: {half: dict.fromkeys(("follow-ups", "complete questions"), ANSWERED) for half in HALVES}
+            for way in (AS_TYPED, WITH_TOPIC)
+        },
+    },
     "threshold": {
         "ours": {"rows": [RULE], "related": [RULE | {"rule": "relevance 10, 10% related"}]},
         "peers": {"fixed cosine": {"rows": [RULE | {"rule": "cosine 0.3"}]}},
@@ -105,6 +113,7 @@ RESULTS = {
 }
 RENDERED = {
     "answers": "| right (of answerable) | 0.64 [0.52, 0.75] |",
+    "follow_ups": "| as typed |" + " 0.64 [0.52, 0.75] |" * 4,
     "encode": "| onnx | 100 | 3.55 | 3 | 3.00 |",
     "decode": "| llama.cpp | 100.0 | 2.80 | 1,000 | 3.80 | 0.40 | 0.90 | 400 | 4e-07 | True |",
     "chunk": "| langchain | 1.80 | 5.04 | 9,000 | 100 | 6.60 | 3.10 | 284 |",
@@ -158,7 +167,7 @@ def test_an_unknown_benchmark_is_refused_in_one_line(tmp_path):
     command = [sys.executable, "-m", "benchmarks.report", "speed", "--docs", str(tmp_path)]
     done = subprocess.run(command, cwd=DOCS.parent, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert done.stderr.startswith("there is no benchmark 'speed': choose from answers, encode, decode")
+    assert done.stderr.startswith("there is no benchmark 'speed': choose from answers, follow_ups, encode")
     assert len(done.stderr.splitlines()) == 1
 
 

@@ -105,6 +105,25 @@ def test_an_unanswerable_question_is_refused_and_the_threshold_can_be_moved(page
     expect(page.get_by_role("tab", name="Sources")).to_be_visible()
 
 
+def test_a_follow_up_is_read_with_the_topic_which_can_be_changed(page):
+    ask(page, "How much did it cost to build Copenhagen's Amager Bakke plant?")
+    ask(page, "what can people do there besides skiing")
+    read_as = page.get_by_role("textbox", name="Read as a follow-up:")
+    expect(read_as).to_have_value(re.compile(r"besides skiing \(.*Amager Bakke plant\)"))
+    expect(page.locator("blockquote").filter(has_text="climbing wall")).to_be_visible()
+    page.get_by_text("Earlier in this conversation: 1").click()
+    panel = open_tab(page, "Exact prompt")
+    expect(panel.get_by_text(re.compile("assistant.*Here are some passages", re.DOTALL))).to_be_visible()
+    expect(panel.get_by_text(re.compile(r"earlier turns \(\d+\)"))).to_be_visible()
+    read_as.fill("Who built the Amager Bakke plant?")
+    page.get_by_role("button", name="Ask this").click()
+    expect(answer_of(page).get_by_role("heading", name="Who built the Amager Bakke plant?")).to_be_visible()
+    page.get_by_role("button", name="New topic").click()
+    expect(page.get_by_text("The next question starts a new topic.")).to_be_visible()
+    ask(page, "And in winter?")
+    expect(read_as).to_have_count(0)
+
+
 def test_a_second_question_neither_loads_embeds_nor_reads_again(page):
     ask(page, ANSWERED)
     open_tab(page, "Timing")

@@ -30,7 +30,7 @@ def page():
     from ui.asking import start_answer
 
     state = st.session_state
-    start_answer(state["asked"], state["index"], state["null_scores"], state["settings"])
+    start_answer(state["wanted"], state["index"], state["null_scores"], state["settings"])
     state["answer"] = state["answer_job"].result()
 
 
@@ -38,10 +38,11 @@ def page():
 def test_an_answer_is_searched_for_as_the_sidebar_says(encoder, decoder, retriever, expand, first):
     index = build_index([Chunk("d.md", n, n + 1, text, 20) for n, text in enumerate(TEXTS)], encoder)
     app = app_of(page)
-    app.session_state["asked"], app.session_state["index"] = QUESTION, index
+    app.session_state["wanted"], app.session_state["index"] = QUESTION, index
     app.session_state["null_scores"] = null_scores_of(index, encoder)
     app.session_state["settings"] = SimpleNamespace(
-        answer=AnswerSettings(SearchSettings(2, 0, retriever, expand), 512, max_new_tokens=2)
+        answer=AnswerSettings(SearchSettings(2, 0, retriever, expand), 512, max_new_tokens=2),
+        follow_ups=True,
     )
     app.run()
     assert not app.exception
@@ -75,7 +76,7 @@ def test_a_question_outlives_an_interruption_while_the_page_gets_ready(monkeypat
     monkeypatch.setattr("ui.corpus.warm_bm25", ready)
     app = ask_on(page)
     assert len(begun) == 2
-    assert app.session_state["asked"] == QUESTION
+    assert app.session_state["asked"].question == QUESTION
     app.run()
     assert len(begun) == 2  # and is answered once
 

@@ -189,7 +189,7 @@ def main() -> None:
         if question and not begin(question, documents, settings):
             return
     if "answer_job" in state:
-        show_job(state["answer_job"], state["asked"], settings)
+        show_job(state["answer_job"], state["asked"].question, settings)
     else:
         st.info("Pick a question above, type your own, or ask on the page “Ask your documents”.")
 

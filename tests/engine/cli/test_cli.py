@@ -109,7 +109,8 @@ def test_ask_prints_answer_sources_and_timings_as_json_alone(corpus):
     )
     assert result.exit_code == 0
     answer = json.loads(result.stdout)
-    assert set(answer) == {"status", "confidence", "quotes", "text", "sentences", "sources", "timings"}
+    expected = {"question", "status", "confidence", "quotes", "text", "sentences", "sources", "timings"}
+    assert set(answer) == expected
     assert set(answer["sources"][0]) == FIELDS
     assert answer["sources"][0]["document"] == "lighthouse.md"
     assert answer["sources"][0]["relevance"] >= 90
@@ -146,6 +147,16 @@ def test_ask_says_so_where_nothing_is_relevant(corpus):
     assert answer["sources"] == answer["quotes"] == answer["sentences"] == []
     assert (answer["status"], answer["confidence"], answer["text"]) == ("refused", 0, "")
     assert run(*question).stdout.startswith("Nothing in these documents")
+
+
+def test_ask_reads_a_follow_up_with_the_topic_of_the_questions_before(corpus):
+    asked = ("ask", "And when?", "--corpus", corpus, "--quotes-only")
+    before = ("--after", "Who painted the lighthouse?")
+    answer = json.loads(run(*asked, *before, "--json").stdout)
+    assert answer["question"] == "And when? (painted, lighthouse)"
+    assert "lighthouse" in answer["quotes"][0]["text"]
+    assert run(*asked, *before).stdout.startswith("read as: And when? (painted, lighthouse)")
+    assert json.loads(run(*asked, "--json").stdout)["question"] == "And when?"
 
 
 def test_ask_quotes_sentences_of_the_documents_with_their_places(corpus):

@@ -1,0 +1,130 @@
+"""Follow-up questions: ``python -m benchmarks.follow_ups [--json]``.
+
+Questions as people type them in a conversation, about the bundled documents and about ten other pages: two
+thirds follow on the question before ("And in 2022?"), the others are complete. Each is asked as it was typed,
+with the topic of the conversation where it needs one (`engine.generation.conversation`), and as a person
+wrote it out. The threshold was chosen on the first half, the second is only reported.
+"""
+
+import csv
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean
+
+from benchmarks.answers import PAGES, figures_of, index_of, interval
+from benchmarks.command import Benchmark, Result, Table
+from benchmarks.processes import say
+from engine import Decoder, Encoder
+from engine.documents.loaders import BUNDLED_CORPUS
+from engine.documents.splitters import DEFAULT_SPLITTING
+from engine.evaluation.answers import ANSWER_METRICS, AnswerQuestion, AnswerRow, ShortAnswer, score_answer
+from engine.generation.answering import ask
+from engine.generation.conversation import Turn, follow_up
+from engine.generation.writer import Writer
+from engine.retrieval.index import Index
+from engine.retrieval.relevance import NullScores
+
+FOLLOW_UPS = Path(__file__).parent / "follow_ups.csv"
+METRICS = ("found", "right", "answered", "wrong_confident")
+AS_TYPED, WITH_TOPIC, BY_HAND = "as typed", "with the topic", "written out by a person"
+KINDS = {"follow-ups": True, "complete questions": False}  # whether they need a topic
+HALVES = {"tune": "half to choose on", "report": "half to report"}
+
+
+@dataclass(frozen=True)
+class FollowUp:
+    """A question of a conversation: the one before, itself, itself written out, and its answer."""
+
+    before: str
+    question: AnswerQuestion
+    standalone: str
+
+    @property
+    def needs_topic(self) -> bool:
+        """Whether it cannot be understood alone."""
+        return self.question.text != self.standalone
+
+
+def load_follow_ups() -> list[FollowUp]:
+    """Read the questions."""
+    with FOLLOW_UPS.open(encoding="utf-8", newline="") as file:
+        return [
+            FollowUp(
+                row["before"],
+                AnswerQuestion(
+                    row["question"], ShortAnswer.parse(row["answer"]), row["document"], half=row["half"]
+                ),
+                row["standalone"],
+            )
+            for row in csv.DictReader(file)
+        ]
+
+
+def run(arguments: Namespace) -> Result:
+    """Ask every question in three ways."""
+    encoder, writer = Encoder.load(), Writer(Decoder.load())
+    indexes = {folder: index_of(folder, encoder, DEFAULT_SPLITTING) for folder in (BUNDLED_CORPUS, PAGES)}
+    pages = {path.name for path in PAGES.iterdir()}
+    every = load_follow_ups()
+    told: dict[str, list[bool]] = {half: [] for half in HALVES}
+    rows: dict[tuple[str, bool, str], list[AnswerRow]] = {}
+    for number, each in enumerate(every, start=1):
+        index, null_scores = indexes[PAGES if each.question.document in pages else BUNDLED_CORPUS]
+        read, turns = with_topic(each, index, encoder, writer, null_scores)
+        half = each.question.half
+        told[half].append((read != each.question.text) == each.needs_topic)
+        for way, text in {AS_TYPED: each.question.text, WITH_TOPIC: read, BY_HAND: each.standalone}.items():
+            kept = turns if way == WITH_TOPIC else ()
+            answer = ask(text, index, encoder, writer, null_scores=null_scores, turns=kept)
+            scored = score_answer(each.question, answer, 0.0)
+            rows.setdefault((way, each.needs_topic, half), []).append(scored)
+        say(f"{number} of {len(every)}")
+    return {
+        "workload": f"{len(every)} questions of conversations, {encoder.name} and {writer.name}",
+        "ours": {"told_apart": {half: mean(right) for half, right in told.items()}},
+        "peers": {
+            way: {half: columns(rows, way, half) for half in HALVES}
+            for way in (AS_TYPED, WITH_TOPIC, BY_HAND)
+        },
+        "limit": {},
+    }
+
+
+def with_topic(
+    each: FollowUp, index: Index, encoder: Encoder, writer: Writer, null_scores: NullScores
+) -> tuple[str, tuple[Turn, ...]]:
+    """Ask the question before, and return what the next one is read as."""
+    before = ask(each.before, index, encoder, writer, null_scores=null_scores)
+    turn = Turn(each.before, before.shown_text)
+    return follow_up(each.question.text, [turn], index, encoder, null_scores)
+
+
+def columns(rows: dict[tuple[str, bool, str], list[AnswerRow]], way: str, half: str) -> Result:
+    """Return the metrics of follow-ups and of complete questions."""
+    return {name: figures_of(rows[way, needs, half]) for name, needs in KINDS.items()}
+
+
+def tables(result: Result) -> Iterator[Table | str]:
+    """Yield a table for each kind of question, a row for each way to ask it."""
+    told = result["ours"]["told_apart"]
+    shares = " and ".join(f"{share:.2f} ({HALVES[half]})" for half, share in told.items())
+    yield f"Follow-ups and complete questions are told apart in a share of {shares}."
+    for half, label in HALVES.items():
+        for kind in KINDS:
+            lines: list[Sequence[str]] = [
+                [way, *(interval(figures[half][kind], name) for name in METRICS)]
+                for way, figures in result["peers"].items()
+            ]
+            yield Table([f"{kind}, {label}", *(ANSWER_METRICS[name].label for name in METRICS)], lines)
+
+
+EXPLANATION = """\
+The words of the topic find nearly what a person's own wording finds. A complete question that is taken for a
+follow-up keeps its own words, so it loses little."""
+BENCHMARK = Benchmark(__doc__, run, tables, explanation=EXPLANATION)
+
+
+if __name__ == "__main__":
+    BENCHMARK.main()
