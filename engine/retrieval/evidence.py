@@ -15,6 +15,7 @@ from itertools import groupby
 
 import numpy as np
 
+from engine.documents.document import Chunk
 from engine.documents.sentences import sentence_spans
 from engine.layers.activation import softmax
 from engine.layers.norm import l2_normalize
@@ -27,6 +28,9 @@ from engine.retrieval.maxsim import unit_vectors
 LONGEST_SENTENCE = 450  # characters; what is longer, as a table is, is quoted in parts
 SHORTEST_SENTENCE = 3
 HEADING = re.compile(r"#{1,6}\s.*|(=+)\s.*\s\1")  # in Markdown, and in the spelling of WikiText
+LIST_NUMBER, BULLET = re.compile(r"\d+[.)]\s+"), re.compile(r"[-*•]\s")
+SENTENCE_END = re.compile(r"""[.!?…。！？][\"'”’»)\]*_」』]*$""")
+HEADING_WORDS, HEADING_LENGTH = 4, 60  # at most, of a line that is a heading because no full stop ends it
 RUN_TOKENS = 192  # of the sentences that are read together
 
 SMALL_NUMBERS = (
@@ -115,15 +119,32 @@ def candidates(hits: Sequence[Hit], index: Index) -> list[Candidate]:
         for start, end in short_sentences(text, before, chunk.end + LONGEST_SENTENCE):
             inside = min(end, chunk.end) - max(start, chunk.start)
             is_own = 2 * inside >= min(end - start, chunk.end - chunk.start)
-            if is_own and not is_heading(text[start:end]):
+            if is_own and not is_heading(text, start, end, chunk):
                 key = chunk.document, start, end
                 found.setdefault(key, Candidate(*key, text[start:end], place))
     return list(found.values())
 
 
-def is_heading(text: str) -> bool:
-    """Whether a text is a heading, or a line of marks such as ``---``."""
-    return HEADING.fullmatch(text) is not None or not any(map(str.isalnum, text))
+def is_heading(text: str, start: int, end: int, chunk: Chunk) -> bool:
+    """Whether ``text[start:end]`` is a heading, or a line of marks such as ``---``.
+
+    A line of a few words without a full stop, such as "2. Copenhagen, Denmark", is one too, unless it holds
+    a number of its own or an item of a list follows.
+    """
+    line = text[start:end]
+    if HEADING.fullmatch(line) or not any(map(str.isalnum, line)):
+        return True
+    # Between chunks any white space is read as the end of a line.
+    begins_line = text[start - 1 : start] in ("", "\n") and (
+        start > chunk.start or SENTENCE_END.search(text[:start].rstrip()) or not start
+    )
+    if not begins_line or end >= chunk.end or text[end] != "\n":
+        return False
+    title = LIST_NUMBER.sub("", line)
+    is_short = len(title) <= HEADING_LENGTH and len(title.split()) <= HEADING_WORDS
+    is_said = any(map(str.isdigit, title)) or SENTENCE_END.search(line) or BULLET.match(line)
+    after = text[end : end + 8].lstrip()
+    return is_short and not is_said and not BULLET.match(after) and not LIST_NUMBER.match(after)
 
 
 def short_sentences(text: str, first: int, last: int) -> Iterator[tuple[int, int]]:

@@ -97,7 +97,16 @@ def test_headings_are_left_out_and_a_sentence_comes_once(index):
 
 
 @pytest.mark.parametrize(
-    "heading", ["# One", "###### Six deep", "= Title =", "== Part two ==", " # Indented"]
+    "heading",
+    [
+        "# One",
+        "###### Six deep",
+        "= Title =",
+        "== Part two ==",
+        " # Indented",
+        "2. Copenhagen, Denmark",
+        "Upkeep",
+    ],
 )
 def test_what_is_a_heading(heading):
     text = f"{heading}\n\nA sentence."
@@ -105,6 +114,23 @@ def test_what_is_a_heading(heading):
         [Hit(Chunk("d.md", 0, len(text), text, 9), 0.5)], unembedded([Chunk("d.md", 0, len(text), text, 9)])
     )
     assert only.text == "A sentence."
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["30 layers", "- a layer", "It rains.", "Who knows?", "We went there by train", "東京は日本の首都です。"],
+)
+def test_what_is_a_sentence_although_it_is_short(line):
+    text = f"A beginning.\n{line}\nAn end."
+    chunk = Chunk("d.md", 0, len(text), text, 9)
+    assert line in [each.text for each in candidates([Hit(chunk, 0.5)], unembedded([chunk]))]
+
+
+def test_the_items_of_a_list_are_no_headings():
+    text = "We bake:\n1. Rye\n2. Wheat\n3. Oats.\n"
+    chunk = Chunk("d.md", 0, len(text), text, 9)
+    found = [each.text for each in candidates([Hit(chunk, 0.5)], unembedded([chunk]))]
+    assert found == ["We bake:", "1. Rye", "2. Wheat", "3. Oats."]
 
 
 @pytest.mark.parametrize("joint", [" ", "; ", "\n"])
