@@ -1,8 +1,8 @@
 """A question asked in this session, answered in a background thread; all pages share it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -13,6 +13,7 @@ from engine.generation.answering import Answer, ask
 from engine.generation.conversation import Turn, follow_up
 from engine.generation.prefix_cache import PrefixCache
 from engine.generation.server import Server
+from engine.generation.settings import DEFAULT_SEARCH
 from engine.generation.writer import Writer
 from engine.retrieval.index import Index
 from engine.retrieval.relevance import NullScores
@@ -26,11 +27,31 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Asked:
-    """A question of the session: as it was typed, as it was answered, and the turns that it follows on."""
+    """A question of the session, and what it was answered with.
+
+    ``typed`` is the question as it was typed, ``question`` as it was answered, ``turns`` are those that it
+    follows on; ``documents`` are the names of those searched.
+    """
 
     typed: str
     question: str
-    turns: tuple[Turn, ...] = ()
+    turns: tuple[Turn, ...]
+    settings: Settings
+    documents: frozenset[str]
+
+    def changed(self, settings: Settings, documents: Iterable[str]) -> list[str]:
+        """Name what is different from now."""
+        before, now = self.settings, settings
+        pairs: dict[str, tuple[object, object]] = {
+            "the documents": (self.documents, frozenset(documents)),
+            "the chunks": ((before.cut, before.pooling), (now.cut, now.pooling)),
+            "the search": (before.answer.search, now.answer.search),
+            "the answer": (
+                replace(before.answer, search=DEFAULT_SEARCH),
+                replace(now.answer, search=DEFAULT_SEARCH),
+            ),
+        }
+        return [name for name, (old, new) in pairs.items() if old != new]
 
 
 def session_prefix_cache() -> PrefixCache:
@@ -108,13 +129,11 @@ def start_answer(
     if "answer_job" in state:
         state["answer_job"].stop()
     encoder, writer = load_encoder(), Writer(load_decoder(), server, session_prefix_cache())
-    turns = state.get("wanted_turns")
-    if turns is not None:
-        asked = Asked(question, question, turns)
-    elif settings.follow_ups:
-        asked = Asked(question, *follow_up(question, conversation(), index, encoder, null_scores))
-    else:
-        asked = Asked(question, question)
+    own, turns = question, state.get("wanted_turns") or ()
+    if state.get("wanted_turns") is None and settings.follow_ups:
+        own, turns = follow_up(question, conversation(), index, encoder, null_scores)
+    documents = frozenset(chunk.document for chunk in index.chunks)
+    asked = Asked(question, own, turns, settings, documents)
 
     def work(job: Job[Answer]) -> Answer:
         return ask(

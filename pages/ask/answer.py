@@ -9,7 +9,7 @@ import streamlit as st
 from engine.documents.document import Document
 from engine.generation.answering import Answer
 from pages.ask.evidence import show_model_words, show_quotes, show_status
-from pages.ask.marked_text import in_context
+from pages.ask.marked_text import from_place, in_context
 from pages.ask.timing import show_timing
 from ui.closeness import score_words, show_closeness
 from ui.colours import source_colour
@@ -17,8 +17,9 @@ from ui.figures import prompt_figure
 from ui.nothing_found import retriever_name, show_hit, show_nothing_found, show_searched
 from ui.text import escape_markdown, show_text
 
-# Characters shown around a passage, and around all passages of a document: browsers are slow with more.
-PASSAGE_CONTEXT, DOCUMENT_CONTEXT = 240, 100_000
+# Characters shown around a passage, and of a document: browsers are slow with more.
+PASSAGE_CONTEXT, DOCUMENT_CHARACTERS = 240, 200_000
+BEGINNING = "the beginning"
 
 SCORE_HELP = (
     "The cosine between the vectors of question and passage: 1 is the same direction. It is not a "
@@ -127,8 +128,12 @@ def show_documents(answer: Answer, documents: dict[str, Document]) -> None:
         return
     name = st.selectbox("Document", names, key="shown_document") or names[0]
     own = [source for source in answer.sources if source.document == name]
-    st.caption(f"{len(own)} passages marked, of {len(documents[name].text):,} characters.")
-    show_text(in_context(documents[name], own, DOCUMENT_CONTEXT), height=480)
+    starts = {f"[{source.number}]": source.start - PASSAGE_CONTEXT for source in reversed(own)}
+    begin = st.segmented_control(
+        "Begin at", [*starts, BEGINNING], default=next(iter(starts)), key=f"begin-{answer.question}-{name}"
+    )
+    st.caption(f"{len(own)} marked, of {len(documents[name].text):,} characters.")
+    show_text(from_place(documents[name], own, starts.get(begin or "", 0), DOCUMENT_CHARACTERS), height=480)
 
 
 def show_prompt(answer: Answer) -> None:

@@ -37,8 +37,15 @@ def marked(document: Document, sources: Sequence[Source], start: int = 0, end: i
 
 def in_context(document: Document, sources: Sequence[Source], characters: int) -> str:
     """Return sources of one document, marked, with up to ``characters`` on either side of them."""
-    start = max(0, min(source.start for source in sources) - characters)
-    end = min(len(document.text), max(source.end for source in sources) + characters)
+    start = min(source.start for source in sources) - characters
+    end = max(source.end for source in sources) + characters
+    return from_place(document, sources, start, end - start)
+
+
+def from_place(document: Document, sources: Sequence[Source], start: int, characters: int) -> str:
+    """Return up to ``characters`` of a document from a place on, with its sources marked."""
+    end = min(len(document.text), start + characters)
+    start = max(0, start)
     before = "…" if start > 0 else ""
     after = "…" if end < len(document.text) else ""
     return before + marked(document, sources, start, end) + after

@@ -69,7 +69,7 @@ def take_example() -> None:
         want_answer(example)
 
 
-def show_job(job: Job[Answer], asked: Asked, documents: Sequence[Document], follow_ups: bool) -> None:
+def show_job(job: Job[Answer], asked: Asked, documents: Sequence[Document], settings: Settings) -> None:
     """Draw a question and its answer: the text while it is written, then with its sources."""
     writing, finished = st.empty(), st.empty()  # so that the previous answer disappears at once
     if not job.done:
@@ -85,6 +85,7 @@ def show_job(job: Job[Answer], asked: Asked, documents: Sequence[Document], foll
     with finished.container(key="answer"):
         st.subheader(escape_markdown(asked.typed))
         show_follow_up(asked)
+        show_changed(asked, settings, documents)
         try:
             answer = job.result()
         except GlassboxError as error:
@@ -93,14 +94,25 @@ def show_job(job: Job[Answer], asked: Asked, documents: Sequence[Document], foll
             return
         st.session_state["answer"] = answer
         show_answer(answer, documents)
-        if follow_ups:
+        if settings.follow_ups:
             show_conversation(asked.turns)
 
 
-def show_last_job(documents: Sequence[Document], follow_ups: bool) -> None:
+def show_changed(asked: Asked, settings: Settings, documents: Sequence[Document]) -> None:
+    """Say that an answer is from before a change of settings or documents, and offer to ask again."""
+    if changed := asked.changed(settings, (document.name for document in documents)):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.warning(
+                f"This is the answer from before your change of {' and '.join(changed)}.",
+                icon=":material/history:",
+            )
+            st.button("Ask again", on_click=want_answer, args=(asked.question, asked.turns))
+
+
+def show_last_job(documents: Sequence[Document], settings: Settings) -> None:
     """Draw the session's last question and answer, if there is one."""
     if asked := last_asked():
-        show_job(st.session_state["answer_job"], asked, documents, follow_ups)
+        show_job(st.session_state["answer_job"], asked, documents, settings)
 
 
 def ask_area(
@@ -137,9 +149,9 @@ def main() -> None:
         ask_area(encoder, documents, settings, server)
         load_decoder()  # ready before the first question
     except (GlassboxError, NoDocumentError):  # the last answer stays in sight when the search fails
-        show_last_job(documents, settings.follow_ups)
+        show_last_job(documents, settings)
         raise
-    show_last_job(documents, settings.follow_ups)
+    show_last_job(documents, settings)
 
 
 main()

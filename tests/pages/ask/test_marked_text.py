@@ -1,6 +1,6 @@
 from engine.documents.document import Document
 from engine.generation.prompt import Source
-from pages.ask.marked_text import in_context, marked
+from pages.ask.marked_text import from_place, in_context, marked
 
 TEXT = "zero <b>one</b> two three four"
 
@@ -39,3 +39,12 @@ def test_no_ellipsis_where_the_document_ends():
     html = in_context(Document("d.md", TEXT), [source(1, "two")], characters=1000)
     assert not html.startswith("…")
     assert not html.endswith("…")
+
+
+def test_a_document_is_shown_from_a_place_on_with_all_its_sources():
+    document, sources = Document("d.md", TEXT), [source(1, "two"), source(2, "four")]
+    html = from_place(document, sources, TEXT.index("three"), 1000)
+    assert html.startswith("…three <mark")
+    assert html.count("<mark") == 1
+    assert from_place(document, sources, -5, 1000) == marked(document, sources)
+    assert from_place(document, sources, 0, 4) == "zero…"
