@@ -1,8 +1,13 @@
 """The causes that a diagnosis shows, each with the rank that the passage would have without it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
+from engine.documents.splitters import MIN_CHUNK_TOKENS, SPLITTERS
+from engine.documents.units import sentence_starts
+from engine.evaluation.grid import Cell
 from engine.inspection.diagnosis.diagnose import Cause, Diagnosis
+from engine.retrieval.retrievers import RETRIEVERS
 
 WHOLE = 0.9  # from this share on a chunk counts as holding a passage whole
 MOSTLY = 0.5  # from this share on, a lost part of a passage, or a passage within its chunk, is decisive
@@ -13,106 +18,185 @@ NOT_THERE = Cause(
 )
 
 
-def causes(diagnosis: Diagnosis | None) -> tuple[Cause, ...]:
+@dataclass(frozen=True)
+class InUse:
+    """The settings in use, which no advice may name as a way out, and what they make of the passage.
+
+    Attributes
+    ----------
+    cell
+        The settings; ``max_tokens`` is a number.
+    longest
+        The most tokens that the encoder can read.
+    rank
+        Rank of the passage by their retriever; None where it does not find it.
+    """
+
+    cell: Cell
+    longest: int
+    rank: int | None
+
+    @property
+    def finds(self) -> bool:
+        """Whether the passage is among the first ``k``."""
+        return self.rank is not None and self.rank <= self.cell.k
+
+    @property
+    def reads_vectors(self) -> bool:
+        """Whether the retriever compares vectors: all do but BM25."""
+        return self.cell.retriever != "bm25"
+
+    @property
+    def outcome(self) -> str:
+        """The rank in words: ``"BM25 (words) ranks it 7"``."""
+        ranks = "does not find it" if self.rank is None else f"ranks it {self.rank:,}"
+        return f"{RETRIEVERS[self.cell.retriever].label} {ranks}"
+
+
+def causes(diagnosis: Diagnosis | None, used: InUse | None = None) -> tuple[Cause, ...]:
     """Return the causes why a passage is not found, the easiest to fix first; none where it is found.
 
-    A cause is a condition without which the passage would rank among the first ``k``, or text that was
-    never read. Where there is none, the question shares no word with the passage, or other chunks are nearer.
+    A cause is a condition without which the passage would rank among the first ``k`` by cosine, or text that
+    was never read. Where there is none, the question shares no word with the passage, or other chunks are
+    nearer.
 
     Parameters
     ----------
-    diagnosis
-        The diagnosis, None for a passage that is in no document.
+    diagnosis, used
+        The diagnosis, and the settings in use; None for a passage that is in no document.
     """
-    if diagnosis is None:
+    if diagnosis is None or used is None:
         return (NOT_THERE,)
-    if diagnosis.found:
+    if used.finds:
         return ()
-    lost = (*truncated(diagnosis), *split(diagnosis)) or tuple(pooled_away(diagnosis))
-    found = (*lost, *near_duplicates(diagnosis), *word_mismatch(diagnosis))
-    return found or tuple(other_words(diagnosis)) or (outranked(diagnosis),)
+    if diagnosis.found:
+        return (reordered(diagnosis, used),)
+    if not used.reads_vectors:
+        return tuple(other_words(diagnosis, used)) or (outranked(diagnosis, used),)
+    lost = (*truncated(diagnosis, used), *split(diagnosis, used)) or tuple(pooled_away(diagnosis, used))
+    found = (*lost, *near_duplicates(diagnosis, used), *word_mismatch(diagnosis, used))
+    return found or tuple(other_words(diagnosis, used)) or (outranked(diagnosis, used),)
 
 
-def truncated(diagnosis: Diagnosis) -> Iterator[Cause]:
+def reordered(diagnosis: Diagnosis, used: InUse) -> Cause:
+    """Return the cause that the passage's vector is near, and the retriever puts others first."""
+    return Cause(
+        "retriever",
+        f"By its vector it would rank {diagnosis.now.rank:,}; {used.outcome}. For this question "
+        f"take the retriever {RETRIEVERS['dense'].label}: others change too, so measure it.",
+        diagnosis.now.rank,
+    )
+
+
+def truncated(diagnosis: Diagnosis, used: InUse) -> Iterator[Cause]:
     """Yield the cause that half of the passage, or its decisive part, lies beyond the token limit."""
     if diagnosis.tail_read is None or not diagnosis.unread:
         return
     n_lost, rank = diagnosis.n_unread, diagnosis.tail_read.rank
+    ways = ["raise the limit"] * ((used.cell.max_tokens or 0) < used.longest)
     if rank <= diagnosis.k or n_lost >= MOSTLY * diagnosis.length:
         yield Cause(
             "truncated",
-            f"{n_lost:,} of its {diagnosis.length:,} characters lie beyond the token limit, and were never "
-            f"read. With the chunk read to its end it would rank {rank:,} instead of "
-            f"{diagnosis.now.rank:,}. Raise the limit, or cut smaller chunks.",
+            f"{n_lost:,} of its {diagnosis.length:,} characters lie beyond the token limit, and the encoder "
+            f"never read them. With the chunk read to its end it would rank {rank:,} instead of "
+            f"{diagnosis.now.rank:,} by cosine. {advice([*ways, 'cut smaller chunks'])}",
             rank,
         )
 
 
-def split(diagnosis: Diagnosis) -> Iterator[Cause]:
+def split(diagnosis: Diagnosis, used: InUse) -> Iterator[Cause]:
     """Yield the cause that no chunk holds the passage whole."""
-    rank = diagnosis.centred.rank
+    rank, cell = diagnosis.centred.rank, used.cell
+    splitter = SPLITTERS[cell.splitter]
+    ways = ["let chunks overlap more"] * (not splitter.is_sliding and cell.overlap < cell.chunk_tokens // 2)
+    if sentence_starts not in splitter.units:
+        ways += ["cut at sentences"]
+    elif cell.chunk_tokens < used.longest:
+        ways += ["cut larger chunks"]
     if diagnosis.share < WHOLE and rank <= diagnosis.k:
         yield Cause(
             "split",
             f"It is cut across a border: no chunk holds more than {diagnosis.share:.0%} of it. A chunk of "
-            f"that length with all of it in the middle would rank {rank:,}. Let chunks overlap more, or cut "
-            "at sentences.",
+            f"that length with all of it in the middle would rank {rank:,} by cosine. {advice(ways)}",
             rank,
         )
 
 
-def near_duplicates(diagnosis: Diagnosis) -> Iterator[Cause]:
+def near_duplicates(diagnosis: Diagnosis, used: InUse) -> Iterator[Cause]:
     """Yield the cause that near duplicates take the ranks above the passage."""
     if diagnosis.repeats and diagnosis.without_repeats <= diagnosis.k:
         n_above = sum(len(set(group) - {diagnosis.row}) for group in diagnosis.repeats)
+        ways = ["search by maximal marginal relevance"] * (used.cell.retriever != "mmr")
         yield Cause(
             "near duplicates",
-            f"{n_above:,} of the {len(diagnosis.above):,} chunks above it nearly repeat one another or it. "
-            f"With one place for all that say the same it would rank {diagnosis.without_repeats:,}. Remove "
-            "duplicates, or search by maximal marginal relevance.",
+            f"{n_above:,} of the {len(diagnosis.above):,} chunks above it by cosine nearly repeat one "
+            f"another or it. With one place for all that say the same it would rank "
+            f"{diagnosis.without_repeats:,}. {advice(['remove duplicates', *ways])}",
             diagnosis.without_repeats,
         )
 
 
-def pooled_away(diagnosis: Diagnosis) -> Iterator[Cause]:
+def pooled_away(diagnosis: Diagnosis, used: InUse) -> Iterator[Cause]:
     """Yield the cause that the passage alone would be found, but its chunk's vector is mostly other text."""
     rank = diagnosis.alone.rank
+    ways = ["try smaller chunks: others change too, so measure it"]
     if rank <= diagnosis.k and diagnosis.part < MOSTLY:
         yield Cause(
             "pooled away",
             f"It is {diagnosis.part:.0%} of the text of its chunk, whose one vector stands for everything in "
-            f"it. As a chunk of its own it would rank {rank:,}. Try smaller chunks: others change too, so "
-            "measure it.",
+            f"it. As a chunk of its own it would rank {rank:,} by cosine. "
+            f"{advice(ways * (used.cell.chunk_tokens > 2 * MIN_CHUNK_TOKENS))}",
             rank,
         )
 
 
-def word_mismatch(diagnosis: Diagnosis) -> Iterator[Cause]:
+def word_mismatch(diagnosis: Diagnosis, used: InUse) -> Iterator[Cause]:
     """Yield the cause that BM25 finds the passage and no vector does, not even that of the passage alone."""
     rank = diagnosis.bm25.rank
+    retriever = RETRIEVERS[used.cell.retriever]
+    way = f"search by both at once ({RETRIEVERS['weighted'].label})"
+    if retriever.uses_bm25:
+        way = f"the retriever in use, {retriever.label}, mixes both: search by BM25 alone"
     if diagnosis.bm25.score > 0 and rank <= diagnosis.k < diagnosis.alone.rank:
         yield Cause(
             "word mismatch",
             f"Its words match where its vector does not: BM25, which counts words, ranks it {rank:,}. Names, "
-            "codes and numbers are often so. Search by both at once (hybrid).",
+            f"codes and numbers are often so. {advice([way])}",
             rank,
         )
 
 
-def other_words(diagnosis: Diagnosis) -> Iterator[Cause]:
+def other_words(diagnosis: Diagnosis, used: InUse) -> Iterator[Cause]:
     """Yield the cause that question and passage share no content word."""
-    if not diagnosis.shared_words:
+    if used.rank is None:
         yield Cause(
             "other words",
-            "The question has no word of the passage but function words, and the vectors do not bridge "
-            "that either. Ask in the words of the text.",
+            "The question shares no content word with a chunk of the passage, and BM25 finds no chunk "
+            f"without one; by its vector it would rank {diagnosis.now.rank:,}. Ask in the words of the text.",
+        )
+    elif not diagnosis.shared_words:
+        yield Cause(
+            "other words",
+            "The question has no word of the passage but function words"
+            + (", and the vectors do not bridge that either" if used.reads_vectors else "")
+            + ". Ask in the words of the text.",
         )
 
 
-def outranked(diagnosis: Diagnosis) -> Cause:
+def outranked(diagnosis: Diagnosis, used: InUse) -> Cause:
     """Return the cause that remains: other chunks are nearer to the question."""
+    is_well_cut = diagnosis.share >= WHOLE and not diagnosis.unread
+    n_above = (used.rank or diagnosis.now.rank) - 1
     return Cause(
         "outranked",
-        f"It was cut and read as it should be, but {len(diagnosis.above):,} other chunks are "
-        "nearer to the question. See below what they share with it, and which settings rank it higher.",
+        ("It was cut and read as it should be, but " if is_well_cut else "")
+        + f"{n_above:,} other chunks rank higher"
+        + (", and would if it were cut and read whole" if used.reads_vectors and not is_well_cut else "")
+        + ". See below what they share with the question, and which settings rank it higher.",
     )
+
+
+def advice(ways: Sequence[str]) -> str:
+    """``["raise the limit", "cut smaller chunks"] -> "Raise the limit, or cut smaller chunks."``."""
+    words = ", or ".join(ways)
+    return f"{words[0].upper()}{words[1:]}." if words else "See below which settings rank it higher."

@@ -1,5 +1,6 @@
 """Why a question does not find a passage: its rank with each possible cause removed in turn."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -16,7 +17,7 @@ from engine.inspection.health.report import NEAR_DUPLICATE
 from engine.inspection.pooling.stop_words import without_stop_words
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
-from engine.retrieval.bm25 import Bm25, words
+from engine.retrieval.bm25 import words
 from engine.retrieval.embedding_spec import embed_query
 from engine.retrieval.index import Index
 
@@ -30,6 +31,7 @@ CauseKind = Literal[
     "pooled away",
     "word mismatch",
     "other words",
+    "retriever",
     "outranked",
 ]
 
@@ -80,7 +82,7 @@ class Diagnosis:
     bm25
         By BM25; a score of 0 where they share no word.
     shared_words
-        Content words that the question shares with the passage.
+        Content words of the question that the passage has too, in this or another form.
     """
 
     k: int
@@ -228,11 +230,16 @@ def best_tail_rank(index: Index, encoder: Encoder, question: Array, rows: Sequen
 
 def bm25_rank(question: str, index: Index, own: Sequence[int]) -> RankedScore:
     """Return the rank of the best of a passage's chunks by BM25."""
-    scores = Bm25([chunk.text for chunk in index.chunks]).scores([question])[0]  # (n_chunks,)
+    scores = index.words.scores([question])[0]  # (n_chunks,)
     return rank_among(np.delete(scores, own), float(scores[list(own)].max()))
 
 
 def shared_words(question: str, passage: str) -> tuple[str, ...]:
-    """Return the content words of a question that a passage has too, in order."""
-    asked, given = words([without_stop_words(question), without_stop_words(passage)])
-    return tuple(word for word in dict.fromkeys(asked) if word in given)
+    """Return the content words of a question that a passage has too, in order, compared as BM25 does."""
+    [given] = words([without_stop_words(passage)])
+    asked = re.findall(r"\w+", without_stop_words(question))
+    found: dict[str, str] = {}  # by stem
+    for word, stems in zip(asked, words(asked), strict=True):
+        for stem in stems:
+            found.setdefault(stem, word)
+    return tuple(word for stem, word in found.items() if stem in given)

@@ -110,7 +110,9 @@ def ask_labelled(search: Search, questions: tuple[Question, ...]) -> Asked | Non
     shown = [one for one in labelled if not one.is_among(search.k) or not only_missing or one.name == last]
     if not shown:
         st.success(
-            "Under these settings every labelled passage is found. Try fewer passages or other chunks."
+            "Under these settings every labelled passage is found. Try "
+            + ("fewer passages or " * (search.k > 1))
+            + "other chunks."
         )
         return None
     by_name = {one.name: one for one in shown}

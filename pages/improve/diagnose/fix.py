@@ -36,15 +36,19 @@ def change_words(current: Cell, cell: Cell) -> str:
     )
 
 
-def show_fixes(rows: Sequence[SweepRow], now: SweepRow, others: Sequence[Question]) -> None:
-    """Draw the smallest changes that find the passage, and the effect of one on other questions."""
+def show_fixes(rows: Sequence[SweepRow], now: SweepRow, others: Sequence[Question], can_widen: bool) -> None:
+    """Draw the smallest changes that find the passage, and the effect of one on other questions.
+
+    ``can_widen`` tells whether more settings may be let change at once.
+    """
     st.subheader("6 · What is the smallest change that finds it?")
     if (passage_rank(now) or now.cell.k + 1) <= now.cell.k:
         st.write("None is needed: it is found now.")
         return
     found = list(fixing_rows(now.cell, rows))
     if not found:
-        st.write("**None of the measured ones.** Let more settings change at once, or ask in other words.")
+        more = "Let more settings change at once, or ask" if can_widen else "Ask"
+        st.write(f"**None of the measured ones.** {more} in other words.")
         return
     best = found[0]
     words = change_words(now.cell, best.cell)

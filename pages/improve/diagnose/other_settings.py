@@ -33,6 +33,7 @@ from ui.models import TOKENS_PER_S
 from ui.text import joined, readable_time
 
 ROWS = "diagnose-rows"  # key of the session's state: questions and passage, and the rows measured for them
+ANY = 6  # settings differ at most: splitter, size, overlap, limit, pooling, retriever
 CHARACTERS_PER_TOKEN = 4  # of English, roughly
 MAXSIM_NOTE = (
     "\n\nMaxSim reads every token of the best 50 chunks of every question again, which takes minutes where "
@@ -75,7 +76,7 @@ def show_other_settings(asked: Asked, place: Location, search: Search, questions
         st.info("Nothing is measured yet for these settings.", icon=":material/tune:")
         return
     show_table(measured, now)
-    show_fixes(measured, now, others)
+    show_fixes(measured, now, others, can_widen=st.session_state["diagnose-changes"] < ANY)
 
 
 def current_cell(search: Search) -> Cell:
@@ -122,8 +123,8 @@ def wanted_cells(current: Cell, encoder: Encoder) -> list[Cell]:
     """Draw the choice of settings to try; return the combinations, the nearest to the current one first."""
     most_changes = st.segmented_control(
         "Settings that change at once",
-        [1, 2, 3, 5],
-        format_func={1: "one", 2: "up to two", 3: "up to three", 5: "any"}.__getitem__,
+        [1, 2, 3, ANY],
+        format_func={1: "one", 2: "up to two", 3: "up to three", ANY: "any"}.__getitem__,
         default=1,
         required=True,
         key="diagnose-changes",

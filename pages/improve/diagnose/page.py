@@ -4,11 +4,11 @@ import streamlit as st
 
 from engine.documents.document import Document
 from engine.evaluation.questions import Question
-from engine.inspection.diagnosis.causes import causes
+from engine.inspection.diagnosis.causes import InUse, causes
 from engine.inspection.diagnosis.diagnose import Diagnosis, diagnose
 from engine.inspection.diagnosis.location import Location
 from pages.improve.diagnose.ask import Asked, Search, ask
-from pages.improve.diagnose.other_settings import show_other_settings
+from pages.improve.diagnose.other_settings import current_cell, show_other_settings
 from pages.improve.diagnose.rank import ranking_of, show_rank
 from pages.improve.diagnose.steps import show_causes, show_chunks, show_lost, show_place
 from ui.chunk_settings import Cut
@@ -37,13 +37,15 @@ def diagnosis_of(
 def show(asked: Asked, pooling: str, search: Search, questions: tuple[Question, ...]) -> None:
     """Draw the causes and the steps."""
     if asked.place is None:
-        show_causes(None, None, causes(None), search.retriever)
+        show_causes(causes(None))
         show_place(asked)
         return
     settings = (search.documents, search.cut, pooling)
     found = diagnosis_of(asked, asked.place, *settings, search.k, search)
     ranking = ranking_of(asked.question, asked.place, *settings, search.retriever, search)
-    show_causes(found, ranking, causes(found), search.retriever)
+    rank = ranking.rank if ranking.is_found else None
+    used = InUse(current_cell(search), search.encoder.config.max_positions, rank)
+    show_causes(causes(found, used), used)
     show_place(asked)
     show_chunks(asked.place, search, found, ranking)
     show_lost(asked.place, search, found)

@@ -51,11 +51,6 @@ class Ranking:
         """Rows of the found chunks that rank higher, best first."""
         return tuple(row for row in self.order[: self.rank - 1] if self.scores[row] > -np.inf)
 
-    @property
-    def words(self) -> str:
-        """The outcome in words: ``"ranks it 7"``."""
-        return f"ranks it {self.rank:,}" if self.is_found else "does not find it"
-
 
 @st.cache_resource(max_entries=8, show_spinner="Ranking the passage…", scope="session")
 def ranking_of(
@@ -112,16 +107,14 @@ def show_rank(question: str, search: Search, found: Diagnosis, ranking: Ranking)
     with st.container(horizontal=True):
         for label, (value, words) in figures.items():
             st.metric(label, value, help=words, width="content")
-    shared = (
-        escape_markdown(joined([f"“{word}”" for word in found.shared_words], "and"))
-        if found.shared_words
-        else ""
-    )
-    st.write(
-        f"The passage contains {shared} of the question's words, function words aside."
-        if shared
-        else "The passage contains none of the question's words, function words aside."
-    )
+    if found.shared_words:
+        shared = escape_markdown(joined([f"“{word}”" for word in found.shared_words], "and"))
+        st.write(
+            f"Of the question's words, the passage contains {shared}, in this or another form; function "
+            "words aside."
+        )
+    else:
+        st.write("The passage contains none of the question's words, function words aside.")
     if not ranking.above:
         st.write("Nothing ranks above it." if ranking.is_found else "Nothing is found.")
     else:

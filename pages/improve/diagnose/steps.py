@@ -6,6 +6,7 @@ from html import escape
 import streamlit as st
 
 from engine.documents.unread_text import read_ends
+from engine.inspection.diagnosis.causes import InUse
 from engine.inspection.diagnosis.diagnose import Cause, Diagnosis
 from engine.inspection.diagnosis.location import Location
 from engine.retrieval.retrievers import RETRIEVERS
@@ -23,31 +24,21 @@ TITLES = {
     "pooled away": ("It is lost in a long chunk", ":material/blur_on:"),
     "word mismatch": ("Its words match, its vector does not", ":material/spellcheck:"),
     "other words": ("The question uses other words", ":material/translate:"),
-    "outranked": ("Others are nearer", ":material/leaderboard:"),
+    "retriever": ("The retriever puts others first", ":material/leaderboard:"),
+    "outranked": ("Others rank higher", ":material/leaderboard:"),
 }
 
 
-def show_causes(
-    diagnosis: Diagnosis | None, ranking: Ranking | None, causes: Sequence[Cause], retriever: str
-) -> None:
+def show_causes(causes: Sequence[Cause], used: InUse | None = None) -> None:
     """Draw the diagnosis in short: the passage was found, or the causes, the easiest to fix first."""
     st.subheader("In short")
-    if diagnosis is not None and ranking is not None:
-        if ranking.is_found and ranking.rank <= diagnosis.k:
-            st.success(
-                f"It was found: it ranks {ranking.rank:,}, and the first {diagnosis.k:,} count.",
-                icon=":material/check_circle:",
-            )
-            return
-        name = escape_markdown(RETRIEVERS[retriever].label)
-        if diagnosis.found:
-            st.warning(
-                f"**The retriever puts others first.** By its vector it would rank {diagnosis.now.rank:,}; "
-                f"{name} {ranking.words}.",
-                icon=TITLES["outranked"][1],
-            )
-        elif retriever != "dense":
-            st.caption(f"{name} {ranking.words}. The following is about its vector: ranks by cosine.")
+    if used is not None and used.finds:
+        st.success(
+            f"It was found: it ranks {used.rank:,}, and the first {used.cell.k:,} count.",
+            icon=":material/check_circle:",
+        )
+    elif used is not None and used.cell.retriever != "dense":
+        st.caption(f"{escape_markdown(used.outcome)}. Ranks by cosine, below, are those of its vector alone.")
     for cause in causes:
         title, icon = TITLES[cause.kind]
         st.warning(f"**{title}.** {escape_markdown(cause.sentence)}", icon=icon)
@@ -140,3 +131,5 @@ def show_lost(place: Location, search: Search, found: Diagnosis) -> None:
             f"Had its chunk been read to the end, it would rank **{found.tail_read.rank:,}** instead of "
             f"{found.now.rank:,} by cosine."
         )
+    if RETRIEVERS[search.retriever].uses_bm25:
+        st.caption("The limit is the encoder's: BM25, which is in use, reads the words of whole chunks.")

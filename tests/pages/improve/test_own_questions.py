@@ -127,6 +127,20 @@ def test_what_a_change_does_to_ones_own_questions_is_said(encoder):
     assert "Its effect on the other 12 labelled questions" in said(app)
 
 
+@pytest.mark.parametrize("retriever", ["hybrid", "weighted"])
+def test_the_search_in_use_is_not_advised(encoder, retriever):
+    asked, passage = "Does Nobody in the village know 32768 bakers?", FACTS["clocks"][3][1]
+    given = {"diagnose-way-True": "Paste the passage", "diagnose-question": asked, "k": 1}
+    app = page(
+        "diagnose", {"mine.jsonl": QUESTIONS}, retriever=retriever, **given, **{"diagnose-passage": passage}
+    )
+    [warning] = app.warning
+    assert "Its words match, its vector does not" in warning.value
+    assert "search by BM25 alone" in warning.value
+    assert "both at once" not in warning.value
+    assert "contains “32768”" in said(app)
+
+
 def test_without_labels_it_is_said_where_to_label(encoder):
     app = page("diagnose", {}, **TRY_WORDS)
     [ways] = [each for each in app.segmented_control if each.label.startswith("The passage that should")]

@@ -11,8 +11,14 @@ from engine.errors import InputError
 from engine.evaluation.grid import Cell
 from engine.evaluation.questions import Question, Reference, relevance
 from engine.evaluation.sweep import sweep
-from engine.inspection.diagnosis.causes import causes
-from engine.inspection.diagnosis.diagnose import centred_span, diagnose, group_repeats, rank_among
+from engine.inspection.diagnosis.causes import InUse, causes
+from engine.inspection.diagnosis.diagnose import (
+    centred_span,
+    diagnose,
+    group_repeats,
+    rank_among,
+    shared_words,
+)
 from engine.inspection.diagnosis.location import Location, chunk_overlaps, locate, matching_rows, middle_half
 from engine.inspection.diagnosis.setting_changes import (
     changed_settings,
@@ -127,6 +133,8 @@ CASES = {
     ),
 }
 
+CURRENT = Cell("fixed", 128, 0, "m", 48, "mean", "dense", 2)
+
 
 def documents_of(texts):
     return [Document(name, text) for name, text in (texts | FILLER).items()]
@@ -145,10 +153,20 @@ def diagnosed(encoder, case, **other):
     return diagnose(question, place, document, index, encoder, values["k"]), index
 
 
+def used(found, rank=None, longest=512, **settings):
+    """Settings in use; the retriever is dense, and ranks the passage as its cosine does, unless given."""
+    return InUse(replace(CURRENT, k=found.k, **settings), longest, rank or found.now.rank)
+
+
+def told(found, *given, **settings):
+    """The causes of a diagnosis by their kinds, each with its sentence."""
+    return {cause.kind: cause.sentence for cause in causes(found, used(found, *given, **settings))}
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_each_cause_is_told_and_no_other(encoder, case):
     found, _ = diagnosed(encoder, case)
-    [cause] = causes(found)
+    [cause] = causes(found, used(found))
     assert cause.kind == case
     assert not found.found
 
@@ -160,10 +178,72 @@ def test_what_is_in_no_document_is_not_looked_for_in_settings(encoder):
     assert cause.kind == "not in the corpus"
 
 
+@pytest.mark.parametrize(
+    ("case", "settings", "advised", "not_advised"),
+    [
+        ("truncated", {"max_tokens": 48}, "Raise the limit, or cut smaller chunks", "read by BM25"),
+        ("truncated", {"max_tokens": 512}, "Cut smaller chunks", "Raise the limit"),
+        ("split", {"splitter": "fixed"}, "Let chunks overlap more, or cut at sentences", "larger chunks"),
+        ("split", {"splitter": "sentences"}, "Let chunks overlap more, or cut larger chunks", "sentences"),
+        ("split", {"splitter": "sliding"}, "Cut larger chunks", "overlap"),
+        ("split", {"splitter": "fixed", "overlap": 64}, "Cut at sentences", "overlap"),
+        ("near duplicates", {"retriever": "dense"}, "or search by maximal marginal relevance", "in use"),
+        ("near duplicates", {"retriever": "mmr"}, "Remove duplicates", "or search by"),
+        ("pooled away", {"chunk_tokens": 128}, "Try smaller chunks", "sentences"),
+        ("pooled away", {"chunk_tokens": 16}, "", "smaller chunks"),
+        ("word mismatch", {"retriever": "dense"}, "hybrid", "alone"),
+        ("word mismatch", {"retriever": "hybrid"}, "BM25 alone", "both at once"),
+        ("word mismatch", {"retriever": "weighted"}, "BM25 alone", "both at once"),
+    ],
+)
+def test_what_is_in_use_is_not_advised(encoder, case, settings, advised, not_advised):
+    found, _ = diagnosed(encoder, case)
+    sentence = told(found, **settings)[case]
+    assert advised in sentence
+    assert not_advised not in sentence
+
+
+def test_a_search_by_words_alone_has_no_cause_in_vectors(encoder):
+    for case in ("truncated", "split", "near duplicates", "pooled away"):
+        found, _ = diagnosed(encoder, case)
+        assert set(told(found, 7, retriever="bm25")) <= {"outranked", "other words"}
+        assert "vector" not in "".join(told(found, 7, retriever="bm25").values())
+    found, _ = diagnosed(encoder, "split")
+    assert "6 other chunks" in told(found, 7, retriever="bm25")["outranked"]
+    found, _ = diagnosed(encoder, "other words")
+    [sentence] = [one.sentence for one in causes(found, replace(used(found, retriever="bm25"), rank=None))]
+    assert "BM25 finds no chunk without one" in sentence
+
+
+def test_a_retriever_that_puts_others_above_a_near_vector_is_the_cause(encoder):
+    found, _ = diagnosed(encoder, "other words", k=4)
+    assert found.found
+    said = told(found, 9, retriever="hybrid")
+    assert set(said) == {"retriever"}
+    assert f"would rank {found.now.rank}" in said["retriever"]
+    assert "ranks it 9" in said["retriever"]
+    assert "dense (cosine)" in said["retriever"]
+    assert told(found, 2, retriever="hybrid") == {}
+
+
+def test_what_was_cut_apart_is_not_said_to_be_cut_well(encoder):
+    found, _ = diagnosed(encoder, "split")
+    far = replace(found, centred=replace(found.centred, rank=5), alone=replace(found.alone, rank=5))
+    assert "as it should be" not in told(far)["outranked"]
+    whole, _ = diagnosed(encoder, "outranked")
+    assert "as it should be" in told(whole)["outranked"]
+
+
+def test_words_are_compared_by_their_stems_and_told_as_they_are_asked():
+    asked, passage = "How is inventory valued, and inventory of what?", "Inventories take the value of costs."
+    assert shared_words(asked, passage) == ("inventory", "valued")
+    assert shared_words("What is it?", passage) == ()
+
+
 @pytest.mark.parametrize("case", ["truncated", "split", "near duplicates", "pooled away", "word mismatch"])
 def test_the_rank_without_a_cause_is_among_the_first_k(encoder, case):
     found, _ = diagnosed(encoder, case)
-    [cause] = causes(found)
+    [cause] = causes(found, used(found))
     assert cause.rank <= found.k < found.now.rank
     assert f"{cause.rank:,}" in cause.sentence
 
@@ -180,7 +260,7 @@ def test_the_rank_without_a_cause_is_among_the_first_k(encoder, case):
 def test_what_is_cured_has_no_cause(encoder, case, cure):
     found, _ = diagnosed(encoder, case, **cure)
     assert found.found
-    assert causes(found) == ()
+    assert causes(found, used(found)) == ()
 
 
 def test_ranks_and_scores_are_those_of_a_search(encoder):
@@ -238,8 +318,8 @@ def test_equals_share_a_rank():
 
 def test_what_is_most_of_its_chunk_is_not_lost_in_it(encoder):
     found, _ = diagnosed(encoder, "pooled away")
-    assert [cause.kind for cause in causes(replace(found, part=0.49))] == ["pooled away"]
-    assert "pooled away" not in [cause.kind for cause in causes(replace(found, part=0.51))]
+    assert set(told(replace(found, part=0.49))) == {"pooled away"}
+    assert "pooled away" not in told(replace(found, part=0.51))
 
 
 def test_a_lost_end_is_a_cause_only_where_it_would_be_found_or_is_most_of_the_passage(encoder):
@@ -247,9 +327,9 @@ def test_a_lost_end_is_a_cause_only_where_it_would_be_found_or_is_most_of_the_pa
     far = replace(found.tail_read, rank=5)
     end = found.unread[0][1]
     few = ((end - 5, end),)
-    assert causes(replace(found, tail_read=far))[0].kind == "truncated"
-    assert causes(replace(found, unread=few))[0].kind == "truncated"
-    assert causes(replace(found, unread=few, tail_read=far))[0].kind != "truncated"
+    assert "truncated" in told(replace(found, tail_read=far))
+    assert "truncated" in told(replace(found, unread=few))
+    assert "truncated" not in told(replace(found, unread=few, tail_read=far))
 
 
 def test_nothing_to_look_for_is_refused(encoder):
@@ -326,9 +406,6 @@ def test_around_holds_the_passage_and_no_more_than_asked(text, data):
     first, last = centred_span(Location("d.md", start, end), size, text)
     assert 0 <= first <= start < end <= last <= len(text)
     assert last - first <= max(size, end - start)
-
-
-CURRENT = Cell("fixed", 128, 0, "m", 48, "mean", "dense", 2)
 
 
 def test_the_nearest_settings_come_first_and_none_ranks_as_another():
