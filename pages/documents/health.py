@@ -21,8 +21,7 @@ from engine.inspection.health.report import (
 from engine.layers.tracing import Array
 from ui.chunk_settings import Cut
 from ui.corpus import content_hash, index_documents
-from ui.documents import bundled_names
-from ui.questions.sets import bundled_questions
+from ui.questions.sets import usable_questions
 from ui.text import QUOTE, beginning, joined, show_text
 from ui.widgets import fragment
 
@@ -105,8 +104,7 @@ def show_corpus_health(documents: Sequence[Document], encoder: Encoder, cut: Cut
 
 def question_lines(documents: Sequence[Document]) -> list[str]:
     """Draw the box of questions whose rankings are previewed; return them."""
-    names = {document.name for document in documents}
-    example = "\n".join(example_questions()) if names & bundled_names() else ""
+    example = "\n".join(example_questions(documents))
     with st.expander("Questions for the previews", icon=":material/quiz:"):
         text = st.text_area(
             "One a line",
@@ -114,14 +112,15 @@ def question_lines(documents: Sequence[Document]) -> list[str]:
             key="health-questions",
             height=180,
             max_chars=50_000,
-            help=f"At most {MAX_QUESTIONS} are used. The default ones are bundled questions.",
+            help=f"At most {MAX_QUESTIONS} are used. The first ones here are labelled questions about the "
+            "documents.",
         )
     return [line.strip() for line in text.splitlines() if line.strip()][:MAX_QUESTIONS]
 
 
-def example_questions() -> list[str]:
-    """Return some of the labelled questions about the bundled documents."""
-    questions = [question.text for question in bundled_questions()]
+def example_questions(documents: Sequence[Document]) -> list[str]:
+    """Return some of the labelled questions about documents."""
+    questions = [question.text for question in usable_questions(documents)]
     return questions[:: max(1, len(questions) // EXAMPLE_QUESTIONS)][:EXAMPLE_QUESTIONS]
 
 

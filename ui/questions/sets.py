@@ -9,11 +9,11 @@ import streamlit as st
 
 from engine.documents.document import Chunk, Document
 from engine.errors import GlassboxError
-from engine.evaluation.checks import Problem, check_questions, measurable, repaired
+from engine.evaluation.checks import Problem, by_stem, check_questions, measurable, repaired
 from engine.evaluation.questions import Question, load_questions, questions_about, relevance, stem
 from engine.evaluation.self_test import self_test_questions
 from engine.layers.tracing import Array
-from ui.documents import bundled_names, session_documents
+from ui.documents import session_documents
 from ui.questions.kept import (
     BUNDLED,
     LABELLED,
@@ -29,6 +29,7 @@ from ui.text import escape_markdown, shortened
 N_SENTENCES = 60  # of the self-test
 LISTED = 50  # problems
 NAME_CHARACTERS = 40
+LABEL_SOME = "label some on the page “Questions”, or upload them on “Best settings”"
 SMOKE_TEST = (
     "A smoke test: sentences of the documents, and the same reworded by fixed rules, must find the chunk "
     "that they are from. People ask in words that are not in the documents, so a search that passes this "
@@ -107,12 +108,10 @@ def question_set_picker(documents: Sequence[Document], key: str = "questions") -
 
 
 def first_choice(documents: Sequence[Document]) -> str:
-    """Return the default set: the first with questions about the documents, else the self-test."""
+    """Return the default set: the first with questions about the documents, own ones before the bundled."""
     names = names_of(documents)
-    if set(names) & bundled_names():
-        return BUNDLED
-    for name in kept_names():
-        if questions_about(kept_questions(name)[0], names):
+    for name in (*kept_names(), BUNDLED):
+        if questions_about(questions_of(name)[0], names):
             return name
     return SELF_TEST
 
@@ -163,18 +162,22 @@ def bundled_questions() -> list[Question]:
     return load_questions()
 
 
-def labelled_questions(chunks: Sequence[Chunk]) -> tuple[list[Question], Array]:
-    """Return the bundled questions that chunks answer, and which ones: bool ``(n_questions, n_chunks)``.
+def labelled_questions(
+    documents: Sequence[Document], chunks: Sequence[Chunk]
+) -> tuple[tuple[Question, ...], Array]:
+    """Return the `usable_questions` that chunks answer, and which do: bool ``(n_questions, n_chunks)``.
 
-    Only chunks of bundled documents count.
+    Of documents that share a stem, only those count that hold the passages at their places.
     """
-    bundled = bundled_names()
-    is_bundled = np.array([chunk.document in bundled for chunk in chunks], bool)
-    names = {chunk.document for chunk in chunks} & bundled
-    questions = questions_about(bundled_questions(), names)
-    relevant = relevance(questions, chunks) & is_bundled
-    answered = relevant.any(axis=1)
-    return [q for q, yes in zip(questions, answered, strict=True) if yes], relevant[answered]
+    questions, texts = usable_questions(documents), by_stem(documents)
+    names = np.array([chunk.document for chunk in chunks], object)  # (n_chunks,)
+    relevant = relevance(questions, chunks)
+    for row, question in zip(relevant, questions, strict=True):
+        called = texts[question.corpus_id]
+        if len(called) > 1:
+            row &= np.isin(names, [each.name for each in called if any(map(each.holds, question.references))])
+    answered = np.flatnonzero(relevant.any(axis=1))
+    return tuple(questions[number] for number in answered), relevant[answered]
 
 
 @st.cache_data(max_entries=8, show_spinner="Comparing the questions with the documents…", scope="session")

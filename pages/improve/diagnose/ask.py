@@ -12,6 +12,7 @@ from engine.retrieval.index import Index
 from pages.improve.diagnose.labelled import ranked_labels
 from ui.chunk_settings import Cut
 from ui.questions.search import sentences_with
+from ui.questions.sets import LABEL_SOME
 from ui.text import escape_markdown, shortened
 
 LABELLED, PASTED, SEARCHED = "A labelled question", "Paste the passage", "Find it in a document"
@@ -63,17 +64,14 @@ def ask(search: Search, questions: tuple[Question, ...]) -> Asked | None:
         required=True,
         key=f"diagnose-way-{has_labels}",
         persist_state="session",
-        help="The bundled documents come with labelled questions, whose passages are known. Label your own "
-        "on the page “Questions”, or upload them on “Best settings”. Or paste the passage, or find it by a "
+        help="The bundled documents come with labelled questions, whose passages are known. To have more, "
+        f"{LABEL_SOME}. Or paste the passage, or find it by a "
         "few of its words.",
     )
     if way == LABELLED:
         return ask_labelled(search, questions)
     if not has_labels:
-        st.caption(
-            "No labelled question is about these documents. Label some on the page “Questions” "
-            "to choose from them here."
-        )
+        st.caption(f"No labelled question is about these documents. To choose from some here, {LABEL_SOME}.")
     question = st.text_input(
         "Your question",
         key="diagnose-question",

@@ -15,6 +15,7 @@ from engine.inspection.diagnosis.setting_changes import (
     passage_rank,
 )
 from ui.cells import AXES, take_cell, value_words
+from ui.questions.sets import LABEL_SOME
 from ui.text import escape_markdown, joined, p_words
 
 MOST_FIXES = 5
@@ -83,8 +84,7 @@ def show_effect(effect: Effect | None, others: Sequence[Question], k: int) -> No
     if effect is None:
         st.info(
             "There are no other labelled questions about these documents, so the effect of this change on "
-            "other questions is not known. Label some on the page “Questions”, or upload them on “Best "
-            "settings”."
+            f"other questions is not known. To see it, {LABEL_SOME}."
         )
         return
     mrr = effect.mrr

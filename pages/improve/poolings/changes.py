@@ -13,6 +13,7 @@ from engine.inspection.vectors.geometry import TOP, GeometryRow
 from ui.colours import BLUE, GREEN, GREY, ORANGE, PURPLE
 from ui.export import show_figure
 from ui.figures import styled
+from ui.questions.sets import LABEL_SOME
 from ui.text import signed_interval
 
 OVERLAP = f"Same first {TOP}"
@@ -40,14 +41,14 @@ def show_changes(rows: Sequence[GeometryRow], n_chunks: int) -> None:
     if labelled:
         st.write(
             f"{n_chunks:,} chunks, searched with the {n_questions:,} labelled questions about the chosen "
-            "documents that come with the app. Each change is fitted on the chunks, and applied to chunks "
+            "documents. Each change is fitted on the chunks, and applied to chunks "
             "and questions; unless stated otherwise, vectors have length 1 before and after."
         )
     else:
         st.info(
             "No labelled question is about the chosen documents, so this shows only how much a ranking "
             f"changes, not which is better: {n_questions:,} sentences of the documents stand in for "
-            "questions. Choose a bundled document to see quality.",
+            f"questions. To see quality, {LABEL_SOME}.",
             icon=":material/label_off:",
         )
     show_table(rows, differences)

@@ -9,6 +9,7 @@ import streamlit as st
 
 from engine.documents.document import Chunk
 from engine.documents.sentences import sentence_spans
+from engine.evaluation.questions import Question
 from engine.inspection.vectors.geometry import GeometryRow, anisotropy, geometry_rows, norms
 from engine.layers.pooling import POOLINGS, pooling_label
 from engine.layers.tracing import Array
@@ -56,17 +57,18 @@ def show_geometry(pooled: PooledChunks) -> None:
         "only vectors of length 1.",
     )
     st.caption(POOLINGS[strategy].help)
-    found = geometry_of(pooled, strategy)
+    found = geometry_of(pooled, strategy, *labelled_questions(pooled.documents, pooled.chunks))
     show_lengths(found.lengths)
     show_anisotropy(anisotropies(pooled), strategy)
     show_changes(found.rows, len(pooled.chunks))
 
 
 @st.cache_resource(max_entries=6, show_spinner=False, scope="session", hash_funcs={PooledChunks: id})
-def geometry_of(pooled: PooledChunks, strategy: str) -> Geometry:
-    """Measure one pooling, with a progress bar."""
+def geometry_of(
+    pooled: PooledChunks, strategy: str, questions: tuple[Question, ...], _relevant: Array
+) -> Geometry:
+    """Measure one pooling, with a progress bar; sentences stand in where no question is labelled."""
     bar, limit = st.progress(0.0, "Reading the chunks…"), pooled.max_tokens
-    questions, relevant = labelled_questions(pooled.chunks)
     texts = [question.text for question in questions] or stand_ins(pooled.chunks)
 
     def show_read(done: int, total: int) -> None:
@@ -79,7 +81,7 @@ def geometry_of(pooled: PooledChunks, strategy: str) -> Geometry:
         every = [*(chunk.text for chunk in pooled.chunks), *texts]
         raw = pooled.encoder.encode(every, strategy, normalize=False, max_tokens=limit, on_progress=show_read)
         chunks, asked = raw[: len(pooled.chunks)], raw[len(pooled.chunks) :]
-        rows = geometry_rows(chunks, asked, relevant if questions else None, show_search)
+        rows = geometry_rows(chunks, asked, _relevant if questions else None, show_search)
         return Geometry(pooled, norms(chunks), tuple(rows))
     finally:
         bar.empty()

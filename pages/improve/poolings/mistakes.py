@@ -7,7 +7,6 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from engine import Encoder
-from engine.documents.document import Chunk
 from engine.evaluation.metrics import METRICS
 from engine.evaluation.questions import Question, relevance
 from engine.inspection.model.faults import PAD_TOKENS
@@ -21,7 +20,7 @@ from pages.improve.poolings.pooled_chunks import PooledChunks
 from pages.improve.poolings.sentences import show_matrices, show_numbered
 from pages.improve.poolings.similarity_figures import turned_map
 from ui.export import show_figure
-from ui.questions.sets import labelled_questions
+from ui.questions.sets import LABEL_SOME, labelled_questions
 from ui.text import escape_markdown
 
 NAMES = {
@@ -120,17 +119,17 @@ def ranking_change(right: Array, wrong: Array) -> str:
 
 
 def show_search_cost(pooled: PooledChunks) -> None:
-    """Draw, on demand, how well each mistake finds the answers to the bundled questions."""
-    questions = answerable(pooled.chunks)
+    """Draw, on demand, how well each mistake finds the answers to the labelled questions."""
+    questions = answerable(pooled)
     if not questions:
         st.info(
-            "The labelled questions are about the bundled documents, and none of those is chosen: choose one "
-            "to see what each mistake costs.",
+            f"No labelled question is about these documents. To see what each mistake costs, {LABEL_SOME}.",
             icon=":material/quiz:",
         )
         return
     spec = EmbeddingSpec.of(pooled.encoder, "mean", pooled.max_tokens)
-    key = str(hash((spec, tuple((chunk.document, chunk.start, chunk.text) for chunk in pooled.chunks))))
+    texts = tuple((chunk.document, chunk.start, chunk.text) for chunk in pooled.chunks)
+    key = str(hash((spec, texts, questions)))
     st.write(
         f"{len(questions)} labelled questions, whose answers are in {len(pooled.chunks):,} chunks: each "
         "mistake embeds all of them again, which takes a minute or two in all."
@@ -141,11 +140,11 @@ def show_search_cost(pooled: PooledChunks) -> None:
         show_reports(reports_of(key, pooled, questions))
 
 
-def answerable(chunks: Sequence[Chunk]) -> list[Question]:
-    """Return the bundled questions that chunks answer, except those that a user's document answers too."""
-    questions, relevant = labelled_questions(chunks)
-    is_clear = (relevance(questions, chunks) == relevant).all(axis=1)
-    return [question for question, yes in zip(questions, is_clear, strict=True) if yes]
+def answerable(pooled: PooledChunks) -> tuple[Question, ...]:
+    """Return the labelled questions that chunks answer, except those that fit another document."""
+    questions, relevant = labelled_questions(pooled.documents, pooled.chunks)
+    is_clear = (relevance(questions, pooled.chunks) == relevant).all(axis=1)
+    return tuple(question for question, yes in zip(questions, is_clear, strict=True) if yes)
 
 
 def reports_of(key: str, pooled: PooledChunks, questions: Sequence[Question]) -> list[MistakeReport]:

@@ -18,11 +18,12 @@ from ui.jobs import counting
 
 @dataclass(frozen=True)
 class PooledChunks:
-    """Chunks, the encoder with their IDF weights, and their vectors by strategy.
+    """Chunks of documents, the encoder with their IDF weights, and their vectors by strategy.
 
     ``vectors`` are ``(n_chunks, d_model)`` each, rows of length 1; ``max_tokens`` are read of each chunk.
     """
 
+    documents: tuple[Document, ...]
     chunks: tuple[Chunk, ...]
     encoder: Encoder
     vectors: dict[str, Array]
@@ -54,4 +55,4 @@ def pooled_chunks(documents: Sequence[Document], _encoder: Encoder, cut: Cut) ->
     texts = [chunk.text for chunk in chunks]
     with counting("Embedding under every strategy", "chunks") as show:
         vectors = encoder.encode(texts, list(encoder.poolings), max_tokens=cut.max_tokens, on_progress=show)
-    return PooledChunks(chunks, encoder, vectors, cut.max_tokens)
+    return PooledChunks(tuple(documents), chunks, encoder, vectors, cut.max_tokens)

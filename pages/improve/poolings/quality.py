@@ -8,6 +8,7 @@ import streamlit as st
 from engine.documents.document import Chunk
 from engine.errors import InputError
 from engine.evaluation.metrics import METRICS, at_depth
+from engine.evaluation.questions import Question
 from engine.inspection.pooling.pooling_search import PoolingQuality, pooling_quality
 from engine.layers.pooling import pooling_label
 from engine.layers.tracing import Array
@@ -15,7 +16,7 @@ from engine.retrieval.embedding_spec import embed_query
 from pages.improve.poolings.pooled_chunks import PooledChunks
 from pages.improve.poolings.rank_flow import matrix_figure
 from ui.export import show_figure
-from ui.questions.sets import labelled_questions
+from ui.questions.sets import LABEL_SOME
 from ui.text import QUOTE, beginning, escape_markdown, show_text
 
 # It has the direction of the mean, and so the same cosines.
@@ -32,14 +33,15 @@ def distinct(pooled: PooledChunks) -> list[str]:
 @st.cache_resource(
     max_entries=2, show_spinner="Searching the labelled questions in every way…", scope="session"
 )
-def bundled_quality(content: str, max_tokens: int, _pooled: PooledChunks) -> PoolingQuality | None:
-    """Search the labelled questions about the chosen bundled documents; None if none is chosen."""
-    questions, relevant = labelled_questions(_pooled.chunks)
+def labelled_quality(
+    content: str, max_tokens: int, questions: tuple[Question, ...], _pooled: PooledChunks, _relevant: Array
+) -> PoolingQuality | None:
+    """Search labelled questions; None if there are none. ``content`` is the hash of the chunks."""
     if not questions:
         return None
     texts = [question.text for question in questions]
     vectors = _pooled.encoder.encode(texts, distinct(_pooled), max_tokens=max_tokens)
-    return pooling_quality(vectors, _pooled.vectors, relevant, HIT_K)
+    return pooling_quality(vectors, _pooled.vectors, _relevant, HIT_K)
 
 
 def show_quality(quality: PoolingQuality | None) -> None:
@@ -47,8 +49,8 @@ def show_quality(quality: PoolingQuality | None) -> None:
     st.subheader("Which ranking to trust")
     if quality is None:
         st.info(
-            "There are no labelled questions about your documents, so no ranking can be called better here. "
-            "Choose a bundled document, too, to compare on its labelled questions."
+            "There are no labelled questions about these documents, so no ranking can be called better here. "
+            f"To compare: {LABEL_SOME}."
         )
         return
     mrr, hits = quality.matched.mean(axis=1), quality.hits.mean(axis=1)
@@ -83,7 +85,7 @@ def show_quality(quality: PoolingQuality | None) -> None:
         alt="Mean reciprocal rank and hit rate of each strategy",
     )
     st.caption(
-        f"Over {quality.matched.shape[1]} labelled questions about the bundled documents among those chosen. "
+        f"Over {quality.matched.shape[1]} labelled questions about the chosen documents. "
         "Where ± reaches past 0, chance may have put a strategy behind."
     )
 

@@ -18,13 +18,14 @@ from engine.layers.pooling import pooling_label, poolings_help
 from engine.layers.tracing import Array
 from engine.retrieval.maxsim import MAXSIM, maxsim_scores
 from pages.improve.poolings.pooled_chunks import PooledChunks
-from pages.improve.poolings.quality import RANKS_AS_MEAN, bundled_quality, distinct, show_mixed, show_quality
+from pages.improve.poolings.quality import RANKS_AS_MEAN, distinct, labelled_quality, show_mixed, show_quality
 from pages.improve.poolings.rank_flow import matrix_figure, rank_flow
 from ui.corpus import content_hash
 from ui.documents import bundled_names
 from ui.export import show_figure
 from ui.jobs import counting
 from ui.models import TOKENS_PER_S
+from ui.questions.sets import labelled_questions
 from ui.text import QUOTE, beginning, escape_markdown, shortened, show_text
 
 # Labelled questions on which the strategies disagree.
@@ -68,7 +69,8 @@ def show_search(pooled: PooledChunks) -> tuple[str, str] | None:
     show_flow(compared, pooled.chunks)
     show_only(compared, pooled.chunks)
     show_agreement(compared)
-    quality = bundled_quality(content, pooled.max_tokens, pooled)
+    questions, relevant = labelled_questions(pooled.documents, pooled.chunks)
+    quality = labelled_quality(content, pooled.max_tokens, questions, pooled, relevant)
     show_quality(quality)
     show_mixed(question, pooled, quality)
     return question, pooled.chunks[explained_row(compared, pooled.chunks)].text

@@ -141,11 +141,31 @@ def test_the_search_in_use_is_not_advised(encoder, retriever):
     assert "contains “32768”" in said(app)
 
 
+def pooling_view(view, **sets):
+    app = page("poolings", sets, chunk_tokens=32, **{"pooling-tab": view, "pooling-question": "Why?"})
+    return said(app)
+
+
+def test_poolings_are_compared_on_ones_own_questions(encoder):
+    both = {"mine.jsonl": QUESTIONS[:8], LABELLED: QUESTIONS[7:]}  # one is in both
+    assert "Over 12 labelled questions" in pooling_view("Your question", **both)
+    assert "Over 4 labelled questions" in pooling_view("Your question", mine=QUESTIONS[:4])
+    assert "with the 12 labelled questions" in pooling_view("Geometry", **both)
+    assert "12 labelled questions, whose answers are in" in pooling_view("Mistakes", **both)
+    for view in ("Your question", "Geometry", "Mistakes"):
+        assert "label some on the page “Questions”" in pooling_view(view)
+
+
+def test_ones_own_questions_about_the_documents_are_chosen_before_the_bundled_ones(encoder):
+    app = page("settings", {"mine.jsonl": QUESTIONS}, [*OWN, "inside_the_pipeline.md"])
+    assert expander(app).label == "Questions: Uploaded\\: mine\\.jsonl, 12 usable"
+
+
 def test_without_labels_it_is_said_where_to_label(encoder):
     app = page("diagnose", {}, **TRY_WORDS)
     [ways] = [each for each in app.segmented_control if each.label.startswith("The passage that should")]
     assert ways.options == ["Paste the passage", "Find it in a document"]
-    assert "Label some on the page “Questions”" in said(app)
+    assert "label some on the page “Questions”" in said(app)
 
 
 def test_misplaced_passages_and_other_documents_are_left_out_of_a_diagnosis(encoder):

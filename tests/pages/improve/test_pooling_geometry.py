@@ -18,9 +18,8 @@ from pages.improve.poolings.changes import (
     value_of,
 )
 from pages.improve.poolings.geometry import STAND_INS, stand_ins
-from pages.improve.poolings.mistakes import answerable
+from pages.improve.poolings.pooled_chunks import PooledChunks
 from tests.apps import app_of
-from ui.questions.sets import labelled_questions
 
 BUNDLED = load_corpus(BUNDLED_CORPUS)
 
@@ -44,27 +43,47 @@ def unlabelled():
     return geometry_rows(vectors, vectors[:10])
 
 
-def test_questions_are_those_about_the_bundled_documents_among_the_chunks():
-    chunks = pieces(BUNDLED[0]) + pieces(Document("own.md", "My own text. " * 100))
-    questions, relevant = labelled_questions(chunks)
+def pooled(*documents):
+    return PooledChunks(documents, tuple(chunk for each in documents for chunk in pieces(each)), None, {}, 0)
+
+
+def asking(of):
+    import streamlit as st
+
+    from pages.improve.poolings.mistakes import answerable
+    from ui.questions.sets import labelled_questions
+
+    st.session_state["asked"] = *labelled_questions(of.documents, of.chunks), answerable(of)
+
+
+def labelled(*documents):
+    """The questions about documents, which chunks answer them, and the questions that are clear."""
+    app = app_of(asking, args=(pooled(*documents),)).run()
+    assert not app.exception
+    return app.session_state["asked"]
+
+
+def test_questions_are_those_about_the_documents_of_the_chunks():
+    documents = BUNDLED[0], Document("own.md", "My own text. " * 100)
+    questions, relevant, _ = labelled(*documents)
     stem = BUNDLED[0].name.rsplit(".", 1)[0]
-    assert questions == [question for question in load_questions() if question.corpus_id == stem]
-    np.testing.assert_array_equal(relevant, relevance(questions, chunks))
+    assert list(questions) == [question for question in load_questions() if question.corpus_id == stem]
+    np.testing.assert_array_equal(relevant, relevance(questions, pooled(*documents).chunks))
 
 
 def test_a_file_that_is_called_nearly_like_a_bundled_one_answers_nothing():
     stem = BUNDLED[0].name.rsplit(".", 1)[0]
-    own = pieces(Document(f"{stem}.html", "Another text under the same name. " * 3000))
+    document = Document(f"{stem}.html", "Another text under the same name. " * 3000)
+    own = pieces(document)
     assert relevance(load_questions(), own).any()
-    questions, relevant = labelled_questions(own)
-    assert questions == []
+    questions, relevant, _ = labelled(document)
+    assert questions == ()
     assert relevant.shape == (0, len(own))
-    questions, relevant = labelled_questions(own + pieces(BUNDLED[0]))
+    questions, relevant, clear = labelled(document, BUNDLED[0])
     assert not relevant[:, : len(own)].any()
     assert relevant.any(axis=1).all()
     mixed_up = relevance(questions, own).any(axis=1)
-    clear = answerable(own + pieces(BUNDLED[0]))
-    assert clear == [question for question, yes in zip(questions, mixed_up, strict=True) if not yes]
+    assert list(clear) == [question for question, yes in zip(questions, mixed_up, strict=True) if not yes]
 
 
 def test_without_such_documents_sentences_of_the_chunks_stand_in():

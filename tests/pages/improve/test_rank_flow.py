@@ -104,7 +104,7 @@ def panel():
     texts = ["Cats <b>chase</b> mice.", "Banks raise rates.", "A kitten sleeps.", "Rain fell all day."]
     chunks = tuple(Chunk("own.md", 0, len(text), text, n_tokens=6) for text in texts)
     encoder = load_encoder().with_idf(texts)
-    pooled = PooledChunks(chunks, encoder, encoder.encode(texts, list(encoder.poolings)), 64)
+    pooled = PooledChunks((), chunks, encoder, encoder.encode(texts, list(encoder.poolings)), 64)
     st.session_state["returned"] = show_search(pooled)
 
 
