@@ -31,7 +31,7 @@ from engine.cli.options import (
     grouped,
 )
 from engine.cli.progress import StatusLine, counted, download_progress, progress, say
-from engine.cli.sources import sources
+from engine.cli.sources import sources, with_taken_names
 from engine.documents.loaders import kinds
 from engine.documents.splitters import DEFAULT_SPLITTING, SPLITTERS
 from engine.errors import InputError
@@ -401,6 +401,7 @@ def answers(
         raise InputError(f"no question of {questions} has {half!r} in its column half: give another one")
     settings = answer_settings(retrieval, answering, sampling)
     documents = read_documents(corpus.corpus)
+    asked = with_taken_names(asked, documents)
     for problem in check_answers(asked, documents):
         say(f"warning: {problem}")
     encoder = load_encoder(corpus.model)

@@ -8,6 +8,7 @@ from engine.documents.document import Document
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus, unique
 from engine.errors import InputError
 from engine.evaluation.checks import check_questions, measurable
+from engine.evaluation.document_names import Asked, did_you_mean, renamed, taken_names, unknown_names
 from engine.evaluation.question_files import Collection, parse_beir_zip
 from engine.evaluation.questions import BUNDLED_QUESTIONS, Question, load_questions, questions_about
 
@@ -46,11 +47,35 @@ def sources(
         asked = [question for one in collections for question in one.questions]
     else:
         asked = load_questions(questions or BUNDLED_QUESTIONS)
+    asked = with_taken_names(asked, every)
     for problem in check_questions(asked, every):
         say(f"warning: {problem.text}")
     used = measurable(asked, documents)
     report_unused(asked, used, documents)
     return documents, used
+
+
+def with_taken_names(questions: Sequence[Asked], documents: Sequence[Document]) -> list[Asked]:
+    """Take names of documents that differ only in ending and capitals, and report each.
+
+    Raises
+    ------
+    InputError
+        No question names one of the documents: the message asks for the most similar ones.
+    """
+    names = [document.name for document in documents]
+    taken = taken_names(questions, names)
+    for name, document in taken.items():
+        say(f"the questions' document {name!r} is taken to be {document}")
+    found = renamed(questions, taken)
+    unknown = unknown_names(found, names)
+    if unknown and all(each.about in unknown for each in found):
+        said = [f"{name!r} ({did_you_mean(name, names) or 'none is similar'})" for name in unknown[:LISTED]]
+        raise InputError(
+            f"no document has a name that the questions give: {', '.join(said)}: correct the names in the "
+            "file of questions, or give the documents that they are about"
+        )
+    return found
 
 
 def read_collection(path: Path) -> Collection:

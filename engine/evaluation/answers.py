@@ -9,7 +9,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path, PurePath
 from time import perf_counter
@@ -20,6 +20,7 @@ from engine.documents.document import Document
 from engine.documents.loaders import BUNDLED_CORPUS
 from engine.errors import InputError
 from engine.evaluation.bootstrap import Interval, mean_interval
+from engine.evaluation.document_names import did_you_mean
 from engine.evaluation.questions import file_content, stem, utf8_text
 from engine.generation.answering import Answer
 from engine.generation.confidence import AnswerStatus
@@ -117,11 +118,24 @@ class AnswerQuestion:
     kind: str = ""
     half: str = ""
 
+    @property
+    def about(self) -> str:
+        """The stem of the document's name; empty if it is not said."""
+        return stem(self.document)
+
+    def renamed(self, document: str) -> "AnswerQuestion":
+        """Return the question about the document of another name."""
+        return replace(self, document=document)
+
+    def fits(self, text: str) -> bool | None:
+        """Whether the text of a document has the answer at its places; None without places or answer."""
+        if not (self.spans and self.answer):
+            return None
+        return self.answer.is_in("\n".join(text[start:end] for start, end in self.spans))
+
     def is_found_in(self, hits: Sequence[Hit]) -> bool:
         """Whether passages hold the answer: in the document and at the places that are labelled, if any."""
-        own = [
-            hit.chunk for hit in hits if not self.document or stem(hit.chunk.document) == stem(self.document)
-        ]
+        own = [hit.chunk for hit in hits if not self.about or stem(hit.chunk.document) == self.about]
         touched = [
             chunk
             for chunk in own
@@ -205,14 +219,16 @@ def check_answers(questions: Sequence[AnswerQuestion], documents: Sequence[Docum
     words = {name: normalized(text) for name, text in texts.items()}
     for number, question in enumerate(questions, 1):
         name = PurePath(question.document).name
-        if question.document and stem(question.document) not in texts:
-            yield f"question {number} is about {name}, which is not among the documents"
+        if question.about and question.about not in texts:
+            meant = did_you_mean(name, texts)
+            yield f"question {number} is about {name}, which is not among the documents" + (
+                f": {meant}" if meant else ""
+            )
         elif question.answer:
-            own = [stem(question.document)] if question.document else list(texts)
-            places = [texts[each][start:end] for each in own for start, end in question.spans]
+            own = [question.about] if question.about else list(texts)
             if not any(question.answer.is_in_words(words[each]) for each in own):
                 yield f"the answer of question {number} occurs nowhere in {name or 'the documents'}"
-            elif question.document and question.spans and not question.answer.is_in("\n".join(places)):
+            elif question.about and question.fits(texts[question.about]) is False:
                 yield f"the answer of question {number} is not at the place given in {name}"
 
 

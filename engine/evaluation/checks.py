@@ -7,9 +7,9 @@ approximately, that place is suggested.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 
 from engine.documents.document import Document
+from engine.evaluation.document_names import did_you_mean
 from engine.evaluation.passage_search import SearchableText
 from engine.evaluation.questions import Question, Reference, stem
 
@@ -101,8 +101,8 @@ def unknown_documents(questions: Sequence[Question], stems: Sequence[str]) -> li
     for name, numbers in by_document(questions).items():
         if name in stems:
             continue
-        close = get_close_matches(name, stems, 1)
-        hint = f"correct corpus_id to {quoted(close[0])}, or load" if close else "load"
+        meant = did_you_mean(name, stems)
+        hint = f"{meant} Correct corpus_id, or load" if meant else "load"
         problems.append(
             Problem(
                 tuple(numbers),

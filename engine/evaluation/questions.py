@@ -4,7 +4,7 @@ import csv
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from io import StringIO
 from pathlib import Path, PurePath
@@ -44,6 +44,20 @@ class Question:
     text: str
     corpus_id: str
     references: tuple[Reference, ...]
+
+    @property
+    def about(self) -> str:
+        """The stem of the document's name."""
+        return self.corpus_id
+
+    def renamed(self, document: str) -> "Question":
+        """Return the question about the document of another name."""
+        return replace(self, corpus_id=stem(document))
+
+    def fits(self, text: str) -> bool | None:
+        """Whether the text of a document has all passages at their places; None for no passages."""
+        found = [text[one.start : one.end] == one.content for one in self.references]
+        return all(found) if found else None
 
     def is_answered_by(self, chunk: Chunk) -> bool:
         """Whether a chunk shares a character with one of the passages."""

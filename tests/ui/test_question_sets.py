@@ -1,6 +1,7 @@
 import io
 import json
 import zipfile
+from dataclasses import replace
 
 import pytest
 
@@ -15,6 +16,7 @@ from pages.improve.questions.self_test import depth_figure, summary
 from tests.apps import app_of
 from ui.chunk_settings import Cut
 from ui.questions.kept import BUNDLED, LABELLED, SELF_TEST
+from ui.questions.names import NONE
 from ui.text import escape_markdown
 
 EVIL = "<script>alert(1)</script> **bold**"
@@ -177,13 +179,44 @@ def test_misplaced_passages_are_left_out_until_one_click_puts_them_right():
     assert "1 about documents that are not searched, 3 without a passage at its place" in words(app)
     said = [caption.value for caption in app.caption if caption.value.startswith("Question")]
     assert len(said) == 4
-    assert any("correct corpus" in line and "“tide”" in line for line in said)
+    assert any("did you mean tide?" in line for line in said)
     assert any(f"stands at {MOON.start} to {MOON.end}" in line for line in said)
     app.button(key="questions-repair").click().run()
     assert not app.exception
     assert app.session_state["picked"] == [ASKED, Question("Who?", "tide", (MOON,))]
     assert len(app.session_state["workspace"].question_sets["mine.jsonl"]) == 5
     assert any(box.label.startswith("3 problems") for box in app.expander)
+
+
+def test_a_name_is_taken_but_for_its_ending_and_capitals_and_that_is_said():
+    app = app_of(picker_page)
+    app.session_state["uploads"] = {"tide.md": (TIDE,)}
+    app.session_state["searched"] = ["tide.md"]
+    give(app.run(), "mine.jsonl", jsonl(replace(ASKED, corpus_id="Tide.TXT")))
+    assert not app.exception
+    assert app.session_state["picked"] == [ASKED]
+    assert escape_markdown("“Tide.TXT” as tide.md") in words(app)
+    assert not [button for button in app.button if button.label == "Use these documents"]
+
+
+def test_an_unknown_name_is_given_the_document_that_is_meant_in_one_click():
+    app = app_of(picker_page)
+    app.session_state["uploads"] = {"tide.md": (TIDE,)}
+    app.session_state["searched"] = ["tide.md"]
+    moved = Question("Why?", "the_tides", (Reference("The moon", 3, 11),))
+    given = [replace(ASKED, corpus_id="the_tides"), moved, replace(ASKED, text="Who?", corpus_id="zebra")]
+    give(app.run(), "mine.jsonl", jsonl(*given))
+    assert app.session_state["picked"] == []
+    assert "3 questions name a document that is not loaded" in app.markdown[-1].value
+    assert app.selectbox(key="questions-meant-the_tides").value == "tide.md"
+    assert "In 1 of 2 questions with a place" in words(app)
+    app.selectbox(key="questions-meant-zebra").set_value(NONE).run()
+    assert "Leaves out 1 question" in words(app)
+    app.button(key="questions-meant-use").click().run()
+    assert not app.exception
+    assert app.session_state["picked"] == [ASKED]
+    kept = app.session_state["workspace"].question_sets["mine.jsonl"]
+    assert [row["corpus_id"] for row in kept] == ["tide", "tide", "zebra"]
 
 
 def test_a_collection_brings_its_documents():

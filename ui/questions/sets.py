@@ -10,6 +10,7 @@ import streamlit as st
 from engine.documents.document import Chunk, Document
 from engine.errors import GlassboxError
 from engine.evaluation.checks import Problem, by_stem, check_questions, measurable, repaired
+from engine.evaluation.document_names import renamed, taken_names
 from engine.evaluation.questions import Question, load_questions, questions_about, relevance, stem
 from engine.evaluation.self_test import self_test_questions
 from engine.layers.tracing import Array
@@ -23,6 +24,7 @@ from ui.questions.kept import (
     kept_questions,
     uploaded_names,
 )
+from ui.questions.names import show_names
 from ui.questions.upload import show_upload, take_unread
 from ui.text import escape_markdown, shortened
 
@@ -102,6 +104,11 @@ def question_set_picker(documents: Sequence[Document], key: str = "questions") -
         st.error(escape_markdown(said), icon=":material/error:")
     else:
         show_counts(found)
+    if name in kept_names():
+        questions, _ = kept_questions(name)
+        show_names(
+            questions, session_documents(), key, lambda names: keep_questions(name, renamed(questions, names))
+        )
     if name == SELF_TEST:
         st.caption(SMOKE_TEST)
     return list(found.usable)
@@ -146,8 +153,14 @@ def set_about(name: str, documents: Sequence[Document]) -> Examined:
 
 
 def questions_of(name: str) -> tuple[list[Question], list[Problem]]:
-    """Return all questions of a labelled set, and the problems of those that could not be read."""
-    return (bundled_questions(), []) if name == BUNDLED else kept_questions(name)
+    """Return all questions of a labelled set, and the problems of those that could not be read.
+
+    Names of documents that differ only in ending and capitals are those of the session's documents.
+    """
+    if name == BUNDLED:
+        return bundled_questions(), []
+    questions, unread = kept_questions(name)
+    return renamed(questions, taken_names(questions, names_of(session_documents()))), unread
 
 
 def usable_questions(documents: Sequence[Document]) -> list[Question]:

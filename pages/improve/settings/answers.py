@@ -13,11 +13,14 @@ from engine.evaluation.answers import (
     load_answer_questions,
     parse_answer_questions,
 )
+from engine.evaluation.document_names import renamed, taken_names
 from engine.evaluation.questions import stem
 from pages.improve.settings.answer_results import show_answer_results
 from pages.improve.settings.answer_runs import running_answers, seconds_each, start
 from ui.chunk_settings import Cut
+from ui.documents import session_documents
 from ui.jobs import follow_progress
+from ui.questions.names import show_names
 from ui.text import escape_markdown, readable_time, shortened
 
 BUNDLED = "Bundled"
@@ -51,9 +54,12 @@ def show_answers(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> N
     """Draw the choice of questions, the button that asks them, the progress, and the results."""
     state = st.session_state
     st.write(ABOUT)
-    name, every = question_choice()
+    name, given = question_choice()
+    loaded = session_documents()
+    every = renamed(given, taken_names(given, [document.name for document in loaded]))
     questions = about(every, documents)
     show_questions(name, every, questions, documents)
+    show_names(given, loaded, "answers", lambda names: keep_set(name, renamed(given, names)))
     now, is_started = running_answers(), False
     if questions:
         write = st.toggle(
@@ -151,14 +157,19 @@ def take_answers(uploader: str) -> None:
     except GlassboxError as error:
         state["answers-upload-error"] = str(error)
         return
-    state["answers-sets"] = {file.name: tuple(questions)}
+    keep_set(file.name, questions)
     state["answers-set"] = file.name
+
+
+def keep_set(name: str, questions: Sequence[AnswerQuestion]) -> None:
+    """Keep an uploaded set in the session, in place of the one before."""
+    st.session_state["answers-sets"] = {name: tuple(questions)}
 
 
 def about(questions: Sequence[AnswerQuestion], documents: Sequence[Document]) -> list[AnswerQuestion]:
     """Return the questions about the documents, and those that name none."""
     stems = {stem(document.name) for document in documents}
-    return [each for each in questions if not each.document or stem(each.document) in stems]
+    return [each for each in questions if not each.about or each.about in stems]
 
 
 def show_questions(
@@ -177,7 +188,8 @@ def show_questions(
         )
         return
     n_elsewhere, n_empty = len(every) - len(own), sum(not each.answer for each in own)
-    words = f"{escape_markdown(name)}: {len(own) - n_empty:,} questions with a known answer"
+    n_known = len(own) - n_empty
+    words = f"{escape_markdown(name)}: {n_known:,} question{'s' * (n_known != 1)} with a known answer"
     if n_empty:
         words += f", {n_empty:,} that the documents do not answer and that are to be refused"
     if n_elsewhere:

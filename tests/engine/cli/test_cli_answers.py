@@ -95,6 +95,18 @@ def test_a_question_whose_answer_is_not_in_its_document_is_warned_of(run, questi
     assert "warning: question 2 is about river.md, which is not among the documents" in result.stderr
 
 
+def test_names_of_documents_are_taken_but_for_ending_and_capitals_and_else_asked_for(run, questions):
+    questions.write_text(QUESTIONS.replace("tower.md", "TOWER.pdf"), encoding="utf-8")
+    taken = run("--json")
+    assert "the questions' document 'TOWER' is taken to be tower.md" in taken.stderr
+    assert "warning" not in taken.stderr
+    assert [row["found"] for row in json.loads(taken.stdout)["rows"]] == [True, True, False]
+    questions.write_text("question,answer,document\nWhen?,1891,towers.md\n", encoding="utf-8")
+    none = run()
+    assert (none.exit_code, none.stdout) == (2, "")
+    assert "'towers' (did you mean tower?)" in none.stderr.splitlines()[-1]
+
+
 @pytest.mark.parametrize(
     ("content", "arguments", "message"),
     [

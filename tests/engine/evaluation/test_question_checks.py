@@ -219,7 +219,7 @@ def test_questions_about_another_corpus_are_one_problem_a_document():
 
 def test_a_name_that_is_nearly_a_documents_is_corrected():
     problem = only(check_questions([asked("gate", corpus_id="port.md")], [DOCUMENT]))
-    assert "correct corpus_id to “port”, or load that document" in problem.text
+    assert "did you mean port? Correct corpus_id, or load that document" in problem.text
     assert problem.suggestion is None
 
 

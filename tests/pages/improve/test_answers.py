@@ -69,6 +69,21 @@ def asked(app):
     return app
 
 
+def test_names_of_documents_are_taken_or_mapped_in_one_click(encoder):
+    app = page(CSV.replace("mill.md", "Mill.pdf"))
+    assert escape_markdown("“Mill” as mill.md") in said(app)
+    assert "2 questions with a known answer, 1 that the documents do not answer" in said(app)
+    at = TEXT.index("Ruth Alder")
+    placed = f"question,answer,document,start,end\nWho built it?,Alder,the_mill,{at},{at + 10}\n"
+    app = page(placed)
+    assert "No question of this set is about the chosen documents" in said(app)
+    assert app.selectbox(key="answers-meant-the_mill").value == "mill.md"
+    assert "In 1 of 1 question with a place" in said(app)
+    app = app.button(key="answers-meant-use").click().run()
+    assert "1 question with a known answer" in said(app)
+    assert "not loaded" not in said(app)
+
+
 def questions_in(app):
     return app.dataframe[-1].value["Question"].tolist()
 

@@ -1,0 +1,101 @@
+"""Names of documents in files of questions: exact, but for ending and capitals, or the most similar one.
+
+Questions name a document by its stem, the name without its ending. A name that no document has is taken for
+one where only that can be meant; otherwise the passages that the file quotes show which is meant.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher, get_close_matches
+from typing import Protocol, Self, TypeVar
+
+from engine.documents.document import Document
+from engine.evaluation.questions import stem
+
+
+class AboutDocument(Protocol):
+    """A question that names its document."""
+
+    @property
+    def about(self) -> str:
+        """The stem of the document's name, as the file gives it; empty where it names none."""
+
+    def renamed(self, document: str) -> Self:
+        """Return the question about the document of another name."""
+
+    def fits(self, text: str) -> bool | None:
+        """Whether a document's text has at its places what the file quotes; None where it quotes nothing."""
+
+
+Asked = TypeVar("Asked", bound=AboutDocument)
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """Documents that an unknown name may mean.
+
+    Attributes
+    ----------
+    name
+        The unknown name.
+    n_questions, n_quoting
+        How many questions give it, and how many of them quote a text at a place.
+    fitting
+        Of these, how many fit each loaded document, by its name.
+    best
+        The document proposed: the one that most fit, of several the most similar in its name.
+    """
+
+    name: str
+    n_questions: int
+    n_quoting: int
+    fitting: Mapping[str, int]
+    best: str
+
+
+def taken_names(questions: Iterable[AboutDocument], documents: Iterable[str]) -> dict[str, str]:
+    """Return the document of each unknown name that differs from it, and only it, in ending and capitals."""
+    names = list(documents)
+    taken = {}
+    for name in unknown_names(questions, names):
+        spellings = {name.casefold(), stem(name).casefold()}
+        found = [document for document in names if stem(document).casefold() in spellings]
+        if len(found) == 1:
+            taken[name] = found[0]
+    return taken
+
+
+def renamed(questions: Iterable[Asked], names: Mapping[str, str]) -> list[Asked]:
+    """Return questions with the documents of some names replaced."""
+    return [each.renamed(names[each.about]) if each.about in names else each for each in questions]
+
+
+def unknown_names(questions: Iterable[AboutDocument], documents: Iterable[str]) -> list[str]:
+    """Return the names that are given and that no document has, each once."""
+    stems = set(map(stem, documents))
+    return [name for name in dict.fromkeys(each.about for each in questions) if name and name not in stems]
+
+
+def proposals(questions: Sequence[AboutDocument], documents: Sequence[Document]) -> list[Proposal]:
+    """Return a proposal for each unknown name; none without documents."""
+    found = []
+    for name in unknown_names(questions, [document.name for document in documents]) if documents else []:
+        own = [each for each in questions if each.about == name]
+        fits = {document.name: [each.fits(document.text) for each in own] for document in documents}
+        fitting = {document: sum(each is True for each in found) for document, found in fits.items()}
+        best = max(fitting, key=lambda document: (fitting[document], likeness(name, document)))
+        n_quoting = sum(each is not None for each in fits[best])
+        found.append(Proposal(name, len(own), n_quoting, fitting, best))
+    return found
+
+
+def likeness(name: str, document: str) -> float:
+    """Return how similar a name is to that of a document but for its ending and capitals, 0 to 1."""
+    return SequenceMatcher(None, name.casefold(), stem(document).casefold()).ratio()
+
+
+def did_you_mean(name: str, documents: Iterable[str]) -> str:
+    """``"did you mean finance_slice?"``, or nothing where no document has a similar name."""
+    stems = {stem(document).casefold(): stem(document) for document in documents}
+    close = get_close_matches(stem(name).casefold(), stems, 1)
+    return f"did you mean {stems[close[0]]}?" if close else ""

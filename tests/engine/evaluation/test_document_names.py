@@ -1,0 +1,71 @@
+import pytest
+
+from engine.documents.document import Document
+from engine.evaluation.answers import AnswerQuestion, ShortAnswer
+from engine.evaluation.document_names import (
+    did_you_mean,
+    likeness,
+    proposals,
+    renamed,
+    taken_names,
+    unknown_names,
+)
+from engine.evaluation.questions import Question, Reference
+
+COST = "Inventories are valued at the lower of cost and market."
+FINANCE = Document("finance_slice.md", f"A report. {COST} It ends.")
+OTHER = Document("finances.md", "Nothing of the kind is here, and it is much longer than the other one.")
+
+
+def labelled(name, content=COST, start=10):
+    return Question("How?", name, (Reference(content, start, start + len(content)),))
+
+
+def answered(name):
+    at = FINANCE.text.index("cost")
+    return AnswerQuestion("How?", ShortAnswer.parse("cost"), name, ((at, at + 4),))
+
+
+@pytest.mark.parametrize("make", [labelled, answered])
+@pytest.mark.parametrize(
+    "given", ["Finance_Slice", "finance_slice.txt", "FINANCE_SLICE.MD", "a/Finance_slice.md"]
+)
+def test_a_name_is_taken_but_for_its_ending_and_capitals(make, given):
+    asked, names = make(given), [FINANCE.name, OTHER.name]
+    [found] = renamed([asked], taken_names([asked], names))
+    assert unknown_names([found], names) == []
+    assert found.fits(FINANCE.text)
+
+
+@pytest.mark.parametrize("make", [labelled, answered])
+def test_a_name_that_is_exact_or_may_mean_several_is_left_as_it_is(make):
+    asked = [make("finance_slice"), make("Notes"), make("finance")]
+    names = [FINANCE.name, "notes.md", "notes.html", "FINANCE_SLICE.txt"]
+    assert taken_names(asked, names) == {}
+    assert renamed(asked, {}) == asked
+    assert unknown_names(asked, names) == ["Notes", "finance"]
+
+
+def test_a_question_that_names_no_document_is_about_none_that_is_unknown():
+    assert unknown_names([answered("")], [FINANCE.name]) == []
+
+
+@pytest.mark.parametrize("make", [labelled, answered])
+def test_the_text_at_the_places_shows_which_document_is_meant(make):
+    [found] = proposals([make("finance"), make("finance"), make("finances")], [OTHER, FINANCE])
+    assert likeness("finance", OTHER.name) > likeness("finance", FINANCE.name)
+    assert (found.name, found.best) == ("finance", FINANCE.name)
+    assert (found.n_questions, found.n_quoting) == (2, 2)
+    assert found.fitting == {OTHER.name: 0, FINANCE.name: 2}
+
+
+def test_without_places_the_most_similar_name_is_proposed():
+    [found] = proposals([Question("How?", "finance", ())], [FINANCE, OTHER])
+    assert (found.best, found.n_questions, found.n_quoting) == (OTHER.name, 1, 0)
+    assert proposals([labelled("finance")], []) == []
+
+
+def test_the_most_similar_name_is_asked_for():
+    assert did_you_mean("finance", ["tides.md", FINANCE.name]) == "did you mean finance_slice?"
+    assert did_you_mean("Finance_Slices.md", ["tides.md", FINANCE.name]) == "did you mean finance_slice?"
+    assert did_you_mean("zebra", ["tides.md"]) == ""

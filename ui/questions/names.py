@@ -1,0 +1,99 @@
+"""Names of documents in a file of questions that no loaded document has: what is taken, and what is meant."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import streamlit as st
+
+from engine.documents.document import Document
+from engine.evaluation.document_names import AboutDocument, Proposal, proposals, taken_names
+from ui.text import escape_markdown, joined, shortened
+
+MOST_NAMES = 20  # drawn at once
+NAME_CHARACTERS = 60
+NONE = "none of these: leave them out"
+
+
+def show_names(
+    questions: Sequence[AboutDocument],
+    documents: Sequence[Document],
+    key: str,
+    apply: Callable[[Mapping[str, str]], None],
+) -> None:
+    """Draw which names were taken, and a choice of the document that each of the others means.
+
+    Parameters
+    ----------
+    questions
+        All of a set, with the names of the file.
+    documents
+        All that are loaded.
+    key
+        The beginning of the widgets' keys.
+    apply
+        Called with the chosen documents by the unknown names.
+    """
+    taken = taken_names(questions, [document.name for document in documents])
+    if taken:
+        pairs = [f"“{name}” as {document}" for name, document in list(taken.items())[:MOST_NAMES]]
+        st.caption(
+            f"Taken: {escape_markdown(joined(pairs, 'and'))}, which differ in ending and capitals alone."
+        )
+    unknown = [each for each in proposals_of(questions, documents) if each.name not in taken]
+    if unknown:
+        show_unknown(unknown[:MOST_NAMES], [document.name for document in documents], key, apply)
+
+
+@st.cache_data(max_entries=8, show_spinner="Looking for the documents that are meant…", scope="session")
+def proposals_of(questions: Sequence[AboutDocument], documents: Sequence[Document]) -> list[Proposal]:
+    """Return a proposal for each unknown name; cached."""
+    return proposals(questions, documents)
+
+
+def show_unknown(
+    unknown: Sequence[Proposal],
+    documents: Sequence[str],
+    key: str,
+    apply: Callable[[Mapping[str, str]], None],
+) -> None:
+    """Draw the choice of a document for each unknown name, and the button that applies all of them."""
+    n = sum(each.n_questions for each in unknown)
+    with st.container(border=True):
+        st.markdown(
+            f"**{n:,} question{'s' * (n != 1)} name a document that is not loaded.** Which one is meant?"
+        )
+        keys = {each.name: f"{key}-meant-{each.name}" for each in unknown}
+        for each in unknown:
+            chosen = st.selectbox(
+                f"“{escape_markdown(shortened(each.name, NAME_CHARACTERS))}” in the file is",
+                [NONE, *documents],
+                1 + documents.index(each.best),
+                key=keys[each.name],
+            )
+            st.caption(fit_words(each, chosen))
+
+        def use() -> None:
+            state = st.session_state
+            apply({name: state[widget] for name, widget in keys.items() if state[widget] != NONE})
+
+        st.button(
+            "Use these documents",
+            key=f"{key}-meant-use",
+            type="primary",
+            icon=":material/link:",
+            on_click=use,
+            help="Replaces the names in this set of questions, in this session.",
+        )
+
+
+def fit_words(proposal: Proposal, document: str) -> str:
+    """Say in how many questions a document has the quoted text at the places given."""
+    n = proposal.n_quoting
+    if document == NONE:
+        return f"Leaves out {proposal.n_questions:,} question{'s' * (proposal.n_questions != 1)}."
+    if not n:
+        return "The file gives no text with a place for these questions, so nothing but the name shows it."
+    fit = proposal.fitting[document]
+    return (
+        f"In {fit:,} of {n:,} question{'s' * (n != 1)} with a place, the text there is the one that the file "
+        "quotes" + (": this is another document." if not fit else ".")
+    )
