@@ -7,6 +7,8 @@ share of random exchanges, question by question, after which the means differ at
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import ceil
+from statistics import NormalDist
 
 import numpy as np
 
@@ -174,3 +176,60 @@ def random_swaps(n: int, n_tosses: int, seed: int, n_systems: int = 1) -> Iterat
     for start in range(0, n_tosses, size):
         rows = min(size, n_tosses - start)
         yield generator.integers(2, size=(rows, n), dtype=np.int8).astype(np.float64)
+
+
+def critical_value(differences: Array, level: float = 0.05, seed: int = 0) -> float:
+    """Return the size that the largest of several differences exceeds by chance with probability ``level``.
+
+    Differences are sums over questions, scaled as in `corrected_p_values`. Their sums after random exchanges
+    tend to a normal distribution with the correlations of the systems, from which they are drawn here: the
+    value is that for many questions, and few do not make it coarse.
+
+    Parameters
+    ----------
+    differences
+        From the baseline: ``(n_questions, n_systems)``.
+    level
+        The corrected level.
+    seed
+        The same seed gives the same draws.
+    """
+    size = np.sqrt(np.square(differences).sum(axis=0))
+    scaled = differences / np.where(size > 0, size, 1)  # (n_questions, n_systems)
+    generator = np.random.default_rng(seed)
+    n_rows = max(1, BLOCK // max(scaled.shape))
+    largest = [
+        np.abs(generator.standard_normal((min(n_rows, N_TOSSES - start), len(scaled))) @ scaled).max(axis=1)
+        for start in range(0, N_TOSSES, n_rows)
+    ]
+    return float(np.quantile(np.concatenate(largest), 1 - level))
+
+
+def questions_needed(differences: Array, critical: float, power: float = 0.8) -> int | None:
+    """Return how many questions would show a difference, if it is as large on all of them as on these.
+
+    The randomisation test rejects where the mean difference over the root mean square, g, is above
+    ``critical / √n``. By the delta method g has the variance ``τ² / n``, with τ the standard deviation of
+    ``x - g x² / 2`` for differences x in root mean squares, so that it rejects with probability ``power`` for
+    ``n = ((critical + z τ) / g)²``, where z is the normal quantile of the power.
+
+    Parameters
+    ----------
+    differences
+        Of one system from the baseline, ``(n_questions,)``.
+    critical
+        `critical_value` of all systems compared; 1.96 for one alone at the level 0.05.
+    power
+        The probability to find the difference.
+
+    Returns
+    -------
+    int or None
+        None where the mean difference is 0.
+    """
+    if not differences.sum():
+        return None
+    scaled = differences / np.sqrt(np.square(differences).mean())  # (n_questions,)
+    gain = scaled.mean()
+    spread = np.std(scaled - gain * np.square(scaled) / 2)
+    return ceil(((critical + NormalDist().inv_cdf(power) * spread) / gain) ** 2)

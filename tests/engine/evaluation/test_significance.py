@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import kstest, permutation_test
+from scipy.stats import kstest, norm, permutation_test
 
 from engine.errors import InputError
 from engine.evaluation.bootstrap import mean_interval
@@ -12,6 +12,8 @@ from engine.evaluation.significance import (
     compare,
     compare_all,
     corrected_p_values,
+    critical_value,
+    questions_needed,
     randomisation_test,
 )
 
@@ -185,3 +187,41 @@ def test_intervals_of_many_are_those_of_one_by_one(n_questions):
         assert found.p_value >= alone.p_value - 0.02
     [only] = compare_all(baseline, np.array([others[1]]))
     assert only.p_value == pytest.approx(compare(baseline, others[1]).p_value, abs=0.02)
+
+
+def test_one_difference_has_the_critical_value_of_the_normal_and_many_that_of_sidak():
+    random = np.random.default_rng(0)
+    alone = random.standard_normal((60, 1))
+    assert critical_value(alone) == pytest.approx(1.96, abs=0.05)
+    assert critical_value(np.repeat(alone, 20, axis=1)) == pytest.approx(1.96, abs=0.05)  # all the same
+    many = np.linalg.qr(random.standard_normal((60, 20)))[0]  # uncorrelated
+    sidak = norm.ppf(1 - (1 - 0.95 ** (1 / 20)) / 2)
+    assert critical_value(many) == pytest.approx(sidak, abs=0.06)
+    assert critical_value(np.zeros((5, 2))) == 0
+
+
+def test_as_many_questions_are_needed_as_cohens_tables_say():
+    """Cohen 1988, and exactly by the noncentral t: for d = 0.5, at 0.05 on two sides and power 0.8, 34."""
+    normal = norm.ppf((np.arange(20_000) + 0.5) / 20_000)
+    assert questions_needed(normal + 0.5, 1.96) == pytest.approx(34, abs=1)
+    assert questions_needed(normal + 0.2, 1.96) == pytest.approx(199, abs=3)
+    assert questions_needed(-normal - 0.2, 1.96) == pytest.approx(199, abs=3)
+    assert questions_needed(np.array([1.0, -1.0, 0.0]), 1.96) is None
+
+
+@pytest.mark.parametrize("n_lost", [2, 5])
+@pytest.mark.parametrize(
+    ("step", "least"),
+    [(0.9, 0.74), (0, 0.68)],
+    ids=["reciprocal ranks", "hits"],  # few distinct sums make the test of hits conservative
+)
+def test_with_the_questions_that_are_needed_the_test_finds_the_difference_four_times_in_five(
+    n_lost, step, least
+):
+    random = np.random.default_rng(0)
+    observed = np.repeat([1.0, -1.0, 0.0], [12, n_lost, 32])  # questions won, lost and alike
+    observed *= 1 - step * random.random(len(observed))
+    n = questions_needed(observed, 1.96)
+    drawn = random.choice(observed, (400, n))
+    found = np.mean([randomisation_test(np.zeros(n), one, 999) < 0.05 for one in drawn])
+    assert least <= found <= 0.86  # three standard errors of 400 draws above 0.8
