@@ -36,6 +36,7 @@ from engine.evaluation.sweep_row import (
 from engine.evaluation.sweep_vectors import embed_cached, n_passes, vectors_of
 from engine.evaluation.sweep_watch import CellProgress, Stopped, Watch
 from engine.layers.tracing import Array
+from engine.retrieval.bm25 import Bm25
 from engine.retrieval.mmr import MMR_DEPTH
 from engine.retrieval.retrievers import (
     RETRIEVERS,
@@ -200,25 +201,36 @@ def measure_cells(
     watch.begin(len(cells), (len(asked) + len(labelled.texts)) * n_passes(poolings))
     vectors = vectors_of(asked, labelled.texts, model, poolings, max_tokens, cache, watch.tell)
     encoder = None if isinstance(model, LibraryModel) else model
-    texts = SearchTexts(asked, tuple(labelled.texts), encoder, max_tokens)
+    uses_words = any(RETRIEVERS[cell.retriever].uses_bm25 for cell in cells)
+    words = Bm25(labelled.texts) if uses_words else None  # before any search, whose time is measured
+    texts = SearchTexts(asked, tuple(labelled.texts), encoder, max_tokens, words)
+    spent: dict[str, float] = {}
     for pooling, of_pooling in grouped(
         cells, lambda cell: "" if cell.retriever == BM25 else cell.pooling
     ).items():
         inputs = SearchInputs(texts, *np.split(vectors[pooling], [len(asked)]))
+        spent.pop("dense", None)
         for retriever, of_retriever in grouped(of_pooling, lambda cell: cell.retriever).items():
-            scores = scores_of(retriever, inputs, watch)
+            scores, seconds = timed_scores(retriever, inputs, watch, spent)
             ranked = Ranked.of(scores, labelled.relevant, max(cell.k for cell in of_retriever))
             n_bytes = index_bytes(retriever, inputs, labelled)
             for k, of_k in grouped(of_retriever, lambda cell: cell.k).items():
                 values = values_at(ranked, labelled.chunks, labelled.questions, k)
                 for cell in of_k:
-                    yield make_row(cell, values, labelled, n_bytes, watch)
+                    yield make_row(cell, values, labelled, n_bytes, watch, seconds / len(asked))
                     # The caller's time with a row does not count for the next row.
                     watch.since = time.perf_counter()
                     watch.tell(n_measured=1)
 
 
-def make_row(cell: Cell, values: Array, labelled: LabelledChunks, n_bytes: int, watch: Watch) -> SweepRow:
+def make_row(
+    cell: Cell,
+    values: Array,
+    labelled: LabelledChunks,
+    n_bytes: int,
+    watch: Watch,
+    search_seconds: float | None = None,
+) -> SweepRow:
     """Make a row from the values ``(n_questions, n_metrics)`` of a cell."""
     return SweepRow(
         cell,
@@ -229,7 +241,27 @@ def make_row(cell: Cell, values: Array, labelled: LabelledChunks, n_bytes: int, 
         values=QuestionValues.of(tuple(METRICS), values),
         seconds=time.perf_counter() - watch.since,
         index_bytes=n_bytes,
+        search_seconds=search_seconds,
     )
+
+
+def timed_scores(
+    retriever: str, inputs: SearchInputs, watch: Watch, spent: dict[str, float]
+) -> tuple[Array, float]:
+    """Return the scores of a retriever, and the seconds that they take where nothing is computed before.
+
+    Cosines and BM25's scores are computed once for all retrievers; ``spent`` keeps the seconds of each.
+    """
+    parts = {"dense": retriever != BM25, "bm25": RETRIEVERS[retriever].uses_bm25}
+    needed = [name for name, is_needed in parts.items() if is_needed]
+    for name in needed:
+        if name not in spent:
+            begin = time.perf_counter()
+            _ = inputs.dense if name == "dense" else inputs.texts.bm25
+            spent[name] = time.perf_counter() - begin
+    begin = time.perf_counter()
+    scores = scores_of(retriever, inputs, watch)
+    return scores, time.perf_counter() - begin + sum(spent[name] for name in needed)
 
 
 def scores_of(retriever: str, inputs: SearchInputs, watch: Watch) -> Array:

@@ -39,6 +39,9 @@ class SweepRow:
         Time of this row, without work shared with earlier rows.
     index_bytes
         Bytes of the index: 32-bit vectors of the chunks, entries of BM25's index, or both.
+    search_seconds
+        Time to score all chunks for one question, on average and without embedding it; None in rows of
+        earlier versions.
     """
 
     cell: Cell
@@ -49,6 +52,7 @@ class SweepRow:
     values: Mapping[str, tuple[float, ...]] = field(repr=False)
     seconds: float
     index_bytes: int
+    search_seconds: float | None = None
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from engine.retrieval.fingerprint import fingerprint
 
 FORMAT = "glassbox sweep 1"
 SETTINGS = tuple(field.name for field in fields(Cell))
-FIGURES = ("n_chunks", "n_questions", "seconds", "index_bytes")
+FIGURES = ("n_chunks", "n_questions", "seconds", "index_bytes", "search_seconds")
 
 
 def stamp_of(
@@ -124,7 +124,7 @@ def line_of(content: Mapping[str, Any]) -> bytes:
 
 
 def to_row(content: dict[str, Any]) -> SweepRow:
-    """Make a row from the content of a line, which may lack metrics added later."""
+    """Make a row from the content of a line, which may lack metrics and the time of a search, added later."""
     names = [name for name in METRICS if name in content["metrics"]]
     columns = np.array([content["values"][name] for name in names], np.float64).T
     return SweepRow(
@@ -132,7 +132,8 @@ def to_row(content: dict[str, Any]) -> SweepRow:
         metrics={name: float(content["metrics"][name]) for name in names},
         intervals={name: (content["intervals"][name][0], content["intervals"][name][1]) for name in names},
         values=QuestionValues.of(names, columns),
-        **{name: content[name] for name in FIGURES},
+        **{name: content[name] for name in FIGURES[:-1]},
+        search_seconds=content.get("search_seconds"),
     )
 
 

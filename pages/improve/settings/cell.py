@@ -1,4 +1,4 @@
-"""One cell of an experiment: the questions it wins and loses, and the button that applies its settings."""
+"""One cell of an experiment: its settings, and the questions that it wins and loses."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from engine.evaluation.metrics import METRICS
 from engine.evaluation.questions import Question
 from pages.improve.settings.runs import Experiment
 from pages.improve.settings.verdicts import ACROSS_K, Verdict, is_across_k
-from ui.cells import cell_words, take_cell
+from ui.cells import cell_words
 from ui.models import ENCODER
 from ui.settings import COUNTS
 from ui.text import escape_markdown
@@ -21,25 +21,10 @@ TABLE_HEIGHT = 300
 
 
 def show_cell(experiment: Experiment, place: int, verdict: Verdict, metric: str) -> None:
-    """Draw a cell's settings, the questions it wins and loses, and the button that applies it to the app."""
+    """Draw a cell's settings, and the questions that it wins and loses."""
     row, baseline = experiment.rows[place], experiment.rows[0]
     with st.container(border=True, key="experiment-cell-box"):
-        words, button = st.columns([4, 1], vertical_alignment="center")
-        words.markdown(f"**{escape_markdown(cell_words(row.cell))}**")
-        button.button(
-            "Use these settings",
-            key="experiment-use",
-            icon=":material/check:",
-            on_click=use_settings,
-            args=(row.cell,),
-            width="stretch",
-            help="Changes the app's own settings: splitter, chunk size, overlap, tokens read, pooling, "
-            "retriever, passages. Every page then uses them.",
-        )
-        if used := st.session_state.pop("experiment-used", None):
-            st.success(escape_markdown(used), icon=":material/check_circle:")
-        if left_out := not_of_the_app(row.cell):
-            st.caption(escape_markdown(left_out))
+        st.markdown(f"**{escape_markdown(cell_words(row.cell))}**")
         if verdict.word == "baseline":
             st.caption("This is the baseline: it wins and loses nothing against itself.")
             return
@@ -54,11 +39,6 @@ def show_cell(experiment: Experiment, place: int, verdict: Verdict, metric: str)
             metric,
             f"experiment-questions-{experiment.key}-{place}-{metric}",
         )
-
-
-def use_settings(cell: Cell) -> None:
-    """Set the app's own settings to those of a cell, and keep a notice of what was set."""
-    st.session_state["experiment-used"] = f"The app now has {cell_words(cell, take_cell(cell))}."
 
 
 def not_of_the_app(cell: Cell) -> str:

@@ -27,8 +27,7 @@ def command_line(experiment: Experiment) -> str:
     baseline, *others = experiment.cells
     cells = others or [baseline]
     lines = [sweep_command(experiment, cells)]
-    axes = {AXES[axis].argument: values for axis, values in values_of(cells).items()}
-    if baseline not in grid(**axes).cells:  # type: ignore[arg-type]
+    if not has_baseline(experiment.cells):
         lines += ["# the baseline, the settings the app had:", sweep_command(experiment, [baseline])]
     names = own_documents(experiment)
     if names and len(experiment.documents) > MOST_NAMED:
@@ -36,6 +35,13 @@ def command_line(experiment: Experiment) -> str:
             0, f"# {DOCUMENTS} holds the {len(names):,} documents that were searched, and no others:"
         )
     return "\n".join(lines)
+
+
+def has_baseline(cells: Sequence[Cell]) -> bool:
+    """Whether the baseline, the first cell, is part of the grid of the others."""
+    baseline, *others = cells
+    axes = {AXES[axis].argument: values for axis, values in values_of(others or [baseline]).items()}
+    return baseline in grid(**axes).cells  # type: ignore[arg-type]
 
 
 def sweep_command(experiment: Experiment, cells: Sequence[Cell]) -> str:

@@ -14,6 +14,7 @@ from engine.evaluation.question_files import question_fields, to_jsonl
 from engine.evaluation.sweep_store import to_csv, to_json
 from pages.improve.settings.charts import COSTS, cost_of, heat_axes, heat_of
 from pages.improve.settings.code import QUESTIONS, command_line, python_lines
+from pages.improve.settings.conclusion import conclude, sentence
 from pages.improve.settings.runs import Experiment
 from pages.improve.settings.verdicts import Verdict, best_first, summary, table_row
 from ui.cells import AXES, cell_words
@@ -97,11 +98,13 @@ def report(experiment: Experiment, judged: Sequence[Verdict], metric: str) -> st
         "Versions": ", ".join([f"Python {platform.python_version()}", *map(installed, PACKAGES)]),
     }
     about = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in facts.items())
-    name = escape(experiment.name)
+    name, rows = escape(experiment.name), experiment.rows
+    learnt = sentence(rows, judged, metric, conclude(rows, judged, metric), in_use=False)
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{name}</title>'
         f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style></head><body>'
-        f"<h1>{name}</h1><p>{escape(summary(judged))}</p><dl>{about}</dl>"
+        f"<h1>{name}</h1><p><strong>{escape(learnt)}</strong></p><p>{escape(summary(judged))}</p>"
+        f"<dl>{about}</dl>"
         f"<h2>Figures</h2>{figures_html(report_figures(experiment, metric))}"
         f"<h2>Every cell</h2>{table_html(experiment, judged, metric)}"
         "<p>Intervals are 95 %, by drawing the questions again (bootstrap). A cell is better or worse where "

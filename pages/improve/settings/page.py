@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.improve.settings.answers import show_answers
 from pages.improve.settings.compare import show_runs
-from pages.improve.settings.grid import show_grid
+from pages.improve.settings.grid import baseline_cell, show_grid
 from pages.improve.settings.results import show_results
 from pages.improve.settings.running import show_running
 from ui.documents import NoDocumentError, document_picker
@@ -42,7 +42,7 @@ def main() -> None:
             show_grid(documents, encoder, cut, question_set_picker(documents))
     if results.open:
         with results:
-            show_results()
+            show_results(baseline_cell(cut))
     if runs.open:
         with runs:
             show_runs()

@@ -1,13 +1,16 @@
-"""The results of an experiment: a table with intervals and verdicts, figures, and the selected cell."""
+"""The results of an experiment: the conclusion, a table with verdicts, figures, and the selected cell."""
 
 from collections.abc import Sequence
 
 import streamlit as st
 
+from engine.evaluation.grid import Cell
 from engine.evaluation.metrics import METRICS
 from engine.evaluation.sweep_row import SweepRow
 from pages.improve.settings.cell import show_cell
 from pages.improve.settings.charts import COSTS, pick, show_costs, show_heat
+from pages.improve.settings.conclusion import HITS, Conclusion, conclude, show_conclusion
+from pages.improve.settings.effects import show_effects
 from pages.improve.settings.export import show_export
 from pages.improve.settings.files import known_experiments
 from pages.improve.settings.running import running_experiment, show_resume
@@ -18,22 +21,24 @@ from pages.improve.settings.verdicts import (
     OTHER_K,
     Verdict,
     best_first,
-    difference_words,
     shown_metrics,
     summary,
     table_row,
     verdicts,
 )
-from ui.cells import cell_words, varied
-from ui.text import escape_markdown, p_words
+from ui.cells import varied
+from ui.text import escape_markdown
 
 REDRAW_S = 3.0
 DRAWN_PER_S = 200  # cells; a larger running experiment is redrawn less often
 TABLE_HEIGHT = 460
 
 
-def show_results() -> None:
-    """Draw the results of the chosen run; while it runs, the rows so far are redrawn every few seconds."""
+def show_results(current: Cell) -> None:
+    """Draw the results of the chosen run; while it runs, the rows so far are redrawn every few seconds.
+
+    ``current`` are the app's present settings.
+    """
     now = running_experiment()
     if now is None:
         found = known_experiments()
@@ -52,26 +57,30 @@ def show_results() -> None:
     )
     chosen = found[key]
     if now is not None and key == now.begun.key:
-        st.fragment(show_growing, run_every=max(REDRAW_S, len(chosen.cells) / DRAWN_PER_S))()
+        st.fragment(show_growing, run_every=max(REDRAW_S, len(chosen.cells) / DRAWN_PER_S))(current)
     elif chosen.rows:
-        show_experiment(chosen, is_growing=False)
+        show_experiment(chosen, is_growing=False, current=current)
 
 
-def show_growing() -> None:
+def show_growing(current: Cell) -> None:
     """Draw the rows so far of the running experiment."""
     now = st.session_state.get("experiment")
     if now is None or not now.rows:
         st.info("The first rows come as soon as the documents are cut and embedded.")
     else:
-        show_experiment(now.experiment, is_growing=True)
+        show_experiment(now.experiment, is_growing=True, current=current)
 
 
-def show_experiment(experiment: Experiment, is_growing: bool) -> None:
-    """Draw the results of an experiment."""
-    rows = experiment.rows
+def show_experiment(experiment: Experiment, is_growing: bool, current: Cell) -> None:
+    """Draw the results of an experiment: what was learnt, and below it the figures that show it."""
+    rows, top = experiment.rows, st.container()
     metric = metric_choice(rows, "experiment-measure")
-    judged = judged_of(experiment.key, len(rows), metric, rows)
-    show_summary(experiment, judged, metric)
+    judged, found = judged_of(experiment.key, len(rows), metric, rows)
+    with top:
+        show_conclusion(experiment, judged, metric, found, current)
+    show_notes(experiment, judged, metric)
+    show_effects(experiment, metric)
+    st.subheader("Every cell")
     show_table(experiment, judged, metric)
     place = st.session_state.get("experiment-cell", {}).get(experiment.key)
     if place is not None and place < len(rows):
@@ -89,13 +98,14 @@ def show_experiment(experiment: Experiment, is_growing: bool) -> None:
 
 
 def metric_choice(rows: Sequence[SweepRow], key: str) -> str:
-    """Draw the choice of one of the metrics that rows have."""
+    """Draw the choice of one of the metrics that rows have: at first hits, or MRR where k differs."""
     names = shown_metrics(rows)
+    same_k = len({row.cell.k for row in rows}) == 1
     chosen: str = st.segmented_control(
         "Metric",
         names,
         format_func=lambda name: METRICS[name].label,
-        default="mrr",
+        default=HITS if same_k and HITS in names else "mrr",
         required=True,
         key=key,
         persist_state="session",
@@ -105,31 +115,21 @@ def metric_choice(rows: Sequence[SweepRow], key: str) -> str:
 
 
 @st.cache_resource(max_entries=8, show_spinner="Telling differences from chance…", scope="session")
-def judged_of(key: str, n_rows: int, metric: str, _rows: Sequence[SweepRow]) -> list[Verdict]:
-    """Return the verdicts on the rows of an experiment by a metric; cached."""
-    return verdicts(_rows, metric)
+def judged_of(
+    key: str, n_rows: int, metric: str, _rows: Sequence[SweepRow]
+) -> tuple[list[Verdict], Conclusion]:
+    """Return the verdicts on the rows of an experiment by a metric, and the conclusion; cached."""
+    judged = verdicts(_rows, metric)
+    return judged, conclude(_rows, judged, metric)
 
 
-def show_summary(experiment: Experiment, judged: Sequence[Verdict], metric: str) -> None:
-    """Draw which settings are best, and whether that is more than chance."""
-    rows, label = experiment.rows, METRICS[metric].label
-    best = max(range(len(rows)), key=lambda place: METRICS[metric].sign * rows[place].metrics[metric])
-    st.markdown(f"**{escape_markdown(summary(judged))}**")
-    name = escape_markdown(cell_words(rows[best].cell, varied(experiment.cells)))
-    value, first = rows[best].metrics[metric], rows[0].metrics[metric]
-    if best == 0:
-        st.write(f"Best {label}: {value:.3f}, by the app's own settings.")
-    elif judged[best].word == OTHER_K:
-        st.write(f"Best {label}: {value:.3f}, by {name}.")
-    else:
-        st.write(
-            f"Best {label}: {value:.3f}, by {name}; the app's settings have {first:.3f}; the difference "
-            f"is {difference_words(judged[best].comparison)}, {p_words(judged[best].p_value)} after the "
-            "correction."
-        )
+def show_notes(experiment: Experiment, judged: Sequence[Verdict], metric: str) -> None:
+    """Draw how many settings differ beyond chance, and what makes settings hard to compare."""
+    st.caption(escape_markdown(summary(judged)))
     if any(one.word == OTHER_K for one in judged):
         st.caption(ACROSS_K)
-    if METRICS[metric].unit != "characters" and "chunk_tokens" in varied(row.cell for row in rows):
+    sizes = varied(row.cell for row in experiment.rows)
+    if METRICS[metric].unit != "characters" and "chunk_tokens" in sizes:
         st.caption(
             "Sizes differ: a larger chunk contains more, so any search hits a right one more easily, and "
             "it fills more of a prompt. Span IoU@k compares the text found with the text needed."

@@ -76,9 +76,10 @@ def summary(judged: Sequence[Verdict]) -> str:
         return "Nothing was measured that can be compared with the app's settings."
     if not any(counts.values()):
         return f"None of {n_others:,} other settings is better or worse beyond what chance explains."
+    better, worse = (f"{n:,} {'is' if n == 1 else 'are'}" for n in counts.values())
     return (
-        f"Of {n_others:,} other settings {counts['better']:,} are better than the app's and "
-        f"{counts['worse']:,} worse, beyond what chance explains."
+        f"Of {n_others:,} other settings {better} better than the app's and {worse} worse, beyond what "
+        "chance explains."
     )
 
 
@@ -96,8 +97,12 @@ def p_cell(verdict: Verdict) -> str:
 
 def best_first(rows: Sequence[SweepRow], metric: str) -> list[int]:
     """Return the places of rows, the best first."""
-    sign = METRICS[metric].sign
-    return sorted(range(len(rows)), key=lambda place: -sign * rows[place].metrics[metric])
+    return sorted(range(len(rows)), key=lambda place: merit(rows[place], metric), reverse=True)
+
+
+def merit(row: SweepRow, metric: str) -> tuple[float, float, int]:
+    """Return a key that is greater for better rows: of those alike by their MRR, then the smaller index."""
+    return METRICS[metric].sign * row.metrics[metric], row.metrics["mrr"], -row.index_bytes
 
 
 def table_row(row: SweepRow, verdict: Verdict, metric: str, axes: Sequence[str]) -> dict[str, Any]:

@@ -146,7 +146,7 @@ def test_some_of_the_documents_are_searched(run):
 
 
 def without_seconds(result):
-    return [row | {"seconds": 0} for row in json.loads(result.stdout)["rows"]]
+    return [row | {"seconds": 0, "search_seconds": 0} for row in json.loads(result.stdout)["rows"]]
 
 
 def test_questions_that_cannot_be_judged_are_left_out_and_counted(run, questions):

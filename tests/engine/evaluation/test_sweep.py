@@ -20,10 +20,11 @@ from engine.evaluation.library_model import LibraryModel, load_model
 from engine.evaluation.metrics import METRICS, Metric, hit_rate, ndcg, precision, recall, reciprocal_rank
 from engine.evaluation.questions import Question, Reference, relevance
 from engine.evaluation.spans import best_chunks, span_metrics
-from engine.evaluation.sweep import sweep
+from engine.evaluation.sweep import sweep, timed_scores
 from engine.evaluation.sweep_cost import estimate
 from engine.evaluation.sweep_row import Ranked
 from engine.evaluation.sweep_store import append, resume, row_line, stamp_of, to_csv, to_json, to_row
+from engine.evaluation.sweep_watch import Watch
 from engine.models.encoder import Encoder
 from engine.retrieval.retrievers import (
     RETRIEVERS,
@@ -89,7 +90,7 @@ def rows(documents, questions, cells, models):
 
 
 def without_time(rows):
-    return {row.cell: replace(row, seconds=0) for row in rows}
+    return {row.cell: replace(row, seconds=0, search_seconds=0) for row in rows}
 
 
 def by_hand(documents, questions, cell, encoder):
@@ -406,7 +407,7 @@ class TestStore:
         assert {name: list(row.values[name]) for name in row.values} == values
         append(path, row)
         *_, before, after = path.read_text().splitlines()
-        assert before == after
+        assert json.loads(after) == json.loads(before) | {"search_seconds": None}  # an earlier version's line
 
     def test_a_torn_last_line_is_dropped(self, path, stamp, rows):
         content = path.read_bytes()
@@ -545,3 +546,16 @@ class TestLibraryModel:
         monkeypatch.setitem(__import__("sys").modules, "sentence_transformers", None)
         with pytest.raises(ModelUnavailableError, match="which is not installed"):
             LibraryModel.load("anything", encoder.tokenizer)
+
+
+def test_the_time_of_a_search_counts_what_earlier_cells_computed(documents, encoder):
+    texts = tuple(document.text for document in documents)
+    vectors = encoder.encode(list(texts))
+    inputs, spent = SearchInputs(SearchTexts(texts, texts), vectors, vectors), {"dense": 5.0, "bm25": 70.0}
+    shared = {"dense": 5, "bm25": 70, "hybrid": 75, "mmr": 5}
+    seconds = {name: timed_scores(name, inputs, Watch(0, 0, None, None), spent)[1] for name in shared}
+    assert {name: 5 * round(found / 5) for name, found in seconds.items()} == shared
+
+
+def test_every_row_has_the_time_of_a_search(rows):
+    assert all(row.search_seconds > 0 for row in rows)

@@ -23,9 +23,10 @@ def cell_page():
 def results_page():
     import streamlit as st
 
+    from engine.evaluation.grid import Cell
     from pages.improve.settings.results import show_experiment
 
-    show_experiment(st.session_state["one"], is_growing=True)
+    show_experiment(st.session_state["one"], is_growing=True, current=st.session_state.get("current", Cell()))
 
 
 def runs_page():
@@ -80,8 +81,10 @@ def test_one_entry_in_the_table_adds_a_metric_to_the_page(monkeypatch, encoder):
     assert "- **Missed@k**: Share of the questions missed." in measure.help
     measure.set_value("missed@k").run()
     assert not app.exception
-    assert app.dataframe[0].value["Against the app's"].iloc[0] == "better"
-    assert app.dataframe[0].value["Value"].is_monotonic_increasing
+    effects, cells = (table.value for table in app.dataframe[:2])
+    assert cells["Against the app's"].iloc[0] == "better"
+    assert cells["Value"].is_monotonic_increasing
+    assert "Missed@k" in effects
     app.session_state["experiment-measure"] = "mrr"
     app.session_state["one"] = old
     app.run()

@@ -98,7 +98,7 @@ def test_a_verdict_goes_by_the_corrected_p_value(difference, low, high, p_value,
 def test_rows_are_judged_against_the_first():
     judged = verdicts(experiment().rows, "mrr")
     assert [one.word for one in judged] == ["baseline", "better", "worse", "the same", "not sure"]
-    assert summary(judged).startswith("Of 4 other settings 1 are better than the app's and 1 worse")
+    assert summary(judged).startswith("Of 4 other settings 1 is better than the app's and 1 is worse")
 
 
 def test_what_chance_gives_one_of_many_rows_is_no_difference():
@@ -464,7 +464,7 @@ def page():
     import streamlit as st
 
     from engine.evaluation.grid import Cell
-    from pages.improve.settings.cell import use_settings
+    from pages.improve.settings.conclusion import use_settings
     from pages.improve.settings.grid import baseline_cell
     from ui.chunk_settings import chunk_settings
     from ui.models import load_encoder
@@ -499,6 +499,7 @@ def test_measures_at_k_are_not_judged_across_k():
         judged = verdicts([*one.rows, other_k], measure)
         assert judged[-1].word == expected
         n_better = 1 + (expected == "better")
-        assert summary(judged).startswith(f"Of {3 + n_better} other settings {n_better} are better")
+        is_better = "1 is better" if n_better == 1 else f"{n_better} are better"
+        assert summary(judged).startswith(f"Of {3 + n_better} other settings {is_better}")
     alone = verdicts([one.rows[0], other_k], "recall@k")
     assert summary(alone) == "Nothing was measured that can be compared with the app's settings."
