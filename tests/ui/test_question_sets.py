@@ -209,7 +209,7 @@ def test_an_unknown_name_is_given_the_document_that_is_meant_in_one_click():
     assert app.session_state["picked"] == []
     assert "3 questions name a document that is not loaded" in app.markdown[-1].value
     assert app.selectbox(key="questions-meant-the_tides").value == "tide.md"
-    assert "In 1 of 2 questions with a place" in words(app)
+    assert "In 1 of 2 questions the quoted text stands" in words(app)
     app.selectbox(key="questions-meant-zebra").set_value(NONE).run()
     assert "Leaves out 1 question" in words(app)
     app.button(key="questions-meant-use").click().run()

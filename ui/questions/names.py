@@ -91,9 +91,7 @@ def fit_words(proposal: Proposal, document: str) -> str:
     if document == NONE:
         return f"Leaves out {proposal.n_questions:,} question{'s' * (proposal.n_questions != 1)}."
     if not n:
-        return "The file gives no text with a place for these questions, so nothing but the name shows it."
+        return "The file quotes no text with its place in these questions, so nothing but the name tells."
     fit = proposal.fitting[document]
-    return (
-        f"In {fit:,} of {n:,} question{'s' * (n != 1)} with a place, the text there is the one that the file "
-        "quotes" + (": this is another document." if not fit else ".")
-    )
+    words = f"In {fit:,} of {n:,} question{'s' * (n != 1)} the quoted text stands at its place there"
+    return f"{words}." if fit else f"{words}: another document seems to be meant."

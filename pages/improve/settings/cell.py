@@ -25,6 +25,7 @@ def show_cell(experiment: Experiment, place: int, verdict: Verdict, metric: str)
     row, baseline = experiment.rows[place], experiment.rows[0]
     with st.container(border=True, key="experiment-cell-box"):
         st.markdown(f"**{escape_markdown(cell_words(row.cell))}**")
+        st.caption("They stand at the top, too, with what they cost and to be applied.")
         if verdict.word == "baseline":
             st.caption("This is the baseline: it wins and loses nothing against itself.")
             return

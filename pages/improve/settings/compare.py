@@ -85,7 +85,7 @@ def show_comparison(experiments: dict[str, Experiment]) -> None:
     except GlassboxError as error:
         st.warning(escape_markdown(str(error)), icon=":material/compare:")
         return
-    metric = metric_choice([before, after], "compare-measure")
+    metric = metric_choice([before, after], "compare-measure", METRIC)
     if is_across_k(before.cell, after.cell, metric):
         st.info(ACROSS_K, icon=":material/compare:")
         return

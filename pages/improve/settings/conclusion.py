@@ -143,9 +143,12 @@ def questions(row: SweepRow) -> str:
 
 
 def settings_words(other: Cell, cell: Cell) -> str:
-    """``"chunk size 256 and retriever BM25 (words)"``: the settings of a cell in which it differs."""
-    axes = changed_settings(other, cell)
-    return joined([f"{AXES[axis].label.lower()} {value_words(cell, axis)}" for axis in axes], "and")
+    """``"chunk size 256 and retriever “BM25 (words)”"``: the settings of a cell in which it differs."""
+    named = []
+    for axis in changed_settings(other, cell):
+        value = value_words(cell, axis)
+        named.append(f"{AXES[axis].label.lower()} {value if value.isalnum() else f'“{value}”'}")
+    return joined(named, "and")
 
 
 def rounded(count: int) -> int:
@@ -191,9 +194,9 @@ def show_conclusion(
     with st.container(border=True, key="experiment-advice"):
         words, button = st.columns([4, 1], vertical_alignment="center")
         with words:
-            what = "Recommended" if place == found.advised else "Selected"
+            what = "Selected" if place != found.advised else "Recommended"
             if place == found.advised == 0:
-                what = "Recommended: keep" if cell == current else "Recommended: go back to"
+                what = "Recommended, keep" if cell == current else "Recommended, go back to"
             st.markdown(f"**{what}:** {escape_markdown(cell_words(cell, varied(experiment.cells)))}")
             anew = set(changed_settings(current, cell)) & set(INDEXED)
             st.caption(
@@ -203,7 +206,7 @@ def show_conclusion(
             if left_out := not_of_the_app(cell):
                 st.caption(escape_markdown(left_out))
         if cell == current:
-            button.caption("In use.")
+            button.caption("In use now.")
         else:
             button.button(
                 "Apply",

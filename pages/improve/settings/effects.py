@@ -7,7 +7,7 @@ from engine.evaluation.main_effects import MainEffect, main_effects
 from engine.evaluation.metrics import METRICS
 from pages.improve.settings.code import has_baseline
 from pages.improve.settings.runs import Experiment
-from ui.cells import AXES, value_words, varied
+from ui.cells import AXES, value_words, values_in_order, varied
 from ui.text import signed_interval
 
 REFERENCE = "compared with this"
@@ -24,8 +24,9 @@ def effects_of(experiment: Experiment, metric: str) -> dict[str, list[MainEffect
     effects = {}
     for axis in axes if len(axes) > 1 else []:
         levels = [value_words(row.cell, axis) for row in rows]
-        in_use = value_words(experiment.cells[0], axis)
-        effects[axis] = main_effects(values, levels, in_use if in_use in levels else levels[0])
+        in_use, order = value_words(experiment.cells[0], axis), values_in_order(experiment.cells, axis)
+        found = main_effects(values, levels, in_use if in_use in levels else levels[0])
+        effects[axis] = sorted(found, key=lambda effect: order.index(str(effect.value)))
     return effects
 
 

@@ -32,6 +32,7 @@ from ui.text import escape_markdown
 REDRAW_S = 3.0
 DRAWN_PER_S = 200  # cells; a larger running experiment is redrawn less often
 TABLE_HEIGHT = 460
+MRR = "mrr"
 
 
 def show_results(current: Cell) -> None:
@@ -74,7 +75,8 @@ def show_growing(current: Cell) -> None:
 def show_experiment(experiment: Experiment, is_growing: bool, current: Cell) -> None:
     """Draw the results of an experiment: what was learnt, and below it the figures that show it."""
     rows, top = experiment.rows, st.container()
-    metric = metric_choice(rows, "experiment-measure")
+    is_at_one_k = len({row.cell.k for row in rows}) == 1
+    metric = metric_choice(rows, "experiment-measure", HITS if is_at_one_k else MRR)
     judged, found = judged_of(experiment.key, len(rows), metric, rows)
     with top:
         show_conclusion(experiment, judged, metric, found, current)
@@ -86,7 +88,10 @@ def show_experiment(experiment: Experiment, is_growing: bool, current: Cell) -> 
     if place is not None and place < len(rows):
         show_cell(experiment, place, judged[place], metric)
     else:
-        st.caption("Select a row, or click a figure below, to see the questions that a cell wins and loses.")
+        st.caption(
+            "Select a row, or click a figure below, to see the questions that a cell wins and loses, and to "
+            "apply its settings above."
+        )
     if len(rows) > 1:
         left, right = st.columns(2)
         with left:
@@ -97,15 +102,14 @@ def show_experiment(experiment: Experiment, is_growing: bool, current: Cell) -> 
         show_export(experiment, judged, metric)
 
 
-def metric_choice(rows: Sequence[SweepRow], key: str) -> str:
-    """Draw the choice of one of the metrics that rows have: at first hits, or MRR where k differs."""
+def metric_choice(rows: Sequence[SweepRow], key: str, default: str) -> str:
+    """Draw the choice of one of the metrics that rows have."""
     names = shown_metrics(rows)
-    same_k = len({row.cell.k for row in rows}) == 1
     chosen: str = st.segmented_control(
         "Metric",
         names,
         format_func=lambda name: METRICS[name].label,
-        default=HITS if same_k and HITS in names else "mrr",
+        default=default,
         required=True,
         key=key,
         persist_state="session",
@@ -124,8 +128,9 @@ def judged_of(
 
 
 def show_notes(experiment: Experiment, judged: Sequence[Verdict], metric: str) -> None:
-    """Draw how many settings differ beyond chance, and what makes settings hard to compare."""
-    st.caption(escape_markdown(summary(judged)))
+    """Draw how many settings differ beyond chance, if any, and what makes settings hard to compare."""
+    if any(one.word in ("better", "worse") for one in judged):
+        st.caption(escape_markdown(summary(judged)))
     if any(one.word == OTHER_K for one in judged):
         st.caption(ACROSS_K)
     sizes = varied(row.cell for row in experiment.rows)

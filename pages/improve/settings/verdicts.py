@@ -75,11 +75,11 @@ def summary(judged: Sequence[Verdict]) -> str:
     if not n_others:
         return "Nothing was measured that can be compared with the app's settings."
     if not any(counts.values()):
-        return f"None of {n_others:,} other settings is better or worse beyond what chance explains."
+        return f"No other setting, of {n_others:,}, is better or worse beyond what chance explains."
     better, worse = (f"{n:,} {'is' if n == 1 else 'are'}" for n in counts.values())
     return (
-        f"Of {n_others:,} other settings {better} better than the app's and {worse} worse, beyond what "
-        "chance explains."
+        f"Of {n_others:,} other setting{'s' * (n_others != 1)} {better} better than the app's and {worse} "
+        "worse, beyond what chance explains."
     )
 
 

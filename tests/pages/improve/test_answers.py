@@ -78,7 +78,7 @@ def test_names_of_documents_are_taken_or_mapped_in_one_click(encoder):
     app = page(placed)
     assert "No question of this set is about the chosen documents" in said(app)
     assert app.selectbox(key="answers-meant-the_mill").value == "mill.md"
-    assert "In 1 of 1 question with a place" in said(app)
+    assert "In 1 of 1 question the quoted text stands" in said(app)
     app = app.button(key="answers-meant-use").click().run()
     assert "1 question with a known answer" in said(app)
     assert "not loaded" not in said(app)

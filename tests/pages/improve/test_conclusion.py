@@ -46,14 +46,14 @@ def told(*rows, metric=HITS, in_use=True):
 def test_a_setting_that_is_better_is_told_with_how_many_questions_more_it_finds():
     before, after = row(BASE, hits(20)), row(OTHER, hits(30))
     assert told(before, after) == (
-        "Retriever hybrid (ranks fused) finds the passage among the first 4 for 10 more of 40 questions than "
-        "retriever dense (cosine), which is in use (30 instead of 20): more than chance explains "
+        "Retriever “hybrid (ranks fused)” finds the passage among the first 4 for 10 more of 40 questions "
+        "than retriever “dense (cosine)”, which is in use (30 instead of 20): more than chance explains "
         "(p = 0.002)."
     )
     assert "which was in use" in told(before, after, in_use=False)
     assert told(before, after, metric="mrr").startswith(
-        "Retriever hybrid (ranks fused) has a better MRR for 10 of 40 questions and a worse one for 0, "
-        "compared with retriever dense (cosine), which is in use (a mean of 0.750 instead of 0.500)"
+        "Retriever “hybrid (ranks fused)” has a better MRR for 10 of 40 questions and a worse one for 0, "
+        "compared with retriever “dense (cosine)”, which is in use (a mean of 0.750 instead of 0.500)"
     )
 
 
@@ -181,7 +181,7 @@ def test_the_numbers_of_the_sentence_are_those_of_the_table(measured, metric):
     assert ("could be chance" in words) == (best["Against the app's"] == "not sure")
     for axis in ("Chunk size", "Retriever"):
         if best[axis] != baseline[axis]:
-            assert f"{axis.lower()} {best[axis]}".lower() in words.lower()
+            assert f"{axis} {best[axis]}".lower() in words.lower().replace("“", "").replace("”", "")
     for _, effect in effects.iterrows():
         own = cells[cells[effect["Setting"]] == effect["Value"]]
         assert len(own) == effect["Cells"]
