@@ -23,13 +23,14 @@ class MainEffect:
     mean
         Of the metric over these cells and all questions, with its 95 % interval over the questions.
     difference
-        That mean minus that of the reference value; its interval is from the same resamples.
+        That mean minus that of the reference value, with an interval from the same resamples; None for the
+        reference itself.
     """
 
     value: Hashable
     n_cells: int
     mean: Interval
-    difference: Interval
+    difference: Interval | None
 
 
 def main_effects(values: Array, levels: Sequence[Hashable], reference: Hashable) -> list[MainEffect]:
@@ -56,6 +57,11 @@ def main_effects(values: Array, levels: Sequence[Hashable], reference: Hashable)
     columns = np.stack([values[rows].mean(axis=0) for rows in members], axis=1)  # (n_questions, n_levels)
     found, first = resampled(means(columns), len(columns)), distinct.index(reference)
     return [
-        MainEffect(value, int(rows.sum()), found.interval(n), found.difference_interval(n, first))
+        MainEffect(
+            value,
+            int(rows.sum()),
+            found.interval(n),
+            None if n == first else found.difference_interval(n, first),
+        )
         for n, (value, rows) in enumerate(zip(distinct, members, strict=True))
     ]

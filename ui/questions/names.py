@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 import streamlit as st
 
 from engine.documents.document import Document
-from engine.evaluation.document_names import AboutDocument, Proposal, proposals, taken_names
+from engine.evaluation.document_names import AboutDocument, Proposal, proposals, taken_names, unknown_names
 from ui.text import escape_markdown, joined, shortened
 
 MOST_NAMES = 20  # drawn at once
@@ -32,15 +32,16 @@ def show_names(
     apply
         Called with the chosen documents by the unknown names.
     """
-    taken = taken_names(questions, [document.name for document in documents])
+    names = [document.name for document in documents]
+    taken = taken_names(questions, names)
     if taken:
         pairs = [f"“{name}” as {document}" for name, document in list(taken.items())[:MOST_NAMES]]
         st.caption(
             f"Taken: {escape_markdown(joined(pairs, 'and'))}, which differ in ending and capitals alone."
         )
-    unknown = [each for each in proposals_of(questions, documents) if each.name not in taken]
-    if unknown:
-        show_unknown(unknown[:MOST_NAMES], [document.name for document in documents], key, apply)
+    if set(unknown_names(questions, names)) - set(taken):
+        unknown = [each for each in proposals_of(questions, documents) if each.name not in taken]
+        show_unknown(unknown[:MOST_NAMES], names, key, apply)
 
 
 @st.cache_data(max_entries=8, show_spinner="Looking for the documents that are meant…", scope="session")

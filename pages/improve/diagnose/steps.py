@@ -38,7 +38,8 @@ def show_causes(causes: Sequence[Cause], used: InUse | None = None) -> None:
             icon=":material/check_circle:",
         )
     elif used is not None and used.cell.retriever != "dense":
-        st.caption(f"{escape_markdown(used.outcome)}. Ranks by cosine, below, are those of its vector alone.")
+        outcome = f"{used.outcome[0].upper()}{used.outcome[1:]}"
+        st.caption(f"{escape_markdown(outcome)}. Ranks by cosine, below, are those of its vector alone.")
     for cause in causes:
         title, icon = TITLES[cause.kind]
         st.warning(f"**{title}.** {escape_markdown(cause.sentence)}", icon=icon)

@@ -11,7 +11,7 @@ from engine.evaluation.metrics import METRICS
 from engine.evaluation.significance import critical_value, questions_needed
 from engine.evaluation.sweep_row import SweepRow
 from engine.inspection.diagnosis.setting_changes import changed_settings
-from pages.improve.settings.cell import not_of_the_app, won_and_lost
+from pages.improve.settings.cell import DIFFERENT, not_of_the_app, won_and_lost
 from pages.improve.settings.runs import Experiment
 from pages.improve.settings.verdicts import OTHER_K, Verdict, merit, summary
 from ui.cells import AXES, cell_words, take_cell, value_words, varied
@@ -54,7 +54,7 @@ def conclude(rows: Sequence[SweepRow], judged: Sequence[Verdict], metric: str) -
     sign = METRICS[metric].sign
     compared = [place for place in range(1, len(rows)) if judged[place].word != OTHER_K]
     sure = [place for place in compared if judged[place].word == "better"]
-    ahead = [place for place in compared if sign * judged[place].comparison.difference > 0]
+    ahead = [place for place in compared if sign * judged[place].comparison.difference > DIFFERENT]
     if not ahead:
         return Conclusion(0)
     best = max(sure or ahead, key=lambda place: merit(rows[place], metric))

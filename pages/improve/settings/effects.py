@@ -1,5 +1,7 @@
 """The effect of each setting of an experiment, on average over its grid."""
 
+from dataclasses import astuple
+
 import numpy as np
 import streamlit as st
 
@@ -58,20 +60,21 @@ def show_effects(experiment: Experiment, metric: str) -> None:
         },
         alt="Each value of each setting with its mean over the grid, and its difference to the value in use",
     )
-    st.caption("The mean over all cells with a value: its effect whatever the other settings are.")
+    st.caption(
+        "The mean over all cells with a value: its effect whatever the other settings are. More is averaged "
+        "than in one cell, so an effect may be clear where no cell is better than the app's settings beyond "
+        "chance."
+    )
 
 
 def effect_line(axis: str, effect: MainEffect, label: str) -> dict[str, object]:
     """Return an effect as a line of the table."""
-    difference = effect.difference
-    is_reference = difference.estimate == difference.low == difference.high == 0
+    interval = effect.mean
     return {
         "Setting": AXES[axis].label,
         "Value": effect.value,
-        label: effect.mean.estimate,
-        "95 % interval": f"{effect.mean.low:.3f} – {effect.mean.high:.3f}",
-        "Difference": REFERENCE
-        if is_reference
-        else signed_interval(difference.estimate, difference.low, difference.high),
+        label: interval.estimate,
+        "95 % interval": f"{interval.low:.3f} – {interval.high:.3f}",
+        "Difference": signed_interval(*astuple(effect.difference)) if effect.difference else REFERENCE,
         "Cells": effect.n_cells,
     }

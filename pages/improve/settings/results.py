@@ -109,7 +109,7 @@ def metric_choice(rows: Sequence[SweepRow], key: str, default: str) -> str:
         "Metric",
         names,
         format_func=lambda name: METRICS[name].label,
-        default=default,
+        default=default if default in names else names[0],
         required=True,
         key=key,
         persist_state="session",

@@ -8,6 +8,10 @@ from engine.evaluation.bootstrap import mean_interval
 from engine.evaluation.main_effects import main_effects
 
 
+def gains(effects):
+    return [effect.difference.estimate if effect.difference else 0 for effect in effects]
+
+
 def test_an_effect_is_the_mean_of_all_cells_with_a_value_and_its_difference_is_paired():
     values = np.random.default_rng(0).random((6, 50))
     small, large = main_effects(values, [64, 128, 64, 128, 64, 128], 64)
@@ -15,7 +19,7 @@ def test_an_effect_is_the_mean_of_all_cells_with_a_value_and_its_difference_is_p
     of_small, of_large = values[::2].mean(axis=0), values[1::2].mean(axis=0)
     assert astuple(small.mean) == pytest.approx(astuple(mean_interval(of_small)))
     assert astuple(large.difference) == pytest.approx(astuple(mean_interval(of_large - of_small)))
-    assert (small.difference.low, small.difference.high) == (0, 0)
+    assert small.difference is None
 
 
 def test_a_balanced_grid_recovers_the_effect_that_was_added():
@@ -24,9 +28,9 @@ def test_a_balanced_grid_recovers_the_effect_that_was_added():
     questions = random.random(200)
     values = np.array([questions + 0.1 * size - 0.3 * (pooling == "cls") for size, pooling in cells])
     effects = main_effects(values, [pooling for _, pooling in cells], "mean")
-    assert [effect.difference.estimate for effect in effects] == pytest.approx([0, -0.3])
+    assert gains(effects) == pytest.approx([0, -0.3])
     sizes = main_effects(values, [size for size, _ in cells], 1)
-    assert [effect.difference.estimate for effect in sizes] == pytest.approx([-0.1, 0, 0.1])
+    assert gains(sizes) == pytest.approx([-0.1, 0, 0.1])
 
 
 def test_a_reference_without_a_cell_is_refused():
