@@ -65,6 +65,7 @@ def text_key(name: str, first: dict[str, Any]) -> str:
 def line_document(name: str, values: dict[str, Any], key: str) -> Document:
     """Make a document from a record."""
     text, title = values.get(key), values.get("title")
-    if not isinstance(text, str) or not text.strip():
+    text = unified(text) if isinstance(text, str) else ""
+    if not text.strip():
         raise DocumentError(f"{name} has no text under {key}: fill it in, or leave the line out")
-    return Document(name, unified(text), one_line(unified(title)) if isinstance(title, str) else "")
+    return Document(name, text, one_line(unified(title)) if isinstance(title, str) else "")

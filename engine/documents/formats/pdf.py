@@ -12,6 +12,7 @@ from engine.errors import DocumentError
 # A hostile file can keep pypdf busy for hours: its own limits hold for one page.
 MAX_SECONDS = 60.0
 GAP = "\n\n"  # between pages
+SOFT_HYPHEN = "\u00ad"
 
 
 def read_pdf(name: str, content: bytes) -> Document:
@@ -57,7 +58,8 @@ def read_pages(name: str, content: bytes) -> tuple[str, list[str]]:
                 raise DocumentError(
                     f"{name} takes over {MAX_SECONDS:.0f} s, after {len(pages)} pages: split it"
                 )
-            pages.append(unified(page.extract_text()).strip())
+            text = page.extract_text().replace(f"{SOFT_HYPHEN}\n", "")  # a word that two lines share
+            pages.append(unified(text).strip())
         metadata = reader.metadata
         return one_line(unified(str((metadata and metadata.title) or ""))), pages
     except DocumentError:

@@ -1,4 +1,6 @@
-"""Text files: detection of binary files and of encodings."""
+"""Text files: detection of binary files and of encodings, and the characters of text of any format."""
+
+import unicodedata
 
 from engine.documents.document import Document
 from engine.errors import DocumentError
@@ -34,14 +36,21 @@ LEGACY = (
     "cp932", "shift_jis", "euc_jp", "iso2022_jp", "gb18030", "big5", "cp949",
 )  # fmt: skip
 
+# Marks of typesetting that hide words from a search: the ligatures ff, fi, fl, ffi, ffl and st, which become
+# letters, and the soft hyphen.
+TYPESETTING: dict[int, str | None] = {
+    **{code: unicodedata.normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)},
+    0xAD: None,
+}
+
 
 def read_plain(name: str, content: bytes) -> Document:
-    r"""Make a document from a text file, unchanged except for line ends, which become ``\n``."""
+    """Make a document from a text file, unchanged except as `unified` changes it."""
     return Document(name, decode(name, content))
 
 
 def decode(name: str, content: bytes, declared: str | None = None) -> str:
-    r"""Return the text of a file, without its byte order mark, and with ``\n`` for line ends.
+    """Return the text of a file, `unified` and without its byte order mark.
 
     The encoding is that of the byte order mark, else UTF-8 if valid, else ``declared``, the one named in the
     file, else a guess from the letters (charset-normalizer).
@@ -64,9 +73,10 @@ def decode(name: str, content: bytes, declared: str | None = None) -> str:
         text = decoded(content, declared)
     if text is None:
         text = guessed(name, content)
+    text = unified(text)
     if not text.strip():
         raise DocumentError(f"{name} is empty: there is no text to search")
-    return unified(text)
+    return text
 
 
 def kind_of(content: bytes) -> str:
@@ -96,9 +106,10 @@ def guessed(name: str, content: bytes) -> str:
 
 
 def unified(text: str) -> str:
-    r"""Return a text that can be encoded as UTF-8: ``\n`` for line ends, and no halves of surrogate pairs.
+    r"""Return a text with ``\n`` for line ends, letters for ligatures, and no soft hyphens.
 
-    JSON's escapes and a PDF's fonts can produce such halves; a high and a low one become one character.
+    Halves of surrogate pairs, which JSON's escapes and a PDF's fonts can produce, cannot be encoded as UTF-8:
+    a high and a low one become one character, others the replacement character.
     """
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = text.replace("\r\n", "\n").replace("\r", "\n").translate(TYPESETTING)
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

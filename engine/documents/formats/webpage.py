@@ -44,8 +44,9 @@ def read_html(name: str, content: bytes) -> Document:
     text, sections = join_blocks(page_blocks(root) if root is not None else ())
     if not text:
         raise DocumentError(f"{name} shows no text: save the page once it is loaded, with its text in it")
-    title = root.find("head/title")  # an SVG drawing can have one, too
-    return Document(name, text, one_line("".join(title.itertext())) if title is not None else "", sections)
+    found = root.find("head/title")  # an SVG drawing can have one, too
+    title = unified("".join(found.itertext())) if found is not None else ""
+    return Document(name, text, one_line(title), sections)
 
 
 def parsed(name: str, text: str) -> Any:
@@ -81,7 +82,8 @@ def page_blocks(root: Any) -> Iterator[Block]:
         if tag == "br" and level:
             inline.append(" ")
         elif tag in PARAGRAPHS or tag in LINES:
-            text = unified("".join(inline)).strip("\n") if n_pre else one_line("".join(inline))
+            text = unified("".join(inline))
+            text = text.strip("\n") if n_pre else one_line(text)
             inline, blank = [], True
             if text.strip():
                 yield Block(text, level, gap)

@@ -50,7 +50,7 @@ def read_docx(name: str, content: bytes) -> Document:
         ) from error
     if not text.strip():
         raise DocumentError(f"{name} is empty: there is no text to search")
-    return Document(name, text, one_line(title), sections)
+    return Document(name, text, one_line(unified(title)), sections)
 
 
 def repacked(name: str, content: bytes) -> BytesIO:

@@ -1,4 +1,5 @@
 import io
+import json
 import time
 import tracemalloc
 import zipfile
@@ -13,7 +14,9 @@ from pypdf import PdfReader, PdfWriter
 from engine.documents.document import Section
 from engine.documents.formats import archive, pdf
 from engine.documents.loaders import parse_document, parse_file
+from engine.documents.splitters import Splitting, split
 from engine.errors import DocumentError
+from engine.retrieval.bm25 import words
 from tests.pdf_file import make_pdf
 
 WORD = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
@@ -60,6 +63,51 @@ def test_a_pdf_gives_its_pages():
     assert document.text == "First page\nsecond line\n\nThird page"
     assert document.sections == (Section(0, (), 1), Section(24, (), 3))
     assert document.section_at(document.text.index("Third")).page == 3
+
+
+TYPESET, READ = "The o\ufb00ices in\u00adformed \ufb01ve o\ufb03cers.", "The offices informed five officers."
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.txt", TYPESET.encode()),
+        ("a.md", TYPESET.encode()),
+        ("a.html", f"<p>{TYPESET}</p>".encode()),
+        ("a.html", b"<p>The o&#xfb00;ices in&shy;formed &#xfb01;ve o&#xfb03;cers.</p>"),
+        ("a.html", b"<pre>The o&#xfb00;ices in&shy;formed &#xfb01;ve o&#xfb03;cers.</pre>"),
+        ("a.docx", make_docx(lambda document: document.add_paragraph(TYPESET))),
+        ("a.csv#2", f"text\n{TYPESET}\n".encode()),
+        ("a.jsonl#1", json.dumps({"text": TYPESET}).encode()),
+        ("a.ipynb", json.dumps({"cells": [{"cell_type": "markdown", "source": TYPESET}]}).encode()),
+    ],
+)
+def test_ligatures_are_read_as_letters_and_soft_hyphens_left_out(name, content):
+    [document] = parse_file(name.partition("#")[0], content, "text").documents
+    assert (document.name, document.text) == (name, READ)
+
+
+def test_a_pdf_is_read_without_ligatures_and_without_the_soft_hyphens_at_its_line_ends():
+    fonts = b"/BaseFont /Helvetica", b"/BaseFont /Helvetica /Encoding /WinAnsiEncoding"
+    # \256 and \257 are the ligatures of the standard encoding, \255 is the soft hyphen of Windows-1252.
+    document = parse_document("a.pdf", make_pdf(r"of\256ces on \257oors"))
+    assert document.text == "offices on floors"
+    assert words(["offices", "floors"]) == [["offic"], ["floor"]]
+    hyphened = make_pdf("in\\255\nformation").replace(*fonts)
+    assert parse_document("a.pdf", hyphened).text == "information"
+
+
+def test_the_chunks_of_a_text_with_ligatures_are_spans_of_it(encoder):
+    document = parse_document("a.txt", " ".join([TYPESET] * 30).encode())
+    chunks = split(document, encoder.tokenizer, Splitting("sentences", 32, 0))
+    assert len(chunks) > 3
+    assert all(document.text[chunk.start : chunk.end] == chunk.text for chunk in chunks)
+    assert not set("".join(chunk.text for chunk in chunks)) & set("\ufb00\ufb01\ufb03\u00ad")
+
+
+def test_a_text_of_soft_hyphens_is_empty():
+    with pytest.raises(DocumentError, match=r"a\.txt is empty"):
+        parse_document("a.txt", "\u00ad".encode())
 
 
 def test_a_pdf_gives_its_title():
