@@ -69,11 +69,12 @@ def document_picker() -> list[Document]:
     searched = [name for name in dict.fromkeys(state.get("searched", files)) if name in files]
     new = dict.fromkeys(state.get("new_files", ()))
     state["new_files"] = [name for name in new if name in files and name not in searched]
-    if "searched" not in state or state["new_files"]:
+    if state["new_files"]:
         state["searched"] = [*searched, *state["new_files"]]
     st.multiselect(
         "Search in",
         list(files),
+        list(files),  # not set in the state: Streamlit loses that at a session's first change of page
         key="searched",
         persist_state="session",
         help="The first four come with the app; data/README.md says where they are from.",

@@ -289,6 +289,23 @@ def search_only(page, name=None):
             settled(page)
 
 
+def upload(page, *files):
+    chooser = page.locator("[data-testid=stSidebar] input[type=file]")
+    expect(chooser).to_have_count(1)
+    chooser.set_input_files(
+        [{"name": name, "mimeType": "text/plain", "buffer": content} for name, content in files]
+    )
+    picked = page.get_by_test_id("stMultiSelect").first
+    expect(picked.get_by_text(files[-1][0], exact=True)).to_be_visible()
+    settled(page)
+
+
+def pick(page, label, option):
+    page.get_by_role("combobox", name=label).click()
+    page.get_by_role("option", name=option, exact=True).click()
+    settled(page)
+
+
 def fill_area(page, label, text):
     box = page.get_by_role("textbox", name=label, exact=True)
     box.fill(text)

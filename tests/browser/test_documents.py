@@ -5,26 +5,18 @@ import zipfile
 from playwright.sync_api import expect
 
 from engine.storage.workspace import import_workspace
-from tests.browser.conftest import fill_in, open_tab, press_slider, search_only, settled, visit
+from tests.browser.conftest import (
+    fill_in,
+    open_tab,
+    pick,
+    press_slider,
+    search_only,
+    settled,
+    upload,
+    visit,
+)
 
 ADDRESS = "documents"
-
-
-def upload(page, *files):
-    chooser = page.locator("[data-testid=stSidebar] input[type=file]")
-    expect(chooser).to_have_count(1)
-    chooser.set_input_files(
-        [{"name": name, "mimeType": "text/plain", "buffer": content} for name, content in files]
-    )
-    picked = page.get_by_test_id("stMultiSelect").first
-    expect(picked.get_by_text(files[-1][0], exact=True)).to_be_visible()
-    settled(page)
-
-
-def pick(page, label, option):
-    page.get_by_role("combobox", name=label).click()
-    page.get_by_role("option", name=option, exact=True).click()
-    settled(page)
 
 
 def test_many_files_are_read_and_the_bad_ones_named(wide):

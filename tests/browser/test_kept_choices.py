@@ -1,0 +1,110 @@
+"""What is chosen in the sidebar stays from page to page, for a user who clicks through the menu."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import (
+    BUNDLED,
+    TITLES,
+    go_to,
+    press_slider,
+    press_until,
+    search_only,
+    settled,
+    upload,
+    visit,
+)
+
+OWN = "harbour.txt"
+TEXT = b"The harbour of Ystad opens at six in the morning. " * 40
+# Sliders, and the keys that move them from their defaults.
+MOVED = {
+    "Chunk size (tokens)": ["ArrowLeft"] * 8,
+    "Overlap (tokens)": ["ArrowRight"] * 3,
+    "Small to big (tokens)": ["End"],
+    "Token limit of the encoder": ["End"],
+    "Passages": ["End"],
+    "Relevance threshold": ["ArrowLeft"],
+    "Prompt budget (tokens)": ["ArrowLeft"],
+    "Longest answer (tokens)": ["ArrowLeft"],
+    "Answered from (% sure)": ["ArrowRight"],
+    "Refused below (% sure)": ["ArrowRight"],
+    "Temperature": ["ArrowRight"],
+}
+SELECTED = ("Splitter", "Pooling", "Retriever", "The model reads")
+
+
+def sidebar(page):
+    return page.get_by_test_id("stSidebar")
+
+
+def documents(page):
+    """The names of the chosen documents."""
+    return sidebar(page).locator(".react-aria-ComboBox [data-tag]").all_inner_texts()
+
+
+def assert_documents(page, names):
+    expect(page.get_by_text("No document is chosen")).to_have_count(0)
+    if sidebar(page).get_by_test_id("stMultiSelect").count():
+        assert documents(page) == names
+
+
+def open_all_sections(page):
+    """Open the sidebar's sections; a change of what is above them may close them again."""
+    for section in sidebar(page).locator("details").all():
+        if section.get_attribute("open") is None:
+            press_until(section.locator("summary"), section.locator("[data-testid=stWidgetLabel]"))
+    settled(page)
+
+
+def settings(page):
+    """The values of the sliders and selections of the sidebar."""
+    open_all_sections(page)
+    return {
+        widget.get_attribute("aria-label"): widget.input_value()
+        for role in ("slider", "combobox")
+        for widget in sidebar(page).get_by_role(role).all()
+    }
+
+
+def select_another(page, label):
+    """Select the option after the selected one, or before it if it is the last."""
+    box = sidebar(page).get_by_role("combobox", name=label)
+    was = box.input_value()
+    for key in ("ArrowDown", "ArrowUp"):
+        box.focus()
+        box.press("ArrowDown")
+        expect(page.get_by_role("option").first).to_be_attached()
+        box.press(key)
+        box.press("Enter")
+        settled(page)
+        if box.input_value() != was:
+            return
+
+
+@pytest.mark.parametrize("title", ["Documents and chunks", "Pooling compared"])
+def test_on_the_second_page_of_a_session_the_bundled_documents_are_chosen(tab, app, title):
+    visit(tab, app)
+    go_to(tab, title)
+    assert_documents(tab, list(BUNDLED))
+
+
+def test_documents_and_settings_are_the_same_on_every_page(tab, app):
+    visit(tab, app)
+    upload(tab, (OWN, TEXT))
+    search_only(tab)
+    before = settings(tab)
+    for label in SELECTED:
+        select_another(tab, label)
+    for label, keys in MOVED.items():
+        press_slider(tab, label, *keys)
+    chosen = settings(tab)
+    assert {label for label in before if chosen[label] != before[label]} == {*SELECTED, *MOVED}
+    for title in list(TITLES.values())[1:]:
+        go_to(tab, title)
+        assert_documents(tab, [OWN])
+        shown = settings(tab)
+        assert shown == {label: chosen[label] for label in shown}
+    go_to(tab, "Ask your documents")
+    assert_documents(tab, [OWN])
+    assert settings(tab) == chosen
