@@ -6,14 +6,14 @@ from html import escape
 import numpy as np
 import streamlit as st
 
-from engine.documents.document import Document
-from engine.documents.splitters import MIN_CHUNK_TOKENS, Splitting, split
 from engine.inspection.model.model_view import ModelView
 from engine.trace import trace_bytes
 from pages.inside.chunk.attention import show_attention, show_layers, show_way
 from pages.inside.chunk.model_pass import Input, Model, run_model
 from pages.inside.chunk.pipeline import show_pipeline
-from ui.documents import session_documents
+from ui.chunk_settings import chunk_settings
+from ui.corpus import split_documents
+from ui.documents import required_documents
 from ui.export import npz
 from ui.models import ENCODER, decoder_name, limits_of, load_decoder, load_encoder
 from ui.text import show_text
@@ -25,20 +25,14 @@ EXAMPLES = (
     "Open-source LLMs rock.",
     "Naïve 東京 🙂 don't",
 )
+TYPED, CHUNK, PAIR = "Type a text", "Take a chunk of the documents", "Two texts as a pair"
 MAX_CHARACTERS = 20_000
 # The decoder could read 8,192 tokens; larger maps than this are too much for a browser.
 DECODER_TOKENS = 512
 
 
-@st.cache_data(max_entries=8, show_spinner="Cutting the document into chunks…")
-def chunks_of(document: Document, chunk_tokens: int) -> list[str]:
-    """Cut a document into chunks."""
-    splitting = Splitting("fixed", chunk_tokens, 0)
-    return [chunk.text for chunk in split(document, load_encoder().tokenizer, splitting)]
-
-
-def input_sidebar() -> tuple[Model, int]:
-    """Draw the settings of the whole page: the model and its token limit."""
+def model_choice() -> Model:
+    """Draw the choice of the model."""
     names = {"encoder": f"Encoder · {ENCODER}", "decoder": f"Decoder · {decoder_name()}"}
     model: Model = st.radio(
         "Model",
@@ -49,11 +43,14 @@ def input_sidebar() -> tuple[Model, int]:
         key="inside-model",
         persist_state="session",
     )
-    if model == "decoder":
-        return model, DECODER_TOKENS
+    return model
+
+
+def limit_choice() -> int:
+    """Draw the choice of the encoder's token limit."""
     encoder = load_encoder()
     limits = limits_of(encoder)
-    max_tokens = st.radio(
+    max_tokens: int = st.radio(
         "Tokens read",
         list(limits),
         index=list(limits).index(encoder.max_tokens),
@@ -62,18 +59,20 @@ def input_sidebar() -> tuple[Model, int]:
         key="inside-limit",
         persist_state="session",
     )
-    return model, max_tokens
+    return max_tokens
 
 
-def text_input(model: Model, max_tokens: int) -> Input:
-    """Draw the choice of the input and its boxes; return the input."""
-    sources = ["Type a text", "Take a chunk of the documents"]
-    if model == "encoder":
-        sources.append("Two texts as a pair")
+def page_input() -> Input:
+    """Draw the choice of the model and of the input, with its boxes; return the input."""
+    with st.sidebar:
+        model = model_choice()
+    sources = [TYPED, CHUNK, *([PAIR] if model == "encoder" else [])]
     source = choice("Input", sources, f"source-{model}")
-    if source == "Take a chunk of the documents":
-        return Input(model, chunk_input(), None, max_tokens)
-    if source == "Two texts as a pair":
+    if source == CHUNK:
+        return chunk_input(model)
+    with st.sidebar:
+        max_tokens = limit_choice() if model == "encoder" else DECODER_TOKENS
+    if source == PAIR:
         left, right = st.columns(2)
         first = left.text_area("First text", "How do cats sleep?", max_chars=MAX_CHARACTERS, height=80)
         second = right.text_area(
@@ -100,24 +99,21 @@ def take_example() -> None:
         st.session_state["text-example"] = None
 
 
-def chunk_input() -> str:
-    """Draw the choice of a chunk of the bundled documents, or of those the user added."""
-    documents = {document.name: document for document in session_documents()}
-    left, middle, right = st.columns([2, 1, 1])
-    name = left.selectbox("Document", list(documents), help="Add your own on the page Ask your documents.")
-    size = middle.number_input(
-        "Chunk size (tokens)",
-        MIN_CHUNK_TOKENS,
-        load_encoder().config.max_positions,
-        min(128, load_encoder().config.max_positions),
-        step=8,
-        help="[CLS] and [SEP] included.",
-    )
-    chunks = chunks_of(documents[name], size)
-    number = right.number_input(f"Chunk (of {len(chunks)})", 1, len(chunks), 1)
+def chunk_input(model: Model) -> Input:
+    """Draw the choice of a chunk of the chosen documents, cut under the settings of the app."""
+    encoder = load_encoder()
+    with st.sidebar:
+        documents = {document.name: document for document in required_documents()}
+        with st.expander("Chunks", icon=":material/content_cut:"):
+            cut = chunk_settings(encoder)
+    left, right = st.columns([3, 1])
+    name = left.selectbox("Document", list(documents), key="inside-document", persist_state="session")
+    [chunks] = split_documents([documents[name]], cut)
+    number = right.number_input(f"Chunk (of {len(chunks)})", 1, len(chunks), key="inside-chunk")
+    text = chunks[number - 1].text
     with st.expander("Text of the chunk"):
-        show_text(escape(chunks[number - 1]), height=200)
-    return chunks[number - 1]
+        show_text(escape(text), height=200)
+    return Input(model, text, None, cut.max_tokens if model == "encoder" else DECODER_TOKENS)
 
 
 def choose(model: Model, n_layers: int, n_heads: int) -> tuple[int, int]:
@@ -154,9 +150,8 @@ def show_size(given: Input, seen: ModelView, layer: int) -> None:
 
 def main() -> None:
     """Draw the page."""
-    with st.sidebar:
-        model, max_tokens = input_sidebar()
-    given = text_input(model, max_tokens)
+    given = page_input()
+    model = given.model
     if not given.text.strip():
         st.info("Type a text, or take a chunk of the documents.")
         return

@@ -1,0 +1,36 @@
+"""The chunk that the page takes: of the chosen documents, cut as the sidebar says."""
+
+import pytest
+
+from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
+from engine.documents.splitters import Splitting, split
+from tests.apps import app_page
+
+CHOSEN = "inside_the_pipeline.md"
+
+
+@pytest.mark.parametrize("model", ["encoder", "decoder"])
+def test_a_chunk_is_one_of_the_chosen_documents_under_the_settings_of_the_app(encoder, model):
+    state = {
+        "searched": [CHOSEN],
+        "splitter": "fixed",
+        "chunk_tokens": 64,
+        "overlap": 16,
+        "inside-model": model,
+        f"source-{model}": "Take a chunk of the documents",
+    }
+    app = app_page("inside/chunk", **state).run()
+    assert not app.exception
+    assert app.selectbox(key="inside-document").options == [CHOSEN]
+    [document] = [each for each in load_corpus(BUNDLED_CORPUS) if each.name == CHOSEN]
+    chunks = split(document, encoder.tokenizer, Splitting("fixed", 64, 16))
+    app.number_input(key="inside-chunk").set_value(3).run()
+    assert app.number_input(key="inside-chunk").label == f"Chunk (of {len(chunks)})"
+    assert chunks[2].text[:60] in "".join(html.value for html in app.get("html"))
+
+
+def test_the_token_limit_of_the_app_cuts_a_chunk(encoder):
+    state = {"searched": [CHOSEN], "chunk_tokens": 256, "max_tokens": 64}
+    state["source-encoder"] = "Take a chunk of the documents"
+    app = app_page("inside/chunk", **state).run()
+    assert any("Only the first 64 of" in warning.value for warning in app.warning)
