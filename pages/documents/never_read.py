@@ -11,7 +11,8 @@ from engine.inspection.model.truncation import LimitReport, truncation_report
 from pages.documents.limit_figures import cosine_bars, cut_html, token_bars
 from pages.documents.unread_chunks import show_budget
 from ui.chunk_settings import Cut
-from ui.documents import bundled_documents, session_documents
+from ui.corpus import split_documents
+from ui.documents import bundled_documents
 from ui.export import show_figure
 from ui.models import limits_of
 from ui.text import escape_markdown, text_html
@@ -29,16 +30,24 @@ def default_text() -> str:
     return texts[0][: texts[0].find("\n\n", DEFAULT_CHARACTERS)] if texts else ""
 
 
-def text_picker() -> str:
-    """Draw the choice of a text, and return the text."""
-    documents = {document.name: document for document in session_documents()}
+def text_picker(documents: Sequence[Document], cut: Cut) -> str:
+    """Draw the choice of a text; return the text."""
+    by_name = {document.name: document for document in documents}
     name = st.selectbox(
         "Text",
-        [OWN_TEXT, *documents],
-        help="Paste a text, or take a whole document, bundled or added.",
+        [OWN_TEXT, *by_name],
+        key="never-read-text",
+        persist_state="session",
+        help="Paste a text, or take one of the chosen documents whole.",
     )
-    if name in documents:
-        return documents[name].text
+    in_one_piece = "This is what the model reads of a text in one piece, without chunks."
+    if name in by_name:
+        st.info(f"{in_one_piece} {chunks_words(by_name[name], cut)}", icon=":material/school:")
+        return by_name[name].text
+    st.info(
+        f"{in_one_piece} The app never does that: added as a document, a text is cut into chunks.",
+        icon=":material/school:",
+    )
     return st.text_area(
         "Your text",
         default_text(),
@@ -49,6 +58,14 @@ def text_picker() -> str:
         placeholder="Paste something longer than a page.",
         help="Read when you leave the box or press Ctrl + Enter. It stays in this session.",
     )
+
+
+def chunks_words(document: Document, cut: Cut) -> str:
+    """Say how many chunks the app makes of a document, and how many of them are not read whole."""
+    [chunks] = split_documents([document], cut)
+    n_cut = sum(chunk.n_tokens > cut.max_tokens for chunk in chunks)
+    read = f"of which {n_cut:,} are not read to their end" if n_cut else "and each is read whole"
+    return f"The app cuts this document into {len(chunks):,} chunks, {read}."
 
 
 @st.cache_data(show_spinner="Reading it under each limit…", max_entries=64)
@@ -65,7 +82,7 @@ def show_cards(text: str, reports: Sequence[LimitReport], origins: Mapping[int, 
             st.markdown(f"**Limit {report.max_tokens}**")
             st.caption(origins[report.max_tokens])
             st.metric(
-                "Characters never read",
+                "Characters not read",
                 f"{lost:,} ({lost / len(text):.0%})" if lost else "none",
                 help="From the end of the last token that is read to the end of the text.",
             )
@@ -87,8 +104,8 @@ def show_text_under(text: str, reports: Sequence[LimitReport]) -> None:
     if chosen.tokens_lost:
         st.caption(
             f"Struck through: the {len(text) - chosen.read_end:,} characters after character "
-            f"{chosen.read_end:,}. A search cannot find them, and nothing shows it: the vector looks like "
-            "any other. Dotted marks are the ends of other limits."
+            f"{chosen.read_end:,}. Of the text in one piece, a search could not find them, and nothing would "
+            "show it: the vector looks like any other. Dotted marks are the ends of other limits."
         )
     else:
         st.caption(f"Nothing is lost under {chosen.max_tokens}. Marks are the ends of shorter limits.")
@@ -150,9 +167,8 @@ def show_advice() -> None:
     """Draw remedies."""
     with st.expander("What to do about it", icon=":material/lightbulb:"):
         st.markdown(
-            "- **Cut documents into chunks that fit the limit**, and let them overlap a little. Then every "
-            "character is in some vector. The page *Ask your documents* does so, and warns of chunks "
-            "longer than the limit.\n"
+            "- **Cut documents into chunks that fit the limit**, as this app does. Then every character is "
+            "in some vector. It warns of chunks longer than the limit.\n"
             "- **Count with the model's own tokenizer**, not in words or characters: names, numbers, code "
             "and other languages cost several times as many tokens.\n"
             "- **Raising the limit is no cure.** Beyond 128 tokens the model reads more than it was trained "
@@ -176,12 +192,12 @@ def show_never_read(documents: Sequence[Document], encoder: Encoder, cut: Cut) -
     if view == VIEWS[0]:
         show_budget(documents, encoder, cut)
     else:
-        show_whole_text(encoder)
+        show_whole_text(documents, encoder, cut)
 
 
-def show_whole_text(encoder: Encoder) -> None:
+def show_whole_text(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> None:
     """Draw the effect of each token limit on one text that is not cut into chunks."""
-    text = text_picker()
+    text = text_picker(documents, cut)
     if not text.strip():
         st.info("There is no text yet. Paste one above, or pick a document.", icon=":material/notes:")
         return

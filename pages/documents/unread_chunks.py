@@ -38,11 +38,14 @@ def show_budget(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> No
     origins.setdefault(cut.max_tokens, "the limit in use")
     limits = sorted(origins)
     reports = dict(zip(limits, reports_of(documents, cut, tuple(limits), chunks, encoder), strict=True))
-    show_limits(reports, origins, cut.max_tokens)
     chosen = reports[cut.max_tokens]
-    if not chosen.truncated:
-        show_nothing_lost(chunks, cut)
+    if chosen.truncated:
+        show_share_lost(chosen, cut)
     else:
+        show_nothing_lost(chunks, cut)
+    st.write("The same chunks under each limit:")
+    show_limits(reports, origins, cut.max_tokens)
+    if chosen.truncated:
         show_cures(chunks, encoder, cut)
         show_losses(chosen)
     st.subheader("What a question gets")
@@ -82,6 +85,15 @@ def show_limits(reports: Mapping[int, UnreadReport], origins: Mapping[int, str],
                 f"{len(report.truncated):,} of {report.n_chunks:,} chunks are cut, "
                 f"{report.tokens_lost:,} of {report.n_tokens:,} tokens lost"
             )
+
+
+def show_share_lost(report: UnreadReport, cut: Cut) -> None:
+    """Say how much of the text is not read under the settings in use."""
+    st.warning(
+        f"{len(report.truncated):,} of {report.n_chunks:,} chunks are cut: they have more tokens than the "
+        f"limit of {cut.max_tokens}, and {report.characters_share:.1%} of the text is in no vector.",
+        icon=":material/content_cut:",
+    )
 
 
 def show_nothing_lost(chunks: Sequence[Chunk], cut: Cut) -> None:
