@@ -19,6 +19,7 @@ from engine.retrieval.index import Index, build_index, join_indexes
 from engine.retrieval.relevance import NullScores, null_scores_of
 from engine.retrieval.retrievers import RETRIEVERS
 from engine.retrieval.vector_cache import VectorCache, cached_encode
+from engine.wording import counted
 from ui.chunk_settings import Cut
 from ui.documents import bundled_names
 from ui.models import load_encoder
@@ -112,7 +113,7 @@ def index_documents(
                 continue
 
             def show(done: int, total: int) -> None:
-                bar.progress(done / total, f"Embedding: {done:,} of {total:,} chunks")
+                bar.progress(done / total, f"Embedding: {done:,} of {counted(total, 'chunk')}")
 
             parts.append(build_index(chunks, _encoder, pooling, cut.max_tokens, show, cache))
     finally:
@@ -127,7 +128,7 @@ def index_documents(
 def warm_bm25(index: Index, retriever: str) -> None:
     """Build BM25's index of all chunks, if the retriever uses it, before the first question."""
     if RETRIEVERS[retriever].uses_bm25:
-        with st.spinner(f"Indexing the words of {len(index.chunks):,} chunks…", show_time=True):
+        with st.spinner(f"Indexing the words of {counted(len(index.chunks), 'chunk')}…", show_time=True):
             _ = index.words  # built on the first access, and kept by the index
 
 

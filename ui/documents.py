@@ -16,6 +16,7 @@ from engine.documents.loaders import (
     suffixes,
 )
 from engine.errors import DocumentError
+from engine.wording import counted
 from ui.text import escape_markdown, listed
 
 
@@ -116,7 +117,7 @@ def upload_box() -> None:
         read_uploads()
     show_failures(state.get("upload_failures", []))
     if skipped := state.get("upload_skipped", []):
-        st.info(f"Skipped {len(skipped):,} files of unsupported kinds: {listed(skipped)}.")
+        st.info(f"Skipped {counted(len(skipped), 'file')} of other formats: {listed(skipped)}.")
 
 
 def take_uploads(key: str) -> None:

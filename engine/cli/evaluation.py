@@ -30,7 +30,7 @@ from engine.cli.options import (
     exit_on_error,
     grouped,
 )
-from engine.cli.progress import StatusLine, counted, download_progress, progress, say
+from engine.cli.progress import StatusLine, download_progress, progress, say
 from engine.cli.sources import sources, with_taken_names
 from engine.documents.loaders import kinds
 from engine.documents.splitters import DEFAULT_SPLITTING, SPLITTERS
@@ -68,6 +68,7 @@ from engine.retrieval.retrievers import (
 )
 from engine.retrieval.vector_cache import VectorCache
 from engine.weights.catalog import DEFAULT_ENCODER
+from engine.wording import counted
 
 EVALUATED = ("dense", "bm25", "hybrid")
 EVALUATED_METRICS = ("ndcg@k", "recall@k", "mrr")

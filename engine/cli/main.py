@@ -19,7 +19,7 @@ from engine.cli.options import (
     exit_on_error,
     grouped,
 )
-from engine.cli.progress import counted, download_progress, progress, say
+from engine.cli.progress import download_progress, progress, say
 from engine.documents.document import Chunk, Document
 from engine.documents.loaders import load_corpus
 from engine.documents.splitters import split, split_small_to_big
@@ -37,6 +37,7 @@ from engine.retrieval.index import Hit, Index, build_index
 from engine.retrieval.relevance import NullScores, closer_than, null_scores_of
 from engine.verify import DEFAULT_TEXTS, verify_encoder
 from engine.weights.catalog import DEFAULT_ENCODER
+from engine.wording import counted
 
 app = typer.Typer(
     no_args_is_help=True,

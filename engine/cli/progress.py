@@ -9,11 +9,6 @@ REDRAW_S = 0.2  # between two states of a line in a terminal
 LINE_S = 5.0  # between two lines elsewhere, such as in a log file
 
 
-def counted(n: int, noun: str) -> str:
-    """``1 chunk``, ``2,000 chunks``."""
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
-
-
 def say(line: str) -> None:
     """Print a line on standard error."""
     print(line, file=sys.stderr, flush=True)

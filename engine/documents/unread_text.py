@@ -12,6 +12,7 @@ from engine.documents.splitters import MIN_CHUNK_TOKENS
 from engine.errors import InputError
 from engine.tokenizers.encoding import Encoding
 from engine.tokenizers.wordpiece import WordPieceTokenizer
+from engine.wording import counted
 
 # Texts tokenized at once, which bounds the memory.
 BATCH_TEXTS = 256
@@ -256,8 +257,9 @@ def limit_warning(chunks: Sequence[Chunk], max_tokens: int) -> str | None:
         return None
     lost = sum(chunk.n_tokens - max_tokens for chunk in long)
     return (
-        f"{len(long)} of {len(chunks)} chunks have more than the {max_tokens} tokens the model reads, the "
-        f"longest {max(chunk.n_tokens for chunk in long)}: {lost} tokens would never be searched. "
+        f"More than the {max_tokens} tokens that the model reads: {len(long)} of "
+        f"{counted(len(chunks), 'chunk')}, the longest {max(chunk.n_tokens for chunk in long)}. "
+        f"{counted(lost, 'token')} would never be searched. "
         f"Lower the chunk size to {max_tokens}."
     )
 

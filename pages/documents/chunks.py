@@ -14,6 +14,7 @@ from engine.documents.document import Chunk, Document
 from engine.documents.splitters import SPLITTERS
 from engine.documents.unread_text import read_ends
 from engine.errors import GlassboxError
+from engine.wording import counted
 from ui.chunk_paint import near_to, painted
 from ui.chunk_settings import Cut, chunk_settings
 from ui.colours import BLUE, ORANGE
@@ -102,7 +103,9 @@ def show_one(document: Document, encoder: Encoder, cut: Cut, start: int, end: in
             text_html(painted(document, chunks, dict(zip(near, stops, strict=True)), start, end), height=520)
         )
     sizes = {"n_tokens": np.array([chunk.n_tokens for chunk in chunks])}
-    words = f"{len(chunks)} chunks of {sizes['n_tokens'].min()} to {sizes['n_tokens'].max()} tokens"
+    words = (
+        f"{counted(len(chunks), 'chunk')} of {sizes['n_tokens'].min()} to {sizes['n_tokens'].max()} tokens"
+    )
     show_figure(size_figure(chunks, cut.max_tokens), f"chunk-sizes-{key}", sizes, words)
 
 

@@ -8,6 +8,7 @@ from engine import Encoder
 from engine.documents.document import Chunk, Document
 from engine.documents.loaders import Failure, parse_file
 from engine.errors import DocumentError
+from engine.wording import counted
 from ui.chunk_settings import Cut
 from ui.corpus import split_documents, tokens_of
 from ui.documents import add_file, show_failures, uploads
@@ -68,7 +69,7 @@ def show_table(documents: Sequence[Document], chunks: Sequence[Sequence[Chunk]],
                 help=f"In tokens; the encoder reads {limit} of a chunk."
             ),
         },
-        alt=f"{len(documents)} documents with their pages, headings, characters, tokens and chunks",
+        alt=f"{counted(len(documents), 'document')} with pages, headings, characters, tokens and chunks",
     )
 
 

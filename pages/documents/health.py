@@ -19,6 +19,7 @@ from engine.inspection.health.report import (
     health_report,
 )
 from engine.layers.tracing import Array
+from engine.wording import counted
 from ui.chunk_settings import Cut
 from ui.corpus import content_hash, index_documents
 from ui.questions.sets import usable_questions
@@ -162,7 +163,7 @@ def show_health(
     missing = [ADVICE[kind].many for kind in FINDING_KINDS if kind not in found]
     if not found:
         st.success(
-            f"Nothing found in {report.n_chunks:,} chunks: no {joined(missing, 'or')}.",
+            f"Nothing found in {counted(report.n_chunks, 'chunk')}: no {joined(missing, 'or')}.",
             icon=":material/check_circle:",
         )
     for kind in found:
@@ -231,7 +232,7 @@ def chunk_html(chunk: Chunk) -> str:
 def show_preview(chunks: Sequence[Chunk], questions: Sequence[str], changes: Sequence[RankingChange]) -> None:
     """Draw for each question the hits that would go and come."""
     changed = [(question, c) for question, c in zip(questions, changes, strict=True) if c.lost or c.gained]
-    n_questions = f"{len(questions):,} question" + "s" * (len(questions) > 1)
+    n_questions = counted(len(questions), "question")
     if not changed:
         st.write(f"Nothing: the first {HITS} hits of {n_questions} stay the same.")
         return
@@ -255,7 +256,8 @@ def show_method(report: HealthReport) -> None:
     """Explain how hubs are counted, with the skewness of the corpus."""
     with st.expander("How this is measured", icon=":material/rule:"):
         st.write(
-            f"All {report.n_chunks:,} chunks are compared with each other. For hubs, the {NEIGHBORS} nearest "
+            f"Each of {counted(report.n_chunks, 'chunk')} is compared with all others. For hubs, the "
+            f"{NEIGHBORS} nearest "
             "others of each chunk are listed, and the lists that a chunk is in are counted: "
             f"{report.occurrence.max():.0f} for the most frequent, skewness {report.skewness:+.2f}. At 0 "
             "every chunk is found equally often; the larger, the more a few chunks fill the "

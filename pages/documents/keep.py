@@ -18,6 +18,7 @@ from engine.storage.workspace import (
     open_workspace,
     save_workspace,
 )
+from engine.wording import counted
 from ui.chunk_settings import Cut
 from ui.corpus import WORKSPACES, index_documents, session_vectors
 from ui.documents import bundled_names, check_own, session_files, uploads
@@ -124,10 +125,10 @@ def take_workspace(workspace: Workspace) -> None:
 
 def contents(n_files: int, workspace: Workspace) -> str:
     """Return the contents of a workspace besides settings: ``"2 files of your own, 1 question set"``."""
-    held = [f"{n_files} file{'s' * (n_files != 1)} of your own"]
+    held = [f"{counted(n_files, 'file')} of your own"]
     for what, n in (("question set", len(workspace.question_sets)), ("run", len(workspace.runs))):
         if n:
-            held.append(f"{n} {what}{'s' * (n != 1)}")
+            held.append(counted(n, what))
     return ", ".join(held)
 
 

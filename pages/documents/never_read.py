@@ -8,6 +8,7 @@ import streamlit as st
 from engine import Encoder
 from engine.documents.document import Document
 from engine.inspection.model.truncation import LimitReport, truncation_report
+from engine.wording import counted
 from pages.documents.limit_figures import cosine_bars, cut_html, token_bars
 from pages.documents.unread_chunks import show_budget
 from ui.chunk_settings import Cut
@@ -64,8 +65,8 @@ def chunks_words(document: Document, cut: Cut) -> str:
     """Say how many chunks the app makes of a document, and how many of them are not read whole."""
     [chunks] = split_documents([document], cut)
     n_cut = sum(chunk.n_tokens > cut.max_tokens for chunk in chunks)
-    read = f"of which {n_cut:,} are not read to their end" if n_cut else "and each is read whole"
-    return f"The app cuts this document into {len(chunks):,} chunks, {read}."
+    read = f"{n_cut:,} of which without their end" if n_cut else "each of which is read whole"
+    return f"The app cuts this document into {counted(len(chunks), 'chunk')}, {read}."
 
 
 @st.cache_data(show_spinner="Reading it under each limit…", max_entries=64)

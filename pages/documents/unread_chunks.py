@@ -17,6 +17,7 @@ from engine.inspection.diagnosis.counterfactual import (
 from engine.retrieval.embedding_spec import embed_query
 from engine.retrieval.index import Index
 from engine.retrieval.parents import search_parents
+from engine.wording import counted
 from ui.chunk_settings import Cut
 from ui.corpus import index_documents, split_documents
 from ui.figures import prompt_figure
@@ -82,7 +83,7 @@ def show_limits(reports: Mapping[int, UnreadReport], origins: Mapping[int, str],
                 help="Share of the characters that no chunk is read up to.",
             )
             st.write(
-                f"{len(report.truncated):,} of {report.n_chunks:,} chunks are cut, "
+                f"{len(report.truncated):,} of {counted(report.n_chunks, 'chunk')} cut, "
                 f"{report.tokens_lost:,} of {report.n_tokens:,} tokens lost"
             )
 
@@ -90,8 +91,10 @@ def show_limits(reports: Mapping[int, UnreadReport], origins: Mapping[int, str],
 def show_share_lost(report: UnreadReport, cut: Cut) -> None:
     """Say how much of the text is not read under the settings in use."""
     st.warning(
-        f"{len(report.truncated):,} of {report.n_chunks:,} chunks are cut: they have more tokens than the "
-        f"limit of {cut.max_tokens}, and {report.characters_share:.1%} of the text is in no vector.",
+        f"Not read to the end: {len(report.truncated):,} of {counted(report.n_chunks, 'chunk')}. They "
+        "have more "
+        f"tokens than the limit of {cut.max_tokens}, and {report.characters_share:.1%} of the text is in no "
+        "vector.",
         icon=":material/content_cut:",
     )
 
@@ -100,7 +103,8 @@ def show_nothing_lost(chunks: Sequence[Chunk], cut: Cut) -> None:
     """Say that all text is read, and offer a setting under which it is not."""
     longest = max(chunk.n_tokens for chunk in chunks)
     st.success(
-        f"Nothing is lost: the longest of {len(chunks):,} chunks has {longest} tokens, within the limit of "
+        f"Nothing is lost: the longest of {counted(len(chunks), 'chunk')} has {longest} tokens, within "
+        "the limit of "
         f"{cut.max_tokens}.",
         icon=":material/check_circle:",
     )
@@ -172,7 +176,7 @@ def show_prompt(question: str, documents: Sequence[Document], encoder: Encoder, 
     prompt = assemble_prompt(question, hits, load_decoder(), budget)
     whole = sum(not source.cut for source in prompt.sources)
     st.write(
-        f"**{whole} of the {len(hits)} nearest passages fit the prompt whole**, "
+        f"**Of {counted(len(hits), 'nearest passage')}, the prompt holds {whole} whole**, "
         f"{len(prompt.sources) - whole} in part, {len(prompt.left_out)} not at all: {len(prompt.ids):,} of "
         f"{budget:,} tokens, as the decoder counts them."
     )

@@ -8,6 +8,7 @@ from engine.layers.tracing import Array
 from engine.retrieval.index import Index
 from engine.retrieval.retrievers import all_index_scores
 from engine.retrieval.vector_cache import VectorCache, cached_encode
+from engine.wording import counted
 
 
 def all_scores(
@@ -31,13 +32,13 @@ def all_scores(
     Array
         float32 ``(n_questions, n_chunks)``, larger is better.
     """
-    spec, bar = index.spec, st.progress(0.0, f"Asking {len(questions):,} questions…")
+    spec, bar = index.spec, st.progress(0.0, f"Asking {counted(len(questions), 'question')}…")
 
     def embedding(done: int, total: int) -> None:
-        bar.progress(done / total, f"Embedding: {done:,} of {total:,} questions")
+        bar.progress(done / total, f"Embedding: {done:,} of {counted(total, 'question')}")
 
     def reading(done: int, total: int) -> None:
-        bar.progress(done / total, f"MaxSim: the tokens of {done:,} of {total:,} chunks are read")
+        bar.progress(done / total, f"MaxSim: read the tokens of {done:,} of {counted(total, 'chunk')}")
 
     try:
         vectors = cached_encode(

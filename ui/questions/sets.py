@@ -14,6 +14,7 @@ from engine.evaluation.document_names import renamed, taken_names
 from engine.evaluation.questions import Question, load_questions, questions_about, relevance, stem
 from engine.evaluation.self_test import self_test_questions
 from engine.layers.tracing import Array
+from engine.wording import counted
 from ui.documents import session_documents
 from ui.questions.kept import (
     BUNDLED,
@@ -245,7 +246,7 @@ def show_counts(found: Examined) -> None:
         )
         return
     n = len(found.usable)
-    st.caption(f"{n:,} question{'s' * (n != 1)} about these documents. {said}")
+    st.caption(f"{counted(n, 'question')} about these documents. {said}")
     if found.n_unclear:
         st.warning(
             f"{found.n_unclear:,} of them may be judged wrongly: several of these documents have the name "
@@ -261,7 +262,7 @@ def show_problems(name: str, problems: Sequence[Problem], key: str) -> None:
         return
     offers = [problem for problem in problems if problem.suggestion is not None]
     n = len(problems)
-    with st.expander(f"{n:,} problem{'s' * (n != 1)} in this set", icon=":material/rule:"):
+    with st.expander(f"{counted(n, 'problem')} in this set", icon=":material/rule:"):
         for problem in problems[:LISTED]:
             st.caption(escape_markdown(problem.text[:1].upper() + problem.text[1:]))
         if n > LISTED:

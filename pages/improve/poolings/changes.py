@@ -10,6 +10,7 @@ import streamlit as st
 from engine.evaluation.bootstrap import Interval, means, resampled
 from engine.evaluation.metrics import METRICS
 from engine.inspection.vectors.geometry import TOP, GeometryRow
+from engine.wording import counted
 from ui.colours import BLUE, GREEN, GREY, ORANGE, PURPLE
 from ui.export import show_figure
 from ui.figures import styled
@@ -40,8 +41,8 @@ def show_changes(rows: Sequence[GeometryRow], n_chunks: int) -> None:
     differences = mrr_differences(rows) if labelled else {}
     if labelled:
         st.write(
-            f"{n_chunks:,} chunks, searched with the {n_questions:,} labelled questions about the chosen "
-            "documents. Each change is fitted on the chunks, and applied to chunks "
+            f"{counted(n_chunks, 'chunk')}, searched with {counted(n_questions, 'labelled question')} about "
+            "the chosen documents. Each change is fitted on the chunks, and applied to chunks "
             "and questions; unless stated otherwise, vectors have length 1 before and after."
         )
     else:

@@ -13,6 +13,7 @@ from engine.evaluation.questions import Question
 from engine.inspection.vectors.geometry import GeometryRow, anisotropy, geometry_rows, norms
 from engine.layers.pooling import POOLINGS, pooling_label
 from engine.layers.tracing import Array
+from engine.wording import counted
 from pages.improve.poolings.changes import show_changes
 from pages.improve.poolings.pooled_chunks import PooledChunks
 from ui.colours import BLUE, GREY
@@ -115,7 +116,8 @@ def show_lengths(lengths: Array) -> None:
     st.subheader("How long the vectors are")
     times = f", {most / least:.1f} times the shortest" if least > 0 else ""
     st.write(
-        f"Before normalisation, the {len(lengths):,} chunks have lengths from {least:.2f} to {most:.2f}"
+        f"Before normalisation, the lengths of {counted(len(lengths), 'chunk')} lie from {least:.2f} to "
+        f"{most:.2f}"
         f"{times}; half are below {median:.2f}. A cosine does not see length. An inner product multiplies by "
         "it, so of two chunks in the same direction from the question, the longer one wins."
     )

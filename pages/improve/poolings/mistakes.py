@@ -15,6 +15,7 @@ from engine.inspection.pooling.stop_words import STOP_WORDS
 from engine.layers.norm import l2_normalize
 from engine.layers.tracing import Array
 from engine.retrieval.embedding_spec import EmbeddingSpec
+from engine.wording import counted
 from pages.improve.poolings.examples import sentence_input, show_cut_notes
 from pages.improve.poolings.pooled_chunks import PooledChunks
 from pages.improve.poolings.sentences import show_matrices, show_numbered
@@ -131,7 +132,8 @@ def show_search_cost(pooled: PooledChunks) -> None:
     texts = tuple((chunk.document, chunk.start, chunk.text) for chunk in pooled.chunks)
     key = str(hash((spec, texts, questions)))
     st.write(
-        f"{len(questions)} labelled questions, whose answers are in {len(pooled.chunks):,} chunks: each "
+        f"{counted(len(questions), 'labelled question')}, answered in "
+        f"{counted(len(pooled.chunks), 'chunk')}: each "
         "mistake embeds all of them again, which takes a minute or two in all."
     )
     if st.button("Measure", key="pooling-mistakes-measure", icon=":material/speed:"):

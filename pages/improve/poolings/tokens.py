@@ -15,6 +15,7 @@ from engine.inspection.pooling.token_contributions import (
 from engine.layers.pooling import POOLINGS, pooling_label
 from engine.layers.tracing import Array
 from engine.tokenizers.encoding import Encoding
+from engine.wording import counted
 from pages.improve.poolings.examples import EXAMPLES, MAX_CHARACTERS, show_cut_notes
 from pages.improve.poolings.similarity_figures import token_heat_map
 from ui.export import show_figure
@@ -164,7 +165,7 @@ def show_words(encoding: Encoding, encoder: Encoder) -> None:
         hide_index=True,
         column_config={
             "Chunks with it": st.column_config.NumberColumn(
-                format="localized", help=f"Of the {n_chunks:,} chunks of the chosen documents."
+                format="localized", help=f"Of {counted(n_chunks, 'chunk')} of the chosen documents."
             ),
             "IDF": st.column_config.NumberColumn(
                 format="%.2f", help="ln((1 + N) / (1 + df)): N chunks in all, df with the token."
@@ -177,6 +178,7 @@ def show_words(encoding: Encoding, encoder: Encoder) -> None:
         alt="IDF weights of the tokens, " + ", ".join(escape(token) for _, token in distinct[:5]) + " first",
     )
     st.caption(
-        f"Counted in {n_chunks:,} chunks. A token that no chunk contains has the largest weight, even if it "
+        f"Counted in {counted(n_chunks, 'chunk')}. A token that no chunk contains has the largest weight, "
+        "even if it "
         "is only a typing error."
     )

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from engine.evaluation.question_files import to_jsonl
+from engine.wording import counted
 from ui.questions.kept import LABELLED, keep_questions, kept_questions, uploaded_names
 from ui.questions.sets import NAME_CHARACTERS
 from ui.text import escape_markdown, shortened
@@ -49,7 +50,7 @@ def show_set(name: str) -> None:
         alt=f"{n} labelled questions with their documents and passages",
     )
     st.caption(
-        f"{n:,} question{'s' * (n != 1)}. They stay in this session; a workspace saved on the page "
+        f"{counted(n, 'question')}. They stay in this session; a workspace saved on the page "
         "“Documents and chunks” contains them."
     )
     st.download_button(

@@ -16,6 +16,7 @@ from engine.evaluation.grid import Cell
 from engine.generation.answering import Answer, ask
 from engine.generation.settings import CONTEXTS, DEFAULT_ANSWER, AnswerSettings, SearchSettings
 from engine.generation.writer import Writer
+from engine.wording import counted
 from pages.improve.settings.grid import baseline_cell
 from ui.cells import AXES, value_words
 from ui.chunk_settings import Cut
@@ -60,7 +61,7 @@ class AnswerRun:
     def title(self) -> str:
         """Its time and questions, for a list."""
         part = "" if len(self.rows) == self.n_questions else f" of {self.n_questions:,}, stopped"
-        return f"{self.time[11:]}, {self.asked}: {len(self.rows):,} questions{part}"
+        return f"{self.time[11:]}, {self.asked}: {counted(len(self.rows), 'question')}{part}"
 
     def rows_of(self, questions: Sequence[AnswerQuestion]) -> list[AnswerRow]:
         """Return the rows of questions, in their order; an empty list where one was not asked."""

@@ -15,6 +15,7 @@ from engine.evaluation.answers import (
 )
 from engine.evaluation.document_names import renamed, taken_names
 from engine.evaluation.questions import stem
+from engine.wording import counted
 from pages.improve.settings.answer_results import show_answer_results
 from pages.improve.settings.answer_runs import running_answers, seconds_each, start
 from ui.chunk_settings import Cut
@@ -75,7 +76,7 @@ def show_answers(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> N
                 disabled=now is not None,
             )
             st.caption(
-                f"{n:,} question{'s' * (n != 1)}, about {readable_time(n * seconds_each(write))}",
+                f"{counted(n, 'question')}, about {readable_time(n * seconds_each(write))}",
                 width="content",
             )
     if is_started:
@@ -188,8 +189,7 @@ def show_questions(
         )
         return
     n_elsewhere, n_empty = len(every) - len(own), sum(not each.answer for each in own)
-    n_known = len(own) - n_empty
-    words = f"{escape_markdown(name)}: {n_known:,} question{'s' * (n_known != 1)} with a known answer"
+    words = f"{escape_markdown(name)}: {counted(len(own) - n_empty, 'question')} with a known answer"
     if n_empty:
         words += f", {n_empty:,} that the documents do not answer and that are to be refused"
     if n_elsewhere:

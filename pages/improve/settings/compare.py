@@ -11,6 +11,7 @@ from engine.errors import GlassboxError
 from engine.evaluation.metrics import METRICS
 from engine.evaluation.significance import compare
 from engine.evaluation.sweep_row import SweepRow
+from engine.wording import counted
 from pages.improve.settings.cell import show_questions
 from pages.improve.settings.files import FOLDER, known_experiments, remove
 from pages.improve.settings.results import metric_choice
@@ -101,7 +102,7 @@ def show_comparison(experiments: dict[str, Experiment]) -> None:
     )
     n_left_out = len(first.questions) + len(second.questions) - 2 * len(own)
     if n_left_out:
-        st.caption(f"On the {len(own):,} questions that both runs asked; {n_left_out:,} are left out.")
+        st.caption(f"On {counted(len(own), 'question')} that both runs asked; left out: {n_left_out:,}.")
     st.caption(
         "The p-value is for this one comparison. Where B was chosen as the best of many, it is too small: "
         "use the verdict under Results, which is corrected for their number."

@@ -17,6 +17,7 @@ from engine.evaluation.library_model import OWN, LibraryModel, Model
 from engine.evaluation.questions import Question
 from engine.layers.pooling import POOLINGS
 from engine.retrieval.retrievers import DEFAULT_RETRIEVER, RETRIEVERS
+from engine.wording import counted
 from pages.improve.settings.cost import show_cost, show_start
 from pages.improve.settings.running import models_named
 from pages.improve.settings.verdicts import ACROSS_K
@@ -177,8 +178,6 @@ def show_left_out(chosen: Grid) -> None:
     if not chosen.left_out:
         return
     n_left_out = len(chosen.left_out)
-    with st.expander(
-        f"{n_left_out:,} combination{'s' * (n_left_out != 1)} left out", icon=":material/block:"
-    ):
+    with st.expander(f"{counted(n_left_out, 'combination')} left out", icon=":material/block:"):
         for why, n_cells in Counter(one.why for one in chosen.left_out).most_common(20):
             st.write(f"{n_cells:,} × {escape_markdown(why)}")

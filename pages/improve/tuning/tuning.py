@@ -9,6 +9,7 @@ from engine.documents.document import Document
 from engine.evaluation.questions import Question
 from engine.training.search.adapter import N_EPOCHS
 from engine.training.search.fine_tune import FineTuning
+from engine.wording import counted
 from pages.improve.tuning.results import show_results
 from pages.improve.tuning.running import Request, RunningTuning, current_tuning, start
 from ui.chunk_settings import Cut
@@ -59,8 +60,8 @@ def show_tuning(
         st.rerun()  # with the button greyed out
     if running is None:
         st.info(
-            f"Nothing is trained yet. Train learns from {len(asked):,} labelled questions about "
-            f"{len(documents):,} {'document' if len(documents) == 1 else 'documents'}, and then shows "
+            f"Nothing is trained yet. Train learns from {counted(len(asked), 'labelled question')} about "
+            f"{counted(len(documents), 'document')}, and then shows "
             "whether the search is better.",
             icon=":material/school:",
         )

@@ -11,6 +11,7 @@ from engine.generation.answering import Answer
 from engine.generation.generated_token import GeneratedToken
 from engine.generation.replay import replay
 from engine.generation.sampling import Sampling
+from engine.wording import counted
 from pages.inside.answer.attribution import show_attribution
 from pages.inside.answer.compare import show_without
 from pages.inside.answer.tokens import show_tokens
@@ -58,7 +59,7 @@ def question_box(documents: Sequence[Document], has_answer: bool) -> str | None:
                 "Ask", type="primary", width="stretch", on_click=want_typed, args=("inside-answer-question",)
             )
         st.caption(
-            f"{len(documents)} documents are searched; they are chosen on the page “Ask your documents”."
+            f"Searches {counted(len(documents), 'document')}, chosen on the page “Ask your documents”."
         )
         return wanted_question()
 
@@ -118,7 +119,8 @@ def show_answer(answer: Answer, settings: Settings) -> None:
         )
         return
     st.caption(
-        f"{len(answer.ids)} tokens by {escape_markdown(decoder.name)}, from {len(answer.sources)} passages "
+        f"{len(answer.ids)} tokens by {escape_markdown(decoder.name)}, from "
+        f"{counted(len(answer.sources), 'passage')} "
         f"in a prompt of {len(answer.prompt.ids):,} tokens."
     )
     tokens, rests, without = st.tabs(TABS, on_change="rerun", key="inside-answer-tab")
@@ -163,7 +165,7 @@ def offer_less(question: str, settings: Settings) -> None:
     budget = max(2 * STEP, min(settings.answer.max_prompt_tokens - STEP, room) // STEP * STEP)
     fewer = max(1, settings.answer.search.k * budget // settings.answer.max_prompt_tokens)
     st.button(
-        f"Ask again with {fewer} passage{'s' * (fewer > 1)} in {budget:,} tokens",
+        f"Ask again with {counted(fewer, 'passage')} in {budget:,} tokens",
         key="fewer-passages",
         icon=":material/content_cut:",
         on_click=take_less,

@@ -9,6 +9,7 @@ from engine.inspection.model.faults import Faults, broken_trace, broken_vectors,
 from engine.layers.tracing import Array
 from engine.retrieval.index import Index
 from engine.retrieval.ranking import ordinal_ranks
+from engine.wording import counted
 from pages.inside.broken.faults import (
     FAULTS,
     broken_corpus,
@@ -94,7 +95,7 @@ def show_ranking(encoder: Encoder, question: str, faults: Faults) -> None:
         (
             "Passages, intact and broken",
             f"{cosines[1]:.3f}",
-            f"The same, on average over the {len(index.chunks)} passages of the corpus.",
+            f"The same, on average over {counted(len(index.chunks), 'passage')} of the corpus.",
         ),
         (
             "The best passage is now at",

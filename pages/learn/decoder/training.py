@@ -9,6 +9,7 @@ import streamlit as st
 from engine.documents.document import Document
 from engine.models.small_decoder import SmallDecoderConfig
 from engine.models.small_decoder_params import parameter_shapes
+from engine.wording import counted
 from pages.learn.decoder.live import show_live
 from pages.learn.decoder.session import Choice, TrainingSession, begin, current, reset, restore, resume
 from pages.learn.decoder.settings import POSITIONS, choose
@@ -74,7 +75,8 @@ def _show_plan(choice: Choice, documents: Sequence[Document]) -> None:
     config = SmallDecoderConfig(max(vocab_size, 1), **dict(choice.sizes))  # type: ignore[arg-type]
     n_parameters = sum(map(prod, parameter_shapes(config).values()))
     st.caption(
-        f"Corpus: {len(text):,} characters, {characters:,} different ones, in {len(documents):,} documents, "
+        f"Corpus: {len(text):,} characters, {characters:,} different ones, in "
+        f"{counted(len(documents), 'document')}, "
         f"chosen in the sidebar. Model: {n_parameters:,} parameters, trained in "
         f"{choice.settings.n_steps:,} steps of {choice.batch_size * config.context:,} tokens."
     )

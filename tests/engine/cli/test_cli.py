@@ -261,7 +261,7 @@ def test_bad_input_is_one_line_and_exit_code_2(arguments, reason, corpus):
 def test_chunks_over_the_limit_are_warned_of(corpus):
     (corpus / "long.txt").write_text("A sentence about nothing in particular. " * 100, encoding="utf-8")
     result = run("search", "nothing", "--corpus", corpus, "--chunk-tokens", 400, "--json")
-    assert "more than the 256 tokens the model reads" in result.stderr
+    assert "More than the 256 tokens that the model reads" in result.stderr
     json.loads(result.stdout)
 
 

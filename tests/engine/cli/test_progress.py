@@ -1,6 +1,7 @@
 import pytest
 
 from engine.cli import progress
+from engine.wording import counted
 
 
 @pytest.fixture
@@ -50,4 +51,4 @@ def test_bytes_are_shown_in_megabytes_with_a_total_or_without(clock, capsys):
 
 
 def test_counts_have_their_plural():
-    assert [progress.counted(n, "chunk") for n in (0, 1, 2000)] == ["0 chunks", "1 chunk", "2,000 chunks"]
+    assert [counted(n, "chunk") for n in (0, 1, 2000)] == ["0 chunks", "1 chunk", "2,000 chunks"]

@@ -363,7 +363,7 @@ def test_chunks_over_the_limit_are_counted_with_what_they_lose(encoder):
     chunks = split(Document("d.md", "word " * 1000), encoder.tokenizer, Splitting("fixed", 300, 0))
     assert len(over_limit(chunks, 256)) == 3
     warning = limit_warning(chunks, 256)
-    assert warning.startswith("3 of 4 chunks have more than the 256 tokens the model reads, the longest 300")
+    assert warning.startswith("More than the 256 tokens that the model reads: 3 of 4 chunks, the longest 300")
     assert "132 tokens would never be searched" in warning
 
 

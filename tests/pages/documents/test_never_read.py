@@ -35,7 +35,7 @@ def test_that_chunks_are_cut_is_said_first(encoder):
     n_cut = sum(chunk.n_tokens > 256 for chunk in chunks)
     assert n_cut
     first = before_the_numbers(app_page("documents", **TAB, chunk_tokens=512).run())
-    assert f"{n_cut} of {len(chunks)} chunks are cut" in first
+    assert f"Not read to the end: {n_cut} of {len(chunks)} chunks" in first
 
 
 def whole(**state):
@@ -47,7 +47,7 @@ def whole(**state):
 def test_a_whole_text_is_shown_beside_the_chunks_that_the_app_makes_of_it(encoder):
     n_chunks = len(chunks_of(encoder, DEFAULT_SPLITTING))
     first = before_the_numbers(whole())
-    assert f"The app cuts this document into {n_chunks} chunks, and each is read whole" in first
+    assert f"The app cuts this document into {n_chunks} chunks, each of which is read whole" in first
 
 
 def test_a_whole_text_is_not_said_to_be_read_where_its_chunks_are_cut(encoder):
@@ -55,6 +55,5 @@ def test_a_whole_text_is_not_said_to_be_read_where_its_chunks_are_cut(encoder):
     n_cut = sum(chunk.n_tokens > 256 for chunk in chunks)
     first = before_the_numbers(whole(chunk_tokens=512))
     assert (
-        f"The app cuts this document into {len(chunks)} chunks, of which {n_cut} are not read to their end"
-        in first
+        f"The app cuts this document into {len(chunks)} chunks, {n_cut} of which without their end" in first
     )
