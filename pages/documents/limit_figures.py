@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from engine.inspection.model.truncation import LimitReport
 from ui.chunk_paint import LOST
-from ui.colours import BLACK, BLUE, GREEN, GREY, ORANGE, WHITE
+from ui.colours import BLACK, BLUE, GREEN, GREY, VERMILION, WHITE
 from ui.figures import LEGEND_ABOVE, styled
 
 DIVIDER = (
@@ -23,7 +23,7 @@ def token_bars(reports: Sequence[LimitReport]) -> go.Figure:
     labels = [f"limit {report.max_tokens}" for report in reports]
     parts = (
         ("read", BLUE, "", WHITE, [report.tokens_read for report in reports]),
-        ("never read", ORANGE, "/", BLACK, [report.tokens_lost for report in reports]),
+        ("never read", VERMILION, "/", BLACK, [report.tokens_lost for report in reports]),
     )
     figure = go.Figure(
         [

@@ -55,7 +55,7 @@ def show_search(pooled: PooledChunks) -> tuple[str, str] | None:
         return None
     question = question_box(pooled)
     if not question.strip():
-        st.info("Type a question, or pick one above, to see how each strategy ranks the passages.")
+        st.info("Type a question to see how each strategy ranks the passages.")
         return None
     strategies, k, with_maxsim = choices(pooled)
     if not strategies:

@@ -15,7 +15,7 @@ from ui.export import show_figure
 from ui.figures import weights_map
 from ui.models import load_decoder, load_encoder
 from ui.text import show_text
-from ui.tokens import text_by_weight, visible_blanks
+from ui.tokens import text_by_weight, token_labels, visible_blanks
 
 NEAREST = 5
 
@@ -29,7 +29,7 @@ def show_attention(seen: ModelView, layer: int, head: int, causal: bool, without
     weights = without_tokens(weights, ~kept)
     st.markdown(f"**All heads of layer {layer}**")
     show_figure(
-        head_grid(weights, head),
+        head_grid(weights, head, token_labels(tokens)),
         name=f"attention-layer{layer}",
         arrays={"weights": weights},
         alt=f"Small attention maps of all heads of layer {layer}",

@@ -18,8 +18,12 @@ ARCS = 12
 ARC_POINTS = np.linspace(0, np.pi, 25)
 
 
-def tensor_map(tensor: Array, rows: Sequence[str], columns: str) -> go.Figure:
+def tensor_map(
+    tensor: Array, rows: Sequence[str], title: str, columns: Sequence[str] | None = None
+) -> go.Figure:
     """Heat map of a matrix ``(n_rows, n_columns)``; values below 0 have their own colours.
+
+    ``title`` says what the columns are; without labels they are counted from 0.
 
     Of a matrix wider than `TENSOR_COLUMNS`, each cell is the value farthest from 0 of some columns.
     """
@@ -30,15 +34,18 @@ def tensor_map(tensor: Array, rows: Sequence[str], columns: str) -> go.Figure:
     figure = heat_map(
         shown,
         list(rows),
-        np.arange(shown.shape[1]) * step,
-        "%{y}<br>" + columns + " %{x}<br>%{z:.4g}",
+        np.arange(shown.shape[1]) * step if columns is None else list(columns)[::step],
+        "%{y}<br>" + title + " %{x}<br>%{z:.4g}",
         ".2g",
         zmin=-bound if signed else 0,
         zmax=bound,
         colorscale=DIVERGING if signed else SEQUENTIAL,
         reversescale=signed,
     )
-    figure.update_xaxes(title=columns)
+    if columns is None:
+        figure.update_xaxes(title=title)
+    else:
+        token_axis(figure.update_xaxes, len(columns), title=title, tickangle=-60)
     token_axis(figure.update_yaxes, len(rows))
     return styled(figure, height=min(520, 140 + 18 * len(rows)))
 
@@ -53,8 +60,12 @@ def farthest_from_zero(tensor: Array, step: int) -> Array:
     return np.take_along_axis(blocks, places, axis=-1)[..., 0]
 
 
-def head_grid(weights: Array, chosen: int) -> go.Figure:
-    """Small maps of all heads of a layer, ``(n_heads, n_query, n_key)``, each on its own scale."""
+def head_grid(weights: Array, chosen: int, labels: Sequence[str]) -> go.Figure:
+    """Small maps of all heads of a layer, ``(n_heads, n_query, n_key)``, each on its own scale.
+
+    A cell names its tokens on hovering: of a long text the first of those that it stands for.
+    """
+    first = list(labels)[:: block_size(len(labels), GRID_CELLS)]
     n_heads = len(weights)
     n_columns = 4 if n_heads % 4 == 0 else 3
     titles = [f"<b>head {i} ◂</b>" if i == chosen else f"head {i}" for i in range(n_heads)]
@@ -68,14 +79,16 @@ def head_grid(weights: Array, chosen: int) -> go.Figure:
     for number, head in enumerate(weights):
         small = go.Heatmap(
             z=largest_of_blocks(head, GRID_CELLS),
+            x=first,
+            y=first,
             colorscale=SEQUENTIAL,
             zmin=0,
             showscale=False,
-            hovertemplate=f"head {number}: %{{z:.3f}}<extra></extra>",
+            hovertemplate=f"head {number}<br>from %{{y}}<br>to %{{x}}<br>%{{z:.3f}}<extra></extra>",
         )
         figure.add_trace(small, row=number // n_columns + 1, col=number % n_columns + 1)
-    figure.update_xaxes(visible=False)
-    figure.update_yaxes(visible=False, autorange="reversed")
+    figure.update_xaxes(visible=False, type="category")
+    figure.update_yaxes(visible=False, type="category", autorange="reversed")
     figure.update_annotations(font_size=12)
     styled(figure, height=170 * -(-n_heads // n_columns) + 30)
     return figure.update_layout(margin_t=54)  # room for the camera above the titles
@@ -83,11 +96,16 @@ def head_grid(weights: Array, chosen: int) -> go.Figure:
 
 def largest_of_blocks(matrix: Array, n_cells: int) -> Array:
     """Shrink a square matrix to at most ``n_cells`` a side; each cell is the largest value of its block."""
-    step = -(-len(matrix) // n_cells)
+    step = block_size(len(matrix), n_cells)
     padding = -len(matrix) % step
     padded = np.pad(matrix, (0, padding))
     side = len(padded) // step
     return padded.reshape(side, step, side, step).max(axis=(1, 3))
+
+
+def block_size(n: int, n_cells: int) -> int:
+    """Return how many of ``n`` rows one of at most ``n_cells`` cells stands for."""
+    return -(-n // n_cells)
 
 
 def arcs(weights: Array, tokens: Sequence[str], token: int) -> go.Figure:

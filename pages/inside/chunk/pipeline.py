@@ -148,18 +148,19 @@ def show_tensor(stage: Stage, seen: ModelView, layer: int, head: int, official: 
         facts += f"  \ndifference from the official model **{largest_difference(array, official[name]):.1e}**"
     right.markdown(facts)
     labels = token_labels(seen.tokens)
+    columns = None
     if array.ndim == 3:
         n_query_heads = len(seen.attention.distances[0])
         own = head * len(array) // n_query_heads  # several query heads may share a key head
         st.caption(f"Head {own} of {len(array)}.")
-        shown, columns = array[own], "dimension of the head"
-        if array.shape[1] == array.shape[2]:
-            columns = "key (token attended to)"
+        shown, title = array[own], "dimension of the head"
+        if tensor.label in ("weights", "scores"):
+            title, columns = "key (token attended to)", labels
     else:
-        shown, columns = np.atleast_2d(array), "dimension"
+        shown, title = np.atleast_2d(array), "dimension"
     rows = labels if len(shown) == len(labels) else ["vector"]
     show_figure(
-        tensor_map(shown, rows, columns),
+        tensor_map(shown, rows, title, columns),
         name=f"{name}{f'.head{head}' if array.ndim == 3 else ''}",
         arrays={name: array},
         alt=f"Heat map of {tensor.label}, {shape}",

@@ -39,10 +39,35 @@ def test_a_small_map_keeps_the_largest_weight_and_fits(n_tokens, n_cells):
     assert small.max() == weights.max()
 
 
+def test_attention_has_the_words_on_both_axes_and_another_tensor_numbers():
+    words = ["[CLS]", "the", "bank", "[SEP]"]
+    labels = [f"{number} {word}" for number, word in enumerate(words)]
+    weights = np.full((4, 4), 0.25, np.float32)
+    attention = tensor_map(weights, labels, "key (token attended to)", labels)
+    assert list(attention.data[0].x) == list(attention.data[0].y) == labels
+    assert attention.layout.xaxis.showticklabels
+    assert list(tensor_map(weights, labels, "dimension").data[0].x) == [0, 1, 2, 3]
+
+
+def test_a_wide_attention_keeps_the_words_of_the_columns_that_are_drawn():
+    labels = [f"{number} word" for number in range(400)]
+    figure = tensor_map(np.zeros((400, 400), np.float32), labels, "key", labels)
+    assert list(figure.data[0].x) == labels[::2]
+    assert not figure.layout.xaxis.showticklabels
+
+
+def test_a_small_map_of_a_head_names_its_tokens_on_hovering():
+    labels = [f"{number} word" for number in range(96)]
+    small = head_grid(np.zeros((12, 96, 96), np.float32), 0, labels).data[0]
+    assert list(small.x) == list(small.y) == labels[::2]
+    assert "%{y}" in small.hovertemplate
+    assert "%{x}" in small.hovertemplate
+
+
 def test_the_longest_text_makes_small_figures():
     weights = attention(512)
     tokens = [f"token{i}" for i in range(512)]
-    assert sum(np.size(trace.z) for trace in head_grid(weights, 0).data) < 12 * 50 * 50
+    assert sum(np.size(trace.z) for trace in head_grid(weights, 0, tokens).data) < 12 * 50 * 50
     assert len(arcs(weights[0], tokens, 100).data) <= 2 * ARCS + 1
     assert tensor_map(np.ones((512, 1536)), tokens, "dimension").data[0].z.shape == (512, 384)
     assert not weights_map(weights[0], tokens, causal=False).layout.xaxis.showticklabels
