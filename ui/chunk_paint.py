@@ -5,7 +5,9 @@ from html import escape
 from itertools import pairwise
 
 from engine.documents.document import Chunk, Document
+from engine.wording import counted
 from ui.colours import CHUNK_TINTS, NEVER_READ
+from ui.tokens import AS_ENCODER_COUNTS
 
 # Text that is never read is struck through and tinted.
 LOST = f"text-decoration:line-through 1px;background:{NEVER_READ};color:inherit"
@@ -43,7 +45,8 @@ def label(number: int, chunk: Chunk) -> str:
     """Return a chunk's number, counted from 1, with its size and position on hovering."""
     place = " › ".join(chunk.headings) or "no heading"
     page = f", page {chunk.page}" if chunk.page else ""
-    title = f"{chunk.n_tokens} tokens, characters {chunk.start:,}–{chunk.end:,}{page}, {place}"
+    where = f"characters {chunk.start:,}–{chunk.end:,}{page}, {place}"
+    title = f"{counted(chunk.n_tokens, 'token')} {AS_ENCODER_COUNTS}, {where}"
     style = "padding:0 4px;margin:0 2px;border-radius:3px;border:1px solid currentColor;font-weight:600"
     return f'<sup title="{escape(title)}" style="{style}">{number + 1}</sup>'
 

@@ -6,6 +6,7 @@ import streamlit as st
 
 from engine import Encoder
 from engine.documents.splitters import DEFAULT_SPLITTING, MIN_CHUNK_TOKENS, SPLITTERS, Splitting
+from ui.tokens import AS_ENCODER_COUNTS
 
 
 @dataclass(frozen=True)
@@ -41,9 +42,9 @@ def chunk_settings(encoder: Encoder, suffix: str = "") -> Cut:
         step=8,
         key=f"chunk_tokens{suffix}",
         persist_state="session",
-        help="Documents are cut into pieces of at most this many tokens, and each piece becomes one vector. "
-        "Small pieces are precise, large ones keep more context but blur it. The default encoder was "
-        "trained on 128 tokens and reads 256.",
+        help=f"Documents are cut into pieces of at most this many tokens, {AS_ENCODER_COUNTS}. Each piece "
+        "becomes one vector. Small pieces are precise, large ones keep more context but blur it. The default "
+        "encoder was trained on 128 tokens and reads 256.",
     )
     most, key = chunk_tokens // 2, f"overlap{suffix}"
     if st.session_state.get(key, 0) > most:  # a smaller chunk size leaves less room
@@ -57,7 +58,7 @@ def chunk_settings(encoder: Encoder, suffix: str = "") -> Cut:
         persist_state="session",
         disabled=SPLITTERS[method].is_sliding,
         help="The part of a chunk that is repeated in the next one, so that a sentence on the border is "
-        "whole in one of them. A sliding window has its own overlap.",
+        f"whole in one of them. A sliding window has its own overlap. In tokens {AS_ENCODER_COUNTS}.",
     )
     parent_tokens = st.slider(
         "Small to big (tokens)",
@@ -69,7 +70,7 @@ def chunk_settings(encoder: Encoder, suffix: str = "") -> Cut:
         persist_state="session",
         help="Search small chunks, and answer from the larger chunk of this size around each: a precise "
         "search with enough context for the answer. At 0, or less than the chunk size, the chunk itself is "
-        "used.",
+        f"used. In tokens {AS_ENCODER_COUNTS}.",
     )
     max_tokens = st.slider(
         "Token limit of the encoder",

@@ -13,6 +13,7 @@ from engine.generation.settings import CONTEXTS, DEFAULT_MIN_RELEVANCE, AnswerSe
 from engine.layers.pooling import POOLINGS, pooling_label, poolings_help
 from engine.retrieval.retrievers import DEFAULT_RETRIEVER, RETRIEVERS
 from ui.chunk_settings import Cut, chunk_settings
+from ui.tokens import AS_DECODER_COUNTS
 
 GREEDY = "At temperature 0 nothing is drawn at random, so the settings in grey do nothing."
 
@@ -87,7 +88,8 @@ def settings_sidebar(encoder: Encoder, on_server: bool) -> Settings:
             step=64,
             key="max_prompt_tokens",
             persist_state="session",
-            help="Passages are added, best first, until the prompt has this many tokens.",
+            help=f"Passages are added, best first, up to this many tokens {AS_DECODER_COUNTS}: "
+            "a passage may have more of them than the encoder counts for the chunk size.",
         )
         max_new_tokens = st.slider(
             "Longest answer (tokens)",
@@ -96,7 +98,8 @@ def settings_sidebar(encoder: Encoder, on_server: bool) -> Settings:
             step=16,
             key="max_new_tokens",
             persist_state="session",
-            help="Generation stops here if the model has not ended its answer.",
+            help="Generation stops here if the model has not ended its answer, in tokens "
+            f"{AS_DECODER_COUNTS}.",
         )
         follow_ups = st.toggle(
             "Follow-up questions",

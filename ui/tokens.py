@@ -7,6 +7,8 @@ from engine.layers.tracing import Array
 from ui.colours import BLUE, VERMILION
 from ui.text import escape_plotly
 
+AS_ENCODER_COUNTS = "as the encoder counts them, [CLS] and [SEP] included"
+AS_DECODER_COUNTS = "as the decoder counts them"
 LABELLED_TOKENS = 48  # more labels than this overlap
 
 

@@ -22,6 +22,7 @@ from ui.corpus import split_documents
 from ui.export import show_figure
 from ui.figures import styled
 from ui.text import readable_seconds, show_error, text_html
+from ui.tokens import AS_ENCODER_COUNTS
 
 PART = 12_000  # characters marked at once
 HEADER_HEIGHT = 60  # pixels, above both sides, so that they begin at the same height
@@ -125,7 +126,7 @@ def show_numbers(document: Document, chunks: Sequence[Chunk], limit: int, second
         st.metric(
             "Median tokens",
             f"{median(sizes):.0f}",
-            help=f"The smallest chunk has {min(sizes)}, the largest {max(sizes)}.",
+            help=f"The smallest chunk has {min(sizes)}, the largest {max(sizes)}, {AS_ENCODER_COUNTS}.",
             width="content",
         )
         st.metric(
@@ -163,6 +164,6 @@ def size_figure(chunks: Sequence[Chunk], limit: int) -> go.Figure:
             annotation_text=f"{limit} are read",
             annotation_position="top left",
         )
-    figure.update_xaxes(title="tokens of a chunk", rangemode="tozero")
+    figure.update_xaxes(title="tokens of a chunk, [CLS] and [SEP] included", rangemode="tozero")
     figure.update_yaxes(title="chunks")
     return styled(figure, height=220)

@@ -12,6 +12,7 @@ from engine.wording import counted
 from ui.chunk_settings import Cut
 from ui.corpus import split_documents, tokens_of
 from ui.documents import add_file, show_failures, uploads
+from ui.tokens import AS_ENCODER_COUNTS
 
 MAX_PASTED = 2_000_000  # characters
 PASTED = "pasted text"
@@ -63,10 +64,12 @@ def show_table(documents: Sequence[Document], chunks: Sequence[Sequence[Chunk]],
         placeholder="",
         column_config={
             "Document": st.column_config.TextColumn(width="medium"),
-            "Tokens": st.column_config.NumberColumn(format="localized", help="As the encoder counts them."),
+            "Tokens": st.column_config.NumberColumn(
+                format="localized", help=f"In tokens {AS_ENCODER_COUNTS}."
+            ),
             "Characters": st.column_config.NumberColumn(format="localized"),
             "Longest chunk": st.column_config.NumberColumn(
-                help=f"In tokens; the encoder reads {limit} of a chunk."
+                help=f"In tokens {AS_ENCODER_COUNTS}; it reads {limit} of a chunk."
             ),
         },
         alt=f"{counted(len(documents), 'document')} with pages, headings, characters, tokens and chunks",

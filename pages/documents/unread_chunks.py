@@ -23,6 +23,7 @@ from ui.corpus import index_documents, split_documents
 from ui.figures import prompt_figure
 from ui.models import limits_of, load_decoder
 from ui.settings import DEFAULT_K, DEFAULT_PROMPT_TOKENS
+from ui.tokens import AS_DECODER_COUNTS
 
 MOST_ROWS = 50
 LARGE = 512  # tokens: more than the usual limit
@@ -178,7 +179,7 @@ def show_prompt(question: str, documents: Sequence[Document], encoder: Encoder, 
     st.write(
         f"**Of {counted(len(hits), 'nearest passage')}, the prompt holds {whole} whole**, "
         f"{len(prompt.sources) - whole} in part, {len(prompt.left_out)} not at all: {len(prompt.ids):,} of "
-        f"{budget:,} tokens, as the decoder counts them."
+        f"{budget:,} tokens {AS_DECODER_COUNTS}."
     )
     st.plotly_chart(prompt_figure(prompt), key="budget-prompt", config={"displayModeBar": False})
     if prompt.left_out or whole < len(prompt.sources):

@@ -49,7 +49,8 @@ def test_a_chunk_has_its_number_its_place_and_its_text():
     html = paint([chunk(0, 7), chunk(8, 23, headings=("Tides", "Spring & neap"), page=3)])
     assert marks(html) == [TEXT[0:7], TEXT[8:23]]
     assert re.findall(r"<sup[^>]*>(\d+)</sup>", html) == ["1", "2"]
-    assert "8 tokens, characters 8–23, page 3, Tides › Spring &amp; neap" in html
+    size = "8 tokens as the encoder counts them, [CLS] and [SEP] included"
+    assert f"{size}, characters 8–23, page 3, Tides › Spring &amp; neap" in html
 
 
 def test_text_of_two_chunks_is_striped():

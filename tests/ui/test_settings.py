@@ -142,3 +142,24 @@ def test_a_sampling_rule_of_the_table_has_a_slider_and_is_kept(monkeypatch):
     assert limits()["floor"] == (-9.0, 0.0)
     app.session_state["on_server"] = True
     assert chosen(app.run()) == MoreSampling(0.8)
+
+
+def test_sizes_in_tokens_say_which_model_counts_them(encoder):
+    def page():
+        from ui.models import load_encoder
+        from ui.settings import settings_sidebar
+
+        settings_sidebar(load_encoder(), on_server=False)
+
+    app = app_of(page).run()
+    in_tokens = {slider.key: slider.help for slider in app.slider if "(tokens)" in slider.label}
+    assert set(in_tokens) == {
+        "chunk_tokens",
+        "overlap",
+        "parent_tokens",
+        "max_prompt_tokens",
+        "max_new_tokens",
+    }
+    for key, counts in in_tokens.items():
+        model = "decoder" if key in ("max_prompt_tokens", "max_new_tokens") else "encoder"
+        assert f"as the {model} counts them" in counts
