@@ -8,6 +8,7 @@ import streamlit as st
 
 from engine.documents.document import Document
 from engine.generation.answering import Answer
+from engine.wording import counted
 from pages.ask.evidence import show_model_words, show_quotes, show_status
 from pages.ask.marked_text import from_place, in_context
 from pages.ask.timing import show_timing
@@ -16,6 +17,7 @@ from ui.colours import source_colour
 from ui.figures import prompt_figure
 from ui.nothing_found import retriever_name, show_hit, show_nothing_found, show_searched
 from ui.text import escape_markdown, show_text
+from ui.tokens import AS_DECODER_COUNTS
 
 # Characters shown around a passage, and of a document: browsers are slow with more.
 PASSAGE_CONTEXT, DOCUMENT_CHARACTERS = 240, 200_000
@@ -48,8 +50,8 @@ def show_answer(answer: Answer, documents: Sequence[Document]) -> None:
     server = escape_markdown(urlsplit(answer.server or "").netloc)
     writer = f"{name} at {server}" if answer.server else f"a small model ({name})"
     st.caption(
-        f"Quotes: the documents' own words, from {len(answer.hits)} passages. Written by {writer}, "
-        "which makes mistakes: check it against them."
+        f"Quotes: the documents' own words, from {counted(len(answer.hits), 'passage')}. Written by "
+        f"{writer}, which makes mistakes: check it against them."
     )
     sources, document, timing, prompt = st.tabs(["Sources", "In the documents", "Timing", "Exact prompt"])
     with sources:
@@ -76,13 +78,15 @@ def show_left_out(answer: Answer) -> None:
     read = set(answer.source_places)
     unread = [place for place in answer.relevant if place not in read]
     if unread:
-        with st.expander(f"Found, and not read by the model: {len(unread)} of {len(answer.hits)} passages"):
+        with st.expander(
+            f"Found, and not read by the model: {len(unread)} of {counted(len(answer.hits), 'passage')}"
+        ):
             st.caption("None of their sentences is among the best.")
             for place in unread:
                 show_hit(answer, place)
     too_far = [place for place in range(len(answer.hits)) if place not in {*answer.relevant, *read}]
     if too_far:
-        with st.expander(f"Left out: {len(too_far)} of {len(answer.hits)} passages found"):
+        with st.expander(f"Left out: {len(too_far)} of {counted(len(answer.hits), 'passage')} found"):
             st.caption(
                 f"Not close enough: more than {100 - answer.min_relevance:.0f} of 100 unrelated questions "
                 "find a passage as close.",
@@ -101,7 +105,7 @@ def show_sources(answer: Answer, documents: dict[str, Document]) -> None:
             show_text(
                 f'<b style="background:{colour};padding:2px 6px;border-radius:3px">[{source.number}]</b> '
                 f"{escape(source.document)} · characters "
-                f"{source.start}–{source.end} · {source.n_tokens} tokens{cut}"
+                f"{source.start}–{source.end} · {counted(source.n_tokens, 'token')} {AS_DECODER_COUNTS}{cut}"
             )
             st.caption(
                 f"from the passage of rank {place + 1} by {retriever_name(answer)} · "
@@ -132,7 +136,7 @@ def show_documents(answer: Answer, documents: dict[str, Document]) -> None:
     begin = st.segmented_control(
         "Begin at", [*starts, BEGINNING], default=next(iter(starts)), key=f"begin-{answer.question}-{name}"
     )
-    st.caption(f"{len(own)} marked, of {len(documents[name].text):,} characters.")
+    st.caption(f"{counted(len(own), 'passage')} marked, of {len(documents[name].text):,} characters.")
     show_text(from_place(documents[name], own, starts.get(begin or "", 0), DOCUMENT_CHARACTERS), height=480)
 
 
@@ -154,7 +158,7 @@ def show_prompt(answer: Answer) -> None:
             st.code(message["content"], language=None, wrap_lines=True)
         return
     st.caption(
-        f"{len(prompt.ids)} tokens in, {answer.timings.answer_tokens} tokens out. "
+        f"{len(prompt.ids)} tokens in, {answer.timings.answer_tokens} tokens out, {AS_DECODER_COUNTS}. "
         "The decoder sees nothing of the documents but this."
     )
     st.code(prompt.text, language=None, wrap_lines=True)

@@ -12,6 +12,7 @@ from engine.errors import GlassboxError
 from engine.generation.answering import N_READ, Answer
 from engine.generation.server import Server
 from engine.retrieval.retrievers import RETRIEVERS
+from engine.wording import counted
 from pages.ask.answer import show_answer
 from pages.ask.conversation import show_conversation, show_follow_up
 from pages.ask.evidence import show_quotes
@@ -124,8 +125,8 @@ def ask_area(
     index = index_documents(documents, encoder, settings.cut, settings.pooling)
     n_tokens = sum(chunk.n_tokens for chunk in index.chunks)
     st.caption(
-        f"{len(documents)} documents · {len(index.chunks)} chunks · {n_tokens:,} tokens · "
-        f"encoder {escape_markdown(encoder.name)} · "
+        f"{counted(len(documents), 'document')} · {counted(len(index.chunks), 'chunk')} · "
+        f"{counted(n_tokens, 'token')} by the encoder {escape_markdown(encoder.name)} · "
         f"retriever {RETRIEVERS[settings.answer.search.retriever].label}"
     )
     if warning := limit_warning(index.chunks, index.spec.max_tokens):

@@ -66,6 +66,12 @@ def test_a_source_has_the_rank_its_retriever_gave_it_and_what_was_left_out_is_sa
     assert words[2].startswith(r"2\.md · rank 3 · cosine 0.050")
 
 
+def test_the_tokens_of_a_source_are_said_to_be_the_decoders():
+    app, _ = captions(sources, answer())
+    [html] = [html.value for html in app.get("html") if "1.md" in html.value]
+    assert "3 tokens as the decoder counts them" in html
+
+
 def test_what_was_searched_for_is_shown_where_it_is_not_the_question():
     app, _ = captions(sources, answer())
     assert "What was searched for" not in [each.label for each in app.expander]

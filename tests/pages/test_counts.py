@@ -1,0 +1,32 @@
+"""The words of a count follow its number: one document of one chunk is not “1 chunks”."""
+
+import re
+
+import pytest
+
+from engine.documents.document import Document
+from tests.apps import app_page, said
+
+ONE = {"uploads": {"a.txt": (Document("a.txt", "The tide turns."),)}, "searched": ["a.txt"], "k": 1}
+NOUNS = "characters|chunks|documents|files|pairs|passages|questions|sentences|tokens|words"
+WRONG = re.compile(rf"(?<![\d.,–])\b1 (?:\w+ )?(?:{NOUNS})\b")
+
+
+@pytest.mark.parametrize(
+    ("folder", "state"),
+    [
+        ("ask", {}),
+        *(("documents", {"documents-tab": tab}) for tab in ("Files", "Chunks", "Never read", "Health")),
+        ("improve/settings", {}),
+        ("improve/diagnose", {}),
+        ("improve/poolings", {}),
+        ("improve/tuning", {}),
+        ("improve/questions", {}),
+        ("inside/answer", {}),
+        ("inside/late", {}),
+        ("learn/decoder", {}),
+    ],
+)
+def test_one_is_not_written_with_a_plural(encoder, folder, state):
+    app = app_page(folder, **ONE, **state).run()
+    assert not WRONG.findall(said(app))
