@@ -153,7 +153,7 @@ def size_figure(chunks: Sequence[Chunk], limit: int) -> go.Figure:
             x=sizes,
             xbins={"start": 0, "end": int(sizes.max()) + width, "size": width},
             marker_color=BLUE,
-            hovertemplate="%{x} tokens: %{y} chunks<extra></extra>",
+            hovertemplate="%{x} tokens, chunks: %{y}<extra></extra>",
         )
     )
     if sizes.max() > 0.6 * limit:

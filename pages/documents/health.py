@@ -257,10 +257,9 @@ def show_method(report: HealthReport) -> None:
     with st.expander("How this is measured", icon=":material/rule:"):
         st.write(
             f"Each of {counted(report.n_chunks, 'chunk')} is compared with all others. For hubs, the "
-            f"{NEIGHBORS} nearest "
-            "others of each chunk are listed, and the lists that a chunk is in are counted: "
-            f"{report.occurrence.max():.0f} for the most frequent, skewness {report.skewness:+.2f}. At 0 "
-            "every chunk is found equally often; the larger, the more a few chunks fill the "
+            f"{NEIGHBORS} nearest others of each chunk are listed, and the lists that a chunk is in are "
+            f"counted: {report.occurrence.max():.0f} for the most frequent, skewness {report.skewness:+.2f}. "
+            "At 0 every chunk is found equally often; the larger, the more a few chunks fill the "
             "lists (Radovanović, Nanopoulos & Ivanović 2010). Ties share their ranks."
         )
         st.write(

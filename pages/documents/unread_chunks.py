@@ -93,9 +93,8 @@ def show_share_lost(report: UnreadReport, cut: Cut) -> None:
     """Say how much of the text is not read under the settings in use."""
     st.warning(
         f"Not read to the end: {len(report.truncated):,} of {counted(report.n_chunks, 'chunk')}. They "
-        "have more "
-        f"tokens than the limit of {cut.max_tokens}, and {report.characters_share:.1%} of the text is in no "
-        "vector.",
+        f"have more tokens than the limit of {cut.max_tokens}, and {report.characters_share:.1%} of the text "
+        "is in no vector.",
         icon=":material/content_cut:",
     )
 
@@ -105,8 +104,7 @@ def show_nothing_lost(chunks: Sequence[Chunk], cut: Cut) -> None:
     longest = max(chunk.n_tokens for chunk in chunks)
     st.success(
         f"Nothing is lost: the longest of {counted(len(chunks), 'chunk')} has {longest} tokens, within "
-        "the limit of "
-        f"{cut.max_tokens}.",
+        f"the limit of {cut.max_tokens}.",
         icon=":material/check_circle:",
     )
     st.button(

@@ -25,6 +25,7 @@ from engine.inspection.diagnosis.setting_changes import (
     passage_question,
     passage_rank,
 )
+from engine.wording import counted
 from pages.improve.diagnose.ask import Asked, Search
 from pages.improve.diagnose.fix import changed_names, show_fixes
 from pages.improve.diagnose.labelled import vector_cache
@@ -98,8 +99,8 @@ def measure_cells(
         seconds = monotonic() - since  # while a slow combination runs, only they change
         bar.progress(
             min(done / total, 1.0),
-            f"Measured {int(done):,} of {total:,} combinations, each by {len(questions):,} questions, in "
-            f"{seconds:.0f} s",
+            f"Measured {int(done):,} of {counted(total, 'combination')}, each by "
+            f"{counted(len(questions), 'question')}, in {seconds:.0f} s",
         )
 
     cache = vector_cache(questions, search.documents)

@@ -117,16 +117,15 @@ def show_lengths(lengths: Array) -> None:
     times = f", {most / least:.1f} times the shortest" if least > 0 else ""
     st.write(
         f"Before normalisation, the lengths of {counted(len(lengths), 'chunk')} lie from {least:.2f} to "
-        f"{most:.2f}"
-        f"{times}; half are below {median:.2f}. A cosine does not see length. An inner product multiplies by "
-        "it, so of two chunks in the same direction from the question, the longer one wins."
+        f"{most:.2f}{times}; half are below {median:.2f}. A cosine does not see length. An inner product "
+        "multiplies by it, so of two chunks in the same direction from the question, the longer one wins."
     )
     figure = go.Figure(
         go.Histogram(
             x=lengths.astype(np.float64),
             nbinsx=40,
             marker={"color": BLUE, "line": {"width": 0.5, "color": GREY}},
-            hovertemplate="length %{x}: %{y} chunks<extra></extra>",
+            hovertemplate="length %{x}, chunks: %{y}<extra></extra>",
         )
     )
     figure.update_xaxes(title="length before normalisation (no unit)")

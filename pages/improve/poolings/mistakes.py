@@ -133,8 +133,8 @@ def show_search_cost(pooled: PooledChunks) -> None:
     key = str(hash((spec, texts, questions)))
     st.write(
         f"{counted(len(questions), 'labelled question')}, answered in "
-        f"{counted(len(pooled.chunks), 'chunk')}: each "
-        "mistake embeds all of them again, which takes a minute or two in all."
+        f"{counted(len(pooled.chunks), 'chunk')}: each mistake embeds all of them again, which takes a "
+        "minute or two in all."
     )
     if st.button("Measure", key="pooling-mistakes-measure", icon=":material/speed:"):
         st.session_state["pooling-mistakes-measured"] = key

@@ -179,6 +179,5 @@ def show_words(encoding: Encoding, encoder: Encoder) -> None:
     )
     st.caption(
         f"Counted in {counted(n_chunks, 'chunk')}. A token that no chunk contains has the largest weight, "
-        "even if it "
-        "is only a typing error."
+        "even if it is only a typing error."
     )

@@ -61,8 +61,7 @@ def show_tuning(
     if running is None:
         st.info(
             f"Nothing is trained yet. Train learns from {counted(len(asked), 'labelled question')} about "
-            f"{counted(len(documents), 'document')}, and then shows "
-            "whether the search is better.",
+            f"{counted(len(documents), 'document')}, and then shows whether the search is better.",
             icon=":material/school:",
         )
     elif not running.job.done:

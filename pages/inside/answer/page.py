@@ -120,8 +120,7 @@ def show_answer(answer: Answer, settings: Settings) -> None:
         return
     st.caption(
         f"{len(answer.ids)} tokens by {escape_markdown(decoder.name)}, from "
-        f"{counted(len(answer.sources), 'passage')} "
-        f"in a prompt of {len(answer.prompt.ids):,} tokens."
+        f"{counted(len(answer.sources), 'passage')} in a prompt of {len(answer.prompt.ids):,} tokens."
     )
     tokens, rests, without = st.tabs(TABS, on_change="rerun", key="inside-answer-tab")
     with tokens:

@@ -76,9 +76,8 @@ def _show_plan(choice: Choice, documents: Sequence[Document]) -> None:
     n_parameters = sum(map(prod, parameter_shapes(config).values()))
     st.caption(
         f"Corpus: {len(text):,} characters, {characters:,} different ones, in "
-        f"{counted(len(documents), 'document')}, "
-        f"chosen in the sidebar. Model: {n_parameters:,} parameters, trained in "
-        f"{choice.settings.n_steps:,} steps of {choice.batch_size * config.context:,} tokens."
+        f"{counted(len(documents), 'document')}, chosen in the sidebar. Model: {n_parameters:,} parameters, "
+        f"trained in {choice.settings.n_steps:,} steps of {choice.batch_size * config.context:,} tokens."
     )
 
 
