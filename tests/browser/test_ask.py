@@ -307,10 +307,10 @@ def test_chunks_over_the_limit_are_warned_of(page):
     upload(page, "long.txt", ("A sentence about nothing in particular. " * 200).encode())
     expect(page.get_by_text(re.compile("5 documents"))).to_be_visible()
     search_only(page)
-    expect(page.get_by_text(re.compile("1 documents"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"\b1 document ·"))).to_be_visible()
     open_section(page, "Chunks")
     press_slider(page, "Chunk size (tokens)", "End")
-    expect(page.get_by_text(re.compile("have more than the 256 tokens the model reads"))).to_be_visible()
+    expect(page.get_by_text(re.compile("More than the 256 tokens that the model reads"))).to_be_visible()
 
 
 def test_without_network_and_cache_the_page_says_so_in_one_sentence(browser, tmp_path):
