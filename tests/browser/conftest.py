@@ -300,12 +300,6 @@ def upload(page, *files):
     settled(page)
 
 
-def pick(page, label, option):
-    page.get_by_role("combobox", name=label).click()
-    page.get_by_role("option", name=option, exact=True).click()
-    settled(page)
-
-
 def fill_area(page, label, text):
     box = page.get_by_role("textbox", name=label, exact=True)
     box.fill(text)

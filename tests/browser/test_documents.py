@@ -8,7 +8,6 @@ from engine.storage.workspace import import_workspace
 from tests.browser.conftest import (
     fill_in,
     open_tab,
-    pick,
     press_slider,
     search_only,
     settled,
@@ -17,6 +16,12 @@ from tests.browser.conftest import (
 )
 
 ADDRESS = "documents"
+
+
+def pick(page, label, option):
+    page.get_by_role("combobox", name=label).click()
+    page.get_by_role("option", name=option, exact=True).click()
+    settled(page)
 
 
 def test_many_files_are_read_and_the_bad_ones_named(wide):
@@ -103,7 +108,9 @@ def test_lost_text_is_counted_its_cost_shown_and_cured_in_one_click(wide):
     wide.get_by_role("button", name="See what chunks of 512").click()
     expect(wide.get_by_role("heading", name="Remedies")).to_be_visible()
     fill_in(wide, "Question", "What does Zanzibar export?")
-    expect(wide.get_by_text(re.compile(r"Of \d nearest passages?, the prompt holds \d whole"))).to_be_visible()
+    expect(
+        wide.get_by_text(re.compile(r"Of \d nearest passages?, the prompt holds \d whole"))
+    ).to_be_visible()
     expect(wide.get_by_text("if its lost tail were read")).to_be_visible()
     wide.get_by_role("button", name="Apply").first.click()
     expect(wide.get_by_text(re.compile("^Nothing is lost: the longest of"))).to_be_visible()
