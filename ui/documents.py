@@ -1,8 +1,10 @@
 """The documents of a session: bundled ones, uploaded ones, and the choice of those to search."""
 
 from collections.abc import Sequence
+from pathlib import PurePath
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from engine.documents.document import Document
 from engine.documents.loaders import (
@@ -44,6 +46,11 @@ def uploads() -> dict[str, tuple[Document, ...]]:
     return files
 
 
+def has_own_files() -> bool:
+    """Whether the user has added a file, which may not be read yet."""
+    return bool(uploads() or st.session_state.get("unread"))
+
+
 def session_files() -> dict[str, tuple[Document, ...]]:
     """Return the documents of every file, the bundled ones first."""
     return {document.name: (document,) for document in bundled_documents()} | uploads()
@@ -54,6 +61,11 @@ def session_documents() -> list[Document]:
     return [document for documents in session_files().values() for document in documents]
 
 
+def documents_called(stem: str) -> list[Document]:
+    """Return the session's documents whose name is ``stem`` but for the ending, as labels name them."""
+    return [document for document in session_documents() if PurePath(document.name).stem == stem]
+
+
 def chosen_documents() -> list[Document]:
     """Return the documents to search: those picked in the sidebar, or all before any choice."""
     files = session_files()
@@ -61,9 +73,16 @@ def chosen_documents() -> list[Document]:
     return [document for name in files if name in chosen for document in files[name]]
 
 
-def document_picker() -> list[Document]:
-    """Draw the upload box and the selection; return the documents to search, in order."""
-    upload_box()
+def document_picker(upload_place: DeltaGenerator | None = None) -> list[Document]:
+    """Draw the upload box and the selection; return the documents to search, in order.
+
+    The upload box stands in ``upload_place``, by default above the selection. With the first documents of
+    the user's own, the bundled ones are no longer searched.
+    """
+    # Each has its place, drawn or not: where what is below them moves, open sections of the sidebar close.
+    place = st.container()
+    with upload_place or place:
+        upload_box()
     files, state = session_files(), st.session_state
     # Until the browser has drawn a new file, it sends selections without it: keep selecting the file until
     # a selection with it has come back.
@@ -71,16 +90,24 @@ def document_picker() -> list[Document]:
     new = dict.fromkeys(state.get("new_files", ()))
     state["new_files"] = [name for name in new if name in files and name not in searched]
     if state["new_files"]:
-        state["searched"] = [*searched, *state["new_files"]]
-    st.multiselect(
+        samples_alone = set(searched) == bundled_names()
+        state["searched"] = [*([] if samples_alone else searched), *state["new_files"]]
+    # Streamlit loses a selection that was set here, and not by the user, at the next change of page.
+    default = (
+        None if "searched" in state else [name for name in state.get("kept_files", files) if name in files]
+    )
+    state["kept_files"] = st.multiselect(
         "Search in",
         list(files),
-        list(files),  # not set in the state: Streamlit loses that at a session's first change of page
+        default,
         key="searched",
         persist_state="session",
         help="The first four come with the app; data/README.md says where they are from.",
     )
-    return chosen_documents()
+    note, chosen = st.container(), chosen_documents()
+    if uploads() and not bundled_names() & {document.name for document in chosen}:
+        note.caption("The samples are not searched; they can be added above.")
+    return chosen
 
 
 def required_documents() -> list[Document]:

@@ -11,6 +11,7 @@ from engine.generation.answering import Answer
 from engine.wording import counted
 from pages.ask.evidence import show_model_words, show_quotes, show_status
 from pages.ask.marked_text import from_place, in_context
+from pages.ask.next_steps import show_next_steps
 from pages.ask.timing import show_timing
 from ui.closeness import score_words, show_closeness
 from ui.colours import source_colour
@@ -40,6 +41,7 @@ def show_answer(answer: Answer, documents: Sequence[Document]) -> None:
     """Draw an answer: how sure it is, its quotes, the model's words, and sources, timing and prompt below."""
     if not answer.relevant:
         show_nothing_found(answer)
+        show_next_steps(answer)
         return
     by_name = {document.name: document for document in documents if is_unchanged(document, answer)}
     show_status(answer)
@@ -53,6 +55,7 @@ def show_answer(answer: Answer, documents: Sequence[Document]) -> None:
         f"Quotes: the documents' own words, from {counted(len(answer.hits), 'passage')}. Written by "
         f"{writer}, which makes mistakes: check it against them."
     )
+    show_next_steps(answer)
     sources, document, timing, prompt = st.tabs(["Sources", "In the documents", "Timing", "Exact prompt"])
     with sources:
         show_sources(answer, by_name)

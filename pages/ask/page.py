@@ -7,6 +7,7 @@ import streamlit as st
 
 from engine import Encoder
 from engine.documents.document import Document
+from engine.documents.subjects import subjects
 from engine.documents.unread_text import limit_warning
 from engine.errors import GlassboxError
 from engine.generation.answering import N_READ, Answer
@@ -28,7 +29,7 @@ from ui.asking import (
     wanted_question,
 )
 from ui.corpus import index_documents, null_scores_of_documents, warm_bm25
-from ui.documents import NoDocumentError, document_picker
+from ui.documents import NoDocumentError, bundled_names, document_picker, has_own_files
 from ui.jobs import Job
 from ui.models import load_decoder, load_encoder
 from ui.settings import Settings, settings_sidebar
@@ -41,16 +42,11 @@ EXAMPLES = (
     "How do I bake sourdough bread?",
 )
 
+N_EXAMPLES = 4
+
 
 def question_box() -> str | None:
-    """Draw example questions and a box for one; return the question to answer, if any."""
-    st.pills(
-        "Try one",
-        EXAMPLES,
-        key="example",
-        on_change=take_example,
-        help="The bundled documents do not answer the last one: the app should say so.",
-    )
+    """Draw a box for a question; return the question to answer, if any."""
     with st.form("question-form", border=False):
         box, button = st.columns([5, 1], vertical_alignment="bottom")
         box.text_input(
@@ -60,6 +56,29 @@ def question_box() -> str | None:
             "Ask", type="primary", width="stretch", on_click=want_typed, args=("question",)
         )
     return wanted_question()
+
+
+def show_examples(documents: Sequence[Document]) -> None:
+    """Draw questions to try: about the user's own documents, or the bundled ones if there are no others."""
+    own = [document for document in documents if document.name not in bundled_names()]
+    if not own:
+        st.pills(
+            "Try one about the samples",
+            EXAMPLES,
+            key="example",
+            on_change=take_example,
+            help="The bundled documents do not answer the last one: the app should say so.",
+        )
+    elif found := [
+        each for document in own[:N_EXAMPLES] for each in subjects(document, N_EXAMPLES // len(own) or 1)
+    ]:
+        st.pills(
+            "Try one about your documents",
+            [f"What is said about {subject}?" for subject in found],
+            key="example",
+            on_change=take_example,
+            help="Made of the documents' headings, or of the names in them.",
+        )
 
 
 def take_example() -> None:
@@ -122,6 +141,7 @@ def ask_area(
     """Index the documents, draw the question box, and start to answer a question."""
     if not documents:
         raise NoDocumentError
+    question = question_box()
     index = index_documents(documents, encoder, settings.cut, settings.pooling)
     n_tokens = sum(chunk.n_tokens for chunk in index.chunks)
     st.caption(
@@ -131,7 +151,7 @@ def ask_area(
     )
     if warning := limit_warning(index.chunks, index.spec.max_tokens):
         st.warning(escape_markdown(warning), icon=":material/content_cut:")
-    if question := question_box():
+    if question:
         with waiting_until_done():
             null_scores = null_scores_of_documents(documents, encoder, settings.cut, settings.pooling)
             warm_bm25(index, settings.answer.search.retriever)
@@ -141,13 +161,25 @@ def ask_area(
 def main() -> None:
     """Draw the page."""
     encoder = load_encoder()
+    asking, begin = st.container(), st.container()
+    is_first_visit = last_asked() is None and not has_own_files()
+    if is_first_visit:
+        with begin:
+            own, samples = (column.container(border=True) for column in st.columns(2))
+        own.markdown("**Drop your documents**")
+        samples.markdown("**Or ask the samples**")
+    else:
+        own, samples = None, begin.expander("Examples", expanded=last_asked() is None)
     with st.sidebar:
-        documents = document_picker()
+        documents = document_picker(own)
         with st.expander("Model", icon=":material/smart_toy:"):
             server = model_picker()
         settings = settings_sidebar(encoder, on_server=server is not None)
     try:
-        ask_area(encoder, documents, settings, server)
+        with samples:
+            show_examples(documents)
+        with asking:
+            ask_area(encoder, documents, settings, server)
         load_decoder()  # ready before the first question
     except (GlassboxError, NoDocumentError):  # the last answer stays in sight when the search fails
         show_last_job(documents, settings)

@@ -12,7 +12,6 @@ from tests.browser.conftest import (
     open_tab,
     own_tab,
     press_slider,
-    search_only,
     serve,
     settled,
     use_server,
@@ -107,6 +106,18 @@ def test_an_unanswerable_question_is_refused_and_the_threshold_can_be_moved(page
     expect(page.get_by_text("the answer from before your change of the search")).to_be_visible()
     page.get_by_role("button", name="Ask again").click()
     expect(page.get_by_role("tab", name="Sources")).to_be_visible()
+
+
+def test_the_next_steps_after_an_answer_take_the_question_along(page):
+    ask(page, ANSWERED)
+    page.get_by_role("button", name="It is right").click()
+    expect(page.get_by_text("Kept as a labelled question")).to_be_visible()
+    page.get_by_role("button", name="Why was it not found?").click()
+    expect(page.get_by_role("heading", name="Why wasn't it found?")).to_be_visible()
+    expect(page.get_by_role("textbox", name="Your question")).to_have_value(ANSWERED)
+    expect(page.get_by_role("textbox", name="Words of the passage")).to_be_visible()
+    go_to(page, "Questions")
+    expect(page.get_by_text("1 question. They stay in this session")).to_be_visible()
 
 
 def test_a_follow_up_is_read_with_the_topic_which_can_be_changed(page):
@@ -272,7 +283,8 @@ def test_another_built_in_model_may_be_chosen_and_one_that_is_not_there_changes_
 def test_an_uploaded_document_is_searched_and_its_markup_stays_text(page):
     text = "The lighthouse of Vardholm was painted green in 1931. <img src=x onerror='document.title=1'>"
     upload(page, "lighthouse.md", text.encode())
-    expect(page.get_by_text(re.compile("5 documents"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"\b1 document ·"))).to_be_visible()  # the samples step aside
+    expect(page.get_by_role("radio", name="What is said about Vardholm?")).to_be_visible()
     ask(page, "When was the lighthouse of Vardholm painted green?")
     expect(answer_of(page).get_by_text("<img src=x").first).to_be_visible()
     assert page.locator("[role=tabpanel] img").count() == 0
@@ -305,8 +317,6 @@ def test_a_blank_question_asks_for_one(page):
 
 def test_chunks_over_the_limit_are_warned_of(page):
     upload(page, "long.txt", ("A sentence about nothing in particular. " * 200).encode())
-    expect(page.get_by_text(re.compile("5 documents"))).to_be_visible()
-    search_only(page)
     expect(page.get_by_text(re.compile(r"\b1 document ·"))).to_be_visible()
     open_section(page, "Chunks")
     press_slider(page, "Chunk size (tokens)", "End")

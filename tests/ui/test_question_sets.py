@@ -11,11 +11,10 @@ from engine.evaluation.question_files import question_fields, to_jsonl
 from engine.evaluation.questions import Question, Reference, load_questions, parse_questions
 from engine.retrieval.retrievers import RETRIEVERS
 from engine.storage.workspace import Workspace, export_workspace, import_workspace
-from pages.improve.questions.labelling import with_label
 from pages.improve.questions.self_test import depth_figure, summary
 from tests.apps import app_of
 from ui.chunk_settings import Cut
-from ui.questions.kept import BUNDLED, LABELLED, SELF_TEST
+from ui.questions.kept import BUNDLED, LABELLED, SELF_TEST, with_label
 from ui.questions.names import NONE
 from ui.text import escape_markdown
 

@@ -8,7 +8,7 @@ import streamlit as st
 from engine.errors import InputError
 from engine.evaluation.checks import Problem
 from engine.evaluation.question_files import question_fields
-from engine.evaluation.questions import Question, to_question
+from engine.evaluation.questions import Question, Reference, to_question
 from engine.storage.workspace import Workspace
 
 # The sets that a picker offers beside the uploaded ones.
@@ -42,6 +42,25 @@ def keep_questions(name: str, questions: Sequence[Question]) -> None:
     if questions:
         sets[name] = [question_fields(question) for question in questions]
     st.session_state["workspace"] = replace(workspace(), question_sets=sets)
+
+
+def keep_label(name: str, text: str, corpus_id: str, reference: Reference) -> None:
+    """Add a passage to a set as the answer to a question."""
+    questions, _ = kept_questions(name)
+    keep_questions(name, with_label(questions, text, corpus_id, reference))
+
+
+def with_label(
+    questions: Sequence[Question], text: str, corpus_id: str, reference: Reference
+) -> list[Question]:
+    """Return the questions with a passage added, to the same question or to a new one."""
+    added = list(questions)
+    for number, question in enumerate(questions):
+        if (question.text, question.corpus_id) == (text, corpus_id):
+            references = tuple(dict.fromkeys((*question.references, reference)))
+            added[number] = replace(question, references=references)
+            return added
+    return [*added, Question(text, corpus_id, (reference,))]
 
 
 def workspace() -> Workspace:

@@ -11,11 +11,11 @@ from engine.inspection.diagnosis.location import Location, locate
 from engine.retrieval.index import Index
 from pages.improve.diagnose.labelled import ranked_labels
 from ui.chunk_settings import Cut
+from ui.links import LABELLED, PASTED, SEARCHED
 from ui.questions.search import sentences_with
 from ui.questions.sets import LABEL_SOME
 from ui.text import escape_markdown, shortened
 
-LABELLED, PASTED, SEARCHED = "A labelled question", "Paste the passage", "Find it in a document"
 CHOSEN = "diagnose-chosen"  # key of the session's state: the name of the chosen labelled question
 MOST_HITS = 50
 MOST_CHARACTERS = 5_000

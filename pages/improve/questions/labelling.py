@@ -1,7 +1,6 @@
 """Labelling questions: write one, mark the passage that answers it, and keep both."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from html import escape
 from itertools import islice
 from pathlib import PurePath
@@ -10,7 +9,7 @@ import streamlit as st
 
 from engine import Encoder
 from engine.documents.document import Document
-from engine.evaluation.questions import Question, Reference
+from engine.evaluation.questions import Reference
 from engine.retrieval.embedding_spec import embed_query
 from engine.retrieval.ranking import best_first, candidates
 from engine.retrieval.retrievers import RETRIEVERS, index_scores
@@ -18,8 +17,8 @@ from pages.improve.questions.listing import set_to_extend, show_set
 from pages.improve.questions.passage_picker import mark_sentences, passage_picker
 from ui.chunk_settings import Cut
 from ui.corpus import index_documents, warm_bm25
-from ui.documents import session_documents
-from ui.questions.kept import keep_questions, kept_questions
+from ui.documents import documents_called
+from ui.questions.kept import keep_label
 from ui.questions.search import sentences_with
 from ui.text import escape_markdown, show_text
 
@@ -143,7 +142,7 @@ def mark(document: Document, start: int, end: int) -> None:
 def show_keep_button(name: str, question: str, document: Document, reference: Reference) -> None:
     """Draw the button that keeps a label in a set, or why it cannot be kept."""
     stem = PurePath(document.name).stem
-    alike = [other.name for other in session_documents() if PurePath(other.name).stem == stem]
+    alike = documents_called(stem)
     if len(alike) > 1:
         st.warning(
             f"{len(alike)} documents are called {escape_markdown(stem)}, and a label does not tell which is "
@@ -155,7 +154,7 @@ def show_keep_button(name: str, question: str, document: Document, reference: Re
         key="label-keep",
         type="primary",
         icon=":material/bookmark_add:",
-        on_click=keep_label,
+        on_click=keep_marked,
         args=(name, question, stem, reference),
         disabled=len(alike) > 1,
     )
@@ -163,23 +162,9 @@ def show_keep_button(name: str, question: str, document: Document, reference: Re
         st.success(notice, icon=":material/check_circle:")
 
 
-def keep_label(name: str, text: str, corpus_id: str, reference: Reference) -> None:
-    """Add a passage to a set as the answer to a question."""
-    questions, _ = kept_questions(name)
-    keep_questions(name, with_label(questions, text, corpus_id, reference))
+def keep_marked(name: str, text: str, corpus_id: str, reference: Reference) -> None:
+    """Keep a label, and say what comes next."""
+    keep_label(name, text, corpus_id, reference)
     st.session_state["label-notice"] = (
         "Kept. Mark another passage that answers it, or write the next question."
     )
-
-
-def with_label(
-    questions: Sequence[Question], text: str, corpus_id: str, reference: Reference
-) -> list[Question]:
-    """Return the questions with a passage added, to the same question or to a new one."""
-    added = list(questions)
-    for number, question in enumerate(questions):
-        if (question.text, question.corpus_id) == (text, corpus_id):
-            references = tuple(dict.fromkeys((*question.references, reference)))
-            added[number] = replace(question, references=references)
-            return added
-    return [*added, Question(text, corpus_id, (reference,))]

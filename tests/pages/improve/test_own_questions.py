@@ -150,8 +150,8 @@ def test_poolings_are_compared_on_ones_own_questions(encoder):
     both = {"mine.jsonl": QUESTIONS[:8], LABELLED: QUESTIONS[7:]}  # one is in both
     assert "Over 12 labelled questions" in pooling_view("Your question", **both)
     assert "Over 4 labelled questions" in pooling_view("Your question", mine=QUESTIONS[:4])
-    assert "with the 12 labelled questions" in pooling_view("Geometry", **both)
-    assert "12 labelled questions, whose answers are in" in pooling_view("Mistakes", **both)
+    assert "with 12 labelled questions" in pooling_view("Geometry", **both)
+    assert "12 labelled questions, answered in" in pooling_view("Mistakes", **both)
     for view in ("Your question", "Geometry", "Mistakes"):
         assert "label some on the page “Questions”" in pooling_view(view)
 

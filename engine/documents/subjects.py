@@ -1,0 +1,37 @@
+"""What a document is about, in a few words of its own: its headings, or the names that occur most often."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from engine.documents.document import Document
+
+HEADING = re.compile(r"^(?:#{1,6}[ \t]+(?P<marked>[^\n]+?)#*|=+ (?P<wiki>[^=\n]+?) =+)[ \t]*$", re.MULTILINE)
+NUMBER = re.compile(r"^[\dIVX]+(?:\.\d+)*[.)]?\s+")
+# A capitalised word that begins no sentence, and those that follow it.
+NAME = re.compile(r"(?<=[a-z,;:] )[A-Z]\w[\w'’-]+(?: (?:of |the |and )?[A-Z][\w'’-]+)*")
+LONGEST = 50  # characters; a longer heading is a sentence
+# Headings of every document, which tell nothing of this one.
+COMMON = {"abstract", "acknowledgements", "appendix", "background", "conclusion", "conclusions", "contents"}
+COMMON |= {"discussion", "introduction", "methods", "overview", "references", "results", "summary"}
+
+
+def subjects(document: Document, n: int) -> list[str]:
+    """Return up to ``n`` headings of a document, or names where it has no headings, each once.
+
+    Headings are those of Markdown and of WikiText, without their numbers; of many, ones from all parts of
+    the document. The first heading counts only where there is no other: it is mostly the title.
+    """
+    headings = list(dict.fromkeys(headings_of(document.text)))
+    if found := headings[1:] or headings:
+        return found[:: max(1, len(found) // n)][:n]
+    names = Counter(match.group() for match in NAME.finditer(document.text))
+    return [name for name, _ in names.most_common(n)]
+
+
+def headings_of(text: str) -> Iterator[str]:
+    """Yield the headings of a text that are short and say something."""
+    for match in HEADING.finditer(text):
+        heading = NUMBER.sub("", (match["marked"] or match["wiki"]).strip(" *_`"))
+        if heading and len(heading) <= LONGEST and heading.lower() not in COMMON:
+            yield heading

@@ -1,0 +1,41 @@
+"""What can be done with an answer: keep it as a labelled question, or go on to another page with it."""
+
+import streamlit as st
+
+from engine.evaluation.questions import Reference, stem
+from engine.generation.answering import Answer
+from engine.retrieval.evidence import Quote
+from ui.documents import documents_called
+from ui.links import open_diagnosis
+from ui.questions.kept import LABELLED, keep_label
+
+RIGHT_HELP = (
+    "Keeps the question with the first quote as the passage that answers it, on the page “Questions”. From a "
+    "few dozen on, “Best settings” can tell which settings answer your questions best."
+)
+
+
+def show_next_steps(answer: Answer) -> None:
+    """Draw the buttons that follow an answer."""
+    with st.container(horizontal=True):
+        if answer.quotes and len(documents_called(stem(answer.quotes[0].document))) == 1:
+            st.button(
+                "It is right",
+                icon=":material/thumb_up:",
+                help=RIGHT_HELP,
+                on_click=keep,
+                args=(answer.question, answer.quotes[0]),
+            )
+        if st.button("Why was it not found?", icon=":material/troubleshoot:"):
+            open_diagnosis(answer.question)
+        if answer.text and st.button("Look inside", icon=":material/account_tree:"):
+            st.switch_page("pages/inside/answer/page.py")
+        if st.button("Find better settings", icon=":material/science:"):
+            st.switch_page("pages/improve/settings/page.py")
+
+
+def keep(question: str, quote: Quote) -> None:
+    """Keep a question with the sentence that answers it."""
+    passage = Reference(quote.text, quote.start, quote.end)
+    keep_label(LABELLED, question, stem(quote.document), passage)
+    st.toast("Kept as a labelled question on the page “Questions”.", icon=":material/bookmark_added:")

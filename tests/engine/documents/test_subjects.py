@@ -1,0 +1,26 @@
+import pytest
+
+from engine.documents.document import Document
+from engine.documents.subjects import LONGEST, subjects
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("# Title\n\n## 1. Cables\n\nText.\n\n## Upkeep\nText.", ["Cables", "Upkeep"]),
+        ("# Only a title\n\nText.", ["Only a title"]),
+        (" = Title = \n\n = = Career = = \n= Late years =\n", ["Late years"]),
+        (f"# A\n## {'x' * (LONGEST + 1)}\n## B", ["B"]),
+        ("The bridge of Ada Holm stands. Later Ada Holm left for Orrin.", ["Ada Holm", "Orrin"]),
+        ("# Title\n## Introduction\n## Patients\n## RESULTS", ["Patients"]),
+        ("nothing at all", []),
+        ("", []),
+    ],
+)
+def test_subjects_are_headings_or_names(text, expected):
+    assert subjects(Document("d.md", text), 2) == expected
+
+
+def test_of_many_headings_some_of_all_parts_are_taken():
+    text = "\n".join(f"## Part {number}a" for number in range(21))
+    assert subjects(Document("d.md", text), 4) == ["Part 1a", "Part 6a", "Part 11a", "Part 16a"]
