@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import streamlit as st
 
 from engine import Encoder
-from engine.documents.splitters import DEFAULT_SPLITTING, MIN_CHUNK_TOKENS, SPLITTERS, Splitting
+from engine.documents.splitters import MIN_CHUNK_TOKENS, SPLITTERS, Splitting
+from ui.settings_card import SETTINGS, default_settings
 from ui.tokens import AS_ENCODER_COUNTS
 
 
@@ -24,21 +25,21 @@ class Cut:
 
 def chunk_settings(encoder: Encoder, suffix: str = "") -> Cut:
     """Draw the widgets; those without a ``suffix`` to their keys are shared by all pages."""
-    max_positions = encoder.config.max_positions
+    max_positions, defaults = encoder.config.max_positions, default_settings(encoder)
     method = st.selectbox(
-        "Splitter",
+        SETTINGS["splitter"].label,
         list(SPLITTERS),
-        list(SPLITTERS).index(DEFAULT_SPLITTING.method),
-        format_func=lambda name: SPLITTERS[name].label,
+        list(SPLITTERS).index(defaults["splitter"]),
+        format_func=SETTINGS["splitter"].words,
         key=f"splitter{suffix}",
         persist_state="session",
         help="\n".join(f"- **{each.label}**: {each.help}" for each in SPLITTERS.values()),
     )
     chunk_tokens = st.slider(
-        "Chunk size (tokens)",
+        SETTINGS["chunk_tokens"].label,
         MIN_CHUNK_TOKENS * 2,
         max_positions,
-        min(DEFAULT_SPLITTING.chunk_tokens, max_positions),
+        defaults["chunk_tokens"],
         step=8,
         key=f"chunk_tokens{suffix}",
         persist_state="session",
@@ -50,10 +51,10 @@ def chunk_settings(encoder: Encoder, suffix: str = "") -> Cut:
     if st.session_state.get(key, 0) > most:  # a smaller chunk size leaves less room
         st.session_state[key] = most
     overlap = st.slider(
-        "Overlap (tokens)",
+        SETTINGS["overlap"].label,
         0,
         most,
-        min(DEFAULT_SPLITTING.overlap, most),
+        min(defaults["overlap"], most),
         key=key,
         persist_state="session",
         disabled=SPLITTERS[method].is_sliding,
@@ -61,10 +62,10 @@ def chunk_settings(encoder: Encoder, suffix: str = "") -> Cut:
         f"whole in one of them. A sliding window has its own overlap. In tokens {AS_ENCODER_COUNTS}.",
     )
     parent_tokens = st.slider(
-        "Small to big (tokens)",
+        SETTINGS["parent_tokens"].label,
         0,
         1024,
-        0,
+        defaults["parent_tokens"],
         step=32,
         key=f"parent_tokens{suffix}",
         persist_state="session",
@@ -73,10 +74,10 @@ def chunk_settings(encoder: Encoder, suffix: str = "") -> Cut:
         f"used. In tokens {AS_ENCODER_COUNTS}.",
     )
     max_tokens = st.slider(
-        "Token limit of the encoder",
+        SETTINGS["max_tokens"].label,
         MIN_CHUNK_TOKENS * 2,
         max_positions,
-        encoder.max_tokens,
+        defaults["max_tokens"],
         step=8,
         key=f"max_tokens{suffix}",
         persist_state="session",

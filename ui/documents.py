@@ -110,20 +110,6 @@ def document_picker(upload_place: DeltaGenerator | None = None) -> list[Document
     return chosen
 
 
-def required_documents() -> list[Document]:
-    """Draw the upload box and the selection; return the documents to search, at least one.
-
-    Raises
-    ------
-    NoDocumentError
-        No document is chosen.
-    """
-    documents = document_picker()
-    if not documents:
-        raise NoDocumentError
-    return documents
-
-
 def upload_box() -> None:
     """Draw the upload box; read new files, and list those that cannot be read or are skipped."""
     state = st.session_state

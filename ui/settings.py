@@ -7,12 +7,12 @@ import streamlit as st
 
 from engine import Encoder
 from engine.documents.splitters import MIN_CHUNK_TOKENS, SPLITTERS
-from engine.generation.confidence import DEFAULT_ANSWER_AT, DEFAULT_REFUSE_BELOW
 from engine.generation.sampling import RULES, Sampling, sampling_of
-from engine.generation.settings import CONTEXTS, DEFAULT_MIN_RELEVANCE, AnswerSettings, SearchSettings
-from engine.layers.pooling import POOLINGS, pooling_label, poolings_help
-from engine.retrieval.retrievers import DEFAULT_RETRIEVER, RETRIEVERS
+from engine.generation.settings import CONTEXTS, AnswerSettings, SearchSettings
+from engine.layers.pooling import POOLINGS, poolings_help
+from engine.retrieval.retrievers import RETRIEVERS
 from ui.chunk_settings import Cut, chunk_settings
+from ui.settings_card import SETTINGS
 from ui.tokens import AS_DECODER_COUNTS
 
 GREEDY = "At temperature 0 nothing is drawn at random, so the settings in grey do nothing."
@@ -31,7 +31,6 @@ COUNTS: dict[str, tuple[int, int]] = {
     "answer_at": (0, 100),
     "refuse_below": (0, 100),
 }
-DEFAULT_K, DEFAULT_PROMPT_TOKENS = 4, 1024
 CHOICES: dict[str, Collection[str]] = {
     "splitter": SPLITTERS,
     "pooling": POOLINGS,
@@ -48,7 +47,7 @@ class Settings:
     cut: Cut
     pooling: str
     answer: AnswerSettings
-    follow_ups: bool = True
+    follow_ups: bool
 
 
 def settings_sidebar(encoder: Encoder, on_server: bool) -> Settings:
@@ -60,9 +59,9 @@ def settings_sidebar(encoder: Encoder, on_server: bool) -> Settings:
         retriever = retriever_setting()
         k = passages_setting()
         min_relevance = st.slider(
-            "Relevance threshold",
+            SETTINGS["min_relevance"].label,
             *COUNTS["min_relevance"],
-            round(DEFAULT_MIN_RELEVANCE),
+            SETTINGS["min_relevance"].default,
             key="min_relevance",
             persist_state="session",
             help="A passage counts as relevant if at least this many of 100 unrelated questions find nothing "
@@ -71,7 +70,8 @@ def settings_sidebar(encoder: Encoder, on_server: bool) -> Settings:
             "the chunks. Relevance is judged by vectors, whichever retriever found the passage.",
         )
         expand = st.toggle(
-            "Expand the question",
+            SETTINGS["expand"].label,
+            SETTINGS["expand"].default,
             key="expand",
             persist_state="session",
             help="The built-in model writes a passage that might answer the question, and both are searched "
@@ -82,9 +82,9 @@ def settings_sidebar(encoder: Encoder, on_server: bool) -> Settings:
         )
     with st.expander("Answer", icon=":material/edit_note:"):
         max_prompt_tokens = st.slider(
-            "Prompt budget (tokens)",
+            SETTINGS["max_prompt_tokens"].label,
             *COUNTS["max_prompt_tokens"],
-            DEFAULT_PROMPT_TOKENS,
+            SETTINGS["max_prompt_tokens"].default,
             step=64,
             key="max_prompt_tokens",
             persist_state="session",
@@ -92,9 +92,9 @@ def settings_sidebar(encoder: Encoder, on_server: bool) -> Settings:
             "a passage may have more of them than the encoder counts for the chunk size.",
         )
         max_new_tokens = st.slider(
-            "Longest answer (tokens)",
+            SETTINGS["max_new_tokens"].label,
             *COUNTS["max_new_tokens"],
-            128,
+            SETTINGS["max_new_tokens"].default,
             step=16,
             key="max_new_tokens",
             persist_state="session",
@@ -102,8 +102,8 @@ def settings_sidebar(encoder: Encoder, on_server: bool) -> Settings:
             f"{AS_DECODER_COUNTS}.",
         )
         follow_ups = st.toggle(
-            "Follow-up questions",
-            True,
+            SETTINGS["follow_ups"].label,
+            SETTINGS["follow_ups"].default,
             key="follow_ups",
             persist_state="session",
             help="“And in 2016?” finds nothing by itself. A question that the topic of the conversation "
@@ -122,9 +122,10 @@ def settings_sidebar(encoder: Encoder, on_server: bool) -> Settings:
 def evidence_settings() -> tuple[str, int, int]:
     """Draw what the model reads, and from which confidence on, in percent, an answer is shown or refused."""
     context = st.selectbox(
-        "The model reads",
+        SETTINGS["context"].label,
         list(CONTEXTS),
-        format_func=CONTEXTS.__getitem__,
+        list(CONTEXTS).index(SETTINGS["context"].default),
+        format_func=SETTINGS["context"].words,
         key="context",
         persist_state="session",
         help="A small model gets lost in whole passages. On the bundled questions it is right three times as "
@@ -132,9 +133,9 @@ def evidence_settings() -> tuple[str, int, int]:
         "better with whole passages.",
     )
     answer_at = st.slider(
-        "Answered from (% sure)",
+        SETTINGS["answer_at"].label,
         *COUNTS["answer_at"],
-        round(100 * DEFAULT_ANSWER_AT),
+        SETTINGS["answer_at"].default,
         key="answer_at",
         persist_state="session",
         help="How likely an answer has to be right to be shown as one; below, it is shown as unsure. "
@@ -144,9 +145,9 @@ def evidence_settings() -> tuple[str, int, int]:
     if st.session_state.get("refuse_below", 0) > answer_at:
         st.session_state["refuse_below"] = answer_at
     refuse_below = st.slider(
-        "Refused below (% sure)",
+        SETTINGS["refuse_below"].label,
         *COUNTS["refuse_below"],
-        min(round(100 * DEFAULT_REFUSE_BELOW), answer_at),
+        min(SETTINGS["refuse_below"].default, answer_at),
         key="refuse_below",
         persist_state="session",
         help="Below this, not even the closest sentences are shown as an answer.",
@@ -168,9 +169,10 @@ def search_settings(encoder: Encoder) -> tuple[Cut, str, str, int]:
 def pooling_setting() -> str:
     """Draw the choice of pooling."""
     chosen: str = st.selectbox(
-        "Pooling",
+        SETTINGS["pooling"].label,
         list(POOLINGS),
-        format_func=pooling_label,
+        list(POOLINGS).index(SETTINGS["pooling"].default),
+        format_func=SETTINGS["pooling"].words,
         key="pooling",
         persist_state="session",
         help="How the vectors of a chunk's tokens become one. “Pooling compared” shows what each does.\n"
@@ -182,10 +184,10 @@ def pooling_setting() -> str:
 def retriever_setting() -> str:
     """Draw the choice of retriever."""
     chosen: str = st.selectbox(
-        "Retriever",
+        SETTINGS["retriever"].label,
         list(RETRIEVERS),
-        list(RETRIEVERS).index(DEFAULT_RETRIEVER),
-        format_func=lambda name: RETRIEVERS[name].label,
+        list(RETRIEVERS).index(SETTINGS["retriever"].default),
+        format_func=SETTINGS["retriever"].words,
         key="retriever",
         persist_state="session",
         help="Finds the passages and ranks them. “Best settings” measures which retriever is best.\n"
@@ -197,9 +199,9 @@ def retriever_setting() -> str:
 def passages_setting() -> int:
     """Draw the number of passages that a search returns."""
     chosen: int = st.slider(
-        "Passages",
+        SETTINGS["k"].label,
         *COUNTS["k"],
-        DEFAULT_K,
+        SETTINGS["k"].default,
         key="k",
         persist_state="session",
         help="How many of the best chunks count as found and may go into the prompt.",
@@ -230,9 +232,9 @@ def sampling_settings(on_server: bool) -> Sampling:
             if greedy or on_server:
                 st.caption(" ".join([GREEDY] * greedy + [not_of_servers()] * on_server))
     seed = st.number_input(
-        "Seed",
+        SETTINGS["seed"].label,
         min_value=0,
-        value=None,
+        value=SETTINGS["seed"].default,
         step=1,
         key="seed",
         persist_state="session",

@@ -33,6 +33,7 @@ from ui.documents import NoDocumentError, bundled_names, document_picker, has_ow
 from ui.jobs import Job
 from ui.models import load_decoder, load_encoder
 from ui.settings import Settings, settings_sidebar
+from ui.settings_card import show_settings_card
 from ui.text import escape_markdown, show_error, show_text
 
 EXAMPLES = (
@@ -172,6 +173,7 @@ def main() -> None:
         own, samples = None, begin.expander("Examples", expanded=last_asked() is None)
     with st.sidebar:
         documents = document_picker(own)
+        show_settings_card(documents, encoder)
         with st.expander("Model", icon=":material/smart_toy:"):
             server = model_picker()
         settings = settings_sidebar(encoder, on_server=server is not None)

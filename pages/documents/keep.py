@@ -24,6 +24,7 @@ from ui.corpus import WORKSPACES, index_documents, session_vectors
 from ui.documents import bundled_names, check_own, session_files, uploads
 from ui.models import load_encoder
 from ui.settings import kept_settings, take_settings
+from ui.settings_card import settings_in_use
 from ui.text import escape_markdown
 
 SUFFIX = ".glassbox"
@@ -98,7 +99,7 @@ def current_workspace(encoder: Encoder, cut: Cut) -> Workspace:
         "searched": state.get("searched", list(session_files())),
         "widgets": kept_settings(),
     }
-    index = index_documents(own, encoder, cut, state.get("pooling", "mean")) if own else None
+    index = index_documents(own, encoder, cut, settings_in_use(encoder)["pooling"]) if own else None
     opened = state.get("workspace", Workspace())
     return replace(opened, documents=tuple(own), settings=settings, index=index)
 

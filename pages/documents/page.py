@@ -15,6 +15,7 @@ from pages.documents.never_read import show_never_read
 from ui.chunk_settings import Cut, chunk_settings
 from ui.documents import NoDocumentError, document_picker
 from ui.models import load_encoder
+from ui.settings_card import show_settings_card
 
 VIEWS: dict[str, Callable[[list[Document], Encoder, Cut], None]] = {
     "Files": show_files,
@@ -32,6 +33,7 @@ def main() -> None:
     encoder = load_encoder()
     with st.sidebar:
         documents = document_picker()
+        show_settings_card(documents, encoder)
         with st.expander("Chunks", icon=":material/content_cut:", expanded=True):
             cut = chunk_settings(encoder)
     tabs = st.tabs(list(VIEWS), on_change="rerun", key="documents-tab")

@@ -22,7 +22,7 @@ from ui.chunk_settings import Cut
 from ui.corpus import index_documents, split_documents
 from ui.figures import prompt_figure
 from ui.models import limits_of, load_decoder
-from ui.settings import DEFAULT_K, DEFAULT_PROMPT_TOKENS
+from ui.settings_card import settings_in_use
 from ui.tokens import AS_DECODER_COUNTS
 
 MOST_ROWS = 50
@@ -168,8 +168,8 @@ def show_losses(report: UnreadReport) -> None:
 
 def show_prompt(question: str, documents: Sequence[Document], encoder: Encoder, cut: Cut) -> None:
     """Draw how many of the nearest passages fit the prompt."""
-    k = st.session_state.get("k", DEFAULT_K)
-    budget = st.session_state.get("max_prompt_tokens", DEFAULT_PROMPT_TOKENS)
+    now = settings_in_use(encoder)
+    k, budget = now["k"], now["max_prompt_tokens"]
     query = embed_query(question, encoder, max_tokens=cut.max_tokens)
     hits = search_parents(index_documents(documents, encoder, cut), query, k)
     prompt = assemble_prompt(question, hits, load_decoder(), budget)

@@ -17,6 +17,7 @@ from ui.documents import NoDocumentError, document_picker
 from ui.models import load_encoder
 from ui.questions.sets import usable_questions
 from ui.settings import search_settings
+from ui.settings_card import show_settings_card
 
 
 @st.cache_resource(max_entries=8, show_spinner="Looking for the cause…", scope="session")
@@ -58,6 +59,7 @@ def main() -> None:
     encoder = load_encoder()
     with st.sidebar:
         documents = document_picker()
+        show_settings_card(documents, encoder)
         cut, pooling, retriever, k = search_settings(encoder)
     if not documents:
         raise NoDocumentError

@@ -17,6 +17,7 @@ from pages.improve.poolings.tokens import show_tokens
 from ui.chunk_settings import Cut, chunk_settings
 from ui.documents import NoDocumentError, document_picker
 from ui.models import load_encoder
+from ui.settings_card import show_settings_card
 from ui.similarity.explained import show_explained
 
 
@@ -62,6 +63,7 @@ def main() -> None:
     encoder = load_encoder()
     with st.sidebar:
         documents = document_picker()
+        show_settings_card(documents, encoder)
         with st.expander("Chunks", icon=":material/content_cut:"):
             cut = chunk_settings(encoder)
     for tab, view in zip(st.tabs(list(VIEWS), on_change="rerun", key="pooling-tab"), VIEWS, strict=True):

@@ -4,17 +4,21 @@ import streamlit as st
 
 from pages.improve.questions.labelling import show_labelling
 from pages.improve.questions.self_test import show_self_test
-from ui.documents import required_documents
+from ui.documents import NoDocumentError, document_picker
 from ui.models import load_encoder
 from ui.settings import search_settings
+from ui.settings_card import show_settings_card
 
 
 def main() -> None:
     """Draw the page."""
     encoder = load_encoder()
     with st.sidebar:
-        documents = required_documents()
+        documents = document_picker()
+        show_settings_card(documents, encoder)
         cut, pooling, retriever, _ = search_settings(encoder)
+    if not documents:
+        raise NoDocumentError
     labels, smoke_test = st.tabs(["Label questions", "Smoke test"], on_change="rerun", key="questions-tab")
     if labels.open:
         with labels:

@@ -14,7 +14,7 @@ from engine.errors import GlassboxError
 from engine.evaluation.answers import AnswerQuestion, AnswerRow, measure_answers
 from engine.evaluation.grid import Cell
 from engine.generation.answering import Answer, ask
-from engine.generation.settings import CONTEXTS, DEFAULT_ANSWER, AnswerSettings, SearchSettings
+from engine.generation.settings import CONTEXTS, AnswerSettings, SearchSettings
 from engine.generation.writer import Writer
 from engine.wording import counted
 from pages.improve.settings.grid import baseline_cell
@@ -23,7 +23,7 @@ from ui.chunk_settings import Cut
 from ui.corpus import index_documents, null_scores_of_documents, warm_bm25
 from ui.jobs import Job
 from ui.models import decoder_name, load_decoder
-from ui.settings import DEFAULT_PROMPT_TOKENS
+from ui.settings_card import settings_in_use
 from ui.text import readable_time
 
 MOST_RUNS = 6  # kept in the session
@@ -86,23 +86,16 @@ class RunningAnswers:
         return n_done / n, f"{n_done:,} of {n:,} questions, {words}"
 
 
-def answer_settings(cell: Cell, write: bool) -> AnswerSettings:
+def answer_settings(encoder: Encoder, cell: Cell, write: bool) -> AnswerSettings:
     """Return the app's settings of an answer: those of the page “Ask”, greedy, with or without a text."""
-    state, default = st.session_state, DEFAULT_ANSWER
-    answer_at = state.get("answer_at", round(100 * default.answer_at))
-    refuse_below = state.get("refuse_below", round(100 * default.refuse_below))
+    now = settings_in_use(encoder)
     return AnswerSettings(
-        SearchSettings(
-            cell.k,
-            state.get("min_relevance", default.search.min_relevance),
-            cell.retriever,
-            state.get("expand", default.search.expand),
-        ),
-        state.get("max_prompt_tokens", DEFAULT_PROMPT_TOKENS),
-        state.get("max_new_tokens", default.max_new_tokens),
-        context=state.get("context", default.context),
-        answer_at=answer_at / 100,
-        refuse_below=min(refuse_below, answer_at) / 100,
+        SearchSettings(cell.k, now["min_relevance"], cell.retriever, now["expand"]),
+        now["max_prompt_tokens"],
+        now["max_new_tokens"],
+        context=now["context"],
+        answer_at=now["answer_at"] / 100,
+        refuse_below=now["refuse_below"] / 100,
         write=write,
     )
 
@@ -147,8 +140,8 @@ def start(
     GlassboxError
         The documents hold no text, a model cannot be loaded, or the budgets exceed the model's context.
     """
-    cell = baseline_cell(cut)
-    settings = answer_settings(cell, write)
+    cell = baseline_cell(encoder, cut)
+    settings = answer_settings(encoder, cell, write)
     index = index_documents(documents, encoder, cut, cell.pooling)
     null_scores = null_scores_of_documents(documents, encoder, cut, cell.pooling)
     warm_bm25(index, cell.retriever)

@@ -24,7 +24,7 @@ from pages.improve.settings.verdicts import ACROSS_K
 from ui.cells import AXES, cell_words, choose_values
 from ui.chunk_settings import Cut
 from ui.models import ENCODER
-from ui.settings import DEFAULT_K
+from ui.settings_card import settings_in_use
 from ui.text import escape_markdown
 
 FIRST_LOOK: dict[str, list[object]] = {
@@ -55,9 +55,9 @@ def show_grid(
 ) -> None:
     """Draw the choice of a grid, its cost, and the button that runs it."""
     st.pills("Start from", list(PRESETS), key="grid-preset", on_change=take_preset, help=PRESET_HELP)
-    values = grid_widgets()
+    values = grid_widgets(settings_in_use(encoder)["k"])
     models = model_box(encoder)
-    baseline = baseline_cell(cut)
+    baseline = baseline_cell(encoder, cut)
     chosen = cells_of(values, models, baseline)
     st.caption(f"The baseline, always measured: the app's settings now. {cell_words(baseline)}.")
     if cut.parent_tokens:
@@ -82,11 +82,14 @@ def take_preset() -> None:
             st.session_state[f"grid-{axis}"] = list(values)
 
 
-def grid_widgets() -> dict[str, list[Any]]:
-    """Draw the choice of values for every setting; return them by the arguments of `grid`."""
+def grid_widgets(k: int) -> dict[str, list[Any]]:
+    """Draw the choice of values for every setting; return them by the arguments of `grid`.
+
+    ``k`` is the app's number of passages.
+    """
     for axis, first in (FIRST_LOOK | {"max_tokens": [256]}).items():
         st.session_state.setdefault(f"grid-{axis}", list(first))
-    follow_k()
+    follow_k(k)
     values = {}
 
     def draw(column: DeltaGenerator, *axes: str) -> None:
@@ -104,10 +107,9 @@ def grid_widgets() -> dict[str, list[Any]]:
     return values
 
 
-def follow_k() -> None:
+def follow_k(k: int) -> None:
     """Set the grid's k to the app's, unless the user has chosen others."""
     state = st.session_state
-    k = state.get("k", DEFAULT_K)
     if state.get("grid-ks", [k]) in ([k], [state.get("grid-k-followed")]):
         state["grid-ks"], state["grid-k-followed"] = [k], k
 
@@ -132,18 +134,18 @@ def model_box(encoder: Encoder) -> dict[str, Model]:
     return models
 
 
-def baseline_cell(cut: Cut) -> Cell:
+def baseline_cell(encoder: Encoder, cut: Cut) -> Cell:
     """Return the app's present settings."""
-    splitting, state = cut.splitting, st.session_state
+    splitting, now = cut.splitting, settings_in_use(encoder)
     return Cell(
         splitting.method,
         splitting.chunk_tokens,
         splitting.overlap,
         ENCODER,
         cut.max_tokens,
-        state.get("pooling", "mean"),
-        state.get("retriever", DEFAULT_RETRIEVER),
-        state.get("k", DEFAULT_K),
+        now["pooling"],
+        now["retriever"],
+        now["k"],
     )
 
 

@@ -11,6 +11,7 @@ from ui.documents import NoDocumentError, document_picker
 from ui.models import load_encoder
 from ui.questions.sets import question_set_picker
 from ui.settings import search_settings
+from ui.settings_card import show_settings_card
 
 TABS = ("Grid", "Results", "Runs", "Answers")
 
@@ -32,6 +33,7 @@ def main() -> None:
     encoder = load_encoder()
     with st.sidebar:
         documents = document_picker()
+        show_settings_card(documents, encoder)
         cut, *_ = search_settings(encoder)
     show_running()
     grid, results, runs, answers = st.tabs(list(TABS), on_change="rerun", key=tabs_key())
@@ -42,7 +44,7 @@ def main() -> None:
             show_grid(documents, encoder, cut, question_set_picker(documents))
     if results.open:
         with results:
-            show_results(baseline_cell(cut))
+            show_results(baseline_cell(encoder, cut))
     if runs.open:
         with runs:
             show_runs()

@@ -7,6 +7,7 @@ from ui.chunk_settings import chunk_settings
 from ui.documents import document_picker
 from ui.models import load_encoder
 from ui.questions.sets import question_set_picker
+from ui.settings_card import show_settings_card
 
 
 def main() -> None:
@@ -19,6 +20,7 @@ def main() -> None:
     encoder = load_encoder()
     with st.sidebar:
         documents = document_picker()
+        show_settings_card(documents, encoder)
         with st.expander("Chunks", icon=":material/content_cut:"):
             cut = chunk_settings(encoder)
     show_tuning(documents, question_set_picker(documents), encoder, cut)

@@ -31,6 +31,7 @@ from ui.jobs import Job
 from ui.models import load_decoder, load_encoder
 from ui.nothing_found import NO_TEXT, show_nothing_found
 from ui.settings import Settings, settings_sidebar
+from ui.settings_card import show_settings_card
 from ui.text import escape_markdown, show_error, show_text
 
 EXAMPLES = (
@@ -182,9 +183,10 @@ def main() -> None:
     """Draw the page."""
     state = st.session_state
     encoder = load_encoder()
-    with st.sidebar:
-        settings = settings_sidebar(encoder, on_server=False)
     documents = chosen_documents()
+    with st.sidebar:
+        show_settings_card(documents, encoder)
+        settings = settings_sidebar(encoder, on_server=False)
     question = question_box(documents, has_answer="answer_job" in state)
     with st.container(), waiting_until_done():  # keeps the position of all that follows
         if question and not begin(question, documents, settings):

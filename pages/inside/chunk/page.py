@@ -13,9 +13,10 @@ from pages.inside.chunk.model_pass import Input, Model, run_model
 from pages.inside.chunk.pipeline import show_pipeline
 from ui.chunk_settings import chunk_settings
 from ui.corpus import split_documents
-from ui.documents import required_documents
+from ui.documents import NoDocumentError, document_picker
 from ui.export import npz
 from ui.models import ENCODER, decoder_name, limits_of, load_decoder, load_encoder
+from ui.settings_card import show_settings_card
 from ui.text import show_text
 from ui.widgets import choice, slider
 
@@ -103,12 +104,16 @@ def chunk_input(model: Model) -> Input:
     """Draw the choice of a chunk of the chosen documents, cut under the settings of the app."""
     encoder = load_encoder()
     with st.sidebar:
-        documents = {document.name: document for document in required_documents()}
+        documents = document_picker()
+        show_settings_card(documents, encoder)
         with st.expander("Chunks", icon=":material/content_cut:"):
             cut = chunk_settings(encoder)
+    if not documents:
+        raise NoDocumentError
+    by_name = {document.name: document for document in documents}
     left, right = st.columns([3, 1])
-    name = left.selectbox("Document", list(documents), key="inside-document", persist_state="session")
-    [chunks] = split_documents([documents[name]], cut)
+    name = left.selectbox("Document", list(by_name), key="inside-document", persist_state="session")
+    [chunks] = split_documents([by_name[name]], cut)
     number = right.number_input(f"Chunk (of {len(chunks)})", 1, len(chunks), key="inside-chunk")
     text = chunks[number - 1].text
     with st.expander("Text of the chunk"):

@@ -472,9 +472,10 @@ def page():
 
     cell = Cell("sentences", 64, 8, max_tokens=128, pooling="cls", retriever="hybrid", k=3)
     st.button("use", on_click=use_settings, args=(cell,))
-    cut = chunk_settings(load_encoder())
+    encoder = load_encoder()
+    cut = chunk_settings(encoder)
     retriever_setting()
-    st.session_state["baseline"] = baseline_cell(cut)
+    st.session_state["baseline"] = baseline_cell(encoder, cut)
 
 
 def test_settings_of_a_cell_move_the_apps_own(encoder):

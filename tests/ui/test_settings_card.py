@@ -1,0 +1,164 @@
+import pytest
+
+from tests.apps import app_file, app_of, app_page
+
+PAGES = [
+    "ask",
+    "documents",
+    "improve/settings",
+    "improve/diagnose",
+    "improve/poolings",
+    "improve/tuning",
+    "improve/questions",
+    "inside/answer",
+    "inside/chunk",
+    "inside/late",
+]
+OF_DOCUMENTS = {"source-encoder": "Take a chunk of the documents"}  # on the page inside/chunk
+DEFAULTS = "4 documents · Sentences, 192 tokens · mean · hybrid (scores weighted) · 4 passages"
+
+
+def sidebar():
+    import streamlit as st
+
+    from ui.documents import bundled_documents
+    from ui.models import load_encoder
+    from ui.settings import kept_settings, settings_sidebar
+    from ui.settings_card import settings_in_use, show_settings_card
+
+    encoder = load_encoder()
+    show_settings_card(bundled_documents(), encoder)
+    st.session_state["in use"] = settings_in_use(encoder)
+    settings_sidebar(encoder, on_server=False)
+    st.session_state["kept"] = kept_settings()
+
+
+def documents_page():
+    """The chunks alone, on a page of two documents."""
+    from ui.chunk_settings import chunk_settings
+    from ui.documents import bundled_documents
+    from ui.models import load_encoder
+    from ui.settings_card import show_settings_card
+
+    encoder = load_encoder()
+    show_settings_card(bundled_documents()[:2], encoder)
+    chunk_settings(encoder)
+
+
+def card(app):
+    """The lines of the card, without those of the settings."""
+    assert not app.exception
+    return [caption.value for caption in app.caption if " · " in caption.value or "changed" in caption.value]
+
+
+def labels(app):
+    return [button.label for button in app.button]
+
+
+def press(app, label):
+    return next(button for button in app.button if button.label.startswith(label)).click().run()
+
+
+def test_the_defaults_are_one_line_without_buttons():
+    app = app_of(sidebar).run()
+    assert card(app) == [DEFAULTS]
+    assert labels(app) == []
+
+
+def test_every_widget_starts_from_the_table():
+    app = app_of(sidebar).run()
+    assert not app.exception
+    widgets = (*app.slider, *app.selectbox, *app.toggle, *app.number_input)
+    assert {widget.key: widget.value for widget in widgets} == app.session_state["in use"]
+
+
+def test_changes_are_named_in_the_same_run_and_reset():
+    app = app_of(sidebar).run()
+    app.slider(key="k").set_value(6)
+    app.selectbox(key="splitter").select("fixed").run()
+    assert card(app) == [
+        "4 documents · Fixed size, 192 tokens · mean · hybrid (scores weighted) · 6 passages",
+        "**2 changed:** splitter, passages",
+    ]
+    press(app, "Reset")
+    assert card(app) == [DEFAULTS]
+    assert app.slider(key="k").value == 4
+    assert app.selectbox(key="splitter").value == "sentences"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "name"),
+    [
+        ("seed", 7, "seed"),
+        ("temperature", 0.8, "temperature"),
+        ("follow_ups", False, "follow-up questions"),
+        ("context", "passages", "the model reads"),
+        ("max_tokens", 512, "token limit of the encoder"),
+    ],
+)
+def test_settings_outside_the_line_are_named_and_reset(key, value, name):
+    app = app_of(sidebar, **{key: value}).run()
+    assert card(app) == [DEFAULTS, f"**1 changed:** {name}"]
+    press(app, "Reset")
+    assert card(app) == [DEFAULTS]
+    assert app.session_state["in use"][key] != value
+
+
+def test_the_last_change_is_undone_and_done_again():
+    app = app_of(sidebar).run()
+    app.slider(key="chunk_tokens").set_value(64).run()
+    app.slider(key="k").set_value(6).run()
+    assert "Undo: passages 6 → 4" in labels(app)
+    press(app, "Undo")
+    assert card(app)[1:] == ["**1 changed:** chunk size"]
+    assert (app.slider(key="k").value, app.slider(key="chunk_tokens").value) == (4, 64)
+    press(app, "Undo: passages 4 → 6")
+    assert app.slider(key="k").value == 6
+
+
+def test_a_reset_is_undone_as_a_whole():
+    app = app_of(sidebar, chunk_tokens=64, k=6).run()
+    press(app, "Reset")
+    press(app, "Undo: 2 settings")
+    assert card(app)[1:] == ["**2 changed:** chunk size, passages"]
+
+
+def test_what_a_change_lowers_with_it_is_undone_with_it():
+    app = app_of(sidebar, chunk_tokens=128, overlap=64, answer_at=60, refuse_below=50).run()
+    app.slider(key="chunk_tokens").set_value(64).run()
+    assert app.session_state["in use"]["overlap"] == app.slider(key="overlap").value == 32
+    press(app, "Undo: 2 settings")
+    assert (app.slider(key="chunk_tokens").value, app.slider(key="overlap").value) == (128, 64)
+    app.slider(key="answer_at").set_value(40).run()
+    assert app.session_state["in use"]["refuse_below"] == app.slider(key="refuse_below").value == 40
+    press(app, "Undo: 2 settings")
+    assert (app.slider(key="answer_at").value, app.slider(key="refuse_below").value) == (60, 50)
+
+
+def test_a_page_with_a_part_of_the_settings_shows_and_resets_all():
+    app = app_of(documents_page, k=6, chunk_tokens=64, temperature=0.5).run()
+    assert card(app) == [
+        "2 documents · Sentences, 64 tokens · mean · hybrid (scores weighted) · 6 passages",
+        "**3 changed:** chunk size, passages, temperature",
+    ]
+    press(app, "Reset")
+    assert card(app) == [DEFAULTS.replace("4 documents", "2 documents")]
+    assert (app.session_state["k"], app.session_state["temperature"]) == (4, 0)
+
+
+@pytest.mark.parametrize("folder", PAGES)
+def test_the_card_is_the_same_on_every_page_that_searches(folder):
+    app = app_page(folder, k=6, chunk_tokens=512, **OF_DOCUMENTS).run()
+    captions = [caption.value for caption in app.sidebar.caption]
+    assert captions[:2] == [
+        "4 documents · Sentences, 512 tokens · mean · hybrid (scores weighted) · 6 passages",
+        "**2 changed:** chunk size, passages",
+    ]
+
+
+@pytest.mark.parametrize("folder", PAGES)
+def test_the_card_and_the_settings_stay_where_no_document_is_chosen(folder):
+    app = app_file(searched=[], k=6, **OF_DOCUMENTS).run().switch_page(f"pages/{folder}/page.py").run()
+    captions = [caption.value for caption in app.sidebar.caption]
+    assert captions[0].startswith("0 documents · Sentences")
+    assert any(selectbox.key == "splitter" for selectbox in app.sidebar.selectbox)

@@ -1,0 +1,118 @@
+"""The app's settings: their labels and defaults in one table, those in use, and the card that shows them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from engine import Encoder
+from engine.documents.document import Document
+from engine.documents.splitters import DEFAULT_SPLITTING, SPLITTERS
+from engine.generation.sampling import RULES
+from engine.generation.settings import CONTEXTS, DEFAULT_ANSWER, DEFAULT_SEARCH
+from engine.layers.pooling import pooling_label
+from engine.retrieval.retrievers import RETRIEVERS
+from engine.wording import counted
+
+
+def value_words(value: object) -> str:
+    """``1,024``, ``0.5``, ``on``, ``none``."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return "none" if value is None else f"{value:,}"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The label of a widget, the value that it has at first, and the function that puts values into words."""
+
+    label: str
+    default: Any
+    words: Callable[[Any], str] = value_words
+
+    @property
+    def name(self) -> str:
+        """The label within a sentence, without its unit: ``chunk size``."""
+        return self.label[0].lower() + self.label[1:].partition(" (")[0]
+
+
+# By the keys of the widgets, in their order in the sidebar.
+SETTINGS = {
+    "splitter": Setting("Splitter", DEFAULT_SPLITTING.method, lambda name: SPLITTERS[name].label),
+    "chunk_tokens": Setting("Chunk size (tokens)", DEFAULT_SPLITTING.chunk_tokens),
+    "overlap": Setting("Overlap (tokens)", DEFAULT_SPLITTING.overlap),
+    "parent_tokens": Setting("Small to big (tokens)", 0),
+    "max_tokens": Setting("Token limit of the encoder", None),  # the encoder's own
+    "pooling": Setting("Pooling", "mean", pooling_label),
+    "retriever": Setting("Retriever", DEFAULT_SEARCH.retriever, lambda name: RETRIEVERS[name].label),
+    "k": Setting("Passages", DEFAULT_SEARCH.k),
+    "min_relevance": Setting("Relevance threshold", round(DEFAULT_SEARCH.min_relevance)),
+    "expand": Setting("Expand the question", DEFAULT_SEARCH.expand),
+    "max_prompt_tokens": Setting("Prompt budget (tokens)", DEFAULT_ANSWER.max_prompt_tokens),
+    "max_new_tokens": Setting("Longest answer (tokens)", DEFAULT_ANSWER.max_new_tokens),
+    "follow_ups": Setting("Follow-up questions", True),
+    "context": Setting("The model reads", DEFAULT_ANSWER.context, CONTEXTS.__getitem__),
+    "answer_at": Setting("Answered from (% sure)", round(100 * DEFAULT_ANSWER.answer_at)),
+    "refuse_below": Setting("Refused below (% sure)", round(100 * DEFAULT_ANSWER.refuse_below)),
+    **{name: Setting(rule.label, rule.off) for name, rule in RULES.items()},
+    "seed": Setting("Seed", None),
+}
+
+
+def default_settings(encoder: Encoder) -> dict[str, Any]:
+    """Return the default of every setting, within the positions of the encoder."""
+    values = {key: setting.default for key, setting in SETTINGS.items()}
+    values["chunk_tokens"] = min(values["chunk_tokens"], encoder.config.max_positions)
+    return values | {"max_tokens": encoder.max_tokens}
+
+
+def settings_in_use(encoder: Encoder) -> dict[str, Any]:
+    """Return the value of every setting, also of those that the page does not draw."""
+    values = {key: st.session_state.get(key, value) for key, value in default_settings(encoder).items()}
+    values["overlap"] = min(values["overlap"], values["chunk_tokens"] // 2)
+    values["refuse_below"] = min(values["refuse_below"], values["answer_at"])
+    return values
+
+
+def steps(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, str]:
+    """Return the settings that differ in words: ``chunk size 64 → 192``."""
+    return {
+        key: f"{SETTINGS[key].name} {SETTINGS[key].words(old[key])} → {SETTINGS[key].words(value)}"
+        for key, value in new.items()
+        if old[key] != value
+    }
+
+
+def change_button(label: str, now: Mapping[str, Any], wanted: Mapping[str, Any], icon: str) -> None:
+    """Draw a button that sets the settings to the wanted ones; it is explained by what it changes."""
+    changes = steps(now, wanted)
+    st.button(
+        label,
+        on_click=st.session_state.update,
+        args=({key: wanted[key] for key in changes},),
+        help="\n".join(f"- {step}" for step in changes.values()),
+        icon=icon,
+        type="tertiary",
+    )
+
+
+def show_settings_card(documents: Sequence[Document], encoder: Encoder) -> None:
+    """Draw the settings in use, those that are not the defaults, *Reset*, and *Undo* of the last change."""
+    now, defaults, state = settings_in_use(encoder), default_settings(encoder), st.session_state
+    if state.setdefault("settings-seen", now) != now:
+        state["settings-before"], state["settings-seen"] = state["settings-seen"], now
+    words = {key: SETTINGS[key].words(value) for key, value in now.items()}
+    with st.container(border=True, key="settings-card"):
+        st.caption(
+            f"{counted(len(documents), 'document')} · {words['splitter']}, {words['chunk_tokens']} tokens · "
+            f"{words['pooling']} · {words['retriever']} · {counted(now['k'], 'passage')}"
+        )
+        with st.container(horizontal=True):
+            if changed := steps(defaults, now):
+                names = ", ".join(SETTINGS[key].name for key in changed)
+                st.caption(f"**{len(changed)} changed:** {names}")
+                change_button("Reset", now, defaults, ":material/restart_alt:")
+            if undone := steps(now, before := state.get("settings-before", now)):
+                label = f"{len(undone)} settings" if len(undone) > 1 else next(iter(undone.values()))
+                change_button(f"Undo: {label}", now, before, ":material/undo:")
