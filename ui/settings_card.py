@@ -103,15 +103,15 @@ def show_settings_card(documents: Sequence[Document], encoder: Encoder) -> None:
     if state.setdefault("settings-seen", now) != now:
         state["settings-before"], state["settings-seen"] = state["settings-seen"], now
     words = {key: SETTINGS[key].words(value) for key, value in now.items()}
-    with st.container(border=True, key="settings-card"):
+    with st.container(border=True, gap="xxsmall", key="settings-card"):
         st.caption(
             f"{counted(len(documents), 'document')} · {words['splitter']}, {words['chunk_tokens']} tokens · "
             f"{words['pooling']} · {words['retriever']} · {counted(now['k'], 'passage')}"
         )
-        with st.container(horizontal=True):
-            if changed := steps(defaults, now):
-                names = ", ".join(SETTINGS[key].name for key in changed)
-                st.caption(f"**{len(changed)} changed:** {names}")
+        if changed := steps(defaults, now):
+            st.caption(f"**{len(changed)} changed:** {', '.join(SETTINGS[key].name for key in changed)}")
+        with st.container(horizontal=True, gap="xsmall"):
+            if changed:
                 change_button("Reset", now, defaults, ":material/restart_alt:")
             if undone := steps(now, before := state.get("settings-before", now)):
                 label = f"{len(undone)} settings" if len(undone) > 1 else next(iter(undone.values()))

@@ -108,3 +108,32 @@ def test_documents_and_settings_are_the_same_on_every_page(tab, app):
     go_to(tab, "Ask your documents")
     assert_documents(tab, [OWN])
     assert settings(tab) == chosen
+
+
+def card(page):
+    return sidebar(page).locator(".st-key-settings-card")
+
+
+def test_the_settings_in_use_are_in_sight_on_every_page_and_reset_from_any(tab, app):
+    visit(tab, app)
+    before = settings(tab)
+    press_slider(tab, "Passages", "End")
+    press_slider(tab, "Longest answer (tokens)", "ArrowLeft")
+    changed = "2 changed: passages, longest answer"
+    for title in ("Ask your documents", "Why wasn't it found?", "Documents and chunks"):
+        go_to(tab, title)
+        expect(card(tab)).to_contain_text("Sentences, 192 tokens")
+        expect(card(tab)).to_contain_text("10 passages")
+        expect(card(tab)).to_contain_text(changed)
+    card(tab).get_by_role("button", name="Undo: longest answer 112 → 128").click()
+    expect(card(tab)).to_contain_text("1 changed: passages")
+    card(tab).get_by_role("button", name="Undo: longest answer 128 → 112").click()
+    expect(card(tab)).to_contain_text(changed)
+    card(tab).get_by_role("button", name="Reset").click()  # on a page that draws neither of the two
+    expect(card(tab)).to_contain_text("4 passages")
+    expect(card(tab)).not_to_contain_text("changed")
+    for title in ("Why wasn't it found?", "Ask your documents"):
+        go_to(tab, title)
+        expect(card(tab)).to_contain_text("4 passages")
+        expect(card(tab)).not_to_contain_text("changed")
+    assert settings(tab) == before
