@@ -21,6 +21,7 @@ from engine.inspection.vectors.chunk_map import (
     umap_projection,
 )
 from engine.layers.tracing import Array
+from engine.retrieval.embedding_spec import embed_query
 from pages.documents.chunk_map_figure import (
     document_groups,
     figure_config,
@@ -33,6 +34,7 @@ from pages.documents.chunk_map_figure import (
 from ui.chunk_settings import Cut
 from ui.corpus import content_hash, index_documents
 from ui.export import show_save
+from ui.settings_card import settings_in_use
 from ui.text import show_text
 from ui.widgets import fragment
 
@@ -46,14 +48,17 @@ BY_DOCUMENT, BY_CLUSTER, BY_SIMILARITY = "Document", "Group", "Nearness to the q
 def show_corpus_map(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> None:
     """Draw the map of all chunks, with a question if one is typed."""
     st.write("Every chunk is a point; near points have similar vectors. Select some to read them.")
-    index = index_documents(documents, encoder, cut)
+    pooling = settings_in_use(encoder)["pooling"]
+    index = index_documents(documents, encoder, cut, pooling)
     question = st.text_input(
         "Question (optional)",
         key="map-question",
         max_chars=2000,
         placeholder="Colours the chunks by their cosine with it",
     )
-    vector = encoder.encode([question], max_tokens=cut.max_tokens)[0] if question.strip() else None
+    vector = None
+    if question.strip():
+        vector = embed_query(question, index.encoder(encoder), pooling, cut.max_tokens).vector
     show_map(index.chunks, index.vectors, question, vector)
 
 

@@ -95,7 +95,8 @@ def show_corpus_health(documents: Sequence[Document], encoder: Encoder, cut: Cut
     """Draw the problems of the corpus, and the rankings of some questions without them."""
     st.write(
         "Duplicates push other passages out of the ranking, hubs are found by every question, empty and "
-        "repeated chunks answer none. Nothing is removed here; previews show what would change."
+        "repeated chunks answer none. Nothing is removed here; previews show what would change. "
+        "Chunks and questions are compared by mean vectors, whatever pooling and retriever the app uses."
     )
     index = index_documents(documents, encoder, cut)
     questions = question_lines(documents)

@@ -14,7 +14,7 @@ from engine.inspection.diagnosis.counterfactual import (
     counterfactuals,
     tail_vectors,
 )
-from engine.retrieval.embedding_spec import embed_query
+from engine.retrieval.embedding_spec import Query, embed_query
 from engine.retrieval.index import Index
 from engine.retrieval.parents import search_parents
 from engine.wording import counted
@@ -166,12 +166,21 @@ def show_losses(report: UnreadReport) -> None:
         st.caption(f"The {MOST_ROWS} that lose most, of {len(report.truncated):,}.")
 
 
+def search_of(
+    question: str, documents: Sequence[Document], encoder: Encoder, cut: Cut
+) -> tuple[Index, Query]:
+    """Return the index of documents and the vector of a question, both by the app's pooling."""
+    pooling = settings_in_use(encoder)["pooling"]
+    index = index_documents(documents, encoder, cut, pooling)
+    return index, embed_query(question, index.encoder(encoder), pooling, cut.max_tokens)
+
+
 def show_prompt(question: str, documents: Sequence[Document], encoder: Encoder, cut: Cut) -> None:
     """Draw how many of the nearest passages fit the prompt."""
     now = settings_in_use(encoder)
     k, budget = now["k"], now["max_prompt_tokens"]
-    query = embed_query(question, encoder, max_tokens=cut.max_tokens)
-    hits = search_parents(index_documents(documents, encoder, cut), query, k)
+    index, query = search_of(question, documents, encoder, cut)
+    hits = search_parents(index, query, k)
     prompt = assemble_prompt(question, hits, load_decoder(), budget)
     whole = sum(not source.cut for source in prompt.sources)
     st.write(
@@ -190,9 +199,8 @@ def show_counterfactual(question: str, documents: Sequence[Document], encoder: E
         "The rank of each cut chunk, and its rank if its lost tail were read: in one pass, or as separate "
         "windows that fit the limit."
     )
-    index = index_documents(documents, encoder, cut)
-    tails = tails_of(index, encoder)
-    found = counterfactuals(encoder.encode([question], max_tokens=cut.max_tokens)[0], tails)
+    index, query = search_of(question, documents, encoder, cut)
+    found = counterfactuals(query.vector, tails_of(index, encoder))
     moved = [one for one in found if one.ranks_won > 0]
     if not moved:
         st.info("No cut chunk would rank higher for this question with its tail read.")

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.apps import app_file, app_of, app_page
+from tests.apps import app_file, app_of, app_page, said
 
 PAGES = [
     "ask",
@@ -162,3 +162,21 @@ def test_the_card_and_the_settings_stay_where_no_document_is_chosen(folder):
     captions = [caption.value for caption in app.sidebar.caption]
     assert captions[0].startswith("0 documents · Sentences")
     assert any(selectbox.key == "splitter" for selectbox in app.sidebar.selectbox)
+
+
+@pytest.mark.parametrize(
+    ("folder", "state"),
+    [
+        ("documents", {"documents-tab": "Health", "searched": ["inside_the_pipeline.md"]}),
+        ("improve/tuning", {}),
+        ("inside/late", {"searched": ["inside_the_pipeline.md"]}),
+    ],
+)
+def test_a_page_that_needs_mean_vectors_says_so(folder, state):
+    app = app_page(folder, pooling="cls", **state).run()
+    assert "mean vectors, whatever pooling and retriever the app uses" in said(app)
+
+
+def test_a_page_with_chunks_of_its_own_says_so():
+    words = said(app_page("inside/broken", chunk_tokens=64).run())
+    assert "whatever documents and settings the app uses: in windows of 128 tokens" in words

@@ -15,7 +15,8 @@ def main() -> None:
     st.write(
         "Each question is pulled towards the chunks that answer it and pushed away from the rest "
         "([InfoNCE](https://arxiv.org/abs/1807.03748)). The result is tested on questions, and on documents, "
-        "that were left out of training."
+        "that were left out of training. Texts are compared by mean vectors, whatever pooling and retriever "
+        "the app uses."
     )
     encoder = load_encoder()
     with st.sidebar:

@@ -32,11 +32,11 @@ STAGES = ("embeddings.output", "layers.*.output", "normalized")
 
 def break_model(encoder: Encoder) -> None:
     """Draw the switches, and their effect on a question and its ranking."""
-    question = st.text_input(
-        "Question",
-        DEFAULT_QUESTION,
-        max_chars=2000,
-        help="It is asked of the four bundled documents, by the intact and by the broken model.",
+    question = st.text_input("Question", DEFAULT_QUESTION, max_chars=2000)
+    st.caption(
+        "It is asked of the four bundled documents, by the intact and by the broken model, whatever "
+        f"documents and settings the app uses: in windows of {CUT.splitting.chunk_tokens} tokens with an "
+        f"overlap of {CUT.splitting.overlap}, by mean vectors."
     )
     faults = fault_switches()
     if not names_of(faults):

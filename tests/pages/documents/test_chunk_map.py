@@ -19,7 +19,7 @@ from pages.documents.chunk_map_figure import (
     similarity_trace,
 )
 from pages.documents.health import finding_html, hit_html
-from tests.apps import app_of
+from tests.apps import app_of, app_page
 from ui.colours import CATEGORIES
 from ui.figures import chunk_hover
 from ui.text import joined
@@ -168,3 +168,15 @@ def test_what_is_found_is_counted_and_previewed():
     app.selectbox(key="map-colour-True").set_value("Group").run()
     assert not app.exception
     assert app.slider(key="map-clusters-14").value == 3
+
+
+def test_chunks_and_question_are_drawn_by_the_apps_pooling(encoder, monkeypatch):
+    drawn = []
+    monkeypatch.setattr("pages.documents.chunk_map.show_map", lambda *arguments: drawn.append(arguments))
+    state = {"documents-tab": "Map", "map-question": "What is CarbFix?", "pooling": "cls"}
+    app = app_page("documents", searched=["inside_the_pipeline.md"], **state).run()
+    assert not app.exception
+    [(chunks, vectors_drawn, question, vector)] = drawn
+    texts = [chunks[0].text, question]
+    expected = encoder.encode(texts, "cls")
+    np.testing.assert_allclose([vectors_drawn[0], vector], expected, atol=1e-5)

@@ -2,6 +2,7 @@
 
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.documents.splitters import DEFAULT_SPLITTING, Splitting, split
+from engine.retrieval.parents import search_parents
 from tests.apps import app_page
 
 NAME = "inside_the_pipeline.md"
@@ -57,3 +58,16 @@ def test_a_whole_text_is_not_said_to_be_read_where_its_chunks_are_cut(encoder):
     assert (
         f"The app cuts this document into {len(chunks)} chunks, {n_cut} of which without their end" in first
     )
+
+
+def test_a_question_gets_the_passages_of_the_apps_pooling(encoder, monkeypatch):
+    searched = []
+
+    def search(index, query, k):
+        searched.append(index.spec.pooling)
+        return search_parents(index, query, k)
+
+    monkeypatch.setattr("pages.documents.unread_chunks.search_parents", search)
+    app = app_page("documents", **TAB, pooling="cls").run()
+    assert not app.exception
+    assert searched == ["cls"]
