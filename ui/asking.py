@@ -91,6 +91,11 @@ def forget_question() -> None:
     st.session_state.pop("wanted_turns", None)
 
 
+def has_asked() -> bool:
+    """Whether a question was asked in this session, or waits to be answered."""
+    return last_asked() is not None or bool((st.session_state.get("wanted_question") or "").strip())
+
+
 def last_asked() -> Asked | None:
     """Return the session's last question, None before the first one."""
     asked: Asked | None = st.session_state.get("asked")

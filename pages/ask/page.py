@@ -20,6 +20,7 @@ from pages.ask.evidence import show_quotes
 from pages.ask.model_choice import model_picker
 from ui.asking import (
     Asked,
+    has_asked,
     last_asked,
     show_writing,
     start_answer,
@@ -163,14 +164,13 @@ def main() -> None:
     """Draw the page."""
     encoder = load_encoder()
     asking, begin = st.container(), st.container()
-    is_first_visit = last_asked() is None and not has_own_files()
-    if is_first_visit:
+    if not has_asked() and not has_own_files():
         with begin:
             own, samples = (column.container(border=True) for column in st.columns(2))
         own.markdown("**Drop your documents**")
         samples.markdown("**Or ask the samples**")
     else:
-        own, samples = None, begin.expander("Examples", expanded=last_asked() is None)
+        own, samples = None, begin.expander("Examples", expanded=not has_asked())
     with st.sidebar:
         documents = document_picker(own)
         show_settings_card(documents, encoder)

@@ -72,6 +72,7 @@ def answered(kept_tab, app):
 
 def test_an_example_question_is_answered_from_passages_that_are_shown(answered):
     expect(answered.get_by_text(re.compile(r"4 documents · \d+ chunks"))).to_be_visible()
+    expect(answered.get_by_text("Drop your documents")).to_have_count(0)
     panel = open_tab(answered, "Sources")
     expect(panel.locator("mark").first).to_contain_text(re.compile(r"\[\d\]"))
     place = re.compile(r"chatlogs\.md · characters \d+–\d+ · \d+ tokens")
