@@ -6,13 +6,15 @@ from dataclasses import dataclass
 import streamlit as st
 
 from engine import Encoder
+from engine.documents.document import Document
 from engine.documents.splitters import MIN_CHUNK_TOKENS, SPLITTERS
 from engine.generation.sampling import RULES, Sampling, sampling_of
 from engine.generation.settings import CONTEXTS, AnswerSettings, SearchSettings
 from engine.layers.pooling import POOLINGS, poolings_help
 from engine.retrieval.retrievers import RETRIEVERS
 from ui.chunk_settings import Cut, chunk_settings
-from ui.settings_card import SETTINGS
+from ui.documents import document_picker
+from ui.settings_card import SETTINGS, show_settings_card
 from ui.tokens import AS_DECODER_COUNTS
 
 GREEDY = "At temperature 0 nothing is drawn at random, so the settings in grey do nothing."
@@ -153,6 +155,15 @@ def evidence_settings() -> tuple[str, int, int]:
         help="Below this, not even the closest sentences are shown as an answer.",
     )
     return context, answer_at, min(refuse_below, answer_at)
+
+
+def chunks_sidebar(encoder: Encoder) -> tuple[list[Document], Cut]:
+    """Draw the sidebar of a page that needs chunks alone; return the documents, and how to cut them."""
+    with st.sidebar:
+        documents = document_picker()
+        show_settings_card(documents, encoder)
+        with st.expander("Chunks", icon=":material/content_cut:"):
+            return documents, chunk_settings(encoder)
 
 
 def search_settings(encoder: Encoder) -> tuple[Cut, str, str, int]:

@@ -14,10 +14,10 @@ from pages.improve.poolings.search import show_search
 from pages.improve.poolings.sentences import show_sentences
 from pages.improve.poolings.sts import show_sts
 from pages.improve.poolings.tokens import show_tokens
-from ui.chunk_settings import Cut, chunk_settings
-from ui.documents import NoDocumentError, document_picker
+from ui.chunk_settings import Cut
+from ui.documents import NoDocumentError
 from ui.models import load_encoder
-from ui.settings_card import show_settings_card
+from ui.settings import chunks_sidebar
 from ui.similarity.explained import show_explained
 
 
@@ -61,11 +61,7 @@ def show_view(view: str, documents: Sequence[Document], encoder: Encoder, cut: C
 def main() -> None:
     """Draw the page."""
     encoder = load_encoder()
-    with st.sidebar:
-        documents = document_picker()
-        show_settings_card(documents, encoder)
-        with st.expander("Chunks", icon=":material/content_cut:"):
-            cut = chunk_settings(encoder)
+    documents, cut = chunks_sidebar(encoder)
     for tab, view in zip(st.tabs(list(VIEWS), on_change="rerun", key="pooling-tab"), VIEWS, strict=True):
         if tab.open:
             with tab:

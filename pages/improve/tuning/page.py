@@ -3,11 +3,9 @@
 import streamlit as st
 
 from pages.improve.tuning.tuning import show_tuning
-from ui.chunk_settings import chunk_settings
-from ui.documents import document_picker
 from ui.models import load_encoder
 from ui.questions.sets import question_set_picker
-from ui.settings_card import show_settings_card
+from ui.settings import chunks_sidebar
 
 
 def main() -> None:
@@ -19,11 +17,7 @@ def main() -> None:
         "the app uses."
     )
     encoder = load_encoder()
-    with st.sidebar:
-        documents = document_picker()
-        show_settings_card(documents, encoder)
-        with st.expander("Chunks", icon=":material/content_cut:"):
-            cut = chunk_settings(encoder)
+    documents, cut = chunks_sidebar(encoder)
     show_tuning(documents, question_set_picker(documents), encoder, cut)
 
 

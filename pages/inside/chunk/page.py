@@ -11,12 +11,11 @@ from engine.trace import trace_bytes
 from pages.inside.chunk.attention import show_attention, show_layers, show_way
 from pages.inside.chunk.model_pass import Input, Model, run_model
 from pages.inside.chunk.pipeline import show_pipeline
-from ui.chunk_settings import chunk_settings
 from ui.corpus import split_documents
-from ui.documents import NoDocumentError, document_picker
+from ui.documents import NoDocumentError
 from ui.export import npz
 from ui.models import ENCODER, decoder_name, limits_of, load_decoder, load_encoder
-from ui.settings_card import show_settings_card
+from ui.settings import chunks_sidebar
 from ui.text import show_text
 from ui.widgets import choice, slider
 
@@ -103,11 +102,7 @@ def take_example() -> None:
 def chunk_input(model: Model) -> Input:
     """Draw the choice of a chunk of the chosen documents, cut under the settings of the app."""
     encoder = load_encoder()
-    with st.sidebar:
-        documents = document_picker()
-        show_settings_card(documents, encoder)
-        with st.expander("Chunks", icon=":material/content_cut:"):
-            cut = chunk_settings(encoder)
+    documents, cut = chunks_sidebar(encoder)
     if not documents:
         raise NoDocumentError
     by_name = {document.name: document for document in documents}
