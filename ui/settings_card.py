@@ -20,7 +20,7 @@ def value_words(value: object) -> str:
     """``1,024``, ``0.5``, ``on``, ``none``."""
     if isinstance(value, bool):
         return "on" if value else "off"
-    return "none" if value is None else f"{value:,}"
+    return "none" if value is None else f"{value:,g}"
 
 
 @dataclass(frozen=True)

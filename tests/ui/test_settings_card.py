@@ -116,6 +116,12 @@ def test_the_last_change_is_undone_and_done_again():
     assert app.slider(key="k").value == 6
 
 
+def test_values_are_rounded_in_words():
+    app = app_of(sidebar).run()
+    app.slider(key="temperature").set_value(0.1 + 0.2).run()
+    assert "Undo: temperature 0.3 → 0" in labels(app)
+
+
 def test_a_reset_is_undone_as_a_whole():
     app = app_of(sidebar, chunk_tokens=64, k=6).run()
     press(app, "Reset")

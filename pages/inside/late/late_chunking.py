@@ -27,8 +27,8 @@ def show_late(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> None
         "The cost: this model was trained on 128 tokens. Its position table has 512 rows, but longer "
         "contexts are outside what it learnt, and vectors drift towards the topic of the whole stretch. On "
         "the bundled questions, with chunks of 128 tokens, the mean reciprocal rank falls from 0.72 to 0.71 "
-        "with a context of 256, and to 0.60 with one of 512. Both kinds "
-        "of chunks are ranked by mean vectors, whatever pooling and retriever the app uses."
+        "with a context of 256, and to 0.60 with one of 512. Both kinds of chunks are ranked by mean "
+        "vectors, whatever pooling and retriever the app uses."
     )
     by_name = {document.name: document for document in documents}
     name = st.selectbox("Document", list(by_name), key="late-document", persist_state="session")
