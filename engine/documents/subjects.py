@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 from engine.documents.document import Document
 
-HEADING = re.compile(r"^(?:#{1,6}[ \t]+(?P<marked>[^\n]+?)#*|=+ (?P<wiki>[^=\n]+?) =+)[ \t]*$", re.MULTILINE)
+HEADING = re.compile(
+    r"^[ \t]*(?:#{1,6}[ \t]+(?P<marked>[^\n]+?)#*|=+ (?P<wiki>[^=\n]+?) =+)[ \t]*$", re.MULTILINE
+)
 NUMBER = re.compile(r"^[\dIVX]+(?:\.\d+)*[.)]?\s+")
 # A capitalised word that begins no sentence, and those that follow it.
 NAME = re.compile(r"(?<=[a-z,;:] )[A-Z]\w[\w'’-]+(?: (?:of |the |and )?[A-Z][\w'’-]+)*")
@@ -20,10 +22,10 @@ def subjects(document: Document, n: int) -> list[str]:
     """Return up to ``n`` headings of a document, or names where it has no headings, each once.
 
     Headings are those of Markdown and of WikiText, without their numbers; of many, ones from all parts of
-    the document. The first heading counts only where there is no other: it is mostly the title.
+    the document. The first heading does not count: it is mostly the title.
     """
     headings = list(dict.fromkeys(headings_of(document.text)))
-    if found := headings[1:] or headings:
+    if found := headings[1:]:
         return found[:: max(1, len(found) // n)][:n]
     names = Counter(match.group() for match in NAME.finditer(document.text))
     return [name for name, _ in names.most_common(n)]

@@ -3,7 +3,7 @@
 A search for "And in 2016?" finds nothing of use: what it is about stands in the question before. So the topic
 of the conversation is added to a question that needs it: "And in 2016? (revenues, company)". It needs it if
 the topic brings its vector much closer to the documents: a question that is complete, or about something
-else, is as close without it.
+else, is as close without it. A few words after an "and" always need it.
 
 The topic is made of the words of the earlier questions, so that nothing is made up. A small language model
 that is asked to rewrite the question invents one: with three examples before it, SmolLM2-135M-Instruct wrote
@@ -22,6 +22,7 @@ WORD = re.compile(r"[^\W_]+(?:[-'’.,/&][^\W_]+)*")
 # By how much the topic has to raise the best cosine, in units of the scale of unrelated questions' best
 # cosines: where a share of 0.94 of 48 questions of the half to choose on were told apart.
 LEAST_RISE = 1.5
+FRAGMENT, FRAGMENT_WORDS = re.compile(r"\s*(and|or|but|what about|how about)\b", re.IGNORECASE), 4
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,13 @@ def follow_up(
     vectors = encoder.encode([question, named], spec.pooling, max_tokens=spec.max_tokens)  # (2, d_model)
     [[own], [with_topic]] = index.nearest(vectors, 1)[0]
     _, scale = null_scores.gumbel
-    return (named, tuple(turns)) if with_topic - own >= LEAST_RISE * scale else (question, ())
+    needs_topic = is_fragment(question) or with_topic - own >= LEAST_RISE * scale
+    return (named, tuple(turns)) if needs_topic else (question, ())
+
+
+def is_fragment(question: str) -> bool:
+    """Whether a question is a few words that continue another: "And Canada?"."""
+    return FRAGMENT.match(question) is not None and len(question.split()) <= FRAGMENT_WORDS
 
 
 def topic_of(turns: Sequence[Turn], question: str) -> list[str]:

@@ -48,12 +48,8 @@ def show_answer(answer: Answer, documents: Sequence[Document]) -> None:
     show_quotes(answer.quotes, by_name, len(answer.sources))
     if answer.status != "refused":
         show_model_words(answer)
-    name = escape_markdown(answer.model or "")
-    server = escape_markdown(urlsplit(answer.server or "").netloc)
-    writer = f"{name} at {server}" if answer.server else f"a small model ({name})"
     st.caption(
-        f"Quotes: the documents' own words, from {counted(len(answer.hits), 'passage')}. Written by "
-        f"{writer}, which makes mistakes: check it against them."
+        f"Quotes: the documents' own words, from {counted(len(answer.hits), 'passage')}. {written_by(answer)}"
     )
     show_next_steps(answer)
     sources, document, timing, prompt = st.tabs(["Sources", "In the documents", "Timing", "Exact prompt"])
@@ -65,6 +61,16 @@ def show_answer(answer: Answer, documents: Sequence[Document]) -> None:
         show_timing(answer)
     with prompt:
         show_prompt(answer)
+
+
+def written_by(answer: Answer) -> str:
+    """Say which model wrote the text that is shown, nothing where none is."""
+    if answer.status == "refused" or not answer.text:
+        return ""
+    name = escape_markdown(answer.model or "")
+    server = escape_markdown(urlsplit(answer.server or "").netloc)
+    writer = f"{name} at {server}" if answer.server else f"a small model ({name})"
+    return f"Written by {writer}, which makes mistakes: check it against them."
 
 
 def is_unchanged(document: Document, answer: Answer) -> bool:

@@ -54,7 +54,8 @@ def show_quotes(quotes: Sequence[Quote], documents: Mapping[str, Document], n_re
             f'<blockquote style="margin:0 0 4px;padding:2px 0 2px 12px;border-left:3px solid {QUOTE_EDGE}">'
             f"{quote_html(quote, number, document)}</blockquote>"
         )
-        st.caption(f"{escape_markdown(quote.document)} · characters {quote.start}–{quote.end}")
+        label = f"\\[{number}\\] " if place < n_read else ""
+        st.caption(f"{label}{escape_markdown(quote.document)} · characters {quote.start}–{quote.end}")
 
 
 def quote_html(quote: Quote, number: int, document: Document | None) -> str:

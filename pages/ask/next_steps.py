@@ -18,7 +18,7 @@ RIGHT_HELP = (
 def show_next_steps(answer: Answer) -> None:
     """Draw the buttons that follow an answer."""
     with st.container(horizontal=True):
-        if answer.quotes and len(documents_called(stem(answer.quotes[0].document))) == 1:
+        if can_be_kept(answer):
             st.button(
                 "It is right",
                 icon=":material/thumb_up:",
@@ -27,11 +27,18 @@ def show_next_steps(answer: Answer) -> None:
                 args=(answer.question, answer.quotes[0]),
             )
         if st.button("Why was it not found?", icon=":material/troubleshoot:"):
-            open_diagnosis(answer.question)
+            nearest = answer.hits[0].chunk.document if answer.hits else None
+            open_diagnosis(answer.question, answer.quotes[0].document if answer.quotes else nearest)
         if answer.text and st.button("Look inside", icon=":material/account_tree:"):
             st.switch_page("pages/inside/answer/page.py")
         if st.button("Find better settings", icon=":material/science:"):
             st.switch_page("pages/improve/settings/page.py")
+
+
+def can_be_kept(answer: Answer) -> bool:
+    """Whether an answer was given, from a document that a label can name."""
+    names = [stem(quote.document) for quote in answer.quotes[:1]]
+    return answer.status != "refused" and any(len(documents_called(name)) == 1 for name in names)
 
 
 def keep(question: str, quote: Quote) -> None:

@@ -29,6 +29,7 @@ from ui.questions.names import show_names
 from ui.questions.upload import show_upload, take_unread
 from ui.text import escape_markdown, shortened
 
+LEAST_LABELLED = 10
 N_SENTENCES = 60  # of the self-test
 LISTED = 50  # problems
 NAME_CHARACTERS = 40
@@ -116,10 +117,13 @@ def question_set_picker(documents: Sequence[Document], key: str = "questions") -
 
 
 def first_choice(documents: Sequence[Document]) -> str:
-    """Return the default set: the first with questions about the documents, own ones before the bundled."""
+    """Return the default set: the first with questions about the documents, own ones before the bundled.
+
+    Those labelled here count from `LEAST_LABELLED` on: a single one would decide between settings.
+    """
     names = names_of(documents)
     for name in (*kept_names(), BUNDLED):
-        if questions_about(questions_of(name)[0], names):
+        if len(questions_about(questions_of(name)[0], names)) >= (LEAST_LABELLED if name == LABELLED else 1):
             return name
     return SELF_TEST
 

@@ -39,7 +39,7 @@ def show_tuning(
     asked = tuple(question for question in questions if question.references)
     if len(asked) < MIN_QUESTIONS or not documents:
         st.info(
-            f"There are {len(asked)} labelled questions about these documents, and tuning needs at least "
+            f"Labelled questions about these documents: {len(asked)}. Tuning needs at least "
             f"{MIN_QUESTIONS}, better 50: choose another set above, upload one, or label passages on the "
             "page “Questions”.",
             icon=":material/label:",

@@ -8,8 +8,8 @@ from engine.documents.subjects import LONGEST, subjects
     ("text", "expected"),
     [
         ("# Title\n\n## 1. Cables\n\nText.\n\n## Upkeep\nText.", ["Cables", "Upkeep"]),
-        ("# Only a title\n\nText.", ["Only a title"]),
-        (" = Title = \n\n = = Career = = \n= Late years =\n", ["Late years"]),
+        ("# Only a title\n\nThe mayor Ada Holm came.", ["Ada Holm"]),
+        (" = Title = \n = Early years = \n = Late years = \n", ["Early years", "Late years"]),
         (f"# A\n## {'x' * (LONGEST + 1)}\n## B", ["B"]),
         ("The bridge of Ada Holm stands. Later Ada Holm left for Orrin.", ["Ada Holm", "Orrin"]),
         ("# Title\n## Introduction\n## Patients\n## RESULTS", ["Patients"]),
@@ -22,5 +22,5 @@ def test_subjects_are_headings_or_names(text, expected):
 
 
 def test_of_many_headings_some_of_all_parts_are_taken():
-    text = "\n".join(f"## Part {number}a" for number in range(21))
-    assert subjects(Document("d.md", text), 4) == ["Part 1a", "Part 6a", "Part 11a", "Part 16a"]
+    text = "# Title\n" + "\n".join(f"## Part {number}a" for number in range(21))
+    assert subjects(Document("d.md", text), 4) == ["Part 0a", "Part 5a", "Part 10a", "Part 15a"]

@@ -41,7 +41,9 @@ def test_the_topic_is_what_the_question_lacks_of_the_first_and_the_last():
     assert topic_of([], "Why?") == []
 
 
-@pytest.mark.parametrize("question", ["And by whom?", "who was it built by", "By how many people?"])
+@pytest.mark.parametrize(
+    "question", ["And of bread?", "And by whom?", "who was it built by", "By how many people?"]
+)
 def test_a_follow_up_is_read_with_the_topic_of_the_conversation(searched, question):
     own, turns = follow_up(question, [BUILT], *searched)
     assert own == f"{question} (Vardholm lighthouse finished)"

@@ -87,7 +87,7 @@ def tuned(by_question, by_document, keep):
 def test_too_few_questions_are_told():
     test = app(9)
     assert not test.exception
-    assert "There are 9 labelled questions" in test.info[0].value
+    assert "Labelled questions about these documents: 9." in test.info[0].value
     assert not test.button
 
 
