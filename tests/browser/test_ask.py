@@ -284,7 +284,7 @@ def test_another_built_in_model_may_be_chosen_and_one_that_is_not_there_changes_
 def test_an_uploaded_document_is_searched_and_its_markup_stays_text(page):
     text = "The lighthouse of Vardholm was painted green in 1931. <img src=x onerror='document.title=1'>"
     upload(page, "lighthouse.md", text.encode())
-    expect(page.get_by_text(re.compile(r"\b1 document ·"))).to_be_visible()  # the samples step aside
+    expect(page.get_by_text(re.compile(r"\b1 document · \d+ chunk"))).to_be_visible()  # the samples step aside
     expect(page.get_by_role("radio", name="What is said about Vardholm?")).to_be_visible()
     ask(page, "When was the lighthouse of Vardholm painted green?")
     expect(answer_of(page).get_by_text("<img src=x").first).to_be_visible()
@@ -300,7 +300,7 @@ def test_files_that_cannot_be_read_are_named_and_change_nothing(page):
     ):
         upload(page, name, content)
         expect(page.get_by_text(reason)).to_be_visible()
-    expect(page.get_by_text(re.compile("4 documents"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"4 documents · \d+ chunks"))).to_be_visible()
 
 
 def test_a_file_over_the_limit_is_refused(page, tmp_path):
@@ -308,7 +308,7 @@ def test_a_file_over_the_limit_is_refused(page, tmp_path):
     path.write_bytes(b"word " * (5 * 1024**2))
     page.locator("input[type=file]").set_input_files(path)
     expect(page.get_by_text("must be 20.0MB or smaller")).to_be_visible()
-    expect(page.get_by_text(re.compile("4 documents"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"4 documents · \d+ chunks"))).to_be_visible()
 
 
 def test_a_blank_question_asks_for_one(page):
@@ -318,7 +318,7 @@ def test_a_blank_question_asks_for_one(page):
 
 def test_chunks_over_the_limit_are_warned_of(page):
     upload(page, "long.txt", ("A sentence about nothing in particular. " * 200).encode())
-    expect(page.get_by_text(re.compile(r"\b1 document ·"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"\b1 document · \d+ chunk"))).to_be_visible()
     open_section(page, "Chunks")
     press_slider(page, "Chunk size (tokens)", "End")
     expect(page.get_by_text(re.compile("More than the 256 tokens that the model reads"))).to_be_visible()
