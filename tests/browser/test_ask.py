@@ -284,7 +284,7 @@ def test_another_built_in_model_may_be_chosen_and_one_that_is_not_there_changes_
 def test_an_uploaded_document_is_searched_and_its_markup_stays_text(page):
     text = "The lighthouse of Vardholm was painted green in 1931. <img src=x onerror='document.title=1'>"
     upload(page, "lighthouse.md", text.encode())
-    expect(page.get_by_text(re.compile(r"\b1 document · \d+ chunk"))).to_be_visible()  # the samples step aside
+    expect(page.get_by_text(re.compile(r"\b1 document · \d+ chunk"))).to_be_visible()  # alone
     expect(page.get_by_role("radio", name="What is said about Vardholm?")).to_be_visible()
     ask(page, "When was the lighthouse of Vardholm painted green?")
     expect(answer_of(page).get_by_text("<img src=x").first).to_be_visible()
