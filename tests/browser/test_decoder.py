@@ -1,5 +1,6 @@
 from playwright.sync_api import expect
 
+from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.models.small_decoder import SmallDecoderConfig
 from engine.training.language.small_decoder_checkpoint import Checkpoint, checkpoint_bytes
 from engine.training.language.small_decoder_loop import TrainingState
@@ -18,7 +19,8 @@ def small_decoder(page):
 
 
 def test_a_decoder_learns_rests_writes_and_goes_on(narrow):
-    expect(narrow.get_by_text("Corpus: 219,012 characters")).to_be_visible()
+    n_characters = sum(len(document.text) for document in load_corpus(BUNDLED_CORPUS))
+    expect(narrow.get_by_text(f"Corpus: {n_characters:,} characters")).to_be_visible()
     assert_fits(narrow)
     small_decoder(narrow)
     press(narrow, "Train")
