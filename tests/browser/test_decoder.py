@@ -55,7 +55,9 @@ def test_a_decoder_that_cannot_go_on_says_so_in_a_line(wide):
     expect_line(wide, "character 'Ж' at place 0 is none of the")
     config = SmallDecoderConfig(vocab_size=2, d_model=8, n_layers=1, n_heads=2, d_ff=8, context=4)
     other = Checkpoint(TrainingState.fresh(config, 0), Vocabulary("characters", ("a", "b")))
-    give(wide, checkpoint_bytes(other), "the checkpoint is of another model (vocab_size 2 instead of 120")
+    n_letters = len({letter for document in load_corpus(BUNDLED_CORPUS) for letter in document.text})
+    said = f"the checkpoint is of another model (vocab_size 2 instead of {n_letters}"
+    give(wide, checkpoint_bytes(other), said)
     press(wide, "Reset")
     expect(wide.get_by_text("Nothing is trained yet")).to_be_visible()
 
