@@ -6,9 +6,7 @@ from collections.abc import Iterator
 
 from engine.documents.document import Document
 
-HEADING = re.compile(
-    r"^[ \t]*(?:#{1,6}[ \t]+(?P<marked>[^\n]+?)#*|=+ (?P<wiki>[^=\n]+?) =+)[ \t]*$", re.MULTILINE
-)
+WIKI_HEADING = re.compile(r"^[ \t]*=+ ([^=\n]+?) =+[ \t]*$", re.MULTILINE)
 NUMBER = re.compile(r"^[\dIVX]+(?:\.\d+)*[.)]?\s+")
 # A capitalised word that begins no sentence, and those that follow it.
 NAME = re.compile(r"(?<=[a-z,;:] )[A-Z]\w[\w'’-]+(?: (?:of |the |and )?[A-Z][\w'’-]+)*")
@@ -21,19 +19,20 @@ COMMON |= {"discussion", "introduction", "methods", "overview", "references", "r
 def subjects(document: Document, n: int) -> list[str]:
     """Return up to ``n`` headings of a document, or names where it has no headings, each once.
 
-    Headings are those of Markdown and of WikiText, without their numbers; of many, ones from all parts of
-    the document. The first heading does not count: it is mostly the title.
+    Headings are those of the document's sections, or of WikiText, without their numbers; of many, ones from
+    all parts of the document. The first heading does not count: it is mostly the title.
     """
-    headings = list(dict.fromkeys(headings_of(document.text)))
+    headings = list(dict.fromkeys(headings_of(document)))
     if found := headings[1:]:
         return found[:: max(1, len(found) // n)][:n]
     names = Counter(match.group() for match in NAME.finditer(document.text))
     return [name for name, _ in names.most_common(n)]
 
 
-def headings_of(text: str) -> Iterator[str]:
-    """Yield the headings of a text that are short and say something."""
-    for match in HEADING.finditer(text):
-        heading = NUMBER.sub("", (match["marked"] or match["wiki"]).strip(" *_`"))
+def headings_of(document: Document) -> Iterator[str]:
+    """Yield the headings of a document that are short and say something."""
+    found = [section.headings[-1] for section in document.sections if section.headings]
+    for each in found or WIKI_HEADING.findall(document.text):
+        heading = NUMBER.sub("", each.strip(" *_`"))
         if heading and len(heading) <= LONGEST and heading.lower() not in COMMON:
             yield heading

@@ -1,7 +1,13 @@
 import pytest
 
 from engine.documents.document import Document
+from engine.documents.formats.markdown import read_markdown
+from engine.documents.formats.webpage import read_html
 from engine.documents.subjects import LONGEST, subjects
+
+
+def document(text):
+    return read_markdown("d.md", text.encode()) if text else Document("d.md", "")
 
 
 @pytest.mark.parametrize(
@@ -18,9 +24,21 @@ from engine.documents.subjects import LONGEST, subjects
     ],
 )
 def test_subjects_are_headings_or_names(text, expected):
-    assert subjects(Document("d.md", text), 2) == expected
+    assert subjects(document(text), 2) == expected
 
 
 def test_of_many_headings_some_of_all_parts_are_taken():
     text = "# Title\n" + "\n".join(f"## Part {number}a" for number in range(21))
-    assert subjects(Document("d.md", text), 4) == ["Part 0a", "Part 5a", "Part 10a", "Part 15a"]
+    assert subjects(document(text), 4) == ["Part 0a", "Part 5a", "Part 10a", "Part 15a"]
+
+
+def test_headings_of_any_format_with_sections_count():
+    page = (
+        "<h1>Orrin</h1><p>A town.</p><h2>The bridge</h2><p>Of Ada Holm.</p><h2>The harbour</h2><p>Cold.</p>"
+    )
+    assert subjects(read_html("d.html", page.encode()), 2) == ["The bridge", "The harbour"]
+
+
+def test_what_is_no_heading_of_the_format_is_no_subject():
+    text = "# Title\n\n```\n# a comment\n# another\n```\n\n## Upkeep\n\nText."
+    assert subjects(document(text), 3) == ["Upkeep"]
