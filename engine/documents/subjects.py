@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from engine.documents.document import Document
 
 WIKI_HEADING = re.compile(r"^[ \t]*=+ ([^=\n]+?) =+[ \t]*$", re.MULTILINE)
-NUMBER = re.compile(r"^[\dIVX]+(?:\.\d+)*[.)]?\s+")
+NUMBER = re.compile(r"^(?:\d+(?:\.\d+)*[.)]?|[IVX]+[.)])\s+")
 # A capitalised word that begins no sentence, and those that follow it.
 NAME = re.compile(r"(?<=[a-z,;:] )[A-Z]\w[\w'’-]+(?: (?:of |the |and )?[A-Z][\w'’-]+)*")
 LONGEST = 50  # characters; a longer heading is a sentence

@@ -19,6 +19,7 @@ def document(text):
         (f"# A\n## {'x' * (LONGEST + 1)}\n## B", ["B"]),
         ("The bridge of Ada Holm stands. Later Ada Holm left for Orrin.", ["Ada Holm", "Orrin"]),
         ("# Title\n## Introduction\n## Patients\n## RESULTS", ["Patients"]),
+        ("# Title\n## IV. Patients\n## X rays", ["Patients", "X rays"]),
         ("nothing at all", []),
         ("", []),
     ],
