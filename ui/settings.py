@@ -1,7 +1,8 @@
 """The settings of search and answer as widgets of the sidebar, and in the file of a workspace."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
@@ -9,12 +10,12 @@ from engine import Encoder
 from engine.documents.document import Document
 from engine.documents.splitters import MIN_CHUNK_TOKENS, SPLITTERS
 from engine.generation.sampling import RULES, Sampling, sampling_of
-from engine.generation.settings import CONTEXTS, AnswerSettings, SearchSettings
+from engine.generation.settings import CONTEXTS, DEFAULT_ANSWER, AnswerSettings, SearchSettings
 from engine.layers.pooling import POOLINGS, poolings_help
 from engine.retrieval.retrievers import RETRIEVERS
 from ui.chunk_settings import Cut, chunk_settings
 from ui.documents import document_picker
-from ui.settings_card import SETTINGS, show_settings_card
+from ui.settings_card import SETTINGS, settings_in_use, show_settings_card
 from ui.tokens import AS_DECODER_COUNTS
 
 GREEDY = "At temperature 0 nothing is drawn at random, so the settings in grey do nothing."
@@ -58,95 +59,116 @@ def settings_sidebar(encoder: Encoder, on_server: bool) -> Settings:
         cut = chunk_settings(encoder)
         pooling = pooling_setting()
     with st.expander("Search", icon=":material/search:"):
-        retriever = retriever_setting()
-        k = passages_setting()
-        min_relevance = st.slider(
-            SETTINGS["min_relevance"].label,
-            *COUNTS["min_relevance"],
-            SETTINGS["min_relevance"].default,
-            key="min_relevance",
-            persist_state="session",
-            help="A passage counts as relevant if at least this many of 100 unrelated questions find nothing "
+        retriever_setting()
+        passages_setting()
+        count_setting(
+            "min_relevance",
+            "A passage counts as relevant if at least this many of 100 unrelated questions find nothing "
             "as close in the same documents. If no passage does, the app says so instead of answering. At 0 "
             "every passage counts. This is not a cosine; a high cosine depends on the model, the pooling and "
             "the chunks. Relevance is judged by vectors, whichever retriever found the passage.",
         )
-        expand = st.toggle(
-            SETTINGS["expand"].label,
-            SETTINGS["expand"].default,
-            key="expand",
-            persist_state="session",
-            help="The built-in model writes a passage that might answer the question, and both are searched "
+        switch_setting(
+            "expand",
+            "The built-in model writes a passage that might answer the question, and both are searched "
             "for (HyDE, query2doc). It takes a second or more, and a small model invents too much: on every "
             "fourth question of Cranfield, nDCG@10 fell from 0.448 to 0.439 by vectors and from 0.442 "
             "to 0.427 by words. Try it on your questions; the details of the answer show the text that was "
             "searched for.",
         )
     with st.expander("Answer", icon=":material/edit_note:"):
-        max_prompt_tokens = st.slider(
-            SETTINGS["max_prompt_tokens"].label,
-            *COUNTS["max_prompt_tokens"],
-            SETTINGS["max_prompt_tokens"].default,
-            step=64,
-            key="max_prompt_tokens",
-            persist_state="session",
-            help=f"Passages are added, best first, up to this many tokens {AS_DECODER_COUNTS}: "
+        count_setting(
+            "max_prompt_tokens",
+            f"Passages are added, best first, up to this many tokens {AS_DECODER_COUNTS}: "
             "a passage may have more of them than the encoder counts for the chunk size.",
+            step=64,
         )
-        max_new_tokens = st.slider(
-            SETTINGS["max_new_tokens"].label,
-            *COUNTS["max_new_tokens"],
-            SETTINGS["max_new_tokens"].default,
+        count_setting(
+            "max_new_tokens",
+            f"Generation stops here if the model has not ended its answer, in tokens {AS_DECODER_COUNTS}.",
             step=16,
-            key="max_new_tokens",
-            persist_state="session",
-            help="Generation stops here if the model has not ended its answer, in tokens "
-            f"{AS_DECODER_COUNTS}.",
         )
-        follow_ups = st.toggle(
-            SETTINGS["follow_ups"].label,
-            SETTINGS["follow_ups"].default,
-            key="follow_ups",
-            persist_state="session",
-            help="“And in 2016?” finds nothing by itself. A question that the topic of the conversation "
+        follow_ups = switch_setting(
+            "follow_ups",
+            "“And in 2016?” finds nothing by itself. A question that the topic of the conversation "
             "brings much closer to the documents is searched for with its words, which the page shows and "
             "lets you change. Earlier questions and answers take up to a quarter of the prompt.",
         )
-        context, answer_at, refuse_below = evidence_settings()
+        evidence_settings()
         sampling = sampling_settings(on_server)
-    search = SearchSettings(k, min_relevance, retriever, expand)
-    answer = AnswerSettings(
-        search, max_prompt_tokens, max_new_tokens, sampling, context, answer_at / 100, refuse_below / 100
-    )
+    answer = answer_settings(settings_in_use(encoder), sampling)
     return Settings(cut, pooling, answer, follow_ups)
 
 
-def evidence_settings() -> tuple[str, int, int]:
-    """Draw what the model reads, and from which confidence on, in percent, an answer is shown or refused."""
-    context = st.selectbox(
-        SETTINGS["context"].label,
-        list(CONTEXTS),
-        list(CONTEXTS).index(SETTINGS["context"].default),
-        format_func=SETTINGS["context"].words,
-        key="context",
+def answer_settings(
+    values: Mapping[str, Any], sampling: Sampling = DEFAULT_ANSWER.sampling, write: bool = True
+) -> AnswerSettings:
+    """Return the settings of a search and an answer from the values of the widgets, by their keys."""
+    return AnswerSettings(
+        SearchSettings(values["k"], values["min_relevance"], values["retriever"], values["expand"]),
+        values["max_prompt_tokens"],
+        values["max_new_tokens"],
+        sampling,
+        values["context"],
+        values["answer_at"] / 100,  # the widgets are in percent
+        values["refuse_below"] / 100,
+        write,
+    )
+
+
+def count_setting(key: str, help_text: str, step: int | None = None) -> int:
+    """Draw the slider of one of `COUNTS`."""
+    chosen: int = st.slider(
+        SETTINGS[key].label,
+        *COUNTS[key],
+        SETTINGS[key].default,
+        step=step,
+        key=key,
         persist_state="session",
-        help="A small model gets lost in whole passages. On the bundled questions it is right three times as "
+        help=help_text,
+    )
+    return chosen
+
+
+def choice_setting(key: str, help_text: str) -> str:
+    """Draw the choice of one of `CHOICES`."""
+    names = list(CHOICES[key])
+    chosen: str = st.selectbox(
+        SETTINGS[key].label,
+        names,
+        names.index(SETTINGS[key].default),
+        format_func=SETTINGS[key].words,
+        key=key,
+        persist_state="session",
+        help=help_text,
+    )
+    return chosen
+
+
+def switch_setting(key: str, help_text: str) -> bool:
+    """Draw one of `SWITCHES`."""
+    return st.toggle(
+        SETTINGS[key].label, SETTINGS[key].default, key=key, persist_state="session", help=help_text
+    )
+
+
+def evidence_settings() -> None:
+    """Draw what the model reads, and from which confidence on, in percent, an answer is shown or refused."""
+    choice_setting(
+        "context",
+        "A small model gets lost in whole passages. On the bundled questions it is right three times as "
         "often when it reads only the three sentences that answer best. A larger model, on a server, may do "
         "better with whole passages.",
     )
-    answer_at = st.slider(
-        SETTINGS["answer_at"].label,
-        *COUNTS["answer_at"],
-        SETTINGS["answer_at"].default,
-        key="answer_at",
-        persist_state="session",
-        help="How likely an answer has to be right to be shown as one; below, it is shown as unsure. "
+    answer_at = count_setting(
+        "answer_at",
+        "How likely an answer has to be right to be shown as one; below, it is shown as unsure. "
         "“Best settings”, tab “Answers”, draws how many answers remain at each value, and how many of them "
         "are right.",
     )
     if st.session_state.get("refuse_below", 0) > answer_at:
         st.session_state["refuse_below"] = answer_at
-    refuse_below = st.slider(
+    st.slider(
         SETTINGS["refuse_below"].label,
         *COUNTS["refuse_below"],
         min(SETTINGS["refuse_below"].default, answer_at),
@@ -154,7 +176,6 @@ def evidence_settings() -> tuple[str, int, int]:
         persist_state="session",
         help="Below this, not even the closest sentences are shown as an answer.",
     )
-    return context, answer_at, min(refuse_below, answer_at)
 
 
 def chunks_sidebar(encoder: Encoder) -> tuple[list[Document], Cut]:
@@ -179,45 +200,25 @@ def search_settings(encoder: Encoder) -> tuple[Cut, str, str, int]:
 
 def pooling_setting() -> str:
     """Draw the choice of pooling."""
-    chosen: str = st.selectbox(
-        SETTINGS["pooling"].label,
-        list(POOLINGS),
-        list(POOLINGS).index(SETTINGS["pooling"].default),
-        format_func=SETTINGS["pooling"].words,
-        key="pooling",
-        persist_state="session",
-        help="How the vectors of a chunk's tokens become one. “Pooling compared” shows what each does.\n"
+    return choice_setting(
+        "pooling",
+        "How the vectors of a chunk's tokens become one. “Pooling compared” shows what each does.\n"
         + poolings_help(POOLINGS),
     )
-    return chosen
 
 
 def retriever_setting() -> str:
     """Draw the choice of retriever."""
-    chosen: str = st.selectbox(
-        SETTINGS["retriever"].label,
-        list(RETRIEVERS),
-        list(RETRIEVERS).index(SETTINGS["retriever"].default),
-        format_func=SETTINGS["retriever"].words,
-        key="retriever",
-        persist_state="session",
-        help="Finds the passages and ranks them. “Best settings” measures which retriever is best.\n"
+    return choice_setting(
+        "retriever",
+        "Finds the passages and ranks them. “Best settings” measures which retriever is best.\n"
         + "\n".join(f"- **{each.label}**: {each.help}" for each in RETRIEVERS.values()),
     )
-    return chosen
 
 
 def passages_setting() -> int:
     """Draw the number of passages that a search returns."""
-    chosen: int = st.slider(
-        SETTINGS["k"].label,
-        *COUNTS["k"],
-        SETTINGS["k"].default,
-        key="k",
-        persist_state="session",
-        help="How many of the best chunks count as found and may go into the prompt.",
-    )
-    return chosen
+    return count_setting("k", "How many of the best chunks count as found and may go into the prompt.")
 
 
 def sampling_settings(on_server: bool) -> Sampling:

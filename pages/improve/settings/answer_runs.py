@@ -14,7 +14,7 @@ from engine.errors import GlassboxError
 from engine.evaluation.answers import AnswerQuestion, AnswerRow, measure_answers
 from engine.evaluation.grid import Cell
 from engine.generation.answering import Answer, ask
-from engine.generation.settings import CONTEXTS, AnswerSettings, SearchSettings
+from engine.generation.settings import CONTEXTS, AnswerSettings
 from engine.generation.writer import Writer
 from engine.wording import counted
 from pages.improve.settings.grid import baseline_cell
@@ -23,6 +23,7 @@ from ui.chunk_settings import Cut
 from ui.corpus import index_documents, null_scores_of_documents, warm_bm25
 from ui.jobs import Job
 from ui.models import decoder_name, load_decoder
+from ui.settings import answer_settings
 from ui.settings_card import settings_in_use
 from ui.text import readable_time
 
@@ -86,20 +87,6 @@ class RunningAnswers:
         return n_done / n, f"{n_done:,} of {n:,} questions, {words}"
 
 
-def answer_settings(encoder: Encoder, cell: Cell, write: bool) -> AnswerSettings:
-    """Return the app's settings of an answer: those of the page “Ask”, greedy, with or without a text."""
-    now = settings_in_use(encoder)
-    return AnswerSettings(
-        SearchSettings(cell.k, now["min_relevance"], cell.retriever, now["expand"]),
-        now["max_prompt_tokens"],
-        now["max_new_tokens"],
-        context=now["context"],
-        answer_at=now["answer_at"] / 100,
-        refuse_below=now["refuse_below"] / 100,
-        write=write,
-    )
-
-
 def settings_words(cell: Cell, cut: Cut, answers: AnswerSettings, names: Sequence[str]) -> dict[str, str]:
     """Return all settings in words, and the names of the documents, by their labels."""
     words = {AXES[axis].label: value_words(cell, axis) for axis in AXES} | {
@@ -141,7 +128,7 @@ def start(
         The documents hold no text, a model cannot be loaded, or the budgets exceed the model's context.
     """
     cell = baseline_cell(encoder, cut)
-    settings = answer_settings(encoder, cell, write)
+    settings = answer_settings(settings_in_use(encoder), write=write)  # greedy
     index = index_documents(documents, encoder, cut, cell.pooling)
     null_scores = null_scores_of_documents(documents, encoder, cut, cell.pooling)
     warm_bm25(index, cell.retriever)
