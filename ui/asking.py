@@ -80,7 +80,7 @@ def wanted_question() -> str | None:
     question: str | None = st.session_state.get("wanted_question")
     if question is None or question.strip():
         return question
-    st.warning("Type a question first, or pick one above.")
+    st.warning("Type a question first, or pick an example.")
     forget_question()
     return None
 

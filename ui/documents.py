@@ -1,7 +1,6 @@
 """The documents of a session: bundled ones, uploaded ones, and the choice of those to search."""
 
 from collections.abc import Sequence
-from pathlib import PurePath
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -18,6 +17,7 @@ from engine.documents.loaders import (
     suffixes,
 )
 from engine.errors import DocumentError
+from engine.evaluation.questions import stem
 from engine.wording import counted
 from ui.text import escape_markdown, listed
 
@@ -61,9 +61,9 @@ def session_documents() -> list[Document]:
     return [document for documents in session_files().values() for document in documents]
 
 
-def documents_called(stem: str) -> list[Document]:
-    """Return the session's documents whose name is ``stem`` but for the ending, as labels name them."""
-    return [document for document in session_documents() if PurePath(document.name).stem == stem]
+def documents_called(name: str) -> list[Document]:
+    """Return the session's documents whose name is ``name`` but for the ending, as labels name them."""
+    return [document for document in session_documents() if stem(document.name) == name]
 
 
 def chosen_documents() -> list[Document]:

@@ -3,9 +3,12 @@
 import re
 from itertools import pairwise
 
-# Possible ends of sentences: after a mark and closing quotes or brackets, or before a line break. A full stop
-# within a number or a name ("3.5", "engine.py") has no space after it.
-POSSIBLE_END = re.compile(r"""[.!?…]+["'”’»)\]*_]*(?=\s)|[。！？]+[」』”’）]*|(?=\n)""")
+# Marks that end sentences, with closing quotes or brackets; those of Chinese and Japanese need no space.
+MARK, CJK_MARK = r"""[.!?…]+["'”’»)\]*_]*""", r"[。！？]+[」』”’）]*"
+# Possible ends of sentences: after a mark, or before a line break. A full stop within a number or a name
+# ("3.5", "engine.py") has no space after it.
+POSSIBLE_END = re.compile(rf"{MARK}(?=\s)|{CJK_MARK}|(?=\n)")
+MARK_AT_END = re.compile(rf"({MARK}|{CJK_MARK})$")
 # A full stop after these, or after a single letter ("J. Smith", "the U.S. Senate"), belongs to the word.
 ABBREVIATION = re.compile(
     r"(al|approx|art|ca|cf|ch|dept|dr|ed|eq|est|etc|figs?|gen|gov|hon|inc|jr|lt|ltd|mrs?|ms|mt|nos?|op|pp?"

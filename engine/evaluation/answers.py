@@ -16,7 +16,7 @@ from time import perf_counter
 
 import numpy as np
 
-from engine.documents.document import Document
+from engine.documents.document import Chunk, Document
 from engine.documents.loaders import BUNDLED_CORPUS
 from engine.errors import InputError
 from engine.evaluation.bootstrap import Interval, mean_interval
@@ -136,15 +136,14 @@ class AnswerQuestion:
     def is_found_in(self, hits: Sequence[Hit]) -> bool:
         """Whether passages hold the answer: in the document and at the places that are labelled, if any."""
         own = [hit.chunk for hit in hits if not self.about or stem(hit.chunk.document) == self.about]
-        touched = [
-            chunk
-            for chunk in own
-            if not self.spans or any(chunk.start < end and start < chunk.end for start, end in self.spans)
-        ]
-        is_touched = all(
-            any(chunk.start < end and start < chunk.end for chunk in own) for start, end in self.spans
-        )
-        return is_touched and self.answer.is_in("\n".join(chunk.text for chunk in touched))
+        is_whole = all(any(touches(chunk, span) for chunk in own) for span in self.spans)
+        counted = [c for c in own if not self.spans or any(touches(c, span) for span in self.spans)]
+        return is_whole and self.answer.is_in("\n".join(chunk.text for chunk in counted))
+
+
+def touches(chunk: Chunk, span: tuple[int, int]) -> bool:
+    """Whether a chunk has a character of a span of its document."""
+    return chunk.start < span[1] and span[0] < chunk.end
 
 
 def load_answer_questions(path: Path = BUNDLED_ANSWERS) -> list[AnswerQuestion]:

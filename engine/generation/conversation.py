@@ -51,12 +51,17 @@ def follow_up(
     if not topic or not question.strip():
         return question, ()
     named = f"{question.strip()} ({', '.join(topic)})"
+    if is_fragment(question) or rise(question, named, index, encoder) >= LEAST_RISE * null_scores.gumbel[1]:
+        return named, tuple(turns)
+    return question, ()
+
+
+def rise(question: str, named: str, index: Index, encoder: Encoder) -> float:
+    """Return by how much the best cosine is higher for the question with its topic than without."""
     encoder, spec = index.encoder(encoder), index.spec
     vectors = encoder.encode([question, named], spec.pooling, max_tokens=spec.max_tokens)  # (2, d_model)
     [[own], [with_topic]] = index.nearest(vectors, 1)[0]
-    _, scale = null_scores.gumbel
-    needs_topic = is_fragment(question) or with_topic - own >= LEAST_RISE * scale
-    return (named, tuple(turns)) if needs_topic else (question, ())
+    return float(with_topic - own)
 
 
 def is_fragment(question: str) -> bool:

@@ -16,7 +16,7 @@ from itertools import groupby
 import numpy as np
 
 from engine.documents.document import Chunk
-from engine.documents.sentences import sentence_spans
+from engine.documents.sentences import MARK_AT_END, sentence_spans
 from engine.layers.activation import softmax
 from engine.layers.norm import l2_normalize
 from engine.layers.tracing import Array
@@ -29,7 +29,6 @@ LONGEST_SENTENCE = 450  # characters; what is longer, as a table is, is quoted i
 SHORTEST_SENTENCE = 3
 HEADING = re.compile(r"#{1,6}\s.*|(=+)\s.*\s\1")  # in Markdown, and in the spelling of WikiText
 LIST_NUMBER, BULLET = re.compile(r"\d+[.)]\s+"), re.compile(r"[-*•]\s")
-SENTENCE_END = re.compile(r"""[.!?…。！？][\"'”’»)\]*_」』]*$""")
 HEADING_WORDS, HEADING_LENGTH = 4, 60  # at most, of a line that is a heading because no full stop ends it
 RUN_TOKENS = 192  # of the sentences that are read together
 
@@ -136,13 +135,13 @@ def is_heading(text: str, start: int, end: int, chunk: Chunk) -> bool:
         return True
     # Between chunks any white space is read as the end of a line.
     begins_line = text[start - 1 : start] in ("", "\n") and (
-        start > chunk.start or SENTENCE_END.search(text[:start].rstrip()) or not start
+        start > chunk.start or MARK_AT_END.search(text[:start].rstrip()) or not start
     )
     if not begins_line or end >= chunk.end or text[end] != "\n":
         return False
     title = LIST_NUMBER.sub("", line)
     is_short = len(title) <= HEADING_LENGTH and len(title.split()) <= HEADING_WORDS
-    is_said = any(map(str.isdigit, title)) or SENTENCE_END.search(line) or BULLET.match(line)
+    is_said = any(map(str.isdigit, title)) or MARK_AT_END.search(line) or BULLET.match(line)
     after = text[end : end + 8].lstrip()
     return is_short and not is_said and not BULLET.match(after) and not LIST_NUMBER.match(after)
 

@@ -6,6 +6,7 @@ import streamlit as st
 
 from engine.documents.document import Document
 from engine.evaluation.document_names import AboutDocument, Proposal, proposals, taken_names, unknown_names
+from engine.wording import counted
 from ui.text import escape_markdown, joined, shortened
 
 MOST_NAMES = 20  # drawn at once
@@ -59,9 +60,7 @@ def show_unknown(
     """Draw the choice of a document for each unknown name, and the button that applies all of them."""
     n = sum(each.n_questions for each in unknown)
     with st.container(border=True):
-        st.markdown(
-            f"**{n:,} question{'s' * (n != 1)} name a document that is not loaded.** Which one is meant?"
-        )
+        st.markdown(f"**{counted(n, 'question')} name a document that is not loaded.** Which one is meant?")
         keys = {each.name: f"{key}-meant-{each.name}" for each in unknown}
         for each in unknown:
             chosen = st.selectbox(
@@ -90,9 +89,9 @@ def fit_words(proposal: Proposal, document: str) -> str:
     """Say in how many questions a document has the quoted text at the places given."""
     n = proposal.n_quoting
     if document == NONE:
-        return f"Leaves out {proposal.n_questions:,} question{'s' * (proposal.n_questions != 1)}."
+        return f"Leaves out {counted(proposal.n_questions, 'question')}."
     if not n:
         return "The file quotes no text with its place in these questions, so nothing but the name tells."
     fit = proposal.fitting[document]
-    words = f"In {fit:,} of {n:,} question{'s' * (n != 1)} the quoted text stands at its place there"
+    words = f"In {fit:,} of {counted(n, 'question')} the quoted text stands at its place there"
     return f"{words}." if fit else f"{words}: another document seems to be meant."

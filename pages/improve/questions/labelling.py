@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from html import escape
 from itertools import islice
-from pathlib import PurePath
 
 import streamlit as st
 
 from engine import Encoder
 from engine.documents.document import Document
-from engine.evaluation.questions import Reference
+from engine.evaluation.questions import Reference, stem
 from engine.retrieval.embedding_spec import embed_query
 from engine.retrieval.ranking import best_first, candidates
 from engine.retrieval.retrievers import RETRIEVERS, index_scores
@@ -141,12 +140,12 @@ def mark(document: Document, start: int, end: int) -> None:
 
 def show_keep_button(name: str, question: str, document: Document, reference: Reference) -> None:
     """Draw the button that keeps a label in a set, or why it cannot be kept."""
-    stem = PurePath(document.name).stem
-    alike = documents_called(stem)
+    corpus_id = stem(document.name)
+    alike = documents_called(corpus_id)
     if len(alike) > 1:
         st.warning(
-            f"{len(alike)} documents are called {escape_markdown(stem)}, and a label does not tell which is "
-            "meant: remove all but one, or rename them.",
+            f"{len(alike)} documents are called {escape_markdown(corpus_id)}, and a label does not tell "
+            "which is meant: remove all but one, or rename them.",
             icon=":material/file_copy:",
         )
     st.button(
@@ -155,7 +154,7 @@ def show_keep_button(name: str, question: str, document: Document, reference: Re
         type="primary",
         icon=":material/bookmark_add:",
         on_click=keep_marked,
-        args=(name, question, stem, reference),
+        args=(name, question, corpus_id, reference),
         disabled=len(alike) > 1,
     )
     if notice := st.session_state.pop("label-notice", None):

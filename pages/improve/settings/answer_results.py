@@ -67,7 +67,7 @@ def show_metrics(run: AnswerRun, earlier: AnswerRun | None) -> None:
                     None if change is None else f"{100 * change.estimate:+.1f} points",
                     "off" if change is None else delta_colour(change, metric.higher_is_better),
                     delta_arrow="off" if change is None or not change.estimate else "auto",
-                    help=f"{metric.help} Counted: {counted(metric.of)}.",
+                    help=f"{metric.help} Counted: {questions_counted(metric.of)}.",
                 )
                 st.caption(f"95 %: {100 * value.low:.0f} to {percent(value.high)}")
     if earlier is not None:
@@ -104,7 +104,7 @@ def label_of(name: str) -> str:
     return label[0].upper() + label[1:]
 
 
-def counted(of: str) -> str:
+def questions_counted(of: str) -> str:
     """Say which questions a metric counts."""
     return {
         "all": "all questions",

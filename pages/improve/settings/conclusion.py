@@ -11,6 +11,7 @@ from engine.evaluation.metrics import METRICS
 from engine.evaluation.significance import critical_value, questions_needed
 from engine.evaluation.sweep_row import SweepRow
 from engine.inspection.diagnosis.setting_changes import changed_settings
+from engine.wording import counted
 from pages.improve.settings.cell import DIFFERENT, not_of_the_app, won_and_lost
 from pages.improve.settings.runs import Experiment
 from pages.improve.settings.verdicts import OTHER_K, Verdict, merit, summary
@@ -139,7 +140,7 @@ def among(k: int) -> str:
 
 def questions(row: SweepRow) -> str:
     """``"41 questions"``."""
-    return f"{row.n_questions:,} question{'s' * (row.n_questions != 1)}"
+    return counted(row.n_questions, "question")
 
 
 def settings_words(other: Cell, cell: Cell) -> str:

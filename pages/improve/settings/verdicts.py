@@ -10,6 +10,7 @@ from engine.evaluation.grid import Cell
 from engine.evaluation.metrics import METRICS
 from engine.evaluation.significance import Comparison, compare_all
 from engine.evaluation.sweep_row import SweepRow
+from engine.wording import counted
 from ui.cells import AXES, value_words
 from ui.text import p_words, readable_bytes, signed_interval
 
@@ -78,7 +79,7 @@ def summary(judged: Sequence[Verdict]) -> str:
         return f"No other setting, of {n_others:,}, is better or worse beyond what chance explains."
     better, worse = (f"{n:,} {'is' if n == 1 else 'are'}" for n in counts.values())
     return (
-        f"Of {n_others:,} other setting{'s' * (n_others != 1)} {better} better than the app's and {worse} "
+        f"Of {counted(n_others, 'other setting')} {better} better than the app's and {worse} "
         "worse, beyond what chance explains."
     )
 
