@@ -66,48 +66,51 @@ def documents_called(name: str) -> list[Document]:
     return [document for document in session_documents() if stem(document.name) == name]
 
 
+def searched_files() -> list[str]:
+    """Return the names of the files to search: those picked in the sidebar, or all before any choice."""
+    names: list[str] = st.session_state.get("searched", list(session_files()))
+    return names
+
+
 def chosen_documents() -> list[Document]:
-    """Return the documents to search: those picked in the sidebar, or all before any choice."""
-    files = session_files()
-    chosen = st.session_state.get("searched", list(files))
+    """Return the documents to search, in the order of their files."""
+    files, chosen = session_files(), searched_files()
     return [document for name in files if name in chosen for document in files[name]]
 
 
 def document_picker(upload_place: DeltaGenerator | None = None) -> list[Document]:
     """Draw the upload box and the selection; return the documents to search, in order.
 
-    The upload box stands in ``upload_place``, by default above the selection. With the first documents of
-    the user's own, the bundled ones are no longer searched.
+    The upload box stands in ``upload_place``, by default above the selection.
     """
     # Each has its place, drawn or not: where what is below them moves, open sections of the sidebar close.
     place = st.container()
     with upload_place or place:
         upload_box()
     files, state = session_files(), st.session_state
-    # Until the browser has drawn a new file, it sends selections without it: keep selecting the file until
-    # a selection with it has come back.
-    searched = [name for name in dict.fromkeys(state.get("searched", files)) if name in files]
-    new = dict.fromkeys(state.get("new_files", ()))
-    state["new_files"] = [name for name in new if name in files and name not in searched]
-    if state["new_files"]:
-        samples_alone = set(searched) == bundled_names()
-        state["searched"] = [*([] if samples_alone else searched), *state["new_files"]]
-    # Streamlit loses a selection that was set here, and not by the user, at the next change of page.
-    default = (
-        None if "searched" in state else [name for name in state.get("kept_files", files) if name in files]
-    )
-    state["kept_files"] = st.multiselect(
+    # The selection is kept apart from the widget and set in every run: across a change of page Streamlit may
+    # lose the value of a widget.
+    state["searched"] = [name for name in searched_files() if name in files]
+    state["search-picker"] = state["searched"]
+    st.multiselect(
         "Search in",
         list(files),
-        default,
-        key="searched",
-        persist_state="session",
+        key="search-picker",
+        on_change=take_selection,
         help="The first four come with the app; data/README.md says where they are from.",
     )
+    state["new_files"] = ()
     note, chosen = st.container(), chosen_documents()
     if uploads() and not bundled_names() & {document.name for document in chosen}:
         note.caption("The samples are not searched; they can be added above.")
     return chosen
+
+
+def take_selection() -> None:
+    """Search the files that were picked, and new ones that the browser had not drawn yet."""
+    state = st.session_state
+    picked = state["search-picker"]
+    state["searched"] = [*picked, *(name for name in state.get("new_files", ()) if name not in picked)]
 
 
 def upload_box() -> None:
@@ -165,6 +168,8 @@ def read_uploads() -> None:
 def add_file(name: str, loaded: Loaded) -> None:
     """Add a file's documents to the session and to the search, replacing a file of the same name.
 
+    With the first file the bundled documents are no longer searched.
+
     Raises
     ------
     DocumentError
@@ -172,7 +177,10 @@ def add_file(name: str, loaded: Loaded) -> None:
     """
     check_own(name)
     if loaded.documents:
-        st.session_state["new_files"] = [*st.session_state.get("new_files", ()), name]
+        state, searched = st.session_state, searched_files()
+        others = [] if set(searched) == bundled_names() else [each for each in searched if each != name]
+        state["searched"] = [*others, name]
+        state["new_files"] = (*state.get("new_files", ()), name)
         uploads()[name] = loaded.documents
 
 

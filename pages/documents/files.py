@@ -11,7 +11,7 @@ from engine.errors import DocumentError
 from engine.wording import counted
 from ui.chunk_settings import Cut
 from ui.corpus import split_documents, tokens_of
-from ui.documents import add_file, show_failures, uploads
+from ui.documents import add_file, searched_files, show_failures, uploads
 from ui.tokens import AS_ENCODER_COUNTS
 
 MAX_PASTED = 2_000_000  # characters
@@ -109,5 +109,5 @@ def remove_files() -> None:
     state = st.session_state
     for name in state["files-removed"]:
         uploads().pop(name, None)
-    state["searched"] = [name for name in state.get("searched", []) if name not in state["files-removed"]]
+    state["searched"] = [name for name in searched_files() if name not in state["files-removed"]]
     state["files-removed"] = []

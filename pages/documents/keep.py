@@ -21,7 +21,7 @@ from engine.storage.workspace import (
 from engine.wording import counted
 from ui.chunk_settings import Cut
 from ui.corpus import WORKSPACES, index_documents, session_vectors
-from ui.documents import bundled_names, check_own, session_files, uploads
+from ui.documents import bundled_names, check_own, searched_files, session_files, uploads
 from ui.models import load_encoder
 from ui.settings import kept_settings, take_settings
 from ui.settings_card import settings_in_use
@@ -96,7 +96,7 @@ def current_workspace(encoder: Encoder, cut: Cut) -> Workspace:
     layout = {name: [document.name for document in documents] for name, documents in files.items()}
     settings = {
         "files": layout,
-        "searched": state.get("searched", list(session_files())),
+        "searched": searched_files(),
         "widgets": kept_settings(),
     }
     index = index_documents(own, encoder, cut, settings_in_use(encoder)["pooling"]) if own else None
@@ -115,7 +115,6 @@ def take_workspace(workspace: Workspace) -> None:
     searched = workspace.settings.get("searched")
     chosen = searched if isinstance(searched, list) else names
     state["searched"] = [name for name in session_files() if name in chosen and name in names]
-    state["new_files"] = []
     take_settings(workspace.settings.get("widgets"), encoder.config.max_positions)
     index = workspace.index
     if index is not None:

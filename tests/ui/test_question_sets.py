@@ -229,7 +229,7 @@ def test_a_collection_brings_its_documents():
     assert not app.exception
     assert not app.error
     [document] = app.session_state["uploads"]["wings.zip"]
-    assert app.session_state["new_files"] == ["wings.zip"]
+    assert app.session_state["new_files"] == ("wings.zip",)
     app.session_state["searched"] = ["wings.zip"]
     [question] = app.run().session_state["picked"]
     [one] = question.references
