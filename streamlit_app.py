@@ -9,7 +9,9 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from engine.errors import GlassboxError
 from ui.documents import NoDocumentError
+from ui.session_work import keep_work, open_kept_work
 from ui.text import escape_markdown, show_error
+from ui.work_dialog import show_keeping, show_work_dialog
 
 
 def page(folder: str, title: str, icon: str, intro: str, default: bool = False) -> st.Page:
@@ -190,7 +192,10 @@ def main() -> None:
     st.set_page_config(
         page_title=f"{chosen.title} · Glassbox", page_icon=":material/deployed_code:", layout="wide"
     )
-    st.sidebar.markdown("### :material/deployed_code: Glassbox")
+    open_kept_work()
+    keep_work()  # also what a run that was interrupted has changed
+    with st.sidebar:
+        show_keeping()
     st.title(chosen.title)
     st.write(chosen.help)
     try:
@@ -199,6 +204,8 @@ def main() -> None:
         st.info(escape_markdown(str(error)))
     except GlassboxError as error:
         show_error(error)
+    keep_work()
+    show_work_dialog()
 
 
 main()

@@ -6,8 +6,10 @@ import streamlit as st
 
 from engine import Encoder
 from engine.documents.splitters import MIN_CHUNK_TOKENS, SPLITTERS, Splitting
-from ui.settings_card import SETTINGS, default_settings
+from ui.settings_card import SETTINGS, default_settings, settings_in_use
 from ui.tokens import AS_ENCODER_COUNTS
+
+CHUNK_SETTINGS = ("splitter", "chunk_tokens", "overlap", "parent_tokens", "max_tokens")  # keys of the widgets
 
 
 @dataclass(frozen=True)
@@ -85,5 +87,16 @@ def chunk_settings(encoder: Encoder, suffix: str = "") -> Cut:
         "sentence-transformers reads 256 tokens with the default encoder, which was trained on 128 and has "
         "512 positions.",
     )
+    return cut_of(method, chunk_tokens, overlap, parent_tokens, max_tokens)
+
+
+def cut_in_use(encoder: Encoder) -> Cut:
+    """Return how the app cuts documents, also where the page does not draw it."""
+    values = settings_in_use(encoder)
+    return cut_of(*(values[key] for key in CHUNK_SETTINGS))
+
+
+def cut_of(method: str, chunk_tokens: int, overlap: int, parent_tokens: int, max_tokens: int) -> Cut:
+    """Return the cut of the values of the widgets."""
     splitting = Splitting(method, chunk_tokens, overlap)
     return Cut(splitting, parent_tokens if parent_tokens > chunk_tokens else 0, max_tokens)

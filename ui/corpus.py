@@ -1,7 +1,6 @@
 """The chunks of documents and the index over them, each computed once and cached."""
 
 import hashlib
-import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -21,12 +20,10 @@ from engine.retrieval.retrievers import RETRIEVERS
 from engine.retrieval.vector_cache import VectorCache, cached_encode
 from engine.wording import counted
 from ui.chunk_settings import Cut
+from ui.data_folder import kept_folder
 from ui.documents import bundled_names
 from ui.models import load_encoder
 from ui.text import escape_markdown
-
-# The folder in which the app may keep files, set by the owner of the machine; by default it keeps none.
-WORKSPACES = Path(folder).expanduser() if (folder := os.environ.get("GLASSBOX_WORKSPACES")) else None
 
 
 def split_documents(documents: Iterable[Document], cut: Cut) -> list[list[Chunk]]:
@@ -80,8 +77,8 @@ def kept_vectors(folder: Path) -> VectorCache:
 
 def session_vectors() -> VectorCache:
     """Return the vectors of the user's own documents, on disk if the app may keep files."""
-    if WORKSPACES is not None:
-        return kept_vectors(WORKSPACES)
+    if (folder := kept_folder()) is not None:
+        return kept_vectors(folder)
     cache: VectorCache = st.session_state.setdefault("vectors", VectorCache())
     return cache
 

@@ -125,9 +125,7 @@ def upload_box() -> None:
         max_upload_size=MAX_BYTES // 1024**2,
         on_change=take_uploads,
         args=(key,),
-        help=f"{', '.join(each.label for each in FORMATS.values())}, up to "
-        f"{MAX_BYTES // 1024**2} MB a file. They are gone when you close this session, unless "
-        "you save them on the page “Documents and chunks”.",
+        help=f"{', '.join(each.label for each in FORMATS.values())}, up to {MAX_BYTES // 1024**2} MB a file.",
     )
     if state.get("unread"):
         read_uploads()
@@ -162,7 +160,7 @@ def read_uploads() -> None:
         except DocumentError as error:
             state["upload_failures"] += [Failure(name, str(error))]
         state["unread"] = state["unread"][1:]
-    bar.empty()
+    st.rerun()  # the documents are kept before anything is done with them
 
 
 def add_file(name: str, loaded: Loaded) -> None:

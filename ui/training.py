@@ -3,19 +3,31 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
 
 import streamlit as st
 
-from engine.errors import GlassboxError
+from engine.errors import GlassboxError, InputError
+from ui.data_folder import model_file
 from ui.jobs import Job
 from ui.text import show_error
+
+KEEP_S = 5.0  # between two checkpoints that are kept
 
 
 @dataclass(kw_only=True)
 class BackgroundTraining(ABC):
-    """A training whose steps run in a job, if it was ever started."""
+    """A training whose steps run in a job, if it was ever started.
+
+    Its checkpoint is kept every few seconds, unless it was deleted, in the file ``kept_in``, if any; the last
+    time was ``kept_at``, by `monotonic`.
+    """
 
     job: Job[None] | None = None
+    deleted: bool = False
+    kept_in: Path | None = None
+    kept_at: float = 0.0
 
     @property
     def running(self) -> bool:
@@ -37,6 +49,34 @@ class BackgroundTraining(ABC):
                 return str(error)
         return None
 
+    @property
+    @abstractmethod
+    def kept_name(self) -> str:
+        """The name under which the checkpoint is kept."""
+
+    def run(self, work: Callable[[Job[None]], None]) -> None:
+        """Run steps in a job; they call `keep_if_due` in between."""
+        self.kept_in, self.kept_at = model_file(self.kept_name), monotonic()
+
+        def work_and_keep(job: Job[None]) -> None:
+            try:
+                work(job)
+            finally:
+                self.keep()
+
+        self.job = Job(work_and_keep)
+
+    def keep_if_due(self) -> None:
+        """Keep the checkpoint if the last one is `KEEP_S` old."""
+        if monotonic() - self.kept_at > KEEP_S:
+            self.keep()
+
+    def keep(self) -> None:
+        """Keep the checkpoint, if the session's work is kept."""
+        if self.kept_in is not None and not self.deleted:
+            write_kept(self.kept_in, self.checkpoint_file()[1]())
+        self.kept_at = monotonic()
+
     def stop(self) -> None:
         """End the job after its current step."""
         if self.job is not None:
@@ -51,9 +91,50 @@ class BackgroundTraining(ABC):
         """Return the name of a checkpoint file, and a function that returns its content."""
 
 
+def write_kept(file: Path, content: bytes) -> None:
+    """Write a checkpoint, whole or not at all.
+
+    Raises
+    ------
+    InputError
+        It cannot be written.
+    """
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        new = file.with_suffix(".new")
+        new.write_bytes(content)
+        new.replace(file)
+    except OSError as error:
+        raise InputError(f"the model cannot be kept in {file.parent} ({error.strerror})") from error
+
+
+def restore_kept(name: str, load: Callable[[bytes], object]) -> GlassboxError | None:
+    """Load the checkpoint kept by an earlier session, once; return the error if it failed."""
+    tried: set[str] = st.session_state.setdefault("restored-models", set())
+    file = model_file(name)
+    if name in tried or file is None or not file.is_file():
+        return None
+    tried.add(name)
+    try:
+        with st.spinner("Opening the model that was trained here…", show_time=True):
+            load(file.read_bytes())
+    except GlassboxError as error:
+        return error
+    return st.rerun()
+
+
+def delete(training: BackgroundTraining, reset: Callable[[], None]) -> None:
+    """Delete a training and its kept checkpoint."""
+    training.deleted = True
+    reset()
+    if (file := model_file(training.kept_name)) is not None:
+        file.unlink(missing_ok=True)
+
+
 def show_training_buttons(
     training: BackgroundTraining | None,
     key: str,
+    kept_name: str,
     train: Callable[[], object],
     resume: Callable[[], None] | None,
     reset: Callable[[], None],
@@ -62,13 +143,14 @@ def show_training_buttons(
 ) -> None:
     """Draw the buttons of a training, or of none; ``key`` is the prefix of their keys.
 
+    Where there is none, the one that an earlier session kept under ``kept_name`` is loaded.
     Without ``resume`` its button is left out, without ``can_resume`` disabled. The message of a
     `GlassboxError` of ``train`` or ``load`` is shown.
     """
-    failure = None
+    failure = restore_kept(kept_name, load) if training is None else None
     with st.container(horizontal=True, vertical_alignment="center", key=f"{key}-buttons"):
         if training is None:
-            failure = show_train_button(train, key)
+            failure = show_train_button(train, key) or failure
         else:
             if training.running:
                 st.button(
@@ -92,7 +174,14 @@ def show_training_buttons(
                     )
                 show_download(training, key)
             reason = "Delete this model, so that another can be trained."
-            st.button("Reset", key=f"{key}-reset", icon=":material/restart_alt:", on_click=reset, help=reason)
+            st.button(
+                "Reset",
+                key=f"{key}-reset",
+                icon=":material/restart_alt:",
+                on_click=delete,
+                args=(training, reset),
+                help=reason,
+            )
         is_running = training is not None and training.running
         with st.popover("Load a checkpoint", icon=":material/upload:", disabled=is_running):
             show_upload(load, key)

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,6 +23,7 @@ from engine.retrieval.index import Index, index_vectors
 from engine.storage.sqlite_file import connect, connect_ours
 from engine.storage.workspace_file import Row, Rows, as_document_errors, check_bytes, read_rows, write_rows
 
+K = TypeVar("K")
 T = TypeVar("T")
 
 FLOAT32 = np.dtype("<f4")
@@ -104,6 +106,29 @@ def open_workspace(path: Path) -> Workspace:
             raise DocumentError(f"{path} does not exist: give a file that was saved as a workspace")
         with closing(connect(str(path))) as connection:
             return read_workspace(connection, path.name)
+
+
+def merged(base: Workspace, ours: Workspace, theirs: Workspace) -> Workspace:
+    """Return another session's workspace with the changes that this one made since a common state.
+
+    What either added, replaced or removed since ``base`` counts, ours where both did; settings are ours, and
+    no index is kept.
+    """
+    documents, runs = (
+        three_way(*({key(each): each for each in getattr(one, part)} for one in (base, ours, theirs)))
+        for part, key in (("documents", attrgetter("name")), ("runs", attrgetter("time", "name")))
+    )
+    sets = three_way(*(dict(one.question_sets) for one in (base, ours, theirs)))
+    return Workspace(
+        tuple(documents.values()), ours.settings, None, sets, tuple(runs.values()), theirs.saved_as
+    )
+
+
+def three_way(base: dict[K, T], ours: dict[K, T], theirs: dict[K, T]) -> dict[K, T]:
+    """Merge two tables that were changed independently since ``base``; ours counts where both were."""
+    unchanged = {key: value for key, value in theirs.items() if ours.get(key) == base.get(key)}
+    changed = {key: value for key, value in ours.items() if value != base.get(key)}
+    return unchanged | changed
 
 
 def export_workspace(workspace: Workspace) -> bytes:

@@ -10,7 +10,6 @@ from pages.documents.chunk_map import show_corpus_map
 from pages.documents.chunks import show_chunks
 from pages.documents.files import show_files
 from pages.documents.health import show_corpus_health
-from pages.documents.keep import show_keep
 from pages.documents.never_read import show_never_read
 from ui.chunk_settings import Cut, chunk_settings
 from ui.documents import NoDocumentError, document_picker
@@ -23,9 +22,7 @@ VIEWS: dict[str, Callable[[list[Document], Encoder, Cut], None]] = {
     "Never read": show_never_read,
     "Map": show_corpus_map,
     "Health": show_corpus_health,
-    "Keep": show_keep,
 }
-WITHOUT_DOCUMENTS = (show_files, show_keep)  # these views need no document
 
 
 def main() -> None:
@@ -40,7 +37,7 @@ def main() -> None:
     for tab, show in zip(tabs, VIEWS.values(), strict=True):
         if tab.open:
             with tab:
-                if not documents and show not in WITHOUT_DOCUMENTS:
+                if not documents and show is not show_files:
                     raise NoDocumentError
                 show(documents, encoder, cut)
 

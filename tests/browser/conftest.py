@@ -16,6 +16,7 @@ from playwright.sync_api import expect, sync_playwright
 
 from engine.weights.catalog import DEFAULT_DECODER, DEFAULT_ENCODER, KNOWN_MODELS
 from engine.weights.fetch import known_model_path
+from ui.data_folder import OFF, VARIABLE
 
 ROOT = Path(__file__).parent.parent.parent
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
@@ -87,7 +88,10 @@ def browser():
 
 @contextmanager
 def serve(log: Path, **environment: str):
-    """The app at an address of its own; its log may not hold a traceback when the tests with it are over."""
+    """The app at an address of its own; its log may not hold a traceback when the tests with it are over.
+
+    It keeps nothing, unless the environment names a folder.
+    """
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -96,7 +100,11 @@ def serve(log: Path, **environment: str):
     command += ["--server.fileWatcherType", "none"]  # what is edited meanwhile is not what is tested
     with log.open("w") as output:
         server = subprocess.Popen(
-            command, cwd=ROOT, env={**os.environ, **environment}, stdout=output, stderr=subprocess.STDOUT
+            command,
+            cwd=ROOT,
+            env={**os.environ, VARIABLE: OFF, **environment},
+            stdout=output,
+            stderr=subprocess.STDOUT,
         )
     try:
         url = f"http://127.0.0.1:{port}"

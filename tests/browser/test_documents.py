@@ -116,20 +116,28 @@ def test_lost_text_is_counted_its_cost_shown_and_cured_in_one_click(wide):
     expect(wide.get_by_text(re.compile("^Nothing is lost: the longest of"))).to_be_visible()
 
 
+def open_work(page):
+    """The dialog that saves and opens the session's work."""
+    page.get_by_role("button", name="Save or open").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("button", name="Download the workspace")).to_be_visible()
+    settled(page)
+    return dialog
+
+
 def test_a_workspace_brings_documents_and_settings_back(wide, app, wide_window, tmp_path):
     upload(wide, ("tide.md", b"# Tides\n\nThe tide turns twice a day."))
     press_slider(wide, "Chunk size (tokens)", "Home")
-    open_tab(wide, "Keep")
     with wide.expect_download() as download:
-        wide.get_by_role("button", name="Download the workspace").click()
+        open_work(wide).get_by_role("button", name="Download the workspace").click()
     path = tmp_path / "mine.glassbox"
     download.value.save_as(path)
     assert [d.name for d in import_workspace("mine", path.read_bytes()).documents] == ["tide.md"]
 
     other = visit(wide_window.new_page(), app, "documents")
-    open_tab(other, "Keep")
-    other.locator("[role=tabpanel] input[type=file]").set_input_files(path)
+    open_work(other).locator("input[type=file]").set_input_files(path)
     expect(other.get_by_text("Opened: 1 file of your own, and the settings.")).to_be_visible()
+    expect(other.get_by_role("dialog")).to_have_count(0)
     sidebar = other.locator("[data-testid=stSidebar]")
     expect(sidebar.get_by_text("tide.md", exact=True).first).to_be_visible()
     size = sidebar.get_by_role("slider", name="Chunk size (tokens)")
@@ -140,9 +148,10 @@ def test_a_workspace_brings_documents_and_settings_back(wide, app, wide_window, 
 def test_a_file_that_is_no_workspace_changes_nothing(wide, tmp_path):
     path = tmp_path / "wrong.glassbox"
     path.write_bytes(b"SQLite format 3\0 not really")
-    open_tab(wide, "Keep")
-    wide.locator("[role=tabpanel] input[type=file]").set_input_files(path)
-    expect(wide.get_by_test_id("stAlert").get_by_text(re.compile("wrong.glassbox"))).to_be_visible()
+    dialog = open_work(wide)
+    dialog.locator("input[type=file]").set_input_files(path)
+    expect(dialog.get_by_test_id("stAlert").get_by_text(re.compile("wrong.glassbox"))).to_be_visible()
+    dialog.get_by_role("button", name="Close").click()
     open_tab(wide, "Files")
     expect(wide.get_by_text("Add files in the sidebar")).to_be_visible()
 

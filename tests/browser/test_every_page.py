@@ -34,7 +34,6 @@ SHOWN = {
         "Never read": "Nothing is lost: the longest of",
         "Map": "Together the axes explain",
         "Health": "How this is measured",
-        "Keep": "Download the workspace",
     },
     "settings": {
         "Grid": "Run the grid",

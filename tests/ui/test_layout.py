@@ -17,6 +17,14 @@ def imports(file):
     return {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)} & set(MODULES)
 
 
+def all_imports(file):
+    found, ahead = set(), imports(file)
+    while ahead:
+        found |= ahead
+        ahead = set().union(*(imports(MODULES[each]) for each in ahead)) - found
+    return found
+
+
 def page_of(module):
     return module.rpartition(".")[0]
 
@@ -25,12 +33,10 @@ def test_at_least_two_pages_use_every_shared_module():
     users = {module: set() for module in MODULES}
     for module, file in MODULES.items():
         if module.startswith("pages."):
-            found, ahead = set(), imports(file)
-            while ahead:
-                found |= ahead
-                ahead = set().union(*(imports(MODULES[each]) for each in ahead)) - found
-            for each in found:
+            for each in all_imports(file):
                 users[each].add(page_of(module))
+    for each in all_imports(ROOT / "streamlit_app.py"):
+        users[each] |= {page_of(module) for module in MODULES if module.startswith("pages.")}
     assert [module for module in MODULES if module.startswith("ui.") and len(users[module]) < 2] == []
 
 

@@ -166,7 +166,7 @@ def test_the_card_is_the_same_on_every_page_that_searches(folder):
 def test_the_card_and_the_settings_stay_where_no_document_is_chosen(folder):
     app = app_file(searched=[], k=6, **OF_DOCUMENTS).run().switch_page(f"pages/{folder}/page.py").run()
     captions = [caption.value for caption in app.sidebar.caption]
-    assert captions[0].startswith("0 documents · Sentences")
+    assert any(caption.startswith("0 documents · Sentences") for caption in captions)
     assert any(selectbox.key == "splitter" for selectbox in app.sidebar.selectbox)
 
 

@@ -13,12 +13,13 @@ from engine.evaluation.significance import compare
 from engine.evaluation.sweep_row import SweepRow
 from engine.wording import counted
 from pages.improve.settings.cell import show_questions
-from pages.improve.settings.files import FOLDER, known_experiments, remove
+from pages.improve.settings.files import known_experiments, remove
 from pages.improve.settings.results import metric_choice
 from pages.improve.settings.running import running_experiment
 from pages.improve.settings.runs import Experiment, shared_questions
 from pages.improve.settings.verdicts import ACROSS_K, ALPHA, difference_words, is_across_k
 from ui.cells import cell_words, value_words, varied
+from ui.data_folder import kept_folder
 from ui.text import escape_markdown, p_words
 
 METRIC = "mrr"
@@ -43,10 +44,9 @@ def show_runs() -> None:
         alt="Every run with its size, and the best settings it found",
     )
     st.caption(
-        "Runs are gone when you close this session, unless you save the workspace on the page “Documents and "
-        "chunks”: it takes them along."
-        if FOLDER is None
-        else "Runs stay on this machine, where everybody who opens this app sees them, until you delete them."
+        "Runs are gone when you close this session, unless you save your work: the button is in the sidebar."
+        if kept_folder() is None
+        else "Runs stay on this machine, for everybody who opens this app there, until you delete them."
     )
     show_comparison(experiments)
     show_delete(experiments)

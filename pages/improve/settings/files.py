@@ -1,6 +1,6 @@
 """Experiments on disk, written row by row, so that no crash and no reload loses them.
 
-They are kept beside the workspaces, in the folder GLASSBOX_WORKSPACES. A file's first line describes the
+They are kept beside the session's work, where that is kept. A file's first line describes the
 experiment, each further line is a row; a line that a crash cut off is ignored.
 """
 
@@ -12,40 +12,40 @@ from pathlib import Path
 import streamlit as st
 
 from engine.errors import InputError
-from engine.evaluation.sweep_row import SweepRow
-from engine.evaluation.sweep_store import append, line_of, row_line, to_row
+from engine.evaluation.sweep_store import line_of, row_line, to_row
 from pages.improve.settings.runs import Experiment, content_of, drop, session_experiments, to_experiment
-from ui.corpus import WORKSPACES
+from ui.data_folder import VARIABLE, kept_folder
 
-FOLDER = None if WORKSPACES is None else WORKSPACES / "experiments"
 SUFFIX = ".jsonl"
 
 
-def begin(experiment: Experiment) -> None:
-    """Write the description of an experiment, and the rows that it has.
+def experiments_folder() -> Path | None:
+    """Return the folder of the experiments, None where none are kept."""
+    folder = kept_folder()
+    return None if folder is None else folder / "experiments"
+
+
+def begin(experiment: Experiment) -> Path | None:
+    """Write the description of an experiment and the rows that it has; return the file, if there may be one.
 
     Raises
     ------
     InputError
         It cannot be written.
     """
-    if FOLDER is None:
-        return
+    if (folder := experiments_folder()) is None:
+        return None
     head = line_of({"time": experiment.time, "name": experiment.name, **content_of(experiment)})
     try:
-        FOLDER.mkdir(parents=True, exist_ok=True)
-        file_of(experiment).write_bytes(head + b"".join(map(row_line, experiment.rows)))
+        folder.mkdir(parents=True, exist_ok=True)
+        file = folder / file_name(experiment.key)
+        file.write_bytes(head + b"".join(map(row_line, experiment.rows)))
     except OSError as error:
         raise InputError(
-            f"experiments cannot be kept in {FOLDER} ({error.strerror}): make it writable, or start the app "
-            "without GLASSBOX_WORKSPACES"
+            f"experiments cannot be kept in {folder} ({error.strerror}): make it writable, or start the app "
+            f"with {VARIABLE}=off"
         ) from error
-
-
-def add(experiment: Experiment, row: SweepRow) -> None:
-    """Append a row to the file of an experiment."""
-    if FOLDER is not None:
-        append(file_of(experiment), row)
+    return file
 
 
 def known_experiments(but: str | None = None) -> dict[str, Experiment]:
@@ -61,17 +61,17 @@ def known_experiments(but: str | None = None) -> dict[str, Experiment]:
 def remove(experiment: Experiment) -> None:
     """Delete an experiment, from the session and from the disk."""
     drop(experiment)
-    if FOLDER is not None:
-        file_of(experiment).unlink(missing_ok=True)
+    if (folder := experiments_folder()) is not None:
+        (folder / file_name(experiment.key)).unlink(missing_ok=True)
 
 
 def kept_experiments(but: str | None) -> list[Experiment]:
     """Return the experiments on disk; unreadable files are left out."""
-    if FOLDER is None or not FOLDER.is_dir():
+    if (folder := experiments_folder()) is None or not folder.is_dir():
         return []
     found = []
-    for path in sorted(FOLDER.glob(f"*{SUFFIX}")):
-        if but is not None and path == FOLDER / file_name(but):
+    for path in sorted(folder.glob(f"*{SUFFIX}")):
+        if but is not None and path == folder / file_name(but):
             continue  # it is being written
         try:
             found.append(read(path, path.stat().st_mtime_ns))
@@ -91,12 +91,6 @@ def read(path: Path, changed: int) -> Experiment:
     if begun.cells[0] not in rows:
         return begun  # without the baseline there is nothing to compare with
     return replace(begun, rows=tuple(rows[cell] for cell in begun.cells if cell in rows))
-
-
-def file_of(experiment: Experiment) -> Path:
-    """Return the path of an experiment's file."""
-    assert FOLDER is not None  # checked by the callers
-    return FOLDER / file_name(experiment.key)
 
 
 def file_name(key: str) -> str:

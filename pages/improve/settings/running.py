@@ -11,10 +11,12 @@ from engine.errors import GlassboxError
 from engine.evaluation.library_model import Model, load_model
 from engine.evaluation.sweep import by_name, sweep
 from engine.evaluation.sweep_row import SweepRow
+from engine.evaluation.sweep_store import append
 from engine.retrieval.vector_cache import VectorCache
-from pages.improve.settings.files import FOLDER, add, begin
+from pages.improve.settings.files import begin
 from pages.improve.settings.runs import Experiment, digest, keep
 from ui.corpus import session_vectors, shared_vectors
+from ui.data_folder import kept_folder
 from ui.documents import bundled_names, chosen_documents
 from ui.jobs import Job, follow_progress
 from ui.models import ENCODER, load_encoder
@@ -73,12 +75,13 @@ def start(experiment: Experiment, documents: Sequence[Document], models: Mapping
     shared = all(document.name in bundled for document in documents)
     cache = shared_vectors() if shared else session_vectors()
     running = RunningExperiment(experiment, list(experiment.rows), len(experiment.rows))
-    begin(experiment)
+    file = begin(experiment)
 
     def work(job: Job[None]) -> None:
         for row in rows_of(running, documents, models, cache, job):
             running.rows.append(row)
-            add(experiment, row)
+            if file is not None:
+                append(file, row)
 
     state = st.session_state
     running.job = Job(work)
@@ -142,9 +145,8 @@ def show_running() -> None:
             now.progress,
             "experiment",
             "Ends the run. What is measured stays, and the run can be resumed later.",
-            ""
-            if FOLDER is not None
-            else "Closing or reloading this page ends the run and deletes its results.",
+            "Closing or reloading this page ends the run; "
+            + ("what is measured stays." if kept_folder() is not None else "its results are gone."),
         )
     if error := st.session_state.get("experiment-error"):
         st.error(escape_markdown(error), icon=":material/error:")

@@ -37,6 +37,7 @@ from ui.jobs import Job
 from ui.training import BackgroundTraining
 
 KEY = "lab-decoder-run"
+KEPT_NAME = "small-decoder"
 HELD_OUT_WINDOWS = 16
 SNAPSHOTS = 20  # in a whole training
 LOOKED_AT = 32  # tokens of the fixed text whose attention is drawn
@@ -93,6 +94,11 @@ class TrainingSession(BackgroundTraining):
     def state(self) -> TrainingState:
         """The state of the training."""
         return self.checkpoint.state
+
+    @property
+    def kept_name(self) -> str:
+        """The name under which the checkpoint is kept."""
+        return KEPT_NAME
 
     @property
     def diverged(self) -> str | None:
@@ -211,10 +217,11 @@ def resume(session: TrainingSession, settings: TrainingSettings) -> None:
                 session.reports.append(report)
                 if report.diverged is None and (report.update % every == 0 or session.finished):
                     session.snapshots.append(snapshot(session))
+                session.keep_if_due()
                 if job.stopped:
                     return
 
-    session.job = Job(work)
+    session.run(work)
 
 
 def reset() -> None:

@@ -11,7 +11,16 @@ from engine.models.small_decoder import SmallDecoderConfig
 from engine.models.small_decoder_params import parameter_shapes
 from engine.wording import counted
 from pages.learn.decoder.live import show_live
-from pages.learn.decoder.session import Choice, TrainingSession, begin, current, reset, restore, resume
+from pages.learn.decoder.session import (
+    KEPT_NAME,
+    Choice,
+    TrainingSession,
+    begin,
+    current,
+    reset,
+    restore,
+    resume,
+)
 from pages.learn.decoder.settings import POSITIONS, choose
 from pages.learn.decoder.write import show_writing_on
 from ui.models import load_encoder
@@ -33,6 +42,7 @@ def show_decoder_training(documents: Sequence[Document]) -> None:
     show_training_buttons(
         session,
         "lab-decoder",
+        KEPT_NAME,
         train=lambda: _begin(choice, documents),
         resume=None if session is None else partial(resume, session, choice.settings),
         reset=reset,

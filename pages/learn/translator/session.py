@@ -1,5 +1,6 @@
 """Trainings of the encoder-decoder in a background thread: started, paused, resumed, loaded and reset."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -21,6 +22,11 @@ class TrainingSession(BackgroundTraining):
     training: Training
 
     @property
+    def kept_name(self) -> str:
+        """The name under which the checkpoint is kept."""
+        return kept_name(self.training.task)
+
+    @property
     def error(self) -> str | None:
         """The reason why the training cannot continue, if any."""
         return self.training.failure or self.job_error
@@ -30,15 +36,21 @@ class TrainingSession(BackgroundTraining):
 
         def work(job: Job[None]) -> None:
             for _ in train(self.training):
+                self.keep_if_due()
                 if job.stopped:
                     return
 
-        self.job = Job(work)
+        self.run(work)
 
     def checkpoint_file(self) -> tuple[str, Callable[[], bytes]]:
         """Return the name of a checkpoint file, and a function that returns its content."""
         n_updates = self.training.moments.n_updates
         return f"seq2seq-step-{n_updates}.safetensors", lambda: training_bytes(self.training)
+
+
+def kept_name(task: Task) -> str:
+    """Return the name under which the checkpoint of a task's training is kept."""
+    return re.sub(r"\W+", "-", f"translator {task.name}".lower())
 
 
 def trainings() -> dict[str, TrainingSession]:

@@ -7,7 +7,7 @@ from engine.models.seq2seq_params import n_parameters
 from engine.training.language.seq2seq_loop import Training
 from engine.training.language.tasks import Task, date_task, draw_pairs, number_task
 from pages.learn.translator.progress import show_progress
-from pages.learn.translator.session import TrainingSession, load, reset, resume, start, trainings
+from pages.learn.translator.session import TrainingSession, kept_name, load, reset, resume, start, trainings
 from pages.learn.translator.settings import choose_recipe
 from pages.learn.translator.translate import show_translate
 from ui.text import escape_markdown
@@ -37,6 +37,7 @@ def show_seq2seq() -> None:
     show_training_buttons(
         session,
         "seq2seq",
+        kept_name(task),
         train=lambda: start(task, recipe),
         resume=None if session is None or session.training.done else lambda: resume(task.name),
         reset=lambda: reset(task.name),

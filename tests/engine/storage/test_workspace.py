@@ -24,6 +24,7 @@ from engine.storage.workspace import (
     Workspace,
     export_workspace,
     import_workspace,
+    merged,
     open_workspace,
     save_workspace,
     to_rows,
@@ -273,6 +274,30 @@ def test_the_second_of_two_sessions_is_told_and_loses_nothing(tmp_path):
     save_workspace(tmp_path / "other", replace(two, settings={"by": "two"}))
     save_workspace(path, replace(one, settings={"by": "one again"}))
     assert open_workspace(path).settings == {"by": "one again"}
+
+
+SETS = st.dictionaries(st.sampled_from("abcd"), st.sampled_from([[QUESTION], [QUESTION] * 2]))
+
+
+@given(SETS, SETS, SETS)
+def test_merging_keeps_what_either_session_changed(base, ours, theirs):
+    sets = merged(*(Workspace(question_sets=each) for each in (base, ours, theirs))).question_sets
+    for name in "abcd":
+        changed = ours if ours.get(name) != base.get(name) else theirs
+        assert sets.get(name) == changed.get(name)
+
+
+def test_merging_keeps_documents_by_name_runs_by_name_and_time_and_our_settings():
+    def run(time):
+        return SavedRun("run", time, {})
+
+    a, b, c = (Document(name, "Alpha.") for name in "abc")
+    base = Workspace((a,), {"k": 1}, runs=(run("2026-01-01"),))
+    ours = Workspace((b,), {"k": 2}, runs=(run("2026-01-01"), run("2026-01-02")))
+    theirs = Workspace((a, c), {"k": 3}, runs=(), saved_as="digest")
+    found = merged(base, ours, theirs)
+    assert found == Workspace((c, b), {"k": 2}, runs=(run("2026-01-02"),))
+    assert found.saved_as == "digest"
 
 
 def test_a_writer_waits_for_another(tmp_path):

@@ -3,22 +3,23 @@ from dataclasses import replace
 import pytest
 
 from engine.errors import InputError
-from pages.improve.settings import files
-from pages.improve.settings.files import add, begin, known_experiments, remove
+from engine.evaluation.sweep_store import append
+from pages.improve.settings.files import begin, known_experiments, remove
 from tests.pages.improve.test_experiments import experiment
+from ui.data_folder import OFF, VARIABLE
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "FOLDER", tmp_path / "experiments")
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
     return tmp_path / "experiments"
 
 
 def begun(one, n_rows):
     """What a crash leaves of an experiment after so many rows."""
-    begin(replace(one, rows=()))
-    for row in one.rows[:n_rows]:
-        add(one, row)
+    file = begin(replace(one, rows=()))
+    for row in one.rows[:n_rows] if file is not None else ():
+        append(file, row)
     return replace(one, rows=one.rows[:n_rows])
 
 
@@ -41,14 +42,14 @@ def test_a_line_that_was_cut_off_is_measured_again(folder):
 
 def test_of_a_cell_that_two_sessions_measured_one_row_stays(folder):
     one = begun(experiment(), 3)
-    add(one, one.rows[1])
+    [file] = folder.iterdir()
+    append(file, one.rows[1])
     assert known_experiments() == {one.key: one}
 
 
 def test_nothing_is_shown_of_an_experiment_without_its_baseline(folder):
     one = experiment()
-    begin(replace(one, rows=()))
-    add(one, one.rows[2])
+    append(begin(replace(one, rows=())), one.rows[2])
     assert known_experiments() == {}
 
 
@@ -69,7 +70,7 @@ def test_the_newest_comes_first_and_a_deleted_one_is_gone(folder):
 
 def test_without_a_folder_nothing_is_written(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(files, "FOLDER", None)
+    monkeypatch.setenv(VARIABLE, OFF)
     begun(experiment(), 2)
     assert known_experiments() == {}
     assert list(tmp_path.iterdir()) == []
@@ -77,6 +78,6 @@ def test_without_a_folder_nothing_is_written(tmp_path, monkeypatch):
 
 def test_a_folder_that_cannot_be_written_is_told_before_the_run(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("no folder")
-    monkeypatch.setattr(files, "FOLDER", tmp_path / "file")
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "file"))
     with pytest.raises(InputError, match=r"experiments cannot be kept in .*: make it writable"):
         begin(experiment())

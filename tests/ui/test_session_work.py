@@ -1,0 +1,154 @@
+from types import SimpleNamespace
+
+import pytest
+
+from engine.documents.document import Document
+from engine.errors import DocumentError
+from engine.storage.workspace import Workspace
+from tests.apps import app_file, app_of, said
+from ui.data_folder import VARIABLE, is_local
+from ui.session_work import grouped
+from ui.work_dialog import path_of
+
+MILL = Document("mill.md", "The mill stood still.")
+TIDE, ROW = Document("tide.md", "The tide turns."), Document("rows.csv#2", "who: Ada")
+
+
+def test_documents_come_back_under_their_files():
+    layout = {"tide.md": ["tide.md"], "rows.csv": ["rows.csv#2"]}
+    assert grouped(Workspace((TIDE, ROW), {"files": layout})) == {"tide.md": (TIDE,), "rows.csv": (ROW,)}
+
+
+@pytest.mark.parametrize("layout", [None, 7, [], {"rows.csv": 7}, {"rows.csv": [7, None]}])
+def test_a_file_that_says_nothing_of_files_is_opened_all_the_same(layout):
+    assert grouped(Workspace((TIDE, ROW), {"files": layout})) == {"tide.md": (TIDE,), "rows.csv#2": (ROW,)}
+
+
+def test_a_document_cannot_pass_for_one_that_all_sessions_share():
+    with pytest.raises(DocumentError, match="has the name of a bundled document"):
+        grouped(Workspace((Document("wikitexts.md", "mine"),)))
+
+
+@pytest.mark.parametrize("name", ["../../escape", "/etc/passwd", "a/b", "..", ""])
+def test_no_name_leaves_the_folder(name, tmp_path):
+    assert path_of(tmp_path, name).resolve().parent == tmp_path
+
+
+def page():
+    import streamlit as st
+
+    from ui.settings import take_settings
+
+    take_settings(st.session_state["given"], 512)
+    st.session_state["taken"] = {
+        key: st.session_state.get(key) for key in ("k", "top_p", "splitter", "chunk_tokens")
+    }
+
+
+@pytest.mark.parametrize(
+    ("given", "taken"),
+    [
+        ({"k": 7, "top_p": 0.5, "splitter": "sentences", "chunk_tokens": 64}, (7, 0.5, "sentences", 64)),
+        ({"k": 99, "top_p": 2.0, "splitter": "magic", "chunk_tokens": -3}, (None, None, None, None)),
+        ({"k": "7", "top_p": None, "splitter": ["fixed"], "chunk_tokens": True}, (None, None, None, None)),
+        ("no settings at all", (None, None, None, None)),
+    ],
+)
+def test_only_settings_that_fit_their_widgets_are_taken(given, taken):
+    app = app_of(page)
+    app.session_state["given"] = given
+    app.run()
+    assert not app.exception
+    assert tuple(app.session_state["taken"].values()) == taken
+
+
+@pytest.fixture
+def own_machine(tmp_path, monkeypatch):
+    """A data folder, and a browser on the machine of the app."""
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    monkeypatch.setattr("ui.data_folder.is_local", lambda: True)
+    return tmp_path
+
+
+def session(**state):
+    """A new session of the app, on a page that needs no documents."""
+    return app_file(**state).run().switch_page("pages/inside/positions/page.py").run()
+
+
+def test_the_work_of_a_session_is_there_in_the_next(own_machine):
+    first = session(uploads={"tide.md": (TIDE,)}, searched=["tide.md"], k=7)
+    assert "Your work is kept on this computer." in said(first)
+    second = session()
+    assert second.session_state["uploads"] == {"tide.md": (TIDE,)}
+    assert second.session_state["searched"] == ["tide.md"]
+    assert second.session_state["k"] == 7
+
+
+def test_two_sessions_at_a_time_lose_nothing_of_each_other(own_machine):
+    one, two = session(), session()
+    one.session_state["uploads"] = {"tide.md": (TIDE,)}
+    two.session_state["uploads"] = {"mill.md": (MILL,)}
+    one.run()
+    two.run()
+    one.session_state["uploads"] = {}
+    one.run()
+    assert session().session_state["uploads"] == {"mill.md": (MILL,)}
+
+
+def test_a_kept_file_that_cannot_be_opened_is_left_as_it_is(own_machine):
+    path = own_machine / "session.sqlite3"
+    path.write_bytes(b"not a database at all")
+    app = session(uploads={"tide.md": (TIDE,)})
+    assert "could not be opened, and nothing is kept now" in said(app)
+    assert "Your work is gone when this tab closes." in said(app)
+    assert path.read_bytes() == b"not a database at all"
+
+
+def test_a_folder_that_cannot_be_written_is_told(tmp_path, own_machine, monkeypatch):
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "file" / "folder"))
+    assert "Your work cannot be kept" in said(session(uploads={"tide.md": (TIDE,)}))
+
+
+def test_switched_off_what_was_kept_is_deleted_and_nothing_is_kept(own_machine):
+    session(uploads={"tide.md": (TIDE,)})
+    assert (own_machine / "session.sqlite3").exists()
+
+    def switch():
+        import streamlit as st
+
+        from ui.session_work import switch_keeping
+
+        switch_keeping(st.session_state["on"])
+
+    assert not app_of(switch, on=False).run().exception
+    assert [path.name for path in own_machine.iterdir()] == ["keep_nothing"]
+    assert "Your work is gone when this tab closes." in said(session(uploads={"tide.md": (TIDE,)}))
+    assert [path.name for path in own_machine.iterdir()] == ["keep_nothing"]
+    assert not app_of(switch, on=True).run().exception
+    assert session(k=6).session_state["k"] == session().session_state["k"] == 6
+
+
+def test_for_visitors_from_elsewhere_nothing_is_kept(tmp_path, monkeypatch):
+    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.setattr("ui.data_folder.user_data_path", lambda *_, **__: tmp_path)
+    assert "Your work is gone when this tab closes." in said(session(uploads={"tide.md": (TIDE,)}))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("url", "ip_address", "headers", "expected"),
+    [
+        ("http://localhost:8501/documents", None, {}, True),
+        ("http://127.0.0.1:8501", None, {}, True),
+        ("https://glassbox.streamlit.app", None, {}, False),
+        ("http://localhost:8501", "10.0.0.7", {}, False),
+        ("http://localhost:8501", None, {"X-Forwarded-For": "10.0.0.7"}, False),
+        (None, None, {}, False),
+    ],
+)
+def test_only_a_browser_on_the_same_machine_is_local(url, ip_address, headers, expected, monkeypatch):
+    context = SimpleNamespace(url=url, ip_address=ip_address, headers=headers)
+    monkeypatch.setattr("ui.data_folder.st", SimpleNamespace(context=context))
+    monkeypatch.setattr("ui.data_folder.runtime.exists", lambda: True)
+    assert is_local() is expected

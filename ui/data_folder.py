@@ -1,0 +1,50 @@
+"""The folder in which the app keeps what outlives a session, if it may."""
+
+import os
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import streamlit as st
+from platformdirs import user_data_path
+from streamlit import runtime
+
+VARIABLE, OFF = "GLASSBOX_WORKSPACES", "off"
+MODELS = "models"  # the folder of those that were trained here
+SWITCHED_OFF = "keep_nothing"  # a file in the folder
+LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
+
+
+def data_folder() -> Path | None:
+    """Return the folder for files that outlive a session, None where there may be none.
+
+    The environment variable GLASSBOX_WORKSPACES names it, or is ``off``. Without it, visitors on the app's
+    own machine have the data folder of its user, and all others none.
+    """
+    if folder := os.environ.get(VARIABLE):
+        return None if folder == OFF else Path(folder).expanduser()
+    return user_data_path("glassbox", appauthor=False) if is_local() else None
+
+
+def kept_folder() -> Path | None:
+    """Return the `data_folder`, None where the user has switched it off."""
+    folder = data_folder()
+    return None if folder is None or (folder / SWITCHED_OFF).exists() else folder
+
+
+def own_folder() -> Path | None:
+    """Return the `kept_folder` for what one user works with, None for visitors who may share it."""
+    return kept_folder() if is_local() else None
+
+
+def model_file(name: str) -> Path | None:
+    """Return the file in which a model trained here is kept, None where it is not."""
+    folder = own_folder()
+    return None if folder is None else folder / MODELS / f"{name}.safetensors"
+
+
+def is_local() -> bool:
+    """Whether the browser runs on the app's own machine: no other name and no proxy between them."""
+    if not runtime.exists() or (url := st.context.url) is None:
+        return False
+    is_direct = st.context.ip_address is None and "X-Forwarded-For" not in st.context.headers
+    return is_direct and urlsplit(url).hostname in LOCAL_HOSTS

@@ -1,0 +1,143 @@
+"""The work of a session as a workspace: taken from one, given as one, and kept on the user's own machine."""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import streamlit as st
+
+from engine.documents.document import Document
+from engine.errors import GlassboxError
+from engine.storage.workspace import Workspace, merged, open_workspace, save_workspace
+from engine.wording import counted
+from ui.corpus import session_vectors
+from ui.data_folder import MODELS, SWITCHED_OFF, data_folder, own_folder
+from ui.documents import bundled_names, check_own, searched_files, session_files, uploads
+from ui.models import load_encoder
+from ui.settings import kept_settings, take_settings
+
+SESSION_FILE = "session.sqlite3"
+WHOLE_FILE = ("", "-wal", "-shm")  # suffixes of the files of an SQLite database
+
+
+def session_work() -> Workspace:
+    """Return the session's own documents, questions, runs and settings, without an index."""
+    files = uploads()
+    settings = {
+        "files": {name: [document.name for document in documents] for name, documents in files.items()},
+        "searched": searched_files(),
+        "widgets": kept_settings(),
+    }
+    opened: Workspace = st.session_state.get("workspace", Workspace())
+    own = tuple(document for documents in files.values() for document in documents)
+    return replace(opened, documents=own, settings=settings, index=None)
+
+
+def take_workspace(workspace: Workspace) -> None:
+    """Replace the session's work by a workspace's.
+
+    Raises
+    ------
+    DocumentError
+        A document has the name of a bundled one.
+    """
+    encoder, files = load_encoder(), grouped(workspace)
+    own, state = uploads(), st.session_state
+    own.clear()
+    own.update(files)
+    names = {*own, *bundled_names()}
+    searched = workspace.settings.get("searched")
+    chosen = searched if isinstance(searched, list) else names
+    state["searched"] = [name for name in session_files() if name in chosen and name in names]
+    take_settings(workspace.settings.get("widgets"), encoder.config.max_positions)
+    index = workspace.index
+    if index is not None:
+        session_vectors().put_many([chunk.text for chunk in index.chunks], index.vectors, index.spec)
+    state["workspace"] = replace(workspace, index=None)
+
+
+def grouped(workspace: Workspace) -> dict[str, tuple[Document, ...]]:
+    """Return a workspace's documents by file; one without a file is a file of its own.
+
+    Raises
+    ------
+    DocumentError
+        A document has the name of a bundled one.
+    """
+    layout = workspace.settings.get("files")
+    file_of = {
+        name: str(file)
+        for file, names in (layout if isinstance(layout, dict) else {}).items()
+        for name in (names if isinstance(names, list) else [])
+        if isinstance(name, str)
+    }
+    files: dict[str, tuple[Document, ...]] = {}
+    for document in workspace.documents:
+        check_own(document.name)
+        file = file_of.get(document.name, document.name)
+        files[file] = (*files.get(file, ()), document)
+    return files
+
+
+def contents(workspace: Workspace) -> str:
+    """Return the contents of a workspace besides settings: ``"2 files of your own, 1 question set"``."""
+    held = [f"{counted(len(grouped(workspace)), 'file')} of your own"]
+    for what, n in (("question set", len(workspace.question_sets)), ("run", len(workspace.runs))):
+        if n:
+            held.append(counted(n, what))
+    return ", ".join(held)
+
+
+def session_file() -> Path | None:
+    """Return the file in which this session's work is kept, None where it is not."""
+    folder = own_folder()
+    return None if folder is None else folder / SESSION_FILE
+
+
+def open_kept_work() -> None:
+    """At the start of a session, take the work that was kept; where that fails, none is kept either."""
+    state, path = st.session_state, session_file()
+    if "kept-work" in state or path is None:
+        return
+    state["kept-work"], state["keeping-failed"] = Workspace(), ""
+    if path.is_file():
+        try:
+            take_workspace(open_workspace(path))
+            state["kept-work"] = session_work()
+        except GlassboxError as error:
+            state["keeping-failed"] = f"The kept work could not be opened, and nothing is kept now: {error}."
+
+
+def keep_work() -> None:
+    """Keep the session's work if it has changed, with what other sessions kept meanwhile."""
+    state, path = st.session_state, session_file()
+    if path is None or "kept-work" not in state or state["keeping-failed"]:
+        return
+    work = session_work()
+    if work == state["kept-work"]:
+        return
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        theirs = open_workspace(path) if path.is_file() else Workspace()
+        save_workspace(path, merged(state["kept-work"], work, theirs))
+        state["kept-work"] = work
+    except (GlassboxError, OSError) as error:
+        state["keeping-failed"] = f"Your work cannot be kept: {error}."
+
+
+def switch_keeping(on: bool) -> None:
+    """Keep the work on this machine from now on, or delete what is kept and keep nothing."""
+    folder, state = data_folder(), st.session_state
+    assert folder is not None
+    try:
+        if on:
+            (folder / SWITCHED_OFF).unlink(missing_ok=True)
+            state["kept-work"], state["keeping-failed"] = Workspace(), ""
+            return
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / SWITCHED_OFF).touch()
+        for suffix in WHOLE_FILE:
+            (folder / f"{SESSION_FILE}{suffix}").unlink(missing_ok=True)
+        shutil.rmtree(folder / MODELS, ignore_errors=True)
+    except OSError as error:
+        state["keeping-failed"] = f"The folder {folder} cannot be changed: {error.strerror}."

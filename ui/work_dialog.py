@@ -1,0 +1,186 @@
+"""The sidebar's line on what is kept of a session, and the dialog that saves, downloads and opens it."""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+import streamlit as st
+
+from engine.errors import GlassboxError
+from engine.storage.workspace import (
+    Workspace,
+    export_workspace,
+    import_workspace,
+    open_workspace,
+    save_workspace,
+)
+from ui.chunk_settings import cut_in_use
+from ui.corpus import index_documents
+from ui.data_folder import data_folder, is_local, kept_folder
+from ui.models import load_encoder
+from ui.session_work import contents, session_file, session_work, switch_keeping, take_workspace
+from ui.settings_card import settings_in_use
+from ui.text import escape_markdown
+
+SUFFIX = ".glassbox"
+MAX_UPLOAD_MB = 200
+
+
+def show_keeping() -> None:
+    """Draw the app's name, the button that opens the dialog, and whether the session's work is kept."""
+    failure = st.session_state.get("keeping-failed")
+    kept = session_file() is not None and not failure
+    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+        st.markdown("### :material/deployed_code: Glassbox", width="content")
+        st.button("Save or open", key="work", on_click=open_dialog, icon=":material/save:", type="tertiary")
+    st.caption("Your work is kept on this computer." if kept else "Your work is gone when this tab closes.")
+    if failure:
+        st.warning(escape_markdown(failure), icon=":material/cloud_off:")
+
+
+def show_work_dialog() -> None:
+    """Draw the dialog if it is open, and say what was opened or saved in it."""
+    if st.session_state.get("work-dialog"):
+        show_work()
+    if opened := st.session_state.pop("work-opened", None):
+        st.toast(escape_markdown(opened), icon=":material/check_circle:", duration="long")
+
+
+def open_dialog() -> None:
+    """Have the dialog drawn, until it is closed."""
+    st.session_state["work-dialog"] = True
+
+
+def close_dialog() -> None:
+    """Have the dialog drawn no more."""
+    st.session_state["work-dialog"] = False
+
+
+@st.dialog("Your work", width="medium", on_dismiss=close_dialog)
+def show_work() -> None:
+    """Draw the switch, the workspaces on this machine, the download of a workspace, and the upload of one."""
+    state, encoder = st.session_state, load_encoder()
+    st.write(
+        "A workspace holds your documents with their vectors, which of them are searched, your questions, "
+        "the runs of experiments, and every setting."
+    )
+    if data_folder() is not None and is_local():
+        show_switch()
+    work = session_work()
+    if work.documents:
+        index = index_documents(
+            work.documents, encoder, cut_in_use(encoder), settings_in_use(encoder)["pooling"]
+        )
+        work = replace(work, index=index)
+    with st.container(border=True):
+        st.download_button(
+            "Download the workspace",
+            lambda: export_workspace(work),
+            file_name=f"{datetime.now():%Y-%m-%d}{SUFFIX}",
+            mime="application/octet-stream",
+            icon=":material/download:",
+            on_click="ignore",
+        )
+        st.caption(f"{contents(work)}, and the settings.")
+    with st.container(border=True):
+        key = f"workspace-{state.setdefault('workspace-uploader', 0)}"
+        st.file_uploader(
+            "Open a workspace",
+            type=[SUFFIX.lstrip(".")],
+            key=key,
+            max_upload_size=MAX_UPLOAD_MB,
+            on_change=take_upload,
+            args=(key,),
+            help="Replaces the documents and settings of this session. Nothing in the file is executed.",
+        )
+    if (folder := kept_folder()) is not None:
+        show_folder(work, folder)
+    if error := state.pop("workspace-error", None):
+        st.error(escape_markdown(error), icon=":material/error:")
+    if "work-opened" in state:
+        close_dialog()
+        st.rerun()
+
+
+def show_switch() -> None:
+    """Draw the switch that keeps the work on this machine."""
+    state = st.session_state
+    state["keep-work"] = kept_folder() is not None
+    st.toggle(
+        "Keep my work on this computer",
+        key="keep-work",
+        on_change=lambda: switch_keeping(state["keep-work"]),
+        help="Documents, questions, runs and settings are there again after a reload. Switched off, what was "
+        "kept is deleted, and nothing outlives the tab but workspaces that you save.",
+    )
+    st.caption(f"In {escape_markdown(str(data_folder()))}.")
+
+
+def show_folder(work: Workspace, folder: Path) -> None:
+    """Draw the workspaces kept under a name in a folder of this machine."""
+    with st.container(border=True):
+        name, save = st.columns([3, 1], vertical_alignment="bottom")
+        name.text_input("Save under a name", "my workspace", key="workspace-name", max_chars=80)
+        save.button("Save", on_click=save_here, args=(work, folder), icon=":material/save:", width="stretch")
+        kept = sorted(path.stem for path in folder.glob(f"*{SUFFIX}"))
+        if kept:
+            chosen, open_it = st.columns([3, 1], vertical_alignment="bottom")
+            chosen.selectbox("Saved workspaces", kept, key="workspace-chosen")
+            open_it.button(
+                "Open", on_click=open_here, args=(folder,), icon=":material/folder_open:", width="stretch"
+            )
+        if not is_local():
+            st.caption("Everybody who opens this app sees the saved workspaces.")
+
+
+def take_upload(key: str) -> None:
+    """Open an uploaded workspace."""
+    state = st.session_state
+    if (file := state[key]) is None:
+        return
+
+    def read() -> tuple[Workspace, Path | None]:
+        return import_workspace(file.name, file.getvalue()), None
+
+    take(read)
+    state["workspace-uploader"] += 1  # a fresh, empty uploader
+
+
+def open_here(folder: Path) -> None:
+    """Open a workspace that is kept on this machine."""
+    path = path_of(folder, st.session_state["workspace-chosen"])
+    take(lambda: (open_workspace(path), path))
+
+
+def take(read: Callable[[], tuple[Workspace, Path | None]]) -> None:
+    """Take the workspace that is read; one that cannot be read leaves the session unchanged."""
+    state = st.session_state
+    try:
+        workspace, state["workspace-path"] = read()
+        take_workspace(workspace)
+        state["work-opened"] = f"Opened: {contents(workspace)}, and the settings."
+    except GlassboxError as error:
+        state["workspace-error"] = str(error)
+
+
+def path_of(folder: Path, name: str) -> Path:
+    """Return the path of a workspace: of its name, only letters, digits, blanks, dots and dashes."""
+    safe = re.sub(r"[^\w .-]", "_", name.strip()).strip(".") or "workspace"
+    return folder / f"{safe}{SUFFIX}"
+
+
+def save_here(work: Workspace, folder: Path) -> None:
+    """Save the session under its name on this machine."""
+    state = st.session_state
+    try:
+        path = path_of(folder, state["workspace-name"])
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # A file that another session saved under this name since is not overwritten.
+        known = state.get("workspace-path") == path
+        saved = save_workspace(path, work if known else replace(work, saved_as=""))
+        state["workspace"], state["workspace-path"] = replace(saved, index=None), path
+        state["work-opened"] = f"Saved as {path.stem}."
+    except (GlassboxError, OSError) as error:
+        state["workspace-error"] = str(error)
