@@ -9,6 +9,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from engine.errors import GlassboxError
 from ui.documents import NoDocumentError
+from ui.jobs import show_page_works
 from ui.session_work import keep_work, open_kept_work
 from ui.text import escape_markdown, show_error
 from ui.work_dialog import show_keeping, show_work_dialog
@@ -196,6 +197,7 @@ def main() -> None:
     keep_work()  # also what a run that was interrupted has changed
     with st.sidebar:
         show_keeping()
+        show_page_works(chosen.url_path)
     st.title(chosen.title)
     st.write(chosen.help)
     try:

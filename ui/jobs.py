@@ -6,8 +6,9 @@ to draw the job.
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from html import escape
 from time import monotonic
 from typing import Any, Generic, TypeVar
@@ -25,6 +26,7 @@ T = TypeVar("T")
 # Streamlit interrupts a run of the page only where it draws: the longest wait of a rerun while no text
 # arrives, in seconds.
 REDRAW_S = 0.1
+WORKS_S = 2.0  # between two drawings of the work of other pages
 PROGRESS_S = 1.0  # between two drawings of a job's progress
 GONE_S = 5.0  # a job outlives shorter losses of its session's connection
 
@@ -172,6 +174,50 @@ def counting(title: str, unit: str) -> Iterator[Callable[[int, int], None]]:
         yield show
     finally:
         bar.empty()
+
+
+@dataclass(frozen=True)
+class PageWork:
+    """A job that goes on while its user is on other pages; ``share`` returns how much of it is done."""
+
+    page: str
+    job: Job[Any]
+    share: Callable[[], float]
+
+    @property
+    def address(self) -> str:
+        """The address of the page."""
+        return self.page.split("/")[-1]
+
+
+def announce(page: str, job: Job[Any], share: Callable[[], float]) -> None:
+    """Have a job of a page, by its folder, shown on all other pages until it is looked at after its end."""
+    works: dict[str, PageWork] = st.session_state.setdefault("page-works", {})
+    works[page] = PageWork(page, job, share)
+
+
+def show_page_works(address: str) -> None:
+    """Draw the work of all pages but the one at an address, with links to them."""
+    works: dict[str, PageWork] = st.session_state.get("page-works", {})
+    for page in [page for page, work in works.items() if work.address == address and work.job.done]:
+        del works[page]  # it is looked at now
+    if others := [work for work in works.values() if work.address != address]:
+        runs = any(not work.job.done for work in others)
+        st.fragment(draw_page_works, run_every=WORKS_S if runs else None)(others)
+
+
+def draw_page_works(works: Sequence[PageWork]) -> None:
+    """Draw a link to the page of each work, with how much of it is done."""
+    for work in works:
+        done = work.job.done
+        st.page_link(
+            f"pages/{work.page}/page.py",
+            icon=":material/check_circle:" if done else ":material/progress_activity:",
+            help="It has ended: see what came of it." if done else "It goes on while you are on other pages.",
+            width="stretch",
+        )
+        if not done:
+            st.progress(min(work.share(), 1.0))
 
 
 def follow_progress(

@@ -5,12 +5,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
+from typing import ClassVar
 
 import streamlit as st
 
 from engine.errors import GlassboxError, InputError
 from ui.data_folder import model_file
-from ui.jobs import Job
+from ui.jobs import Job, announce
 from ui.text import show_error
 
 KEEP_S = 5.0  # between two checkpoints that are kept
@@ -24,6 +25,7 @@ class BackgroundTraining(ABC):
     time was ``kept_at``, by `monotonic`.
     """
 
+    page: ClassVar[str]  # the folder of the page that draws it
     job: Job[None] | None = None
     deleted: bool = False
     kept_in: Path | None = None
@@ -51,6 +53,11 @@ class BackgroundTraining(ABC):
 
     @property
     @abstractmethod
+    def share(self) -> float:
+        """How much of the training is done."""
+
+    @property
+    @abstractmethod
     def kept_name(self) -> str:
         """The name under which the checkpoint is kept."""
 
@@ -65,6 +72,7 @@ class BackgroundTraining(ABC):
                 self.keep()
 
         self.job = Job(work_and_keep)
+        announce(self.page, self.job, lambda: self.share)
 
     def keep_if_due(self) -> None:
         """Keep the checkpoint if the last one is `KEEP_S` old."""

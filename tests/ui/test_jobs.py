@@ -4,8 +4,9 @@ import time
 import pytest
 
 from engine.errors import GlassboxError, InputError
+from tests.apps import app_file
 from ui import jobs
-from ui.jobs import Job, follow
+from ui.jobs import Job, PageWork, follow
 
 
 class Place:
@@ -159,3 +160,27 @@ def test_what_comes_first_is_drawn_once_and_before_the_text_that_follows_it():
     assert first == job.first == ("quote",)
     assert not any("words" in text for text in before)
     assert "words" in place.drawn[-1][1]
+
+
+def test_the_work_of_a_page_is_shown_on_the_others_until_it_is_looked_at():
+    end = threading.Event()
+    job = Job(lambda _: end.wait(60), is_wanted=lambda: True)
+    work = PageWork("inside/late", job, lambda: 0.25)
+    app = app_file(**{"page-works": {work.page: work}, "searched": ["inside_the_pipeline.md"]})
+    app.run().switch_page("pages/inside/positions/page.py").run()
+    assert links(app) == ["It goes on while you are on other pages."]
+    assert [bar.value for bar in app.sidebar.get("progress")] == [25]
+    app.switch_page("pages/inside/late/page.py").run()
+    assert links(app) == []  # the page draws it itself
+    end.set()
+    job.result()
+    app.switch_page("pages/inside/positions/page.py").run()
+    assert links(app) == ["It has ended: see what came of it."]
+    app.switch_page("pages/inside/late/page.py").run()
+    app.switch_page("pages/inside/positions/page.py").run()
+    assert links(app) == []
+
+
+def links(app):
+    assert not app.exception
+    return [link.proto.help for link in app.sidebar.get("page_link")]

@@ -21,7 +21,7 @@ from pages.improve.settings.grid import baseline_cell
 from ui.cells import AXES, value_words
 from ui.chunk_settings import Cut
 from ui.corpus import index_documents, null_scores_of_documents, warm_bm25
-from ui.jobs import Job
+from ui.jobs import Job, announce
 from ui.models import decoder_name, load_decoder
 from ui.settings import answer_settings
 from ui.settings_card import settings_in_use
@@ -150,6 +150,7 @@ def start(
             running.rows += rows
 
     running.job = Job(work)
+    announce("improve/settings", running.job, lambda: len(running.rows) / len(questions))
     st.session_state["answers-running"] = running
 
 

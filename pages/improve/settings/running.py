@@ -18,7 +18,7 @@ from pages.improve.settings.runs import Experiment, digest, keep
 from ui.corpus import session_vectors, shared_vectors
 from ui.data_folder import kept_folder
 from ui.documents import bundled_names, chosen_documents
-from ui.jobs import Job, follow_progress
+from ui.jobs import Job, announce, follow_progress
 from ui.models import ENCODER, load_encoder
 from ui.text import escape_markdown, listed, readable_time
 
@@ -85,6 +85,7 @@ def start(experiment: Experiment, documents: Sequence[Document], models: Mapping
 
     state = st.session_state
     running.job = Job(work)
+    announce("improve/settings", running.job, lambda: running.n_done / len(experiment.cells))
     state["experiment"], state["experiment-shown"] = running, experiment.key
     state["experiments-tab"] = "Results"
     state.pop("experiment-error", None)

@@ -17,7 +17,7 @@ from engine.training.search.folds import LabelledTexts
 from engine.training.search.tuning import Tuned, TuningData, tune
 from ui.chunk_settings import Cut
 from ui.corpus import index_documents
-from ui.jobs import Job
+from ui.jobs import Job, announce
 
 STATE = "tuning"
 
@@ -90,6 +90,7 @@ def start(request: Request, documents: Sequence[Document], encoder: Encoder) -> 
         return tune(task, request.settings, request.n_folds, request.n_epochs or N_EPOCHS, running.report)
 
     running.job = Job(work)
+    announce("improve/tuning", running.job, lambda: running.share)
     st.session_state[STATE] = running
 
 

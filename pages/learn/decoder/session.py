@@ -95,6 +95,13 @@ class TrainingSession(BackgroundTraining):
         """The state of the training."""
         return self.checkpoint.state
 
+    page = "learn/decoder"
+
+    @property
+    def share(self) -> float:
+        """How much of the training is done."""
+        return self.state.n_updates / self.settings.n_steps
+
     @property
     def kept_name(self) -> str:
         """The name under which the checkpoint is kept."""

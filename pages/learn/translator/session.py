@@ -21,6 +21,13 @@ class TrainingSession(BackgroundTraining):
 
     training: Training
 
+    page = "learn/translator"
+
+    @property
+    def share(self) -> float:
+        """How much of the training is done."""
+        return self.training.moments.n_updates / self.training.recipe.n_steps
+
     @property
     def kept_name(self) -> str:
         """The name under which the checkpoint is kept."""
