@@ -1,12 +1,14 @@
-"""Questions with known answers, asked in a background thread, and the last runs of the session."""
+"""Questions with known answers, asked in a background thread, and the last runs, kept in the workspace."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from statistics import fmean
 from time import monotonic
 
 import streamlit as st
+from pydantic import TypeAdapter, ValidationError
 
 from engine import Encoder
 from engine.documents.document import Document
@@ -16,6 +18,7 @@ from engine.evaluation.grid import Cell
 from engine.generation.answering import Answer, ask
 from engine.generation.settings import CONTEXTS, AnswerSettings
 from engine.generation.writer import Writer
+from engine.storage.workspace import SavedRun
 from engine.wording import counted
 from pages.improve.settings.grid import baseline_cell
 from ui.cells import AXES, value_words
@@ -23,11 +26,13 @@ from ui.chunk_settings import Cut
 from ui.corpus import index_documents, null_scores_of_documents, warm_bm25
 from ui.jobs import Job, announce
 from ui.models import decoder_name, load_decoder
+from ui.questions.kept import workspace
 from ui.settings import answer_settings
 from ui.settings_card import settings_in_use
 from ui.text import readable_time
 
-MOST_RUNS = 6  # kept in the session
+KIND = "answers"  # marks the runs of a workspace that are these
+MOST_RUNS = 6  # kept of these
 QUOTES_S, WORDS_S = 0.2, 1.0  # a question takes about this long on two cores: quotes only, and with words
 
 
@@ -68,6 +73,9 @@ class AnswerRun:
         """Return the rows of questions, in their order; an empty list where one was not asked."""
         own = {row.question: row for row in self.rows}
         return [own[question] for question in questions] if set(questions) <= set(own) else []
+
+
+AS_JSON = TypeAdapter(AnswerRun)
 
 
 @dataclass
@@ -168,14 +176,28 @@ def running_answers() -> RunningAnswers | None:
         state["answers-error"] = str(error)
     if now.rows:
         done = replace(now.begun, rows=tuple(now.rows))
-        state["answers-runs"] = [done, *answer_runs()][:MOST_RUNS]
+        keep(done)
     del state["answers-running"]
     return None
 
 
+def keep(run: AnswerRun) -> None:
+    """Put a run into the session's workspace, and drop the oldest above `MOST_RUNS`."""
+    content = {"kind": KIND, "run": AS_JSON.dump_python(run, mode="json")}
+    ours = [one for one in workspace().runs if one.content.get("kind") == KIND]
+    dropped = ours[: max(0, len(ours) + 1 - MOST_RUNS)]
+    left = [one for one in workspace().runs if one not in dropped]
+    runs = (*left, SavedRun(run.asked, run.time, content))
+    st.session_state["workspace"] = replace(workspace(), runs=runs)
+
+
 def answer_runs() -> list[AnswerRun]:
-    """Return the last runs of the session, the newest first."""
-    runs: list[AnswerRun] = st.session_state.get("answers-runs", [])
+    """Return the runs in the session's workspace, the newest first; damaged ones are left out."""
+    runs = []
+    for one in reversed(workspace().runs):
+        if one.content.get("kind") == KIND:
+            with suppress(ValidationError):
+                runs.append(AS_JSON.validate_python(one.content.get("run")))
     return runs
 
 

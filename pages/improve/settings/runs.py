@@ -14,7 +14,8 @@ from engine.evaluation.question_files import question_fields
 from engine.evaluation.questions import Question, to_question
 from engine.evaluation.sweep_row import SweepRow
 from engine.evaluation.sweep_store import to_row
-from engine.storage.workspace import SavedRun, Workspace
+from engine.storage.workspace import SavedRun
+from ui.questions.kept import workspace
 
 LISTS = ("intervals", "values")  # of a row, by metric
 KIND = "sweep"  # marks the runs of a workspace that are experiments
@@ -75,8 +76,7 @@ def digest(documents: Sequence[Document]) -> str:
 
 def session_runs() -> tuple[SavedRun, ...]:
     """Return the experiments among the runs of the session's workspace, in their order."""
-    workspace: Workspace = st.session_state.get("workspace", Workspace())
-    return tuple(run for run in workspace.runs if run.content.get("kind") == KIND)
+    return tuple(run for run in workspace().runs if run.content.get("kind") == KIND)
 
 
 def session_experiments() -> dict[str, Experiment]:
@@ -136,15 +136,14 @@ def row_fields(row: SweepRow) -> dict[str, Any]:
 def keep(experiment: Experiment) -> None:
     """Put an experiment into the session's workspace, replacing an earlier state of it."""
     drop(experiment)
-    workspace: Workspace = st.session_state.get("workspace", Workspace())
-    st.session_state["workspace"] = replace(workspace, runs=(*workspace.runs, to_run(experiment)))
+    st.session_state["workspace"] = replace(workspace(), runs=(*workspace().runs, to_run(experiment)))
 
 
 def drop(experiment: Experiment) -> None:
     """Remove an experiment from the session's workspace."""
-    workspace: Workspace = st.session_state.get("workspace", Workspace())
-    left = tuple(run for run in workspace.runs if (run.time, run.name) != (experiment.time, experiment.name))
-    st.session_state["workspace"] = replace(workspace, runs=left)
+    own = (experiment.time, experiment.name)
+    left = tuple(run for run in workspace().runs if (run.time, run.name) != own)
+    st.session_state["workspace"] = replace(workspace(), runs=left)
 
 
 def shared_questions(first: Experiment, second: Experiment) -> tuple[list[int], list[int]]:

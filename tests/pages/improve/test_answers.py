@@ -5,6 +5,7 @@ from dataclasses import replace
 from io import StringIO
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from engine.documents.document import Document
@@ -19,12 +20,13 @@ from engine.evaluation.answers import (
 )
 from engine.evaluation.bootstrap import Interval
 from engine.generation.settings import DEFAULT_ANSWER
+from engine.storage.workspace import Workspace, export_workspace, import_workspace
 from pages.improve.settings.answer_figures import at_threshold, coverage_figure, reliability_figure
 from pages.improve.settings.answer_results import delta_colour, difference
 from pages.improve.settings.answer_runs import MOST_RUNS, AnswerRun, differing
 from pages.improve.settings.answer_table import FILTERS, outcome, table_line, to_csv
 from pages.improve.settings.answers import BUNDLED, about
-from tests.apps import app_page, said
+from tests.apps import app_of, app_page, said
 from ui.text import escape_markdown
 
 EVIL = "<script>alert(1)</script> **bold**"
@@ -141,7 +143,28 @@ def test_a_second_run_is_compared_with_the_first(encoder):
     [table] = [each.value for each in app.dataframe if "Run" in each.value]
     assert table["Passages (k)"].tolist() == ["1", "4"]
     assert "Pooling" not in table
-    assert len(app.session_state["answers-runs"]) == 2 <= MOST_RUNS
+    first, last = app.session_state["workspace"].runs
+    damaged = replace(first, content=first.content | {"run": {"rows": "none"}})
+    opened = import_workspace("mine", export_workspace(Workspace(runs=(first, damaged, last))))
+    again = page(content=None, workspace=opened)
+    [again_table] = [each.value for each in again.dataframe if "Run" in each.value]
+    pd.testing.assert_frame_equal(again_table, table)
+
+
+def test_the_last_runs_are_kept():
+    def keep_all(runs):
+        import streamlit as st
+
+        from pages.improve.settings.answer_runs import answer_runs, keep
+
+        for run in runs:
+            keep(run)
+        st.session_state["kept"] = answer_runs()
+
+    runs = [replace(run(row(1)), time=f"2026-01-01T00:00:0{second}") for second in range(MOST_RUNS + 1)]
+    app = app_of(keep_all, args=(runs,)).run()
+    assert not app.exception
+    assert app.session_state["kept"] == runs[:0:-1]
 
 
 @pytest.mark.parametrize(
