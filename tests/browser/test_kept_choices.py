@@ -72,9 +72,7 @@ def select_another(page, label):
     box = sidebar(page).get_by_role("combobox", name=label)
     was = box.input_value()
     for key in ("ArrowDown", "ArrowUp"):
-        box.focus()
-        box.press("ArrowDown")
-        expect(page.get_by_role("option").first).to_be_attached()
+        press_until(box, page.get_by_role("option"))
         box.press(key)
         box.press("Enter")
         settled(page)
