@@ -8,6 +8,7 @@ from streamlit.runtime.pages_manager import PagesManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from engine.errors import GlassboxError
+from ui.address import open_address, show_address, show_link, show_missing_documents
 from ui.documents import NoDocumentError
 from ui.jobs import show_page_works
 from ui.session_work import keep_work, open_kept_work
@@ -178,7 +179,8 @@ def open_address_again() -> None:
     context = get_script_run_ctx()
     if PagesManager.uses_pages_directory and context and (name := context.pages_manager.intended_page_name):
         PagesManager.uses_pages_directory = False
-        st.html(f"<script>location.replace('{quote(name)}')</script>", unsafe_allow_javascript=True)
+        script = f"<script>location.replace('{quote(name)}' + location.search)</script>"
+        st.html(script, unsafe_allow_javascript=True)
         st.stop()
 
 
@@ -194,12 +196,15 @@ def main() -> None:
         page_title=f"{chosen.title} · Glassbox", page_icon=":material/deployed_code:", layout="wide"
     )
     open_kept_work()
+    open_address(chosen.url_path)
     keep_work()  # also what a run that was interrupted has changed
     with st.sidebar:
-        show_keeping()
+        st.markdown("### :material/deployed_code: Glassbox")
+        buttons = show_keeping()
         show_page_works(chosen.url_path)
     st.title(chosen.title)
     st.write(chosen.help)
+    show_missing_documents()
     try:
         chosen.run()
     except NoDocumentError as error:
@@ -207,6 +212,9 @@ def main() -> None:
     except GlassboxError as error:
         show_error(error)
     keep_work()
+    show_address(chosen.url_path)
+    with buttons:  # at the end, as the run may have changed what is seen
+        show_link(chosen.url_path)
     show_work_dialog()
 
 

@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from engine.errors import GlassboxError
 from engine.storage.workspace import (
@@ -28,16 +29,16 @@ SUFFIX = ".glassbox"
 MAX_UPLOAD_MB = 200
 
 
-def show_keeping() -> None:
-    """Draw the app's name, the button that opens the dialog, and whether the session's work is kept."""
+def show_keeping() -> DeltaGenerator:
+    """Draw whether the session's work is kept, and the button that opens the dialog; return its row."""
     failure = st.session_state.get("keeping-failed")
     kept = session_file() is not None and not failure
-    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-        st.markdown("### :material/deployed_code: Glassbox", width="content")
-        st.button("Save or open", key="work", on_click=open_dialog, icon=":material/save:", type="tertiary")
     st.caption("Your work is kept on this computer." if kept else "Your work is gone when this tab closes.")
+    buttons = st.container(horizontal=True, horizontal_alignment="distribute")
+    buttons.button("Save or open", key="work", on_click=open_dialog, icon=":material/save:", type="tertiary")
     if failure:
         st.warning(escape_markdown(failure), icon=":material/cloud_off:")
+    return buttons
 
 
 def show_work_dialog() -> None:

@@ -1,0 +1,87 @@
+"""The address names what is seen, and opens it again in another session."""
+
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+from playwright.sync_api import expect
+
+from tests.browser.conftest import (
+    NARROW,
+    TITLES,
+    assert_fits,
+    go_to,
+    open_tab,
+    own_tab,
+    press_slider,
+    press_until,
+    search_only,
+    settled,
+    title_of,
+    visit,
+)
+
+QUESTION = "What happens to text beyond the token limit?"
+DOCUMENT = "inside_the_pipeline.md"
+
+
+def named(page):
+    return parse_qs(urlsplit(page.url).query)
+
+
+def test_the_address_opens_question_settings_and_documents_in_another_session(tab, app, browser):
+    visit(tab, app)
+    assert named(tab) == {}
+    n_entries = tab.evaluate("history.length")
+    search_only(tab, DOCUMENT)
+    section = tab.locator("[data-testid=stSidebar] summary", has_text="Search")
+    press_until(section, tab.get_by_role("slider", name="Passages"))
+    press_slider(tab, "Passages", "ArrowLeft")
+    tab.get_by_role("textbox", name="Your question").fill(QUESTION)
+    tab.keyboard.press("Enter")
+    expect(tab.get_by_role("tab", name="Sources")).to_be_visible()
+    settled(tab)
+    expected = {"question": [QUESTION], "k": ["3"], "search": [DOCUMENT]}
+    assert named(tab) == expected
+    assert tab.evaluate("history.length") == n_entries
+    tab.get_by_role("button", name="Copy link").click()
+    link = tab.get_by_test_id("stPopoverBody").get_by_test_id("stCode").inner_text().strip()
+    assert link == tab.url
+    with own_tab(browser) as other:
+        other.goto(link)
+        expect(other.get_by_role("heading", name=QUESTION)).to_be_visible()
+        expect(other.get_by_role("tab", name="Sources")).to_be_visible()
+        settled(other)
+        assert named(other) == expected
+        expect(other.locator(".st-key-settings-card")).to_contain_text("1 document · ")
+        expect(other.locator(".st-key-settings-card")).to_contain_text("3 passages")
+
+
+def test_the_address_opens_the_tab_the_document_and_the_chunk(tab, app):
+    visit(tab, app, "documents")
+    open_tab(tab, "Chunks")
+    tab.reload()
+    expect(tab.get_by_role("tab", name="Chunks", selected=True)).to_be_visible()
+    tab.goto(f"{app}/chunk?input=Take+a+chunk+of+the+documents&document={DOCUMENT}&chunk=3")
+    expect(title_of(tab)).to_have_text(TITLES["chunk"])
+    settled(tab)
+    expect(tab.get_by_role("spinbutton", name="Chunk (of 16)")).to_have_value("3")
+    assert named(tab)["chunk"] == ["3"]
+
+
+def test_names_and_values_that_mean_nothing_are_ignored_and_missing_documents_told(narrow_tab, app):
+    narrow_tab.set_viewport_size(NARROW)
+    nonsense = {
+        "tab": "no",
+        "chunk_tokens": "-7",
+        "retriever": "<script>",
+        "k": "[1",
+        "search": "<b>mine.txt",
+    }
+    address = f"documents?{urlencode(nonsense)}"
+    narrow_tab.goto(f"{app}/{address}")
+    expect(title_of(narrow_tab)).to_have_text(TITLES["documents"])
+    settled(narrow_tab)
+    expect(narrow_tab.get_by_text("The link names documents that are not here: <b>mine.txt.")).to_be_visible()
+    expect(narrow_tab.get_by_role("tab", name="Files", selected=True)).to_be_visible()
+    assert_fits(narrow_tab)
+    go_to(narrow_tab, TITLES[""])
+    assert named(narrow_tab) == {}

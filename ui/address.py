@@ -1,0 +1,115 @@
+"""The address of a page: it names the question, the settings and the documents, and opens them again."""
+
+import json
+from typing import Any
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from ui.asking import last_asked, want_answer
+from ui.documents import searched_files, session_files
+from ui.models import load_encoder
+from ui.settings import kept_settings, take_settings
+from ui.settings_card import SETTINGS, default_settings
+from ui.text import listed
+
+QUESTION, DOCUMENTS = "question", "search"
+# What an address says of a page, and the widget that holds it.
+PARTS = {
+    "documents": {"tab": "documents-tab", "document": "chunks-document"},
+    "diagnose": {QUESTION: "diagnose-question"},
+    "poolings": {"tab": "pooling-tab"},
+    "questions": {"tab": "questions-tab"},
+    "answer": {"tab": "inside-answer-tab"},
+    "chunk": {
+        "input": "source-encoder",
+        "document": "inside-document",
+        "chunk": "inside-chunk",
+        "tab": "inside-tab",
+    },
+}
+ANSWERING = ("", "answer")  # the addresses of pages that answer the question
+
+
+def open_address(address: str) -> None:
+    """At the start of a session, take what the address of a page says; unknown names and values are ignored.
+
+    A setting that it does not name has its default, as in the session that made the address.
+    """
+    state, given = st.session_state, st.query_params
+    if state.setdefault("address-opened", False):
+        return
+    state["address-opened"] = True
+    parts = PARTS.get(address, {})
+    if not set(given) & {QUESTION, DOCUMENTS, *parts, *SETTINGS}:
+        return
+    encoder = load_encoder()
+    values = {name: value_of(text) for name, text in given.items()}
+    take_settings(default_settings(encoder) | values, encoder.config.max_positions)
+    for name in set(given) & set(parts):
+        state[parts[name]] = values[name] if name == "chunk" else given[name]
+    take_documents(given.get_all(DOCUMENTS))
+    if address in ANSWERING and (question := given.get(QUESTION)):
+        state["question"] = question
+        want_answer(question)
+
+
+def take_documents(names: list[str]) -> None:
+    """Search the files of these names, all without any."""
+    files, state = session_files(), st.session_state
+    state["searched"] = [name for name in names if name in files] or list(files)
+    state["address-documents"] = names
+
+
+def show_missing_documents() -> None:
+    """Say which documents the address named that are not here."""
+    names = st.session_state.get("address-documents", ())
+    if missing := [name for name in names if name not in session_files()]:
+        words = f"The link names documents that are not here: {listed(missing)}. Add them in the sidebar."
+        st.warning(words, icon=":material/link_off:")
+
+
+def address_query(address: str) -> str:
+    """Return what the address of a page says after its ``?``: what differs from the first visit."""
+    state = st.session_state
+    parts: dict[str, Any] = {}
+    if address in ANSWERING and (asked := last_asked()) is not None:
+        parts[QUESTION] = asked.typed
+    parts |= {name: state[key] for name, key in PARTS.get(address, {}).items() if state.get(key)}
+    if kept := kept_settings():
+        defaults = default_settings(load_encoder())
+        parts |= {key: text_of(value) for key, value in kept.items() if value != defaults[key]}
+    if (searched := searched_files()) != list(session_files()):
+        parts[DOCUMENTS] = searched
+    return urlencode(parts, doseq=True)
+
+
+def show_address(address: str) -> None:
+    """Set the address in the browser, without an entry in its history for every change of a setting."""
+    query = address_query(address)
+    target = json.dumps(f"{address or '.'}{'?' if query else ''}{query}")
+    st.html(
+        f"<script>history.replaceState(history.state, '', {target})</script>", unsafe_allow_javascript=True
+    )
+
+
+def show_link(address: str) -> None:
+    """Draw the button that shows the link to copy."""
+    base, query = (st.context.url or "").partition("?")[0].rstrip("/"), address_query(address)
+    target = base + ("" if address else "/") + ("?" if query else "") + query
+    with st.popover("Copy link", icon=":material/link:", type="tertiary"):
+        st.caption("Names page, question, settings and documents. It holds no text of the documents.")
+        st.code(target, language=None, wrap_lines=True)
+
+
+def text_of(value: Any) -> str:
+    """Return a setting as text of an address: numbers and ``true`` as in JSON, names as they are."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def value_of(text: str) -> object:
+    """Return the setting that `text_of` wrote."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
