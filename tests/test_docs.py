@@ -1,6 +1,11 @@
-"""README, guides and help name every page, command, option and strategy, and none that does not exist."""
+"""README, documentation and help name every page, command, option and strategy, and none that does not exist.
+
+Python in the documentation is run, and prints what is shown below it.
+"""
 
 import ast
+import contextlib
+import io
 import re
 from pathlib import Path
 
@@ -18,7 +23,11 @@ from engine.layers.pooling import POOLINGS
 from engine.retrieval.retrievers import RETRIEVERS
 
 ROOT = Path(__file__).parent.parent
-DOCS = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "data" / "README.md"]
+DOCS = [*ROOT.glob("*.md"), *sorted((ROOT / "docs").rglob("*.md")), ROOT / "data" / "README.md"]
+PICTURES = ROOT / "docs" / "screenshots"
+MOST_BYTES, MOST_BYTES_IN_ALL = 200_000, 3_000_000  # of pictures
+PYTHON = re.compile(r"```python\n(.*?)```\n\n```text\n(.*?)```", re.DOTALL)
+APP = "http://localhost:8501/"
 COMMANDS = {
     name: {option for parameter in command.params for option in parameter.opts if option.startswith("--")}
     for name, command in typer.main.get_command(app).commands.items()
@@ -91,16 +100,64 @@ def test_every_command_and_option_is_documented():
     assert shown == set(COMMANDS)
 
 
-def test_every_page_is_in_the_readme():
+def pages_of_the_app():
+    """The title of every page, by its folder."""
     calls = [
         node
         for node in ast.walk(ast.parse((ROOT / "streamlit_app.py").read_text(encoding="utf-8")))
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "page"
     ]
-    pages = {call.args[0].value: call.args[1].value for call in calls}
+    return {call.args[0].value: call.args[1].value for call in calls}
+
+
+def test_every_page_is_in_the_readme():
+    pages = pages_of_the_app()
     assert [row[0] for row in rows(ROOT / "README.md", "## Pages")] == list(pages.values())
     found = {str(path.parent.relative_to(ROOT / "pages")) for path in (ROOT / "pages").rglob("page.py")}
     assert found == set(pages)
+
+
+def test_pages_of_the_app_are_linked_by_title_and_address():
+    first, *others = pages_of_the_app().items()
+    addresses = {first[1]: "", **{title: folder.split("/")[-1] for folder, title in others}}
+    table = rows(ROOT / "docs" / "pages.md", "# Pages of the app")
+    assert [row[:2] for row in table] == [
+        [f"[{title}]({APP}{address})", f"`/{address}`"] for title, address in addresses.items()
+    ]
+    for path in DOCS:
+        for title, address in re.findall(
+            rf"\[([^]]+)\]\({re.escape(APP)}([^)]*)\)", path.read_text(encoding="utf-8")
+        ):
+            assert addresses.get(title) == address, f"{path.name}: {title} at {address}"
+
+
+def test_every_picture_is_used_and_taken_by_the_script():
+    sizes = {path.name: path.stat().st_size for path in PICTURES.iterdir()}
+    used = {
+        name
+        for path in DOCS
+        for name in re.findall(r"screenshots/([\w.]+)\)", path.read_text(encoding="utf-8"))
+    }
+    script = (ROOT / "docs" / "screenshots.py").read_text(encoding="utf-8")
+    taken = {f"{name}.png" for name in re.findall(r"@scene\ndef (\w+)", script)}
+    assert set(sizes) == used == taken
+    assert max(sizes.values()) < MOST_BYTES
+    assert sum(sizes.values()) < MOST_BYTES_IN_ALL
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in DOCS if PYTHON.search(path.read_text(encoding="utf-8"))],
+    ids=lambda path: path.stem,
+)
+def test_python_prints_what_is_shown(path, tmp_path, monkeypatch):
+    (tmp_path / "benchmarks").symlink_to(ROOT / "benchmarks")
+    monkeypatch.chdir(tmp_path)
+    for code, shown in PYTHON.findall(path.read_text(encoding="utf-8")):
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(code, path.name, "exec"), {})
+        assert printed.getvalue() == shown
 
 
 def test_every_setting_is_in_the_guide():
