@@ -35,6 +35,7 @@ NAMES = [
     "quality",
     "late",
     "threshold",
+    "journey",
 ]
 INTRODUCTION = """\
 # Benchmarks

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
-from shutil import which
 from tempfile import TemporaryDirectory
 
 from PIL import Image
@@ -21,10 +20,10 @@ from engine.evaluation.answers import load_answer_questions
 from engine.evaluation.question_files import to_jsonl
 from engine.evaluation.questions import Question, Reference
 from tests.browser.conftest import (
-    ARGUMENTS,
     ROOT,
     WIDE,
     go_to,
+    launch,
     open_tab,
     serve,
     settled,
@@ -269,9 +268,8 @@ def save(page: Page, name: str) -> int:
 
 def main(names: list[str]) -> None:
     """Take the pictures of the names, or all."""
-    executable = which("chromium") or which("google-chrome")
     with TemporaryDirectory() as folder, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=executable, args=ARGUMENTS)
+        browser = launch(playwright)
         with serve(Path(folder) / "log.txt") as url:
             for name in names or SCENES:
                 with window(browser, WIDE) as context:

@@ -170,7 +170,9 @@ def main() -> None:
         own.markdown("**Drop your documents**")
         samples.markdown("**Or ask the samples**")
     else:
-        own, samples = None, begin.expander("Examples", expanded=not has_asked())
+        # A key of its own, so that what was open before the first question closes with it.
+        asked = has_asked()
+        own, samples = None, begin.expander("Examples", expanded=not asked, key=f"examples-{asked}")
     with st.sidebar:
         documents = document_picker(own)
         show_settings_card(documents, encoder)

@@ -7,6 +7,7 @@ import pytest
 
 from benchmarks.command import processor
 from benchmarks.follow_ups import AS_TYPED, HALVES, WITH_TOPIC
+from benchmarks.journey import QUOTED
 from benchmarks.report import DOCS, NAMES, ReportError, page, section, store
 from engine.evaluation.answers import ANSWER_METRICS
 
@@ -110,9 +111,17 @@ RESULTS = {
         "ours": {"rows": [RULE], "related": [RULE | {"rule": "relevance 10, 10% related"}]},
         "peers": {"fixed cosine": {"rows": [RULE | {"rule": "cosine 0.3"}]}},
     },
+    "journey": {
+        "ours": {
+            screen: {QUOTED: {"clicks": 1, "seconds": 6.25}, "link": {"clicks": 7, "seconds": 31.04}}
+            for screen in ("1440 px", "390 px")
+        },
+        "limit": {QUOTED: {"clicks": 1, "seconds": 8.0}},
+    },
 }
 RENDERED = {
     "answers": "| right (of answerable) | 0.64 [0.52, 0.75] |",
+    "journey": "| first answer, quoted | 1 · 6.2 s | 1 · 6.2 s | 1 · 8 s |",
     "follow_ups": "| as typed |" + " 0.64 [0.52, 0.75] |" * 4,
     "encode": "| onnx | 100 | 3.55 | 3 | 3.00 |",
     "decode": "| llama.cpp | 100.0 | 2.80 | 1,000 | 3.80 | 0.40 | 0.90 | 400 | 4e-07 | True |",

@@ -74,16 +74,21 @@ HEARD = """async () => {
 
 @pytest.fixture(scope="session")
 def browser():
-    executable = shutil.which("chromium") or shutil.which("google-chrome")
-    if executable is None:
+    if not (shutil.which("chromium") or shutil.which("google-chrome")):
         message = "no Chromium: install the package chromium to run the browser tests"
         if os.environ.get("CI"):
             pytest.fail(message)
         pytest.skip(message)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=executable, args=ARGUMENTS)
+        browser = launch(playwright)
         yield browser
         browser.close()
+
+
+def launch(playwright):
+    """Start the system's Chromium."""
+    executable = shutil.which("chromium") or shutil.which("google-chrome")
+    return playwright.chromium.launch(executable_path=executable, args=ARGUMENTS)
 
 
 @contextmanager

@@ -1,0 +1,23 @@
+"""A newcomer with own documents comes to an applied recommendation, and finds it again after a reload."""
+
+from time import monotonic
+
+import pytest
+
+from benchmarks.journey import RECOMMENDATION, Journey, try_own_documents
+from tests.browser.conftest import NARROW, WIDE, serve, window
+from ui.data_folder import VARIABLE
+
+MOST_CLICKS = 15
+
+
+@pytest.mark.parametrize("viewport", [WIDE, NARROW], ids=["1440", "390"])
+def test_a_newcomer_applies_a_recommendation_in_a_few_clicks(viewport, app, browser, tmp_path):
+    with (
+        serve(tmp_path / "log.txt", **{VARIABLE: str(tmp_path / "data")}) as url,
+        window(browser, viewport) as context,
+    ):
+        journey = Journey(context.new_page(), monotonic())
+        try_own_documents(journey, url)
+    [n_clicks] = [clicks for step, clicks, _ in journey.steps if step == RECOMMENDATION]
+    assert n_clicks <= MOST_CLICKS
