@@ -96,7 +96,7 @@ def show_job(job: Job[Answer], asked: Asked, documents: Sequence[Document], sett
     writing, finished = st.empty(), st.empty()  # so that the previous answer disappears at once
     if not job.done:
         with writing.container(key="writing"):
-            st.subheader(escape_markdown(asked.typed))
+            st.header(escape_markdown(asked.typed))
             by_name = {document.name: document for document in documents}
             show_writing(
                 job,
@@ -105,7 +105,7 @@ def show_job(job: Job[Answer], asked: Asked, documents: Sequence[Document], sett
             )
         writing.empty()
     with finished.container(key="answer"):
-        st.subheader(escape_markdown(asked.typed))
+        st.header(escape_markdown(asked.typed))
         show_follow_up(asked)
         show_changed(asked, settings, documents)
         try:

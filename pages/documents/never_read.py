@@ -92,7 +92,7 @@ def show_cards(text: str, reports: Sequence[LimitReport], origins: Mapping[int, 
 
 def show_text_under(text: str, reports: Sequence[LimitReport]) -> None:
     """Draw the text with the part that is lost under a chosen limit."""
-    st.subheader("What is read, character by character")
+    st.header("What is read, character by character")
     by_limit = {report.max_tokens: report for report in reports}
     default = 256 if 256 in by_limit else max(by_limit)
     limit = st.segmented_control(
@@ -130,7 +130,7 @@ def show_bars(reports: Sequence[LimitReport]) -> None:
 
 def show_vectors(reports: Sequence[LimitReport]) -> None:
     """Draw how far the lost part would move the vector."""
-    st.subheader("What the lost part would have changed")
+    st.header("What the lost part would have changed")
     longest = max(report.max_tokens for report in reports)
     st.write(
         "Each bar compares the vector of the part that is read with a vector of more text. A cosine of 1 "

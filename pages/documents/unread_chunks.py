@@ -50,7 +50,7 @@ def show_budget(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> No
     if chosen.truncated:
         show_cures(chunks, encoder, cut)
         show_losses(chosen)
-    st.subheader("What a question gets")
+    st.header("What a question gets")
     question = st.text_input("Question", QUESTION, key="budget-question", max_chars=2000)
     if not question.strip():
         st.info("Type a question to see which passages fit its prompt, and what lost text costs its ranking.")
@@ -117,7 +117,7 @@ def show_nothing_lost(chunks: Sequence[Chunk], cut: Cut) -> None:
 
 def show_cures(chunks: Sequence[Chunk], encoder: Encoder, cut: Cut) -> None:
     """Draw a button for each setting under which nothing is lost."""
-    st.subheader("Remedies")
+    st.header("Remedies")
     for number, cure in enumerate(limit_changes(chunks, cut.max_tokens, encoder.config.max_positions)):
         sizes: tuple[int | None, int | None]
         words, button = st.columns([3, 1], vertical_alignment="center")
@@ -146,7 +146,7 @@ def set_sizes(chunk_tokens: int | None, max_tokens: int | None) -> None:
 
 def show_losses(report: UnreadReport) -> None:
     """Draw the chunks that lose most, with their lost text."""
-    st.subheader("What is lost")
+    st.header("What is lost")
     st.dataframe(
         [
             {

@@ -44,7 +44,7 @@ def matrix(page, name):
 
 
 def test_every_section_shows_something_at_once(wide):
-    expect(wide.get_by_test_id("stMain").get_by_role("heading", level=3)).to_have_count(12)
+    expect(wide.get_by_test_id("stMain").get_by_role("heading", level=2)).to_have_count(12)
     expect(matrix(wide, "Z").get_by_text("11.46394285")).to_be_visible()
     expect(wide.get_by_text("Bounded:")).to_be_visible()
     expect(wide.get_by_text("because the end token came")).to_be_visible()

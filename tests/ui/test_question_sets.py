@@ -311,7 +311,7 @@ def test_an_uploaded_set_is_extended_and_no_other():
     app.run()
     assert [box.options for box in app.selectbox] == [[LABELLED, "mine.jsonl"]]
     app.selectbox(key="label-set").set_value("mine.jsonl").run()
-    assert app.subheader[0].value == escape_markdown("mine.jsonl")
+    assert app.header[0].value == escape_markdown("mine.jsonl")
     app.text_input(key="label-question").set_value("When is it over?").run()
     app.selectbox(key="passage-from").set_value(3).run()
     app.button(key="label-keep").click().run()

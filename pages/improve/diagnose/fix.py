@@ -42,7 +42,7 @@ def show_fixes(rows: Sequence[SweepRow], now: SweepRow, others: Sequence[Questio
 
     ``can_widen`` tells whether more settings may be let change at once.
     """
-    st.subheader("6 · What is the smallest change that finds it?")
+    st.header("6 · What is the smallest change that finds it?")
     if (passage_rank(now) or now.cell.k + 1) <= now.cell.k:
         st.write("None is needed: it is found now.")
         return

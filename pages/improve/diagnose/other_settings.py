@@ -54,7 +54,7 @@ def show_other_settings(asked: Asked, place: Location, search: Search, questions
     questions
         The labelled questions about these documents, on which the effect of a change is measured.
     """
-    st.subheader("5 · Where would it rank under other settings?")
+    st.header("5 · Where would it rank under other settings?")
     target = passage_question(asked.question, place, search.document(place.document))
     others = other_questions(target, questions, search.documents)
     current = current_cell(search)

@@ -75,7 +75,7 @@ def ranking_of(
 
 def show_rank(question: str, search: Search, found: Diagnosis, ranking: Ranking) -> None:
     """Draw the passage's rank, the chunks above it, and their similarities to the question explained."""
-    st.subheader("4 · Where does it rank, and what outranks it?")
+    st.header("4 · Where does it rank, and what outranks it?")
     index = search.index
     bm25 = f"{found.bm25.rank:,}" if found.bm25.score > 0 else "not found"
     name = RETRIEVERS[search.retriever].label

@@ -31,7 +31,7 @@ TITLES = {
 
 def show_causes(causes: Sequence[Cause], used: InUse | None = None) -> None:
     """Draw the diagnosis in short: the passage was found, or the causes, the easiest to fix first."""
-    st.subheader("In short")
+    st.header("In short")
     if used is not None and used.finds:
         st.success(
             f"It was found: it ranks {used.rank:,}, and the first {used.cell.k:,} count.",
@@ -47,7 +47,7 @@ def show_causes(causes: Sequence[Cause], used: InUse | None = None) -> None:
 
 def show_place(asked: Asked) -> None:
     """Draw whether a chosen document contains the passage."""
-    st.subheader("1 · Is the text in a document?")
+    st.header("1 · Is the text in a document?")
     place = asked.place
     if place is None:
         st.write("**No.** No chosen document contains it, or most of its words in the same order.")
@@ -67,7 +67,7 @@ def show_place(asked: Asked) -> None:
 
 def show_chunks(place: Location, search: Search, found: Diagnosis, ranking: Ranking) -> None:
     """Draw the chunks that contain the passage, painted on its text."""
-    st.subheader("2 · Into which chunks was it cut?")
+    st.header("2 · Into which chunks was it cut?")
     n_held, most = len(found.held), found.share
     if n_held == 1:
         st.write(
@@ -116,7 +116,7 @@ def show_chunks(place: Location, search: Search, found: Diagnosis, ranking: Rank
 
 def show_lost(place: Location, search: Search, found: Diagnosis) -> None:
     """Draw the part of the passage beyond the token limit."""
-    st.subheader("3 · Was any of it lost to the token limit?")
+    st.header("3 · Was any of it lost to the token limit?")
     document, limit = search.document(place.document), search.index.spec.max_tokens
     if not found.unread:
         st.write(f"**No.** All of it is within the {limit} tokens that are read of a chunk.")

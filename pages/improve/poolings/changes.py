@@ -36,7 +36,7 @@ SMALLER = {
 
 def show_changes(rows: Sequence[GeometryRow], n_chunks: int) -> None:
     """Draw the effect of each transform on a search; the first row is plain cosine."""
-    st.subheader("What changes do to a search")
+    st.header("What changes do to a search")
     n_questions, labelled = len(rows[0].overlap), rows[0].mrr is not None
     differences = mrr_differences(rows) if labelled else {}
     if labelled:

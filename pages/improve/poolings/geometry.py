@@ -113,7 +113,7 @@ def anisotropies(pooled: PooledChunks) -> dict[str, float]:
 def show_lengths(lengths: Array) -> None:
     """Draw the lengths of the vectors before normalisation."""
     least, median, most = (float(value) for value in np.quantile(lengths, [0, 0.5, 1]))
-    st.subheader("How long the vectors are")
+    st.header("How long the vectors are")
     times = f", {most / least:.1f} times the shortest" if least > 0 else ""
     st.write(
         f"Before normalisation, the lengths of {counted(len(lengths), 'chunk')} lie from {least:.2f} to "
@@ -136,7 +136,7 @@ def show_lengths(lengths: Array) -> None:
 
 def show_anisotropy(means: dict[str, float], strategy: str) -> None:
     """Draw the mean cosine of two chunks under every pooling, the chosen one in colour."""
-    st.subheader("How narrow the cone is")
+    st.header("How narrow the cone is")
     order = sorted(means, key=lambda name: round(means[name], 4))  # poolings that differ by rounding tie
     st.write(
         f"Two different chunks have a cosine of **{means[strategy]:.2f}** on average. Vectors spread "

@@ -60,7 +60,7 @@ def show_mistakes(pooled: PooledChunks) -> None:
         st.info("Write two or more sentences, one a line, to compare them.", icon=":material/notes:")
     else:
         show_sentence_mistakes(sentences, encoder, max_tokens)
-    st.subheader("What it costs a search")
+    st.header("What it costs a search")
     show_search_cost(pooled)
 
 

@@ -46,7 +46,7 @@ def labelled_quality(
 
 def show_quality(quality: PoolingQuality | None) -> None:
     """Draw how often each strategy finds a right passage."""
-    st.subheader("Which ranking to trust")
+    st.header("Which ranking to trust")
     if quality is None:
         st.info(
             "There are no labelled questions about these documents, so no ranking can be called better here. "
@@ -92,7 +92,7 @@ def show_quality(quality: PoolingQuality | None) -> None:
 
 def show_mixed(question: str, pooled: PooledChunks, quality: PoolingQuality | None) -> None:
     """Draw the effect of pooling the question in another way than the index."""
-    st.subheader("If question and index are pooled in different ways")
+    st.header("If question and index are pooled in different ways")
     options, (left, right) = distinct(pooled), st.columns(2)
     stored = left.selectbox(
         "Index",

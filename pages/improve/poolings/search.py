@@ -166,7 +166,7 @@ def maxsim_of(question: str, content: str, max_tokens: int, _pooled: PooledChunk
 
 def show_flow(compared: PoolingRankings, chunks: Sequence[Chunk]) -> None:
     """Draw the passages' ranks from strategy to strategy."""
-    st.subheader("How the ranking changes")
+    st.header("How the ranking changes")
     show_figure(
         rank_flow(compared, chunks),
         "rank-flow",
@@ -183,7 +183,7 @@ def show_flow(compared: PoolingRankings, chunks: Sequence[Chunk]) -> None:
 
 def show_only(compared: PoolingRankings, chunks: Sequence[Chunk]) -> None:
     """List the passages that only one strategy finds."""
-    st.subheader("Found by one strategy alone")
+    st.header("Found by one strategy alone")
     if len(compared.strategies) < 2:
         st.caption("Pick a second strategy to compare with.")
         return
@@ -215,7 +215,7 @@ def show_agreement(compared: PoolingRankings) -> None:
     """Draw how many of the first k passages strategies share, and how similar their orders are."""
     if len(compared.strategies) < 2:
         return
-    st.subheader("How far they agree")
+    st.header("How far they agree")
     shared, tau = top_k_overlap(compared), kendall_tau(compared)
     left, right = st.columns(2)
     with left:
@@ -238,7 +238,7 @@ def explained_row(compared: PoolingRankings, chunks: Sequence[Chunk]) -> int:
     """Draw the choice of a passage to explain; return its row."""
     numbers = {row: number for number, row in enumerate(compared.rows.tolist(), start=1)}
 
-    st.subheader("Why a passage is found")
+    st.header("Why a passage is found")
     return st.selectbox(
         "Explain a passage",
         list(numbers),

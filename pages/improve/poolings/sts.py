@@ -169,7 +169,7 @@ def show_correlations(results: StsResults) -> None:
 
 def show_strategy(results: StsResults) -> None:
     """Draw every pair under one strategy, and the pairs with the largest errors."""
-    st.subheader("Pair by pair")
+    st.header("Pair by pair")
     strategy = st.selectbox(
         "Strategy",
         [one.strategy for one in results.found],

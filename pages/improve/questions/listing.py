@@ -32,7 +32,7 @@ def show_set(name: str) -> None:
     """Draw the questions of a set, with their download and the deletion of some."""
     questions, _ = kept_questions(name)
     n = len(questions)
-    st.subheader(escape_markdown(shortened(name, NAME_CHARACTERS)))
+    st.header(escape_markdown(shortened(name, NAME_CHARACTERS)))
     if not questions:
         st.caption("None yet.")
         return

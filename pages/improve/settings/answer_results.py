@@ -30,7 +30,7 @@ def show_answer_results() -> None:
     runs = answer_runs()
     if not runs:
         return
-    st.subheader("Results")
+    st.header("Results")
     place = 0
     if len(runs) > 1:
         place = st.selectbox(

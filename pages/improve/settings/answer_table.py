@@ -24,7 +24,7 @@ FILTERS: dict[str, Callable[[AnswerRow], bool]] = {
 
 def show_table(run: AnswerRun) -> None:
     """Draw every question, those of a chosen outcome, and the one that is selected."""
-    st.subheader("Question by question")
+    st.header("Question by question")
     groups = {name: [row for row in run.rows if holds(row)] for name, holds in FILTERS.items()}
     name = st.pills(
         "Show",

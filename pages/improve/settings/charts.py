@@ -87,7 +87,7 @@ def cost_of(experiment: Experiment, metric: str, cost: str) -> go.Figure:
 
 def show_heat(experiment: Experiment, metric: str) -> None:
     """Draw the choice of two settings, and quality over them."""
-    st.subheader("Over two settings")
+    st.header("Over two settings")
     axes = heat_axes(experiment)
     if len(axes) < 2:
         st.info("Fewer than two settings differ between the cells, so there is no map to draw.")
@@ -104,7 +104,7 @@ def show_heat(experiment: Experiment, metric: str) -> None:
 
 def show_costs(experiment: Experiment, metric: str) -> None:
     """Draw quality against cost, with the Pareto front."""
-    st.subheader("Quality against cost")
+    st.header("Quality against cost")
     cost = st.segmented_control(
         "Cost",
         list(COSTS),

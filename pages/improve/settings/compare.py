@@ -74,7 +74,7 @@ def best_row(experiment: Experiment) -> SweepRow:
 
 def show_comparison(experiments: dict[str, Experiment]) -> None:
     """Draw the choice of two cells of any runs, and compare them question by question."""
-    st.subheader("Two settings, question by question")
+    st.header("Two settings, question by question")
     keys = list(experiments)
     left, right = st.columns(2)
     with left:

@@ -43,7 +43,7 @@ def show_effects(experiment: Experiment, metric: str) -> None:
     effects = kept_effects(experiment.key, metric, experiment) if experiment.is_whole else {}
     if not effects:
         return
-    st.subheader("Each setting on average")
+    st.header("Each setting on average")
     label = METRICS[metric].label
     st.dataframe(
         [effect_line(axis, effect, label) for axis, found in effects.items() for effect in found],

@@ -36,7 +36,7 @@ pre {{ background: {REPORT_CODE}; padding: 1rem; overflow-x: auto }}
 
 def show_export(experiment: Experiment, judged: Sequence[Verdict], metric: str) -> None:
     """Draw the downloads of an experiment."""
-    st.subheader("Take it away")
+    st.header("Take it away")
     rows, stem = experiment.rows, "experiment-" + experiment.time.replace(":", "").replace("T", "-")
     files = {
         "CSV": (lambda: to_csv(rows), f"{stem}.csv", "text/csv", "A line for every cell."),

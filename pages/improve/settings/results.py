@@ -82,7 +82,7 @@ def show_experiment(experiment: Experiment, is_growing: bool, current: Cell) -> 
         show_conclusion(experiment, judged, metric, found, current)
     show_notes(experiment, judged, metric)
     show_effects(experiment, metric)
-    st.subheader("Every cell")
+    st.header("Every cell")
     show_table(experiment, judged, metric)
     place = st.session_state.get("experiment-cell", {}).get(experiment.key)
     if place is not None and place < len(rows):

@@ -78,7 +78,7 @@ def show_job(job: Job[Answer], question: str, settings: Settings) -> None:
     writing, area = st.empty(), st.empty() if is_running else st.container()  # an empty one clears at once
     if is_running:
         with writing.container():
-            st.subheader(escape_markdown(question))
+            st.header(escape_markdown(question))
             show_writing(job, "Searching, reading the passages, writing…")
         writing.empty()
     with area.container() if is_running else area:
@@ -104,7 +104,7 @@ def steps_of(
 
 def show_answer(answer: Answer, settings: Settings) -> None:
     """Draw an answer, and the views into it."""
-    st.subheader(escape_markdown(answer.question))
+    st.header(escape_markdown(answer.question))
     if answer.prompt is None:
         show_nothing_found(answer)
         return

@@ -53,7 +53,7 @@ def break_model(encoder: Encoder) -> None:
 
 def show_drift(encoder: Encoder, question: str, faults: Faults) -> None:
     """Draw the change of each stage of the question, for each fault alone and for all together."""
-    st.subheader("Where the damage begins")
+    st.header("Where the damage begins")
     intact = encoder.trace(question, keep=STAGES)
     sets = {name: Faults(**{name: True}) for name in names_of(faults)}
     if len(sets) > 1:
@@ -77,7 +77,7 @@ def show_drift(encoder: Encoder, question: str, faults: Faults) -> None:
 
 def show_ranking(encoder: Encoder, question: str, faults: Faults) -> None:
     """Draw the ranking of the bundled corpus by the intact and by the broken model."""
-    st.subheader("What is left of the search")
+    st.header("What is left of the search")
     index = index_documents(bundled_documents(), encoder, CUT)
     vectors = broken_corpus(tuple(chunk.text for chunk in index.chunks), faults, encoder)
     [intact_query], [broken_query] = encoder.encode([question]), broken_vectors(encoder, [question], faults)

@@ -66,7 +66,7 @@ def late_of(document: Document, _encoder: Encoder, cut: Cut, context: int) -> Ar
 
 def show_moved(chunks: Sequence[Chunk], cosines: Array) -> None:
     """Draw the chunks whose vectors change most."""
-    st.subheader("The chunks that move most")
+    st.header("The chunks that move most")
     for row in np.argsort(cosines, kind="stable")[:3].tolist():
         chunk = chunks[row]
         with st.container(border=True):
@@ -76,7 +76,7 @@ def show_moved(chunks: Sequence[Chunk], cosines: Array) -> None:
 
 def show_question(chunks: Sequence[Chunk], ordinary: Array, late: Array, encoder: Encoder) -> None:
     """Draw a question's ranking of the chunks by both kinds of vectors."""
-    st.subheader("What a question finds")
+    st.header("What a question finds")
     question = st.text_input(
         "Question", key="late-question", max_chars=2000, placeholder="What do you want to know?"
     )

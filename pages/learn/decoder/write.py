@@ -37,7 +37,7 @@ class Written:
 
 def show_writing_on(session: TrainingSession) -> None:
     """Draw the prompt, the generated text, the attention of its tokens, and the cache's timing."""
-    st.subheader("Write on", anchor=False, divider="gray")
+    st.header("Write on", anchor=False, divider="gray")
     if session.running:
         st.info("Pause the training to write with the current model.", icon=":material/pause:")
         return

@@ -25,7 +25,7 @@ def show_worked_example() -> None:
     matrices = edited(example_matrices(seed), seed)
     head, valid, places = 0, True, []
     for number, step in enumerate(STEPS, start=1):
-        st.subheader(f"{number} · {step.title}", anchor=False, divider="gray")
+        st.header(f"{number} · {step.title}", anchor=False, divider="gray")
         if step.of_head:
             head = choose_head()
         valid &= show_inputs(step, head, matrices, seed)
@@ -35,14 +35,14 @@ def show_worked_example() -> None:
         for step, place in zip(STEPS, places, strict=True):
             with place:
                 step.show(block)
-    st.subheader(f"{len(STEPS) + 1} · Blocks on blocks", anchor=False, divider="gray")
+    st.header(f"{len(STEPS) + 1} · Blocks on blocks", anchor=False, divider="gray")
     memory = show_stack(block.x, matrices, options, seed) if valid else None
-    st.subheader(f"{len(STEPS) + 2} · The decoder, word by word", anchor=False, divider="gray")
+    st.header(f"{len(STEPS) + 2} · The decoder, word by word", anchor=False, divider="gray")
     if memory is not None:
         show_decoder(memory.astype(np.float64), options, seed)
     else:
         st.info("The numbers come back as soon as every cell above holds one.")
-    st.subheader(f"{len(STEPS) + 3} · The sizes of 2017", anchor=False, divider="gray")
+    st.header(f"{len(STEPS) + 3} · The sizes of 2017", anchor=False, divider="gray")
     show_sizes()
 
 

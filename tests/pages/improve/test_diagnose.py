@@ -19,7 +19,7 @@ def document(name):
 
 
 def headings(app):
-    return [heading.value for heading in app.subheader]
+    return [heading.value for heading in app.header]
 
 
 def pasted(question, passage):
