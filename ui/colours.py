@@ -17,6 +17,10 @@ CATEGORIES = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILION, YELLOW)
 SEQUENTIAL, DIVERGING = "Cividis", "RdBu"
 # Cividis without its darkest end, which dark pages swallow: points by their cosine.
 COSINE_SCALE = ["#35456C", "#666970", "#948E77", "#C8B866", "#FEE838"]
+# Scales of maps with numbers in their cells, light enough for black ones: the second half of Cividis, and two
+# hues that the eye tells apart as it does those of RdBu.
+NUMBERED = ("#8A8678", "#A59C74", "#C3B369", "#E1CC55", "#FEE838")
+NUMBERED_DIVERGING = (VERMILION, WHITE, SKY)
 # From light to dark, so that it reads without colour, and light enough for black numbers.
 DIFFERENCE_SCALE = ((0, WHITE), (1, SKY))
 
@@ -27,6 +31,9 @@ PASSAGE = f"{SKY}55"
 NEVER_READ = f"{VERMILION}26"
 ADDED, REMOVED = f"{BLUE}44", f"{VERMILION}33"
 QUOTE_EDGE = f"{GREY}66"
+# Opacity of the strongest paint behind text by its weight: orange on dark pages allows no more.
+STRONGEST = 0.55
+FAINT = "opacity:0.8"  # CSS of text beside what matters
 # Tokens: of the text, special ones, of the second text of a pair.
 TEXT_TOKEN, SPECIAL_TOKEN, SECOND_TEXT_TOKEN = f"{SKY}33", f"{ORANGE}55", f"{GREEN}33"
 
@@ -37,6 +44,16 @@ REPORT_TEXT, REPORT_LINE, REPORT_CODE = "#222", "#ddd", "#f5f5f5"
 def source_colour(number: int) -> str:
     """Return the background of source ``number``, counted from 1."""
     return SOURCE_MARKS[(number - 1) % len(SOURCE_MARKS)]
+
+
+def ink(hue: str) -> str:
+    """Return the colour of text on a full hue."""
+    return WHITE if hue == BLUE else BLACK
+
+
+def paint(hue: str, share: float) -> str:
+    """Return the background of text by its weight, a share from 0 to 1 of the largest one."""
+    return f"{hue}{round(share * STRONGEST * 255):02x}"
 
 
 def faded(colour: str, opacity: float) -> str:

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from engine.documents.document import Chunk
 from engine.generation.prompt import Prompt
 from engine.layers.tracing import Array
-from ui.colours import BLUE, GREEN, GREY, ORANGE, SEQUENTIAL
+from ui.colours import BLACK, BLUE, GREEN, GREY, NUMBERED, NUMBERED_DIVERGING, ORANGE, SEQUENTIAL
 from ui.text import escape_plotly, shortened
 from ui.tokens import token_axis, token_labels
 
@@ -95,6 +95,12 @@ def heat_map(
     look = {"colorscale": SEQUENTIAL, "colorbar": bar, "hovertemplate": f"{hover}<extra></extra>"}
     heat = go.Heatmap(z=values, x=columns, y=rows, **(look | options))
     return go.Figure(heat).update_yaxes(autorange="reversed")
+
+
+def numbered_cells(template: str, signed: bool = False) -> dict[str, object]:
+    """Return options of `go.Heatmap` for a number in each cell, in colours on which it can be read."""
+    scale = NUMBERED_DIVERGING if signed else NUMBERED
+    return {"texttemplate": template, "textfont_color": BLACK, "colorscale": scale}
 
 
 def weights_map(weights: Array, tokens: Sequence[str], causal: bool) -> go.Figure:

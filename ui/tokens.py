@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from html import escape
 
 from engine.layers.tracing import Array
-from ui.colours import BLUE, VERMILION
+from ui.colours import BLUE, VERMILION, paint
 from ui.text import escape_plotly
 
 AS_ENCODER_COUNTS = "as the encoder counts them, [CLS] and [SEP] included"
@@ -17,11 +17,11 @@ def text_by_weight(tokens: Sequence[str], weights: Array, chosen: int) -> str:
     largest = float(weights.max()) or 1.0
     spans = []
     for number, (token, weight) in enumerate(zip(tokens, weights, strict=True)):
-        strength = round(float(weight) / largest * 200)
+        background = paint(BLUE, float(weight) / largest)
         frame = f"outline:2px solid {VERMILION};" if number == chosen else ""
         spans.append(
             f'<span title="{number} {escape(token)}: {float(weight):.4f}" '
-            f'style="background:{BLUE}{strength:02x};{frame}padding:1px 2px;border-radius:3px">'
+            f'style="background:{background};{frame}padding:1px 2px;border-radius:3px">'
             f"{escape(visible_blanks(token))}</span>"
         )
     return " ".join(spans)

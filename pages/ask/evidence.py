@@ -9,7 +9,7 @@ from engine.documents.document import Document
 from engine.generation.answering import Answer
 from engine.generation.checks import CheckedSentence
 from engine.retrieval.evidence import Quote
-from ui.colours import QUOTE_EDGE, REMOVED, source_colour
+from ui.colours import FAINT, QUOTE_EDGE, REMOVED, source_colour
 from ui.nothing_found import NO_TEXT
 from ui.text import escape_markdown, show_text
 
@@ -70,7 +70,7 @@ def quote_html(quote: Quote, number: int, document: Document | None) -> str:
         before = "…" + before.partition(" ")[2]
     if len(after) == CONTEXT:
         after = after.rpartition(" ")[0] + "…"
-    faint = '<span style="opacity:0.7">{}</span>'
+    faint = f'<span style="{FAINT}">{{}}</span>'
     return faint.format(escape(before)) + marked + faint.format(escape(after))
 
 
@@ -108,6 +108,6 @@ def checked_html(text: str, sentences: Sequence[CheckedSentence]) -> str:
             place = word.end
         piece += escape(text[place : sentence.end])
         if not sentence.holds:
-            piece = f'<s style="opacity:0.75" title="{escape(sentence.reason)}">{piece}</s>'
+            piece = f'<s style="{FAINT}" title="{escape(sentence.reason)}">{piece}</s>'
         html += piece
     return html

@@ -21,6 +21,7 @@ from engine.inspection.health.report import (
 from engine.layers.tracing import Array
 from engine.wording import counted
 from ui.chunk_settings import Cut
+from ui.colours import FAINT
 from ui.corpus import content_hash, index_documents
 from ui.questions.sets import usable_questions
 from ui.text import QUOTE, beginning, joined, show_text
@@ -220,7 +221,7 @@ def finding_html(finding: Finding, chunks: Sequence[Chunk]) -> str:
     """Return a finding's reason and the beginning of its first chunks, escaped."""
     boxes = [chunk_html(chunks[row]) for row in finding.rows[:2]]
     more = len(finding.rows) - len(boxes)
-    note = f'<span style="opacity:0.75">and {more:,} more</span>' if more else ""
+    note = f'<span style="{FAINT}">and {more:,} more</span>' if more else ""
     return f"<b>{escape(finding.reason)}</b>{''.join(boxes)}{note}"
 
 

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from engine.inspection.model.truncation import LimitReport
 from ui.chunk_paint import LOST
-from ui.colours import BLACK, BLUE, GREEN, GREY, VERMILION, WHITE
+from ui.colours import BLUE, FAINT, GREEN, GREY, VERMILION, ink
 from ui.figures import LEGEND_ABOVE, styled
 
 DIVIDER = (
@@ -22,8 +22,8 @@ def token_bars(reports: Sequence[LimitReport]) -> go.Figure:
     """A bar for each limit: the tokens read, then the tokens lost, hatched."""
     labels = [f"limit {report.max_tokens}" for report in reports]
     parts = (
-        ("read", BLUE, "", WHITE, [report.tokens_read for report in reports]),
-        ("never read", VERMILION, "/", BLACK, [report.tokens_lost for report in reports]),
+        ("read", BLUE, "", [report.tokens_read for report in reports]),
+        ("never read", VERMILION, "/", [report.tokens_lost for report in reports]),
     )
     figure = go.Figure(
         [
@@ -39,11 +39,12 @@ def token_bars(reports: Sequence[LimitReport]) -> go.Figure:
                 text=[f"{count:,}" if count else "" for count in counts],
                 textposition="auto",
                 insidetextanchor="middle",
-                textfont={"size": 14, "color": ink},
+                textfont_size=14,
+                insidetextfont_color=ink(colour),
                 textangle=0,
                 hovertemplate=f"%{{y}}: %{{x:,}} tokens {name}<extra></extra>",
             )
-            for name, colour, pattern, ink, counts in parts
+            for name, colour, pattern, counts in parts
         ]
     )
     figure.update_layout(
@@ -74,7 +75,7 @@ def cosine_bars(reports: Sequence[LimitReport]) -> go.Figure:
                 text=[f"{cosine:.3f}" for cosine in cosines],
                 textposition="inside",
                 insidetextanchor="end",
-                textfont={"size": 14, "color": BLACK},
+                textfont={"size": 14, "color": ink(colour)},
                 hovertemplate=f"%{{y}} against {name}: %{{x:.4f}}<extra></extra>",
             )
             for name, colour, cosines in parts
@@ -113,7 +114,7 @@ def cut_html(text: str, reports: Sequence[LimitReport], chosen: LimitReport, bef
 
 def note(words: str) -> str:
     """Return a remark of the app, set apart from the text around it."""
-    return f'<em style="opacity:0.7"> [{words}] </em>'
+    return f'<em style="{FAINT}"> [{words}] </em>'
 
 
 def divider(report: LimitReport, is_chosen: bool) -> str:

@@ -1,11 +1,105 @@
 import re
+import tomllib
 from pathlib import Path
 
-from ui.colours import BLUE, CATEGORIES, SOURCE_MARKS, faded, source_colour
+import pytest
+
+from ui import colours
+from ui.colours import (
+    BLACK,
+    BLUE,
+    CATEGORIES,
+    DIFFERENCE_SCALE,
+    FAINT,
+    GREY,
+    NUMBERED,
+    NUMBERED_DIVERGING,
+    ORANGE,
+    REMOVED,
+    SECOND_TEXT_TOKEN,
+    SOURCE_MARKS,
+    SPECIAL_TOKEN,
+    TEXT_TOKEN,
+    faded,
+    ink,
+    paint,
+    source_colour,
+)
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("engine", "pages", "ui")
 FILES = [ROOT / "streamlit_app.py", *(file for folder in FOLDERS for file in (ROOT / folder).rglob("*.py"))]
+THEMES = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text("utf-8"))["theme"]
+READABLE = 4.5  # the least contrast of text by WCAG 2.2, success criterion 1.4.3
+# All translucent colours that ui.colours names, and the strongest paints.
+MARKS = {
+    *re.findall("#[0-9A-F]{6}[0-9a-f]{2}", str(vars(colours))),
+    *(paint(hue, 1) for hue in (BLUE, ORANGE)),
+}
+
+
+def over(colour, page):
+    """Red, green and blue from 0 to 1 of a colour, which may be translucent, on a page."""
+    channels = [int(colour[place : place + 2], 16) / 255 for place in range(1, len(colour), 2)]
+    return blend(channels[:3], channels[3], page) if channels[3:] else channels
+
+
+def blend(above, opacity, below):
+    return [opacity * a + (1 - opacity) * b for a, b in zip(above, below, strict=True)]
+
+
+def contrast(first, second):
+    """Contrast ratio of two colours by WCAG 2.2."""
+    dark, light = sorted(map(luminance, (first, second)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def luminance(colour):
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.fixture(params=["light", "dark"])
+def theme(request):
+    """The colours of a page's background and of its text."""
+    return [over(THEMES[request.param][name], None) for name in ("backgroundColor", "textColor")]
+
+
+def test_the_contrast_of_black_on_white_and_of_a_grey_are_those_of_the_standard():
+    white = over("#FFFFFF", None)
+    assert contrast(over("#000000", None), white) == pytest.approx(21)
+    assert contrast(over("#767676", None), white) == pytest.approx(4.54, abs=0.01)
+
+
+@pytest.mark.parametrize("mark", sorted(MARKS))
+def test_text_is_readable_on_every_mark(theme, mark):
+    page, text = theme
+    assert contrast(text, over(mark, page)) >= READABLE
+
+
+@pytest.mark.parametrize("mark", [None, REMOVED, TEXT_TOKEN, SPECIAL_TOKEN, SECOND_TEXT_TOKEN])
+def test_faint_text_is_readable_where_it_stands(theme, mark):
+    page, text = theme
+    background = over(mark, page) if mark else page
+    faint = blend(text, float(FAINT.removeprefix("opacity:")), background)
+    assert contrast(faint, background) >= READABLE
+
+
+@pytest.mark.parametrize("hue", [*CATEGORIES, GREY])
+def test_text_is_readable_on_every_full_hue(hue):
+    assert contrast(over(ink(hue), None), over(hue, None)) >= READABLE
+
+
+@pytest.mark.parametrize("scale", [NUMBERED, NUMBERED_DIVERGING, [hue for _, hue in DIFFERENCE_SCALE]])
+def test_black_numbers_are_readable_on_every_scale_of_numbered_cells(scale):
+    assert all(contrast(over(BLACK, None), over(hue, None)) >= READABLE for hue in scale)
+
+
+def test_the_primary_colours_are_hues_whose_ink_is_known_and_are_readable_as_text_themselves():
+    for of_theme in (THEMES["light"], THEMES["dark"]):
+        assert of_theme["primaryColor"] in CATEGORIES
+        hue, page = over(of_theme["primaryColor"], None), over(of_theme["backgroundColor"], None)
+        assert contrast(hue, page) >= READABLE
 
 
 def test_no_other_module_has_a_colour_of_its_own():

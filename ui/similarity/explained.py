@@ -141,7 +141,7 @@ def show_sum(found: Decomposition) -> None:
         if read.tokens_lost:
             st.caption(
                 f"The {side} text is cut: its last {read.tokens_lost:,} tokens are beyond the limit of "
-                f"{len(read.encoding):,} and do not count. They are grey below."
+                f"{len(read.encoding):,} and do not count. They are struck through below."
             )
 
 

@@ -10,7 +10,8 @@ import streamlit as st
 from engine.inspection.pooling.occlusion import Occlusion
 from engine.inspection.pooling.similarity_decomposition import TextUnit, TokenizedText
 from engine.layers.tracing import Array
-from ui.colours import BLUE, GREY, ORANGE, faded
+from ui.chunk_paint import LOST
+from ui.colours import BLUE, GREY, ORANGE, faded, paint
 from ui.figures import styled
 from ui.text import escape_plotly, shortened
 from ui.tokens import LABELLED_TOKENS, token_axis, visible_blanks
@@ -123,7 +124,7 @@ def occlusion_figure(left_out: Occlusion) -> go.Figure:
 
 
 def painted(read: TokenizedText, of_text: Sequence[TextUnit], values: Array, name: str) -> str:
-    """Return a text as HTML, each unit coloured by its value; text beyond the token limit is grey.
+    """Return a text as HTML, each unit coloured by its value; text beyond the token limit is struck through.
 
     ``values`` is ``(n_units,)``, ``name`` their name in tooltips. Special tokens are chips at their places.
     The scale is that of the text.
@@ -142,11 +143,11 @@ def painted(read: TokenizedText, of_text: Sequence[TextUnit], values: Array, nam
             done = each.end
     rest = escape(read.text[done:])
     if read.tokens_lost:
-        rest = f'<span style="opacity:0.45" title="not read">{rest}</span>'
+        rest = f'<del style="{LOST}" title="not read">{rest}</del>'
     return "".join(html) + rest
 
 
 def colour_of(value: float, largest: float) -> str:
     """Return the style of a value: blue above 0, orange below, stronger with distance."""
-    strength = round(min(abs(value) / largest, 1.0) * 170)
-    return f"background:{BLUE if value >= 0 else ORANGE}{strength:02x};border-radius:3px"
+    colour = paint(BLUE if value >= 0 else ORANGE, min(abs(value) / largest, 1.0))
+    return f"background:{colour};border-radius:3px"

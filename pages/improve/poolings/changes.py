@@ -164,7 +164,7 @@ def size_figure(rows: Sequence[GeometryRow], metric: str) -> go.Figure:
     figure.add_hline(
         y=value_of(rows[0], metric),
         line={"dash": "dot", "color": GREY},
-        annotation={"text": f"cosine, {rows[0].bytes_per_vector:,} bytes", "font_color": GREY},
+        annotation_text=f"cosine, {rows[0].bytes_per_vector:,} bytes",
         annotation_position="top left",
     )
     sizes = sorted({row.bytes_per_vector for row in rows if row.kind in SMALLER})

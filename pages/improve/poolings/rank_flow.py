@@ -8,8 +8,8 @@ import plotly.graph_objects as go
 from engine.documents.document import Chunk
 from engine.inspection.pooling.pooling_search import PoolingRankings
 from engine.layers.tracing import Array
-from ui.colours import BLACK, BLUE, CATEGORIES, GREY, SEQUENTIAL, WHITE
-from ui.figures import chunk_hover, styled
+from ui.colours import CATEGORIES, GREY, ink
+from ui.figures import chunk_hover, numbered_cells, styled
 
 # Labels that fit over a column where five share 390 pixels.
 SHORT = {
@@ -94,8 +94,7 @@ def flow_line(
             "line": {"width": 1, "color": GREY},
         },
         text=[str(line + 1) if here else "" for here in found],
-        # readable on the mark's colour in both themes
-        textfont={"size": 12, "color": WHITE if colour == BLUE else BLACK},
+        textfont={"size": 12, "color": ink(colour)},
         hovertext=[
             f"<b>Passage {line + 1}</b> under {name}: rank {rank:,}, score {score:.3f}<br>{about}"
             for name, rank, score in zip(
@@ -149,10 +148,9 @@ def matrix_figure(
             z=values,
             zmin=lowest,
             zmax=1,
-            colorscale=SEQUENTIAL,
             showscale=False,
             text=[[f"{100 * value:.0f}" for value in row] for row in values],
-            texttemplate="%{text}",
+            **numbered_cells("%{text}"),
             xgap=1,
             ygap=1,
             hovertemplate=hovers + "<extra></extra>",

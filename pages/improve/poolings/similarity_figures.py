@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from engine.layers.tracing import Array
 from ui.colours import BLUE, DIVERGING, GREY, ORANGE, SEQUENTIAL, WHITE
-from ui.figures import styled
+from ui.figures import numbered_cells, styled
 from ui.tokens import token_axis, token_labels
 
 LABEL_CHARACTERS = 18  # in a line of an axis' label, so that the figure fits on a phone
@@ -33,9 +33,8 @@ def cosine_matrix(cosines: Array, lowest: float) -> go.Figure:
             y=names,
             zmin=lowest,
             zmax=max(1.0, float(cosines.max())),
-            colorscale=SEQUENTIAL,
+            **numbered_cells("%{z:.2f}"),
             showscale=False,
-            texttemplate="%{z:.2f}",
             textfont_size=14 if len(cosines) <= 6 else 10,
             hovertemplate="sentences %{y} and %{x}<br>%{z:.4f}<extra></extra>",
         )
@@ -93,6 +92,7 @@ def token_heat_map(values: Array, strategies: Sequence[str], tokens: Sequence[st
     bound = float((spread if len(spread) else values).max())
     signed = bool((values < -0.005).any())
     few = len(tokens) <= NUMBERED_CELLS
+    plain = {"colorscale": DIVERGING if signed else SEQUENTIAL}
     figure = go.Figure(
         go.Heatmap(
             z=values,
@@ -100,10 +100,9 @@ def token_heat_map(values: Array, strategies: Sequence[str], tokens: Sequence[st
             y=[in_lines(strategy) for strategy in strategies],
             zmin=-bound if signed else 0,
             zmax=bound,
-            colorscale=DIVERGING if signed else SEQUENTIAL,
             reversescale=signed,
             colorbar={"thickness": 12, "tickformat": ".0%"},
-            texttemplate="%{z:.0%}" if few else None,
+            **(numbered_cells("%{z:.0%}", signed) if few else plain),
             textfont_size=11,
             hovertemplate="%{x}<br>%{y}<br>" + name + " %{z:.1%}<extra></extra>",
         )
@@ -122,9 +121,8 @@ def turned_map(cosines: Array, mistakes: Sequence[str]) -> go.Figure:
             y=[in_lines(mistake) for mistake in mistakes],
             zmin=min(0.0, float(np.min(cosines))),
             zmax=1,
-            colorscale=SEQUENTIAL,
+            **numbered_cells("%{z:.2f}"),
             showscale=False,
-            texttemplate="%{z:.2f}",
             textfont_size=14 if cosines.shape[1] <= 6 else 10,
             hovertemplate="sentence %{x}<br>%{y}<br>cosine with the right vector %{z:.4f}<extra></extra>",
         )

@@ -7,8 +7,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from engine.layers.tracing import Array
-from ui.colours import BLUE, GREY, ORANGE, SEQUENTIAL
-from ui.figures import styled
+from ui.colours import BLUE, GREY, ORANGE
+from ui.figures import numbered_cells, styled
 from ui.text import escape_plotly
 
 LABEL_CHARACTERS = 14  # in a line beside or below a map, so that the map fits on a phone
@@ -65,9 +65,8 @@ def heat_figure(
             z=values,
             zmin=low,
             zmax=max(high, low + 1e-3),
-            colorscale=SEQUENTIAL,
             showscale=False,
-            texttemplate="%{z:.3f}",
+            **numbered_cells("%{z:.3f}"),
             xgap=2,
             ygap=2,
             hoverinfo="skip",

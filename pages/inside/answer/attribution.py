@@ -26,7 +26,7 @@ from engine.layers.tracing import Array
 from pages.inside.answer.compare import NO_PASSAGES, passage_label
 from pages.inside.answer.figures import fall_map, share_map
 from ui.asking import session_prefix_cache
-from ui.colours import BLUE, VERMILION, source_colour
+from ui.colours import BLUE, FAINT, VERMILION, source_colour
 from ui.export import show_figure
 from ui.jobs import counting
 from ui.models import load_decoder
@@ -125,7 +125,7 @@ def show_passages(answer: Answer, supports: Sequence[Support]) -> None:
         unused = "not needed on its own" if jointly else "nothing rests on it"
         mark = " ".join(resting) or f'<span style="{BADGE};border:1px dashed currentColor">{unused}</span>'
         beginning = escape(" ".join(source.text[:100].split())) + "…" * (len(source.text) > 100)
-        place = f'<span style="opacity:0.75">{escape(source.document)}: {beginning}</span>'
+        place = f'<span style="{FAINT}">{escape(source.document)}: {beginning}</span>'
         lines.append(f"{passage_label(source.number, colour)} {mark} {place}")
     show_text("\n".join(lines))
     if jointly:

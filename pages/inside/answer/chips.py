@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from engine.generation.generated_token import GeneratedToken
-from ui.colours import ORANGE
+from ui.colours import ORANGE, STRONGEST
 from ui.tokens import visible_blanks
 
 CSS = f"""
@@ -44,7 +44,6 @@ export default function ({ data, parentElement, setStateValue }) {
   if (focused >= 0) chips[Math.min(focused, chips.length - 1)].focus();
 }
 """
-MOST_DOUBT = 55  # percent of colour behind a token of probability 0, through which text is still read
 
 chips = st.components.v2.component(
     "glassbox_token_chips",
@@ -67,7 +66,7 @@ def token_choice(
                 {
                     "text": token_label(step),
                     "title": f"token {number}: {token_label(step)}, probability {probability:.1%}",
-                    "doubt": round(MOST_DOUBT * (1 - probability)),
+                    "doubt": round(100 * STRONGEST * (1 - probability)),
                 }
                 for number, (step, probability) in enumerate(zip(steps, probabilities, strict=True))
             ],

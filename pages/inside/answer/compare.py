@@ -11,7 +11,7 @@ from engine.errors import GlassboxError
 from engine.generation.answering import Answer
 from engine.generation.passages import ids_without
 from pages.inside.answer.jobs import Request, answer_texts, continuation, start_continuation
-from ui.colours import ADDED, ORANGE, REMOVED, source_colour
+from ui.colours import ADDED, FAINT, ORANGE, REMOVED, source_colour
 from ui.models import load_decoder
 from ui.settings import Settings
 from ui.text import show_error, show_text
@@ -51,7 +51,7 @@ def words(text: str) -> list[str]:
 
 def branch_html(before: str, at: str, after: str) -> str:
     """Return an answer as HTML: the shared beginning in grey, the first differing token framed, the rest."""
-    shared = f'<span style="opacity:0.6">{escape(before)}</span>' if before else ""
+    shared = f'<span style="{FAINT}">{escape(before)}</span>' if before else ""
     return f'{shared}<b style="{FIRST}">{escape(at)}</b>{escape(after)}'
 
 
@@ -107,9 +107,7 @@ def passage_switch(number: int, document: str, text: str, prompt_ids: Sequence[i
     with right:
         beginning = escape(" ".join(text[:160].split())) + "…" * (len(text) > 160)
         label = passage_label(number, source_colour(number) if is_on else "transparent")
-        show_text(
-            f'<span style="opacity:{1 if is_on else 0.5}">{label} {escape(document)}: {beginning}</span>'
-        )
+        show_text(f'<span style="{"" if is_on else FAINT}">{label} {escape(document)}: {beginning}</span>')
     return is_on
 
 

@@ -8,8 +8,8 @@ from plotly.subplots import make_subplots
 
 from engine.generation.generated_token import Candidate
 from engine.layers.tracing import Array
-from ui.colours import BLUE, DIVERGING, GREY, ORANGE
-from ui.figures import LEGEND_ABOVE, heat_map, styled
+from ui.colours import BLUE, GREY, ORANGE
+from ui.figures import LEGEND_ABOVE, heat_map, numbered_cells, styled
 from ui.text import escape_plotly
 from ui.tokens import LABELLED_TOKENS, token_axis, token_labels, visible_blanks
 
@@ -79,15 +79,14 @@ def candidate_bars(candidates: Sequence[Candidate], chosen: int) -> go.Figure:
 
 def share_map(shares: Array, rows: Sequence[str], columns: Sequence[str]) -> go.Figure:
     """Heat map of shares of attention, ``(n_sentences, n_columns)``, from 0 to the largest."""
-    look: dict[str, object] = {"zmin": 0, "zmax": float(shares.max()), "texttemplate": "%{z:.1%}"}
+    look: dict[str, object] = {"zmin": 0, "zmax": float(shares.max()), **numbered_cells("%{z:.1%}")}
     return sentence_map(shares, rows, columns, "%{z:.2%}", ".0%", look)
 
 
 def fall_map(falls: Array, rows: Sequence[str], columns: Sequence[str]) -> go.Figure:
     """Heat map of falls of log-probability per token, ``(n_sentences, n_columns)``, 0 in the middle."""
     bound = max(float(np.abs(falls).max()), 0.1)
-    look: dict[str, object] = {"zmin": -bound, "zmax": bound, "texttemplate": "%{z:.2f}"}
-    look |= {"colorscale": DIVERGING, "reversescale": True}
+    look = {"zmin": -bound, "zmax": bound, "reversescale": True, **numbered_cells("%{z:.2f}", signed=True)}
     return sentence_map(falls, rows, columns, "%{z:.3f} nats per token", ".2~g", look)
 
 

@@ -8,7 +8,7 @@ from plotly.subplots import make_subplots
 
 from engine.layers.tracing import Array
 from ui.colours import BLUE, DIVERGING, GREY, ORANGE, SEQUENTIAL
-from ui.figures import heat_map, styled
+from ui.figures import heat_map, numbered_cells, styled
 from ui.text import escape_plotly
 from ui.tokens import LABELLED_TOKENS, token_axis
 
@@ -169,8 +169,8 @@ def far_enough(place: int, token: int, n_tokens: int) -> bool:
 def layer_head_map(values: Array, name: str, number_format: str) -> go.Figure:
     """Heat map of one number per head, layers down: ``(n_layers, n_heads)``."""
     hover = f"layer %{{y}}, head %{{x}}<br>{name} %{{z:{number_format}}}"
-    text = f"%{{z:{number_format}}}" if values.size <= 72 else None
-    figure = heat_map(values, None, None, hover, number_format, texttemplate=text)
+    look = numbered_cells(f"%{{z:{number_format}}}") if values.size <= 72 else {}
+    figure = heat_map(values, None, None, hover, number_format, **look)
     figure.update_xaxes(title="head", dtick=1)
     figure.update_yaxes(title="layer", dtick=1 if len(values) <= 12 else 5)
     return styled(figure, height=max(260, 90 + 18 * len(values)))
@@ -179,8 +179,8 @@ def layer_head_map(values: Array, name: str, number_format: str) -> go.Figure:
 def similarity_map(cosines: Array) -> go.Figure:
     """Heat map of the cosines between one token's vectors after each layer, ``(n, n)``."""
     names = ["embedding", *(f"layer {number}" for number in range(len(cosines) - 1))]
-    text = "%{z:.2f}" if len(cosines) <= 8 else None
+    look = numbered_cells("%{z:.2f}") if len(cosines) <= 8 else {}
     lowest, hover = min(0.0, float(cosines.min())), "%{y} and %{x}<br>cosine %{z:.3f}"
-    figure = heat_map(cosines, names, names, hover, ".1f", zmin=lowest, zmax=1, texttemplate=text)
+    figure = heat_map(cosines, names, names, hover, ".1f", zmin=lowest, zmax=1, **look)
     figure.update_xaxes(tickangle=-60)
     return styled(figure, height=420)

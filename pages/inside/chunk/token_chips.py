@@ -5,7 +5,7 @@ from html import escape
 
 from engine.layers.tracing import Array
 from engine.tokenizers.encoding import Encoding
-from ui.colours import SECOND_TEXT_TOKEN, SPECIAL_TOKEN, TEXT_TOKEN
+from ui.colours import FAINT, SECOND_TEXT_TOKEN, SPECIAL_TOKEN, TEXT_TOKEN
 from ui.tokens import visible_blanks
 
 CHIP = (
@@ -26,6 +26,6 @@ def token_chips(tokens: Sequence[str], encoding: Encoding, special: Array) -> st
         chips.append(
             f'<span title="token {number}, id {token_id}, {place}{segment}" '
             f'style="{CHIP};background:{colour}">{escape(visible_blanks(token))}<br>'
-            f'<span style="opacity:0.65;font-size:11px">{token_id}</span></span>'
+            f'<span style="{FAINT};font-size:11px">{token_id}</span></span>'
         )
     return "".join(chips)

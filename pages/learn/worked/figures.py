@@ -10,7 +10,7 @@ from engine.inspection.model.worked_example import BlockMagnitude
 from engine.layers.activation import softmax
 from engine.layers.tracing import Array
 from ui.colours import BLUE, GREY, ORANGE, SEQUENTIAL
-from ui.figures import add_line, probability_bars, styled
+from ui.figures import add_line, numbered_cells, probability_bars, styled
 from ui.text import escape_plotly
 from ui.tokens import token_labels
 
@@ -119,11 +119,10 @@ def head_maps(heads: Sequence[Array], queries: Sequence[str], keys: Sequence[str
             y=token_labels(queries),
             zmin=0,
             zmax=1,
-            colorscale=SEQUENTIAL,
             showscale=False,
             xgap=1,
             ygap=1,
-            texttemplate="%{z:.2f}" if len(keys) <= 4 else None,
+            **(numbered_cells("%{z:.2f}") if len(keys) <= 4 else {"colorscale": SEQUENTIAL}),
             hovertemplate="from %{y}<br>to %{x}<br>%{z:.6f}<extra></extra>",
             row=1,
             col=number,

@@ -8,10 +8,11 @@ import streamlit as st
 
 from engine.inspection.model.worked_example import WORDS
 from engine.layers.tracing import Array
+from ui.colours import FAINT
 
 BRACKET = "border:solid currentColor;border-width:0 1px;border-radius:6px"
 CELL = "padding:1px clamp(4px,1.2vw,8px);text-align:right;border:0;white-space:nowrap"
-NAME = "padding:1px 10px 1px 0;text-align:left;border:0;white-space:nowrap;opacity:0.75"
+NAME = f"padding:1px 10px 1px 0;text-align:left;border:0;white-space:nowrap;{FAINT}"
 
 
 def show_matrices(*matrices: tuple[str, Array], rows: Sequence[str] = WORDS) -> None:
@@ -33,7 +34,7 @@ def matrix_html(name: str, matrix: Array, rows: Sequence[str]) -> str:
     size = " × ".join(map(str, matrix.shape))
     return (
         f'<div style="margin-bottom:4px"><b>{escape(name)}</b> '
-        f'<span style="opacity:0.75;font-size:0.85em">{size}</span></div>'
+        f'<span style="{FAINT};font-size:0.85em">{size}</span></div>'
         f'<div style="overflow-x:auto" tabindex="0" role="region" aria-label="{escape(name)}">'
         f'<table style="border-collapse:separate;border-spacing:0;width:auto;{BRACKET};padding:2px 4px;'
         f'font-family:monospace;font-size:clamp(0.7rem,2.9vw,0.85rem);margin:0">{lines}</table></div>'
