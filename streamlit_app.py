@@ -9,6 +9,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from engine.errors import GlassboxError
 from ui.address import open_address, show_address, show_link, show_missing_documents
+from ui.colours import BLUE, SKY, ink
 from ui.documents import NoDocumentError
 from ui.jobs import show_page_works
 from ui.session_work import keep_work, open_kept_work
@@ -163,6 +164,15 @@ FORMER: dict[str, tuple[st.Page, dict[str, str]]] = {
 }
 
 
+# Text on the primary colour, which Streamlit writes in white: unreadable on the light one of the dark theme.
+ON_PRIMARY = f"""<style>
+[data-testid=stMultiSelectTagsContainer] [data-tag] *,
+button:is([kind=primary], [kind=primaryFormSubmit]):not(:disabled) * {{
+  color: light-dark({ink(BLUE)}, {ink(SKY)});
+}}
+</style>"""
+
+
 def redirect(address: str) -> None:
     """Open the page that a former address leads to."""
     target, widgets = FORMER[address]
@@ -195,6 +205,7 @@ def main() -> None:
     st.set_page_config(
         page_title=f"{chosen.title} · Glassbox", page_icon=":material/deployed_code:", layout="wide"
     )
+    st.html(ON_PRIMARY)
     open_kept_work()
     open_address(chosen.url_path)
     keep_work()  # also what a run that was interrupted has changed

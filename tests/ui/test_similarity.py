@@ -59,13 +59,13 @@ def test_any_text_is_painted_once(encoder, text):
 
 
 def test_what_adds_is_blue_and_what_takes_is_orange_the_darker_the_farther(encoder):
-    assert colour_of(0.5, 1.0).startswith("background:#0072B255")
-    assert colour_of(-1.0, 1.0).startswith("background:#E69F00aa")
+    assert colour_of(0.5, 1.0).startswith("background:#0072B246")
+    assert colour_of(-1.0, 1.0).startswith("background:#E69F008c")
     assert colour_of(7.0, 1.0) == colour_of(1.0, 1.0)
     read = read_text(encoder, "cats sleep")
     html = painted(read, text_units(read, "words"), np.array([9.0, 0.5, -0.25, 0.0]), "share")
-    assert 'title="cats: share +0.5000" style="background:#0072B2aa' in html  # the scale is that of the words
-    assert 'title="sleep: share -0.2500" style="background:#E69F0055' in html
+    assert 'title="cats: share +0.5000" style="background:#0072B28c' in html  # the scale is that of the words
+    assert 'title="sleep: share -0.2500" style="background:#E69F0046' in html
 
 
 def test_what_is_not_read_is_shown_as_such(encoder):
