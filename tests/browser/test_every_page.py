@@ -1,4 +1,4 @@
-"""Every page: opened by the menu, drawn whole, no wider than the screen of a desktop or a phone, no error."""
+"""Every page: opened by the menu, drawn whole, accessible, no wider than any screen, no error."""
 
 import re
 from urllib.parse import urlsplit
@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.accessibility import STRUCTURE, UPSTREAM, findings, findings_when_dark
 from tests.browser.conftest import (
     NARROW,
     TITLES,
@@ -77,8 +78,9 @@ FIGURES = {
     "positions": 5,
     "cache": 1,
 }
-# A figure is drawn again a moment after the screen has changed.
-FIGURES_FIT = """() => [...document.querySelectorAll('.js-plotly-plot')].every(
+MAGNIFIED = {"width": 720, "height": 500}  # what a wide screen shows at 200 %
+# Figures and tables are drawn again a moment after the screen has changed.
+FIGURES_FIT = """() => [...document.querySelectorAll(".js-plotly-plot, [data-testid=stDataFrame]")].every(
     (figure) => !figure.checkVisibility() || figure.clientWidth <= innerWidth)"""
 FORMER = {
     "experiments": "settings",
@@ -102,21 +104,40 @@ def toured(kept_tab, app):
     return kept_tab
 
 
+@pytest.fixture(scope="module")
+def seen():
+    """The known findings of each page so far, by their numbers."""
+    return {}
+
+
 @pytest.mark.parametrize("address", TITLES)
-def test_a_page_opened_by_the_menu_is_whole_and_fits_both_screens(toured, address):
+def test_a_page_opened_by_the_menu_is_whole_accessible_and_fits_every_screen(toured, address, seen):
     go_to(toured, TITLES[address])
     shown, n_figures = SHOWN[address], FIGURES.get(address, {})
-    for tab in shown if isinstance(shown, dict) else [None]:
+    found = []
+    for place, tab in enumerate(shown if isinstance(shown, dict) else [None]):
         part = open_tab(toured, tab) if tab else toured.get_by_test_id("stMain")
         expect(part).to_contain_text(shown[tab] if tab else shown)
         count = n_figures.get(tab) if isinstance(n_figures, dict) else n_figures
         if count is not None:
             expect(figures(toured)).to_have_count(count)
         assert_fits(toured)
-        toured.set_viewport_size(NARROW)
-        toured.wait_for_function(FIGURES_FIT)
-        assert_fits(toured)
+        found += findings(toured) + findings_when_dark(toured)
+        for screen in (MAGNIFIED, NARROW):
+            toured.set_viewport_size(screen)
+            toured.wait_for_function(FIGURES_FIT)
+            assert_fits(toured)
+        # Colours do not depend on the width, but for those of the menu, which is the same above every tab.
+        found += findings(toured, **STRUCTURE) if place else findings(toured) + findings_when_dark(toured)
         toured.set_viewport_size(WIDE)
+    assert not [finding for finding in found if finding["known"] < 0]
+    seen[address] = {finding["known"] for finding in found}
+
+
+def test_every_known_finding_still_occurs(seen):
+    if set(seen) != set(TITLES):
+        pytest.skip("not all pages were opened")
+    assert set().union(*seen.values()) == set(range(len(UPSTREAM)))
 
 
 def test_on_a_phone_the_menu_of_the_sidebar_opens_pages(narrow_tab, app):

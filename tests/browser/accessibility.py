@@ -1,0 +1,62 @@
+"""Findings of axe-core on a page, and those of them that are known and not ours."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import axe_playwright_python
+
+AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
+# Each finding comes with the number of the known one that it is, or -1.
+SCAN = """([options, known]) => axe.run(
+    {exclude: [".js-plotly-plot svg"]}, {resultTypes: ["violations"], elementRef: true, ...options}
+).then(({violations}) => violations.flatMap(({id, nodes}) => nodes.map(
+    ({element, target, html, failureSummary}) => ({
+        known: known.findIndex(([rule, selector]) => rule === id && element.matches(selector)),
+        rule: id, target: target.flat(), html: html.slice(0, 200), why: failureSummary,
+    }))))"""
+CONTRAST = {"runOnly": ["color-contrast"]}
+STRUCTURE = {"rules": {"color-contrast": {"enabled": False}}}
+
+
+@dataclass(frozen=True)
+class Upstream:
+    """A finding in Streamlit's own markup, which has no setting for it."""
+
+    rule: str
+    selector: str
+    reason: str
+
+
+UPSTREAM = (
+    Upstream(
+        "presentation-role-conflict",
+        "[data-testid=stFileUploaderDropzone]",
+        "the area that files are dropped on has a role without meaning, and a label; its button has both",
+    ),
+    Upstream(
+        "list",
+        "[data-testid=stSidebarNavItems]",
+        "the menu of narrow screens is a list whose groups are no list items",
+    ),
+    Upstream("listitem", "[data-testid=stSidebarNavItems] li", "the items of those groups are in no list"),
+    Upstream(
+        "scrollable-region-focusable",
+        ".katex-display",
+        "a wide equation scrolls without taking the focus",
+    ),
+)
+
+
+def findings(page, **options):
+    """Return all findings on a page as it is, of all rules or by ``options`` of axe-core."""
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(AXE)
+    return page.evaluate(SCAN, [options, [[each.rule, each.selector] for each in UPSTREAM]])
+
+
+def findings_when_dark(page):
+    """Return the findings of contrast in the dark theme; no other rule depends on the theme."""
+    page.emulate_media(color_scheme="dark")
+    found = findings(page, **CONTRAST)
+    page.emulate_media(color_scheme="light")
+    return found
