@@ -164,12 +164,14 @@ FORMER: dict[str, tuple[st.Page, dict[str, str]]] = {
 }
 
 
-# Text on the primary colour, which Streamlit writes in white: unreadable on the light one of the dark theme.
-ON_PRIMARY = f"""<style>
+# Text to which Streamlit gives too little contrast: white on the primary colour of the dark theme, and grey
+# along the axes of figures in the light theme.
+READABLE = f"""<style>
 [data-testid=stMultiSelectTagsContainer] [data-tag] *,
 button:is([kind=primary], [kind=primaryFormSubmit]):not(:disabled) * {{
   color: light-dark({ink(BLUE)}, {ink(SKY)});
 }}
+.js-plotly-plot :is([class$=tick] text, text[class*=title]) {{ fill: currentColor !important; }}
 </style>"""
 
 
@@ -205,7 +207,7 @@ def main() -> None:
     st.set_page_config(
         page_title=f"{chosen.title} · Glassbox", page_icon=":material/deployed_code:", layout="wide"
     )
-    st.html(ON_PRIMARY)
+    st.html(READABLE)
     open_kept_work()
     open_address(chosen.url_path)
     keep_work()  # also what a run that was interrupted has changed

@@ -140,6 +140,15 @@ def test_every_known_finding_still_occurs(seen):
     assert set().union(*seen.values()) == set(range(len(UPSTREAM)))
 
 
+@pytest.mark.parametrize("scheme", ["dark", "light"])
+def test_the_axes_of_a_figure_have_the_colour_of_text(toured, scheme):
+    go_to(toured, TITLES["positions"])
+    toured.emulate_media(color_scheme=scheme)
+    colour = title_of(toured).evaluate("title => getComputedStyle(title).color")
+    for part in (".xtick text", ".ytick text", ".xtitle"):
+        expect(figures(toured).locator(part).first).to_have_css("fill", colour)
+
+
 def test_on_a_phone_the_menu_of_the_sidebar_opens_pages(narrow_tab, app):
     visit(narrow_tab, app)
     for address in ("late", "documents"):
