@@ -14,8 +14,8 @@ from ui.text import escape_plotly, shortened
 from ui.tokens import token_axis, token_labels
 
 
-def prompt_figure(prompt: Prompt) -> go.Figure:
-    """One stacked bar of the tokens of each part of a prompt, and its budget as a line."""
+def prompt_parts(prompt: Prompt) -> dict[str, tuple[int, str]]:
+    """Return the tokens and the colour of each part of a prompt that it has, by name."""
     parts = {
         "passages": (prompt.source_tokens, ORANGE),
         "question": (prompt.question_tokens, BLUE),
@@ -23,6 +23,11 @@ def prompt_figure(prompt: Prompt) -> go.Figure:
     }
     rest = len(prompt.ids) - sum(count for count, _ in parts.values())
     parts["instructions and template"] = rest, GREY
+    return {name: part for name, part in parts.items() if part[0]}
+
+
+def prompt_figure(prompt: Prompt) -> go.Figure:
+    """One stacked bar of the tokens of each part of a prompt, and its budget as a line."""
     figure = go.Figure(
         [
             go.Bar(
@@ -33,8 +38,7 @@ def prompt_figure(prompt: Prompt) -> go.Figure:
                 marker_color=colour,
                 hovertemplate=f"{name}: {count} tokens<extra></extra>",
             )
-            for name, (count, colour) in parts.items()
-            if count
+            for name, (count, colour) in prompt_parts(prompt).items()
         ]
     )
     figure.add_vline(
@@ -47,6 +51,12 @@ def prompt_figure(prompt: Prompt) -> go.Figure:
     figure.update_yaxes(visible=False)
     figure.update_xaxes(visible=False)
     return styled(figure, height=170)
+
+
+def prompt_words(prompt: Prompt) -> str:
+    """Return the numbers of `prompt_figure` in words."""
+    parts = ", ".join(f"{name} {count}" for name, (count, _) in prompt_parts(prompt).items())
+    return f"Tokens of a prompt, of at most {prompt.max_tokens}: {parts}"
 
 
 # Legend in one row above a figure; traces in the order in which they were added.

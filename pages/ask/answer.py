@@ -15,7 +15,7 @@ from pages.ask.next_steps import show_next_steps
 from pages.ask.timing import show_timing
 from ui.closeness import score_words, show_closeness
 from ui.colours import source_colour
-from ui.figures import prompt_figure
+from ui.figures import prompt_figure, prompt_words
 from ui.nothing_found import retriever_name, show_hit, show_nothing_found, show_searched
 from ui.text import escape_markdown, show_text
 from ui.tokens import AS_DECODER_COUNTS
@@ -154,9 +154,7 @@ def show_prompt(answer: Answer) -> None:
     prompt = answer.prompt
     if prompt is None:
         return
-    st.plotly_chart(
-        prompt_figure(prompt), config={"displayModeBar": False}, alt="Tokens of each part of the prompt"
-    )
+    st.plotly_chart(prompt_figure(prompt), config={"displayModeBar": False}, alt=prompt_words(prompt))
     if answer.server:
         st.caption(
             f"About {len(prompt.ids)} tokens in, about {answer.timings.answer_tokens} tokens out, counted by "

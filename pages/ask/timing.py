@@ -16,9 +16,10 @@ def show_timing(answer: Answer) -> None:
         server_metrics(answer.timings)
     else:
         decoder_metrics(answer.timings)
-    st.plotly_chart(
-        timing_figure(answer.timings), config={"displayModeBar": False}, alt="Seconds of each stage"
-    )
+    figure = timing_figure(answer.timings)
+    [bars] = figure.data
+    words = ", ".join(f"{stage} {time}" for stage, time in zip(bars.y, bars.text, strict=True))
+    st.plotly_chart(figure, config={"displayModeBar": False}, alt=f"Time of each stage: {words}")
     if RETRIEVERS[answer.retriever].uses_bm25:
         st.caption(
             "The search includes BM25's scores of this question. The words of all chunks are indexed once, "

@@ -20,7 +20,7 @@ from engine.retrieval.parents import search_parents
 from engine.wording import counted
 from ui.chunk_settings import Cut
 from ui.corpus import index_documents, split_documents
-from ui.figures import prompt_figure
+from ui.figures import prompt_figure, prompt_words
 from ui.models import limits_of, load_decoder
 from ui.settings_card import settings_in_use
 from ui.tokens import AS_DECODER_COUNTS
@@ -188,7 +188,12 @@ def show_prompt(question: str, documents: Sequence[Document], encoder: Encoder, 
         f"{len(prompt.sources) - whole} in part, {len(prompt.left_out)} not at all: {len(prompt.ids):,} of "
         f"{budget:,} tokens {AS_DECODER_COUNTS}."
     )
-    st.plotly_chart(prompt_figure(prompt), key="budget-prompt", config={"displayModeBar": False})
+    st.plotly_chart(
+        prompt_figure(prompt),
+        key="budget-prompt",
+        config={"displayModeBar": False},
+        alt=prompt_words(prompt),
+    )
     if prompt.left_out or whole < len(prompt.sources):
         st.caption("Smaller chunks, fewer passages or a larger prompt budget make them fit.")
 
