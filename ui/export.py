@@ -1,7 +1,9 @@
 """Figures on a page, each with buttons to save it and its numbers."""
 
+import csv
 import io
 from collections.abc import Iterable, Mapping
+from itertools import zip_longest
 
 import numpy as np
 import plotly.graph_objects as go
@@ -11,7 +13,7 @@ from engine.layers.tracing import Array
 
 
 def show_figure(figure: go.Figure, name: str, arrays: Mapping[str, Array], alt: str) -> None:
-    """Draw a figure that can be saved as PNG, as a standalone HTML page and as its numbers (.npz).
+    """Draw a figure that can be saved as PNG, as a standalone HTML page and as its numbers.
 
     Parameters
     ----------
@@ -51,6 +53,14 @@ def show_save(figure: go.Figure, name: str, arrays: Mapping[str, Array]) -> None
             key=f"npz-{name}",
             on_click="ignore",
         )
+        st.download_button(
+            "Numbers as a table (.csv)",
+            lambda: table(arrays),
+            file_name=f"{name}.csv",
+            mime="text/csv",
+            key=f"csv-{name}",
+            on_click="ignore",
+        )
 
 
 def arrays_of(records: Iterable[object], *names: str) -> dict[str, Array]:
@@ -73,3 +83,19 @@ def npz(arrays: Mapping[str, Array]) -> bytes:
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)  # type: ignore[arg-type]
     return buffer.getvalue()
+
+
+def table(arrays: Mapping[str, Array]) -> str:
+    """Return arrays as CSV: a column for one of one dimension, else as many as the last one is long."""
+    columns: dict[str, Array] = {}
+    for name, array in arrays.items():
+        if array.ndim < 2:
+            columns[name] = np.atleast_1d(array)
+        else:
+            parts = array.reshape(-1, array.shape[-1]).T
+            columns |= {f"{name}.{number}": part for number, part in enumerate(parts)}
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip_longest(*columns.values(), fillvalue=""))
+    return text.getvalue()

@@ -7,7 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 import streamlit as st  # noqa: F401  (whose theme becomes the default of figures)
 
-from ui.export import arrays_of, npz, standalone
+from ui.export import arrays_of, npz, standalone, table
 from ui.figures import styled
 
 
@@ -26,6 +26,11 @@ def test_numbers_of_a_figure_can_be_read_back():
     with np.load(io.BytesIO(npz({"layers.0.weights": np.eye(2), "tokens": np.array(["a", "東"])}))) as saved:
         np.testing.assert_array_equal(saved["layers.0.weights"], np.eye(2))
         assert list(saved["tokens"]) == ["a", "東"]
+
+
+def test_numbers_of_a_figure_are_a_table_in_which_shorter_columns_end_sooner():
+    arrays = {"weights": np.array([[0.5, 0.25], [1.0, 2.0]]), "tokens": np.array(["a", "b,c", "東"])}
+    assert table(arrays) == 'weights.0,weights.1,tokens\n0.5,0.25,a\n1.0,2.0,"b,c"\n,,東\n'
 
 
 def test_records_become_an_array_per_attribute_with_nan_for_none():
