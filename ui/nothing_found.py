@@ -7,6 +7,7 @@ import streamlit as st
 from engine.generation.answering import NOTHING_FOUND, Answer
 from engine.retrieval.retrievers import RETRIEVERS
 from ui.closeness import chance_words, score_words, show_closeness
+from ui.look_inside import show_look_inside
 from ui.text import escape_markdown, show_text
 
 NO_TEXT = {
@@ -52,6 +53,7 @@ def show_hit(answer: Answer, place: int) -> None:
     chunk = answer.hits[place].chunk
     st.caption(f"{escape_markdown(chunk.document)} · rank {place + 1} · {score_words(answer, place)}")
     show_text(escape(chunk.text))
+    show_look_inside(chunk, f"hit-{place}")
 
 
 def show_searched(answer: Answer) -> None:

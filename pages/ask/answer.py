@@ -16,6 +16,7 @@ from pages.ask.timing import show_timing
 from ui.closeness import score_words, show_closeness
 from ui.colours import source_colour
 from ui.figures import prompt_figure, prompt_words
+from ui.look_inside import show_look_inside
 from ui.nothing_found import retriever_name, show_hit, show_nothing_found, show_searched
 from ui.text import escape_markdown, show_text
 from ui.tokens import AS_DECODER_COUNTS
@@ -126,6 +127,7 @@ def show_sources(answer: Answer, documents: dict[str, Document]) -> None:
             else:
                 show_text(escape(source.text))
                 st.caption("This document is no longer among those searched.")
+            show_look_inside(answer.hits[place].chunk, f"source-{source.number}")
     if left_out := answer.prompt.left_out if answer.prompt else ():
         st.caption(f"{len(left_out)} more did not fit the prompt budget.")
     show_left_out(answer)

@@ -34,6 +34,7 @@ from pages.documents.chunk_map_figure import (
 from ui.chunk_settings import Cut
 from ui.corpus import content_hash, index_documents
 from ui.export import show_save
+from ui.look_inside import show_look_inside
 from ui.settings_card import settings_in_use
 from ui.text import show_text
 from ui.widgets import fragment
@@ -229,3 +230,4 @@ def show_selected(chunks: Sequence[Chunk], rows: Sequence[int], cosines: Array |
             place = f"{chunk.start:,}–{chunk.end:,}{page} · {chunk.n_tokens:,} tokens{near}"
             show_text(f"<b>{escape(chunk.document)}</b>{headings}\n<small>{place}</small>")
             show_text(escape(chunk.text.strip()), height=180)
+            show_look_inside(chunk, f"map-{row}")

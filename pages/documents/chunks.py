@@ -21,6 +21,7 @@ from ui.colours import BLUE, ORANGE
 from ui.corpus import split_documents
 from ui.export import show_figure
 from ui.figures import styled
+from ui.look_inside import show_look_inside
 from ui.text import readable_seconds, show_error, text_html
 from ui.tokens import AS_ENCODER_COUNTS
 
@@ -103,11 +104,20 @@ def show_one(document: Document, encoder: Encoder, cut: Cut, start: int, end: in
         st.html(
             text_html(painted(document, chunks, dict(zip(near, stops, strict=True)), start, end), height=520)
         )
+    show_one_inside(chunks, key)
     sizes = {"n_tokens": np.array([chunk.n_tokens for chunk in chunks])}
     words = (
         f"{counted(len(chunks), 'chunk')} of {sizes['n_tokens'].min()} to {sizes['n_tokens'].max()} tokens"
     )
     show_figure(size_figure(chunks, cut.max_tokens), f"chunk-sizes-{key}", sizes, words)
+
+
+def show_one_inside(chunks: Sequence[Chunk], key: str) -> None:
+    """Draw the choice of a chunk by its number, and the button that opens it inside the model."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        label = f"Chunk, of {len(chunks):,}"
+        number = st.number_input(label, 1, len(chunks), key=f"chunks-number-{key}", width=160)
+        show_look_inside(chunks[number - 1], f"chunk-{key}")
 
 
 def parents_note(chunks: Sequence[Chunk]) -> str:

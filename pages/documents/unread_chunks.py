@@ -21,6 +21,7 @@ from engine.wording import counted
 from ui.chunk_settings import Cut
 from ui.corpus import index_documents, split_documents
 from ui.figures import prompt_figure, prompt_words
+from ui.look_inside import chunk_table
 from ui.models import limits_of, load_decoder
 from ui.settings_card import settings_in_use
 from ui.tokens import AS_DECODER_COUNTS
@@ -147,7 +148,9 @@ def set_sizes(chunk_tokens: int | None, max_tokens: int | None) -> None:
 def show_losses(report: UnreadReport) -> None:
     """Draw the chunks that lose most, with their lost text."""
     st.header("What is lost")
-    st.dataframe(
+    lost = report.truncated[:MOST_ROWS]
+    chunk_table(
+        [loss.chunk for loss in lost],
         [
             {
                 "Document": loss.chunk.document,
@@ -156,11 +159,11 @@ def show_losses(report: UnreadReport) -> None:
                 "Lost": loss.tokens_lost,
                 "Text never read": loss.text.strip(),
             }
-            for loss in report.truncated[:MOST_ROWS]
+            for loss in lost
         ],
-        hide_index=True,
-        column_config={"Text never read": st.column_config.TextColumn(width="large")},
-        alt=f"The {min(MOST_ROWS, len(report.truncated))} chunks that lose most tokens",
+        "lost",
+        f"The {len(lost)} chunks that lose most tokens",
+        {"Text never read": st.column_config.TextColumn(width="large")},
     )
     if len(report.truncated) > MOST_ROWS:
         st.caption(f"The {MOST_ROWS} that lose most, of {len(report.truncated):,}.")

@@ -16,6 +16,7 @@ from engine.retrieval.ranking import best_first
 from engine.retrieval.retrievers import RETRIEVERS, index_scores
 from pages.improve.diagnose.ask import Search
 from ui.chunk_settings import Cut
+from ui.look_inside import chunk_table
 from ui.similarity.explained import show_explained
 from ui.text import escape_markdown, joined
 
@@ -125,7 +126,9 @@ def show_rank(question: str, search: Search, found: Diagnosis, ranking: Ranking)
 def show_above(index: Index, found: Diagnosis, ranking: Ranking) -> None:
     """List the chunks that rank higher, with the groups of near duplicates among them."""
     group_of = {row: number for number, group in enumerate(found.repeats, 1) for row in group}
-    st.dataframe(
+    above = ranking.above[:MOST_ABOVE]
+    chunk_table(
+        [index.chunks[row] for row in above],
         [
             {
                 "Rank": rank,
@@ -134,15 +137,15 @@ def show_above(index: Index, found: Diagnosis, ranking: Ranking) -> None:
                 "Document": index.chunks[row].document,
                 "Text": " ".join(index.chunks[row].text.split()),
             }
-            for rank, row in enumerate(ranking.above[:MOST_ABOVE], 1)
+            for rank, row in enumerate(above, 1)
         ],
-        hide_index=True,
-        column_config={
+        "above",
+        "The chunks that rank above the passage, best first",
+        {
             "Cosine": st.column_config.NumberColumn(format="%.3f"),
             "Repeats": st.column_config.TextColumn(help="Chunks of one group are near duplicates."),
             "Text": st.column_config.TextColumn(width="large"),
         },
-        alt="The chunks that rank above the passage, best first",
     )
     if len(ranking.above) > MOST_ABOVE:
         st.caption(f"The first {MOST_ABOVE} of {len(ranking.above):,} that rank above it.")

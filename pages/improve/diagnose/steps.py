@@ -13,6 +13,7 @@ from engine.retrieval.retrievers import RETRIEVERS
 from pages.improve.diagnose.ask import Asked, Search
 from pages.improve.diagnose.rank import Ranking
 from ui.chunk_paint import near_to, painted
+from ui.look_inside import chunk_table
 from ui.text import escape_markdown, show_text
 
 CONTEXT = 400  # characters shown on either side of the passage, at most
@@ -92,7 +93,8 @@ def show_chunks(place: Location, search: Search, found: Diagnosis, ranking: Rank
     underlined = f'<span style="text-decoration:underline 2px;font-weight:600">{passage}</span>'
     show_text(f"{'…' * (start > 0)}{before}{underlined}{after}{'…' * (end < len(document.text))}", height=420)
     st.caption("The passage is underlined; each chunk has its tint and its number in the document.")
-    st.dataframe(
+    chunk_table(
+        [index.chunks[each.row] for each in found.held],
         [
             {
                 "Chunk": rows.index(each.row) + 1,
@@ -104,13 +106,13 @@ def show_chunks(place: Location, search: Search, found: Diagnosis, ranking: Rank
             }
             for each in found.held
         ],
-        hide_index=True,
-        column_config={
+        "held",
+        "The chunks that contain some of the passage",
+        {
             "Holds of it": st.column_config.NumberColumn(format="percent"),
             "Reads of it": st.column_config.NumberColumn(format="percent"),
             "Cosine": st.column_config.NumberColumn(format="%.3f"),
         },
-        alt="The chunks that contain some of the passage",
     )
 
 

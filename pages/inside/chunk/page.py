@@ -14,6 +14,7 @@ from pages.inside.chunk.pipeline import show_pipeline
 from ui.corpus import split_documents
 from ui.documents import NoDocumentError
 from ui.export import npz
+from ui.look_inside import CHUNK, PAIR, TYPED
 from ui.models import ENCODER, decoder_name, limits_of, load_decoder, load_encoder
 from ui.settings import chunks_sidebar
 from ui.text import show_text
@@ -25,7 +26,6 @@ EXAMPLES = (
     "Open-source LLMs rock.",
     "Naïve 東京 🙂 don't",
 )
-TYPED, CHUNK, PAIR = "Type a text", "Take a chunk of the documents", "Two texts as a pair"
 MAX_CHARACTERS = 20_000
 # The decoder could read 8,192 tokens; larger maps than this are too much for a browser.
 DECODER_TOKENS = 512

@@ -14,6 +14,7 @@ from engine.retrieval.late import late_vectors, moved, moves
 from ui.chunk_settings import Cut
 from ui.corpus import index_documents
 from ui.jobs import counting
+from ui.look_inside import chunk_table
 from ui.text import escape_markdown, show_text
 from ui.widgets import choice
 
@@ -84,7 +85,9 @@ def show_question(chunks: Sequence[Chunk], ordinary: Array, late: Array, encoder
         st.info("Type a question to see its ranking by both kinds of vectors, side by side.")
         return
     found = moves(encoder.encode([question])[0], ordinary, late)
-    st.dataframe(
+    best = found[:MOST_ROWS]
+    chunk_table(
+        [chunks[move.row] for move in best],
         [
             {
                 "Late rank": move.late_rank,
@@ -94,9 +97,9 @@ def show_question(chunks: Sequence[Chunk], ordinary: Array, late: Array, encoder
                 "Chunk": move.row + 1,
                 "Text": chunks[move.row].text[:300],
             }
-            for move in found[:MOST_ROWS]
+            for move in best
         ],
-        hide_index=True,
-        column_config={"Text": st.column_config.TextColumn(width="large")},
-        alt=f"The {min(MOST_ROWS, len(found))} best chunks by late vectors, with their ordinary ranks",
+        "late",
+        f"The {len(best)} best chunks by late vectors, with their ordinary ranks",
+        {"Text": st.column_config.TextColumn(width="large")},
     )

@@ -1,0 +1,31 @@
+"""A chunk that is listed can be opened inside the model."""
+
+from engine.documents.document import Document
+from tests.apps import app_file
+
+NAME = "inside_the_pipeline.md"
+OPENED = {"documents-tab": "Chunks", "searched": [NAME], "chunks-number-a": 3}
+
+
+def opened(side="a", **state):
+    """What “Inside the model” is set to, after a chunk of a document was opened there."""
+    app = app_file(**OPENED | state).run().switch_page("pages/documents/page.py").run()
+    assert not app.exception
+    app = app.button(key=f"look-inside-chunk-{side}").click().run()
+    assert not app.exception
+    return app.session_state
+
+
+def test_a_chunk_is_opened_by_its_number():
+    state = opened(**{"inside-model": "decoder"})
+    assert state["source-encoder"] == "Take a chunk of the documents"
+    assert (state["inside-model"], state["inside-document"], state["inside-chunk"]) == ("encoder", NAME, 3)
+
+
+def test_a_chunk_of_a_document_that_is_cut_otherwise_by_now_is_opened_as_a_text():
+    text = "The tide turns twice a day. " * 200
+    own = {"tide.md": (Document("tide.md", text),)}
+    other = {"chunks-compare": True, "chunk_tokens-other": 16, "chunks-number-b": 2}
+    state = opened("b", uploads=own, searched=["tide.md"], **other)
+    assert state["source-encoder"] == "Type a text"
+    assert state["inside-text"] in text

@@ -1,0 +1,65 @@
+"""The way from a chunk, wherever it is listed, to the page that shows it inside the model."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import streamlit as st
+
+from engine.documents.document import Chunk
+from ui.chunk_settings import cut_in_use
+from ui.corpus import split_documents
+from ui.documents import chosen_documents
+from ui.models import load_encoder
+
+# The ways to choose what the page reads.
+TYPED, CHUNK, PAIR = "Type a text", "Take a chunk of the documents", "Two texts as a pair"
+
+
+def show_look_inside(chunk: Chunk, key: str) -> None:
+    """Draw the button that opens a chunk inside the model."""
+    if st.button(
+        "Look inside",
+        key=f"look-inside-{key}",
+        icon=":material/visibility:",
+        type="tertiary",
+        help="Every tensor of this chunk's way through the encoder, and the attention between its tokens.",
+    ):
+        open_chunk(chunk)
+
+
+def open_chunk(chunk: Chunk) -> None:
+    """Open a chunk inside the model: by its number, or as a text where documents are cut otherwise now."""
+    own = [document for document in chosen_documents() if document.name == chunk.document]
+    chunks = [each for cut in split_documents(own, cut_in_use(load_encoder())) for each in cut]
+    places = [(each.start, each.end) for each in chunks]
+    state = st.session_state
+    state["inside-model"] = "encoder"
+    if (chunk.start, chunk.end) in places:
+        state["source-encoder"], state["inside-document"] = CHUNK, chunk.document
+        state["inside-chunk"] = 1 + places.index((chunk.start, chunk.end))
+    else:
+        state["source-encoder"], state["inside-text"] = TYPED, chunk.text
+    st.switch_page("pages/inside/chunk/page.py")
+
+
+def chunk_table(
+    chunks: Sequence[Chunk],
+    rows: Sequence[Mapping[str, Any]],
+    key: str,
+    alt: str,
+    column_config: Mapping[str, Any] | None = None,
+) -> None:
+    """Draw a table of chunks, a row each; the one that is selected can be opened inside the model."""
+    table = st.dataframe(
+        rows,
+        hide_index=True,
+        column_config=column_config,
+        alt=alt,
+        key=f"chunks-{key}",
+        on_select="rerun",
+        selection_mode="single-row",
+    )
+    if picked := [row for row in table.selection.rows if row < len(chunks)]:
+        show_look_inside(chunks[picked[0]], key)
+    else:
+        st.caption("Select a row to look inside its chunk.")
