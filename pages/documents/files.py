@@ -23,7 +23,9 @@ def show_files(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> Non
     if not documents:
         st.info("No document is chosen. Add one in the sidebar, paste a text below, or pick some there.")
     else:
-        show_table(documents, split_documents(documents, cut), cut.max_tokens)
+        chunks = split_documents(documents, cut)
+        show_finding(documents, [chunk for own in chunks for chunk in own], cut.max_tokens)
+        show_table(documents, chunks, cut.max_tokens)
         st.caption("Add files in the sidebar, or paste a text here. The other tabs show their chunks.")
     st.text_input(
         "Column of CSV files",
@@ -39,6 +41,25 @@ def show_files(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> Non
         with st.expander("Take documents out of this session", icon=":material/delete:"):
             chosen = st.multiselect("Files", own, key="files-removed", placeholder="None")
             st.button("Take them out", on_click=remove_files, disabled=not chosen)
+
+
+def show_finding(documents: Sequence[Document], chunks: Sequence[Chunk], limit: int) -> None:
+    """Say into how many chunks the documents are cut, and how many of them lose their end."""
+    cut = sum(chunk.n_tokens > limit for chunk in chunks)
+    title = f"{counted(len(documents), 'document')} in {counted(len(chunks), 'chunk')}"
+    if cut:
+        st.warning(
+            f"**{title}: {cut:,} lose their end.** They have more than the {limit} tokens that the encoder "
+            "reads; the tab “Never read” shows what is lost, and remedies.",
+            icon=":material/content_cut:",
+        )
+    elif chunks:
+        longest = max(chunk.n_tokens for chunk in chunks)
+        st.success(
+            f"**{title}, each read whole:** the longest has {longest} of the {limit} tokens that the encoder "
+            "reads.",
+            icon=":material/check_circle:",
+        )
 
 
 def show_table(documents: Sequence[Document], chunks: Sequence[Sequence[Chunk]], limit: int) -> None:
