@@ -2,12 +2,16 @@ import csv
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from benchmarks.follow_ups import load_follow_ups
-from engine.documents.loaders import load_corpus
+from engine.documents.loaders import BUNDLED_CORPUS, BUNDLED_INDEX, load_corpus
+from engine.documents.splitters import split
 from engine.evaluation.answers import check_answers, load_answer_questions
 from engine.evaluation.sts import load_pairs
+from engine.retrieval.embedding_spec import EmbeddingSpec
+from engine.storage.workspace import import_workspace
 
 ROOT = Path(__file__).parent.parent
 DATA, BENCHMARKS = ROOT / "data", ROOT / "benchmarks"
@@ -24,6 +28,17 @@ def test_every_bundled_document_has_questions_and_a_licence(rows):
     for path in (DATA / "corpus").iterdir():
         assert path.stem in {row["corpus_id"] for row in rows}
         assert path.name in licences
+
+
+def test_the_bundled_index_is_that_of_the_documents_by_default(encoder):
+    bundled = import_workspace(BUNDLED_INDEX.name, BUNDLED_INDEX.read_bytes())
+    documents = load_corpus(BUNDLED_CORPUS)
+    chunks = [chunk for document in documents for chunk in split(document, encoder.tokenizer)]
+    assert (list(bundled.documents), list(bundled.index.chunks)) == (documents, chunks)
+    assert bundled.index.spec == EmbeddingSpec.of(encoder, "mean", None)
+    some = range(0, len(chunks), 40)
+    found = encoder.encode([chunks[row].text for row in some])
+    np.testing.assert_allclose(bundled.index.vectors[some], found, atol=1e-5)
 
 
 def test_questions_are_distinct(rows):

@@ -10,6 +10,7 @@ import streamlit as st
 
 from engine import Encoder
 from engine.documents.document import Chunk, Document
+from engine.documents.loaders import BUNDLED_INDEX
 from engine.documents.splitters import Splitting, split, split_small_to_big
 from engine.documents.token_spans import TokenSpans, token_spans
 from engine.errors import DocumentError
@@ -18,6 +19,7 @@ from engine.retrieval.index import Index, build_index, join_indexes
 from engine.retrieval.relevance import NullScores, null_scores_of
 from engine.retrieval.retrievers import RETRIEVERS
 from engine.retrieval.vector_cache import VectorCache, cached_encode
+from engine.storage.workspace import import_workspace
 from engine.wording import counted
 from ui.chunk_settings import Cut
 from ui.data_folder import kept_folder
@@ -64,7 +66,11 @@ def tokens_of(text: str) -> TokenSpans:
 @st.cache_resource(show_spinner=False)
 def shared_vectors() -> VectorCache:
     """Return the vectors of the bundled documents, which all sessions share."""
-    return VectorCache()
+    cache = VectorCache()
+    index = import_workspace(BUNDLED_INDEX.name, BUNDLED_INDEX.read_bytes()).index
+    assert index is not None
+    cache.put_many([chunk.text for chunk in index.chunks], index.vectors, index.spec)
+    return cache
 
 
 @st.cache_resource(show_spinner=False)

@@ -19,6 +19,7 @@ from engine.errors import DocumentError
 
 __all__ = [
     "BUNDLED_CORPUS",
+    "BUNDLED_INDEX",
     "FORMATS",
     "MAX_BYTES",
     "MAX_DOCUMENTS",
@@ -44,6 +45,7 @@ MAX_BYTES = 20 * 1024 * 1024
 MOST_LISTED = 3  # suffixes of a format, in messages
 MAX_DOCUMENTS = 100_000  # of one file: as many lists of a row fit in a few megabytes
 BUNDLED_CORPUS = Path(__file__).parent.parent.parent / "data" / "corpus"
+BUNDLED_INDEX = BUNDLED_CORPUS.with_suffix(".glassbox")  # a workspace with its chunks and vectors by default
 
 Part = Document | Failure | str  # a str is the name of a member that is not read
 
