@@ -1,6 +1,7 @@
 """The widgets that set how documents are cut and embedded."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
@@ -94,6 +95,13 @@ def cut_in_use(encoder: Encoder) -> Cut:
     """Return how the app cuts documents, also where the page does not draw it."""
     values = settings_in_use(encoder)
     return cut_of(*(values[key] for key in CHUNK_SETTINGS))
+
+
+def cut_values(cut: Cut) -> dict[str, Any]:
+    """Return the values of the widgets that give this cut, by their keys."""
+    splitting = cut.splitting
+    values = splitting.method, splitting.chunk_tokens, splitting.overlap, cut.parent_tokens, cut.max_tokens
+    return dict(zip(CHUNK_SETTINGS, values, strict=True))
 
 
 def cut_of(method: str, chunk_tokens: int, overlap: int, parent_tokens: int, max_tokens: int) -> Cut:

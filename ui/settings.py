@@ -13,7 +13,7 @@ from engine.generation.sampling import RULES, Sampling, sampling_of
 from engine.generation.settings import CONTEXTS, DEFAULT_ANSWER, AnswerSettings, SearchSettings
 from engine.layers.pooling import POOLINGS, poolings_help
 from engine.retrieval.retrievers import RETRIEVERS
-from ui.chunk_settings import Cut, chunk_settings
+from ui.chunk_settings import Cut, chunk_settings, cut_values
 from ui.documents import document_picker
 from ui.settings_card import SETTINGS, settings_in_use, show_settings_card
 from ui.tokens import AS_DECODER_COUNTS
@@ -114,6 +114,28 @@ def answer_settings(
         values["refuse_below"] / 100,
         write,
     )
+
+
+def settings_values(settings: Settings) -> dict[str, Any]:
+    """Return the values of the widgets that give these settings, by their keys."""
+    answer, sampling = settings.answer, settings.answer.sampling
+    drawn = {name: getattr(sampling, name) for name in RULES}
+    return {
+        **cut_values(settings.cut),
+        "pooling": settings.pooling,
+        "k": answer.search.k,
+        "min_relevance": answer.search.min_relevance,
+        "retriever": answer.search.retriever,
+        "expand": answer.search.expand,
+        "max_prompt_tokens": answer.max_prompt_tokens,
+        "max_new_tokens": answer.max_new_tokens,
+        "follow_ups": settings.follow_ups,
+        "context": answer.context,
+        "answer_at": 100 * answer.answer_at,  # the widgets are in percent
+        "refuse_below": 100 * answer.refuse_below,
+        **{name: RULES[name].off if value is None else value for name, value in drawn.items()},
+        "seed": sampling.seed,
+    }
 
 
 def count_setting(key: str, help_text: str, step: int | None = None) -> int:

@@ -75,6 +75,11 @@ def settings_in_use(encoder: Encoder) -> dict[str, Any]:
     return values
 
 
+def settings_words(values: Mapping[str, Any]) -> dict[str, str]:
+    """Return values in words, by the labels of their widgets."""
+    return {SETTINGS[key].label: SETTINGS[key].words(values[key]) for key in SETTINGS if key in values}
+
+
 def steps(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, str]:
     """Return the settings that differ in words: ``chunk size 64 → 192``."""
     return {

@@ -2,10 +2,14 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from engine.generation.sampling import RULES, Sampling
+from engine.documents.splitters import Splitting
+from engine.generation.sampling import RULES, Sampling, sampling_of
+from engine.generation.settings import AnswerSettings, SearchSettings
 from engine.retrieval.retrievers import RETRIEVERS
 from tests.apps import app_of
-from ui.settings import limits
+from ui.chunk_settings import CHUNK_SETTINGS, Cut, cut_of
+from ui.settings import Settings, answer_settings, limits, settings_values
+from ui.settings_card import SETTINGS, settings_words
 
 EVERYTHING = {"top_k": 5, "top_p": 0.5, "min_p": 0.1, "repetition_penalty": 1.2, "seed": 7}
 
@@ -163,3 +167,18 @@ def test_sizes_in_tokens_say_which_model_counts_them(encoder):
     for key, counts in in_tokens.items():
         model = "decoder" if key in ("max_prompt_tokens", "max_new_tokens") else "encoder"
         assert f"as the {model} counts them" in counts
+
+
+@pytest.mark.parametrize(
+    "sampling", [Sampling(), Sampling(0.8, top_k=5, top_p=0.5, min_p=0.1, repetition_penalty=1.2, seed=7)]
+)
+def test_the_values_of_settings_give_them_back(sampling):
+    search = SearchSettings(k=3, min_relevance=50, retriever="bm25", expand=True)
+    answer = AnswerSettings(search, 512, 64, sampling, "passages", answer_at=0.6, refuse_below=0.2)
+    values = settings_values(Settings(Cut(Splitting("fixed", 64, 8), 256, 128), "cls", answer, False))
+    assert set(values) == set(SETTINGS)
+    assert cut_of(*(values[key] for key in CHUNK_SETTINGS)) == Cut(Splitting("fixed", 64, 8), 256, 128)
+    drawn = sampling_of({name: values[name] for name in RULES}, values["seed"])
+    assert answer_settings(values, drawn) == answer
+    assert settings_words(values)["Retriever"] == "BM25 (words)"
+    assert settings_words({"k": 3}) == {"Passages": "3"}
