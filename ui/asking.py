@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -30,7 +31,8 @@ class Asked:
     """A question of the session, and what it was answered with.
 
     ``typed`` is the question as it was typed, ``question`` as it was answered, ``turns`` are those that it
-    follows on; ``documents`` are the names of those searched.
+    follows on; ``documents`` are the names of those searched, ``encoder`` is the name of the model that
+    searched them, and ``time`` when that was.
     """
 
     typed: str
@@ -38,6 +40,8 @@ class Asked:
     turns: tuple[Turn, ...]
     settings: Settings
     documents: frozenset[str]
+    encoder: str
+    time: datetime
 
     def changed(self, settings: Settings, documents: Iterable[str]) -> list[str]:
         """Name what is different from now."""
@@ -138,7 +142,8 @@ def start_answer(
     if state.get("wanted_turns") is None and settings.follow_ups:
         own, turns = follow_up(question, conversation(), index, encoder, null_scores)
     documents = frozenset(chunk.document for chunk in index.chunks)
-    asked = Asked(question, own, turns, settings, documents)
+    now = datetime.now().astimezone()
+    asked = Asked(question, own, turns, settings, documents, encoder.name, now)
 
     def work(job: Job[Answer]) -> Answer:
         return ask(

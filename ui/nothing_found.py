@@ -26,14 +26,8 @@ def show_nothing_found(answer: Answer) -> None:
             "Ask in other words, or choose another retriever under Search in the sidebar."
         )
         return
-    nearest = max(range(len(answer.hits)), key=lambda place: answer.hits[place].score)
-    relevance = answer.null_scores.relevance(answer.hits[nearest].score)
-    among = (
-        "" if answer.retriever == "dense" else f" of those that the retriever {retriever_name(answer)} finds"
-    )
     st.caption(
-        f"The nearest passage{among}: {score_words(answer, nearest)}. But {chance_words(relevance)}, and "
-        f"at most {100 - answer.min_relevance:.0f} may. "
+        f"{nearest_words(answer, retriever_name(answer))} "
         "Ask in other words, add a document, or move the relevance threshold under Search in the sidebar."
     )
     with st.expander("The passages found, too far to be used"):
@@ -41,6 +35,17 @@ def show_nothing_found(answer: Answer) -> None:
             show_hit(answer, place)
     show_searched(answer)
     show_closeness(answer)
+
+
+def nearest_words(answer: Answer, retriever: str) -> str:
+    """Say how close the nearest passage comes, and why that is not close enough."""
+    nearest = max(range(len(answer.hits)), key=lambda place: answer.hits[place].score)
+    relevance = answer.null_scores.relevance(answer.hits[nearest].score)
+    among = "" if answer.retriever == "dense" else f" of those that the retriever {retriever} finds"
+    return (
+        f"The nearest passage{among}: {score_words(answer, nearest)}. But {chance_words(relevance)}, and "
+        f"at most {100 - answer.min_relevance:.0f} may."
+    )
 
 
 def retriever_name(answer: Answer) -> str:

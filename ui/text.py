@@ -36,6 +36,20 @@ def escape_markdown(text: str) -> str:
     )
 
 
+class Strong(str):
+    """A part of a sentence in bold, on pages and in reports."""
+
+    __slots__ = ()
+
+
+def sentence_markdown(*parts: str) -> str:
+    """Return a sentence, escaped, its `Strong` parts in bold."""
+    return "".join(
+        f"**{escape_markdown(part)}**" if isinstance(part, Strong) else escape_markdown(part)
+        for part in parts
+    )
+
+
 def escape_plotly(text: str) -> str:
     """Escape text for Plotly's small subset of HTML, which shows quotation marks unchanged."""
     return escape(text, quote=False)

@@ -1,8 +1,8 @@
 """An answer with its sources, its timing and its prompt."""
 
 from collections.abc import Sequence
+from functools import partial
 from html import escape
-from urllib.parse import urlsplit
 
 import streamlit as st
 
@@ -12,7 +12,9 @@ from engine.wording import counted
 from pages.ask.evidence import show_model_words, show_quotes, show_status
 from pages.ask.marked_text import from_place, in_context
 from pages.ask.next_steps import show_next_steps
+from pages.ask.report import report, writer_name
 from pages.ask.timing import show_timing
+from ui.asking import Asked
 from ui.closeness import score_words, show_closeness
 from ui.colours import source_colour
 from ui.figures import prompt_figure, prompt_words
@@ -38,13 +40,14 @@ LEFT_OUT_HELP = (
 )
 
 
-def show_answer(answer: Answer, documents: Sequence[Document]) -> None:
+def show_answer(answer: Answer, asked: Asked, documents: Sequence[Document]) -> None:
     """Draw an answer: how sure it is, its quotes, the model's words, and sources, timing and prompt below."""
+    by_name = {document.name: document for document in documents if is_unchanged(document, answer)}
+    build_report = partial(report, answer, asked, by_name)
     if not answer.relevant:
         show_nothing_found(answer)
-        show_next_steps(answer)
+        show_next_steps(answer, build_report)
         return
-    by_name = {document.name: document for document in documents if is_unchanged(document, answer)}
     show_status(answer)
     show_quotes(answer.quotes, by_name, len(answer.sources))
     if answer.status != "refused":
@@ -52,7 +55,7 @@ def show_answer(answer: Answer, documents: Sequence[Document]) -> None:
     st.caption(
         f"Quotes: the documents' own words, from {counted(len(answer.hits), 'passage')}. {written_by(answer)}"
     )
-    show_next_steps(answer)
+    show_next_steps(answer, build_report)
     sources, document, timing, prompt = st.tabs(["Sources", "In the documents", "Timing", "Exact prompt"])
     with sources:
         show_sources(answer, by_name)
@@ -68,9 +71,8 @@ def written_by(answer: Answer) -> str:
     """Say which model wrote the text that is shown, nothing where none is."""
     if answer.status == "refused" or not answer.text:
         return ""
-    name = escape_markdown(answer.model or "")
-    server = escape_markdown(urlsplit(answer.server or "").netloc)
-    writer = f"{name} at {server}" if answer.server else f"a small model ({name})"
+    name = escape_markdown(writer_name(answer))
+    writer = name if answer.server else f"a small model ({name})"
     return f"Written by {writer}, which makes mistakes: check it against them."
 
 

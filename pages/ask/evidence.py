@@ -1,13 +1,15 @@
 """What an answer shows first: how sure it is, the quotes, and the model's words with their checks."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
+from typing import Literal
 
 import streamlit as st
 
 from engine.documents.document import Document
 from engine.generation.answering import Answer
-from engine.generation.checks import CheckedSentence
+from engine.generation.checks import CheckedSentence, UnknownWord
 from engine.retrieval.evidence import Quote
 from ui.colours import FAINT, QUOTE_EDGE, REMOVED, source_colour
 from ui.nothing_found import NO_TEXT
@@ -26,20 +28,47 @@ CONFIDENCE_HELP = (
 )
 
 
+@dataclass(frozen=True)
+class Status:
+    """A status of an answer: its label and look, what it means, and what to do about it."""
+
+    label: str
+    icon: str
+    colour: Literal["green", "orange", "gray"]
+    meaning: str = ""
+    advice: str = ""
+
+
+STATUSES = {
+    "answered": Status("Answered", ":material/check_circle:", "green"),
+    "unsure": Status(
+        "Unsure",
+        ":material/help:",
+        "orange",
+        "The closest sentences are below. They may not answer the question: read them first.",
+    ),
+    "refused": Status(
+        "Refused",
+        ":material/block:",
+        "gray",
+        "No sentence of these documents is likely to answer the question.",
+        "Ask in other words, add a document, or lower “Refused below” under Answer in the sidebar. The "
+        "closest sentences:",
+    ),
+}
+
+
+def status_words(answer: Answer) -> str:
+    """``"Answered · 84% sure"``."""
+    return f"{STATUSES[answer.status].label} · {answer.confidence:.0%} sure"
+
+
 def show_status(answer: Answer) -> None:
     """Say whether it is an answer, only the closest sentences, or a refusal, and how sure that is."""
-    sure = f"{answer.confidence:.0%} sure"
-    if answer.status == "answered":
-        st.badge(f"Answered · {sure}", icon=":material/check_circle:", color="green", help=CONFIDENCE_HELP)
-    elif answer.status == "unsure":
-        st.badge(f"Unsure · {sure}", icon=":material/help:", color="orange", help=CONFIDENCE_HELP)
-        st.caption("The closest sentences are below. They may not answer the question: read them first.")
-    else:
-        st.badge(f"Refused · {sure}", icon=":material/block:", color="gray", help=CONFIDENCE_HELP)
-        st.caption(
-            "No sentence of these documents is likely to answer the question. Ask in other words, add a "
-            "document, or lower “Refused below” under Answer in the sidebar. The closest sentences:"
-        )
+    status = STATUSES[answer.status]
+    st.badge(status_words(answer), icon=status.icon, color=status.colour, help=CONFIDENCE_HELP)
+    if status.meaning:
+        st.caption(f"{status.meaning} {status.advice}".strip())
 
 
 def show_quotes(quotes: Sequence[Quote], documents: Mapping[str, Document], n_read: int) -> None:
@@ -48,7 +77,7 @@ def show_quotes(quotes: Sequence[Quote], documents: Mapping[str, Document], n_re
     The model reads ``n_read`` sentences, the best last; a quote has the colour of its number among them.
     """
     for place, quote in enumerate(quotes):
-        number = max(1, n_read - place)
+        number = quote_number(place, n_read)
         document = documents.get(quote.document)
         show_text(
             f'<blockquote style="margin:0 0 4px;padding:2px 0 2px 12px;border-left:3px solid {QUOTE_EDGE}">'
@@ -58,17 +87,25 @@ def show_quotes(quotes: Sequence[Quote], documents: Mapping[str, Document], n_re
         st.caption(f"{label}{escape_markdown(quote.document)} · characters {quote.start}–{quote.end}")
 
 
-def quote_html(quote: Quote, number: int, document: Document | None) -> str:
-    """Return a quoted sentence, marked, between the words around it if the document is known."""
+def quote_number(place: int, n_read: int) -> int:
+    """Return the number of a quote among the sentences that the model reads, the best of which is last."""
+    return max(1, n_read - place)
+
+
+def quote_html(quote: Quote, number: int, document: Document | None, characters: int = CONTEXT) -> str:
+    """Return a quoted sentence, marked, within its paragraph if the document is known.
+
+    Of the paragraph, at most ``characters`` stand on either side.
+    """
     style = f"background:{source_colour(number)};color:inherit;border-radius:3px;padding:1px 0"
     marked = f'<mark style="{style}">{escape(quote.text)}</mark>'
     if document is None or document.text[quote.start : quote.end] != quote.text:
         return marked
-    before = document.text[max(0, quote.start - CONTEXT) : quote.start].rpartition("\n")[2]
-    after = document.text[quote.end : quote.end + CONTEXT].partition("\n")[0]
-    if len(before) == CONTEXT:
+    before = document.text[max(0, quote.start - characters) : quote.start].rpartition("\n")[2]
+    after = document.text[quote.end : quote.end + characters].partition("\n")[0]
+    if len(before) == characters:
         before = "…" + before.partition(" ")[2]
-    if len(after) == CONTEXT:
+    if len(after) == characters:
         after = after.rpartition(" ")[0] + "…"
     faint = f'<span style="{FAINT}">{{}}</span>'
     return faint.format(escape(before)) + marked + faint.format(escape(after))
@@ -81,16 +118,26 @@ def show_model_words(answer: Answer) -> None:
         st.caption(f"{NO_TEXT[answer.finish_reason or 'stop']} The quotes above are the answer.")
         return
     show_text(checked_html(answer.text, answer.sentences))
-    struck = [sentence.reason for sentence in answer.sentences if not sentence.holds]
-    if len(struck) == len(answer.sentences):
-        st.caption(f"Nothing of it holds ({struck[0]}): rely on the quotes above.")
-    elif struck:
-        reasons = "; ".join(sorted(set(struck)))
-        st.caption(f"{len(struck)} of {len(answer.sentences)} sentences do not hold: {reasons}.")
+    if held := held_words(answer.sentences):
+        st.caption(held)
     if answer.finish_reason == "length":
         st.caption("Cut at the longest answer allowed; the limit is under Answer in the sidebar.")
     if answer.finish_reason == "stopped":
         st.caption("You stopped it here.")
+
+
+def held_words(sentences: Sequence[CheckedSentence]) -> str:
+    """Say how many sentences of a text do not hold, and why; nothing where all do."""
+    struck = [sentence.reason for sentence in sentences if not sentence.holds]
+    if struck and len(struck) == len(sentences):
+        return f"Nothing of it holds ({struck[0]}): rely on the quotes above."
+    reasons = "; ".join(sorted(set(struck)))
+    return f"{len(struck)} of {len(sentences)} sentences do not hold: {reasons}." if struck else ""
+
+
+def unknown_words(word: UnknownWord) -> str:
+    """Say why a word of a text is underlined."""
+    return f"this {word.kind} occurs in no passage"
 
 
 def checked_html(text: str, sentences: Sequence[CheckedSentence]) -> str:
@@ -99,7 +146,7 @@ def checked_html(text: str, sentences: Sequence[CheckedSentence]) -> str:
     for sentence in sentences:
         piece, place = "", sentence.start
         for word in sentence.unknown:
-            title = f"this {word.kind} occurs in no passage"
+            title = unknown_words(word)
             piece += escape(text[place : word.start])
             piece += (
                 f'<u style="text-decoration:underline wavy;background:{REMOVED}" title="{title}">'

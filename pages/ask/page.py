@@ -115,7 +115,7 @@ def show_job(job: Job[Answer], asked: Asked, documents: Sequence[Document], sett
             show_error(error)
             return
         st.session_state["answer"] = answer
-        show_answer(answer, documents)
+        show_answer(answer, asked, documents)
         if settings.follow_ups:
             show_conversation(asked.turns)
 

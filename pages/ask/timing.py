@@ -9,6 +9,8 @@ from ui.colours import BLUE, ORANGE
 from ui.figures import styled
 from ui.text import readable_seconds
 
+EXPANDING = "Expand question"
+
 
 def show_timing(answer: Answer) -> None:
     """Draw the time that each stage took."""
@@ -89,11 +91,10 @@ def rate(per_s: float | None) -> str:
     return f"{per_s:,.0f}" if per_s else "–"
 
 
-def timing_figure(timings: Timings) -> go.Figure:
-    """Bars of the seconds that each stage took, in order from the top."""
-    stages = {"Expand question": timings.expand_s} if timings.expand_s else {}
-    colours = [ORANGE] * len(stages) + [BLUE] * 4 + [ORANGE] * 3
-    stages |= {
+def stages_of(timings: Timings) -> dict[str, float]:
+    """Return the seconds of each stage by its name, in order."""
+    expanding = {EXPANDING: timings.expand_s} if timings.expand_s else {}
+    return expanding | {
         "Tokenize question": timings.tokenize_s,
         "Encode question": timings.encode_s,
         "Search index": timings.search_s,
@@ -102,6 +103,12 @@ def timing_figure(timings: Timings) -> go.Figure:
         "Generate answer": timings.generate_s,
         "Check answer": timings.check_s,
     }
+
+
+def timing_figure(timings: Timings) -> go.Figure:
+    """Bars of the seconds that each stage took, in order from the top."""
+    stages = stages_of(timings)
+    colours = [ORANGE] * (EXPANDING in stages) + [BLUE] * 4 + [ORANGE] * 3
     figure = go.Figure(
         go.Bar(
             x=list(stages.values()),

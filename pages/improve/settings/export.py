@@ -1,10 +1,8 @@
 """The downloads of an experiment: numbers, a report, its questions, and the lines that measure it again."""
 
 import json
-import platform
 from collections.abc import Sequence
-from html import escape
-from importlib.metadata import version
+from typing import Any
 
 import plotly.graph_objects as go
 import streamlit as st
@@ -18,20 +16,14 @@ from pages.improve.settings.conclusion import conclude, sentence
 from pages.improve.settings.runs import Experiment
 from pages.improve.settings.verdicts import Verdict, best_first, summary, table_row
 from ui.cells import AXES, cell_words
-from ui.colours import REPORT_CODE, REPORT_LINE, REPORT_TEXT
-from ui.export import standalone
+from ui.report import code, facts, figures, page_html, paragraph, section, table
+from ui.text import Strong
 
-PACKAGES = ("numpy", "faiss-cpu", "bm25s", "numba")
-STYLE = f"""
-:root {{ color-scheme: light }}
-body {{ font: 16px/1.5 system-ui, sans-serif; color: {REPORT_TEXT} }}
-body {{ max-width: 1100px; margin: 2rem auto; padding: 0 1rem }}
-.wide {{ overflow-x: auto }}
-table {{ border-collapse: collapse; font-size: 14px }}
-th, td {{ border-bottom: 1px solid {REPORT_LINE}; padding: 4px 10px; text-align: left; white-space: nowrap }}
-dt {{ font-weight: 600 }} dd {{ margin: 0 0 .5rem 0; overflow-wrap: anywhere }}
-pre {{ background: {REPORT_CODE}; padding: 1rem; overflow-x: auto }}
-"""
+METHOD = (
+    "Intervals are 95 %, by drawing the questions again (bootstrap). A cell is better or worse where a "
+    "paired randomisation test has p below 0.05, corrected for the number of cells (Westfall and Young's "
+    "step-down max-T)."
+)
 
 
 def show_export(experiment: Experiment, judged: Sequence[Verdict], metric: str) -> None:
@@ -87,37 +79,27 @@ def as_json(experiment: Experiment) -> str:
 
 def report(experiment: Experiment, judged: Sequence[Verdict], metric: str) -> str:
     """Return an experiment as one HTML page that needs nothing else; all text in it is escaped."""
-    facts = {
+    about = {
         "Began": experiment.time.replace("T", " "),
-        "Documents": ", ".join(experiment.documents),
-        "SHA-256 of the documents": experiment.corpus,
         "Questions": f"{len(experiment.questions):,}",
         "Cells": f"{len(experiment.rows):,} measured of {len(experiment.cells):,}",
+        "Documents": ", ".join(experiment.documents),
+        "SHA-256 of the documents": experiment.corpus,
         "Baseline (the app's settings then)": cell_words(experiment.cells[0]),
         "Metric": f"{METRICS[metric].label}: {METRICS[metric].help}",
-        "Versions": ", ".join([f"Python {platform.python_version()}", *map(installed, PACKAGES)]),
     }
-    about = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in facts.items())
-    name, rows = escape(experiment.name), experiment.rows
+    rows = experiment.rows
     learnt = sentence(rows, judged, metric, conclude(rows, judged, metric), in_use=False)
-    return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{name}</title>'
-        f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style></head><body>'
-        f"<h1>{name}</h1><p><strong>{escape(learnt)}</strong></p><p>{escape(summary(judged))}</p>"
-        f"<dl>{about}</dl>"
-        f"<h2>Figures</h2>{figures_html(report_figures(experiment, metric))}"
-        f"<h2>Every cell</h2>{table_html(experiment, judged, metric)}"
-        "<p>Intervals are 95 %, by drawing the questions again (bootstrap). A cell is better or worse where "
-        "a paired randomisation test has p below 0.05, corrected for the number of cells "
-        "(Westfall and Young's step-down max-T).</p>"
-        f"<h2>To measure it again</h2><pre>{escape(command_line(experiment))}</pre>"
-        f"<pre>{escape(python_lines(experiment))}</pre></body></html>"
+    return page_html(
+        "Experiment",
+        experiment.name,
+        paragraph(Strong(learnt)),
+        paragraph(summary(judged)),
+        facts(about),
+        section("Figures", figures(report_figures(experiment, metric))),
+        section("Every cell", table(report_rows(experiment, judged, metric)), paragraph(METHOD, faint=True)),
+        section("To measure it again", code(command_line(experiment)), code(python_lines(experiment))),
     )
-
-
-def installed(package: str) -> str:
-    """``"numpy 2.2.0"``."""
-    return f"{package} {version(package)}"
 
 
 def report_figures(experiment: Experiment, metric: str) -> dict[str, go.Figure]:
@@ -133,23 +115,11 @@ def report_figures(experiment: Experiment, metric: str) -> dict[str, go.Figure]:
     return figures
 
 
-def figures_html(figures: dict[str, go.Figure]) -> str:
-    """Return figures as HTML, with Plotly's script once before them."""
-    return "".join(
-        f"<h3>{escape(title)}</h3>{standalone(figure).to_html(full_html=False, include_plotlyjs=number == 0)}"
-        for number, (title, figure) in enumerate(figures.items())
-    )
-
-
-def table_html(experiment: Experiment, judged: Sequence[Verdict], metric: str) -> str:
-    """Return the cells as an HTML table, the best first."""
+def report_rows(experiment: Experiment, judged: Sequence[Verdict], metric: str) -> list[dict[str, Any]]:
+    """Return the rows of the table of cells, the best first."""
     rows = [
         table_row(experiment.rows[place], judged[place], metric, tuple(AXES))
         for place in best_first(experiment.rows, metric)
     ]
-    head = [METRICS[metric].label if name == "Value" else name for name in rows[0]]
-    lines = ["".join(f"<th>{escape(name)}</th>" for name in head)]
-    for row in rows:
-        fields = [f"{field:.3f}" if isinstance(field, float) else str(field) for field in row.values()]
-        lines.append("".join(f"<td>{escape(field)}</td>" for field in fields))
-    return f'<div class="wide"><table>{"".join(f"<tr>{line}</tr>" for line in lines)}</table></div>'
+    label = METRICS[metric].label
+    return [{label if name == "Value" else name: value for name, value in row.items()} for row in rows]

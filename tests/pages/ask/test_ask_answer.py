@@ -1,11 +1,18 @@
+from datetime import UTC, datetime
+
 import numpy as np
 
 from engine.documents.document import Chunk
+from engine.documents.splitters import Splitting
 from engine.generation.answering import Answer, Timings
 from engine.generation.prompt import Prompt, Source
+from engine.generation.settings import DEFAULT_ANSWER
 from engine.retrieval.index import Hit
 from engine.retrieval.relevance import NullScores
 from tests.apps import app_of
+from ui.asking import Asked
+from ui.chunk_settings import Cut
+from ui.settings import Settings
 
 NULL_SCORES = NullScores(np.linspace(-0.2, 0.6, 1000), np.linspace(0.2, 0.6, 100))
 SCORES = (0.10, 0.70, 0.05)  # as words order them
@@ -28,6 +35,14 @@ def answer(**changed):
         "retriever": "bm25",
     }
     return Answer(**(settings | changed))
+
+
+def asked(**changed):
+    settings = Settings(Cut(Splitting("sentences", 64), 0, 256), "cls", DEFAULT_ANSWER, True)
+    time = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
+    given = {"typed": "Which?", "question": "Which?", "turns": (), "settings": settings}
+    given |= {"documents": frozenset({"0.md", "1.md"}), "encoder": "small-encoder", "time": time}
+    return Asked(**(given | changed))
 
 
 def sources():

@@ -16,8 +16,9 @@ def whole():
     import streamlit as st
 
     from pages.ask.answer import show_answer
+    from tests.pages.ask.test_ask_answer import asked
 
-    show_answer(st.session_state["shown"], [])
+    show_answer(st.session_state["shown"], asked(), [])
 
 
 def page_of(shown):
