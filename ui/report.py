@@ -62,6 +62,7 @@ p {{ margin: .5rem 0; overflow-wrap: anywhere }}
 .note {{ border-left: 4px solid; border-radius: 4px; padding: .5rem 1rem; margin: .75rem 0 }}
 .text {{ margin: .5rem 0 }}
 blockquote {{ margin: 1rem 0; padding: .1rem 0 .1rem 1rem; border-left: 3px solid var(--line) }}
+ul {{ margin: .5rem 0; padding-left: 1.25rem }} li {{ overflow-wrap: anywhere }}
 blockquote p {{ margin: .25rem 0 0 }}
 dl {{ display: grid; grid-template-columns: repeat(auto-fill, minmax(10rem, 1fr)) }}
 dl {{ gap: .75rem 1rem; margin: 1rem 0; font-size: .9375rem; line-height: 1.45 }}
@@ -189,6 +190,11 @@ def facts(values: Mapping[str, str]) -> Html:
         for name, value in values.items()
     )
     return Html(f"<dl>{''.join(pairs)}</dl>")
+
+
+def bullets(texts: Iterable[str]) -> Html:
+    """Return a list."""
+    return element("ul", "".join(element("li", escape(text)) for text in texts))
 
 
 def code(text: str) -> Html:

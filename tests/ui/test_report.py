@@ -5,6 +5,7 @@ import pytest
 
 from ui.report import (
     Html,
+    bullets,
     cell,
     code,
     facts,
@@ -33,6 +34,7 @@ FIGURE = go.Figure(go.Bar(x=[1], y=["</script><script>alert(1)"], hovertext=["</
         note("good", EVIL, Strong(EVIL)),
         quotation(Html(""), EVIL),
         facts({EVIL: EVIL}),
+        bullets([EVIL]),
         code(EVIL),
         table([{EVIL: EVIL}]),
         figures({EVIL: go.Figure()}),

@@ -1,6 +1,7 @@
 """The smallest changes of settings that find a passage, and the effect of each on the other questions."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import streamlit as st
 
@@ -16,8 +17,14 @@ from engine.inspection.diagnosis.setting_changes import (
 )
 from ui.cells import AXES, take_cell, value_words
 from ui.questions.sets import LABEL_SOME
-from ui.text import escape_markdown, joined, p_words
+from ui.text import Strong, joined, p_words, sentence_markdown
 
+SMALLEST = "6 · What is the smallest change that finds it?"
+NO_OTHERS = (
+    "There are no other labelled questions about these documents, so the effect of this change on other "
+    "questions is not known."
+)
+LOSES = "It loses more questions than it wins: try another change."
 MOST_FIXES = 5
 
 
@@ -37,39 +44,71 @@ def change_words(current: Cell, cell: Cell) -> str:
     )
 
 
-def show_fixes(rows: Sequence[SweepRow], now: SweepRow, others: Sequence[Question], can_widen: bool) -> None:
+@dataclass(frozen=True)
+class Fixes:
+    """The smallest changes that find a passage, the smallest first, and the effect of one of them.
+
+    Attributes
+    ----------
+    sentence
+        What they do, or why there are none.
+    changes
+        The changes in words, each with the rank that it gives.
+    chosen, effect
+        The number of one of them, and its effect on the other labelled questions; None where there is none.
+    """
+
+    sentence: tuple[str, ...]
+    changes: tuple[str, ...] = ()
+    chosen: int = 0
+    effect: Effect | None = None
+
+
+def finds(row: SweepRow) -> bool:
+    """Whether the passage is among the first k under the settings of a row."""
+    return (passage_rank(row) or row.cell.k + 1) <= row.cell.k
+
+
+def fix_sentence(now: SweepRow, fixes: Sequence[SweepRow], can_widen: bool) -> tuple[str, ...]:
+    """Say what the smallest change is and does, or why there is none."""
+    if finds(now):
+        return ("None is needed: it is found now.",)
+    if not fixes:
+        more = "Let more settings change at once, or ask" if can_widen else "Ask"
+        return Strong("None of the measured ones."), f" {more} in other words."
+    words = change_words(now.cell, fixes[0].cell)
+    rest = f" brings it to rank {passage_rank(fixes[0]):,}."
+    return Strong(words[0].upper() + words[1:]), rest
+
+
+def show_fixes(rows: Sequence[SweepRow], now: SweepRow, others: Sequence[Question], can_widen: bool) -> Fixes:
     """Draw the smallest changes that find the passage, and the effect of one on other questions.
 
     ``can_widen`` tells whether more settings may be let change at once.
     """
-    st.header("6 · What is the smallest change that finds it?")
-    if (passage_rank(now) or now.cell.k + 1) <= now.cell.k:
-        st.write("None is needed: it is found now.")
-        return
-    found = list(fixing_rows(now.cell, rows))
+    st.header(SMALLEST)
+    found = [] if finds(now) else list(fixing_rows(now.cell, rows))
+    sentence = fix_sentence(now, found, can_widen)
+    st.write(sentence_markdown(*sentence))
     if not found:
-        more = "Let more settings change at once, or ask" if can_widen else "Ask"
-        st.write(f"**None of the measured ones.** {more} in other words.")
-        return
-    best = found[0]
-    words = change_words(now.cell, best.cell)
-    st.write(f"**{escape_markdown(words[0].upper() + words[1:])}** brings it to rank {passage_rank(best):,}.")
+        return Fixes(sentence)
     listed_fixes = found[:MOST_FIXES]
-
-    def label(number: int) -> str:
-        row = listed_fixes[number]
-        return f"{change_words(now.cell, row.cell)} · rank {passage_rank(row):,}"
+    changes = tuple(
+        f"{change_words(now.cell, row.cell)} · rank {passage_rank(row):,}" for row in listed_fixes
+    )
 
     number = st.selectbox(
         "Look at",
         range(len(listed_fixes)),
-        format_func=label,
+        format_func=changes.__getitem__,
         key="diagnose-fix",
         help="The smallest changes that find it: fewest settings first, then the nearest to the present "
         "values, then the best for all questions.",
     )
-    chosen = listed_fixes[min(number, len(listed_fixes) - 1)]
-    show_effect(effect_on_others(now, chosen), others, chosen.cell.k)
+    number = min(number, len(listed_fixes) - 1)
+    chosen = listed_fixes[number]
+    effect = effect_on_others(now, chosen)
+    show_effect(effect, others, chosen.cell.k)
     st.button(
         "Use these settings",
         on_click=use_settings,
@@ -77,42 +116,59 @@ def show_fixes(rows: Sequence[SweepRow], now: SweepRow, others: Sequence[Questio
         icon=":material/check:",
         help="Changes the settings in the sidebar, on all pages.",
     )
+    return Fixes(sentence, changes, number, effect)
 
 
 def show_effect(effect: Effect | None, others: Sequence[Question], k: int) -> None:
     """Draw the effect of a change on the other labelled questions."""
     if effect is None:
-        st.info(
-            "There are no other labelled questions about these documents, so the effect of this change on "
-            f"other questions is not known. To see it, {LABEL_SOME}."
-        )
+        st.info(f"{NO_OTHERS} To see it, {LABEL_SOME}.")
         return
-    mrr = effect.mrr
-    st.write(f"**Its effect on the other {len(others):,} labelled questions:**")
+    st.write(f"**{effect_words(others)}**")
     with st.container(horizontal=True):
-        st.metric(
-            f"Found in the first {k}",
+        for label, (value, change, words) in effect_figures(effect, k).items():
+            st.metric(label, value, change, help=words, width="content")
+    if len(effect.lost) > len(effect.won):
+        st.warning(LOSES, icon=":material/warning:")
+    for title, texts in changed_questions(effect, others).items():
+        with st.expander(title):
+            for text in texts:
+                st.text(text)
+
+
+def effect_words(others: Sequence[Question]) -> str:
+    """Say what the figures of an effect are of."""
+    return f"Its effect on the other {len(others):,} labelled questions:"
+
+
+def effect_figures(effect: Effect, k: int) -> dict[str, tuple[str, str | None, str]]:
+    """Return the figures of an effect by their labels: the value, its change, and its meaning."""
+    mrr = effect.mrr
+    return {
+        f"Found in the first {k}": (
             f"{effect.hits_after:.1%}",
             f"{100 * (effect.hits_after - effect.hits_before):+.1f} points",
-            help="Share of the other questions with an answer among the first k, after the change.",
-            width="content",
-        )
-        st.metric(
-            "Mean reciprocal rank",
+            "Share of the other questions with an answer among the first k, after the change.",
+        ),
+        "Mean reciprocal rank": (
             f"{mrr.difference:+.3f}",
-            help=f"After minus before; 95 % interval {mrr.low:+.3f} to {mrr.high:+.3f}, "
+            None,
+            f"After minus before; 95 % interval {mrr.low:+.3f} to {mrr.high:+.3f}, "
             f"{p_words(mrr.p_value)} by a paired randomisation test.",
-            width="content",
-        )
-        st.metric("Won", f"{len(effect.won):,}", help="Found only after the change.", width="content")
-        st.metric("Lost", f"{len(effect.lost):,}", help="Found only before the change.", width="content")
-    if len(effect.lost) > len(effect.won):
-        st.warning("It loses more questions than it wins: try another change.", icon=":material/warning:")
-    for title, numbers in (("Questions won", effect.won), ("Questions lost", effect.lost)):
-        if numbers:
-            with st.expander(f"{title}: {len(numbers):,}"):
-                for number in numbers:
-                    st.text(others[number].text)
+        ),
+        "Won": (f"{len(effect.won):,}", None, "Found only after the change."),
+        "Lost": (f"{len(effect.lost):,}", None, "Found only before the change."),
+    }
+
+
+def changed_questions(effect: Effect, others: Sequence[Question]) -> dict[str, list[str]]:
+    """Return the texts of the questions won and lost by a title each, where there are any."""
+    both = {"won": effect.won, "lost": effect.lost}
+    return {
+        f"Questions {name}: {len(numbers):,}": [others[number].text for number in numbers]
+        for name, numbers in both.items()
+        if numbers
+    }
 
 
 def use_settings(cell: Cell) -> None:

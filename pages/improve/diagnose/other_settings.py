@@ -1,6 +1,7 @@
 """The rank of a passage under other settings, measured on demand."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from time import monotonic
 from typing import cast
 
@@ -27,12 +28,15 @@ from engine.inspection.diagnosis.setting_changes import (
 )
 from engine.wording import counted
 from pages.improve.diagnose.ask import Asked, Search
-from pages.improve.diagnose.fix import changed_names, show_fixes
+from pages.improve.diagnose.fix import Fixes, changed_names, finds, show_fixes
 from pages.improve.diagnose.labelled import vector_cache
 from ui.cells import choose_values, value_words
 from ui.models import TOKENS_PER_S
-from ui.text import joined, readable_time
+from ui.text import Strong, joined, readable_time, sentence_markdown
 
+OTHERS = "5 · Where would it rank under other settings?"
+UNMEASURED = "Nothing is measured yet for these settings."
+OTHERS_HIT = "Others' hit@k"
 ROWS = "diagnose-rows"  # key of the session's state: questions and passage, and the rows measured for them
 ANY = 6  # settings differ at most: splitter, size, overlap, limit, pooling, retriever
 CHARACTERS_PER_TOKEN = 4  # of English, roughly
@@ -42,8 +46,25 @@ MAXSIM_NOTE = (
 )
 
 
-def show_other_settings(asked: Asked, place: Location, search: Search, questions: Sequence[Question]) -> None:
+@dataclass(frozen=True)
+class Measured:
+    """The rank of a passage under every setting that was measured, and the smallest changes that find it.
+
+    ``now`` is the row of the settings in use, ``others`` are the other labelled questions.
+    """
+
+    rows: tuple[SweepRow, ...]
+    now: SweepRow
+    others: tuple[Question, ...]
+    fixes: Fixes
+
+
+def show_other_settings(
+    asked: Asked, place: Location, search: Search, questions: Sequence[Question]
+) -> Measured | None:
     """Draw the rank under other settings, measured on demand, and the smallest changes that find the passage.
+
+    Returns what is drawn, None where nothing is measured yet.
 
     Parameters
     ----------
@@ -54,7 +75,7 @@ def show_other_settings(asked: Asked, place: Location, search: Search, questions
     questions
         The labelled questions about these documents, on which the effect of a change is measured.
     """
-    st.header("5 · Where would it rank under other settings?")
+    st.header(OTHERS)
     target = passage_question(asked.question, place, search.document(place.document))
     others = other_questions(target, questions, search.documents)
     current = current_cell(search)
@@ -74,10 +95,11 @@ def show_other_settings(asked: Asked, place: Location, search: Search, questions
     measured = [row for row in rows if row.cell in set(cells)]
     now = next((row for row in measured if row.cell == current), None)
     if now is None:
-        st.info("Nothing is measured yet for these settings.", icon=":material/tune:")
-        return
+        st.info(UNMEASURED, icon=":material/tune:")
+        return None
     show_table(measured, now)
-    show_fixes(measured, now, others, can_widen=st.session_state["diagnose-changes"] < ANY)
+    fixes = show_fixes(measured, now, others, can_widen=st.session_state["diagnose-changes"] < ANY)
+    return Measured(tuple(measured), now, tuple(others), fixes)
 
 
 def current_cell(search: Search) -> Cell:
@@ -169,9 +191,32 @@ def show_cost(missing: Sequence[Cell], cells: Sequence[Cell], search: Search) ->
 
 def show_table(rows: Sequence[SweepRow], now: SweepRow) -> None:
     """Draw the rank under every combination that was measured."""
-    k, n_others = now.cell.k, now.n_questions - 1
-    found = sum((passage_rank(row) or k + 1) <= k for row in rows)
-    st.write(f"Under **{found:,} of {len(rows):,}** settings it is among the first {k}.")
+    n_others, k = now.n_questions - 1, now.cell.k
+    st.write(sentence_markdown(*found_sentence(rows, now)))
+    st.dataframe(
+        setting_rows(rows, now),
+        hide_index=True,
+        column_config={
+            "Rank": st.column_config.NumberColumn(
+                help="Rank of the passage; chunks differ in size and number."
+            ),
+            OTHERS_HIT: st.column_config.NumberColumn(
+                format="percent",
+                help=f"Share of the {n_others:,} other labelled questions that find an answer in {k}.",
+            ),
+        },
+        alt="The passage's rank under every setting that was measured, the best first",
+    )
+
+
+def found_sentence(rows: Sequence[SweepRow], now: SweepRow) -> tuple[str, ...]:
+    """Say under how many settings the passage is found."""
+    found = sum(map(finds, rows))
+    return "Under ", Strong(f"{found:,} of {len(rows):,}"), f" settings it is among the first {now.cell.k}."
+
+
+def setting_rows(rows: Sequence[SweepRow], now: SweepRow) -> list[dict[str, object]]:
+    """Return the table of the rank under every setting that was measured, the best first."""
     table = []
     for row in sorted(rows, key=lambda row: passage_rank(row) or row.n_chunks + 1):
         cell = row.cell
@@ -186,20 +231,7 @@ def show_table(rows: Sequence[SweepRow], now: SweepRow) -> None:
             "Retriever": value_words(cell, "retriever"),
             "Chunks": row.n_chunks,
         }
-        if n_others:
-            entry["Others' hit@k"] = 100 * float(np.mean(row.values["hit_rate@k"][1:]))
+        if row.n_questions > 1:
+            entry[OTHERS_HIT] = float(np.mean(row.values["hit_rate@k"][1:]))
         table.append(entry)
-    st.dataframe(
-        table,
-        hide_index=True,
-        column_config={
-            "Rank": st.column_config.NumberColumn(
-                help="Rank of the passage; chunks differ in size and number."
-            ),
-            "Others' hit@k": st.column_config.NumberColumn(
-                format="%.1f%%",
-                help=f"Share of the {n_others:,} other labelled questions that find an answer in {k}.",
-            ),
-        },
-        alt="The passage's rank under every setting that was measured, the best first",
-    )
+    return table

@@ -1,5 +1,7 @@
 """Why wasn't it found? One question, one passage, and every step between them in order."""
 
+from functools import partial
+
 import streamlit as st
 
 from engine.documents.document import Document
@@ -10,12 +12,14 @@ from engine.inspection.diagnosis.location import Location
 from pages.improve.diagnose.ask import Asked, Search, ask
 from pages.improve.diagnose.other_settings import current_cell, show_other_settings
 from pages.improve.diagnose.rank import ranking_of, show_rank
+from pages.improve.diagnose.report import Diagnosed, report
 from pages.improve.diagnose.steps import show_causes, show_chunks, show_lost, show_place
 from ui.chunk_settings import Cut
 from ui.corpus import index_documents, warm_bm25
 from ui.documents import NoDocumentError, document_picker
 from ui.models import load_encoder
 from ui.questions.sets import usable_questions
+from ui.report import report_button
 from ui.settings import search_settings
 from ui.settings_card import show_settings_card
 
@@ -38,20 +42,25 @@ def diagnosis_of(
 def show(asked: Asked, pooling: str, search: Search, questions: tuple[Question, ...]) -> None:
     """Draw the causes and the steps."""
     if asked.place is None:
-        show_causes(causes(None))
+        found_causes = causes(None)
+        show_causes(found_causes)
         show_place(asked)
+        report_button("diagnosis", asked.question, partial(report, asked, search, found_causes))
         return
     settings = (search.documents, search.cut, pooling)
     found = diagnosis_of(asked, asked.place, *settings, search.k, search)
     ranking = ranking_of(asked.question, asked.place, *settings, search.retriever, search)
     rank = ranking.rank if ranking.is_found else None
     used = InUse(current_cell(search), search.encoder.config.max_positions, rank)
-    show_causes(causes(found, used), used)
+    found_causes = causes(found, used)
+    show_causes(found_causes, used)
     show_place(asked)
     show_chunks(asked.place, search, found, ranking)
     show_lost(asked.place, search, found)
     show_rank(asked.question, search, found, ranking)
-    show_other_settings(asked, asked.place, search, questions)
+    measured = show_other_settings(asked, asked.place, search, questions)
+    diagnosed = Diagnosed(asked.place, found, ranking, used, measured)
+    report_button("diagnosis", asked.question, partial(report, asked, search, found_causes, diagnosed))
 
 
 def main() -> None:

@@ -20,6 +20,7 @@ from ui.look_inside import chunk_table
 from ui.similarity.explained import show_explained
 from ui.text import escape_markdown, joined
 
+RANK = "4 · Where does it rank, and what outranks it?"
 MOST_ABOVE = 10
 
 
@@ -76,7 +77,20 @@ def ranking_of(
 
 def show_rank(question: str, search: Search, found: Diagnosis, ranking: Ranking) -> None:
     """Draw the passage's rank, the chunks above it, and their similarities to the question explained."""
-    st.header("4 · Where does it rank, and what outranks it?")
+    st.header(RANK)
+    with st.container(horizontal=True):
+        for label, (value, words) in rank_figures(search, found, ranking).items():
+            st.metric(label, value, help=words, width="content")
+    st.write(escape_markdown(shared_words(found)))
+    if not ranking.above:
+        st.write(nothing_above(ranking))
+    else:
+        show_above(search.index, found, ranking)
+    show_contributions(question, search, ranking)
+
+
+def rank_figures(search: Search, found: Diagnosis, ranking: Ranking) -> dict[str, tuple[str, str]]:
+    """Return the passage's ranks and scores by their labels, each with its meaning."""
     index = search.index
     bm25 = f"{found.bm25.rank:,}" if found.bm25.score > 0 else "not found"
     name = RETRIEVERS[search.retriever].label
@@ -93,7 +107,7 @@ def show_rank(question: str, search: Search, found: Diagnosis, ranking: Ranking)
         )
     if search.retriever != "dense":
         figures["By vectors"] = (f"{found.now.rank:,}", "Its rank by cosine alone.")
-    figures |= {
+    return figures | {
         "Cosine": (f"{found.now.score:.3f}", "Cosine of its chunk's vector with the question's."),
         "Alone": (f"{found.alone.rank:,}", "Its rank by cosine if the passage were a chunk of its own."),
         "By words (BM25)": (
@@ -105,40 +119,29 @@ def show_rank(question: str, search: Search, found: Diagnosis, ranking: Ranking)
             f"Its rank by cosine if near duplicates (a cosine above {NEAR_DUPLICATE:.2f}) shared one place.",
         ),
     }
-    with st.container(horizontal=True):
-        for label, (value, words) in figures.items():
-            st.metric(label, value, help=words, width="content")
-    if found.shared_words:
-        shared = escape_markdown(joined([f"“{word}”" for word in found.shared_words], "and"))
-        st.write(
-            f"Of the question's words, the passage contains {shared}, in this or another form; function "
-            "words aside."
-        )
-    else:
-        st.write("The passage contains none of the question's words, function words aside.")
-    if not ranking.above:
-        st.write("Nothing ranks above it." if ranking.is_found else "Nothing is found.")
-    else:
-        show_above(index, found, ranking)
-    show_contributions(question, search, ranking)
+
+
+def shared_words(found: Diagnosis) -> str:
+    """Say which of the question's words the passage contains."""
+    if not found.shared_words:
+        return "The passage contains none of the question's words, function words aside."
+    shared = joined([f"“{word}”" for word in found.shared_words], "and")
+    return (
+        f"Of the question's words, the passage contains {shared}, in this or another form; function words "
+        "aside."
+    )
+
+
+def nothing_above(ranking: Ranking) -> str:
+    """Say that no chunk ranks above the passage."""
+    return "Nothing ranks above it." if ranking.is_found else "Nothing is found."
 
 
 def show_above(index: Index, found: Diagnosis, ranking: Ranking) -> None:
     """List the chunks that rank higher, with the groups of near duplicates among them."""
-    group_of = {row: number for number, group in enumerate(found.repeats, 1) for row in group}
-    above = ranking.above[:MOST_ABOVE]
     chunk_table(
-        [index.chunks[row] for row in above],
-        [
-            {
-                "Rank": rank,
-                "Cosine": float(found.scores[row]),
-                **({"Repeats": repeats(row, group_of, found.row)} if found.repeats else {}),
-                "Document": index.chunks[row].document,
-                "Text": " ".join(index.chunks[row].text.split()),
-            }
-            for rank, row in enumerate(above, 1)
-        ],
+        [index.chunks[row] for row in ranking.above[:MOST_ABOVE]],
+        above_rows(index, found, ranking),
         "above",
         "The chunks that rank above the passage, best first",
         {
@@ -147,8 +150,29 @@ def show_above(index: Index, found: Diagnosis, ranking: Ranking) -> None:
             "Text": st.column_config.TextColumn(width="large"),
         },
     )
-    if len(ranking.above) > MOST_ABOVE:
-        st.caption(f"The first {MOST_ABOVE} of {len(ranking.above):,} that rank above it.")
+    if more := above_words(ranking):
+        st.caption(more)
+
+
+def above_rows(index: Index, found: Diagnosis, ranking: Ranking) -> list[dict[str, object]]:
+    """Return the table of the chunks that rank higher, the first `MOST_ABOVE` of them."""
+    group_of = {row: number for number, group in enumerate(found.repeats, 1) for row in group}
+    return [
+        {
+            "Rank": rank,
+            "Cosine": float(found.scores[row]),
+            **({"Repeats": repeats(row, group_of, found.row)} if found.repeats else {}),
+            "Document": index.chunks[row].document,
+            "Text": " ".join(index.chunks[row].text.split()),
+        }
+        for rank, row in enumerate(ranking.above[:MOST_ABOVE], 1)
+    ]
+
+
+def above_words(ranking: Ranking) -> str:
+    """Say how many chunks rank higher, where not all are listed."""
+    n_above = len(ranking.above)
+    return f"The first {MOST_ABOVE} of {n_above:,} that rank above it." if n_above > MOST_ABOVE else ""
 
 
 def repeats(row: int, group_of: dict[int, int], own: int) -> str:
@@ -162,10 +186,7 @@ def show_contributions(question: str, search: Search, ranking: Ranking) -> None:
     """Draw, on demand, the similarity to the question explained, for the passage's chunk and the best one."""
     index = search.index
     encoder, limit = index.encoder(search.encoder), index.spec.max_tokens
-    pairs = {"passage": ("What its chunk shares with the question", ranking.row)}
-    if ranking.above:
-        pairs["above"] = ("What the best chunk shares with the question", ranking.above[0])
-    for key, (title, row) in pairs.items():
+    for key, (title, row) in explained_rows(ranking).items():
         if index.spec.pooling != "pooler":
             st.session_state.setdefault(f"diagnose-{key}-strategy", index.spec.pooling)
         box = st.expander(
@@ -174,3 +195,11 @@ def show_contributions(question: str, search: Search, ranking: Ranking) -> None:
         if box.open:
             with box:
                 show_explained(encoder, limit, question, index.chunks[row].text, f"diagnose-{key}")
+
+
+def explained_rows(ranking: Ranking) -> dict[str, tuple[str, int]]:
+    """Return the rows whose similarity to the question is explained: the passage's, and the best above it."""
+    rows = {"passage": ("What its chunk shares with the question", ranking.row)}
+    if ranking.above:
+        rows["above"] = ("What the best chunk shares with the question", ranking.above[0])
+    return rows

@@ -7,6 +7,7 @@ import streamlit as st
 
 from engine.documents.unread_text import read_ends
 from engine.inspection.diagnosis.causes import InUse
+from engine.inspection.diagnosis.counterfactual import RankedScore
 from engine.inspection.diagnosis.diagnose import Cause, Diagnosis
 from engine.inspection.diagnosis.location import Location
 from engine.retrieval.retrievers import RETRIEVERS
@@ -14,8 +15,14 @@ from pages.improve.diagnose.ask import Asked, Search
 from pages.improve.diagnose.rank import Ranking
 from ui.chunk_paint import near_to, painted
 from ui.look_inside import chunk_table
-from ui.text import escape_markdown, show_text
+from ui.text import Strong, escape_markdown, sentence_markdown, show_text
 
+IN_SHORT = "In short"
+IN_A_DOCUMENT = "1 · Is the text in a document?"
+CHUNKS = "2 · Into which chunks was it cut?"
+LOST = "3 · Was any of it lost to the token limit?"
+PAINTED = "The passage is underlined; each chunk has its tint and its number in the document."
+READS_ALL = "The limit is the encoder's: BM25, which is in use, reads the words of whole chunks."
 CONTEXT = 400  # characters shown on either side of the passage, at most
 TITLES = {
     "not in the corpus": ("It is not in the documents", ":material/folder_off:"),
@@ -32,80 +39,60 @@ TITLES = {
 
 def show_causes(causes: Sequence[Cause], used: InUse | None = None) -> None:
     """Draw the diagnosis in short: the passage was found, or the causes, the easiest to fix first."""
-    st.header("In short")
-    if used is not None and used.finds:
-        st.success(
-            f"It was found: it ranks {used.rank:,}, and the first {used.cell.k:,} count.",
-            icon=":material/check_circle:",
-        )
-    elif used is not None and used.cell.retriever != "dense":
-        outcome = f"{used.outcome[0].upper()}{used.outcome[1:]}"
-        st.caption(f"{escape_markdown(outcome)}. Ranks by cosine, below, are those of its vector alone.")
+    st.header(IN_SHORT)
+    if used is not None and (outcome := outcome_words(used)):
+        if used.finds:
+            st.success(outcome, icon=":material/check_circle:")
+        else:
+            st.caption(escape_markdown(outcome))
     for cause in causes:
         title, icon = TITLES[cause.kind]
         st.warning(f"**{title}.** {escape_markdown(cause.sentence)}", icon=icon)
 
 
+def outcome_words(used: InUse) -> str:
+    """Say that the passage is found, or what a retriever other than by cosine makes of it."""
+    if used.finds:
+        return f"It was found: it ranks {used.rank:,}, and the first {used.cell.k:,} count."
+    if used.cell.retriever == "dense":
+        return ""
+    outcome = f"{used.outcome[0].upper()}{used.outcome[1:]}"
+    return f"{outcome}. Ranks by cosine, below, are those of its vector alone."
+
+
 def show_place(asked: Asked) -> None:
     """Draw whether a chosen document contains the passage."""
-    st.header("1 · Is the text in a document?")
+    st.header(IN_A_DOCUMENT)
+    st.write(sentence_markdown(*place_sentence(asked)))
+    if asked.place is None:
+        show_text(escape(asked.passage))
+
+
+def place_sentence(asked: Asked) -> tuple[str, ...]:
+    """Say whether a chosen document contains the passage, and where."""
     place = asked.place
     if place is None:
-        st.write("**No.** No chosen document contains it, or most of its words in the same order.")
-        show_text(escape(asked.passage))
-        return
-    where = f"{escape_markdown(place.document)}, characters {place.start:,} to {place.end:,}"
+        return Strong("No."), " No chosen document contains it, or most of its words in the same order."
+    where = f"{place.document}, characters {place.start:,} to {place.end:,}"
     match place.how:
         case "exact":
-            st.write(f"**Yes**, word for word: {where}.")
+            return Strong("Yes"), f", word for word: {where}."
         case "alike":
-            st.write(f"**Yes**, with other white space, quotation marks or dashes: {where}.")
+            return Strong("Yes"), f", with other white space, quotation marks or dashes: {where}."
         case "approximate":
-            st.write(
-                f"**Something like it**, alike to {place.likeness:.0%}: {where}. The rest is about this."
-            )
+            rest = f", alike to {place.likeness:.0%}: {where}. The rest is about this."
+            return Strong("Something like it"), rest
 
 
 def show_chunks(place: Location, search: Search, found: Diagnosis, ranking: Ranking) -> None:
     """Draw the chunks that contain the passage, painted on its text."""
-    st.header("2 · Into which chunks was it cut?")
-    n_held, most = len(found.held), found.share
-    if n_held == 1:
-        st.write(
-            "**One chunk** contains all of it." if most == 1 else f"**One chunk** contains {most:.0%} of it."
-        )
-    elif most == 1:
-        st.write(f"**{n_held} chunks** overlap in it, and at least one contains all of it.")
-    else:
-        st.write(f"**{n_held} chunks** share it: none contains more than {most:.0%}.")
-    document, index = search.document(place.document), search.index
-    rows = [row for row, chunk in enumerate(index.chunks) if chunk.document == place.document]
-    chunks = [index.chunks[row] for row in rows]
-    start = max(0, place.start - CONTEXT)
-    end = min(len(document.text), place.end + CONTEXT)
-    near = near_to(chunks, start, end)
-    stops = read_ends([chunks[n] for n in near], search.encoder.tokenizer, index.spec.max_tokens)
-    ends = dict(zip(near, stops, strict=True))
-    parts = [(start, place.start), (place.start, place.end), (place.end, end)]
-    before, passage, after = (
-        painted(document, chunks, ends, *part) if part[0] < part[1] else "" for part in parts
-    )
-    underlined = f'<span style="text-decoration:underline 2px;font-weight:600">{passage}</span>'
-    show_text(f"{'…' * (start > 0)}{before}{underlined}{after}{'…' * (end < len(document.text))}", height=420)
-    st.caption("The passage is underlined; each chunk has its tint and its number in the document.")
+    st.header(CHUNKS)
+    st.write(sentence_markdown(*cut_sentence(found)))
+    show_text(passage_html(place, search), height=420)
+    st.caption(PAINTED)
     chunk_table(
-        [index.chunks[each.row] for each in found.held],
-        [
-            {
-                "Chunk": rows.index(each.row) + 1,
-                "Holds of it": each.share,
-                "Reads of it": each.read,
-                "Tokens": index.chunks[each.row].n_tokens,
-                "Rank": 1 + ranking.order.index(each.row),
-                "Cosine": float(found.scores[each.row]),
-            }
-            for each in found.held
-        ],
+        [search.index.chunks[each.row] for each in found.held],
+        chunk_rows(place, search, found, ranking),
         "held",
         "The chunks that contain some of the passage",
         {
@@ -116,23 +103,90 @@ def show_chunks(place: Location, search: Search, found: Diagnosis, ranking: Rank
     )
 
 
+def cut_sentence(found: Diagnosis) -> tuple[str, ...]:
+    """Say how many chunks contain the passage, and how much of it."""
+    n_held, most = len(found.held), found.share
+    if n_held == 1:
+        return Strong("One chunk"), f" contains {'all' if most == 1 else f'{most:.0%}'} of it."
+    if most == 1:
+        return Strong(f"{n_held} chunks"), " overlap in it, and at least one contains all of it."
+    return Strong(f"{n_held} chunks"), f" share it: none contains more than {most:.0%}."
+
+
+def chunk_numbers(place: Location, search: Search) -> dict[int, int]:
+    """Return the number of each chunk in the passage's document, from 1, by its row in the index."""
+    rows = (row for row, chunk in enumerate(search.index.chunks) if chunk.document == place.document)
+    return {row: number for number, row in enumerate(rows, 1)}
+
+
+def passage_html(place: Location, search: Search) -> str:
+    """Return the passage, underlined, and the text around it, each chunk in its tint."""
+    document, index = search.document(place.document), search.index
+    chunks = [index.chunks[row] for row in chunk_numbers(place, search)]
+    start = max(0, place.start - CONTEXT)
+    end = min(len(document.text), place.end + CONTEXT)
+    near = near_to(chunks, start, end)
+    stops = read_ends([chunks[n] for n in near], search.encoder.tokenizer, index.spec.max_tokens)
+    ends = dict(zip(near, stops, strict=True))
+    parts = [(start, place.start), (place.start, place.end), (place.end, end)]
+    before, passage, after = (
+        painted(document, chunks, ends, *part) if part[0] < part[1] else "" for part in parts
+    )
+    underlined = f'<span style="text-decoration:underline 2px;font-weight:600">{passage}</span>'
+    return f"{'…' * (start > 0)}{before}{underlined}{after}{'…' * (end < len(document.text))}"
+
+
+def chunk_rows(place: Location, search: Search, found: Diagnosis, ranking: Ranking) -> list[dict[str, float]]:
+    """Return the table of the chunks that contain some of the passage."""
+    numbers = chunk_numbers(place, search)
+    return [
+        {
+            "Chunk": numbers[each.row],
+            "Holds of it": each.share,
+            "Reads of it": each.read,
+            "Tokens": search.index.chunks[each.row].n_tokens,
+            "Rank": 1 + ranking.order.index(each.row),
+            "Cosine": float(found.scores[each.row]),
+        }
+        for each in found.held
+    ]
+
+
 def show_lost(place: Location, search: Search, found: Diagnosis) -> None:
     """Draw the part of the passage beyond the token limit."""
-    st.header("3 · Was any of it lost to the token limit?")
-    document, limit = search.document(place.document), search.index.spec.max_tokens
+    st.header(LOST)
+    st.write(sentence_markdown(*lost_sentence(search, found)))
     if not found.unread:
-        st.write(f"**No.** All of it is within the {limit} tokens that are read of a chunk.")
         return
-    st.write(
-        f"**Yes:** {found.n_unread:,} of its {found.length:,} characters are beyond the {limit} tokens that "
-        "are read of a chunk:"
-    )
-    lost = " … ".join(escape(document.text[start:end]) for start, end in found.unread)
-    show_text(f"<del>{lost}</del>", height=160)
+    show_text(lost_html(place, search, found), height=160)
     if found.tail_read:
-        st.write(
-            f"Had its chunk been read to the end, it would rank **{found.tail_read.rank:,}** instead of "
-            f"{found.now.rank:,} by cosine."
-        )
+        st.write(sentence_markdown(*tail_sentence(found, found.tail_read)))
     if RETRIEVERS[search.retriever].uses_bm25:
-        st.caption("The limit is the encoder's: BM25, which is in use, reads the words of whole chunks.")
+        st.caption(READS_ALL)
+
+
+def lost_sentence(search: Search, found: Diagnosis) -> tuple[str, ...]:
+    """Say whether some of the passage is beyond the token limit."""
+    limit = search.index.spec.max_tokens
+    if not found.unread:
+        return Strong("No."), f" All of it is within the {limit} tokens that are read of a chunk."
+    return (
+        Strong("Yes:"),
+        f" {found.n_unread:,} of its {found.length:,} characters are beyond the {limit} tokens that are read "
+        "of a chunk:",
+    )
+
+
+def lost_html(place: Location, search: Search, found: Diagnosis) -> str:
+    """Return the part of the passage beyond the token limit, struck through."""
+    text = search.document(place.document).text
+    return f"<del>{' … '.join(escape(text[start:end]) for start, end in found.unread)}</del>"
+
+
+def tail_sentence(found: Diagnosis, tail_read: RankedScore) -> tuple[str, ...]:
+    """Say how the passage would rank if its chunk were read to the end."""
+    return (
+        "Had its chunk been read to the end, it would rank ",
+        Strong(f"{tail_read.rank:,}"),
+        f" instead of {found.now.rank:,} by cosine.",
+    )
