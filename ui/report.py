@@ -74,7 +74,7 @@ th, td {{ border-bottom: 1px solid var(--line); padding: .4rem .75rem; white-spa
 th, td {{ text-align: left; vertical-align: top }} th {{ color: var(--faint); font-weight: 600 }}
 th:first-child, td:first-child {{ padding-left: 0 }}
 .number {{ text-align: right; font-variant-numeric: tabular-nums }}
-td.long {{ white-space: normal; overflow-wrap: anywhere; min-width: 18rem }}
+td.long {{ white-space: normal; overflow-wrap: anywhere; min-width: 15rem }}
 pre {{ background: var(--code); border-radius: 4px; padding: 1rem; overflow-x: auto; font-size: .875rem }}
 figure {{ margin: 1rem 0 }}
 .js-plotly-plot :is(.xtick, .ytick, .g-xtitle, .g-ytitle, .legend, .infolayer, .cbaxis) text,
@@ -203,7 +203,7 @@ def code(text: str) -> Html:
 
 
 def table(rows: Sequence[Mapping[str, object]], formats: Mapping[str, str] | None = None) -> Html:
-    """Return rows as a table; ``formats`` are those of columns of numbers, ``.3f`` for all other floats."""
+    """Return rows as a table; ``formats`` are those of columns of numbers, ``{:.3f}`` of other floats."""
     formats, names = formats or {}, list(dict.fromkeys(chain.from_iterable(rows)))
     numeric = {name for name in names if any(isinstance(row.get(name), int | float) for row in rows)}
     lines = ["".join(element("th", escape(name), "number" * (name in numeric)) for name in names)]
@@ -218,7 +218,7 @@ def cell(value: object, number_format: str | None, is_number: bool) -> Html:
     """Return a cell of a table; None is an empty one."""
     text = "" if value is None else str(value)
     if isinstance(value, int | float):
-        text = format(value, number_format or (".3f" if isinstance(value, float) else ","))
+        text = (number_format or ("{:.3f}" if isinstance(value, float) else "{:,}")).format(value)
     return element("td", escape(text), "number" if is_number else "long" * (len(text) > LONG_CELL))
 
 

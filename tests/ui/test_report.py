@@ -64,7 +64,7 @@ def test_a_figure_in_a_report_leaves_that_of_the_page_as_it_is():
 
 def test_numbers_of_a_table_have_their_format_and_missing_values_are_blank():
     html = table(
-        [{"Rank": 1200, "Share": 0.5, "Name": "a"}, {"Share": None, "Name": "b" * 50}], {"Share": ".0%"}
+        [{"Rank": 1200, "Share": 0.5, "Name": "a"}, {"Share": None, "Name": "b" * 50}], {"Share": "{:.0%}"}
     )
     assert html.count("<tr>") == 3
     assert '<th class="number">Rank</th><th class="number">Share</th><th>Name</th>' in html

@@ -201,7 +201,7 @@ def show_table(rows: Sequence[SweepRow], now: SweepRow) -> None:
                 help="Rank of the passage; chunks differ in size and number."
             ),
             OTHERS_HIT: st.column_config.NumberColumn(
-                format="percent",
+                format="%.1f%%",
                 help=f"Share of the {n_others:,} other labelled questions that find an answer in {k}.",
             ),
         },
@@ -232,6 +232,6 @@ def setting_rows(rows: Sequence[SweepRow], now: SweepRow) -> list[dict[str, obje
             "Chunks": row.n_chunks,
         }
         if row.n_questions > 1:
-            entry[OTHERS_HIT] = float(np.mean(row.values["hit_rate@k"][1:]))
+            entry[OTHERS_HIT] = 100 * float(np.mean(row.values["hit_rate@k"][1:]))
         table.append(entry)
     return table

@@ -79,8 +79,9 @@ from ui.similarity.figures import contribution_map, painted
 from ui.text import Strong
 
 SHARES = (
-    "Each cell is what a word of the question and a word of the chunk add to the cosine, which is their sum: "
-    "blue adds, orange subtracts. Below, the chunk with the sum of each of its words."
+    "In the figures below, each cell is what a word of the question, down, and a word of the chunk, across, "
+    "add to the cosine, which is their sum: blue adds, orange subtracts. Under each figure stands the chunk, "
+    "coloured by the sums of its words."
 )
 
 
@@ -138,7 +139,7 @@ def cause_parts(causes: Sequence[Cause], diagnosed: Diagnosed | None) -> Iterato
 def step_sections(asked: Asked, search: Search, diagnosed: Diagnosed) -> Iterator[Html]:
     """The steps after the first."""
     place, found, ranking = diagnosed.place, diagnosed.found, diagnosed.ranking
-    percent = {"Holds of it": ".0%", "Reads of it": ".0%"}
+    percent = dict.fromkeys(("Holds of it", "Reads of it"), "{:.0%}")
     yield section(
         CHUNKS,
         paragraph(*cut_sentence(found)),
@@ -157,7 +158,7 @@ def step_sections(asked: Asked, search: Search, diagnosed: Diagnosed) -> Iterato
     yield section(
         OTHERS,
         paragraph(*found_sentence(measured.rows, measured.now)),
-        table(setting_rows(measured.rows, measured.now), {OTHERS_HIT: ".1%"}),
+        table(setting_rows(measured.rows, measured.now), {OTHERS_HIT: "{:.1f}%"}),
     )
     yield section(SMALLEST, *fix_parts(measured))
 
@@ -191,6 +192,7 @@ def explained_parts(question: str, search: Search, ranking: Ranking) -> Iterator
     """The similarity to the question explained word by word, for the passage's chunk and the best one."""
     index = search.index
     encoder, spec = index.encoder(search.encoder), index.spec
+    yield paragraph(SHARES, faint=True)
     for title, row in explained_rows(ranking).values():
         try:
             shares = decompose_similarity(
@@ -202,7 +204,6 @@ def explained_parts(question: str, search: Search, ranking: Ranking) -> Iterator
         asked, read = text_units(shares.first, "words"), text_units(shares.second, "words")
         matrix = sum_by_unit(shares.matrix, asked, read)  # (n_asked, n_read)
         yield figures({f"{title}: cosine {shares.score:.3f}": contribution_map(matrix, asked, read)})
-        yield paragraph(SHARES, faint=True)
         by_word = unit_sums(np.asarray(shares.matrix).sum(axis=0), read)
         yield text_block(Html(painted(shares.second, read, by_word, "share")))
 
