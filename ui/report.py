@@ -27,6 +27,7 @@ Tone = Literal["good", "unsure", "plain"]
 TONES: dict[Tone, str] = {"good": GREEN, "unsure": ORANGE, "plain": GREY}
 PACKAGES = ("numpy", "faiss-cpu", "bm25s", "numba")
 LONG_CELL = 40  # characters from which on a cell of a table is broken into lines
+MANY_COLUMNS = 10  # with more, a table is printed across the paper
 LONG_FACT = 60  # characters from which on a fact has a row of its own
 STEM_WORDS = 8  # of the subject, in the name of a file
 # The browser fetches nothing for this page, whatever is in it; its scripts are Plotly's.
@@ -82,12 +83,15 @@ figure {{ margin: 1rem 0 }}
 .js-plotly-plot :is(.gridlayer, .zerolinelayer) path {{ stroke: var(--line) !important }}
 footer {{ margin-top: 2.5rem; padding-top: 1rem; border-top: 1px solid var(--line) }}
 @page {{ margin: 16mm 14mm }}
+@page across {{ size: landscape; margin: 12mm 10mm }}
 @media print {{
   * {{ print-color-adjust: exact; -webkit-print-color-adjust: exact }}
   body {{ font-size: 10.5pt }} main {{ max-width: none; padding: 0 }}
   h2, h3 {{ break-after: avoid }} tr, blockquote, .note, figure {{ break-inside: avoid }}
   .wide {{ overflow: visible }} table {{ font-size: 8.5pt }}
   th, td {{ white-space: normal; padding: .25rem .4rem }} td.long {{ min-width: 0 }}
+  section:has(.many) {{ page: across }} .many table {{ font-size: 7pt }}
+  .many :is(th, td) {{ padding: .2rem .3rem }}
   pre {{ white-space: pre-wrap; overflow-wrap: anywhere }}
 }}
 """
@@ -211,7 +215,8 @@ def table(rows: Sequence[Mapping[str, object]], formats: Mapping[str, str] | Non
         cells = (cell(row.get(name), formats.get(name), name in numeric) for name in names)
         lines.append("".join(cells))
     body = "".join(f"<tr>{line}</tr>" for line in lines)
-    return Html(f'<div class="wide" tabindex="0"><table>{body}</table></div>')
+    style = "wide many" if len(names) > MANY_COLUMNS else "wide"
+    return Html(f'<div class="{style}" tabindex="0"><table>{body}</table></div>')
 
 
 def cell(value: object, number_format: str | None, is_number: bool) -> Html:

@@ -82,6 +82,9 @@ def test_an_example_question_is_answered_from_passages_that_are_shown(answered):
     panel.get_by_text("How close is close?").click()
     expect(panel.get_by_text("best passages of unrelated questions")).to_be_visible()
     assert "CarbFix" in answered.locator("mark").first.inner_text()
+    with answered.expect_download() as download:
+        answered.get_by_role("button", name="Report (HTML)").click()
+    assert f"<h1>{ANSWERED}</h1>" in download.value.path().read_text()
     marks = open_tab(answered, "In the documents").locator("mark")
     marks.first.scroll_into_view_if_needed()
     box, text = (each.bounding_box() for each in (marks.first.locator("xpath=.."), marks.first))

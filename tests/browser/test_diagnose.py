@@ -22,6 +22,10 @@ def test_a_question_that_misses_is_explained_step_by_step(wide):
     wide.get_by_text("What the best chunk shares with the question").click()
     expect(wide.get_by_text("The pairs that count most")).to_be_visible()
     expect(wide.locator(".js-plotly-plot")).to_have_count(1)
+    with wide.expect_download() as download:
+        wide.get_by_role("button", name="Report (HTML)").click()
+    report = download.value.path().read_text()
+    assert all(f"<h2>{heading}</h2>" in report for heading in HEADINGS)
 
 
 def test_a_pasted_text_that_is_nowhere_is_said_to_be_nowhere_and_stays_text(wide):
