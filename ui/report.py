@@ -203,7 +203,7 @@ def bullets(texts: Iterable[str]) -> Html:
 
 def code(text: str) -> Html:
     """Return lines of code."""
-    return Html(f"<pre>{escape(text)}</pre>")
+    return Html(f'<pre tabindex="0">{escape(text)}</pre>')
 
 
 def table(rows: Sequence[Mapping[str, object]], formats: Mapping[str, str] | None = None) -> Html:

@@ -177,7 +177,9 @@ def lost_parts(place: Location, search: Search, found: Diagnosis) -> Iterator[Ht
 def rank_parts(search: Search, found: Diagnosis, ranking: Ranking) -> Iterator[Html]:
     """The passage's ranks and scores, and the chunks above it."""
     ranks = rank_figures(search, found, ranking)
-    yield table([{"": name, "Value": value, "Meaning": words} for name, (value, words) in ranks.items()])
+    yield table(
+        [{"Figure": name, "Value": value, "Meaning": words} for name, (value, words) in ranks.items()]
+    )
     yield paragraph(shared_words(found))
     if not ranking.above:
         yield paragraph(nothing_above(ranking))
@@ -227,7 +229,7 @@ def effect_parts(effect: Effect, others: Sequence[Question], k: int) -> Iterator
     """The effect of a change on the other labelled questions."""
     yield paragraph(effect_words(others))
     rows = [
-        {"": name, "Value": f"{value} ({change})" if change else value, "Meaning": words}
+        {"Figure": name, "Value": f"{value} ({change})" if change else value, "Meaning": words}
         for name, (value, change, words) in effect_figures(effect, k).items()
     ]
     yield table(rows)
