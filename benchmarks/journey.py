@@ -43,7 +43,7 @@ DOCUMENTS = (
     "phage_cocktail_klebsiella_biofilm.md",
     "tablet_audiometry_school_screening.md",
 )
-QUOTED, RECOMMENDATION = "first answer, quoted", "applied recommendation"
+QUOTED, RECOMMENDATION = "first answer, quoted", "recommendation in use"
 LIMITS = {QUOTED: (8.0, 1), RECOMMENDATION: (300.0, 15)}  # seconds and clicks
 
 
