@@ -22,6 +22,7 @@ from ui.text import QUOTE, beginning, escape_markdown, show_text
 # It has the direction of the mean, and so the same cosines.
 RANKS_AS_MEAN = "mean_sqrt_len_tokens"
 HIT_K = 5
+TRUST = "Which ranking to trust"
 HIT = at_depth(METRICS["hit_rate@k"].label, HIT_K)
 
 
@@ -46,7 +47,7 @@ def labelled_quality(
 
 def show_quality(quality: PoolingQuality | None) -> None:
     """Draw how often each strategy finds a right passage."""
-    st.header("Which ranking to trust")
+    st.header(TRUST)
     if quality is None:
         st.info(
             "There are no labelled questions about these documents, so no ranking can be called better here. "

@@ -18,7 +18,14 @@ from engine.layers.pooling import pooling_label, poolings_help
 from engine.layers.tracing import Array
 from engine.retrieval.maxsim import MAXSIM, maxsim_scores
 from pages.improve.poolings.pooled_chunks import PooledChunks
-from pages.improve.poolings.quality import RANKS_AS_MEAN, distinct, labelled_quality, show_mixed, show_quality
+from pages.improve.poolings.quality import (
+    RANKS_AS_MEAN,
+    TRUST,
+    distinct,
+    labelled_quality,
+    show_mixed,
+    show_quality,
+)
 from pages.improve.poolings.rank_flow import matrix_figure, rank_flow
 from ui.corpus import content_hash
 from ui.documents import bundled_names
@@ -27,6 +34,7 @@ from ui.jobs import counting
 from ui.models import TOKENS_PER_S
 from ui.questions.sets import labelled_questions
 from ui.text import QUOTE, beginning, escape_markdown, shortened, show_text
+from ui.widgets import choice
 
 # Labelled questions on which the strategies disagree.
 EXAMPLES = (
@@ -35,6 +43,8 @@ EXAMPLES = (
     "What are the significant environmental sustainability goals of Stockholm?",
     "How many entries does the WordPiece vocabulary have?",
 )
+RANKINGS, WHY = "How the ranking changes", "Why a passage is found"
+PARTS = (RANKINGS, TRUST, WHY)
 DEFAULT = ("mean", "cls", "max", "idf", "last4")
 
 
@@ -44,7 +54,7 @@ def show_search(pooled: PooledChunks) -> tuple[str, str] | None:
     Returns
     -------
     tuple of str or None
-        The question and the text of the passage to explain, or None without a question.
+        The question and the text of the passage to explain, None where nothing is to be explained.
     """
     st.write(
         "The same chunks, the same question, the same encoder: only the way from tokens to one vector "
@@ -66,14 +76,19 @@ def show_search(pooled: PooledChunks) -> tuple[str, str] | None:
     if with_maxsim:
         scores[MAXSIM] = maxsim_of(question, content, pooled.max_tokens, pooled)
     compared = rankings(scores, k)
-    show_flow(compared, pooled.chunks)
-    show_only(compared, pooled.chunks)
-    show_agreement(compared)
+    part = choice("Show", PARTS, "pooling-question-part")
+    if part == RANKINGS:
+        show_flow(compared, pooled.chunks)
+        show_only(compared, pooled.chunks)
+        show_agreement(compared)
+        return None
+    if part == WHY:
+        return question, pooled.chunks[explained_row(compared, pooled.chunks)].text
     questions, relevant = labelled_questions(pooled.documents, pooled.chunks)
     quality = labelled_quality(content, pooled.max_tokens, questions, pooled, relevant)
     show_quality(quality)
     show_mixed(question, pooled, quality)
-    return question, pooled.chunks[explained_row(compared, pooled.chunks)].text
+    return None
 
 
 def question_box(pooled: PooledChunks) -> str:
@@ -166,7 +181,7 @@ def maxsim_of(question: str, content: str, max_tokens: int, _pooled: PooledChunk
 
 def show_flow(compared: PoolingRankings, chunks: Sequence[Chunk]) -> None:
     """Draw the passages' ranks from strategy to strategy."""
-    st.header("How the ranking changes")
+    st.header(RANKINGS)
     show_figure(
         rank_flow(compared, chunks),
         "rank-flow",
@@ -238,7 +253,7 @@ def explained_row(compared: PoolingRankings, chunks: Sequence[Chunk]) -> int:
     """Draw the choice of a passage to explain; return its row."""
     numbers = {row: number for number, row in enumerate(compared.rows.tolist(), start=1)}
 
-    st.header("Why a passage is found")
+    st.header(WHY)
     return st.selectbox(
         "Explain a passage",
         list(numbers),

@@ -89,7 +89,7 @@ def show_projections(block: BlockPass) -> None:
     show_matrices(*((name[0].upper(), block.of_head(name)) for name in ("query", "key", "value")))
     st.write(
         "Each head multiplies the same vectors by its own matrices: queries (Q) are compared with keys (K), "
-        "and values (V) are mixed by the result. Change a number, and everything below follows."
+        "and values (V) are mixed by the result. Change a number, and everything after it follows."
     )
 
 

@@ -6,8 +6,9 @@ from hypothesis.extra.numpy import arrays
 
 from engine.documents.document import Chunk
 from engine.inspection.pooling.pooling_search import rankings
+from pages.improve.poolings.quality import TRUST
 from pages.improve.poolings.rank_flow import flow_places, matrix_figure, rank_flow
-from pages.improve.poolings.search import passage_html
+from pages.improve.poolings.search import WHY, passage_html
 from tests.apps import app_of
 
 NAMES = ("mean", "cls", "max", "idf", "last4", "first_last", "maxsim")
@@ -125,8 +126,12 @@ def test_own_documents_are_ranked_but_not_judged_and_a_mixed_search_is_refused(o
     app.button[0].click().run()
     app.toggle(key="pooling-maxsim").set_value(True).run()
     assert not app.exception
-    question, passage = app.session_state["returned"]
-    assert (question, passage) == ("What do kittens do?", "A kitten sleeps.")
+    assert app.header[0].value == "How the ranking changes"
+    app.session_state["pooling-question-part"] = WHY
+    app.run()
+    assert app.session_state["returned"] == ("What do kittens do?", "A kitten sleeps.")
+    app.session_state["pooling-question-part"] = TRUST
+    app.run()
     assert any("no ranking can be called better" in info.value for info in app.info)
     [refused] = [warning.value for warning in app.warning if "The engine refuses" in warning.value]
     assert "pooling mean" in refused

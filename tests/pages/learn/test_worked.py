@@ -80,7 +80,7 @@ def test_a_cell_that_is_no_number_gives_one_line_and_no_results(value, message):
     app = run(worked_edited={"output": matrix})
     assert not app.exception
     assert [message in error.value.replace("\\", "") for error in app.error] == [True]
-    assert "as soon as every cell above holds one" in words(app)
+    assert "as soon as every cell of the tables holds one" in words(app)
     assert not app.get("html")
 
 
