@@ -37,7 +37,7 @@ def open_address(address: str) -> None:
     A setting that it does not name has its default, as in the session that made the address.
     """
     state, given = st.session_state, st.query_params
-    if state.setdefault("address-opened", False):
+    if "address-opened" in state:
         return
     state["address-opened"] = True
     parts = PARTS.get(address, {})

@@ -22,7 +22,7 @@ from engine.retrieval.vector_cache import VectorCache, cached_encode
 from engine.storage.workspace import import_workspace
 from engine.wording import counted
 from ui.chunk_settings import Cut
-from ui.data_folder import kept_folder
+from ui.data_folder import VECTORS, kept_folder
 from ui.documents import bundled_names
 from ui.models import load_encoder
 from ui.text import escape_markdown
@@ -78,7 +78,7 @@ def kept_vectors(folder: Path) -> VectorCache:
     """Return the vectors kept in a folder of this machine, for all sessions."""
     with suppress(OSError):  # the cache reports it and continues in memory
         folder.mkdir(parents=True, exist_ok=True)
-    return VectorCache(folder / "vectors.sqlite3")
+    return VectorCache(folder / VECTORS)
 
 
 def session_vectors() -> VectorCache:

@@ -9,7 +9,8 @@ from platformdirs import user_data_path
 from streamlit import runtime
 
 VARIABLE, OFF = "GLASSBOX_WORKSPACES", "off"
-MODELS = "models"  # the folder of those that were trained here
+VECTORS = "vectors.sqlite3"  # a file in it
+MODELS, EXPERIMENTS = "models", "experiments"  # folders in it
 SWITCHED_OFF = "keep_nothing"  # a file in the folder
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 

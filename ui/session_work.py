@@ -11,7 +11,7 @@ from engine.errors import GlassboxError
 from engine.storage.workspace import Workspace, merged, open_workspace, save_workspace
 from engine.wording import counted
 from ui.corpus import session_vectors
-from ui.data_folder import MODELS, SWITCHED_OFF, data_folder, own_folder
+from ui.data_folder import EXPERIMENTS, MODELS, SWITCHED_OFF, VECTORS, data_folder, own_folder
 from ui.documents import bundled_names, check_own, searched_files, session_files, uploads
 from ui.models import load_encoder
 from ui.settings import kept_settings, take_settings
@@ -48,7 +48,7 @@ def take_workspace(workspace: Workspace) -> None:
     names = {*own, *bundled_names()}
     searched = workspace.settings.get("searched")
     chosen = searched if isinstance(searched, list) else names
-    state["searched"] = [name for name in session_files() if name in chosen and name in names]
+    state["searched"] = [name for name in session_files() if name in chosen and name in names] or list(names)
     take_settings(workspace.settings.get("widgets"), encoder.config.max_positions)
     index = workspace.index
     if index is not None:
@@ -99,19 +99,20 @@ def open_kept_work() -> None:
     state, path = st.session_state, session_file()
     if "kept-work" in state or path is None:
         return
-    state["kept-work"], state["keeping-failed"] = Workspace(), ""
+    state["kept-work"] = Workspace()
     if path.is_file():
         try:
             take_workspace(open_workspace(path))
             state["kept-work"] = session_work()
         except GlassboxError as error:
+            state["kept-work"] = None
             state["keeping-failed"] = f"The kept work could not be opened, and nothing is kept now: {error}."
 
 
 def keep_work() -> None:
     """Keep the session's work if it has changed, with what other sessions kept meanwhile."""
     state, path = st.session_state, session_file()
-    if path is None or "kept-work" not in state or state["keeping-failed"]:
+    if path is None or state.get("kept-work") is None:
         return
     work = session_work()
     if work == state["kept-work"]:
@@ -120,8 +121,8 @@ def keep_work() -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         theirs = open_workspace(path) if path.is_file() else Workspace()
         save_workspace(path, merged(state["kept-work"], work, theirs))
-        state["kept-work"] = work
-    except (GlassboxError, OSError) as error:
+        state["kept-work"], state["keeping-failed"] = work, ""
+    except (GlassboxError, OSError) as error:  # the next run tries again
         state["keeping-failed"] = f"Your work cannot be kept: {error}."
 
 
@@ -135,9 +136,12 @@ def switch_keeping(on: bool) -> None:
             state["kept-work"], state["keeping-failed"] = Workspace(), ""
             return
         folder.mkdir(parents=True, exist_ok=True)
+        session_vectors().close()
+        for name in (SESSION_FILE, VECTORS):
+            for suffix in WHOLE_FILE:
+                (folder / f"{name}{suffix}").unlink(missing_ok=True)
+        for part in (MODELS, EXPERIMENTS):
+            shutil.rmtree(folder / part, ignore_errors=True)
         (folder / SWITCHED_OFF).touch()
-        for suffix in WHOLE_FILE:
-            (folder / f"{SESSION_FILE}{suffix}").unlink(missing_ok=True)
-        shutil.rmtree(folder / MODELS, ignore_errors=True)
     except OSError as error:
         state["keeping-failed"] = f"The folder {folder} cannot be changed: {error.strerror}."

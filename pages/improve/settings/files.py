@@ -14,7 +14,7 @@ import streamlit as st
 from engine.errors import InputError
 from engine.evaluation.sweep_store import line_of, row_line, to_row
 from pages.improve.settings.runs import Experiment, content_of, drop, session_experiments, to_experiment
-from ui.data_folder import VARIABLE, kept_folder
+from ui.data_folder import EXPERIMENTS, VARIABLE, kept_folder
 
 SUFFIX = ".jsonl"
 
@@ -22,7 +22,7 @@ SUFFIX = ".jsonl"
 def experiments_folder() -> Path | None:
     """Return the folder of the experiments, None where none are kept."""
     folder = kept_folder()
-    return None if folder is None else folder / "experiments"
+    return None if folder is None else folder / EXPERIMENTS
 
 
 def begin(experiment: Experiment) -> Path | None:
