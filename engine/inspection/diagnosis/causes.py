@@ -12,9 +12,11 @@ from engine.retrieval.retrievers import RETRIEVERS
 WHOLE = 0.9  # from this share on a chunk counts as holding a passage whole
 MOSTLY = 0.5  # from this share on, a lost part of a passage, or a passage within its chunk, is decisive
 
+OWN_WORDS = "Ask in the words of the text."
 NOT_THERE = Cause(
     "not in the corpus",
-    "None of the documents holds this text, or anything like it: no setting can find it. Add the document.",
+    "None of the documents holds this text, or anything like it: no setting can find it.",
+    "Add the document.",
 )
 
 
@@ -82,8 +84,9 @@ def reordered(diagnosis: Diagnosis, used: InUse) -> Cause:
     """Return the cause that the passage's vector is near, and the retriever puts others first."""
     return Cause(
         "retriever",
-        f"By its vector it would rank {diagnosis.now.rank:,}; {used.outcome}. For this question "
-        f"take the retriever {RETRIEVERS['dense'].label}: others change too, so measure it.",
+        f"By its vector it would rank {diagnosis.now.rank:,}; {used.outcome}.",
+        f"For this question take the retriever {RETRIEVERS['dense'].label}: others change too, so measure "
+        "it.",
         diagnosis.now.rank,
     )
 
@@ -99,7 +102,8 @@ def truncated(diagnosis: Diagnosis, used: InUse) -> Iterator[Cause]:
             "truncated",
             f"{n_lost:,} of its {diagnosis.length:,} characters lie beyond the token limit, and the encoder "
             f"never read them. With the chunk read to its end it would rank {rank:,} instead of "
-            f"{diagnosis.now.rank:,} by cosine. {advice([*ways, 'cut smaller chunks'])}",
+            f"{diagnosis.now.rank:,} by cosine.",
+            advice([*ways, "cut smaller chunks"]),
             rank,
         )
 
@@ -117,7 +121,8 @@ def split(diagnosis: Diagnosis, used: InUse) -> Iterator[Cause]:
         yield Cause(
             "split",
             f"It is cut across a border: no chunk holds more than {diagnosis.share:.0%} of it. A chunk of "
-            f"that length with all of it in the middle would rank {rank:,} by cosine. {advice(ways)}",
+            f"that length with all of it in the middle would rank {rank:,} by cosine.",
+            advice(ways),
             rank,
         )
 
@@ -131,7 +136,8 @@ def near_duplicates(diagnosis: Diagnosis, used: InUse) -> Iterator[Cause]:
             "near duplicates",
             f"{n_above:,} of the {len(diagnosis.above):,} chunks above it by cosine nearly repeat one "
             f"another or it. With one place for all that say the same it would rank "
-            f"{diagnosis.without_repeats:,}. {advice(['remove duplicates', *ways])}",
+            f"{diagnosis.without_repeats:,}.",
+            advice(["remove duplicates", *ways]),
             diagnosis.without_repeats,
         )
 
@@ -144,8 +150,8 @@ def pooled_away(diagnosis: Diagnosis, used: InUse) -> Iterator[Cause]:
         yield Cause(
             "pooled away",
             f"It is {diagnosis.part:.0%} of the text of its chunk, whose one vector stands for everything in "
-            f"it. As a chunk of its own it would rank {rank:,} by cosine. "
-            f"{advice(ways * (used.cell.chunk_tokens > 2 * MIN_CHUNK_TOKENS))}",
+            f"it. As a chunk of its own it would rank {rank:,} by cosine.",
+            advice(ways * (used.cell.chunk_tokens > 2 * MIN_CHUNK_TOKENS)),
             rank,
         )
 
@@ -161,7 +167,8 @@ def word_mismatch(diagnosis: Diagnosis, used: InUse) -> Iterator[Cause]:
         yield Cause(
             "word mismatch",
             f"Its words match where its vector does not: BM25, which counts words, ranks it {rank:,}. Names, "
-            f"codes and numbers are often so. {advice([way])}",
+            "codes and numbers are often so.",
+            advice([way]),
             rank,
         )
 
@@ -172,14 +179,16 @@ def other_words(diagnosis: Diagnosis, used: InUse) -> Iterator[Cause]:
         yield Cause(
             "other words",
             "The question shares no content word with a chunk of the passage, and BM25 finds no chunk "
-            f"without one; by its vector it would rank {diagnosis.now.rank:,}. Ask in the words of the text.",
+            f"without one; by its vector it would rank {diagnosis.now.rank:,}.",
+            OWN_WORDS,
         )
     elif not diagnosis.shared_words:
         yield Cause(
             "other words",
             "The question has no word of the passage but function words"
             + (", and the vectors do not bridge that either" if used.reads_vectors else "")
-            + ". Ask in the words of the text.",
+            + ".",
+            OWN_WORDS,
         )
 
 
@@ -192,7 +201,8 @@ def outranked(diagnosis: Diagnosis, used: InUse) -> Cause:
         ("It was cut and read as it should be, but " if is_well_cut else "")
         + f"{n_above:,} other chunks rank higher"
         + (", and would if it were cut and read whole" if used.reads_vectors and not is_well_cut else "")
-        + ". See below what they share with the question, and which settings rank it higher.",
+        + ".",
+        "See below what they share with the question, and which settings rank it higher.",
     )
 
 

@@ -38,11 +38,27 @@ CauseKind = Literal[
 
 @dataclass(frozen=True)
 class Cause:
-    """A reason why a passage is not found, and its rank without it where that can be computed."""
+    """A reason why a passage is not found.
+
+    Attributes
+    ----------
+    kind, finding
+        What it is, and that in a sentence.
+    advice
+        What may help, to be measured.
+    rank
+        Rank of the passage without it, where that can be computed.
+    """
 
     kind: CauseKind
-    sentence: str
+    finding: str
+    advice: str
     rank: int | None = None
+
+    @property
+    def sentence(self) -> str:
+        """The finding and the advice."""
+        return f"{self.finding} {self.advice}"
 
 
 @dataclass(frozen=True)

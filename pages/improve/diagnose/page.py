@@ -53,12 +53,14 @@ def show(asked: Asked, pooling: str, search: Search, questions: tuple[Question, 
     rank = ranking.rank if ranking.is_found else None
     used = InUse(current_cell(search), search.encoder.config.max_positions, rank)
     found_causes = causes(found, used)
-    show_causes(found_causes, used)
+    short = st.container()
     show_place(asked)
     show_chunks(asked.place, search, found, ranking)
     show_lost(asked.place, search, found)
     show_rank(asked.question, search, found, ranking)
     measured = show_other_settings(asked, asked.place, search, questions)
+    with short:
+        show_causes(found_causes, used, measured.fixes.sentence if measured else ())
     diagnosed = Diagnosed(asked.place, found, ranking, used, measured)
     report_button("diagnosis", asked.question, partial(report, asked, search, found_causes, diagnosed))
 

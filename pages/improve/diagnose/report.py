@@ -46,6 +46,7 @@ from pages.improve.diagnose.steps import (
     IN_A_DOCUMENT,
     IN_SHORT,
     LOST,
+    MEASURED,
     PAINTED,
     READS_ALL,
     TITLES,
@@ -133,7 +134,10 @@ def cause_parts(causes: Sequence[Cause], diagnosed: Diagnosed | None) -> Iterato
     elif outcome:
         yield paragraph(outcome, faint=True)
     for cause in causes:
-        yield note("unsure", Strong(f"{TITLES[cause.kind][0]}."), f" {cause.sentence}")
+        words = cause.finding if diagnosed and diagnosed.measured else cause.sentence
+        yield note("unsure", Strong(f"{TITLES[cause.kind][0]}."), f" {words}")
+    if causes and diagnosed and diagnosed.measured:
+        yield note("plain", f"{MEASURED} ", *diagnosed.measured.fixes.sentence)
 
 
 def step_sections(asked: Asked, search: Search, diagnosed: Diagnosed) -> Iterator[Html]:

@@ -23,6 +23,7 @@ CHUNKS = "2 · Into which chunks was it cut?"
 LOST = "3 · Was any of it lost to the token limit?"
 PAINTED = "The passage is underlined; each chunk has its tint and its number in the document."
 READS_ALL = "The limit is the encoder's: BM25, which is in use, reads the words of whole chunks."
+MEASURED = "Measured below:"
 CONTEXT = 400  # characters shown on either side of the passage, at most
 TITLES = {
     "not in the corpus": ("It is not in the documents", ":material/folder_off:"),
@@ -37,8 +38,11 @@ TITLES = {
 }
 
 
-def show_causes(causes: Sequence[Cause], used: InUse | None = None) -> None:
-    """Draw the diagnosis in short: the passage was found, or the causes, the easiest to fix first."""
+def show_causes(causes: Sequence[Cause], used: InUse | None = None, fix: Sequence[str] = ()) -> None:
+    """Draw the diagnosis in short: the passage was found, or the causes, the easiest to fix first.
+
+    ``fix`` says what was measured to help; it stands in place of advice.
+    """
     st.header(IN_SHORT)
     if used is not None and (outcome := outcome_words(used)):
         if used.finds:
@@ -47,7 +51,10 @@ def show_causes(causes: Sequence[Cause], used: InUse | None = None) -> None:
             st.caption(escape_markdown(outcome))
     for cause in causes:
         title, icon = TITLES[cause.kind]
-        st.warning(f"**{title}.** {escape_markdown(cause.sentence)}", icon=icon)
+        words = cause.finding if fix else cause.sentence
+        st.warning(f"**{title}.** {escape_markdown(words)}", icon=icon)
+    if fix and causes:
+        st.info(f"{MEASURED} {sentence_markdown(*fix)}", icon=":material/tune:")
 
 
 def outcome_words(used: InUse) -> str:

@@ -116,6 +116,11 @@ def test_other_settings_are_measured_and_the_change_is_taken_over(encoder):
     now = table[table["Changed"] == "nothing (now)"].iloc[0]
     assert app.metric[0].value.startswith(f"{now['Rank']} of ")
     assert {"Won", "Lost"} <= {metric.label for metric in app.metric}
+    # What is said first is what was measured, and no advice beside it.
+    [short] = [info.value for info in app.info if info.value.startswith("Measured below:")]
+    assert said(app).count(short.removeprefix("Measured below: ")) == 2
+    assert app.info[0].value == short
+    assert "others change too, so measure it" not in said(app)
     [box] = [each for each in app.selectbox if each.label == "Look at"]
     sized = next(number for number, option in enumerate(box.options) if "chunk size 192 → 256" in option)
     app = box.set_value(sized).run()
