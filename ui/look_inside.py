@@ -18,7 +18,7 @@ TYPED, CHUNK, PAIR = "Type a text", "Take a chunk of the documents", "Two texts 
 def show_look_inside(chunk: Chunk, key: str) -> None:
     """Draw the button that opens a chunk inside the model."""
     if st.button(
-        "Look inside",
+        "Look inside this chunk",
         key=f"look-inside-{key}",
         icon=":material/visibility:",
         type="tertiary",

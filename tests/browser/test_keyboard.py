@@ -24,7 +24,7 @@ def test_a_question_is_asked_and_its_answer_followed_by_keyboard_alone(wide):
     wide.keyboard.press("Enter")
     expect(wide.get_by_role("tab", name="Sources")).to_be_visible()
     settled(wide)
-    tab_to(wide, wide.get_by_role("button", name="Look inside"))
+    tab_to(wide, wide.get_by_role("button", name="Look inside", exact=True))
     wide.keyboard.press("Enter")
     expect(title_of(wide)).to_have_text(TITLES["answer"])
     expect(wide.get_by_test_id("stMain").get_by_role("heading", name=QUESTION)).to_be_visible()

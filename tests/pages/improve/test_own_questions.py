@@ -10,6 +10,7 @@ from engine.evaluation.questions import Question, Reference, load_questions
 from engine.evaluation.self_test import DEPTHS, own_chunks, self_test_questions
 from engine.retrieval.bm25 import Bm25
 from engine.storage.workspace import Workspace
+from pages.improve.poolings.quality import TRUST
 from pages.improve.settings.cell import ACROSS_K
 from tests.apps import app_of, app_page, said
 from ui.questions.kept import BUNDLED, LABELLED
@@ -142,8 +143,8 @@ def test_the_search_in_use_is_not_advised(encoder, retriever):
 
 
 def pooling_view(view, **sets):
-    app = page("poolings", sets, chunk_tokens=32, **{"pooling-tab": view, "pooling-question": "Why?"})
-    return said(app)
+    question = {"pooling-question": "Why?", "pooling-question-part": TRUST}
+    return said(page("poolings", sets, chunk_tokens=32, **{"pooling-tab": view} | question))
 
 
 def test_poolings_are_compared_on_ones_own_questions(encoder):
