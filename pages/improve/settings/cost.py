@@ -117,7 +117,7 @@ def show_start(
         icon=":material/play_arrow:",
         disabled=is_running or not confirmed,
         on_click=run_grid,
-        args=(documents, cells, questions, models),
+        args=(documents, cells, questions, models, cost.seconds),
         width="stretch",
     )
     if is_running:
@@ -135,10 +135,12 @@ def run_grid(
     cells: tuple[Cell, ...],
     questions: Sequence[Question],
     models: Mapping[str, Model],
+    expected: float | None = None,
 ) -> None:
-    """Start to measure a grid."""
+    """Start to measure a grid, which was estimated to take ``expected`` seconds."""
     name = st.session_state["grid-name"].strip() or default_name(cells)
     documents = by_name(documents)
     names = tuple(document.name for document in documents)
     time = datetime.now().isoformat(timespec="seconds")
-    start(Experiment(name, time, names, digest(documents), tuple(questions), cells), documents, models)
+    experiment = Experiment(name, time, names, digest(documents), tuple(questions), cells)
+    start(experiment, documents, models, expected)

@@ -37,6 +37,8 @@ class RunningExperiment:
         The rows so far; the job's thread appends to them.
     n_done
         Cells that are done, with a fraction for those in progress.
+    expected
+        Seconds that all of it was estimated to take before it began, None where a run is resumed.
     since
         When it was started, by `monotonic`.
     job
@@ -46,6 +48,7 @@ class RunningExperiment:
     begun: Experiment
     rows: list[SweepRow]
     n_done: float
+    expected: float | None = None
     since: float = field(default_factory=monotonic)
     job: Job[None] = field(init=False)
 
@@ -56,10 +59,10 @@ class RunningExperiment:
 
     @property
     def seconds_left(self) -> float | None:
-        """How long the rest takes at the present pace, None where that cannot be estimated yet."""
+        """How long the rest takes, None where that cannot be estimated yet."""
         n_cells, n_before = len(self.begun.cells), len(self.begun.rows)
         share = (self.n_done - n_before) / (n_cells - n_before)
-        return (monotonic() - self.since) * (1 - share) / share if share > MIN_SHARE else None
+        return time_left(monotonic() - self.since, share, self.expected)
 
     def progress(self) -> tuple[float, str]:
         """Return the share of the cells that is done, and that with the time left in words, as Markdown."""
@@ -69,12 +72,30 @@ class RunningExperiment:
         return self.n_done / n_cells, f"{name}: {len(self.rows):,} of {n_cells:,} cells, {words}"
 
 
-def start(experiment: Experiment, documents: Sequence[Document], models: Mapping[str, Model]) -> None:
-    """Start to measure an experiment, or resume it."""
+def time_left(elapsed: float, share: float, expected: float | None) -> float | None:
+    """Return the seconds that the rest of a run takes, None where that cannot be estimated yet.
+
+    The first cells of a run embed more texts than the rest, so its pace alone is misleading: it counts as
+    much as there is of it, and the estimate from before the run, ``expected``, as much as is left.
+    """
+    pace = elapsed * (1 - share) / share if share > MIN_SHARE else None
+    if expected is None:
+        return pace
+    ahead = max(0.0, expected - elapsed)
+    return ahead if pace is None else share * pace + (1 - share) * ahead
+
+
+def start(
+    experiment: Experiment,
+    documents: Sequence[Document],
+    models: Mapping[str, Model],
+    expected: float | None = None,
+) -> None:
+    """Start to measure an experiment, or resume it; ``expected`` seconds are estimated for all of it."""
     bundled = bundled_names()
     shared = all(document.name in bundled for document in documents)
     cache = shared_vectors() if shared else session_vectors()
-    running = RunningExperiment(experiment, list(experiment.rows), len(experiment.rows))
+    running = RunningExperiment(experiment, list(experiment.rows), len(experiment.rows), expected)
     file = begin(experiment)
 
     def work(job: Job[None]) -> None:

@@ -37,6 +37,7 @@ from pages.improve.settings.cost import default_name, exhausted, unmeasured
 from pages.improve.settings.export import as_json, report
 from pages.improve.settings.figures import best_over, pareto_front, picked_cell
 from pages.improve.settings.grid import FIRST_LOOK, PRESETS, cells_of
+from pages.improve.settings.running import time_left
 from pages.improve.settings.runs import Experiment, digest, opened, shared_questions, to_run
 from pages.improve.settings.verdicts import summary, table_row, verdicts, word
 from tests.apps import app_of
@@ -111,6 +112,28 @@ def test_what_chance_gives_one_of_many_rows_is_no_difference():
     among_many = verdicts([*rows, *others], "mrr")[1]
     assert among_many.word == "not sure"
     assert among_many.p_value > alone.p_value
+
+
+# Seconds since the start and share of the cells done, of a grid that took 25.4 s; the estimate was 27.0 s.
+MEASURED = [
+    (0.5, 0.04), (1.6, 0.04), (2.6, 0.04), (3.7, 0.07), (4.7, 0.14), (6.9, 0.19), (9.1, 0.29), (11.2, 0.34),
+    (13.3, 0.54), (15.3, 0.59), (17.4, 0.77), (19.5, 0.77), (21.7, 0.91), (23.9, 0.91),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("off", [0.5, 1.0, 2.0])  # the estimate before the run, in multiples of the measured
+def test_the_time_left_never_rises_twofold_and_ends_near_the_truth(off):
+    left = np.array([time_left(elapsed, share, 27.0 * off) for elapsed, share in MEASURED])
+    assert (left <= 2 * np.minimum.accumulate(left)).all()
+    assert abs(left[-1] - (25.4 - 23.9)) < 4
+    by_pace = np.array([time_left(elapsed, share, None) for elapsed, share in MEASURED])
+    assert not (by_pace <= 2 * np.minimum.accumulate(by_pace)).all()
+
+
+def test_without_an_estimate_the_time_left_is_unknown_at_first():
+    assert time_left(3.0, 0.0, None) is None
+    assert time_left(3.0, 0.0, 10.0) == 7.0
+    assert time_left(3.0, 0.25, None) == 9.0
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=12))
