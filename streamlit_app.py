@@ -8,7 +8,7 @@ from streamlit.runtime.pages_manager import PagesManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from engine.errors import GlassboxError
-from ui.address import open_address, show_address, show_link, show_missing_documents
+from ui.address import open_address, show_address, show_missing_documents
 from ui.colours import BLUE, SKY, ink
 from ui.documents import NoDocumentError
 from ui.jobs import show_page_works
@@ -225,9 +225,7 @@ def main() -> None:
     except GlassboxError as error:
         show_error(error)
     keep_work()
-    show_address(chosen.url_path)
-    with buttons:  # at the end, as the run may have changed what is seen
-        show_link(chosen.url_path)
+    show_address(chosen.url_path, buttons)  # at the end, as the run may have changed what is seen
     show_work_dialog()
 
 

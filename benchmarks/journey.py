@@ -89,10 +89,9 @@ def try_own_documents(journey: Journey, url: str) -> None:
     """Upload documents, ask, diagnose, measure, apply, share and reload."""
     page = journey.page
     main, sidebar = page.get_by_test_id("stMain"), page.get_by_test_id("stSidebar")
+    card = page.locator(".st-key-settings-card")
     page.goto(url)
-    page.get_by_test_id("stMain").locator("input[type=file]").set_input_files(
-        [PAGES / name for name in DOCUMENTS]
-    )
+    main.locator("input[type=file]").set_input_files([PAGES / name for name in DOCUMENTS])
     journey.clicks += 1
     journey.see("examples about own documents", main.get_by_text("Try one about your documents"))
     journey.click(main.get_by_test_id("stButtonGroup").get_by_role("radio").first)
@@ -112,7 +111,7 @@ def try_own_documents(journey: Journey, url: str) -> None:
     if apply.count():
         journey.click(apply)
     journey.see(RECOMMENDATION, advice.get_by_text("In use now."))
-    used = page.locator(".st-key-settings-card").inner_text()
+    used = card.inner_text()
     if is_narrow(page):
         open_sidebar(page)
         journey.clicks += 1
@@ -120,7 +119,6 @@ def try_own_documents(journey: Journey, url: str) -> None:
     journey.see("link", page.get_by_test_id("stPopoverBody").get_by_test_id("stCode"))
     page.reload()
     journey.see("reloaded", page.get_by_role("heading", level=1))
-    card = page.locator(".st-key-settings-card")
     assert card.inner_text().split("\n")[0] == used.split("\n")[0], "the settings are lost"
     if is_narrow(page):
         open_sidebar(page)

@@ -5,6 +5,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from ui.asking import last_asked, want_answer
 from ui.documents import searched_files, session_files
@@ -84,22 +85,21 @@ def address_query(address: str) -> str:
     return urlencode(parts, doseq=True)
 
 
-def show_address(address: str) -> None:
-    """Set the address in the browser, without an entry in its history for every change of a setting."""
+def show_address(address: str, link_place: DeltaGenerator) -> None:
+    """Set the address in the browser, and draw the button that shows it as a link to copy.
+
+    The browser's history gets no entry for every change of a setting.
+    """
     query = address_query(address)
-    target = json.dumps(f"{address or '.'}{'?' if query else ''}{query}")
+    said = f"?{query}" if query else ""
+    target = json.dumps(f"{address or '.'}{said}")
     st.html(
         f"<script>history.replaceState(history.state, '', {target})</script>", unsafe_allow_javascript=True
     )
-
-
-def show_link(address: str) -> None:
-    """Draw the button that shows the link to copy."""
-    base, query = (st.context.url or "").partition("?")[0].rstrip("/"), address_query(address)
-    target = base + ("" if address else "/") + ("?" if query else "") + query
-    with st.popover("Copy link", icon=":material/link:", type="tertiary"):
+    base = (st.context.url or "").partition("?")[0].rstrip("/")
+    with link_place.popover("Copy link", icon=":material/link:", type="tertiary"):
         st.caption("Names page, question, settings and documents. It holds no text of the documents.")
-        st.code(target, language=None, wrap_lines=True)
+        st.code(f"{base}{'' if address else '/'}{said}", language=None, wrap_lines=True)
 
 
 def text_of(value: Any) -> str:

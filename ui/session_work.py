@@ -14,6 +14,7 @@ from ui.corpus import session_vectors
 from ui.data_folder import EXPERIMENTS, MODELS, SWITCHED_OFF, VECTORS, data_folder, own_folder
 from ui.documents import bundled_names, check_own, searched_files, session_files, uploads
 from ui.models import load_encoder
+from ui.questions.kept import workspace
 from ui.settings import kept_settings, take_settings
 
 SESSION_FILE = "session.sqlite3"
@@ -28,9 +29,8 @@ def session_work() -> Workspace:
         "searched": searched_files(),
         "widgets": kept_settings(),
     }
-    opened: Workspace = st.session_state.get("workspace", Workspace())
     own = tuple(document for documents in files.values() for document in documents)
-    return replace(opened, documents=own, settings=settings, index=None)
+    return replace(workspace(), documents=own, settings=settings, index=None)
 
 
 def take_workspace(workspace: Workspace) -> None:

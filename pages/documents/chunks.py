@@ -16,7 +16,7 @@ from engine.documents.unread_text import read_ends
 from engine.errors import GlassboxError
 from engine.wording import counted
 from ui.chunk_paint import near_to, painted
-from ui.chunk_settings import Cut, chunk_settings
+from ui.chunk_settings import CHUNK_SETTINGS, Cut, chunk_settings
 from ui.colours import BLUE, ORANGE
 from ui.corpus import split_documents
 from ui.export import show_figure
@@ -64,7 +64,7 @@ def show_chunks(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> No
 
 def use_everywhere() -> None:
     """Use the other settings on every page."""
-    for key in ("splitter", "chunk_tokens", "overlap", "parent_tokens", "max_tokens"):
+    for key in CHUNK_SETTINGS:
         st.session_state[key] = st.session_state[f"{key}-other"]
 
 
