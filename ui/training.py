@@ -10,6 +10,7 @@ from typing import ClassVar
 import streamlit as st
 
 from engine.errors import GlassboxError, InputError
+from engine.storage.whole_file import write_whole
 from ui.data_folder import model_file
 from ui.jobs import Job, announce
 from ui.text import show_error
@@ -109,9 +110,7 @@ def write_kept(file: Path, content: bytes) -> None:
     """
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        new = file.with_suffix(".new")
-        new.write_bytes(content)
-        new.replace(file)
+        write_whole(file, content)
     except OSError as error:
         raise InputError(f"the model cannot be kept in {file.parent} ({error.strerror})") from error
 

@@ -1,15 +1,14 @@
 """Checkpoint of a small decoder in training, in the format of `checkpoint_file`."""
 
-import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 
 import numpy as np
 
 from engine.errors import ModelFileError
 from engine.models.small_decoder import SmallDecoderConfig
 from engine.models.small_decoder_params import parameter_shapes
+from engine.storage.whole_file import write_whole
 from engine.training.language.checkpoint_file import (
     check_sizes,
     file_bytes,
@@ -46,16 +45,7 @@ def checkpoint_bytes(checkpoint: Checkpoint) -> bytes:
 
 def save_checkpoint(checkpoint: Checkpoint, path: Path) -> None:
     """Write a checkpoint atomically: a reader finds the old file or the new one, never a part."""
-    with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-        written = Path(file.name)
-        try:
-            file.write(checkpoint_bytes(checkpoint))
-            file.flush()
-            os.fsync(file.fileno())
-        except BaseException:
-            written.unlink()
-            raise
-    written.replace(path)
+    write_whole(path, checkpoint_bytes(checkpoint))
 
 
 def load_checkpoint(path: Path, expected: SmallDecoderConfig | None = None) -> Checkpoint:
