@@ -8,6 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from ui.asking import last_asked, want_answer
+from ui.current import current_question, set_question
 from ui.documents import searched_files, session_files
 from ui.models import load_encoder
 from ui.settings import kept_settings, take_settings
@@ -18,7 +19,6 @@ QUESTION, DOCUMENTS = "question", "search"
 # What an address says of a page, and the widget that holds it.
 PARTS = {
     "documents": {"tab": "documents-tab", "document": "chunks-document"},
-    "diagnose": {QUESTION: "diagnose-question"},
     "poolings": {"tab": "pooling-tab"},
     "questions": {"tab": "questions-tab"},
     "answer": {"tab": "inside-answer-tab"},
@@ -50,8 +50,9 @@ def open_address(address: str) -> None:
     for name in set(given) & set(parts):
         state[parts[name]] = values[name] if name == "chunk" else given[name]
     take_documents(given.get_all(DOCUMENTS))
-    if address in ANSWERING and (question := given.get(QUESTION)):
-        state["question"] = question
+    question = given.get(QUESTION, "")
+    set_question(question)
+    if address in ANSWERING and question:
         want_answer(question)
 
 
@@ -74,8 +75,9 @@ def address_query(address: str) -> str:
     """Return what the address of a page says after its ``?``: what differs from the first visit."""
     state = st.session_state
     parts: dict[str, Any] = {}
-    if address in ANSWERING and (asked := last_asked()) is not None:
-        parts[QUESTION] = asked.typed
+    asked = last_asked()
+    if question := asked.typed if asked and address in ANSWERING else current_question():
+        parts[QUESTION] = question
     parts |= {name: state[key] for name, key in PARTS.get(address, {}).items() if state.get(key)}
     if kept := kept_settings():
         defaults = default_settings(load_encoder())

@@ -18,6 +18,7 @@ from engine.generation.settings import DEFAULT_SEARCH
 from engine.generation.writer import Writer
 from engine.retrieval.index import Index
 from engine.retrieval.relevance import NullScores
+from ui.current import set_passage, set_question
 from ui.jobs import Job, follow
 from ui.models import load_decoder, load_encoder
 from ui.settings import Settings
@@ -160,6 +161,7 @@ def start_answer(
         )
 
     state["asked"], state["answer_job"], state["topic_ended"] = asked, Job(work), False
+    set_question(asked.question)
 
 
 def show_writing(
@@ -189,6 +191,22 @@ def show_writing(
 def last_answer() -> Answer | None:
     """Return the session's last answer, None before the first one."""
     answer: Answer | None = st.session_state.get("answer")
+    return answer
+
+
+def take_answer(job: Job[Answer]) -> Answer:
+    """Wait for an answer, keep it as the session's last, with its first quote as the passage of all pages.
+
+    Raises
+    ------
+    GlassboxError
+        The error that ended it.
+    """
+    answer = job.result()
+    if answer is not last_answer():
+        st.session_state["answer"] = answer
+        for quote in answer.quotes[:1]:
+            set_passage(quote.document, quote.start, quote.end)
     return answer
 
 

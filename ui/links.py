@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from ui.documents import chosen_documents
+from ui.current import set_document, set_question
 
 # The ways to name the passage of a diagnosis.
 LABELLED, PASTED, SEARCHED = "A labelled question", "Paste the passage", "Find it in a document"
@@ -10,9 +10,8 @@ LABELLED, PASTED, SEARCHED = "A labelled question", "Paste the passage", "Find i
 
 def open_diagnosis(question: str, document: str | None) -> None:
     """Open the diagnosis of a question whose passage the user then finds in a document, by its name."""
-    ways = {f"diagnose-way-{has_labels}": SEARCHED for has_labels in (True, False)}
-    st.session_state.update(ways | {"diagnose-question": question})
-    names = [each.name for each in chosen_documents()]
-    if document in names:
-        st.session_state["diagnose-document"] = names.index(document)
+    st.session_state.update({f"diagnose-way-{has_labels}": SEARCHED for has_labels in (True, False)})
+    set_question(question)
+    if document is not None:
+        set_document(document)
     st.switch_page("pages/improve/diagnose/page.py")

@@ -8,6 +8,7 @@ import streamlit as st
 from engine.documents.document import Chunk
 from ui.chunk_settings import cut_in_use
 from ui.corpus import split_documents
+from ui.current import set_passage
 from ui.documents import chosen_documents
 from ui.models import load_encoder
 
@@ -34,9 +35,9 @@ def open_chunk(chunk: Chunk) -> None:
     places = [(each.start, each.end) for each in chunks]
     state = st.session_state
     state["inside-model"] = "encoder"
+    set_passage(chunk.document, chunk.start, chunk.end)
     if (chunk.start, chunk.end) in places:
-        state["source-encoder"], state["inside-document"] = CHUNK, chunk.document
-        state["inside-chunk"] = 1 + places.index((chunk.start, chunk.end))
+        state["source-encoder"] = CHUNK
     else:
         state["source-encoder"], state["inside-text"] = TYPED, chunk.text
     st.switch_page("pages/inside/chunk/page.py")

@@ -24,12 +24,14 @@ from ui.asking import (
     last_asked,
     show_writing,
     start_answer,
+    take_answer,
     waiting_until_done,
     want_answer,
     want_typed,
     wanted_question,
 )
 from ui.corpus import index_documents, null_scores_of_documents, warm_bm25
+from ui.current import current_question, follow_question
 from ui.documents import NoDocumentError, bundled_names, document_picker, has_own_files
 from ui.jobs import Job
 from ui.models import load_decoder, load_encoder
@@ -49,6 +51,9 @@ N_EXAMPLES = 4
 
 def question_box() -> str | None:
     """Draw a box for a question; return the question to answer, if any."""
+    asked = last_asked()
+    if asked is None or asked.question != current_question():  # the box keeps a follow-up as it was typed
+        follow_question("question")
     with st.form("question-form", border=False):
         box, button = st.columns([5, 1], vertical_alignment="bottom")
         box.text_input(
@@ -109,12 +114,11 @@ def show_job(job: Job[Answer], asked: Asked, documents: Sequence[Document], sett
         show_follow_up(asked)
         show_changed(asked, settings, documents)
         try:
-            answer = job.result()
+            answer = take_answer(job)
         except GlassboxError as error:
             show_text(escape(job.text))
             show_error(error)
             return
-        st.session_state["answer"] = answer
         show_answer(answer, asked, documents)
         if settings.follow_ups:
             show_conversation(asked.turns)

@@ -33,6 +33,7 @@ from pages.documents.chunk_map_figure import (
 )
 from ui.chunk_settings import Cut
 from ui.corpus import content_hash, index_documents
+from ui.current import follow_question
 from ui.export import show_save
 from ui.look_inside import show_look_inside
 from ui.settings_card import settings_in_use
@@ -51,9 +52,11 @@ def show_corpus_map(documents: Sequence[Document], encoder: Encoder, cut: Cut) -
     st.write("Every chunk is a point; near points have similar vectors. Select some to read them.")
     pooling = settings_in_use(encoder)["pooling"]
     index = index_documents(documents, encoder, cut, pooling)
+    changed = follow_question("map-question")
     question = st.text_input(
         "Question (optional)",
         key="map-question",
+        on_change=changed,
         max_chars=2000,
         placeholder="Colours the chunks by their cosine with it",
     )

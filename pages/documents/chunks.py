@@ -19,6 +19,7 @@ from ui.chunk_paint import near_to, painted
 from ui.chunk_settings import CHUNK_SETTINGS, Cut, chunk_settings
 from ui.colours import BLUE, ORANGE
 from ui.corpus import split_documents
+from ui.current import current_passage, follow, follow_chunk, follow_document
 from ui.export import show_figure
 from ui.figures import styled
 from ui.look_inside import show_look_inside
@@ -32,7 +33,9 @@ HEADER_HEIGHT = 60  # pixels, above both sides, so that they begin at the same h
 def show_chunks(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> None:
     """Draw a document with its chunks, and on request a second time under other settings."""
     by_name = {document.name: document for document in documents}
-    name = st.selectbox("Document", list(by_name), key="chunks-document", persist_state="session")
+    key = "chunks-document"
+    changed = follow_document(key, list(by_name))
+    name = st.selectbox("Document", list(by_name), key=key, persist_state="session", on_change=changed)
     document = by_name[name]
     start, end = part_of(document)
     compare = st.toggle(
@@ -73,11 +76,14 @@ def part_of(document: Document) -> tuple[int, int]:
     n_parts = -(-len(document.text) // PART)
     if n_parts < 2:
         return 0, len(document.text)
+    key, passage = f"chunks-part-{document.name}", current_passage()
+    if passage is not None and passage.document == document.name:
+        follow(key, passage, min(1 + passage.start // PART, n_parts))
     part = st.slider(
         "Part of the document",
         1,
         n_parts,
-        key=f"chunks-part-{document.name}",
+        key=key,
         help=f"{PART:,} characters are shown at once; the numbers and the figure are of the whole document.",
     )
     return (part - 1) * PART, min(part * PART, len(document.text))
@@ -116,7 +122,9 @@ def show_one_inside(chunks: Sequence[Chunk], key: str) -> None:
     """Draw the choice of a chunk by its number, and the button that opens it inside the model."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         label = f"Chunk, of {len(chunks):,}"
-        number = st.number_input(label, 1, len(chunks), key=f"chunks-number-{key}", width=160)
+        number_key = f"chunks-number-{key}"
+        changed = follow_chunk(number_key, chunks[0].document, chunks)
+        number = st.number_input(label, 1, len(chunks), key=number_key, width=160, on_change=changed)
         show_look_inside(chunks[number - 1], f"chunk-{key}")
 
 

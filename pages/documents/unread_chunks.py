@@ -20,6 +20,7 @@ from engine.retrieval.parents import search_parents
 from engine.wording import counted
 from ui.chunk_settings import Cut
 from ui.corpus import index_documents, split_documents
+from ui.current import follow_question
 from ui.figures import prompt_figure, prompt_words
 from ui.look_inside import chunk_table
 from ui.models import limits_of, load_decoder
@@ -52,7 +53,8 @@ def show_budget(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> No
         show_cures(chunks, encoder, cut)
         show_losses(chosen)
     st.header("What a question gets")
-    question = st.text_input("Question", QUESTION, key="budget-question", max_chars=2000)
+    changed = follow_question("budget-question", QUESTION)
+    question = st.text_input("Question", key="budget-question", max_chars=2000, on_change=changed)
     if not question.strip():
         st.info("Type a question to see which passages fit its prompt, and what lost text costs its ranking.")
         return

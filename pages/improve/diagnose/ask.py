@@ -11,6 +11,14 @@ from engine.inspection.diagnosis.location import Location, locate
 from engine.retrieval.index import Index
 from pages.improve.diagnose.labelled import ranked_labels
 from ui.chunk_settings import Cut
+from ui.current import (
+    current_passage,
+    follow,
+    follow_document,
+    follow_question,
+    set_passage,
+    set_question,
+)
 from ui.links import LABELLED, PASTED, SEARCHED
 from ui.questions.search import sentences_with
 from ui.questions.sets import LABEL_SOME
@@ -72,10 +80,12 @@ def ask(search: Search, questions: tuple[Question, ...]) -> Asked | None:
         return ask_labelled(search, questions)
     if not has_labels:
         st.caption(f"No labelled question is about these documents. To choose from some here, {LABEL_SOME}.")
+    changed = follow_question("diagnose-question")
     question = st.text_input(
         "Your question",
         key="diagnose-question",
         persist_state="session",
+        on_change=changed,
         max_chars=2000,
         placeholder="Which question did not find the passage?",
         help="As you asked it on the page “Ask your documents”.",
@@ -114,11 +124,18 @@ def ask_labelled(search: Search, questions: tuple[Question, ...]) -> Asked | Non
         )
         return None
     by_name = {one.name: one for one in shown}
+
+    def changed() -> None:
+        one = by_name[st.session_state["diagnose-labelled"]]
+        set_question(one.question.text)
+        set_passage(one.place.document, one.place.start, one.place.end)
+
     chosen = st.selectbox(
         "Question and passage",
         list(by_name),
         index=list(by_name).index(last) if last in by_name else 0,
         key="diagnose-labelled",
+        on_change=changed,
         help="The question, and the beginning of the passage.",
     )
     st.session_state[CHOSEN] = chosen
@@ -129,9 +146,13 @@ def ask_labelled(search: Search, questions: tuple[Question, ...]) -> Asked | Non
 
 def ask_pasted(question: str, documents: tuple[Document, ...]) -> Asked | None:
     """Draw a box for the passage, and search for it in all chosen documents."""
+    key, current = "diagnose-passage", current_passage()
+    texts = {document.name: document.text for document in documents}
+    if current is not None and current.document in texts:
+        follow(key, current, texts[current.document][current.start : current.end])
     passage = st.text_area(
         "The passage",
-        key="diagnose-passage",
+        key=key,
         persist_state="session",
         max_chars=MOST_CHARACTERS,
         placeholder="Paste the text that should have been found",
@@ -141,7 +162,10 @@ def ask_pasted(question: str, documents: tuple[Document, ...]) -> Asked | None:
     if not question.strip() or not passage.strip():
         st.info("Give the question, and the passage that it should find.", icon=":material/find_in_page:")
         return None
-    return Asked(question, passage, place_of(passage, documents))
+    place = place_of(passage, documents)
+    if place is not None:
+        set_passage(place.document, place.start, place.end, shown_by=key)
+    return Asked(question, passage, place)
 
 
 @st.cache_data(max_entries=32, show_spinner="Looking for the passage…", scope="session")
@@ -153,14 +177,17 @@ def place_of(passage: str, documents: tuple[Document, ...]) -> Location | None:
 def ask_searched(question: str, documents: tuple[Document, ...]) -> Asked | None:
     """Draw a search for a sentence of one document by some of its words."""
     left, right = st.columns(2)
-    number = left.selectbox(
+    by_name = {document.name: document for document in documents}
+    changed = follow_document("diagnose-document", list(by_name))
+    name = left.selectbox(
         "Document",
-        range(len(documents)),
-        format_func=lambda number: documents[number].name,
+        list(by_name),
         key="diagnose-document",
+        persist_state="session",
+        on_change=changed,
         help="The document that contains the passage.",
     )
-    document = documents[min(number, len(documents) - 1)]
+    document = by_name[name]
     wanted = right.text_input(
         "Words of the passage",
         key="diagnose-words",
@@ -188,4 +215,5 @@ def ask_searched(question: str, documents: tuple[Document, ...]) -> Asked | None
     if not question.strip():
         st.info("Give the question that should have found it.", icon=":material/find_in_page:")
         return None
+    set_passage(document.name, start, end)
     return Asked(question, document.text[start:end], Location(document.name, start, end))

@@ -28,6 +28,7 @@ from pages.improve.poolings.quality import (
 )
 from pages.improve.poolings.rank_flow import matrix_figure, rank_flow
 from ui.corpus import content_hash
+from ui.current import current_passage, follow, follow_question, nearest, set_question
 from ui.documents import bundled_names
 from ui.export import show_figure
 from ui.jobs import counting
@@ -102,7 +103,7 @@ def question_box(pooled: PooledChunks) -> str:
             on_change=take_example,
             help="Questions about the bundled documents on which the strategies disagree.",
         )
-    st.session_state.setdefault("pooling-question", EXAMPLES[0] if bundled else "")
+    changed = follow_question("pooling-question", EXAMPLES[0] if bundled else "")
     with st.form("pooling-question-form", border=False):
         box, button = st.columns([5, 1], vertical_alignment="bottom")
         question = box.text_input(
@@ -113,7 +114,7 @@ def question_box(pooled: PooledChunks) -> str:
             max_chars=2000,
             help="It is embedded under every strategy and compared with the chunks' vectors.",
         )
-        button.form_submit_button("Rank", type="primary", width="stretch")
+        button.form_submit_button("Rank", type="primary", width="stretch", on_click=changed)
     return question
 
 
@@ -121,7 +122,8 @@ def take_example() -> None:
     """Copy a picked example into the box."""
     state = st.session_state
     if state["pooling-example"]:
-        state["pooling-question"], state["pooling-example"] = state["pooling-example"], None
+        set_question(state["pooling-example"])
+        state["pooling-example"] = None
 
 
 def label(strategy: str) -> str:
@@ -252,7 +254,8 @@ def show_agreement(compared: PoolingRankings) -> None:
 def explained_row(compared: PoolingRankings, chunks: Sequence[Chunk]) -> int:
     """Draw the choice of a passage to explain; return its row."""
     numbers = {row: number for number, row in enumerate(compared.rows.tolist(), start=1)}
-
+    if (row := row_of_passage(chunks)) in numbers:
+        follow("pooling-explained", current_passage(), row)
     st.header(WHY)
     return st.selectbox(
         "Explain a passage",
@@ -261,3 +264,13 @@ def explained_row(compared: PoolingRankings, chunks: Sequence[Chunk]) -> int:
         key="pooling-explained",
         help="The passages drawn above, by number: those among the first k of some strategy.",
     )
+
+
+def row_of_passage(chunks: Sequence[Chunk]) -> int | None:
+    """Return the row of the chunk that holds the session's passage, None where none does."""
+    passage = current_passage()
+    if passage is None:
+        return None
+    rows = [row for row, chunk in enumerate(chunks) if chunk.document == passage.document]
+    number = nearest(passage, [chunks[row] for row in rows])
+    return None if number is None else rows[number - 1]

@@ -16,6 +16,7 @@ from pages.improve.questions.listing import set_to_extend, show_set
 from pages.improve.questions.passage_picker import mark_sentences, passage_picker
 from ui.chunk_settings import Cut
 from ui.corpus import index_documents, warm_bm25
+from ui.current import follow_question
 from ui.documents import documents_called
 from ui.questions.kept import keep_label
 from ui.questions.search import sentences_with
@@ -44,10 +45,12 @@ def show_labelling(
         "benchmark does not test your documents; a few dozen questions of your own do."
     )
     name = set_to_extend()
+    changed = follow_question("label-question")
     question = st.text_input(
         "Question",
         key="label-question",
         persist_state="session",
+        on_change=changed,
         max_chars=MAX_QUESTION,
         placeholder="In your own words, not in the document's",
         help="Any search finds the answer to a question in the document's own words, so such questions do "

@@ -8,6 +8,7 @@ import streamlit as st
 from engine.documents.document import Document
 from engine.evaluation.questions import Reference
 from ui.colours import PASSAGE
+from ui.current import current_passage
 from ui.questions.search import sentences_of
 from ui.text import shortened, show_text
 
@@ -32,6 +33,10 @@ def passage_picker(documents: Sequence[Document]) -> tuple[Document, Reference] 
     `mark_sentences` sets the mark, and the user may move it.
     """
     state, by_name = st.session_state, {document.name: document for document in documents}
+    passage = current_passage()
+    if passage is not None and passage.document in by_name and state.get("passage-marked") != passage:
+        state["passage-marked"] = passage
+        mark_sentences(by_name[passage.document], passage.start, passage.end)
     if state.get("passage-document") not in by_name:
         mark_sentences(documents[0], 0, 1)
     name = st.selectbox(

@@ -19,6 +19,7 @@ from ui.asking import (
     session_prefix_cache,
     show_writing,
     start_answer,
+    take_answer,
     waiting_until_done,
     want_answer,
     want_typed,
@@ -83,8 +84,7 @@ def show_job(job: Job[Answer], question: str, settings: Settings) -> None:
         writing.empty()
     with area.container() if is_running else area:
         try:
-            st.session_state["answer"] = answer = job.result()
-            show_answer(answer, settings)
+            show_answer(take_answer(job), settings)
         except ContextLengthError as error:
             show_error(error)
             offer_less(question, settings)

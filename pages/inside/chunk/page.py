@@ -12,6 +12,7 @@ from pages.inside.chunk.attention import show_attention, show_layers, show_way
 from pages.inside.chunk.model_pass import Input, Model, run_model
 from pages.inside.chunk.pipeline import show_pipeline
 from ui.corpus import split_documents
+from ui.current import follow_chunk, follow_document
 from ui.documents import NoDocumentError
 from ui.export import npz
 from ui.look_inside import CHUNK, PAIR, TYPED
@@ -107,9 +108,13 @@ def chunk_input(model: Model) -> Input:
         raise NoDocumentError
     by_name = {document.name: document for document in documents}
     left, right = st.columns([3, 1])
-    name = left.selectbox("Document", list(by_name), key="inside-document", persist_state="session")
+    key, number_key = "inside-document", "inside-chunk"
+    changed = follow_document(key, list(by_name))
+    name = left.selectbox("Document", list(by_name), key=key, persist_state="session", on_change=changed)
     [chunks] = split_documents([by_name[name]], cut)
-    number = right.number_input(f"Chunk (of {len(chunks)})", 1, len(chunks), key="inside-chunk")
+    changed = follow_chunk(number_key, name, chunks)
+    label = f"Chunk (of {len(chunks)})"
+    number = right.number_input(label, 1, len(chunks), key=number_key, on_change=changed)
     text = chunks[number - 1].text
     with st.expander("Text of the chunk"):
         show_text(escape(text), height=200)

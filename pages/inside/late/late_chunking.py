@@ -13,6 +13,7 @@ from engine.layers.tracing import Array
 from engine.retrieval.late import late_vectors, moved, moves
 from ui.chunk_settings import Cut
 from ui.corpus import index_documents
+from ui.current import follow_document, follow_question
 from ui.jobs import counting
 from ui.look_inside import chunk_table
 from ui.text import escape_markdown, show_text
@@ -32,7 +33,9 @@ def show_late(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> None
         "vectors, whatever pooling and retriever the app uses."
     )
     by_name = {document.name: document for document in documents}
-    name = st.selectbox("Document", list(by_name), key="late-document", persist_state="session")
+    key = "late-document"
+    changed = follow_document(key, list(by_name))
+    name = st.selectbox("Document", list(by_name), key=key, persist_state="session", on_change=changed)
     positions = encoder.config.max_positions
     contexts = [context for context in CONTEXTS if context <= positions] or [positions]
     default = DEFAULT_CONTEXT if DEFAULT_CONTEXT in contexts else contexts[-1]
@@ -78,8 +81,13 @@ def show_moved(chunks: Sequence[Chunk], cosines: Array) -> None:
 def show_question(chunks: Sequence[Chunk], ordinary: Array, late: Array, encoder: Encoder) -> None:
     """Draw a question's ranking of the chunks by both kinds of vectors."""
     st.header("What a question finds")
+    changed = follow_question("late-question")
     question = st.text_input(
-        "Question", key="late-question", max_chars=2000, placeholder="What do you want to know?"
+        "Question",
+        key="late-question",
+        max_chars=2000,
+        placeholder="What do you want to know?",
+        on_change=changed,
     )
     if not question.strip():
         st.info("Type a question to see its ranking by both kinds of vectors, side by side.")

@@ -1,0 +1,106 @@
+"""A page begins with the session's question, document and passage; what is chosen there goes on."""
+
+import pytest
+
+from engine.documents.document import Chunk
+from engine.inspection.diagnosis.location import Location
+from tests.apps import app_file, app_of
+from ui.current import nearest
+
+NAME = "inside_the_pipeline.md"
+CHUNKS = [Chunk("d.md", start, start + 10, "x" * 10, 3) for start in (0, 8, 16)]
+
+
+def boxes():
+    import streamlit as st
+
+    from engine.documents.document import Chunk
+    from ui.current import follow_chunk, follow_document, follow_question
+
+    st.text_input("Question", key="question", on_change=follow_question("question", "Why?"))
+    name = st.selectbox(
+        "Document",
+        ["a.md", "b.md"],
+        key="document",
+        on_change=follow_document("document", ["a.md", "b.md"]),
+    )
+    chunks = [
+        Chunk(name, start, start + 10, "x" * 10, 3) for start in range(0, 50 if name == "a.md" else 20, 10)
+    ]
+    changed = follow_chunk("number", name, chunks)
+    st.number_input("Chunk", 1, len(chunks), key="number", on_change=changed)
+
+
+def answered():
+    from types import SimpleNamespace
+
+    import streamlit as st
+
+    from ui.asking import take_answer
+
+    quotes = (SimpleNamespace(document="a.md", start=20, end=30),)
+    answer = st.session_state.setdefault("given", SimpleNamespace(quotes=quotes))
+    take_answer(SimpleNamespace(result=lambda: answer))
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "number"),
+    [(0, 3, 1), (9, 15, 2), (7, 20, 2), (12, 30, 3), (25, 26, 3), (26, 40, None), (3, 3, None)],
+)
+def test_the_chunk_of_a_passage_is_the_one_that_shares_most_of_it(start, end, number):
+    assert nearest(Location("d.md", start, end), CHUNKS) == number
+
+
+def test_a_page_begins_with_the_session_s_question_document_and_passage():
+    passage = Location("a.md", 33, 36)
+    app = app_of(
+        boxes, **{"current-question": "Who?", "current-document": "a.md", "current-passage": passage}
+    )
+    app.run()
+    assert [app.text_input[0].value, app.selectbox[0].value, app.number_input[0].value] == ["Who?", "a.md", 4]
+
+
+def test_without_them_it_has_its_own_beginning():
+    app = app_of(boxes, **{"current-document": "gone.md"}).run()
+    assert [app.text_input[0].value, app.selectbox[0].value, app.number_input[0].value] == ["Why?", "a.md", 1]
+
+
+def test_what_is_chosen_on_a_page_becomes_the_session_s():
+    app = app_of(boxes, **{"current-question": "Who?"}).run()
+    app.text_input[0].set_value("Where?").run()
+    app.number_input[0].set_value(5).run()
+    state = app.session_state
+    assert state["current-question"] == "Where?"
+    assert state["current-document"] == "a.md"
+    assert state["current-passage"] == Location("a.md", 40, 50)
+    app.text_input[0].set_value("").run()
+    assert app.text_input[0].value == ""
+    assert state["current-question"] == "Where?"
+    assert app.number_input[0].value == 5
+
+
+def test_the_passage_of_an_answer_is_its_first_quote():
+    app = app_of(answered).run()
+    assert app.session_state["current-passage"] == Location("a.md", 20, 30)
+    app.session_state["current-passage"] = Location("a.md", 0, 10)  # chosen since
+    app.run()
+    assert app.session_state["current-passage"] == Location("a.md", 0, 10)
+
+
+def test_another_document_begins_with_its_first_chunk():
+    app = app_of(boxes).run()
+    app.number_input[0].set_value(5).run()
+    app.selectbox[0].set_value("b.md").run()
+    assert not app.exception
+    assert app.number_input[0].value == 1
+
+
+def test_the_passage_stays_where_the_same_text_is_cut_otherwise():
+    app = app_file(
+        **{"documents-tab": "Chunks", "searched": [NAME], "current-passage": Location(NAME, 4000, 4100)}
+    )
+    app.run().switch_page("pages/documents/page.py").run()
+    before = app.number_input(key="chunks-number-a").value
+    app.session_state["chunk_tokens"] = 64
+    app.run()
+    assert app.number_input(key="chunks-number-a").value > before > 1

@@ -1,0 +1,93 @@
+"""The question, the document and the passage that the session is about: each page begins with them.
+
+A widget takes the session's value over once. What the user then types or picks there becomes the session's,
+for all other pages.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import streamlit as st
+
+from engine.documents.document import Chunk
+from engine.inspection.diagnosis.location import Location
+
+QUESTION, DOCUMENT, PASSAGE = "current-question", "current-document", "current-passage"
+
+
+def current_question() -> str:
+    """Return the question, empty before the first one."""
+    return str(st.session_state.get(QUESTION) or "")
+
+
+def current_passage() -> Location | None:
+    """Return the passage, if any."""
+    passage: Location | None = st.session_state.get(PASSAGE)
+    return passage
+
+
+def set_question(question: str) -> None:
+    """Make a question the session's; a blank one changes nothing."""
+    if question.strip():
+        st.session_state[QUESTION] = question
+
+
+def set_document(name: str) -> None:
+    """Make a document the session's."""
+    st.session_state[DOCUMENT] = name
+
+
+def set_passage(document: str, start: int, end: int, shown_by: str = "") -> None:
+    """Make a passage and its document the session's; ``shown_by`` is the key of a widget that shows it."""
+    passage = st.session_state[PASSAGE] = Location(document, start, end)
+    set_document(document)
+    if shown_by:
+        st.session_state.setdefault("followed", {})[shown_by] = passage
+
+
+def follow_question(key: str, default: str = "") -> Callable[[], None]:
+    """Set a text box, by its key, to the session's question; return the callback of its changes."""
+    state = st.session_state
+    if question := current_question():
+        follow(key, question, question)
+    state.setdefault(key, default)
+    return lambda: set_question(state[key])
+
+
+def follow_document(key: str, names: Sequence[str]) -> Callable[[], None]:
+    """Set a choice of documents, by its key, to the session's if it is among the names; else as above."""
+    state = st.session_state
+    if (document := state.get(DOCUMENT)) in names:
+        follow(key, document, document)
+    return lambda: set_document(state[key])
+
+
+def follow_chunk(key: str, document: str, chunks: Sequence[Chunk]) -> Callable[[], None]:
+    """Set a number of a document's chunks, from 1, by its key, to the session's passage; else as above."""
+    state, passage = st.session_state, current_passage()
+    former = state.setdefault("followed", {}).get(key, (document, 0))
+    if passage is not None and passage.document == document and (number := nearest(passage, chunks)):
+        follow(key, (document, number), number)
+    elif former[0] != document or state.get(key, 1) > len(chunks):
+        follow(key, (document, 0), 1)
+
+    def changed() -> None:
+        chunk = chunks[state[key] - 1]
+        set_passage(document, chunk.start, chunk.end)
+
+    return changed
+
+
+def follow(key: str, what: object, value: Any) -> None:
+    """Set a widget to a value, unless it follows ``what`` already and has kept its state since."""
+    followed: dict[str, object] = st.session_state.setdefault("followed", {})
+    if key not in st.session_state or followed.get(key) != what:
+        st.session_state[key] = value
+    followed[key] = what
+
+
+def nearest(passage: Location, chunks: Sequence[Chunk]) -> int | None:
+    """Return the number, from 1, of the chunk that shares most characters with a passage; None for none."""
+    shared = [min(chunk.end, passage.end) - max(chunk.start, passage.start) for chunk in chunks]
+    most = max(shared, default=0)
+    return 1 + shared.index(most) if most > 0 else None
