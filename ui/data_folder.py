@@ -37,10 +37,10 @@ def own_folder() -> Path | None:
     return kept_folder() if is_local() else None
 
 
-def model_file(name: str) -> Path | None:
+def model_file(name: str, suffix: str = ".safetensors") -> Path | None:
     """Return the file in which a model trained here is kept, None where it is not."""
     folder = own_folder()
-    return None if folder is None else folder / MODELS / f"{name}.safetensors"
+    return None if folder is None else folder / MODELS / f"{name}{suffix}"
 
 
 def is_local() -> bool:

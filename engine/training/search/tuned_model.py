@@ -17,7 +17,7 @@ from engine.training.search.adapter import Adapter
 from engine.weights.fetch import model_path
 from engine.weights.tensors import config_size, read_json, read_safetensors, require, shaped
 
-ADAPTER = "question_adapter"
+ADAPTER, CARD = "question_adapter", "README.md"
 LINEARS = {
     "query": "attention.self.query",
     "key": "attention.self.key",
@@ -114,8 +114,8 @@ def load_adapter(folder: Path) -> Adapter:
     )
 
 
-def tuned_zip(encoder: Encoder, adapter: Adapter | None = None) -> bytes:
-    """Return a model's folder as a .zip file, with the adapter if there is one.
+def tuned_zip(encoder: Encoder, adapter: Adapter | None = None, card: str = "") -> bytes:
+    """Return a model's folder as a .zip file, with the adapter if there is one, and its card as `CARD`.
 
     Raises
     ------
@@ -128,6 +128,8 @@ def tuned_zip(encoder: Encoder, adapter: Adapter | None = None) -> bytes:
         save_encoder(encoder, folder)
         if adapter is not None:
             save_adapter(adapter, folder, encoder.name)
+        if card:
+            (folder / CARD).write_text(card, encoding="utf-8")
         for path in sorted(folder.rglob("*")):  # the empty folder too; weights hardly compress
             archive.write(path, path.relative_to(folder))
     return content.getvalue()

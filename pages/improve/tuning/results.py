@@ -7,9 +7,7 @@ import numpy as np
 import streamlit as st
 
 from engine.evaluation.metrics import METRICS
-from engine.evaluation.significance import Comparison
-from engine.training.search.metric_changes import DEPTH, JUDGED_BY, MAIN, MetricChange, is_better, is_worse
-from engine.training.search.tuned_model import tuned_zip
+from engine.training.search.metric_changes import DEPTH, JUDGED_BY, MAIN, MetricChange, is_worse
 from engine.training.search.tuning import Tuned
 from pages.improve.tuning.figures import (
     gain_figure,
@@ -18,9 +16,10 @@ from pages.improve.tuning.figures import (
     spread_array,
     spread_figure,
 )
+from pages.improve.tuning.outcome import document_outcome, interval, model_zip, outcome, show_download
 from pages.improve.tuning.running import RunningTuning
 from ui.export import show_figure
-from ui.text import p_words
+from ui.text import escape_markdown
 
 LISTED = 8  # questions with the largest gains, and with the largest losses
 METRIC_COLUMNS: Mapping[str, Any] = {
@@ -72,7 +71,14 @@ def show_results(running: RunningTuning, tuned: Tuned) -> None:
             loss_arrays(tuned.by_question),
             "Loss by epoch of each fold, on the questions trained on and on those held out.",
         )
-    show_download(running, tuned)
+    st.caption(
+        f"The model below is trained on all {len(running.labelled.questions):,} questions ({tuned.choice}). "
+        "On these questions it would look too good; the figures above are of models tested on questions that "
+        "they had not seen."
+    )
+    if running.not_kept:
+        st.warning(escape_markdown(running.not_kept), icon=":material/cloud_off:")
+    show_download(lambda: model_zip(tuned), tuned.keep)
 
 
 def show_outcome(tuned: Tuned) -> None:
@@ -85,44 +91,6 @@ def show_outcome(tuned: Tuned) -> None:
         st.error(text, icon=":material/block:")
     else:
         st.warning(text, icon=":material/balance:")
-
-
-def outcome(tuned: Tuned) -> str:
-    """Return the effect of tuning on new questions in words, and which model is kept."""
-    found = tuned.question_metrics[0]
-    numbers = (
-        f"{MAIN} of questions that were not trained on goes from {found.before.mean():.3f} to "
-        f"{found.after.mean():.3f} ({interval(found.comparison)})"
-    )
-    if tuned.keep:
-        return f"**It helps beyond noise.** {numbers}."
-    if is_better(found.comparison):
-        return f"**It helps on new questions, and harms on new documents: the original is kept.** {numbers}."
-    if is_worse(found.comparison):
-        return f"**It harms: the original is kept.** {numbers}."
-    return f"**No gain beyond noise: the original is kept.** {numbers}."
-
-
-def document_outcome(tuned: Tuned) -> str:
-    """Return the effect of tuning on documents left out of training, in words."""
-    if not tuned.document_metrics:
-        return "Whether it helps on new documents is unknown: all questions are about the same ones."
-    found = tuned.document_metrics[0].comparison
-    numbers = f"({interval(found)})"
-    if is_better(found):
-        return f"It helps on documents that training never saw, too {numbers}."
-    if is_worse(found):
-        return f"On documents that training never saw, it harms {numbers}."
-    return (
-        f"On documents that training never saw, it makes no difference beyond noise {numbers}: tune again "
-        "when documents are added."
-    )
-
-
-def interval(found: Comparison) -> str:
-    """Return a difference with its interval and p-value, in words."""
-    ends = f"95 % interval {found.low:+.3f} to {found.high:+.3f}"
-    return f"{found.difference:+.3f}, {ends}, {p_words(found.p_value)}"
 
 
 def show_metrics(tuned: Tuned) -> None:
@@ -176,24 +144,3 @@ def show_questions(running: RunningTuning, found: MetricChange) -> None:
                 name: st.column_config.NumberColumn(format="%.3f") for name in ("before", "after", "change")
             },
         )
-
-
-def show_download(running: RunningTuning, tuned: Tuned) -> None:
-    """Draw the download of the model trained on all questions, whether it is better or not."""
-    beside = " with the adapter for question vectors beside it" if tuned.adapter is not None else ""
-    st.caption(
-        f"The model below is trained on all {len(running.labelled.questions):,} questions ({tuned.choice}). "
-        "On these questions it would look too good; the figures above are of models tested on questions that "
-        "they had not seen."
-    )
-    st.download_button(
-        "Download the tuned model (.zip)",
-        lambda: tuned_zip(tuned.encoder, tuned.adapter),
-        file_name="tuned-model.zip",
-        mime="application/zip",
-        icon=":material/download:",
-        key="tuning-download",
-        on_click="ignore",
-        type="primary" if tuned.keep else "secondary",
-        help=f"A folder that sentence-transformers loads{beside}; about 90 MB.",
-    )

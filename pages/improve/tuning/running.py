@@ -15,6 +15,7 @@ from engine.training.search.adapter import N_EPOCHS
 from engine.training.search.fine_tune import FineTuning
 from engine.training.search.folds import LabelledTexts
 from engine.training.search.tuning import Tuned, TuningData, tune
+from pages.improve.tuning.outcome import keep_tuned, kept_file
 from ui.chunk_settings import Cut
 from ui.corpus import index_documents
 from ui.jobs import Job, announce
@@ -52,6 +53,7 @@ class RunningTuning:
     stage: str = "Starting"
     share: float = 0.0
     job: Job[Tuned] = field(init=False)
+    not_kept: str = ""  # why the tuned model could not be kept
 
     def progress(self) -> tuple[float, str]:
         """Return the share of the work that is done, and that in words."""
@@ -80,14 +82,18 @@ def start(request: Request, documents: Sequence[Document], encoder: Encoder) -> 
     """Start a tuning; chunks without vectors are embedded first."""
     index = index_documents(documents, encoder, request.cut)
     labelled = labelled_chunks(request.questions, index.chunks)
-    running = RunningTuning(request, labelled)
+    running, file = RunningTuning(request, labelled), kept_file()
 
     def work(job: Job[Tuned]) -> Tuned:
         running.job = job  # the thread may be here before `Job` has returned
         running.report("Embedding the questions", 0, 1)
         asked = encoder.encode(labelled.questions)
         task = TuningData(labelled, encoder, asked, index.vectors, request.cut.max_tokens)
-        return tune(task, request.settings, request.n_folds, request.n_epochs or N_EPOCHS, running.report)
+        n_epochs = request.n_epochs or N_EPOCHS
+        tuned = tune(task, request.settings, request.n_folds, n_epochs, running.report)
+        if file is not None:
+            running.not_kept = keep_tuned(tuned, file)
+        return tuned
 
     running.job = Job(work)
     announce("improve/tuning", running.job, lambda: running.share)

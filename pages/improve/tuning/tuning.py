@@ -10,6 +10,7 @@ from engine.evaluation.questions import Question
 from engine.training.search.adapter import N_EPOCHS
 from engine.training.search.fine_tune import FineTuning
 from engine.wording import counted
+from pages.improve.tuning.outcome import show_kept
 from pages.improve.tuning.results import show_results
 from pages.improve.tuning.running import Request, RunningTuning, current_tuning, start
 from ui.chunk_settings import Cut
@@ -64,6 +65,7 @@ def show_tuning(
             f"{counted(len(documents), 'document')}, and then shows whether the search is better.",
             icon=":material/school:",
         )
+        show_kept()
     elif not running.job.done:
         follow_progress(
             running.job, running.progress, "tuning", "Ends the training. Nothing is changed by it."

@@ -1,3 +1,5 @@
+import zipfile
+
 import numpy as np
 import pytest
 
@@ -11,10 +13,11 @@ from engine.training.search.folds import LabelledTexts
 from engine.training.search.metric_changes import MetricChange
 from engine.training.search.tuning import Tuned
 from pages.improve.tuning.figures import gain_figure, loss_figure, spread_figure
-from pages.improve.tuning.results import document_outcome, outcome
+from pages.improve.tuning.outcome import document_outcome, keep_tuned, outcome
 from pages.improve.tuning.running import Request, RunningTuning, Stopped
-from tests.apps import app_of
+from tests.apps import app_of, said
 from ui.chunk_settings import Cut
+from ui.data_folder import VARIABLE
 from ui.jobs import Job
 
 EVIL = "<script>alert(1)</script> **bold**"
@@ -97,7 +100,9 @@ def test_before_training_there_is_nothing_to_see():
     assert test.button(key="tuning-train").label == "Train"
 
 
-def test_an_adapter_is_trained_and_judged():
+def test_an_adapter_is_trained_judged_and_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    monkeypatch.setattr("ui.data_folder.is_local", lambda: True)
     test = app(22)
     test.slider(key="tuning-folds").set_value(2)
     test.slider(key="tuning-adapter-epochs").set_value(5)
@@ -114,6 +119,20 @@ def test_an_adapter_is_trained_and_judged():
     assert metrics["tested on"].tolist() == 3 * ["new questions"] + 3 * ["new documents"]
     test.slider(key="tuning-folds").set_value(3).run()
     assert any("results of the last training" in caption.value for caption in test.caption)
+    verdict = verdicts[0].value
+    in_another_session = app(22)
+    assert verdict in said(in_another_session)
+    [kept] = (tmp_path / "models").iterdir()
+    assert "question_adapter.safetensors" in zipfile.ZipFile(kept).namelist()
+    kept.write_bytes(b"damaged")
+    with_damage = app(22)
+    assert not with_damage.exception
+    assert "cannot be read" in with_damage.error[0].value
+
+
+def test_a_model_that_cannot_be_kept_is_told(tmp_path):
+    (tmp_path / "models").write_text("not a folder")
+    assert "cannot be kept" in keep_tuned(tuned(GAIN, GAIN, True), tmp_path / "models" / "tuned.zip")
 
 
 def test_a_failure_is_one_clear_line():
