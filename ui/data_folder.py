@@ -43,6 +43,11 @@ def model_file(name: str, suffix: str = ".safetensors") -> Path | None:
     return None if folder is None else folder / MODELS / f"{name}{suffix}"
 
 
+def may_write(model: Path) -> bool:
+    """Whether the user has not switched the keeping of models off since `model_file` returned a file."""
+    return not (model.parents[1] / SWITCHED_OFF).exists()
+
+
 def is_local() -> bool:
     """Whether the browser runs on the app's own machine: no other name and no proxy between them."""
     if not runtime.exists() or (url := st.context.url) is None:

@@ -14,7 +14,7 @@ from ui.corpus import session_vectors
 from ui.data_folder import EXPERIMENTS, MODELS, SWITCHED_OFF, VECTORS, data_folder, own_folder
 from ui.documents import bundled_names, check_own, searched_files, session_files, uploads
 from ui.models import load_encoder
-from ui.questions.kept import workspace
+from ui.questions.kept import answer_sets_json, take_answer_sets, workspace
 from ui.settings import kept_settings, take_settings
 
 SESSION_FILE = "session.sqlite3"
@@ -28,6 +28,7 @@ def session_work() -> Workspace:
         "files": {name: [document.name for document in documents] for name, documents in files.items()},
         "searched": searched_files(),
         "widgets": kept_settings(),
+        "answer_questions": answer_sets_json(),
     }
     own = tuple(document for documents in files.values() for document in documents)
     return replace(workspace(), documents=own, settings=settings, index=None)
@@ -50,6 +51,7 @@ def take_workspace(workspace: Workspace) -> None:
     chosen = searched if isinstance(searched, list) else names
     state["searched"] = [name for name in session_files() if name in chosen and name in names] or list(names)
     take_settings(workspace.settings.get("widgets"), encoder.config.max_positions)
+    take_answer_sets(workspace.settings.get("answer_questions"))
     index = workspace.index
     if index is not None:
         session_vectors().put_many([chunk.text for chunk in index.chunks], index.vectors, index.spec)
@@ -136,12 +138,12 @@ def switch_keeping(on: bool) -> None:
             state["kept-work"], state["keeping-failed"] = Workspace(), ""
             return
         folder.mkdir(parents=True, exist_ok=True)
+        (folder / SWITCHED_OFF).touch()  # first, so that no training keeps another checkpoint
         session_vectors().close()
         for name in (SESSION_FILE, VECTORS):
             for suffix in WHOLE_FILE:
                 (folder / f"{name}{suffix}").unlink(missing_ok=True)
         for part in (MODELS, EXPERIMENTS):
             shutil.rmtree(folder / part, ignore_errors=True)
-        (folder / SWITCHED_OFF).touch()
     except OSError as error:
         state["keeping-failed"] = f"The folder {folder} cannot be changed: {error.strerror}."

@@ -11,7 +11,7 @@ import streamlit as st
 
 from engine.errors import GlassboxError, InputError
 from engine.storage.whole_file import write_whole
-from ui.data_folder import model_file
+from ui.data_folder import may_write, model_file
 from ui.jobs import Job, announce
 from ui.text import show_error
 
@@ -82,7 +82,7 @@ class BackgroundTraining(ABC):
 
     def keep(self) -> None:
         """Keep the checkpoint, if the session's work is kept."""
-        if self.kept_in is not None and not self.deleted:
+        if self.kept_in is not None and not self.deleted and may_write(self.kept_in):
             write_kept(self.kept_in, self.checkpoint_file()[1]())
         self.kept_at = monotonic()
 
@@ -125,6 +125,8 @@ def restore_kept(name: str, load: Callable[[bytes], object]) -> GlassboxError | 
     try:
         with st.spinner("Opening the model that was trained here…", show_time=True):
             load(file.read_bytes())
+    except OSError as error:
+        return InputError(f"the model kept in {file} cannot be read ({error.strerror})")
     except GlassboxError as error:
         return error
     return st.rerun()

@@ -4,6 +4,7 @@ import pytest
 
 from engine.documents.document import Document
 from engine.errors import DocumentError
+from engine.evaluation.answers import AnswerQuestion, ShortAnswer
 from engine.storage.workspace import Workspace
 from tests.apps import app_file, app_of, said
 from ui.data_folder import VARIABLE, is_local
@@ -76,12 +77,13 @@ def session(**state):
 
 
 def test_the_work_of_a_session_is_there_in_the_next(own_machine):
-    first = session(uploads={"tide.md": (TIDE,)}, searched=["tide.md"], k=7)
+    answers = {"tides.csv": (AnswerQuestion("How often?", ShortAnswer.parse("twice"), "tide.md", ((0, 4),)),)}
+    given = {"searched": ["tide.md"], "k": 7, "answer-sets": answers}
+    first = session(uploads={"tide.md": (TIDE,)}, **given)
     assert "Your work is kept on this computer." in said(first)
     second = session()
     assert second.session_state["uploads"] == {"tide.md": (TIDE,)}
-    assert second.session_state["searched"] == ["tide.md"]
-    assert second.session_state["k"] == 7
+    assert {key: second.session_state[key] for key in given} == given
 
 
 def test_two_sessions_at_a_time_lose_nothing_of_each_other(own_machine):
@@ -127,6 +129,18 @@ def test_switched_off_what_was_kept_is_deleted_and_nothing_is_kept(own_machine):
     assert [path.name for path in own_machine.iterdir()] == ["keep_nothing"]
     assert not app_of(switch, on=True).run().exception
     assert session(k=6).session_state["k"] == session().session_state["k"] == 6
+
+
+def test_damaged_questions_of_a_workspace_are_left_out():
+    def page():
+        import streamlit as st
+
+        from ui.questions.kept import answer_sets, take_answer_sets
+
+        take_answer_sets({"tides.csv": [{"text": 3}]})
+        st.write(answer_sets())
+
+    assert not app_of(page).run().exception
 
 
 def test_for_visitors_from_elsewhere_nothing_is_kept(tmp_path, monkeypatch):

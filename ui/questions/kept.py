@@ -1,16 +1,22 @@
 """The question sets of a session: they are part of its workspace, and are saved and opened with it."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import streamlit as st
+from pydantic import TypeAdapter, ValidationError
 
 from engine.errors import InputError
+from engine.evaluation.answers import AnswerQuestion
 from engine.evaluation.checks import Problem
 from engine.evaluation.question_files import question_fields
 from engine.evaluation.questions import Question, Reference, to_question
 from engine.storage.workspace import Workspace
 
+AnswerSets = dict[str, tuple[AnswerQuestion, ...]]
+ANSWERS_AS_JSON = TypeAdapter(AnswerSets)
 # The sets that a picker offers beside the uploaded ones.
 BUNDLED, LABELLED, SELF_TEST = "Bundled", "Labelled here", "Self-test (no labels)"
 
@@ -61,6 +67,29 @@ def with_label(
             added[number] = replace(question, references=references)
             return added
     return [*added, Question(text, corpus_id, (reference,))]
+
+
+def answer_sets() -> AnswerSets:
+    """Return the uploaded sets of questions with short answers."""
+    sets: AnswerSets = st.session_state.get("answer-sets", {})
+    return sets
+
+
+def keep_answer_set(name: str, questions: Sequence[AnswerQuestion]) -> None:
+    """Keep an uploaded set of questions with short answers, in place of the one before."""
+    st.session_state["answer-sets"] = {name: tuple(questions)}
+
+
+def answer_sets_json() -> Any:
+    """Return the sets of questions with short answers as JSON values, for a workspace's settings."""
+    return ANSWERS_AS_JSON.dump_python(answer_sets(), mode="json")
+
+
+def take_answer_sets(values: object) -> None:
+    """Take the sets of questions with short answers from a workspace's settings, none if they are damaged."""
+    st.session_state["answer-sets"] = {}
+    with suppress(ValidationError):
+        st.session_state["answer-sets"] = ANSWERS_AS_JSON.validate_python(values)
 
 
 def workspace() -> Workspace:

@@ -21,6 +21,7 @@ from pages.improve.settings.answer_runs import running_answers, seconds_each, st
 from ui.chunk_settings import Cut
 from ui.documents import session_documents
 from ui.jobs import follow_progress
+from ui.questions.kept import answer_sets, keep_answer_set
 from ui.questions.names import show_names
 from ui.text import escape_markdown, readable_time, shortened
 
@@ -60,7 +61,7 @@ def show_answers(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> N
     every = renamed(given, taken_names(given, [document.name for document in loaded]))
     questions = about(every, documents)
     show_questions(name, every, questions, documents)
-    show_names(given, loaded, "answers", lambda names: keep_set(name, renamed(given, names)))
+    show_names(given, loaded, "answers", lambda names: keep_answer_set(name, renamed(given, names)))
     now, is_started = running_answers(), False
     if questions:
         write = st.toggle(
@@ -104,7 +105,7 @@ def question_choice() -> tuple[str, tuple[AnswerQuestion, ...]]:
     state = st.session_state
     sets: dict[str, tuple[AnswerQuestion, ...]] = {
         BUNDLED: bundled_answers(),
-        **state.get("answers-sets", {}),
+        **answer_sets(),
     }
     if state.get("answers-set") not in sets:
         state["answers-set"] = BUNDLED
@@ -126,7 +127,7 @@ def question_choice() -> tuple[str, tuple[AnswerQuestion, ...]]:
             max_upload_size=MAX_MEGABYTES,
             on_change=take_answers,
             args=(uploader,),
-            help=f"Stays in this session. At most {MOST_QUESTIONS:,} questions.",
+            help=f"At most {MOST_QUESTIONS:,} questions.",
         )
         st.caption(FORMAT)
         st.code(EXAMPLE, language=None, wrap_lines=True)
@@ -158,13 +159,8 @@ def take_answers(uploader: str) -> None:
     except GlassboxError as error:
         state["answers-upload-error"] = str(error)
         return
-    keep_set(file.name, questions)
+    keep_answer_set(file.name, questions)
     state["answers-set"] = file.name
-
-
-def keep_set(name: str, questions: Sequence[AnswerQuestion]) -> None:
-    """Keep an uploaded set in the session, in place of the one before."""
-    st.session_state["answers-sets"] = {name: tuple(questions)}
 
 
 def about(questions: Sequence[AnswerQuestion], documents: Sequence[Document]) -> list[AnswerQuestion]:

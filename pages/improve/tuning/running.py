@@ -18,6 +18,7 @@ from engine.training.search.tuning import Tuned, TuningData, tune
 from pages.improve.tuning.outcome import keep_tuned, kept_file
 from ui.chunk_settings import Cut
 from ui.corpus import index_documents
+from ui.data_folder import may_write
 from ui.jobs import Job, announce
 
 STATE = "tuning"
@@ -91,7 +92,7 @@ def start(request: Request, documents: Sequence[Document], encoder: Encoder) -> 
         task = TuningData(labelled, encoder, asked, index.vectors, request.cut.max_tokens)
         n_epochs = request.n_epochs or N_EPOCHS
         tuned = tune(task, request.settings, request.n_folds, n_epochs, running.report)
-        if file is not None:
+        if file is not None and may_write(file):
             running.not_kept = keep_tuned(tuned, file)
         return tuned
 
