@@ -33,6 +33,12 @@ def log_softmax(x: Array) -> Array:
     return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
 
 
+def sigmoid(x: Array) -> Array:
+    """``1 / (1 + exp(-x))``, by the hyperbolic tangent, which does not overflow."""
+    half = x.dtype.type(0.5)
+    return half + half * np.tanh(half * x)
+
+
 def relu(x: Array) -> Array:
     """``max(x, 0)``."""
     return np.maximum(x, 0)

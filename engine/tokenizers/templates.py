@@ -39,6 +39,23 @@ def assemble(template: Sequence[TemplatePart], texts: Sequence[Encoding]) -> Enc
     )
 
 
+def cut_longest_first(texts: Sequence[Encoding], limit: int) -> list[Encoding]:
+    """Cut the ends of two texts so that they have at most ``limit`` tokens together, the longer text first.
+
+    They are cut as by ``longest_first`` of the `tokenizers` library: the shorter text stays whole
+    if it has at most half of the limit, else each gets half, and the longer one the odd token.
+    """
+    shorter, longer = sorted(range(2), key=lambda number: len(texts[number]))
+    kept = {shorter: len(texts[shorter]), longer: len(texts[longer])}
+    if sum(kept.values()) > limit:
+        kept[shorter] = min(kept[shorter], limit // 2)
+        kept[longer] = limit - kept[shorter]
+    return [
+        Encoding(each.ids[:n], each.tokens[:n], each.offsets[:n], each.type_ids[:n])
+        for each, n in ((texts[number], kept[number]) for number in range(2))
+    ]
+
+
 def read_templates(content: Mapping[str, Any], path: Path) -> tuple[list[TemplatePart], list[TemplatePart]]:
     """Read the templates of one text and of two."""
     match content.get("post_processor"):

@@ -15,7 +15,7 @@ from engine.tokenizers.added_tokens import AddedVocabulary, Segment, encode_word
 from engine.tokenizers.encoding import Encoding, TokenSpan, cached_words, check_text
 from engine.tokenizers.normalization import words
 from engine.tokenizers.normalized import Normalized
-from engine.tokenizers.templates import assemble
+from engine.tokenizers.templates import assemble, cut_longest_first
 from engine.tokenizers.wordpiece_file import read_wordpiece
 
 if TYPE_CHECKING:
@@ -102,14 +102,18 @@ class WordPieceTokenizer:
         check_text(text, "the text")
         return assemble(self._single, [self._encode_plain(text)])
 
-    def encode_pair(self, first: str, second: str) -> Encoding:
-        """Return all tokens of two texts, ``[CLS] first [SEP] second [SEP]``, the input of a cross-encoder.
+    def encode_pair(self, first: str, second: str, max_tokens: int | None = None) -> Encoding:
+        """Return the tokens of two texts, ``[CLS] first [SEP] second [SEP]``, the input of a cross-encoder.
 
-        ``type_ids`` tells the texts apart; offsets are spans of a token's own text.
+        ``type_ids`` tells the texts apart; offsets are spans of a token's own text. With ``max_tokens`` the
+        longer text is cut first.
         """
         check_text(first, "the first text")
         check_text(second, "the second text")
-        return assemble(self._pair, [self._encode_plain(first), self._encode_plain(second)])
+        texts = [self._encode_plain(first), self._encode_plain(second)]
+        if max_tokens is not None:
+            texts = cut_longest_first(texts, max_tokens - sum(len(part.ids) for part in self._pair))
+        return assemble(self._pair, texts)
 
     def encode_batch(self, texts: Sequence[str]) -> list[Encoding]:
         """Tokenize many texts at once.

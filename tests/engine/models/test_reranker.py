@@ -1,0 +1,132 @@
+"""A cross-encoder scores pairs as sentence-transformers' `CrossEncoder` does."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from sentence_transformers import CrossEncoder
+from tokenizers import Tokenizer
+from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
+
+from engine.errors import InputError, ModelFileError
+from engine.models.reranker import Reranker
+from tests.engine.models.test_encoder_folders import SIZES, VOCABULARY, save_tokenizer
+from tests.model_files import edit_config, edit_tensors
+
+PASSAGES = ["a b c", "j i h g f e d c b a " * 3, "", "unknown?", "abc def"]
+TEXTS = st.text("abcdefghij ?", max_size=60)
+
+
+def save_reranker(folder, n_labels=1, **sizes):
+    torch.manual_seed(0)
+    config = BertConfig(vocab_size=len(VOCABULARY), num_labels=n_labels, **{**SIZES, **sizes})
+    model = BertForSequenceClassification(config).eval()
+    for parameter in model.parameters():  # norms and biases are ones and zeros at first
+        torch.nn.init.normal_(parameter, std=0.3)
+    model.save_pretrained(folder)
+    save_tokenizer(folder)
+    special = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+    PreTrainedTokenizerFast(tokenizer_file=str(folder / "tokenizer.json"), **special).save_pretrained(folder)
+    edit_usage(folder, tokenizer_class="BertTokenizer")
+    return folder
+
+
+def edit_usage(folder, **changes):
+    path = folder / "tokenizer_config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return save_reranker(tmp_path_factory.mktemp("reranker"))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("settings", "tokenizer"),
+    [
+        ({}, {}),
+        ({"sentence_transformers": {"activation_fn": "torch.nn.modules.linear.Identity"}}, {}),
+        ({"sbert_ce_default_activation_function": "torch.nn.modules.linear.Identity"}, {}),
+        ({}, {"tokenizer_class": "PreTrainedTokenizerFast"}),
+        ({}, {"model_max_length": 9}),
+    ],
+)
+def test_scores_equal_sentence_transformers(tmp_path, dtype, settings, tokenizer):
+    save_reranker(tmp_path)
+    edit_config(tmp_path, **settings)
+    edit_usage(tmp_path, **tokenizer)
+    official = CrossEncoder(str(tmp_path), device="cpu")
+    official.model.to(torch.float32 if dtype == np.float32 else torch.float64)
+    reranker = Reranker.load(tmp_path, dtype=dtype)
+    for question in ("d e", "j i h g f e d c b a " * 3):
+        expected = official.predict([(question, passage) for passage in PASSAGES])
+        scores = reranker.score(question, PASSAGES)
+        assert scores.dtype == dtype
+        np.testing.assert_allclose(scores, expected, atol=1e-5 if dtype == np.float32 else 1e-7)
+
+
+@given(TEXTS, TEXTS, st.integers(3, 40))
+def test_pairs_are_cut_as_the_library_cuts_them(folder, question, passage, limit):
+    library = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    library.enable_truncation(limit, strategy="longest_first")
+    expected = library.encode(question, passage)
+    ours = Reranker.load(folder).tokenizer.encode_pair(question, passage, limit)
+    assert (ours.ids, ours.type_ids) == (expected.ids, expected.type_ids)
+    assert ours.offsets == [tuple(span) for span in expected.offsets]
+
+
+def test_the_trace_of_a_pair_ends_with_its_score(folder):
+    reranker = Reranker.load(folder)
+    trace = reranker.trace("d e", "a b c")
+    np.testing.assert_allclose(trace["score"], reranker.score("d e", ["a b c"]), atol=1e-6)
+    assert trace["layers.1.attention.weights"].shape == (3, 8, 8)
+    assert trace["tokens"].tolist() == ["[CLS]", "d", "e", "[SEP]", "a", "b", "c", "[SEP]"]
+
+
+def test_progress_counts_passages(folder):
+    seen = []
+    assert len(Reranker.load(folder).score("a", PASSAGES, lambda *counts: seen.append(counts))) == 5
+    assert seen[-1] == (5, 5)
+
+
+def test_no_passage_has_no_score(folder):
+    assert Reranker.load(folder).score("a", []).shape == (0,)
+
+
+def test_a_bare_string_is_no_list_of_passages(folder):
+    with pytest.raises(InputError, match="list of texts"):
+        Reranker.load(folder).score("a", "b")
+
+
+def test_the_limit_is_that_of_the_positions_without_one_of_the_tokenizer(folder):
+    assert Reranker.load(folder).max_tokens == SIZES["max_position_embeddings"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda folder: save_reranker(folder, n_labels=3), "classifies into 3 labels"),
+        (
+            lambda folder: edit_tensors(folder, lambda tensors: tensors.pop("classifier.weight")),
+            "no classifier behind a pooler",
+        ),
+        (
+            lambda folder: edit_tensors(folder, lambda tensors: tensors.pop("bert.pooler.dense.weight")),
+            "no classifier behind a pooler",
+        ),
+        (
+            lambda folder: edit_config(folder, sentence_transformers={"activation_fn": "own.code.Softmax"}),
+            "own.code.Softmax",
+        ),
+        (lambda folder: (folder / "model.safetensors").unlink(), "no model.safetensors"),
+    ],
+)
+def test_other_folders_are_refused(tmp_path, change, message):
+    save_reranker(tmp_path)
+    change(tmp_path)
+    with pytest.raises(ModelFileError, match=message):
+        Reranker.load(tmp_path)
