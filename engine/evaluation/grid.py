@@ -29,7 +29,7 @@ class Cell:
     max_tokens
         Token limit of a text, None for the model's own.
     pooling
-        One of `POOLINGS`, or ``"own"`` for a model of the library.
+        One of `POOLINGS`, or ``"own"`` for the head of the model itself.
     retriever
         One of `RETRIEVERS`.
     k
@@ -113,17 +113,22 @@ def grid(
 def fitting(cells: Grid, models: Mapping[str, Model]) -> Grid:
     """Leave out the cells that their model cannot do: poolings without weights, MaxSim with the library.
 
-    The pooling "own" is meant for models of the library. If there is one, its combinations with other models
-    are dropped without being listed.
+    The pooling "own" is meant for models of the library and those with dense layers or several poolings. If
+    there is one of the library, its combinations with other models are dropped without being listed.
     """
     has_library = any(isinstance(model, LibraryModel) for model in models.values())
     asked = [
         cell
         for cell in cells.cells
-        if cell.pooling != OWN or isinstance(models[cell.model], LibraryModel) or not has_library
+        if cell.pooling != OWN or has_own_head(models[cell.model]) or not has_library
     ]
     kept = sieved(asked, lambda cell: model_problem(cell, models[cell.model]))
     return Grid(kept.cells, cells.left_out + kept.left_out)
+
+
+def has_own_head(model: Model) -> bool:
+    """Whether a model's own pooling is more than a strategy of `POOLINGS`, or unknown."""
+    return isinstance(model, LibraryModel) or model.pooling == OWN
 
 
 def sieved(cells: Sequence[Cell], problem: Callable[[Cell], str]) -> Grid:
@@ -146,6 +151,8 @@ def model_problem(cell: Cell, model: Model) -> str:
     """Return why a model cannot do a cell, empty if it can."""
     if isinstance(model, LibraryModel) and cell.retriever == "maxsim":
         return f"retriever 'maxsim' reads tokens, which {model.name} keeps inside the library: choose another"
+    if cell.pooling == OWN and isinstance(model, Encoder) and model.pooling != OWN:
+        return f"pooling 'own' of {model.name} is {model.pooling!r}: give that"
     if cell.pooling == "idf" and isinstance(model, Encoder):  # its weights are computed from the chunks
         return why_not(lambda: model.token_limit(cell.max_tokens))
     return why_not(lambda: embedding_spec(model, cell.pooling, cell.max_tokens))

@@ -16,13 +16,13 @@ import numpy as np
 
 from engine.errors import InputError, ModelFileError, ModelUnavailableError
 from engine.layers.tracing import Array
+from engine.models.embedding_head import OWN as OWN
 from engine.models.encoder import Encoder, check_several
 from engine.retrieval.embedding_spec import EmbeddingSpec
 from engine.tokenizers.wordpiece import WordPieceTokenizer
 from engine.weights.catalog import DEFAULT_ENCODER
 from engine.weights.fetch import Progress, model_path
 
-OWN = "own"  # the pooling defined by a library model itself
 FEWEST_TOKENS = 3  # two of them special
 BLOCK_TEXTS = 256  # between reports of progress
 

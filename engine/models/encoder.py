@@ -15,7 +15,10 @@ from engine.layers.pooling import POOLINGS, TokenStates, idf
 from engine.layers.tracing import Array, Shapes, Tracer, no_trace
 from engine.models import bert
 from engine.models.bert import EncoderConfig, EncoderWeights, trace_shapes
+from engine.models.embedding_head import OWN, EmbeddingHead, check_dimensions, check_widths
 from engine.models.parallel import run_parallel
+from engine.models.prompts import Prompts
+from engine.models.sentence_transformer_folder import read_folder, weights_file
 from engine.models.streaming import VectorSpool, each_once
 from engine.models.token_states import pooled, token_states
 from engine.tokenizers.encoding import Encoding, check_vocab_size
@@ -23,7 +26,7 @@ from engine.tokenizers.wordpiece import WordPieceTokenizer
 from engine.trace import MAX_TRACE_BYTES, Trace, check_trace
 from engine.weights.catalog import DEFAULT_ENCODER
 from engine.weights.fetch import Progress, model_path
-from engine.weights.tensors import config_size, read_json, read_safetensors
+from engine.weights.tensors import read_json, read_safetensors
 
 T = TypeVar("T")
 
@@ -46,8 +49,10 @@ class Encoder:
         Use compiled kernels as soon as they are loaded, if numba is installed.
     idf
         Weight of every token in a corpus, ``(vocab_size,)``: see `with_idf`.
-    pooling
-        The strategy that the model was trained for (see `read_pooling`).
+    head
+        From the tokens of the last layer to a text's vector, as the model's maker set it.
+    prompts
+        What the model was trained to find before a text.
     """
 
     name: str
@@ -57,7 +62,8 @@ class Encoder:
     max_tokens: int
     compiled: bool = False
     idf: Array | None = field(default=None, repr=False)
-    pooling: str = field(default="mean", repr=False)
+    head: EmbeddingHead = field(default_factory=EmbeddingHead, repr=False)
+    prompts: Prompts = field(default_factory=Prompts, repr=False)
 
     @classmethod
     def load(
@@ -73,7 +79,8 @@ class Encoder:
         ----------
         source
             A name of ``engine.weights.catalog``, a folder with config.json, model.safetensors and
-            tokenizer.json, or a Hugging Face id.
+            tokenizer.json, or a Hugging Face id. What the folder states for sentence-transformers is read
+            as the library reads it: see `engine.models.sentence_transformer_folder`.
         dtype
             Precision of the weights and so of every result.
         compiled
@@ -95,19 +102,41 @@ class Encoder:
         folder = model_path(source, on_progress)
         if not folder.is_dir():
             raise ModelFileError(f"{folder} is a file: an encoder is a folder with config.json")
-        family = encoder_family(folder)
-        config = family.read_config(folder)
-        tensors = read_safetensors(folder / "model.safetensors")
+        files = read_folder(folder, np.dtype(dtype))
+        family = encoder_family(files.model)
+        config = family.read_config(files.model)
+        check_widths(files.head, config.d_model, folder)
+        tensors = read_safetensors(weights_file(files.model))
         weights = family.read_weights(tensors, config, np.dtype(dtype))
-        tokenizer = WordPieceTokenizer(folder / "tokenizer.json")
+        tokenizer = WordPieceTokenizer(files.model / "tokenizer.json", files.lower_case)
         check_vocab_size(tokenizer.vocab_size, config.vocab_size, folder)
-        max_tokens, pooling = read_max_tokens(folder, config), read_pooling(folder)
-        return cls(str(source), config, weights, tokenizer, max_tokens, compiled, pooling=pooling)
+        max_tokens = min(files.max_tokens or config.max_positions, config.max_positions)
+        return cls(
+            str(source),
+            config,
+            weights,
+            tokenizer,
+            max_tokens,
+            compiled,
+            head=files.head,
+            prompts=files.prompts,
+        )
 
     @property
     def dtype(self) -> np.dtype:
         """Precision of the weights and of every result."""
         return self.weights.token_table.dtype
+
+    @property
+    def pooling(self) -> str:
+        """The strategy that the model was trained for, "own" if it is more than one of `POOLINGS`."""
+        return self.head.pooling
+
+    def width(self, pooling: str | None = None, dimensions: int | None = None) -> int:
+        """Length of the vectors of a pooling, or of those cut to ``dimensions``."""
+        if pooling not in (None, OWN):
+            return dimensions or self.config.d_model
+        return dimensions or self.head.dimensions or self.head.width(self.config.d_model)
 
     def with_idf(self, texts: Sequence[str]) -> "Encoder":
         """Return this encoder with the idf of every token in a corpus, for pooling ``"idf"``.
@@ -140,10 +169,13 @@ class Encoder:
     def encode(
         self,
         texts: Sequence[str],
-        pooling: str = ...,
-        normalize: bool = ...,
+        pooling: str | None = ...,
+        normalize: bool | None = ...,
         max_tokens: int | None = ...,
         on_progress: Progress | None = ...,
+        *,
+        prompt: str | None = ...,
+        dimensions: int | None = ...,
     ) -> Array: ...
 
     @overload
@@ -151,44 +183,60 @@ class Encoder:
         self,
         texts: Sequence[str],
         pooling: list[str],
-        normalize: bool = ...,
+        normalize: bool | None = ...,
         max_tokens: int | None = ...,
         on_progress: Progress | None = ...,
+        *,
+        prompt: str | None = ...,
+        dimensions: int | None = ...,
     ) -> dict[str, Array]: ...
 
     def encode(
         self,
         texts: Sequence[str],
-        pooling: str | list[str] = "mean",
-        normalize: bool = True,
+        pooling: str | list[str] | None = None,
+        normalize: bool | None = None,
         max_tokens: int | None = None,
         on_progress: Progress | None = None,
+        *,
+        prompt: str | None = None,
+        dimensions: int | None = None,
     ) -> Array | dict[str, Array]:
         """Embed texts.
+
+        Without options, the vectors are those of ``SentenceTransformer(source).encode(texts)``.
 
         Parameters
         ----------
         texts
             The texts, each cut at ``max_tokens``.
         pooling
-            A key of `POOLINGS`, or a list of them, for a single pass through the layers.
+            None for the model's own head: its pooling and the modules behind it. Else a key of `POOLINGS` or
+            ``"own"``, or a list of them, for a single pass through the layers.
         normalize
-            Scale each vector to length 1, so that inner products are cosines.
+            Scale each vector to length 1, so that inner products are cosines. None for the model's own way
+            where ``pooling`` is None, and else for True.
         max_tokens
-            Tokens read of each text, [CLS] and [SEP] included; None for the model's own limit.
+            Tokens read of each text, special tokens and prompt included; None for the model's own limit.
         on_progress
             Called with texts done and texts in all.
+        prompt
+            Name of the model's prompt to put before each text, "" for none; None for its default, which most
+            models have not.
+        dimensions
+            Cut each vector to its first dimensions, for models trained for it (Kusupati et al. 2022); what is
+            left is scaled to length 1 again.
 
         Returns
         -------
         Array or dict
-            ``(n_texts, d_model)``, or one such array per strategy where several were asked for.
+            ``(n_texts, d)``, or one such array per strategy where several were asked for; ``d`` is `width`.
 
         Raises
         ------
         InputError
-            A bare string, something else among the texts, an unknown strategy, or a limit beyond the
-            position table.
+            A bare string, something else among the texts, an unknown strategy or prompt, or a number out of
+            its range.
         """
         check_several(texts)
         texts = list(texts)
@@ -197,23 +245,41 @@ class Encoder:
             if on_progress is not None:
                 on_progress(done, len(texts))
 
-        blocks = list(self.encode_stream(texts, pooling, normalize, max_tokens, report))
-        if isinstance(pooling, str):
-            return np.concatenate([np.empty((0, self.config.d_model), self.dtype), *blocks])
+        blocks = list(
+            self.encode_stream(
+                texts, pooling, normalize, max_tokens, report, prompt=prompt, dimensions=dimensions
+            )
+        )
+        if not isinstance(pooling, list):
+            return np.concatenate([np.empty((0, self.width(pooling, dimensions)), self.dtype), *blocks])
         return {
             strategy: np.concatenate(
-                [np.empty((0, self.config.d_model), self.dtype), *(block[strategy] for block in blocks)]
+                [
+                    np.empty((0, self.width(strategy, dimensions)), self.dtype),
+                    *(block[strategy] for block in blocks),
+                ]
             )
             for strategy in pooling
         }
 
+    def encode_query(self, texts: Sequence[str], **options: Any) -> Array:
+        """Embed questions: `encode` with the model's prompt for questions, or none if it has none."""
+        return self.encode(texts, **{"prompt": self.prompts.query, **options})
+
+    def encode_document(self, texts: Sequence[str], **options: Any) -> Array:
+        """Embed documents: `encode` with the model's prompt for documents, or none if it has none."""
+        return self.encode(texts, **{"prompt": self.prompts.document, **options})
+
     def encode_stream(
         self,
         texts: Iterable[str],
-        pooling: str | list[str] = "mean",
-        normalize: bool = True,
+        pooling: str | list[str] | None = None,
+        normalize: bool | None = None,
         max_tokens: int | None = None,
         on_progress: Progress | None = None,
+        *,
+        prompt: str | None = None,
+        dimensions: int | None = None,
     ) -> Iterator[Any]:
         """Embed very many texts block by block, in order.
 
@@ -223,7 +289,7 @@ class Encoder:
 
         Parameters
         ----------
-        texts, pooling, normalize, max_tokens
+        texts, pooling, normalize, max_tokens, prompt, dimensions
             As in `encode`; ``texts`` may be a generator.
         on_progress
             Called with texts done and 0, since their total is unknown.
@@ -234,57 +300,123 @@ class Encoder:
             What `encode` returns for the next texts, a thousand or so of them.
         """
         check_several(texts)
-        strategies = [pooling] if isinstance(pooling, str) else pooling
-        self.check_poolings(strategies)
+        strategies = self.check_poolings(pooling)
         limit = self.token_limit(max_tokens)
+        before = self.prompts.text(prompt)
+        n_prompt = self.prompt_length(before, limit)
+        for strategy in strategies:
+            check_dimensions(dimensions, self.width(strategy))
 
         def embed(new_texts: list[str], report: Progress) -> Array:
-            """Embed a block's new texts: ``(n_texts, n_strategies * d_model)``."""
-            sequences = [self.truncate(ids, limit) for ids in self.tokenizer.ids_batch(new_texts)]
-            vectors = self.encode_ids(sequences, strategies, normalize, report)
-            return np.hstack([vectors[strategy] for strategy in strategies])
+            """Embed a block's new texts: ``(n_texts, widths of all strategies)``."""
+            prompted = [before + text for text in new_texts] if before else new_texts
+            sequences = [self.truncate(ids, limit) for ids in self.tokenizer.ids_batch(prompted)]
+            vectors = self._embed(sequences, strategies, n_prompt, report)
+            return np.hstack([finish(vectors[strategy], strategy) for strategy in strategies])
 
-        spool = VectorSpool(len(strategies) * self.config.d_model, self.dtype)
-        blocks = each_once(texts, embed, spool, on_progress)
-        if isinstance(pooling, str):
+        def finish(vectors: Array, strategy: str) -> Array:
+            return self._finish(vectors, strategy, self._length_1(pooling, normalize), dimensions)
+
+        widths = [self.width(strategy, dimensions) for strategy in strategies]
+        blocks = each_once(texts, embed, VectorSpool(sum(widths), self.dtype), on_progress)
+        if not isinstance(pooling, list):
             return blocks
-        return (dict(zip(strategies, np.hsplit(rows, len(strategies)), strict=True)) for rows in blocks)
+        borders = np.cumsum(widths)[:-1]
+        return (dict(zip(strategies, np.split(rows, borders, axis=1), strict=True)) for rows in blocks)
 
     def encode_ids(
         self,
         sequences: Sequence[Sequence[int]],
-        pooling: str | list[str] = "mean",
-        normalize: bool = True,
+        pooling: str | list[str] | None = None,
+        normalize: bool | None = None,
         on_progress: Progress | None = None,
     ) -> Any:
         """Embed texts that are tokenized already; the rest is as in `encode`."""
-        strategies = [pooling] if isinstance(pooling, str) else pooling
-        self.check_poolings(strategies)
-        vectors = {s: np.empty((len(sequences), self.config.d_model), self.dtype) for s in strategies}
+        strategies = self.check_poolings(pooling)
+        vectors = self._embed(sequences, strategies, 0, on_progress)
+        length_1 = self._length_1(pooling, normalize)
+        finished = {strategy: self._finish(v, strategy, length_1) for strategy, v in vectors.items()}
+        return finished if isinstance(pooling, list) else finished[strategies[0]]
+
+    def _embed(
+        self,
+        sequences: Sequence[Sequence[int]],
+        strategies: Sequence[str],
+        n_prompt: int,
+        on_progress: Progress | None,
+    ) -> dict[str, Array]:
+        """Vectors of each strategy, neither scaled nor cut; the first ``n_prompt`` tokens are not pooled."""
+        d_model = self.config.d_model
+        widths = {s: self.head.width(d_model) if s == OWN else d_model for s in strategies}
+        vectors = {s: np.empty((len(sequences), width), self.dtype) for s, width in widths.items()}
 
         def embed(batch: slice) -> None:
             states = self.token_states(sequences[batch], strategies)
             for strategy in strategies:
-                vectors[strategy][batch] = [self.pool(each, strategy) for each in states]
+                vectors[strategy][batch] = [
+                    self.pool(each, strategy, without_first(each, n_prompt)) for each in states
+                ]
 
         n_done = 0
         for batch in run_parallel(embed, list(packs(sequences, BATCH_TOKENS))):
             n_done += batch.stop - batch.start
             if on_progress is not None:
                 on_progress(n_done, len(sequences))
-        if normalize:
-            vectors = {strategy: l2_normalize(v) for strategy, v in vectors.items()}
-        return vectors[pooling] if isinstance(pooling, str) else vectors
+        return vectors
+
+    def _length_1(self, pooling: str | list[str] | None, normalize: bool | None) -> bool | None:
+        """Whether vectors are scaled to length 1; None is the model's own way."""
+        return True if normalize is None and pooling is not None else normalize
+
+    def _finish(
+        self, vectors: Array, strategy: str, length_1: bool | None, dimensions: int | None = None
+    ) -> Array:
+        """Cut vectors ``(n_texts, width)``, and scale them to length 1."""
+        own_cut = self.head.dimensions if strategy == OWN else None
+        if length_1 is None and dimensions is None and self.head.normalize:
+            return l2_normalize(vectors)[:, :own_cut]  # in this order, as the library does
+        cut = vectors[:, : dimensions or own_cut]
+        return l2_normalize(cut) if (self.head.normalize if length_1 is None else length_1) else cut
+
+    def prompt_length(self, prompt: str, limit: int) -> int:
+        """Return the number of a prompt's tokens that are not pooled: 0 unless the model leaves them out.
+
+        Raises
+        ------
+        InputError
+            The prompt leaves no room for a text.
+        """
+        if not prompt:
+            return 0
+        ids = self.tokenizer.ids_batch([prompt])[0]
+        if len(ids) >= limit:
+            raise InputError(
+                f"the prompt has {len(ids)} tokens, which leaves no room for a text under the limit of "
+                f"{limit}: raise max_tokens (up to {self.config.max_positions})"
+            )
+        if self.head.include_prompt:
+            return 0
+        return len(ids) - (ids[-1] in self.tokenizer.special_ids)
 
     def token_states(
         self, sequences: Sequence[Sequence[int]], strategies: Sequence[str] = ("mean",)
     ) -> list[TokenStates]:
         """Run a few tokenized texts as one pack, and keep the inputs of the strategies."""
         ops = best_primitives() if self.compiled else NUMPY
+        strategies = [each for strategy in strategies for each in self.needed_poolings(strategy)]
         return token_states(sequences, strategies, self.weights, self.config, no_trace, ops)
 
+    def needed_poolings(self, strategy: str) -> Sequence[str]:
+        """Return the keys of `POOLINGS` that a strategy consists of."""
+        return self.head.poolings if strategy == OWN else [strategy]
+
     def pool(self, states: TokenStates, strategy: str, mask: Array | None = None) -> Array:
-        """Pool one text's tokens, or those in the mask ``(n_tokens,)``: ``(d_model,)``."""
+        """Pool one text's tokens, or those in the mask ``(n_tokens,)``: ``(d_model,)``, or the head's width.
+
+        Not scaled to length 1, and not cut.
+        """
+        if strategy == OWN:
+            return self.head.vector(lambda each: self.pool(states, each, mask))
         return pooled(states, strategy, self.weights.pooler, self.idf, mask)
 
     @property
@@ -293,19 +425,30 @@ class Encoder:
         missing = {"pooler": self.weights.pooler is None, "idf": self.idf is None}
         return tuple(name for name, each in POOLINGS.items() if not missing.get(each.needs or ""))
 
-    def check_poolings(self, strategies: Sequence[str]) -> None:
-        """Raise `InputError` for unknown strategies, and for those whose weights this encoder lacks."""
+    def check_poolings(self, pooling: str | Sequence[str] | None) -> list[str]:
+        """Return the strategies of a ``pooling`` as in `encode`.
+
+        Raises
+        ------
+        InputError
+            A strategy is unknown, or this encoder lacks its weights; or there is none.
+        """
+        pooling = OWN if pooling is None else pooling
+        strategies = [pooling] if isinstance(pooling, str) else list(pooling)
         if not strategies:
             raise InputError(f"no pooling was asked for: give one or more of {', '.join(POOLINGS)}")
         for strategy in strategies:
+            if strategy == OWN:
+                continue
             if strategy not in POOLINGS:
-                raise InputError(f"pooling {strategy!r} is not one of {', '.join(POOLINGS)}")
+                raise InputError(f"pooling {strategy!r} is not one of {', '.join((*POOLINGS, OWN))}")
             if POOLINGS[strategy].needs == "pooler" and self.weights.pooler is None:
                 raise InputError(f"{self.name} has no pooler weights: use mean or cls")
             if POOLINGS[strategy].needs == "idf" and self.idf is None:
                 raise InputError(
                     f"pooling {strategy!r} weighs tokens by a corpus: make an encoder with with_idf(texts)"
                 )
+        return strategies
 
     def read(self, text: str, pair: str | None = None, max_tokens: int | None = None) -> Encoding:
         """Return the tokens of a text, or of a pair of texts, cut at ``max_tokens``.
@@ -334,15 +477,19 @@ class Encoder:
             self.truncate(whole.type_ids, max_tokens),
         )
 
-    def trace_shapes(self, n_tokens: int) -> Shapes:
+    def trace_shapes(self, n_tokens: int, pooling: str | None = None) -> Shapes:
         """Name and shape of every array in the trace of a text, besides its tokens and ids."""
-        vectors = [f"pooled.{strategy}" for strategy in self.poolings] + ["normalized"]
-        return trace_shapes(self.config, n_tokens) | dict.fromkeys(vectors, (self.config.d_model,))
+        shapes = trace_shapes(self.config, n_tokens)
+        shapes |= {f"pooled.{strategy}": (self.config.d_model,) for strategy in self.poolings}
+        own = (self.head.width(self.config.d_model),)
+        if self.pooling == OWN:
+            shapes[f"pooled.{OWN}"] = own
+        return shapes | {"normalized": own if pooling in (None, OWN) else (self.config.d_model,)}
 
     def trace(
         self,
         text: str,
-        pooling: str = "mean",
+        pooling: str | None = None,
         max_tokens: int | None = None,
         pair: str | None = None,
         keep: Sequence[str] = ("*",),
@@ -352,8 +499,8 @@ class Encoder:
 
         The names are ``tokens``, ``ids``, ``embeddings.*``, ``layers.{i}.attention.*``,
         ``layers.{i}.ffn.*``, ``layers.{i}.output``, ``pooled.{strategy}`` for every strategy, and
-        ``normalized`` for ``pooling``. Per-head arrays are ``(n_heads, n_tokens, d_head)`` or
-        ``(n_heads, n_query, n_key)``.
+        ``normalized`` for ``pooling``, of length 1 whatever the model does. Per-head arrays are
+        ``(n_heads, n_tokens, d_head)`` or ``(n_heads, n_query, n_key)``.
 
         Parameters
         ----------
@@ -376,9 +523,9 @@ class Encoder:
         ContextLengthError
             A pair has more tokens than the limit.
         """
-        self.check_poolings([pooling])
+        self.check_poolings(pooling)
         encoding = self.read(text, pair, max_tokens)
-        check_trace(self.trace_shapes(len(encoding)), keep, self.dtype, max_bytes)
+        check_trace(self.trace_shapes(len(encoding), pooling), keep, self.dtype, max_bytes)
         trace = Trace(keep)
         trace("tokens", np.array(encoding.tokens))
         trace("ids", np.array(encoding.ids))
@@ -389,16 +536,23 @@ class Encoder:
         self,
         ids: Sequence[int],
         trace: Tracer,
-        pooling: str = "mean",
+        pooling: str | None = None,
         type_ids: Sequence[int] | None = None,
     ) -> Array:
         """Run one text under a tracer, which sees every pooling; return its normalised vector."""
         types = None if type_ids is None else [type_ids]
         [states] = token_states([ids], self.poolings, self.weights, self.config, trace, type_ids=types)
+        strategies = [*self.poolings, *([OWN] if self.pooling == OWN else [])]
         vectors = {
-            strategy: trace(f"pooled.{strategy}", self.pool(states, strategy)) for strategy in self.poolings
+            strategy: trace(f"pooled.{strategy}", self.pool(states, strategy)) for strategy in strategies
         }
-        return trace("normalized", l2_normalize(vectors[pooling]))
+        chosen = self.pooling if pooling is None or pooling == OWN else pooling
+        return trace("normalized", l2_normalize(vectors[chosen]))
+
+
+def without_first(states: TokenStates, n_tokens: int) -> Array | None:
+    """Return the mask ``(n_tokens,)`` of a text without its first tokens, or None for all tokens."""
+    return np.arange(len(states.ids)) >= n_tokens if n_tokens else None
 
 
 def check_several(texts: object) -> None:
@@ -428,15 +582,3 @@ def encoder_family(folder: Path) -> ModuleType:
         f"{folder} is a {model_type!r} model, which the encoder does not read: "
         f"give one of the families {', '.join(FAMILIES)}"
     )
-
-
-def read_pooling(folder: Path) -> str:
-    """Return the pooling that a model was trained for: always the mean, as the files are not yet read."""
-    return "mean"
-
-
-def read_max_tokens(folder: Path, config: EncoderConfig) -> int:
-    """Return the limit sentence-transformers uses: its own config's, else the position table."""
-    path = folder / "sentence_bert_config.json"
-    limits = read_json(path) if path.is_file() else {}
-    return min(config_size(limits, "max_seq_length", default=config.max_positions), config.max_positions)

@@ -6,8 +6,9 @@ from hashlib import sha256
 
 from engine.errors import InputError
 from engine.layers.tracing import Array
+from engine.models.embedding_head import OWN
 from engine.models.encoder import Encoder
-from engine.retrieval.fingerprint import fingerprint
+from engine.retrieval.fingerprint import fingerprint, head_digest
 
 
 @dataclass(frozen=True)
@@ -25,11 +26,19 @@ class EmbeddingSpec:
     name: str = field(default="", compare=False)
 
     @classmethod
-    def of(cls, encoder: Encoder, pooling: str = "mean", max_tokens: int | None = None) -> "EmbeddingSpec":
-        """Return the spec of an encoder's vectors; arguments and errors are those of `Encoder.encode`."""
-        encoder.check_poolings([pooling])
-        limit, d_model = encoder.token_limit(max_tokens), encoder.config.d_model
+    def of(
+        cls, encoder: Encoder, pooling: str | None = None, max_tokens: int | None = None
+    ) -> "EmbeddingSpec":
+        """Return the spec of an encoder's vectors; arguments and errors are those of `Encoder.encode`.
+
+        A model's own head has the name of the strategy that it is, or "own" if it is more than one.
+        """
+        encoder.check_poolings(pooling)
+        pooling = encoder.pooling if pooling is None or pooling == OWN else pooling
+        limit, d_model = encoder.token_limit(max_tokens), encoder.width(pooling)
         model = fingerprint(encoder)
+        if pooling == OWN:
+            model = sha256(f"{model} {head_digest(encoder.head)}".encode()).hexdigest()
         if pooling == "idf":
             assert encoder.idf is not None, "checked by check_poolings"
             model = sha256(model.encode() + encoder.idf.tobytes()).hexdigest()
@@ -55,10 +64,11 @@ class Query:
 
 
 def embed_query(
-    question: str, encoder: Encoder, pooling: str = "mean", max_tokens: int | None = None
+    question: str, encoder: Encoder, pooling: str | None = None, max_tokens: int | None = None
 ) -> Query:
-    """Embed a question as `Encoder.encode` does; a blank one raises `InputError`."""
+    """Embed a question as `Encoder.encode` does, with length 1; a blank one raises `InputError`."""
     if not question.strip():
         raise InputError("the question is empty: ask something")
-    [vector] = encoder.encode([question], pooling, max_tokens=max_tokens)
-    return Query(vector, EmbeddingSpec.of(encoder, pooling, max_tokens))
+    spec = EmbeddingSpec.of(encoder, pooling, max_tokens)
+    [vector] = encoder.encode([question], spec.pooling, max_tokens=max_tokens)
+    return Query(vector, spec)

@@ -321,7 +321,7 @@ def find_evidence(question: str, hits: Sequence[Hit], index: Index, encoder: Enc
     if not sentences:
         return ()
     vectors = sentence_vectors(sentences, encoder, index.spec.max_tokens)
-    [query] = encoder.encode([question], max_tokens=index.spec.max_tokens)  # (d_model,)
+    [query] = encoder.encode([question], "mean", max_tokens=index.spec.max_tokens)  # (d_model,)
     features = sentence_features(question, sentences, hits, vectors, query, index)
     scores = features @ np.array(list(FEATURES.values()))  # (n_sentences,)
     probabilities, similar = softmax(scores), vectors[0] @ query

@@ -9,6 +9,7 @@ from hashlib import sha256
 import numpy as np
 
 from engine.layers.tracing import Array
+from engine.models.embedding_head import Dense, EmbeddingHead
 from engine.models.encoder import Encoder
 
 # Lower case, accents, Chinese characters, control characters, added tokens, a word that is too long: where
@@ -43,6 +44,20 @@ def parts_digest(encoder: Encoder) -> str:
         with suppress(KeyError):  # a number that no token has
             digest.update(f"{number} {encoder.tokenizer.token(number)}\n".encode())
     digest.update(repr(encoder.tokenizer.encode(PROBE).ids).encode())
+    return digest.hexdigest()
+
+
+def head_digest(head: EmbeddingHead) -> str:
+    """Hash everything that a model's head does with its token vectors."""
+    digest = sha256(f"{head.poolings} {head.include_prompt} {head.dimensions}".encode())
+    for step in head.steps:
+        if isinstance(step, Dense):
+            digest.update(step.activation.encode())
+            for array in arrays(step.parameters):
+                digest.update(f"{array.dtype} {array.shape}".encode())
+                digest.update(array.tobytes())
+        else:
+            digest.update(b"normalize")
     return digest.hexdigest()
 
 

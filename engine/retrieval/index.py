@@ -164,7 +164,7 @@ class Index:
 def build_index(
     chunks: Sequence[Chunk],
     encoder: Encoder,
-    pooling: str = "mean",
+    pooling: str | None = None,
     max_tokens: int | None = None,
     on_progress: Progress | None = None,
     cache: VectorCache | None = None,
@@ -177,7 +177,7 @@ def build_index(
         The chunks; at least one.
     encoder, pooling, max_tokens
         How they are embedded, as in `Encoder.encode`; ``"idf"`` weighs words by these chunks, unless the
-        encoder already has word weights.
+        encoder already has word weights. Vectors have length 1.
     on_progress
         Called with chunks done and chunks in all.
     cache
@@ -188,12 +188,12 @@ def build_index(
     texts = [chunk.text for chunk in chunks]
     if pooling == "idf" and encoder.idf is None:
         encoder = encoder.with_idf(texts)
-    vectors = (
-        encoder.encode(texts, pooling, max_tokens=max_tokens, on_progress=on_progress)
-        if cache is None
-        else cached_encode(texts, encoder, pooling, max_tokens, cache, on_progress)
-    )
     spec = EmbeddingSpec.of(encoder, pooling, max_tokens)
+    vectors = (
+        encoder.encode(texts, spec.pooling, max_tokens=max_tokens, on_progress=on_progress)
+        if cache is None
+        else cached_encode(texts, encoder, spec.pooling, max_tokens, cache, on_progress)
+    )
     return index_vectors(chunks, vectors, spec, encoder.idf if pooling == "idf" else None)
 
 

@@ -205,7 +205,7 @@ def evict(connection: sqlite3.Connection, max_bytes: int) -> None:
 def cached_encode(
     texts: Sequence[str],
     encoder: Encoder,
-    pooling: str,
+    pooling: str | None,
     max_tokens: int | None,
     cache: VectorCache,
     on_progress: Progress | None = None,
@@ -247,7 +247,7 @@ def cached_encode(
         block = missing[start : start + BLOCK_TEXTS]
         new = encoder.encode(
             block,
-            pooling,
+            spec.pooling,
             max_tokens=max_tokens,
             on_progress=lambda done, _, start=start: report(start + done),
         )

@@ -58,13 +58,14 @@ class WordPieceStages:
 class WordPieceTokenizer:
     """The tokenizer.json of a BERT-family model; never truncates and never pads.
 
-    `encode`, `encode_pair` and `stages` use the Python code here; `encode_batch` and `ids_batch` give the
-    same results for many texts through the compiled `tokenizers` library.
+    With ``lower_case``, texts are lower-cased whatever the file says, as sentence-transformers'
+    ``do_lower_case`` asks. `encode`, `encode_pair` and `stages` use the Python code here; `encode_batch` and
+    `ids_batch` give the same results for many texts through the compiled `tokenizers` library.
     """
 
-    def __init__(self, path: Path) -> None:
-        settings = read_wordpiece(path)
-        self._path = path
+    def __init__(self, path: Path, lower_case: bool = False) -> None:
+        settings = read_wordpiece(path, lower_case)
+        self._path, self._lower_case = path, lower_case
         self._normalizer = settings.normalizer
         self._vocabulary = settings.vocabulary
         self._longest = max(map(len, settings.vocabulary))
@@ -199,6 +200,7 @@ class WordPieceTokenizer:
     def _library(self) -> "tokenizers.Tokenizer":
         """The same tokenizer in the `tokenizers` library."""
         import tokenizers
+        from tokenizers import normalizers
 
         try:
             library = tokenizers.Tokenizer.from_file(str(self._path))
@@ -206,6 +208,9 @@ class WordPieceTokenizer:
             raise ModelFileError(
                 f"{self._path} is not a readable tokenizer ({error}): download it again"
             ) from error
+        if self._lower_case:
+            steps = [normalizers.Lowercase(), *([library.normalizer] if library.normalizer else [])]
+            library.normalizer = normalizers.Sequence(steps)
         library.no_truncation()
         library.no_padding()
         return library

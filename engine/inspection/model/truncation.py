@@ -92,7 +92,8 @@ def truncation_report(
     windows = {limit: split_windows(encoding.ids, limit) for limit in dict.fromkeys(limits)}
     chosen = {limit: evenly_spaced(split, MAX_SPLIT_TOKENS // limit) for limit, split in windows.items()}
     sequences = [window for split in chosen.values() for window in split]
-    vectors = encoder.encode_ids(sequences, on_progress=on_progress)  # (windows of all limits, d_model)
+    # (windows of all limits, d)
+    vectors = encoder.encode_ids(sequences, encoder.pooling, on_progress=on_progress)
     borders = np.cumsum([len(split) for split in chosen.values()])[:-1]
     parts = dict(zip(chosen, np.split(vectors, borders), strict=True))
     longest = parts[max(limits)][0]  # the first window is the part within the limit

@@ -62,7 +62,7 @@ def mistaken_vectors(
         case "padding_attended":
             sequences = [encoder.truncate(ids, limit) for ids in encoder.tokenizer.ids_batch(texts)]
             padded = [padded_ids(ids, encoder, PADDED) for ids in sequences]
-            return encoder.encode_ids(padded, on_progress=on_progress)
+            return encoder.encode_ids(padded, "mean", on_progress=on_progress)
         case "no_special_tokens" | "no_stop_words":
             mask_of = special_mask if mistake == "no_special_tokens" else stop_word_mask
             read = [encoder.cut(whole, limit) for whole in encoder.tokenizer.encode_batch(texts)]
@@ -71,7 +71,7 @@ def mistaken_vectors(
         case "stop_words_deleted":
             texts = [without_stop_words(text) for text in texts]
     return encoder.encode(
-        texts, normalize=mistake != "not_normalized", max_tokens=limit, on_progress=on_progress
+        texts, "mean", normalize=mistake != "not_normalized", max_tokens=limit, on_progress=on_progress
     )
 
 

@@ -82,6 +82,5 @@ def test_what_a_model_cannot_do_is_left_out(encoder):
     assert len(fit.left_out) == 5
     assert {one.why.split(":")[0] for one in fit.left_out} == {
         "max_tokens is 100000",
-        "pooling 'own' is not one of mean, cls, pooler, max, mean_sqrt_len_tokens, weightedmean, lasttoken, "
-        "idf, attention, last4, first_last",
+        "pooling 'own' of all-MiniLM-L6-v2 is 'mean'",
     }

@@ -21,13 +21,13 @@ def small_blocks(monkeypatch):
 def embedded(monkeypatch):
     """Number of texts that went through the model."""
     seen = []
-    encode_ids = Encoder.encode_ids
+    token_states = Encoder.token_states
 
     def counting(self, sequences, *arguments):
         seen.extend(sequences)
-        return encode_ids(self, sequences, *arguments)
+        return token_states(self, sequences, *arguments)
 
-    monkeypatch.setattr(Encoder, "encode_ids", counting)
+    monkeypatch.setattr(Encoder, "token_states", counting)
     return seen
 
 

@@ -1,4 +1,5 @@
 import hashlib
+import json
 import os
 import socketserver
 import threading
@@ -60,8 +61,8 @@ def hub(cache, monkeypatch):
             self.answer(body=True)
 
         def answer(self, body):
-            owner, name, *_, file = [*self.path.strip("/").split("/"), "", ""][:2] + self.path.split("/")[-1:]
-            data = files.get(f"{owner}/{name}/{file}")
+            owner, name, _, _, *file = [*self.path.strip("/").split("/"), *[""] * 5]
+            data = files.get("/".join([owner, name, *filter(None, file)]))
             self.send_response(200 if data is not None or self.path == "/" else 404)
             if data is None:
                 self.send_header("X-Error-Code", "EntryNotFound")
@@ -150,6 +151,26 @@ def test_any_hub_model_is_downloaded_into_a_folder_once(hub, cache):
     assert {path.name for path in folder.iterdir()} == set(content)
     hub.clear()
     assert model_path("someone/model") == folder
+
+
+def test_the_modules_of_a_hub_model_are_downloaded_with_it(hub, cache):
+    modules = [
+        {"type": "T", "path": ""},
+        {"type": "P", "path": "1_Pooling"},
+        {"type": "D", "path": "2_Dense"},
+    ]
+    content = {
+        **CONTENT,
+        "tokenizer.json": b"{}",
+        "modules.json": json.dumps(modules).encode(),
+        "1_Pooling/config.json": b"{}",
+        "2_Dense/config.json": b"{}",
+        "2_Dense/model.safetensors": b"dense",
+    }
+    hub.update({f"someone/model/{name}": data for name, data in content.items()})
+    folder = model_path("someone/model")
+    found = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+    assert {name: path.read_bytes() for name, path in found.items()} == content
 
 
 def test_a_hub_model_that_does_not_exist_says_so(hub, cache):

@@ -1,0 +1,126 @@
+"""From a text's token vectors to its vector, as the maker of a model set it: pooling, dense layers, length 1.
+
+These are the modules behind the Transformer in sentence-transformers (Reimers & Gurevych 2019).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from engine.errors import InputError, ModelFileError
+from engine.layers.activation import gelu, relu, silu
+from engine.layers.linear import Linear, linear
+from engine.layers.norm import l2_normalize
+from engine.layers.tracing import Array
+
+OWN = "own"  # the name of a model's own head, beside those of `POOLINGS`
+
+
+def identity(x: Array) -> Array:
+    """Return ``x``."""
+    return x
+
+
+def sigmoid(x: Array) -> Array:
+    """``1 / (1 + exp(-x))``."""
+    with np.errstate(over="ignore"):  # exp(-x) is inf for very negative x, and 1 / inf is 0 as it should be
+        return 1 / (1 + np.exp(-x))
+
+
+# Activations of dense layers, by the class of torch.nn that the files name.
+DENSE_ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
+    "Identity": identity,
+    "Tanh": np.tanh,
+    "ReLU": relu,
+    "GELU": gelu,
+    "SiLU": silu,
+    "Sigmoid": sigmoid,
+}
+
+
+@dataclass(frozen=True)
+class Dense:
+    """A layer ``f(W x + b)`` behind the pooling; ``activation`` is a key of `DENSE_ACTIVATIONS`."""
+
+    parameters: Linear
+    activation: str
+
+    def __call__(self, x: Array) -> Array:
+        """``(d_in,) -> (d_out,)``."""
+        return DENSE_ACTIVATIONS[self.activation](linear(x[None], *self.parameters))[0]
+
+
+@dataclass(frozen=True)
+class Normalize:
+    """Scales a vector to length 1."""
+
+    def __call__(self, x: Array) -> Array:
+        """``(d,)`` to the same."""
+        return l2_normalize(x)
+
+
+@dataclass(frozen=True)
+class EmbeddingHead:
+    """What a model does with the vectors of its last layer.
+
+    Attributes
+    ----------
+    poolings
+        Keys of `POOLINGS`; the vectors of several are concatenated.
+    steps
+        Modules between pooling and the end.
+    normalize
+        The last module scales the vector to length 1.
+    include_prompt
+        Tokens of a prompt are pooled like those of the text.
+    dimensions
+        The vector is cut to its first dimensions; None for all.
+    """
+
+    poolings: tuple[str, ...] = ("mean",)
+    steps: tuple[Dense | Normalize, ...] = ()
+    normalize: bool = False
+    include_prompt: bool = True
+    dimensions: int | None = None
+
+    @property
+    def pooling(self) -> str:
+        """The key of `POOLINGS` that gives the same vectors, up to their length, or "own" if none does."""
+        simple = not self.steps and self.include_prompt and self.dimensions is None
+        return self.poolings[0] if simple and len(self.poolings) == 1 else OWN
+
+    def width(self, d_model: int) -> int:
+        """Length of a vector before it is cut."""
+        widths = [step.parameters.weight.shape[0] for step in self.steps if isinstance(step, Dense)]
+        return widths[-1] if widths else len(self.poolings) * d_model
+
+    def vector(self, pool: Callable[[str], Array]) -> Array:
+        """Return a text's vector before it is normalised and cut; ``pool`` computes one pooling's vector."""
+        vector = np.concatenate([pool(strategy) for strategy in self.poolings])
+        for step in self.steps:
+            vector = step(vector)
+        return vector
+
+
+def check_widths(head: EmbeddingHead, d_model: int, folder: Path) -> None:
+    """Raise `ModelFileError` if a dense layer does not take what is before it, or too much is cut."""
+    width = len(head.poolings) * d_model
+    for step in head.steps:
+        if isinstance(step, Dense):
+            d_out, d_in = step.parameters.weight.shape
+            if d_in != width:
+                raise ModelFileError(
+                    f"{folder}: a dense layer takes vectors of {d_in}, and gets {width}: "
+                    f"the files are not of one model"
+                )
+            width = d_out
+    if head.dimensions is not None and head.dimensions > width:
+        raise ModelFileError(f"{folder} cuts vectors of {width} to {head.dimensions}: download it again")
+
+
+def check_dimensions(dimensions: int | None, width: int) -> None:
+    """Raise `InputError` unless a vector of ``width`` can be cut to ``dimensions``."""
+    if dimensions is not None and not 1 <= dimensions <= width:
+        raise InputError(f"dimensions is {dimensions}: the vectors can be cut to 1 to {width}")

@@ -1,0 +1,46 @@
+"""Prompts: what a model was trained to find before a text, such as ``query: ``."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from engine.errors import InputError
+
+QUERY_NAMES = ("query",)
+DOCUMENT_NAMES = ("document", "passage", "corpus")
+
+
+@dataclass(frozen=True)
+class Prompts:
+    """A model's prompts by name, and the name of the one before texts that are given without (or None)."""
+
+    named: Mapping[str, str] = field(default_factory=dict)
+    default: str | None = None
+
+    def text(self, name: str | None) -> str:
+        """Return a prompt; "" has none, None is the model's default.
+
+        Raises
+        ------
+        InputError
+            The model has no prompt of the name.
+        """
+        name = self.default if name is None else name
+        if not name:
+            return ""
+        if name not in self.named:
+            known = ", ".join(map(repr, self.named)) or "no prompts at all"
+            raise InputError(f"there is no prompt {name!r}: the model has {known}; give '' for none")
+        return self.named[name]
+
+    @property
+    def query(self) -> str:
+        """Name of the prompt before questions, "" if there is none."""
+        return self._first(QUERY_NAMES)
+
+    @property
+    def document(self) -> str:
+        """Name of the prompt before documents, "" if there is none."""
+        return self._first(DOCUMENT_NAMES)
+
+    def _first(self, names: tuple[str, ...]) -> str:
+        return next((name for name in names if self.named.get(name)), "")

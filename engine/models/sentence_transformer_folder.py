@@ -1,0 +1,255 @@
+"""A folder of sentence-transformers beside the weights: its modules, prompts and token limit.
+
+Versions 2 to 6 of the library write it; the names of files and keys changed. A folder without modules.json
+is a plain model of transformers. Nothing in a folder is ever run: it is read as data, or refused.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.errors import ModelFileError
+from engine.layers.linear import Linear
+from engine.models.embedding_head import DENSE_ACTIVATIONS, Dense, EmbeddingHead, Normalize
+from engine.models.prompts import Prompts
+from engine.weights.model_cards import model_card
+from engine.weights.tensors import config_size, read_json, read_safetensors, require, shaped
+
+LIBRARY = "sentence_transformers."
+READ_MODULES = ("Transformer", "Pooling", "Dense", "Normalize")
+# In the order in which vectors are concatenated; the keys are those of versions before 5.
+POOLING_KEYS = {
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_max_tokens": "max",
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_mean_sqrt_len_tokens": "mean_sqrt_len_tokens",
+    "pooling_mode_weightedmean_tokens": "weightedmean",
+    "pooling_mode_lasttoken": "lasttoken",
+}
+POOLING_MODES = tuple(POOLING_KEYS.values())
+TRANSFORMER_FILES = [
+    f"sentence_{name}_config.json"
+    for name in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
+]
+# Settings of the Transformer module that change what it computes, with their only values that are read.
+PLAIN_SETTINGS: dict[str, tuple[Any, ...]] = {
+    "transformer_task": (None, "feature-extraction"),
+    "module_output_name": (None, "token_embeddings"),
+    "processing_kwargs": (None, {}),
+    "query_length": (None,),
+    "document_length": (None,),
+    "query_expansion": (None,),
+}
+
+
+@dataclass(frozen=True)
+class SentenceTransformerFolder:
+    """What the files state beside the model itself.
+
+    Attributes
+    ----------
+    model
+        The folder of config.json and the weights.
+    head
+        From token vectors to a text's vector.
+    prompts
+        The model's prompts.
+    max_tokens
+        Token limit, None if no file states one.
+    lower_case
+        Texts are lower-cased before the tokenizer's own normalisation.
+    """
+
+    model: Path
+    head: EmbeddingHead
+    prompts: Prompts
+    max_tokens: int | None
+    lower_case: bool
+
+
+def read_folder(folder: Path, dtype: np.dtype) -> SentenceTransformerFolder:
+    """Read the files of a model's folder, in the precision ``dtype``.
+
+    Raises
+    ------
+    ModelFileError
+        A file is damaged or missing, or asks for something that is not read: another module than Transformer,
+        Pooling, Dense and Normalize, code of its own, pickled weights, another kind of model.
+    """
+    settings = read_optional(folder / "config_sentence_transformers.json")
+    kind = settings.get("model_type", "SentenceTransformer")
+    if kind != "SentenceTransformer":
+        raise ModelFileError(
+            f"{folder} is a {kind}, which does not give one vector a text: give a SentenceTransformer"
+        )
+    modules = read_modules(folder)
+    model = folder / modules[0][1] if modules else folder
+    transformer = read_transformer_settings(model)
+    config = read_json(model / "config.json")
+    card = model_card(folder, config)
+    if modules:
+        head = read_head(folder, modules[1:], dtype, settings)
+    elif card is not None:
+        head = EmbeddingHead((card.pooling,), normalize=card.normalize)
+    else:
+        head = EmbeddingHead((default_pooling(config),))
+    prompts = read_prompts(settings, folder)
+    if not prompts.named and card is not None:
+        prompts = Prompts(card.prompts)
+    return SentenceTransformerFolder(
+        model,
+        head,
+        prompts,
+        max_tokens=read_max_tokens(model, transformer),
+        lower_case=transformer.get("do_lower_case") is True,
+    )
+
+
+def read_optional(path: Path) -> dict[str, Any]:
+    """Read a JSON file, {} if it is missing."""
+    return read_json(path) if path.is_file() else {}
+
+
+def read_modules(folder: Path) -> list[tuple[str, str]]:
+    """Return kind and relative path of every module of modules.json, [] if there is no such file."""
+    path = folder / "modules.json"
+    if not path.is_file():
+        return []
+    try:
+        entries = [(str(entry["type"]), str(entry["path"])) for entry in json.loads(path.read_text("utf-8"))]
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise ModelFileError(f"{path} is no list of modules ({error!r}): download it again") from error
+    modules = [(module_kind(name, path), place) for name, place in entries]
+    kinds = [kind for kind, _ in modules]
+    if kinds[:2] != ["Transformer", "Pooling"] or not set(kinds[2:]) <= {"Dense", "Normalize"}:
+        raise ModelFileError(
+            f"{path} has the modules {', '.join(kinds) or 'none'}: only Transformer, Pooling, then Dense and "
+            f"Normalize are read"
+        )
+    for _, place in modules:
+        if Path(place).is_absolute() or ".." in Path(place).parts:
+            raise ModelFileError(f"{path} has a module in {place!r}, outside the folder: download it again")
+    return modules
+
+
+def module_kind(name: str, path: Path) -> str:
+    """Return the class of a module; raise `ModelFileError` for one that is not read."""
+    kind = name.rpartition(".")[2]
+    if not name.startswith(LIBRARY):
+        raise ModelFileError(
+            f"{path} has the module {name!r}, code of its own, which is never run: give a model of the "
+            f"library's modules {', '.join(READ_MODULES)}"
+        )
+    if kind not in READ_MODULES:
+        raise ModelFileError(f"{path} has the module {kind}: only {', '.join(READ_MODULES)} are read")
+    return kind
+
+
+def read_transformer_settings(model: Path) -> dict[str, Any]:
+    """Read the settings of the Transformer module, the first file there is."""
+    path = next((model / name for name in TRANSFORMER_FILES if (model / name).is_file()), None)
+    settings = {} if path is None else read_json(path)
+    for key, values in PLAIN_SETTINGS.items():
+        if settings.get(key) not in values:
+            raise ModelFileError(
+                f"{path} sets {key} to {settings[key]!r}, which is not read: use a model without it"
+            )
+    if not set(settings.get("modality_config") or {"text": {}}) <= {"text"}:
+        raise ModelFileError(
+            f"{path} reads {', '.join(settings['modality_config'])}: only models of plain text are read"
+        )
+    return settings
+
+
+def read_max_tokens(model: Path, settings: Mapping[str, Any]) -> int | None:
+    """Return the token limit of the Transformer module, or of the tokenizer; None if neither has one."""
+    if settings.get("max_seq_length") is not None:
+        return config_size(settings, "max_seq_length")
+    limit = read_optional(model / "tokenizer_config.json").get("model_max_length")
+    # transformers writes 1e30 where it knows no limit.
+    return int(limit) if isinstance(limit, int | float) and 0 < limit < 1e9 else None
+
+
+def default_pooling(config: Mapping[str, Any]) -> str:
+    """Return the pooling of a folder without modules: the last token of a causal model, else the mean."""
+    architecture = (config.get("architectures") or [""])[0]
+    return "lasttoken" if architecture.endswith("ForCausalLM") and config.get("is_causal", True) else "mean"
+
+
+def read_prompts(settings: Mapping[str, Any], folder: Path) -> Prompts:
+    """Read the prompts; empty ones, which the library writes where there is none, are left out."""
+    named, default = settings.get("prompts") or {}, settings.get("default_prompt_name")
+    if not isinstance(named, dict) or not all(isinstance(text, str | None) for text in named.values()):
+        raise ModelFileError(f"{folder}: prompts is {named!r}, not texts by name: download it again")
+    if default is not None and default not in named:
+        raise ModelFileError(f"{folder}: default_prompt_name is {default!r}, which is none of its prompts")
+    named = {name: text for name, text in named.items() if text}
+    return Prompts(named, default if default in named else None)
+
+
+def read_head(
+    folder: Path, modules: Sequence[tuple[str, str]], dtype: np.dtype, settings: Mapping[str, Any]
+) -> EmbeddingHead:
+    """Read Pooling and the modules behind it."""
+    poolings, include_prompt = read_pooling(folder / modules[0][1])
+    steps: list[Dense | Normalize] = [
+        read_dense(folder / place, dtype) if kind == "Dense" else Normalize() for kind, place in modules[1:]
+    ]
+    normalize = bool(steps) and isinstance(steps[-1], Normalize)
+    dimensions = settings.get("truncate_dim")
+    return EmbeddingHead(
+        poolings,
+        tuple(steps[:-1] if normalize else steps),
+        normalize,
+        include_prompt,
+        None if dimensions is None else config_size(settings, "truncate_dim"),
+    )
+
+
+def read_pooling(folder: Path) -> tuple[tuple[str, ...], bool]:
+    """Return the strategies of a Pooling module, and whether it pools the tokens of a prompt."""
+    settings = read_json(folder / "config.json")
+    if "pooling_mode" in settings:
+        modes = settings["pooling_mode"]
+        modes = [modes] if isinstance(modes, str) else modes
+    else:
+        modes = [mode for key, mode in POOLING_KEYS.items() if settings.get(key)] or ["mean"]
+    if not isinstance(modes, list) or not modes or not all(mode in POOLING_MODES for mode in modes):
+        raise ModelFileError(f"{folder} pools by {modes!r}: only {', '.join(POOLING_MODES)} are read")
+    return tuple(modes), settings.get("include_prompt", True) is not False
+
+
+def read_dense(folder: Path, dtype: np.dtype) -> Dense:
+    """Read a Dense module."""
+    settings = read_json(folder / "config.json")
+    name = settings.get("activation_function", "torch.nn.modules.activation.Tanh")
+    activation = str(name).rpartition(".")[2]
+    if not str(name).startswith("torch.nn.") or activation not in DENSE_ACTIVATIONS:
+        raise ModelFileError(f"{folder}: activation {name!r} is not one of {', '.join(DENSE_ACTIVATIONS)}")
+    for key in ("module_input_name", "module_output_name"):
+        if settings.get(key) not in (None, "sentence_embedding"):
+            raise ModelFileError(f"{folder} works on {settings[key]!r}: only sentence_embedding is read")
+    if settings.get("use_residual"):
+        raise ModelFileError(f"{folder} has a residual connection, which is not read: use another model")
+    d_in, d_out = config_size(settings, "in_features"), config_size(settings, "out_features")
+    tensors = read_safetensors(weights_file(folder))
+    weight = shaped(require(tensors, "linear.weight"), "linear.weight", (d_out, d_in), dtype)
+    if not settings.get("bias", True):
+        return Dense(Linear(weight), activation)
+    bias = shaped(require(tensors, "linear.bias"), "linear.bias", (d_out,), dtype)
+    return Dense(Linear(weight, bias), activation)
+
+
+def weights_file(folder: Path) -> Path:
+    """Return model.safetensors of a folder; raise `ModelFileError` if it has only pickled weights."""
+    path, pickled = folder / "model.safetensors", folder / "pytorch_model.bin"
+    if pickled.is_file() and not path.is_file():
+        raise ModelFileError(
+            f"{folder} has its weights in pytorch_model.bin alone, a pickle, which may run any code when it "
+            f"is opened: give a model with model.safetensors"
+        )
+    return path

@@ -1,0 +1,288 @@
+import json
+import logging
+
+import numpy as np
+import pytest
+import torch
+from sentence_transformers.sentence_transformer.modules import Dense, Normalize, Pooling
+
+from engine import Encoder
+from engine.errors import InputError, ModelFileError
+from engine.models.sentence_transformer_folder import POOLING_KEYS, POOLING_MODES
+from tests.sentence_transformer_folders import (
+    SIZES,
+    TEXTS,
+    edit_json,
+    library,
+    library_vectors,
+    save_bert,
+    save_modules,
+)
+
+D_MODEL = SIZES["hidden_size"]
+PROMPTS = {"query": "a b ", "document": "c d ", "other": "j "}
+logging.getLogger("sentence_transformers").setLevel(logging.ERROR)
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory):
+    return save_bert(tmp_path_factory.mktemp("models") / "bert")
+
+
+def assert_equal(folder, dtype=np.float32, **options):
+    ours = Encoder.load(folder, dtype).encode(TEXTS, **options)
+    theirs = library_vectors(library(folder, dtype))
+    assert ours.shape == theirs.shape
+    assert ours.dtype == theirs.dtype == dtype
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-5 if dtype == np.float32 else 1e-9)
+
+
+@pytest.mark.parametrize("mode", [*POOLING_MODES, ("cls", "mean"), tuple(reversed(POOLING_MODES))])
+def test_every_pooling_equals_the_library(bert, tmp_path, mode):
+    assert_equal(save_modules(tmp_path, bert, Pooling(D_MODEL, mode)))
+
+
+@pytest.mark.parametrize(
+    "behind",
+    [
+        lambda: [Normalize()],
+        lambda: [Dense(D_MODEL, 8), Normalize()],
+        lambda: [Dense(D_MODEL, 32, bias=False, activation_function=torch.nn.GELU())],
+        lambda: [
+            Dense(D_MODEL, 12, activation_function=None),
+            Dense(12, 6, activation_function=torch.nn.ReLU()),
+        ],
+        lambda: [Normalize(), Dense(D_MODEL, D_MODEL, activation_function=torch.nn.Sigmoid())],
+        lambda: [
+            Dense(D_MODEL, 8, activation_function=torch.nn.SiLU()),
+            Normalize(),
+            Dense(8, 4),
+            Normalize(),
+        ],
+    ],
+)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_modules_behind_the_pooling_equal_the_library(bert, tmp_path, behind, dtype):
+    assert_equal(save_modules(tmp_path, bert, Pooling(D_MODEL, "mean"), *behind()), dtype)
+
+
+def test_files_of_older_versions_are_read(bert, tmp_path):
+    save_modules(tmp_path, bert, Pooling(D_MODEL, ("cls", "max")), Normalize())
+    legacy = {key: mode in ("cls", "max") for key, mode in POOLING_KEYS.items()}
+    (tmp_path / "1_Pooling" / "config.json").write_text(
+        json.dumps({"word_embedding_dimension": D_MODEL, **legacy})
+    )
+    kinds = {"": "Transformer", "1_Pooling": "Pooling", "2_Normalize": "Normalize"}
+    modules = [
+        {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
+        for i, (path, kind) in enumerate(kinds.items())
+    ]
+    (tmp_path / "modules.json").write_text(json.dumps(modules))
+    (tmp_path / "2_Normalize" / "config.json").unlink()
+    (tmp_path / "sentence_bert_config.json").write_text('{"max_seq_length": 12, "do_lower_case": false}')
+    assert Encoder.load(tmp_path).max_tokens == 12
+    assert_equal(tmp_path)
+
+
+def test_the_model_may_lie_in_a_subfolder(bert, tmp_path):
+    save_modules(tmp_path, bert, Pooling(D_MODEL, "cls"))
+    inner = tmp_path / "0_Transformer"
+    inner.mkdir()
+    for path in tmp_path.iterdir():
+        if path.is_file() and path.name not in ("modules.json", "config_sentence_transformers.json"):
+            path.rename(inner / path.name)
+    modules = json.loads((tmp_path / "modules.json").read_text())
+    (tmp_path / "modules.json").write_text(json.dumps([{**modules[0], "path": inner.name}, *modules[1:]]))
+    assert_equal(tmp_path)
+
+
+def test_a_folder_without_modules_is_the_mean_as_the_library_has_it(bert):
+    assert_equal(bert)
+    assert_equal(bert, np.float64)
+
+
+def test_lower_case_comes_before_the_tokenizer(bert, tmp_path):
+    save_modules(tmp_path, bert, Pooling(D_MODEL, "mean"))
+    content = json.loads((tmp_path / "tokenizer.json").read_text())
+    content["normalizer"]["lowercase"] = False
+    (tmp_path / "tokenizer.json").write_text(json.dumps(content))
+    cased = Encoder.load(tmp_path)
+    edit_json(tmp_path / "sentence_bert_config.json", do_lower_case=True)
+    encoder = Encoder.load(tmp_path)
+    assert cased.tokenizer.encode("Ab").tokens == ["[CLS]", "[UNK]", "[SEP]"]
+    for ids in (encoder.tokenizer.encode("Ab").ids, *encoder.tokenizer.ids_batch(["Ab"])):
+        assert ids == cased.tokenizer.encode("ab").ids
+
+
+@pytest.mark.parametrize("include_prompt", [True, False])
+@pytest.mark.parametrize("mode", [*POOLING_MODES, ("cls", "mean")])
+def test_prompts_equal_the_library(bert, tmp_path, mode, include_prompt):
+    pooling = Pooling(D_MODEL, mode, include_prompt=include_prompt)
+    save_modules(tmp_path, bert, pooling, Normalize(), prompts=PROMPTS)
+    encoder, official = Encoder.load(tmp_path), library(tmp_path)
+    for prompt in PROMPTS:
+        theirs = library_vectors(official, prompt_name=prompt)
+        np.testing.assert_allclose(encoder.encode(TEXTS, prompt=prompt), theirs, atol=1e-5)
+    query, document = official.encode_query(TEXTS), official.encode_document(TEXTS)
+    np.testing.assert_allclose(encoder.encode_query(TEXTS), query, atol=1e-5)
+    np.testing.assert_allclose(encoder.encode_document(TEXTS), document, atol=1e-5)
+    np.testing.assert_allclose(encoder.encode(TEXTS, prompt=""), library_vectors(official), atol=1e-5)
+
+
+def test_the_default_prompt_is_put_before_every_text_but_those_with_another(bert, tmp_path):
+    save_modules(
+        tmp_path, bert, Pooling(D_MODEL, "mean"), prompts={"other": "j "}, default_prompt_name="other"
+    )
+    encoder, official = Encoder.load(tmp_path), library(tmp_path)
+    np.testing.assert_allclose(encoder.encode(TEXTS), library_vectors(official), atol=1e-5)
+    np.testing.assert_allclose(encoder.encode_query(TEXTS), official.encode_query(TEXTS), atol=1e-5)
+    assert not np.allclose(encoder.encode(TEXTS), encoder.encode(TEXTS, prompt=""))
+
+
+def test_an_unknown_prompt_is_refused_with_the_known_ones(bert, tmp_path):
+    save_modules(tmp_path, bert, Pooling(D_MODEL, "mean"), prompts=PROMPTS)
+    with pytest.raises(InputError, match="no prompt 'passage': the model has 'document', 'other', 'query'"):
+        Encoder.load(tmp_path).encode(["a"], prompt="passage")
+    with pytest.raises(InputError, match="no prompt 'query': the model has no prompts at all"):
+        Encoder.load(bert).encode(["a"], prompt="query")
+    np.testing.assert_array_equal(Encoder.load(bert).encode_query(["a"]), Encoder.load(bert).encode(["a"]))
+
+
+def test_a_prompt_that_leaves_no_room_is_refused(bert, tmp_path):
+    save_modules(tmp_path, bert, Pooling(D_MODEL, "mean"), prompts={"query": "a b c d e f g "})
+    with pytest.raises(InputError, match=r"the prompt has 9 tokens, .* limit of 9: raise max_tokens"):
+        Encoder.load(tmp_path).encode(["a"], prompt="query", max_tokens=9)
+
+
+def test_vectors_are_cut_and_scaled_again(bert, tmp_path):
+    save_modules(tmp_path, bert, Pooling(D_MODEL, "mean"), Normalize())
+    encoder = Encoder.load(tmp_path)
+    theirs = library_vectors(library(tmp_path), truncate_dim=5, normalize_embeddings=True)
+    np.testing.assert_allclose(encoder.encode(TEXTS, dimensions=5), theirs, atol=1e-5)
+    assert encoder.encode([], dimensions=5).shape == (0, 5)
+    for dimensions in (0, D_MODEL + 1):
+        with pytest.raises(InputError, match=f"dimensions is {dimensions}: .* 1 to {D_MODEL}"):
+            encoder.encode(TEXTS, dimensions=dimensions)
+
+
+def test_a_folder_may_cut_its_vectors(bert, tmp_path):
+    save_modules(tmp_path, bert, Pooling(D_MODEL, "cls"), Normalize(), truncate_dim=7)
+    assert_equal(tmp_path)
+    assert Encoder.load(tmp_path).pooling == "own"
+
+
+def test_a_named_pooling_is_of_length_1_whatever_the_model_does(bert, tmp_path):
+    save_modules(tmp_path, bert, Pooling(D_MODEL, "cls"), Dense(D_MODEL, 8))
+    encoder = Encoder.load(tmp_path)
+    several = encoder.encode(TEXTS, ["own", "cls", "mean"])
+    assert {name: vectors.shape[1] for name, vectors in several.items()} == {"own": 8, "cls": 24, "mean": 24}
+    for vectors in several.values():
+        np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
+    own = encoder.encode(TEXTS)
+    np.testing.assert_allclose(own / np.linalg.norm(own, axis=1)[:, None], several["own"], atol=1e-6)
+    raw = encoder.encode(TEXTS, "cls", normalize=False)
+    theirs = library_vectors(library(bert), output_value="token_embeddings")
+    np.testing.assert_allclose(raw, [tokens[0] for tokens in theirs], atol=1e-5)
+    trace = encoder.trace(TEXTS[1])
+    np.testing.assert_allclose(trace["pooled.own"], own[1], atol=1e-6)
+    assert {name: trace[name].shape for name in ("pooled.own", "pooled.cls", "normalized")} == {
+        "pooled.own": (8,),
+        "pooled.cls": (24,),
+        "normalized": (8,),
+    }
+
+
+@pytest.mark.parametrize(
+    ("folder_name", "sizes", "prompts"),
+    [
+        (
+            "bge-small-en-v1.5",
+            (384, 8),
+            {"query": "Represent this sentence for searching relevant passages: "},
+        ),
+        ("intfloat--e5-small-v2", (384, 8), {"query": "query: ", "passage": "passage: "}),
+        (
+            "models--intfloat--e5-small-v2/snapshots/1a2b",
+            (384, 8),
+            {"query": "query: ", "passage": "passage: "},
+        ),
+        ("e5-small-v2", (24, 3), {}),
+        ("my-e5-small-v2", (384, 8), {}),
+    ],
+)
+def test_prompts_of_well_known_models_come_from_their_cards(tmp_path, folder_name, sizes, prompts):
+    folder = save_bert(tmp_path / folder_name, hidden_size=sizes[0], num_attention_heads=sizes[1])
+    encoder = Encoder.load(folder)
+    assert encoder.prompts.named == prompts
+    assert encoder.head.normalize == bool(prompts)
+    assert encoder.pooling == ("cls" if "bge" in folder_name else "mean")
+
+
+def test_prompts_in_the_files_win_over_the_card(tmp_path):
+    base = save_bert(tmp_path / "base", hidden_size=384, num_attention_heads=8)
+    pooling = Pooling(384, "mean")
+    folder = save_modules(tmp_path / "bge-small-en", base, pooling, prompts={"query": "j "})
+    encoder = Encoder.load(folder)
+    assert (encoder.prompts.named, encoder.pooling) == ({"query": "j "}, "mean")
+
+
+def with_module(folder, kind, place="2_More", base="sentence_transformers.models"):
+    modules = json.loads((folder / "modules.json").read_text())
+    (folder / "modules.json").write_text(json.dumps([*modules, {"type": f"{base}.{kind}", "path": place}]))
+
+
+def only_pickled(folder):
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (
+            lambda f: with_module(f, "LSTM"),
+            "has the module LSTM: only Transformer, Pooling, Dense, Normalize",
+        ),
+        (lambda f: with_module(f, "Pooling"), "has the modules Transformer, Pooling, Dense, Pooling: only"),
+        (lambda f: with_module(f, "Custom", base="their_code"), "'their_code.Custom', code of its own"),
+        (lambda f: with_module(f, "Dense", "../elsewhere"), "in '../elsewhere', outside the folder"),
+        (lambda f: (f / "modules.json").write_text("{}"), "has the modules none: only"),
+        (lambda f: (f / "modules.json").write_text("[1]"), "is no list of modules"),
+        (lambda f: edit_json(f / "1_Pooling/config.json", pooling_mode="median"), r"pools by \['median'\]"),
+        (lambda f: (f / "1_Pooling/config.json").unlink(), "has no config.json"),
+        (
+            lambda f: edit_json(f / "2_Dense/config.json", activation_function="os.system"),
+            "'os.system' is not",
+        ),
+        (lambda f: edit_json(f / "2_Dense/config.json", in_features=8), "has shape"),
+        (lambda f: edit_json(f / "2_Dense/config.json", use_residual=True), "a residual connection"),
+        (
+            lambda f: edit_json(f / "2_Dense/config.json", module_input_name="token_embeddings"),
+            "works on 'token_embeddings'",
+        ),
+        (
+            lambda f: edit_json(f / "1_Pooling/config.json", pooling_mode=["cls", "max"]),
+            "takes vectors of 24",
+        ),
+        (lambda f: edit_json(f / "config_sentence_transformers.json", truncate_dim=9), "vectors of 8 to 9"),
+        (lambda f: edit_json(f / "config_sentence_transformers.json", model_type="SparseEncoder"), "Sparse"),
+        (lambda f: edit_json(f / "config_sentence_transformers.json", prompts={"a": 1}), "prompts is"),
+        (
+            lambda f: edit_json(f / "config_sentence_transformers.json", default_prompt_name="x"),
+            "default_prompt_name is 'x'",
+        ),
+        (
+            lambda f: edit_json(f / "sentence_bert_config.json", transformer_task="fill-mask"),
+            "sets transformer_task to 'fill-mask'",
+        ),
+        (
+            lambda f: edit_json(f / "sentence_bert_config.json", modality_config={"text": {}, "image": {}}),
+            "reads text, image",
+        ),
+        (only_pickled, "pytorch_model.bin alone, a pickle, which may run any code"),
+    ],
+)
+def test_what_is_not_read_is_refused_with_the_reason(bert, tmp_path, change, reason):
+    save_modules(tmp_path, bert, Pooling(D_MODEL, "mean"), Dense(D_MODEL, 8))
+    change(tmp_path)
+    with pytest.raises(ModelFileError, match=reason):
+        Encoder.load(tmp_path)
