@@ -7,7 +7,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 from engine.cli.main import (
@@ -356,9 +355,10 @@ def evaluated(collection: BeirSet, encoder: Encoder, pooling: str) -> list[dict[
         encoder = encoder.with_idf(documents)
     label = f"Embedding {counted(len(questions), 'question')} and {counted(len(documents), 'document')}"
     say(label)
-    vectors = encoder.encode(questions + documents, pooling, on_progress=progress(label))
+    chunk_vectors = encoder.encode_document(documents, pooling=pooling, on_progress=progress(label))
+    vectors = encoder.encode_query(questions, pooling=pooling)
     texts = SearchTexts(tuple(questions), tuple(documents))
-    inputs = SearchInputs(texts, *np.split(vectors, [len(questions)]))
+    inputs = SearchInputs(texts, vectors, chunk_vectors)
     relevant = collection.relevance([document.name for document in collection.documents])
     rows = []
     for retriever in EVALUATED:

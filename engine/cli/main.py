@@ -91,7 +91,7 @@ def index_documents(
 
     say(f"Splitting {counted(len(documents), 'document')}")
     chunks = [chunk for document in documents for chunk in cut(document)]
-    if warning := limit_warning(chunks, encoder.max_tokens):
+    if warning := limit_warning(chunks, encoder.text_limit()):
         say(f"warning: {warning}")
     label = f"Embedding {counted(len(chunks), 'chunk')}"
     say(label)

@@ -18,7 +18,8 @@ from engine.errors import InputError, ModelFileError, ModelUnavailableError
 from engine.layers.tracing import Array
 from engine.models.embedding_head import OWN as OWN
 from engine.models.encoder import Encoder, check_several
-from engine.retrieval.embedding_spec import EmbeddingSpec
+from engine.models.prompts import Prompts, Role
+from engine.retrieval.embedding_spec import EmbeddingSpec, prompted_digest
 from engine.tokenizers.wordpiece import WordPieceTokenizer
 from engine.weights.catalog import DEFAULT_ENCODER
 from engine.weights.fetch import Progress, model_path
@@ -45,6 +46,8 @@ class LibraryModel:
         A SHA-256 over all weights and the modules' settings.
     most_tokens
         Its own token limit, None if it has none.
+    prompts
+        The prompts in its files.
     in_use
         Lock held while texts are embedded: the token limit is shared state of the library's model.
     """
@@ -55,6 +58,7 @@ class LibraryModel:
     d_model: int
     fingerprint: str
     most_tokens: int | None
+    prompts: Prompts = field(default_factory=Prompts)
     in_use: Lock = field(default_factory=Lock, repr=False, compare=False)
 
     @classmethod
@@ -95,7 +99,9 @@ class LibraryModel:
                 f"{source} reads texts of any length, and how many tokens it reads cannot be set: choose "
                 f"a model with layers"
             ) from error
-        return cls(str(source), model, tokenizer, d_model, weights_digest(model), model.max_seq_length)
+        prompts = Prompts({prompt: text for prompt, text in model.prompts.items() if text})
+        digest = weights_digest(model)
+        return cls(str(source), model, tokenizer, d_model, digest, model.max_seq_length, prompts)
 
     def token_limit(self, max_tokens: int | None) -> int:
         """Return ``max_tokens``, or the model's own limit for None.
@@ -117,18 +123,18 @@ class LibraryModel:
         """Return the stamp of the vectors that `encode` makes; the errors are the same."""
         if pooling != OWN:
             raise InputError(f"{self.name} is run by the library, with its own pooling: give {OWN!r}")
-        return EmbeddingSpec(self.fingerprint, OWN, self.token_limit(max_tokens), self.d_model, self.name)
+        model = prompted_digest(self.fingerprint, self.prompts)
+        return EmbeddingSpec(model, OWN, self.token_limit(max_tokens), self.d_model, self.name)
 
-    def encode(
+    def encode_as(
         self,
+        role: Role,
         texts: Sequence[str],
         pooling: list[str],
         max_tokens: int | None = None,
         on_progress: Progress | None = None,
     ) -> dict[str, Array]:
-        """Embed texts like `Encoder.encode` with a list of poolings; the only one is ``"own"``.
-
-        No prompt is added before questions, unless the model's files define one for every text.
+        """Embed texts like `Encoder.encode_as` with a list of poolings; the only one is ``"own"``.
 
         Returns
         -------
@@ -149,7 +155,12 @@ class LibraryModel:
             try:
                 for start in range(0, len(texts), BLOCK_TEXTS):
                     block = list(texts[start : start + BLOCK_TEXTS])
-                    vectors = self.model.encode(block, normalize_embeddings=True, show_progress_bar=False)
+                    vectors = self.model.encode(
+                        block,
+                        prompt=self.prompts.of(role),
+                        normalize_embeddings=True,
+                        show_progress_bar=False,
+                    )
                     blocks.append(np.asarray(vectors, np.float32))
                     if on_progress is not None:
                         on_progress(start + len(block), len(texts))

@@ -25,6 +25,7 @@ from engine.evaluation.question_values import QuestionValues
 from engine.evaluation.questions import Question
 from engine.evaluation.sweep import by_name
 from engine.evaluation.sweep_row import SweepRow
+from engine.retrieval.embedding_spec import prompted_digest
 from engine.retrieval.fingerprint import fingerprint
 
 FORMAT = "glassbox sweep 1"
@@ -39,7 +40,7 @@ def stamp_of(
     digest = sha256(repr((by_name(documents), questions)).encode("utf-8", "surrogatepass"))
     for name, model in sorted(models.items()):
         known = model.fingerprint if isinstance(model, LibraryModel) else fingerprint(model)
-        digest.update(f"{name} {known}\n".encode())
+        digest.update(f"{name} {prompted_digest(known, model.prompts)}\n".encode())
     return digest.hexdigest()
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from engine.evaluation.library_model import Model, embedding_spec
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
+from engine.models.prompts import Role
 from engine.retrieval.vector_cache import VectorCache
 
 BLOCK_TEXTS = 256  # embedded before they are written to the cache
@@ -32,13 +33,18 @@ def vectors_of(
     The weights of "idf" are computed from these chunks. The name "" has vectors of length 0, for BM25, which
     needs none.
     """
-    both = [*asked, *texts]
     together = [pooling for pooling in poolings if pooling != IDF]
-    vectors = {"": np.empty((len(both), 0), np.float32)}
-    vectors |= embed_cached(both, model, together, max_tokens, cache, on_embedded)
+    vectors = {"": np.empty((len(asked) + len(texts), 0), np.float32)}
+
+    def embed(model: Model, poolings: Sequence[str]) -> dict[str, Array]:
+        questions = embed_cached(asked, model, poolings, max_tokens, cache, on_embedded, "query")
+        chunks = embed_cached(texts, model, poolings, max_tokens, cache, on_embedded)
+        return {pooling: np.concatenate([questions[pooling], chunks[pooling]]) for pooling in poolings}
+
+    vectors |= embed(model, together)
     if IDF in poolings:
         assert isinstance(model, Encoder), "checked by check_sweep"
-        vectors |= embed_cached(both, model.with_idf(texts), [IDF], max_tokens, cache, on_embedded)
+        vectors |= embed(model.with_idf(texts), [IDF])
     return vectors
 
 
@@ -49,6 +55,7 @@ def embed_cached(
     max_tokens: int | None,
     cache: VectorCache,
     on_embedded: Callable[[int], None] = lambda n_more: None,
+    role: Role = "document",
 ) -> dict[str, Array]:
     """Embed texts by several poolings in one pass; each distinct text is embedded once, if not in the cache.
 
@@ -60,6 +67,8 @@ def embed_cached(
         Cache of vectors, written every `BLOCK_TEXTS` texts.
     on_embedded
         Called with the number of texts done since the last call, cached ones included; it may raise to stop.
+    role
+        Whether the texts are the documents or the questions of a search.
 
     Returns
     -------
@@ -67,7 +76,9 @@ def embed_cached(
         Vectors by pooling, float32 ``(n_texts, d_model)``, rows of length 1.
     """
     specs = {pooling: embedding_spec(model, pooling, max_tokens) for pooling in poolings}
-    found = {pooling: cache.get_many(texts, spec) for pooling, spec in specs.items()}
+    prompt = model.prompts.of(role)
+    read = [prompt + text for text in texts]
+    found = {pooling: cache.get_many(read, spec) for pooling, spec in specs.items()}
     lacking = [pooling for pooling, (_, known) in found.items() if not known.all()]
     rows: dict[str, list[int]] = {}  # rows of each missing text
     for row in sorted({row for pooling in lacking for row in np.flatnonzero(~found[pooling][1]).tolist()}):
@@ -76,9 +87,11 @@ def embed_cached(
     on_embedded(len(texts) - len(missing) if poolings else 0)
     for start in range(0, len(missing), BLOCK_TEXTS):
         block = missing[start : start + BLOCK_TEXTS]
-        new = model.encode(block, lacking, max_tokens=max_tokens, on_progress=lambda *_: on_embedded(0))
+        new = model.encode_as(
+            role, block, lacking, max_tokens=max_tokens, on_progress=lambda *_: on_embedded(0)
+        )
         for pooling in lacking:
-            cache.put_many(block, new[pooling], specs[pooling])
+            cache.put_many([prompt + text for text in block], new[pooling], specs[pooling])
             for text, vector in zip(block, new[pooling], strict=True):
                 found[pooling][0][rows[text]] = vector
         on_embedded(len(block))

@@ -232,7 +232,8 @@ def retrieve(
     encoder, spec, k = index.encoder(encoder), index.spec, settings.k
     start = perf_counter()
     texts = [question] if searched_for is None else [question, searched_for]
-    ids = [encoder.truncate(each, spec.max_tokens) for each in encoder.tokenizer.ids_batch(texts)]
+    prompted = [encoder.prompts.of("query") + text for text in texts]
+    ids = [encoder.truncate(each, spec.max_tokens) for each in encoder.tokenizer.ids_batch(prompted)]
     tokenized = perf_counter()
     vectors = encoder.encode_ids(ids, spec.pooling)  # (n_texts, d_model)
     encoded = perf_counter()

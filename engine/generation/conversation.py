@@ -59,7 +59,8 @@ def follow_up(
 def rise(question: str, named: str, index: Index, encoder: Encoder) -> float:
     """Return by how much the best cosine is higher for the question with its topic than without."""
     encoder, spec = index.encoder(encoder), index.spec
-    vectors = encoder.encode([question, named], spec.pooling, max_tokens=spec.max_tokens)  # (2, d_model)
+    asked = [question, named]
+    vectors = encoder.encode_query(asked, pooling=spec.pooling, max_tokens=spec.max_tokens)  # (2, d_model)
     [[own], [with_topic]] = index.nearest(vectors, 1)[0]
     return float(with_topic - own)
 

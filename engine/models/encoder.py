@@ -17,7 +17,7 @@ from engine.models import bert
 from engine.models.bert import EncoderConfig, EncoderWeights, trace_shapes
 from engine.models.embedding_head import OWN, EmbeddingHead, check_dimensions, check_widths
 from engine.models.parallel import run_parallel
-from engine.models.prompts import Prompts
+from engine.models.prompts import Prompts, Role
 from engine.models.sentence_transformer_folder import read_folder, weights_file
 from engine.models.streaming import VectorSpool, each_once
 from engine.models.token_states import pooled, token_states
@@ -262,13 +262,38 @@ class Encoder:
             for strategy in pooling
         }
 
+    def without_prompts(self) -> "Encoder":
+        """Return this encoder with no prompt before any text, unlike it was trained if it has prompts."""
+        return replace(self, prompts=Prompts())
+
+    def text_limit(self, max_tokens: int | None = None) -> int:
+        """Return how many tokens of a document are read, [CLS] and [SEP] included, behind its prompt.
+
+        Raises
+        ------
+        InputError
+            The limit is out of its range, or the prompt leaves no room for a text.
+        """
+        limit, prompt = self.token_limit(max_tokens), self.prompts.of("document")
+        if not prompt:
+            return limit
+        self.prompt_length(prompt, limit)
+        return limit - len(self.tokenizer.ids_batch([prompt])[0]) + self.tokenizer.n_special
+
+    def encode_as(self, role: Role, texts: Sequence[str], *args: Any, **options: Any) -> Any:
+        """Embed the questions or the documents of a search; the rest is as in `encode`."""
+        name = self.prompts.query if role == "query" else self.prompts.document
+        return self.encode(texts, *args, **{"prompt": name, **options})
+
     def encode_query(self, texts: Sequence[str], **options: Any) -> Array:
         """Embed questions: `encode` with the model's prompt for questions, or none if it has none."""
-        return self.encode(texts, **{"prompt": self.prompts.query, **options})
+        vectors: Array = self.encode_as("query", texts, **options)
+        return vectors
 
     def encode_document(self, texts: Sequence[str], **options: Any) -> Array:
         """Embed documents: `encode` with the model's prompt for documents, or none if it has none."""
-        return self.encode(texts, **{"prompt": self.prompts.document, **options})
+        vectors: Array = self.encode_as("document", texts, **options)
+        return vectors
 
     def encode_stream(
         self,

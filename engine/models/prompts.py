@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from engine.errors import InputError
 
+Role = Literal["query", "document"]  # what a text is in a search
 QUERY_NAMES = ("query",)
 DOCUMENT_NAMES = ("document", "passage", "corpus")
 
@@ -41,6 +43,16 @@ class Prompts:
     def document(self) -> str:
         """Name of the prompt before documents, "" if there is none."""
         return self._first(DOCUMENT_NAMES)
+
+    def of(self, role: Role) -> str:
+        """Return the prompt before questions or before documents, "" if there is none."""
+        return self.text(self.query if role == "query" else self.document)
+
+    @property
+    def in_search(self) -> dict[Role, str]:
+        """The prompts that a search uses, by what they precede; empty where it uses none."""
+        roles: tuple[Role, Role] = ("query", "document")
+        return {role: self.of(role) for role in roles if self.of(role)}
 
     def _first(self, names: tuple[str, ...]) -> str:
         return next((name for name in names if self.named.get(name)), "")

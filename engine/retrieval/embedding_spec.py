@@ -8,6 +8,7 @@ from engine.errors import InputError
 from engine.layers.tracing import Array
 from engine.models.embedding_head import OWN
 from engine.models.encoder import Encoder
+from engine.models.prompts import Prompts
 from engine.retrieval.fingerprint import fingerprint, head_digest
 
 
@@ -15,8 +16,8 @@ from engine.retrieval.fingerprint import fingerprint, head_digest
 class EmbeddingSpec:
     """How vectors were made. Only vectors with equal specs can be compared, whatever their shapes.
 
-    ``model`` is the `fingerprint` of the encoder (with the word weights, if the pooling has any), ``name``
-    its name for people, ``d_model`` the length of a vector.
+    ``model`` is the `fingerprint` of the encoder (with its prompts, and the word weights if the pooling has
+    any), ``name`` its name for people, ``d_model`` the length of a vector.
     """
 
     model: str
@@ -37,12 +38,14 @@ class EmbeddingSpec:
         pooling = encoder.pooling if pooling is None or pooling == OWN else pooling
         limit, d_model = encoder.token_limit(max_tokens), encoder.width(pooling)
         model = fingerprint(encoder)
+        model = prompted_digest(model, encoder.prompts)
+        name = f"{encoder.name} with its prompts" if encoder.prompts.in_search else encoder.name
         if pooling == OWN:
             model = sha256(f"{model} {head_digest(encoder.head)}".encode()).hexdigest()
         if pooling == "idf":
             assert encoder.idf is not None, "checked by check_poolings"
             model = sha256(model.encode() + encoder.idf.tobytes()).hexdigest()
-        return cls(model, pooling, limit, d_model, encoder.name)
+        return cls(model, pooling, limit, d_model, name)
 
     def keys(self, texts: Sequence[str]) -> list[bytes]:
         """Return the cache key of each text's vector."""
@@ -53,6 +56,11 @@ class EmbeddingSpec:
     def __str__(self) -> str:
         """``all-MiniLM-L6-v2, pooling mean, 256 tokens, weights 1a2b3c``."""
         return f"{self.name}, pooling {self.pooling}, {self.max_tokens} tokens, weights {self.model[:6]}"
+
+
+def prompted_digest(model: str, prompts: Prompts) -> str:
+    """Return a model's fingerprint with the prompts before questions and documents; itself without any."""
+    return sha256(f"{model} {prompts.in_search}".encode()).hexdigest() if prompts.in_search else model
 
 
 @dataclass(frozen=True)
@@ -70,5 +78,5 @@ def embed_query(
     if not question.strip():
         raise InputError("the question is empty: ask something")
     spec = EmbeddingSpec.of(encoder, pooling, max_tokens)
-    [vector] = encoder.encode([question], spec.pooling, max_tokens=max_tokens)
+    [vector] = encoder.encode_query([question], pooling=spec.pooling, max_tokens=max_tokens)
     return Query(vector, spec)

@@ -190,7 +190,7 @@ def build_index(
         encoder = encoder.with_idf(texts)
     spec = EmbeddingSpec.of(encoder, pooling, max_tokens)
     vectors = (
-        encoder.encode(texts, spec.pooling, max_tokens=max_tokens, on_progress=on_progress)
+        encoder.encode_document(texts, pooling=spec.pooling, max_tokens=max_tokens, on_progress=on_progress)
         if cache is None
         else cached_encode(texts, encoder, spec.pooling, max_tokens, cache, on_progress)
     )

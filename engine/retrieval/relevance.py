@@ -107,7 +107,8 @@ def null_scores_of(
     if not texts:
         raise InputError("there are no questions to compare with: give one or more, or None for the bundled")
     spec = index.spec
-    vectors = index.encoder(encoder).encode(texts, spec.pooling, max_tokens=spec.max_tokens)
+    encoder = index.encoder(encoder)
+    vectors = encoder.encode_query(texts, pooling=spec.pooling, max_tokens=spec.max_tokens)
     vectors = vectors.astype(np.float32)  # (n_questions, d_model)
     bests, _ = index.nearest(vectors, 1)  # (n_questions, 1)
     rows = np.random.default_rng(seed).permutation(len(index.chunks))[:MAX_CHUNKS]

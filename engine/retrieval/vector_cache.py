@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from engine.errors import InputError
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder, check_several
+from engine.models.prompts import Role
 from engine.models.streaming import BLOCK_TEXTS
 from engine.retrieval.embedding_spec import EmbeddingSpec
 from engine.storage.sqlite_file import connect_ours, transaction
@@ -209,6 +210,7 @@ def cached_encode(
     max_tokens: int | None,
     cache: VectorCache,
     on_progress: Progress | None = None,
+    role: Role = "document",
 ) -> Array:
     """Embed texts, each distinct one once, and only those that are not in the cache.
 
@@ -224,6 +226,8 @@ def cached_encode(
         The cache.
     on_progress
         Called with texts done and texts in all; those in the cache count as done.
+    role
+        Whether the texts are the documents or the questions of a search.
 
     Returns
     -------
@@ -232,7 +236,9 @@ def cached_encode(
     """
     check_several(texts)
     spec = EmbeddingSpec.of(encoder, pooling, max_tokens)
-    vectors, known = cache.get_many(texts, spec)
+    prompt = encoder.prompts.of(role)
+    read = [prompt + text for text in texts]
+    vectors, known = cache.get_many(read, spec)
     rows: dict[str, list[int]] = {}  # places of each missing text
     for row in np.flatnonzero(~known).tolist():
         rows.setdefault(texts[row], []).append(row)
@@ -245,13 +251,14 @@ def cached_encode(
     report(0)
     for start in range(0, len(missing), BLOCK_TEXTS):
         block = missing[start : start + BLOCK_TEXTS]
-        new = encoder.encode(
+        new = encoder.encode_as(
+            role,
             block,
             spec.pooling,
             max_tokens=max_tokens,
             on_progress=lambda done, _, start=start: report(start + done),
         )
-        cache.put_many(block, new, spec)
+        cache.put_many([prompt + text for text in block], new, spec)
         for text, vector in zip(block, new, strict=True):
             vectors[rows[text]] = vector
     return vectors

@@ -42,7 +42,7 @@ def all_scores(
 
     try:
         vectors = cached_encode(
-            questions, index.encoder(encoder), spec.pooling, spec.max_tokens, cache, embedding
+            questions, index.encoder(encoder), spec.pooling, spec.max_tokens, cache, embedding, "query"
         )  # (n_questions, d_model)
         return all_index_scores(retriever, questions, vectors, index, encoder, on_progress=reading)
     finally:

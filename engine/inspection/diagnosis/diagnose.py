@@ -160,7 +160,7 @@ def diagnose(
     encoder, spec = index.encoder(encoder), index.spec
     query = embed_query(question, encoder, spec.pooling, spec.max_tokens)
     index.check(query)
-    ends = read_ends(index.chunks, encoder.tokenizer, spec.max_tokens)
+    ends = read_ends(index.chunks, encoder.tokenizer, encoder.text_limit(spec.max_tokens))
     held, own = chunk_overlaps(place, index.chunks, ends), matching_rows(place, index.chunks)
     if not own:
         raise InputError(f"no chunk of {place.document} holds this passage: choose that document to search")
@@ -173,7 +173,8 @@ def diagnose(
     fullest = index.chunks[max(held, key=lambda each: each.share).row]
     passage = document.text[place.start : place.end]
     middle = document.text[slice(*centred_span(place, fullest.end - fullest.start, document.text))]
-    vectors = encoder.encode([passage, middle], spec.pooling, max_tokens=spec.max_tokens)  # (2, d_model)
+    texts = [passage, middle]
+    vectors = encoder.encode_document(texts, pooling=spec.pooling, max_tokens=spec.max_tokens)
     alone, centred = (rank_among(others, float(vector @ query.vector)) for vector in vectors)
     cut = [each.row for each in held if each.row in own and each.read < each.share]
     return Diagnosis(

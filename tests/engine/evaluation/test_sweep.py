@@ -477,14 +477,16 @@ def library(official, encoder, tmp_path_factory):
 
 class TestLibraryModel:
     def test_vectors_are_those_of_the_library(self, library, official):
-        found = library.encode(FACTS, ["own"])["own"]
+        found = library.encode_as("document", FACTS, ["own"])["own"]
         assert found == pytest.approx(official.encode(FACTS), abs=1e-5)
-        short = library.encode(FACTS, ["own"], max_tokens=8)["own"]
+        short = library.encode_as("document", FACTS, ["own"], max_tokens=8)["own"]
         assert np.abs(short - found).max() > 0.01
-        assert library.encode(FACTS, ["own"])["own"] == pytest.approx(found, abs=1e-6)
+        assert library.encode_as("document", FACTS, ["own"])["own"] == pytest.approx(found, abs=1e-6)
 
     def test_threads_take_turns_since_the_limit_is_the_models_own_state(self, library):
-        short = threading.Thread(target=library.encode, args=(FACTS, ["own"]), kwargs={"max_tokens": 8})
+        short = threading.Thread(
+            target=library.encode_as, args=("document", FACTS, ["own"]), kwargs={"max_tokens": 8}
+        )
         still_waits = []
 
         def begin_the_other(done, total):
@@ -492,12 +494,16 @@ class TestLibraryModel:
             short.join(0.3)
             still_waits.append(short.is_alive())
 
-        library.encode(FACTS, ["own"], on_progress=begin_the_other)
+        library.encode_as("document", FACTS, ["own"], on_progress=begin_the_other)
         short.join()
         assert still_waits == [True]
         seen = []
-        library.encode(
-            FACTS, ["own"], max_tokens=8, on_progress=lambda *_: seen.append(library.token_limit(None))
+        library.encode_as(
+            "document",
+            FACTS,
+            ["own"],
+            max_tokens=8,
+            on_progress=lambda *_: seen.append(library.token_limit(None)),
         )
         assert seen == [library.token_limit(None)]
         assert seen[0] > 8
