@@ -78,6 +78,7 @@ SHOWN = {
 FIGURES = {
     "answer": {"Tokens": 2, "What it rests on": 2, "Passages off": 0},
     "chunk": {"Pipeline": 1, "Attention": 3, "Across layers": 3, "A token's way": 1},
+    "late": 1,
     "positions": 5,
     "cache": 1,
 }

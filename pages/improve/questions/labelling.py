@@ -12,6 +12,7 @@ from engine.evaluation.questions import Reference, stem
 from engine.retrieval.embedding_spec import embed_query
 from engine.retrieval.ranking import best_first, candidates
 from engine.retrieval.retrievers import RETRIEVERS, index_scores
+from pages.improve.questions.coverage import finding, labelled_counts
 from pages.improve.questions.listing import set_to_extend, show_set
 from pages.improve.questions.passage_picker import mark_sentences, passage_picker
 from ui.chunk_settings import Cut
@@ -40,10 +41,8 @@ def show_labelling(
     encoder, cut, pooling, retriever
         How candidates are searched. A label is a span of the text, and does not depend on them.
     """
-    st.write(
-        "Write a question that you would ask, mark the passage that answers it, and keep both. A public "
-        "benchmark does not test your documents; a few dozen questions of your own do."
-    )
+    st.markdown(f"**{escape_markdown(finding(*labelled_counts(documents)))}**")
+    st.write("Write a question that you would ask, mark the passage that answers it, and keep both.")
     name = set_to_extend()
     changed = follow_question("label-question")
     question = st.text_input(

@@ -71,7 +71,7 @@ def show_self_test(
     encoder, cut, pooling, retriever
         How they are indexed and searched.
     """
-    st.write(SMOKE_TEST)
+    result = st.container()
     k = st.slider(
         "Among the first",
         1,
@@ -81,24 +81,24 @@ def show_self_test(
         persist_state="session",
         help="The number of chunks among which that of the sentence is expected (containment@k).",
     )
-    st.caption(
-        f"Searched as the app is now: {RETRIEVERS[retriever].label}, pooling {pooling_label(pooling)}."
-    )
+    st.caption(SMOKE_TEST)
     tested = self_tested(documents, encoder, cut, pooling, retriever)
     shares, counts = tested.shares(k), tested.counts()
-    st.markdown(f"**{summary(shares, k)}**")
-    show_figure(
-        depth_figure(shares, counts, k),
-        "self-test",
-        {"depth": np.array(DEPTHS), "sentences": np.array(counts)}
-        | {wording: np.array(values) for wording, values in shares.items()},
-        alt=f"Share of sentences whose own chunk is among the first {k}, by depth and wording",
-    )
-    few = f" Of fewer than {FEW}, one sentence moves a bar far." if min(counts) < FEW else ""
-    st.caption(
-        f"{sum(counts)} sentences, each word by word and reworded, from thirds of the documents. Bars that "
-        f"fall towards the tail say that the ends of documents or of chunks are lost.{few}"
-    )
+    with result:
+        st.markdown(f"**{summary(shares, k)}**")
+        show_figure(
+            depth_figure(shares, counts, k),
+            "self-test",
+            {"depth": np.array(DEPTHS), "sentences": np.array(counts)}
+            | {wording: np.array(values) for wording, values in shares.items()},
+            alt=f"Share of sentences whose own chunk is among the first {k}, by depth and wording",
+        )
+        few = f" Of fewer than {FEW}, one sentence moves a bar far." if min(counts) < FEW else ""
+        st.caption(
+            f"{sum(counts)} sentences, each word by word and reworded, from thirds of the documents. "
+            f"Searched as the app is now: {RETRIEVERS[retriever].label}, pooling {pooling_label(pooling)}. "
+            f"Bars that fall towards the tail say that the ends of documents or of chunks are lost.{few}"
+        )
 
 
 @st.cache_data(max_entries=4, show_spinner=False, scope="session")

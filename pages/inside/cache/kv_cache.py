@@ -6,6 +6,7 @@ import streamlit as st
 
 from engine.generation.answering import Answer
 from engine.generation.cache_cost import CacheCost, cache_bytes, measure_cache
+from engine.wording import counted
 from ui.asking import session_prefix_cache
 from ui.colours import BLUE, ORANGE
 from ui.export import show_figure
@@ -31,6 +32,7 @@ def show_cache(answer: Answer) -> None:
     ids = (*answer.prompt.ids, *answer.ids)
     lengths = measured_lengths(len(answer.prompt.ids))
     cost = measured(decoder.name, ids, lengths)
+    st.markdown(f"**{finding(cost)}**")
     show_figure(
         cache_figure(cost),
         name="kv-cache",
@@ -41,7 +43,7 @@ def show_cache(answer: Answer) -> None:
         },
         alt="Milliseconds for one more token with and without the KV cache, over the tokens before it",
     )
-    show_saving(cost, len(answer.ids))
+    st.caption(answer_words(cost, len(answer.ids)))
     icon = ":material/refresh:"
     st.button("Measure again", key="measure-cache", icon=icon, on_click=measured.clear, type="tertiary")
     show_reason()
@@ -54,21 +56,25 @@ def measured_lengths(n_prompt: int) -> tuple[int, ...]:
     return (*(length for length in LENGTHS if length < 0.9 * longest), longest)
 
 
-def show_saving(cost: CacheCost, n_answer: int) -> None:
-    """Draw the time of one token and of the whole answer, with and without the cache."""
+def finding(cost: CacheCost) -> str:
+    """Say in a sentence how much faster the cache makes the token behind the longest text measured."""
     cached, uncached = cost.cached_s[-1], cost.uncached_s[-1]
-    with_cache, without, ratio = st.columns(3)
-    behind = f"Measured behind {cost.lengths[-1]:,} tokens, on this machine."
-    with_cache.metric("A token with the cache", readable_seconds(cached), help=behind)
-    without.metric("A token without it", readable_seconds(uncached), help=behind)
-    ratio.metric(
-        "Saved",
-        f"{uncached / cached:,.0f} times",
-        help="How many times longer a token takes without the cache.",
+    ratio = f"{uncached / cached:,.1f}" if uncached < 10 * cached else f"{uncached / cached:,.0f}"
+    gain = f"makes it {ratio} times as fast" if uncached >= 1.05 * cached else "saves no time"
+    return (
+        f"Behind {counted(cost.lengths[-1], 'token')} of the last question's prompt, one more token takes "
+        f"{readable_seconds(uncached)} without the cache and {readable_seconds(cached)} with it: on this "
+        f"machine the cache {gain}."
     )
-    st.caption(
-        f"At that rate the {n_answer} tokens of this answer take {readable_seconds(cached * n_answer)} with "
-        f"the cache and {readable_seconds(uncached * n_answer)} without it."
+
+
+def answer_words(cost: CacheCost, n_tokens: int) -> str:
+    """Say how long an answer of ``n_tokens`` takes with and without the cache, from the time of one token."""
+    cached, uncached = cost.cached_s[-1] * n_tokens, cost.uncached_s[-1] * n_tokens
+    return (
+        f"At that rate the {counted(n_tokens, 'token')} of this answer "
+        f"{'takes' if n_tokens == 1 else 'take'} {readable_seconds(cached)} with the cache and "
+        f"{readable_seconds(uncached)} without it."
     )
 
 

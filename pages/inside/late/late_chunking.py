@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from html import escape
 
 import numpy as np
+import plotly.graph_objects as go
 import streamlit as st
 
 from engine import Encoder
@@ -11,20 +12,36 @@ from engine.documents.document import Chunk, Document
 from engine.errors import InputError
 from engine.layers.tracing import Array
 from engine.retrieval.late import late_vectors, moved, moves
+from engine.wording import counted
 from ui.chunk_settings import Cut
+from ui.colours import BLUE, ORANGE
 from ui.corpus import index_documents
 from ui.current import follow_document, follow_question
+from ui.export import show_figure
+from ui.figures import chunk_hover, styled
 from ui.jobs import counting
 from ui.look_inside import chunk_table
 from ui.text import escape_markdown, show_text
 from ui.widgets import choice
 
 MOST_ROWS = 20
+HOVER_CHARACTERS = 160
 CONTEXTS, DEFAULT_CONTEXT = (128, 256, 512), 256
 
 
 def show_late(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> None:
     """Draw one document's chunks under both kinds of vectors."""
+    result = st.container()
+    by_name = {document.name: document for document in documents}
+    left, right = st.columns([2, 1])
+    key = "late-document"
+    changed = follow_document(key, list(by_name))
+    name = left.selectbox("Document", list(by_name), key=key, persist_state="session", on_change=changed)
+    positions = encoder.config.max_positions
+    contexts = [context for context in CONTEXTS if context <= positions] or [positions]
+    default = DEFAULT_CONTEXT if DEFAULT_CONTEXT in contexts else contexts[-1]
+    reason = "Tokens read at once, special tokens included."
+    context = choice("Context (tokens)", contexts, "late-context", reason, default, place=right)
     st.caption(
         "The cost: this model was trained on 128 tokens. Its position table has 512 rows, but longer "
         "contexts are outside what it learnt, and vectors drift towards the topic of the whole stretch. On "
@@ -32,32 +49,61 @@ def show_late(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> None
         "0.720 with a context of 256, and to 0.620 with one of 512. Both kinds of chunks are ranked by mean "
         "vectors, whatever pooling and retriever the app uses."
     )
-    by_name = {document.name: document for document in documents}
-    key = "late-document"
-    changed = follow_document(key, list(by_name))
-    name = st.selectbox("Document", list(by_name), key=key, persist_state="session", on_change=changed)
-    positions = encoder.config.max_positions
-    contexts = [context for context in CONTEXTS if context <= positions] or [positions]
-    default = DEFAULT_CONTEXT if DEFAULT_CONTEXT in contexts else contexts[-1]
-    reason = "Tokens read at once, special tokens included."
-    context = choice("Context (tokens)", contexts, "late-context", reason, default)
     document = by_name[name]
     index = index_documents([document], encoder, cut)
     try:
         late = late_of(document, encoder, cut, context)
     except InputError as error:
-        st.warning(escape_markdown(str(error)), icon=":material/content_cut:")
+        result.warning(escape_markdown(str(error)), icon=":material/content_cut:")
         return
     cosines = moved(index.vectors, late)  # (n_chunks,)
-    with st.container(horizontal=True):
-        st.metric("Chunks", f"{len(cosines):,}", width="content")
-        for label, cosine, whose in (
-            ("Median cosine", np.median(cosines), "Of a chunk's two vectors."),
-            ("Lowest cosine", cosines.min(), "Of the chunk that changes most."),
-        ):
-            st.metric(label, f"{cosine:.3f}", help=whose, width="content")
+    with result:
+        st.markdown(f"**{escape_markdown(finding(name, cosines, context))}**")
+        show_figure(
+            moved_figure(index.chunks, cosines),
+            "late-cosines",
+            {"cosine": cosines},
+            f"Cosine of each of {counted(len(cosines), 'chunk')} with its own vector in context",
+        )
     show_moved(index.chunks, cosines)
     show_question(index.chunks, index.vectors, late, encoder)
+
+
+def finding(name: str, cosines: Array, context: int) -> str:
+    """Say in a sentence how far the chunks of a document move, from their cosines ``(n_chunks,)``."""
+    lowest = cosines.min()
+    if len(cosines) == 1:
+        return (
+            f"Read in a context of {context:,} tokens, the only chunk of {name} has a vector with a cosine "
+            f"of {lowest:.3f} to that of the chunk read alone."
+        )
+    return (
+        f"Read in a context of {context:,} tokens, the {len(cosines):,} chunks of {name} have vectors with a "
+        f"median cosine of {np.median(cosines):.3f} to those of chunks read alone; chunk "
+        f"{cosines.argmin() + 1:,} changes most, to {lowest:.3f}."
+    )
+
+
+def moved_figure(chunks: Sequence[Chunk], cosines: Array) -> go.Figure:
+    """Points of the cosines ``(n_chunks,)``, in the order of the chunks; the lowest is marked."""
+    lowest = np.arange(len(cosines)) == cosines.argmin()
+    figure = go.Figure(
+        go.Scatter(
+            x=np.arange(1, len(cosines) + 1),
+            y=cosines,
+            mode="markers",
+            marker={"size": np.where(lowest, 12, 8), "color": np.where(lowest, ORANGE, BLUE), "opacity": 1},
+            hovertext=[
+                chunk_hover(chunk, HOVER_CHARACTERS, cosine)
+                for chunk, cosine in zip(chunks, cosines.tolist(), strict=True)
+            ],
+            hovertemplate="chunk %{x}<br>%{hovertext}<extra></extra>",
+        )
+    )
+    figure.update_xaxes(title="chunk, in the order of the text")
+    figure.update_yaxes(title="cosine with the chunk alone")
+    figure.update_layout(hoverlabel={"align": "left"})
+    return styled(figure, height=260)
 
 
 @st.cache_resource(max_entries=8, show_spinner=False, scope="session")

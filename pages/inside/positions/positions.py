@@ -6,11 +6,18 @@ import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
 
+from engine import Decoder
+from engine.documents.document import Chunk
 from engine.inspection.model.positions import DistanceScores, decoder_score_by_distance, score_by_distance
-from ui.colours import BLUE, GREEN, ORANGE, PURPLE
+from engine.wording import counted
+from ui.chunk_settings import cut_in_use
+from ui.colours import BLUE, GREEN, GREY, ORANGE, PURPLE
+from ui.corpus import split_documents
+from ui.documents import chosen_documents
 from ui.export import show_figure
 from ui.figures import add_line, styled
-from ui.models import load_decoder
+from ui.models import load_decoder, load_encoder
+from ui.text import escape_markdown
 
 LINE_COLOURS = {"learned": ORANGE, "sinusoidal": GREEN, "RoPE": BLUE, "ALiBi": PURPLE}
 
@@ -39,18 +46,26 @@ def all_schemes() -> tuple[DistanceScores, ...]:
 
 
 @st.cache_data(max_entries=4, show_spinner=False)
-def own_scheme(model: str) -> DistanceScores:
+def own_scheme(model: str, n_distances: int) -> DistanceScores:
     """Compute the lines of the loaded decoder's positions."""
-    decoder = load_decoder()
-    return decoder_score_by_distance(decoder, min(N_DISTANCES, decoder.max_tokens))
+    return decoder_score_by_distance(load_decoder(), n_distances)
+
+
+@st.cache_data(max_entries=8, show_spinner=False, scope="session")
+def decoder_tokens(text: str, model: str) -> int:
+    """Count the tokens of a text as the loaded decoder does."""
+    return len(load_decoder().tokenizer.encode(text).ids)
 
 
 def show_positions() -> None:
-    """Draw the four schemes, and the loaded decoder's own."""
+    """Draw the loaded decoder's own scheme, with the length of the chunks in use, and all four schemes."""
     decoder = load_decoder()
-    own = own_scheme(decoder.name)
-    st.markdown(f"**{own.scheme} is what the loaded decoder uses** ({decoder.name})")
-    show_scheme(own, "positions-own")
+    pieces = split_documents(chosen_documents(), cut_in_use(load_encoder()))
+    chunks = [chunk for own in pieces for chunk in own]
+    length = median_length(chunks, decoder)
+    own = own_scheme(decoder.name, min(max(N_DISTANCES, (length or 0) + 1), decoder.max_tokens))
+    st.markdown(f"**{escape_markdown(finding(own, decoder.name, length, len(chunks)))}**")
+    show_scheme(own, "positions-own", length)
     st.markdown("**All four, in vectors of 512 dimensions and 8 heads**")
     for left, right in zip(all_schemes()[::2], all_schemes()[1::2], strict=True):
         for column, scheme in zip(st.columns(2, gap="medium"), (left, right), strict=True):
@@ -63,10 +78,45 @@ def show_positions() -> None:
     )
 
 
-def show_scheme(scheme: DistanceScores, name: str) -> None:
-    """Draw one scheme's lines."""
+def median_length(chunks: Sequence[Chunk], decoder: Decoder) -> int | None:
+    """Return the decoder's tokens of a chunk of median length, None where there is no such position."""
+    if not chunks:
+        return None
+    middle = sorted(chunks, key=lambda chunk: chunk.n_tokens)[len(chunks) // 2]
+    length = decoder_tokens(middle.text, decoder.name)
+    return length if 0 < length < decoder.max_tokens else None
+
+
+def finding(scheme: DistanceScores, model: str, length: int | None, n_chunks: int) -> str:
+    """Say in a sentence how far attention falls over the length of a chunk, or else over all distances.
+
+    The score that has changed by c multiplies the attention weight by ``exp(c)``, before it is normalised.
+    """
+    distance = len(scheme.distances) - 1 if length is None else length
+    change = float(scheme.change[0, distance])
+    if length is None:
+        where = f"At {counted(distance, 'token')}"
+    elif n_chunks == 1:
+        where = f"Over the length of the only chunk in use, {counted(distance, 'token')}"
+    else:
+        where = f"Over {counted(distance, 'token')}, the median length of the {n_chunks:,} chunks in use"
+    left = np.exp(change)
+    return (
+        f"{where}, the positions of {model} ({scheme.scheme}) lower the score of two equal tokens by "
+        f"{-change:.2f}: {'less than 0.1%' if left < 0.001 else f'{left:.1%}'} of the attention weight "
+        "remains."
+    )
+
+
+def show_scheme(scheme: DistanceScores, name: str, marked: int | None = None) -> None:
+    """Draw one scheme's lines, with a vertical line at a marked distance."""
+    figure = positions_figure([scheme])
+    if marked is not None:
+        figure.add_vline(
+            x=marked, line={"dash": "dot", "color": GREY}, annotation_text=f"a chunk, {marked:,} tokens"
+        )
     show_figure(
-        positions_figure([scheme]),
+        figure,
         name=name,
         arrays={
             "distance": scheme.distances,

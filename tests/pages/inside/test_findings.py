@@ -1,0 +1,95 @@
+"""The sentences with which pages begin: their numbers are those of the arrays, and their words agree."""
+
+import numpy as np
+import pytest
+
+from engine.documents.document import Document
+from engine.generation.cache_cost import CacheCost
+from engine.inspection.model.positions import score_by_distance
+from pages.inside.cache import kv_cache
+from pages.inside.late import late_chunking
+from pages.inside.positions import positions
+from tests.apps import app_page
+from ui.text import escape_markdown
+
+LEARNED, SINUSOIDAL, ROPE, ALIBI = score_by_distance(64, 32, 4)
+
+
+def test_late_chunking_says_how_far_the_median_and_the_farthest_chunk_move():
+    said = late_chunking.finding("tide.md", np.array([0.9, 0.712, 1.0, 0.8]), 256)
+    assert "a context of 256 tokens, the 4 chunks of tide.md" in said
+    assert "median cosine of 0.850" in said
+    assert said.endswith("chunk 2 changes most, to 0.712.")
+
+
+def test_late_chunking_of_one_chunk_has_no_median():
+    said = late_chunking.finding("tide.md", np.array([0.9876]), 128)
+    assert "the only chunk of tide.md has a vector with a cosine of 0.988" in said
+    assert "median" not in said
+
+
+@pytest.mark.parametrize("scheme", [LEARNED, SINUSOIDAL, ROPE])
+def test_positions_say_what_remains_of_the_weight_over_a_chunk(scheme):
+    change = scheme.change[0, 21]
+    said = positions.finding(scheme, "tiny", 21, 1431)
+    assert said.startswith("Over 21 tokens, the median length of the 1,431 chunks in use, ")
+    assert f"tiny ({scheme.scheme}) lower the score of two equal tokens by {-change:.2f}: " in said
+    assert f": {np.exp(change):.1%} of the attention weight remains." in said
+
+
+def test_positions_of_one_chunk_of_none_and_of_a_weight_that_is_gone():
+    assert "the only chunk in use, 1 token, the" in positions.finding(ROPE, "tiny", 1, 1)
+    assert positions.finding(ROPE, "tiny", None, 0).startswith("At 63 tokens, the positions of tiny (RoPE)")
+    steep = positions.finding(ALIBI, "tiny", 63, 2)  # slope 1/4: a score lower by 15.75
+    assert "by 15.75: less than 0.1% of the attention weight remains." in steep
+
+
+@pytest.mark.parametrize(
+    ("cached_s", "uncached_s", "words"),
+    [
+        (
+            0.018,
+            0.43,
+            "430.0 ms without the cache and 18.0 ms with it: on this machine the cache makes it 24 ",
+        ),
+        (0.01, 0.025, "the cache makes it 2.5 times as fast."),
+        (0.01, 0.0101, "the cache saves no time."),
+        (0.02, 0.01, "the cache saves no time."),
+    ],
+)
+def test_the_cache_is_judged_behind_the_longest_text(cached_s, uncached_s, words):
+    said = kv_cache.finding(CacheCost((16, 1024), (9.0, cached_s), (9.0, uncached_s)))
+    assert said.startswith("Behind 1,024 tokens of the last question's prompt, one more token takes ")
+    assert words in said
+
+
+def test_an_answer_costs_its_tokens_times_that_of_one():
+    cost = CacheCost((16, 64), (9.0, 0.01), (9.0, 0.1))
+    assert kv_cache.answer_words(cost, 30) == (
+        "At that rate the 30 tokens of this answer take 300.0 ms with the cache and 3.00 s without it."
+    )
+
+
+OWN = {
+    "uploads": {"tide.md": (Document("tide.md", "The tide turns twice a day. " * 40),)},
+    "searched": ["tide.md"],
+}
+
+
+@pytest.mark.parametrize(
+    ("folder", "words"),
+    [
+        ("inside/late", "the 4 chunks of tide.md have vectors with a median cosine of 0."),
+        ("inside/positions", "the median length of the 4 chunks in use, the positions of "),
+    ],
+)
+def test_a_page_begins_with_the_sentence_about_the_documents_in_use(encoder, folder, words):
+    app = app_page(folder, **OWN, chunk_tokens=96).run()
+    assert not app.exception
+    assert escape_markdown(words) in app.main.markdown[0].value
+
+
+def test_without_documents_positions_are_still_those_of_the_model():
+    app = app_page("inside/positions", searched=[]).run()
+    assert escape_markdown("At 255 tokens, the positions of ") in app.main.markdown[0].value
+    assert not app.exception
