@@ -24,6 +24,7 @@ from tests.browser.conftest import (
     WIDE,
     go_to,
     launch,
+    open_chapter,
     open_tab,
     serve,
     settled,
@@ -153,6 +154,7 @@ def pair(page: Page, url: str) -> None:
     """Show a similarity as a sum over pairs of tokens."""
     visit(page, url, "poolings")
     open_tab(page, "A pair explained")
+    open_chapter(page, "Pair by pair")
 
 
 @scene

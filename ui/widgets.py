@@ -39,6 +39,36 @@ def choice(
     return chosen
 
 
+def chapters(
+    names: Sequence[T],
+    key: str,
+    default: T | None = None,
+    format_func: Callable[[T], str] = str,
+    label: str = "Chapter",
+) -> T:
+    """Draw a row of buttons that open one chapter each of a long page, without a visible label.
+
+    Only the chapter that is open has to be drawn, and its name lasts for the browser session.
+    """
+    with st.container(key=f"chapters-{key}"):
+        opened: Any = st.segmented_control(
+            label,
+            names,
+            default=names[0] if default is None else default,
+            required=True,
+            format_func=format_func,
+            key=key,
+            persist_state="session",
+            label_visibility="collapsed",
+        )
+    return opened
+
+
+def more_options() -> DeltaGenerator:
+    """Draw the button behind which the rarer controls of a page are."""
+    return st.popover("More options", icon=":material/tune:", type="tertiary")
+
+
 def slider(
     label: str,
     options: range | Sequence[float],

@@ -287,6 +287,12 @@ def open_tab(page, name):
     return page.get_by_role("tabpanel", name=name)
 
 
+def open_chapter(page, name):
+    """Open a chapter of the tab that is open, and wait until it is drawn."""
+    page.locator("[class*=st-key-chapters-]").get_by_text(name, exact=True).click()
+    settled(page)
+
+
 def assert_fits(page):
     """Nothing is wider than the screen, and nothing went wrong."""
     expect(page.locator("[data-testid=stException], [data-testid=stAlertContentError]")).to_have_count(0)

@@ -6,7 +6,7 @@ from tests.browser.conftest import assert_fits, fill_in, settled
 
 ADDRESS = "broken"
 QUESTION = "What is the price of insulin for seniors on Medicare?"
-SWITCHES = (
+FAULTS = (
     "Skip the scaling by √d_head",
     "Drop the residual",
     "Forget the position embedding",
@@ -15,15 +15,19 @@ SWITCHES = (
 )
 
 
+def fault(page, name):
+    return page.get_by_test_id("stButtonGroup").get_by_role("button", name=name, exact=True)
+
+
 def switch(page, name):
-    page.get_by_test_id("stCheckbox").filter(has_text=name).locator("label").click()
+    fault(page, name).click()
     settled(page)
 
 
 def test_faults_are_drawn_alone_and_together_beside_the_intact_model_and_can_be_mended(narrow):
-    expect(narrow.get_by_text("The model is intact. Turn on a switch to break it.")).to_be_visible()
-    for name in SWITCHES:
-        expect(narrow.get_by_test_id("stCheckbox").filter(has_text=name)).to_be_visible()
+    expect(narrow.get_by_text("The model is intact. Choose a fault to break it.")).to_be_visible()
+    for name in FAULTS:
+        expect(fault(narrow, name)).to_be_visible()
     expect(narrow.get_by_role("heading", name="What is left of the search")).to_have_count(0)
     fill_in(narrow, "Question", QUESTION)
     switch(narrow, "Forget the position embedding")
@@ -40,4 +44,4 @@ def test_faults_are_drawn_alone_and_together_beside_the_intact_model_and_can_be_
     expect(narrow.get_by_text("Left of the top 10")).to_be_visible()
     for name in ("Drop the residual", "Forget the position embedding"):  # the first alone is embedded already
         switch(narrow, name)
-    expect(narrow.get_by_text("The model is intact. Turn on a switch to break it.")).to_be_visible()
+    expect(narrow.get_by_text("The model is intact. Choose a fault to break it.")).to_be_visible()

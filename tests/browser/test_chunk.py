@@ -3,7 +3,17 @@ import re
 import numpy as np
 from playwright.sync_api import expect
 
-from tests.browser.conftest import figures, fill_area, go_to, open_tab, own_tab, serve, settled, visit
+from tests.browser.conftest import (
+    figures,
+    fill_area,
+    go_to,
+    open_chapter,
+    open_tab,
+    own_tab,
+    serve,
+    settled,
+    visit,
+)
 from tests.engine.models.test_encoder_folders import save_model
 
 ADDRESS = "chunk"
@@ -15,20 +25,26 @@ def click(page, text):
     settled(page)
 
 
+def more_option(page, text):
+    page.get_by_role("button", name="More options").click()
+    click(page, text)
+    page.keyboard.press("Escape")
+
+
 def test_the_longest_text_is_drawn_whole_in_every_view(wide):
     click(wide, "512 · the rows of its position table")
     fill_area(wide, "Text", "word " * 510)
     expect(
         wide.get_by_text(re.compile(r"^512 tokens.* · every tensor of this pass: 2\d\d MB"))
     ).to_be_visible()
-    for name, n_figures in zip(TABS, (1, 3, 3, 1), strict=True):
+    for name, n_figures in zip(TABS, (1, 1, 2, 1), strict=True):
         open_tab(wide, name)
         expect(figures(wide)).to_have_count(n_figures)
         expect(wide.locator("[data-testid=stAlert], [data-testid=stException]")).to_have_count(0)
 
 
 def test_every_stage_shows_its_equation_shape_and_difference(wide):
-    click(wide, "Compare every stage with the official model")
+    more_option(wide, "Compare every stage with the official model")
     expect(wide.get_by_text("same ids")).to_be_visible()
     for label, tensors in (
         ("2 Embeddings →", ("token", "position", "segment", "sum", "output")),
@@ -62,6 +78,7 @@ def test_tokens_are_shown_with_their_ids_and_how_they_were_cut(wide):
 
 def test_a_figure_is_saved_as_picture_page_and_numbers(wide, tmp_path):
     open_tab(wide, "Attention")
+    open_chapter(wide, "One head")
     large = wide.locator(".st-key-figure-attention-layer0-head0")
     large.hover()
     with wide.expect_download() as download:
@@ -87,11 +104,14 @@ def test_a_figure_is_saved_as_picture_page_and_numbers(wide, tmp_path):
 
 def test_special_tokens_can_be_switched_off(wide):
     open_tab(wide, "Attention")
-    expect(wide.get_by_text("[SEP]").first).to_be_visible()
-    click(wide, "Special tokens")
+    open_chapter(wide, "One head")
+    expect(wide.get_by_test_id("stPlotlyChart").get_by_text("[SEP]").first).to_be_visible()
+    more_option(wide, "Special tokens")
     expect(wide.locator("[data-testid=stPlotlyChart]").get_by_text("[SEP]")).to_have_count(0)
     open_tab(wide, "Across layers")
-    expect(figures(wide)).to_have_count(3)
+    expect(figures(wide)).to_have_count(2)
+    open_chapter(wide, "Rollout")
+    expect(figures(wide)).to_have_count(1)
 
 
 def test_choices_and_text_survive_other_tabs_and_pages(wide):
@@ -129,10 +149,11 @@ def test_the_decoder_is_open_too(wide):
     click(wide, "Decoder · SmolLM2-135M-Instruct")
     expect(wide.get_by_text("7 tokens · every tensor of this pass")).to_be_visible()
     fill_area(wide, "Text", "The capital of France is")
-    for name, n_figures in zip(TABS, (1, 3, 3, 1), strict=True):
+    for name, n_figures in zip(TABS, (1, 1, 2, 1), strict=True):
         open_tab(wide, name)
         expect(figures(wide)).to_have_count(n_figures)
     open_tab(wide, "Attention")
+    open_chapter(wide, "One head")
     expect(wide.get_by_text("The empty half is the causal mask")).to_be_visible()
     open_tab(wide, "Pipeline")
     click(wide, "6 Next token")
@@ -175,7 +196,7 @@ def test_a_model_of_the_users_own_is_opened_at_the_address_visited_first_in_its_
         expect(page.get_by_text("Decoder · own.gguf", exact=True)).to_be_visible()
         fill_area(page, "Text", "abc def")
         expect(page.get_by_text("shape 3 × 8 × 8")).to_be_visible()
-        for name, n_figures in zip(TABS, (1, 3, 3, 1), strict=True):
+        for name, n_figures in zip(TABS, (1, 1, 2, 1), strict=True):
             open_tab(page, name)
             expect(figures(page)).to_have_count(n_figures)
         page.goto(f"{url}/truncation")

@@ -44,12 +44,12 @@ SHOWN = {
     "diagnose": "5 · Where would it rank under other settings?",
     "poolings": {
         "Sentences": "What to look for.",
-        "A pair explained": "The pairs that count most",
+        "A pair explained": "Each strategy has its own level",
         "Your question": "Each line is a passage",
         "Tokens": "The text, painted",
         "Mistakes": "What it costs a search",
-        "Scored pairs": "Where it is most wrong",
-        "Geometry": "What to learn from these numbers",
+        "Scored pairs": "On these pairs no strategy is better",
+        "Geometry": "Before normalisation, the lengths",
     },
     "tuning": "34 labelled questions about 1 document",
     "questions": {"Label questions": "Write a question to begin", "Smoke test": "Searched as the app is now"},
@@ -77,12 +77,21 @@ SHOWN = {
 }
 FIGURES = {
     "answer": {"Tokens": 2, "What it rests on": 2, "Passages off": 0},
-    "chunk": {"Pipeline": 1, "Attention": 3, "Across layers": 3, "A token's way": 1},
+    "chunk": {"Pipeline": 1, "Attention": 1, "Across layers": 2, "A token's way": 1},
     "late": 1,
     "positions": 5,
     "cache": 1,
 }
 MAGNIFIED = {"width": 720, "height": 500}  # what a wide screen shows at 200 %
+# The labels of the widgets in sight, but those of the sidebar; a row of chapters is one of tabs.
+CONTROLS = """() => [...document.querySelectorAll(
+    "[data-testid=stMain] :is([data-testid=stSelectbox], [data-testid=stMultiSelect], [data-testid=stSlider],"
+    + "[data-testid=stRadio], [data-testid=stCheckbox], [data-testid=stTextInput], [data-testid=stTextArea],"
+    + "[data-testid=stNumberInput], [data-testid=stButtonGroup], [data-testid=stFileUploader])"
+)].filter((control) => control.checkVisibility() && control.getBoundingClientRect().height
+    && !control.closest("[class*=st-key-chapters-]")
+).map((control) => control.innerText.split("\\n")[0])"""
+MOST_CONTROLS = 5
 # Figures and tables are drawn again a moment after the screen has changed.
 FIGURES_FIT = """() => [...document.querySelectorAll(".js-plotly-plot, [data-testid=stDataFrame]")].every(
     (figure) => !figure.checkVisibility() || figure.clientWidth <= innerWidth)"""
@@ -126,6 +135,7 @@ def test_a_page_opened_by_the_menu_is_whole_accessible_and_fits_every_screen(tou
         if count is not None:
             expect(figures(toured)).to_have_count(count)
         assert_fits(toured)
+        assert len(controls := toured.evaluate(CONTROLS)) <= MOST_CONTROLS, controls
         found += findings(toured) + findings_when_dark(toured)
         for screen in (MAGNIFIED, NARROW):
             toured.set_viewport_size(screen)

@@ -1,6 +1,6 @@
 from playwright.sync_api import expect
 
-from tests.browser.conftest import fill_area, open_tab, settled
+from tests.browser.conftest import fill_area, open_chapter, open_tab, settled
 
 ADDRESS = "poolings"
 
@@ -10,6 +10,12 @@ def test_a_pair_of_ones_own_is_explained_and_its_markup_stays_text(wide):
     fill_area(wide, "First text", "The <b>tower</b> is old.")
     fill_area(wide, "Second text", "An ancient spire.")
     panel = wide.get_by_role("tabpanel", name="A pair explained")
+    expect(panel.get_by_text("These two lie farthest above it under")).to_be_visible()
+    open_chapter(wide, "Pair by pair")
+    expect(panel.get_by_text("The pairs that count most")).to_be_visible()
+    open_chapter(wide, "Without each word")
+    expect(panel.get_by_text("Where the two views differ")).to_be_visible()
+    open_chapter(wide, "Both texts")
     expect(panel.get_by_text("pairs of tokens add up to")).to_be_visible()
     assert panel.locator("b", has_text="tower").count() == 0
     fill_area(wide, "Second text", "")

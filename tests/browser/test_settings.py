@@ -131,6 +131,7 @@ def test_two_runs_are_compared_and_one_deleted(wide):
     two_cells(wide)
     run(wide, 2)
     open_tab(wide, "Grid")
+    wide.get_by_role("button", name="More options").click()
     fill_in(wide, "Name of the run", "once more")
     run(wide, 2)
     open_tab(wide, "Runs")

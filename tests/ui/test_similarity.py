@@ -14,7 +14,7 @@ from engine.inspection.pooling.similarity_decomposition import (
     text_units,
 )
 from tests.apps import app_of
-from ui.similarity.explained import special_shares, unit_sums
+from ui.similarity.explained import BOTH_TEXTS, PAIRS, WITHOUT_WORDS, special_shares, unit_sums
 from ui.similarity.figures import (
     LABEL_CHARACTERS,
     colour_of,
@@ -133,16 +133,16 @@ def test_shares_of_words_and_special_tokens_add_up(encoder):
     )
 
 
-def page(first, second, max_tokens):
+def page(first, second, max_tokens, chapter):
     from ui.models import load_encoder
     from ui.similarity.explained import show_explained
 
     encoder = load_encoder().with_idf(["How do cats sleep?", "The end."])
-    show_explained(encoder, max_tokens, first, second, "here")
+    show_explained(encoder, max_tokens, first, second, "here", chapter)
 
 
-def run(first, second, max_tokens=128):
-    app = app_of(page, args=(first, second, max_tokens)).run()
+def run(first, second, max_tokens=128, chapter=BOTH_TEXTS):
+    app = app_of(page, args=(first, second, max_tokens, chapter)).run()
     assert not app.exception
     return app
 
@@ -163,9 +163,7 @@ def test_the_panel_shows_every_similarity_and_what_it_is_made_of(encoder):
 
 
 def test_leaving_out_words_shows_the_rank_correlation(encoder):
-    app = run(QUESTION, PASSAGE)
-    app.toggle[0].set_value(True).run()
-    assert not app.exception
+    app = run(QUESTION, PASSAGE, chapter=WITHOUT_WORDS)
     agreement = occlusion(encoder, decompose_similarity(encoder, QUESTION, PASSAGE, max_tokens=128)).agreement
     assert app.metric[-1].value == f"{agreement.spearman:+.2f}"
     app.selectbox[0].set_value("cls").run()
@@ -182,8 +180,21 @@ def test_without_two_texts_there_is_a_hint(first, second):
 
 def test_long_texts_begin_with_words_and_say_what_is_cut():
     app = run(QUESTION, LONG, 64)
+    assert app.segmented_control[0].value == "words"
     assert any("tokens are beyond the limit of 64" in caption.value for caption in app.caption)
-    assert "**Words by words**" in [markdown.value for markdown in app.markdown]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "title"),
+    [("mean", "The pairs that count most"), ("maxsim", "Each token's best match"), ("max", "Dimensions won")],
+)
+def test_the_pairs_are_drawn_as_a_map_and_listed(strategy, title):
+    app = run(QUESTION, PASSAGE, chapter=PAIRS)
+    app.selectbox[0].set_value(strategy).run()
+    assert not app.exception
+    titles = [markdown.value for markdown in app.markdown]
+    assert "**Tokens by tokens**" in titles
+    assert f"**{title}**" in titles
 
 
 def test_a_limit_that_the_model_does_not_have_gives_one_line():

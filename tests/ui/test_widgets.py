@@ -26,6 +26,20 @@ def test_a_choice_starts_at_its_default_and_a_slider_returns_one_of_its_values()
     assert json.loads(app.json[0].value) == {"first": "b", "last": 2, "range": 200, "stops": 1.0}
 
 
+def test_a_chapter_is_drawn_alone_and_stays_open():
+    def page():
+        import streamlit as st
+
+        from ui.widgets import chapters
+
+        st.caption(chapters(("One", "Two"), "part"))
+
+    app = app_of(page).run()
+    assert app.caption[0].value == "One"
+    app.segmented_control(key="part").set_value("Two")
+    assert app.run().caption[0].value == "Two"
+
+
 def test_an_error_in_a_part_that_reruns_alone_is_shown_in_its_place():
     def page():
         import streamlit as st

@@ -38,10 +38,13 @@ WHAT_MAXSIM = (
 )
 LEVELS: tuple[UnitLevel, ...] = ("tokens", "words", "sentences")
 MOST_PAIRS = 10
+BOTH_TEXTS, PAIRS, WITHOUT_WORDS = CHAPTERS = ("Both texts", "Pair by pair", "Without each word")
 
 
-def show_explained(encoder: Encoder, max_tokens: int, first: str, second: str, key: str) -> None:
-    """Draw the contributions of tokens to the similarity of two texts.
+def show_explained(
+    encoder: Encoder, max_tokens: int, first: str, second: str, key: str, chapter: str
+) -> None:
+    """Draw the contributions of tokens to the similarity of two texts, one of `CHAPTERS`.
 
     Parameters
     ----------
@@ -53,6 +56,8 @@ def show_explained(encoder: Encoder, max_tokens: int, first: str, second: str, k
         The texts, as a question and a passage.
     key
         Prefix of the widgets' keys, unique on the page.
+    chapter
+        Both texts painted, the map of all pairs, or the texts without each of their words.
     """
     if not first.strip() or not second.strip():
         st.info("Give two texts to see their similarity explained.", icon=":material/compare_arrows:")
@@ -63,10 +68,15 @@ def show_explained(encoder: Encoder, max_tokens: int, first: str, second: str, k
     except GlassboxError as error:
         st.warning(escape_markdown(str(error)))
         return
+    if chapter == WITHOUT_WORDS:
+        show_left_out(encoder, max_tokens, found, key)
+        return
     level = level_choice(found, key)
     rows, columns = text_units(found.first, level), text_units(found.second, level)
-    show_sum(found)
-    show_painted(found, rows, columns)
+    if chapter == BOTH_TEXTS:
+        show_sum(found)
+        show_painted(found, rows, columns)
+        return
     show_map(found, rows, columns, level, key)
     if strategy == MAXSIM:
         show_matches(found)
@@ -74,7 +84,6 @@ def show_explained(encoder: Encoder, max_tokens: int, first: str, second: str, k
         show_pairs(found, rows, columns)
     if found.winners is not None:
         show_won(found.winners, rows, columns, key)
-    show_left_out(encoder, max_tokens, found, key)
 
 
 def strategy_choice(encoder: Encoder, key: str) -> str:

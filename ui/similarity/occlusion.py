@@ -19,14 +19,6 @@ MOST_WORDS = 10
 
 def show_left_out(encoder: Encoder, max_tokens: int, found: Decomposition, key: str) -> None:
     """Draw the fall of the similarity without each word, beside the words' own shares."""
-    if not st.toggle(
-        "Leave out each word",
-        key=f"{key}-leave-out",
-        persist_state="session",
-        help="Encodes the text again without each of its words. A token's vector depends on all other "
-        "tokens, so the effect of a word is more, or less, than its own vector's share.",
-    ):
-        return
     side: Side = st.segmented_control(
         "Words of",
         list(SIDES),
@@ -35,7 +27,9 @@ def show_left_out(encoder: Encoder, max_tokens: int, found: Decomposition, key: 
         format_func=SIDES.__getitem__,
         key=f"{key}-side",
         persist_state="session",
-        help="The text whose words are left out; the other is unchanged.",
+        help="The text whose words are left out; the other is unchanged. It is encoded again without each "
+        "of its words: a token's vector depends on all other tokens, so the effect of a word is more, or "
+        "less, than its own vector's share.",
     )
     pooling = "mean" if found.strategy == MAXSIM else found.strategy
     spec = EmbeddingSpec.of(encoder, pooling, max_tokens)

@@ -17,8 +17,9 @@ from engine.retrieval.retrievers import RETRIEVERS, index_scores
 from pages.improve.diagnose.ask import Search
 from ui.chunk_settings import Cut
 from ui.look_inside import chunk_table
-from ui.similarity.explained import show_explained
+from ui.similarity.explained import CHAPTERS, show_explained
 from ui.text import escape_markdown, joined
+from ui.widgets import chapters
 
 RANK = "4 · Where does it rank, and what outranks it?"
 MOST_ABOVE = 10
@@ -194,7 +195,9 @@ def show_contributions(question: str, search: Search, ranking: Ranking) -> None:
         )
         if box.open:
             with box:
-                show_explained(encoder, limit, question, index.chunks[row].text, f"diagnose-{key}")
+                chapter = chapters(CHAPTERS, f"diagnose-{key}-chapter")
+                texts = question, index.chunks[row].text
+                show_explained(encoder, limit, *texts, f"diagnose-{key}", chapter)
 
 
 def explained_rows(ranking: Ranking) -> dict[str, tuple[str, int]]:

@@ -20,10 +20,11 @@ from ui.colours import BLUE, GREY
 from ui.export import show_figure
 from ui.figures import styled
 from ui.questions.sets import labelled_questions
-from ui.widgets import fragment
+from ui.widgets import chapters, fragment
 
 STAND_INS = 100  # sentences that stand in for questions
 MIN_WORDS = 4  # in such a sentence
+LENGTHS, CONE, CHANGES = "Length", "Anisotropy", "Changed vectors"
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Geometry:
 
 @fragment
 def show_geometry(pooled: PooledChunks) -> None:
-    """Draw lengths, anisotropy, and the effect of each transform of the vectors on a search."""
+    """Draw lengths, anisotropy, or the effect of each transform of the vectors on a search."""
     if len(pooled.chunks) < 2:
         st.info(
             "There is no geometry of fewer than two chunks. Choose a longer document, or smaller chunks.",
@@ -59,9 +60,13 @@ def show_geometry(pooled: PooledChunks) -> None:
     )
     st.caption(POOLINGS[strategy].help)
     found = geometry_of(pooled, strategy, *labelled_questions(pooled.documents, pooled.chunks))
-    show_lengths(found.lengths)
-    show_anisotropy(anisotropies(pooled), strategy)
-    show_changes(found.rows, len(pooled.chunks))
+    chapter = chapters((LENGTHS, CONE, CHANGES), "geometry-chapter")
+    if chapter == LENGTHS:
+        show_lengths(found.lengths)
+    elif chapter == CONE:
+        show_anisotropy(anisotropies(pooled), strategy)
+    else:
+        show_changes(found.rows, len(pooled.chunks))
 
 
 @st.cache_resource(max_entries=6, show_spinner=False, scope="session", hash_funcs={PooledChunks: id})

@@ -8,7 +8,7 @@ from engine import Encoder
 from engine.documents.document import Document
 from pages.improve.poolings.geometry import show_geometry
 from pages.improve.poolings.mistakes import show_mistakes
-from pages.improve.poolings.pair import show_pair
+from pages.improve.poolings.pair import choose_pair, show_bars
 from pages.improve.poolings.pooled_chunks import PooledChunks, chunks_and_encoder, pooled_chunks
 from pages.improve.poolings.search import show_search
 from pages.improve.poolings.sentences import show_sentences
@@ -18,19 +18,28 @@ from ui.chunk_settings import Cut
 from ui.documents import NoDocumentError
 from ui.models import load_encoder
 from ui.settings import chunks_sidebar
-from ui.similarity.explained import show_explained
+from ui.similarity.explained import CHAPTERS, show_explained
+from ui.widgets import chapters
+
+EVERY_POOLING = "Under every pooling"
 
 
 def show_two_texts(encoder: Encoder, max_tokens: int) -> None:
     """Draw a pair of texts under every strategy, and their similarity explained."""
-    if pair := show_pair(encoder, max_tokens):
-        show_explained(encoder, max_tokens, *pair, key="pair")
+    if (pair := choose_pair(encoder, max_tokens)) is None:
+        return
+    chapter = chapters((EVERY_POOLING, *CHAPTERS), "pair-chapter")
+    if chapter == EVERY_POOLING:
+        show_bars(*pair, encoder, max_tokens)
+    else:
+        show_explained(encoder, max_tokens, *pair, "pair", chapter)
 
 
 def show_question(pooled: PooledChunks) -> None:
     """Draw a search under every strategy, and the similarity of one passage explained."""
     if found := show_search(pooled):
-        show_explained(pooled.encoder, pooled.max_tokens, *found, key="passage")
+        chapter = chapters(CHAPTERS, "passage-chapter")
+        show_explained(pooled.encoder, pooled.max_tokens, *found, "passage", chapter)
 
 
 OF_TEXTS: dict[str, Callable[[Encoder, int], None]] = {

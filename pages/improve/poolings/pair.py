@@ -16,8 +16,8 @@ FORWARD, BACK = "MaxSim, 1 looked up in 2", "MaxSim, 2 looked up in 1"
 UNRELATED = tuple(example.sentences[0] for example in EXAMPLES.values())
 
 
-def show_pair(encoder: Encoder, max_tokens: int) -> tuple[str, str] | None:
-    """Draw the similarity of two texts under every pooling; return the texts, or None if one is blank."""
+def choose_pair(encoder: Encoder, max_tokens: int) -> tuple[str, str] | None:
+    """Draw the boxes of two texts; return the texts, or None if one is blank."""
     picked_examples()
     left, right = st.columns(2)
     first, second = (
@@ -34,12 +34,7 @@ def show_pair(encoder: Encoder, max_tokens: int) -> tuple[str, str] | None:
     if not first.strip() or not second.strip():
         st.info("Write a text in both boxes to compare them.", icon=":material/notes:")
         return None
-    texts = [first, second]
-    show_cut_notes(texts, encoder, max_tokens, "Text")
-    if first == second:
-        st.info("The two texts are the same, so their cosine is 1 under every strategy.")
-    show_weightless(texts, encoder, max_tokens, "text")
-    show_bars(first, second, encoder, max_tokens)
+    show_cut_notes([first, second], encoder, max_tokens, "Text")
     return first, second
 
 
@@ -72,9 +67,18 @@ def picked_examples() -> None:
 
 def show_bars(first: str, second: str, encoder: Encoder, max_tokens: int) -> None:
     """Draw the cosine of two texts under each strategy, beside that of unrelated sentences."""
+    if first == second:
+        st.info("The two texts are the same, so their cosine is 1 under every strategy.")
+    show_weightless([first, second], encoder, max_tokens, "text")
     cosines, unrelated = similarities_of_pair((first, second), encoder, max_tokens)
     above = {label: cosine - unrelated[label] for label, cosine in cosines.items()}
     best, least = max(above, key=above.__getitem__), min(above, key=above.__getitem__)
+    st.markdown(
+        f"Each strategy has its own level, so compare with the diamond, the mean over pairs of "
+        f"{len(UNRELATED)} sentences on different subjects. These two lie farthest above it under "
+        f"**{escape_markdown(best)}** ({above[best]:+.2f}), least under **{escape_markdown(least)}** "
+        f"({above[least]:+.2f})."
+    )
     show_figure(
         pair_bars(cosines, unrelated, (FORWARD, BACK)),
         "pooling-pair",
@@ -85,12 +89,6 @@ def show_bars(first: str, second: str, encoder: Encoder, max_tokens: int) -> Non
         },
         "Cosine of the two texts under each strategy. "
         + "; ".join(f"{label}: {cosine:.3f}" for label, cosine in cosines.items()),
-    )
-    st.markdown(
-        f"Each strategy has its own level, so compare with the diamond, the mean over pairs of "
-        f"{len(UNRELATED)} sentences on different subjects. These two lie farthest above it under "
-        f"**{escape_markdown(best)}** ({above[best]:+.2f}), least under **{escape_markdown(least)}** "
-        f"({above[least]:+.2f})."
     )
     st.caption(
         "MaxSim pools nothing: every token of one text takes its best match among those of the other, and "

@@ -35,7 +35,7 @@ from ui.jobs import counting
 from ui.models import TOKENS_PER_S
 from ui.questions.sets import labelled_questions
 from ui.text import QUOTE, beginning, escape_markdown, shortened, show_text
-from ui.widgets import choice
+from ui.widgets import chapters, more_options
 
 # Labelled questions on which the strategies disagree.
 EXAMPLES = (
@@ -44,8 +44,8 @@ EXAMPLES = (
     "What are the significant environmental sustainability goals of Stockholm?",
     "How many entries does the WordPiece vocabulary have?",
 )
-RANKINGS, WHY = "How the ranking changes", "Why a passage is found"
-PARTS = (RANKINGS, TRUST, WHY)
+RANKINGS, AGREEMENT, WHY = "How the ranking changes", "How far they agree", "Why a passage is found"
+PARTS = (RANKINGS, AGREEMENT, TRUST, WHY)
 DEFAULT = ("mean", "cls", "max", "idf", "last4")
 
 
@@ -68,19 +68,21 @@ def show_search(pooled: PooledChunks) -> tuple[str, str] | None:
     if not question.strip():
         st.info("Type a question to see how each strategy ranks the passages.")
         return None
-    strategies, k, with_maxsim = choices(pooled)
+    part = chapters(PARTS, "pooling-question-part")
+    strategies, k, with_maxsim = choices(pooled, part)
     if not strategies:
-        st.info("Pick a strategy above; with two or more there is something to compare.")
+        st.info("Pick a strategy; with two or more there is something to compare.")
         return None
     content = content_hash(pooled.chunks, pooled.vectors["mean"], None)
     scores = question_scores(question, pooled, strategies)
     if with_maxsim:
         scores[MAXSIM] = maxsim_of(question, content, pooled.max_tokens, pooled)
     compared = rankings(scores, k)
-    part = choice("Show", PARTS, "pooling-question-part")
     if part == RANKINGS:
         show_flow(compared, pooled.chunks)
         show_only(compared, pooled.chunks)
+        return None
+    if part == AGREEMENT:
         show_agreement(compared)
         return None
     if part == WHY:
@@ -131,8 +133,38 @@ def label(strategy: str) -> str:
     return "MaxSim" if strategy == MAXSIM else pooling_label(strategy)
 
 
-def choices(pooled: PooledChunks) -> tuple[list[str], int, bool]:
-    """Draw the choices; return the strategies in their usual order, k, and whether MaxSim is compared."""
+def choices(pooled: PooledChunks, part: str) -> tuple[list[str], int, bool]:
+    """Draw the choices; return the strategies in their usual order, k, and whether MaxSim is compared.
+
+    The strategies are in sight in the parts that compare them, behind a button in the others.
+    """
+    strategies, button = st.container(), more_options()
+    with strategies if part in (RANKINGS, AGREEMENT) else button:
+        picked = strategy_choice(pooled)
+    with button:
+        k = st.slider(
+            "Passages that count as found (k)",
+            3,
+            20,
+            5,
+            key="pooling-k",
+            persist_state="session",
+            help="A strategy finds a passage if it ranks it among the first k.",
+        )
+        n_tokens = sum(min(chunk.n_tokens, pooled.max_tokens) for chunk in pooled.chunks)
+        with_maxsim = st.toggle(
+            "MaxSim too",
+            key="pooling-maxsim",
+            persist_state="session",
+            help="No pooling: each token of the question is matched with the most similar token of a chunk. "
+            f"Reads every token of every chunk again: about {n_tokens / TOKENS_PER_S:.0f} seconds for each "
+            "new question.",
+        )
+    return picked, k, with_maxsim
+
+
+def strategy_choice(pooled: PooledChunks) -> list[str]:
+    """Draw the choice of strategies; return them in their usual order."""
     options = distinct(pooled)
     picked = st.pills(
         "Strategies",
@@ -145,26 +177,7 @@ def choices(pooled: PooledChunks) -> tuple[list[str], int, bool]:
         help=poolings_help(options)
         + f"\n\n“{label(RANKS_AS_MEAN)}” is left out: its direction is that of the mean, so it ranks alike.",
     )
-    slider, toggle = st.columns([2, 1], vertical_alignment="bottom")
-    k = slider.slider(
-        "Passages that count as found (k)",
-        3,
-        20,
-        5,
-        key="pooling-k",
-        persist_state="session",
-        help="A strategy finds a passage if it ranks it among the first k.",
-    )
-    n_tokens = sum(min(chunk.n_tokens, pooled.max_tokens) for chunk in pooled.chunks)
-    with_maxsim = toggle.toggle(
-        "MaxSim too",
-        key="pooling-maxsim",
-        persist_state="session",
-        help="No pooling: each token of the question is matched with the most similar token of a chunk. "
-        f"Reads every token of every chunk again: about {n_tokens / TOKENS_PER_S:.0f} seconds for each new "
-        "question.",
-    )
-    return [strategy for strategy in options if strategy in picked], k, with_maxsim
+    return [strategy for strategy in options if strategy in picked]
 
 
 def question_scores(question: str, pooled: PooledChunks, strategies: list[str]) -> dict[str, Array]:
@@ -230,9 +243,10 @@ def passage_html(compared: PoolingRankings, number: int, chunk: Chunk) -> str:
 
 def show_agreement(compared: PoolingRankings) -> None:
     """Draw how many of the first k passages strategies share, and how similar their orders are."""
+    st.header(AGREEMENT)
     if len(compared.strategies) < 2:
+        st.caption("Pick a second strategy to compare with.")
         return
-    st.header("How far they agree")
     shared, tau = top_k_overlap(compared), kendall_tau(compared)
     left, right = st.columns(2)
     with left:
@@ -246,8 +260,8 @@ def show_agreement(compared: PoolingRankings) -> None:
         figure = matrix_figure(tau, compared.strategies, hovers, lowest=-1)
         show_figure(figure, "rank-tau", {"kendall_tau": tau}, "Kendall's tau of strategies' rankings")
     st.caption(
-        "τ is over the passages drawn above: 100 where two strategies order them alike, 0 where half of "
-        "the pairs are swapped, -100 where the order is reversed."
+        "τ is over the passages among the first k of some strategy: 100 where two strategies order them "
+        "alike, 0 where half of the pairs are swapped, -100 where the order is reversed."
     )
 
 

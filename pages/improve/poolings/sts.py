@@ -31,11 +31,12 @@ from pages.improve.poolings.sts_figures import (
 from ui.export import show_figure
 from ui.jobs import counting
 from ui.text import shortened, show_error, show_text
-from ui.widgets import fragment
+from ui.widgets import chapters, fragment
 
 MAX_PAIRS, MAX_MEGABYTES = 20_000, 10
 FEW_PAIRS = 300  # with fewer, differences of two or three points stay within chance
 LISTED = 8
+CORRELATIONS, PAIRS, MOST_WRONG = "Correlations", "Pair by pair", "Where it is most wrong"
 EXAMPLE = """sentence1,sentence2,score
 A cat sleeps.,A feline is asleep.,4.5
 "It rained, and it rained.",It snowed.,2
@@ -70,16 +71,17 @@ def show_sts(encoder: Encoder, max_tokens: int) -> None:
     max_tokens
         Tokens read of each sentence.
     """
-    st.write(
-        "People scored how much two sentences mean the same. The closer the order of a strategy's cosines "
-        "comes to the order of these scores, the better: Spearman's correlation, 100 for the same order, "
-        "0 for none."
-    )
+    result = st.container()
     results = pair_results(encoder, max_tokens)
     if results is None:
         return
-    show_correlations(results)
-    show_strategy(results)
+    with result:
+        st.markdown(f"**{summary(results.found)}**")
+        chapter = chapters((CORRELATIONS, PAIRS, MOST_WRONG), "sts-chapter")
+        if chapter == CORRELATIONS:
+            show_correlations(results)
+        else:
+            show_strategy(results, chapter)
 
 
 def pair_results(encoder: Encoder, max_tokens: int) -> StsResults | None:
@@ -130,7 +132,11 @@ def correlated(content: str, max_tokens: int, _pairs: Sequence[Pair], _encoder: 
 def show_correlations(results: StsResults) -> None:
     """Draw the correlation of every strategy with its interval, as a figure and as a table."""
     found, n_pairs = results.found, len(results.pairs)
-    st.markdown(f"**{summary(found)}**")
+    st.write(
+        "People scored how much two sentences mean the same. The closer the order of a strategy's cosines "
+        "comes to the order of these scores, the better: Spearman's correlation, 100 for the same order, "
+        "0 for none."
+    )
     show_figure(
         correlation_figure(found),
         "sts-spearman",
@@ -167,9 +173,8 @@ def show_correlations(results: StsResults) -> None:
     )
 
 
-def show_strategy(results: StsResults) -> None:
-    """Draw every pair under one strategy, and the pairs with the largest errors."""
-    st.header("Pair by pair")
+def show_strategy(results: StsResults, chapter: str) -> None:
+    """Draw every pair under one strategy, or the pairs with the largest errors."""
     strategy = st.selectbox(
         "Strategy",
         [one.strategy for one in results.found],
@@ -180,19 +185,20 @@ def show_strategy(results: StsResults) -> None:
         help="The strategy whose cosines are drawn, the best first.",
     )
     cosines = results.cosines[strategy]
-    show_figure(
-        pair_figure(results.pairs, results.gold, cosines),
-        "sts-pairs",
-        {"score": results.gold, "cosine": cosines},
-        alt=f"{len(cosines)} pairs: people's score against the cosine of {strategy}",
-    )
+    if chapter == PAIRS:
+        show_figure(
+            pair_figure(results.pairs, results.gold, cosines),
+            "sts-pairs",
+            {"score": results.gold, "cosine": cosines},
+            alt=f"{len(cosines)} pairs: people's score against the cosine of {strategy}",
+        )
+        return
     gold_ranks, ranks = rankdata(-results.gold), rankdata(-cosines)  # (n_pairs,), 1 is the most alike
     show_most_wrong(results, cosines, gold_ranks, ranks)
 
 
 def show_most_wrong(results: StsResults, cosines: Array, gold_ranks: Array, ranks: Array) -> None:
     """List the pairs whose rank by cosine differs most from their rank by score."""
-    st.markdown("**Where it is most wrong**")
     st.caption("Place 1 is the most alike of all pairs. Pairs that share a score share the middle place.")
     away = np.abs(gold_ranks - ranks)
     for row in np.argsort(-away, kind="stable")[:LISTED].tolist():

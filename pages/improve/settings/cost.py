@@ -17,6 +17,7 @@ from pages.improve.settings.running import running_experiment, start
 from pages.improve.settings.runs import Experiment, digest
 from ui.cells import AXES
 from ui.text import escape_markdown, readable_time
+from ui.widgets import more_options
 
 MANY_CELLS, MANY_SECONDS = 200, 600  # a larger grid has to be confirmed
 TIME_HELP = "Estimated for this machine. Texts embedded before in this session take no time."
@@ -96,15 +97,16 @@ def show_start(
     """Draw the button that runs the grid; a large one has to be confirmed."""
     is_running = running_experiment() is not None
     is_large = len(cells) > MANY_CELLS or cost.seconds > MANY_SECONDS
-    name, button = st.columns([3, 1], vertical_alignment="bottom")
-    name.text_input(
-        "Name of the run",
-        key="grid-name",
-        persist_state="session",
-        max_chars=80,
-        placeholder=default_name(cells),
-        help="Names it under Runs, and in a saved workspace.",
-    )
+    more, button = st.columns([3, 1], vertical_alignment="bottom")
+    with more, more_options():
+        st.text_input(
+            "Name of the run",
+            key="grid-name",
+            persist_state="session",
+            max_chars=80,
+            placeholder=default_name(cells),
+            help="Names it under Runs, and in a saved workspace.",
+        )
     confirmed = not is_large or st.checkbox(
         f"Run all {len(cells):,} cells, which takes about {readable_time(cost.seconds)}: it can be stopped "
         "and resumed",

@@ -58,14 +58,17 @@ SYMBOLS = dict(zip(FAULTS, ("circle", "square", "diamond", "triangle-up", "x"), 
 SNIPPET = 180  # characters shown of a passage
 
 
-def fault_switches() -> Faults:
-    """Draw a switch for each fault; return the faults that are on."""
-    columns = st.columns(2)
-    on = {
-        field: columns[number % 2].toggle(label, key=f"fault-{field}", help=does)
-        for number, (field, (label, does, _)) in enumerate(FAULTS.items())
-    }
-    return Faults(**on)
+def choose_faults() -> Faults:
+    """Draw the choice of faults; return those that are chosen."""
+    chosen = st.pills(
+        "Faults",
+        list(FAULTS),
+        selection_mode="multi",
+        format_func=lambda name: FAULTS[name][0],
+        key="faults",
+        help="\n".join(f"- **{label}**: {does}" for label, does, _ in FAULTS.values()),
+    )
+    return Faults(**dict.fromkeys(chosen, True))
 
 
 def names_of(faults: Faults) -> list[str]:

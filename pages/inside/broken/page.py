@@ -13,8 +13,8 @@ from engine.wording import counted
 from pages.inside.broken.faults import (
     FAULTS,
     broken_corpus,
+    choose_faults,
     drift_figure,
-    fault_switches,
     names_of,
     ranking_html,
 )
@@ -31,16 +31,16 @@ STAGES = ("embeddings.output", "layers.*.output", "normalized")
 
 
 def break_model(encoder: Encoder) -> None:
-    """Draw the switches, and their effect on a question and its ranking."""
+    """Draw the choice of faults, and their effect on a question and its ranking."""
     question = st.text_input("Question", DEFAULT_QUESTION, max_chars=2000)
     st.caption(
         "It is asked of the four bundled documents, by the intact and by the broken model, whatever "
         f"documents and settings the app uses: in windows of {CUT.splitting.chunk_tokens} tokens with an "
         f"overlap of {CUT.splitting.overlap}, by mean vectors."
     )
-    faults = fault_switches()
+    faults = choose_faults()
     if not names_of(faults):
-        st.info("The model is intact. Turn on a switch to break it.", icon=":material/build:")
+        st.info("The model is intact. Choose a fault to break it.", icon=":material/build:")
         return
     if not question.strip():
         st.warning("Type a question first.")

@@ -16,17 +16,33 @@ from ui.figures import weights_map
 from ui.models import load_decoder, load_encoder
 from ui.text import show_text
 from ui.tokens import text_by_weight, token_labels, visible_blanks
+from ui.widgets import chapters
 
 NEAREST = 5
+ALL_HEADS, ONE_HEAD, ONE_TOKEN = "All heads", "One head", "One token"
+EACH_HEAD, ROLLOUT = "Each head", "Rollout"
 
 
 def show_attention(seen: ModelView, layer: int, head: int, causal: bool, without_special: bool) -> None:
-    """Draw one layer's attention: all heads small, one large, and one token's arcs."""
+    """Draw one layer's attention: all heads small, one large, or one token's arcs."""
     weights = seen.trace[f"layers.{layer}.attention.weights"]  # (n_heads, n_tokens, n_tokens)
     kept, tokens = kept_tokens(seen, without_special)
     if not tokens:
         return
     weights = without_tokens(weights, ~kept)
+    chapter = chapters((ALL_HEADS, ONE_HEAD, ONE_TOKEN), "attention-chapter")
+    if chapter == ALL_HEADS:
+        show_heads(weights, layer, head, tokens)
+    elif chapter == ONE_HEAD:
+        show_head(weights[head], layer, head, tokens, causal)
+    else:
+        special = seen.special[kept]
+        words = ["" if hidden else token for token, hidden in zip(tokens, special, strict=True)]
+        show_arcs(weights[head], layer, head, tokens, longest(words))
+
+
+def show_heads(weights: Array, layer: int, head: int, tokens: Sequence[str]) -> None:
+    """Draw small maps of all heads of a layer, ``(n_heads, n_tokens, n_tokens)``."""
     st.markdown(f"**All heads of layer {layer}**")
     show_figure(
         head_grid(weights, head, token_labels(tokens)),
@@ -38,32 +54,38 @@ def show_attention(seen: ModelView, layer: int, head: int, causal: bool, without
         "Rows are the tokens that attend, columns those attended to; bright is strong, each head on its own "
         "scale. A diagonal attends to neighbours; a bright column is one token that all attend to."
     )
+
+
+def show_head(weights: Array, layer: int, head: int, tokens: Sequence[str], causal: bool) -> None:
+    """Draw the map of one head, ``(n_tokens, n_tokens)``."""
     st.markdown(f"**Head {head} of layer {layer}**")
     show_figure(
-        weights_map(weights[head], tokens, causal),
+        weights_map(weights, tokens, causal),
         name=f"attention-layer{layer}-head{head}",
-        arrays={"weights": weights[head], "tokens": np.array(tokens)},
+        arrays={"weights": weights, "tokens": np.array(tokens)},
         alt=f"Attention map of head {head} of layer {layer}",
     )
     if causal:
         st.caption("The empty half is the causal mask: no token sees what comes after it.")
-    st.markdown("**From one token**")
-    special = seen.special[kept]
-    words = ["" if hidden else token for token, hidden in zip(tokens, special, strict=True)]
+
+
+def show_arcs(weights: Array, layer: int, head: int, tokens: Sequence[str], first: int) -> None:
+    """Draw one token's weights in a head, ``(n_tokens, n_tokens)``; ``first`` is the token shown at first."""
+    st.markdown(f"**From one token, in head {head} of layer {layer}**")
     token = token_choice(
         "Token",
         tokens,
-        longest(words),
+        first,
         "arc-token",
         "Blue, above: the tokens it attends to. Orange, below: those that attend to it. Wider is stronger.",
     )
     show_figure(
-        arcs(weights[head], tokens, token),
+        arcs(weights, tokens, token),
         name=f"arcs-layer{layer}-head{head}-token{token}",
-        arrays={"attends_to": weights[head][token], "attended_by": weights[head][:, token]},
+        arrays={"attends_to": weights[token], "attended_by": weights[:, token]},
         alt=f"Arcs from token {token} of head {head}",
     )
-    show_text(text_by_weight(tokens, weights[head][token], token), height=240)
+    show_text(text_by_weight(tokens, weights[token], token), height=240)
 
 
 def kept_tokens(seen: ModelView, without_special: bool) -> tuple[Array, list[str]]:
@@ -76,9 +98,12 @@ def kept_tokens(seen: ModelView, without_special: bool) -> tuple[Array, list[str
 
 
 def show_layers(seen: ModelView, causal: bool, without_special: bool) -> None:
-    """Draw attention over all layers: distance, share of special tokens, and rollout."""
+    """Draw attention over all layers: distance and share of special tokens of each head, or rollout."""
     _, tokens = kept_tokens(seen, without_special)
     if not tokens:
+        return
+    if chapters((EACH_HEAD, ROLLOUT), "layers-chapter") == ROLLOUT:
+        show_rollout(seen, tokens, causal)
         return
     special = "the first token" if causal else "[CLS] and [SEP]"
     st.markdown("**Attention distance of each head**")
@@ -99,6 +124,10 @@ def show_layers(seen: ModelView, causal: bool, without_special: bool) -> None:
         alt=f"Share of each head's attention that goes to {special}",
     )
     st.caption("A head that finds nothing relevant for a token puts its attention there.")
+
+
+def show_rollout(seen: ModelView, tokens: Sequence[str], causal: bool) -> None:
+    """Draw the share of each input token in each token's last vector."""
     st.markdown("**Attention rollout**")
     rollout = seen.attention.rollout()
     show_figure(

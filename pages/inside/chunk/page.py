@@ -1,6 +1,7 @@
 """Inside the models: every tensor of a forward pass, attention, and one token's vector in each layer."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from html import escape
 
 import numpy as np
@@ -19,7 +20,7 @@ from ui.look_inside import CHUNK, PAIR, TYPED
 from ui.models import ENCODER, decoder_name, limits_of, load_decoder, load_encoder
 from ui.settings import chunks_sidebar
 from ui.text import show_text
-from ui.widgets import choice, slider
+from ui.widgets import choice, more_options, slider
 
 EXAMPLES = (
     "The bank raised its interest rates.",
@@ -30,6 +31,14 @@ EXAMPLES = (
 MAX_CHARACTERS = 20_000
 # The decoder could read 8,192 tokens; larger maps than this are too much for a browser.
 DECODER_TOKENS = 512
+
+
+@dataclass(frozen=True)
+class Options:
+    """Whether attention is shown without special tokens, and stages beside those of the official model."""
+
+    without_special: bool
+    compared: bool
 
 
 def model_choice() -> Model:
@@ -68,7 +77,8 @@ def page_input() -> Input:
     with st.sidebar:
         model = model_choice()
     sources = [TYPED, CHUNK, *([PAIR] if model == "encoder" else [])]
-    source = choice("Input", sources, f"source-{model}")
+    with st.sidebar:
+        source = choice("Input", sources, f"source-{model}")
     if source == CHUNK:
         return chunk_input(model)
     with st.sidebar:
@@ -121,13 +131,35 @@ def chunk_input(model: Model) -> Input:
     return Input(model, text, None, cut.max_tokens if model == "encoder" else DECODER_TOKENS)
 
 
-def choose(model: Model, n_layers: int, n_heads: int) -> tuple[int, int]:
-    """Draw the choice of a layer and a head."""
-    left, right = st.columns(2)
+def choose(model: Model, n_layers: int, n_heads: int) -> tuple[int, int, Options]:
+    """Draw the choice of a layer, a head and the options."""
+    left, right, more = st.columns([2, 2, 1], vertical_alignment="bottom")
     reason = "Counted from 0, the first after the embeddings."
     layer = slider("Layer", range(n_layers), 0, f"layer-{model}", reason, place=left)
     reason = "Heads attend to different tokens."
-    return layer, slider("Head", range(n_heads), 0, f"head-{model}", reason, place=right)
+    head = slider("Head", range(n_heads), 0, f"head-{model}", reason, place=right)
+    with more, more_options():
+        return layer, head, options_of(model)
+
+
+def options_of(model: Model) -> Options:
+    """Draw the switches of the special tokens and of the comparison with the official encoder."""
+    special = st.toggle(
+        "Special tokens" if model == "encoder" else "First token",
+        value=True,
+        key=f"special-{model}",
+        persist_state="session",
+        help="Much attention goes to [CLS] and [SEP] (in a decoder: to the first token). Switch them off "
+        "to see the rest, scaled to sum to 1.",
+    )
+    compared = model == "encoder" and st.toggle(
+        "Compare every stage with the official model",
+        key="compare",
+        persist_state="session",
+        help="Runs sentence-transformers on the same input, side by side, and shows the differences under "
+        "“Pipeline”. Loading it takes some 10 seconds and 400 MB of memory the first time.",
+    )
+    return Options(not special, compared)
 
 
 def show_size(given: Input, seen: ModelView, layer: int) -> None:
@@ -161,13 +193,8 @@ def main() -> None:
         st.info("Type a text, or take a chunk of the documents.")
         return
     config = load_encoder().config if model == "encoder" else load_decoder().config
-    layer, head = choose(model, config.n_layers, config.n_heads)
-    without_special = not st.toggle(
-        "Special tokens" if model == "encoder" else "First token",
-        value=True,
-        help="Much attention goes to [CLS] and [SEP] (in a decoder: to the first token). Switch them off "
-        "to see the rest, scaled to sum to 1.",
-    )
+    layer, head, options = choose(model, config.n_layers, config.n_heads)
+    without_special = options.without_special
     seen = run_model(given, decoder_name(), layer, without_special)
     if seen.n_whole > len(seen.encoding):
         st.warning(
@@ -177,7 +204,7 @@ def main() -> None:
         )
     causal = model == "decoder"
     views: dict[str, Callable[[], None]] = {
-        "Pipeline": lambda: show_pipeline(given, seen, layer, head),
+        "Pipeline": lambda: show_pipeline(given, seen, layer, head, options.compared),
         "Attention": lambda: show_attention(seen, layer, head, causal, without_special),
         "Across layers": lambda: show_layers(seen, causal, without_special),
         "A token's way": lambda: show_way(given, seen),

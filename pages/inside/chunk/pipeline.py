@@ -18,25 +18,26 @@ from ui.figures import probability_bars
 from ui.models import load_decoder, load_encoder
 from ui.text import show_text
 from ui.tokens import token_labels, visible_blanks
-from ui.widgets import choice
+from ui.widgets import chapters, choice
 
 # The table of word pieces covers this many characters.
 STEP_CHARACTERS = 400
 
 
-def show_pipeline(given: Input, seen: ModelView, layer: int, head: int) -> None:
-    """Draw the six stages as a flow, and the chosen one in full."""
+def show_pipeline(given: Input, seen: ModelView, layer: int, head: int, compared: bool) -> None:
+    """Draw the six stages as a flow, and the chosen one in full, compared with the official encoder's."""
     stages = stages_of(given, seen)
-    number = choice(
-        "Pipeline, from text to vector" if given.model == "encoder" else "Pipeline, from text to next token",
+    number = chapters(
         range(len(stages)),
         f"stage-{given.model}",
-        "Click a stage to see its tensors.",
         default=2,
         format_func=lambda i: f"{i + 1} {stages[i].label}" + (" →" if i + 1 < len(stages) else ""),
+        label="Pipeline, from text to vector"
+        if given.model == "encoder"
+        else "Pipeline, from text to next token",
     )
     stage = stages[number]
-    official = official_panel(given, stages, seen, layer) if given.model == "encoder" else {}
+    official = official_panel(given, stages, seen, layer) if compared else {}
     st.write(stage.description)
     if stage.label == "Tokens":
         show_tokens(given, seen)
@@ -54,16 +55,7 @@ def stages_of(given: Input, seen: ModelView) -> Sequence[Stage]:
 
 
 def official_panel(given: Input, stages: Sequence[Stage], seen: ModelView, layer: int) -> dict[str, Array]:
-    """Draw the switch of the comparison with the official model and, if on, each stage's difference."""
-    wanted = st.toggle(
-        "Compare every stage with the official model",
-        key="compare",
-        persist_state="session",
-        help="Runs sentence-transformers on the same input, side by side. Loading it takes some "
-        "10 seconds and 400 MB of memory the first time.",
-    )
-    if not wanted:
-        return {}
+    """Draw each stage's difference from the official model; return that model's tensors."""
     official = official_stages(given)
     for column, stage in zip(st.columns(len(stages)), stages, strict=True):
         names = [tensor.in_layer(layer) for tensor in stage.tensors]

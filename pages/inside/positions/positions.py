@@ -96,10 +96,9 @@ def finding(scheme: DistanceScores, model: str, length: int | None, n_chunks: in
     change = float(scheme.change[0, distance])
     if length is None:
         where = f"At {counted(distance, 'token')}"
-    elif n_chunks == 1:
-        where = f"Over the length of the only chunk in use, {counted(distance, 'token')}"
     else:
-        where = f"Over {counted(distance, 'token')}, the median length of the {n_chunks:,} chunks in use"
+        which = "the only chunk" if n_chunks == 1 else f"the median chunk of the {n_chunks:,}"
+        where = f"Over {counted(distance, 'token')}, as many as {which} in use has"
     left = np.exp(change)
     return (
         f"{where}, the positions of {model} ({scheme.scheme}) lower the score of two equal tokens by "
@@ -113,7 +112,10 @@ def show_scheme(scheme: DistanceScores, name: str, marked: int | None = None) ->
     figure = positions_figure([scheme])
     if marked is not None:
         figure.add_vline(
-            x=marked, line={"dash": "dot", "color": GREY}, annotation_text=f"a chunk, {marked:,} tokens"
+            x=marked,
+            line={"dash": "dot", "color": GREY},
+            annotation_text=f"a chunk, {marked:,} tokens",
+            annotation_position="top",
         )
     show_figure(
         figure,

@@ -8,7 +8,7 @@ import streamlit as st
 from engine.errors import InputError
 from engine.inspection.model.worked_example import D_HEAD, EXAMPLE_DIVISOR, Matrices, Options, check_matrix
 from ui.text import show_error
-from ui.widgets import choice
+from ui.widgets import choice, more_options
 
 DIVISORS = {"30": EXAMPLE_DIVISOR, "√3": float(np.sqrt(D_HEAD)), "1": 1.0}
 NORMS = {"The example's": "example", "Usual": "usual", "None": "none"}
@@ -28,36 +28,35 @@ KEYS = ("divisor", "norm", "residual", "positions", "shift", "seed")
 
 def choose_options() -> tuple[Options, int]:
     """Draw the options of the example; return them and the seed."""
-    with st.container(border=True):
-        with st.container(horizontal=True, vertical_alignment="bottom"):
-            divisor = choice(
-                "Scores divided by",
-                list(DIVISORS),
-                "worked-divisor",
-                "The paper divides by the root of a head's width, here √3. The example finds that its "
-                "softmax is saturated even so, and continues with 30. 1 leaves the scores unchanged.",
-            )
-            norm = choice(
-                "Norm",
-                list(NORMS),
-                "worked-norm",
-                "- **The example's:** (x − mean) / (std + 10⁻⁶)\n"
-                "- **Usual:** (x − mean) / √(variance + 10⁻⁵), as in libraries\n"
-                "- **None:** leave the norm out",
-            )
+    with st.container(border=True), st.container(horizontal=True, vertical_alignment="bottom"):
+        divisor = choice(
+            "Scores divided by",
+            list(DIVISORS),
+            "worked-divisor",
+            "The paper divides by the root of a head's width, here √3. The example finds that its "
+            "softmax is saturated even so, and continues with 30. 1 leaves the scores unchanged.",
+        )
+        norm = choice(
+            "Norm",
+            list(NORMS),
+            "worked-norm",
+            "- **The example's:** (x − mean) / (std + 10⁻⁶)\n"
+            "- **Usual:** (x − mean) / √(variance + 10⁻⁵), as in libraries\n"
+            "- **None:** leave the norm out",
+        )
+        residual = st.toggle(
+            "Residual",
+            True,
+            key="worked-residual",
+            persist_state="session",
+            help="Adds the input of a part of a block to its output: x + f(x).",
+        )
+        with more_options():
             positions = choice(
                 "Positions",
                 list(POSITIONS),
                 "worked-positions",
                 "The example's rounded numbers, or those of the paper's formula. Section 2 shows both.",
-            )
-        with st.container(horizontal=True, vertical_alignment="bottom"):
-            residual = st.toggle(
-                "Residual",
-                True,
-                key="worked-residual",
-                persist_state="session",
-                help="Adds the input of a part of a block to its output: x + f(x).",
             )
             shift = st.toggle(
                 "Shifted softmax",
@@ -78,13 +77,13 @@ def choose_options() -> tuple[Options, int]:
                 help="For the numbers that the example does not give: the feed-forward matrices, further "
                 "blocks, the decoder. All are drawn from a normal distribution.",
             )
-            st.button(
-                "Back to the example",
-                icon=":material/restart_alt:",
-                on_click=reset,
-                key="worked-reset",
-                help="Resets all options and all edited numbers.",
-            )
+        st.button(
+            "Back to the example",
+            icon=":material/restart_alt:",
+            on_click=reset,
+            key="worked-reset",
+            help="Resets all options and all edited numbers.",
+        )
     options = Options(DIVISORS[divisor], NORMS[norm], residual, POSITIONS[positions], shift)  # type: ignore[arg-type]
     return options, int(seed)
 

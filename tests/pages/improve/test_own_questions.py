@@ -10,6 +10,7 @@ from engine.evaluation.questions import Question, Reference, load_questions
 from engine.evaluation.self_test import DEPTHS, own_chunks, self_test_questions
 from engine.retrieval.bm25 import Bm25
 from engine.storage.workspace import Workspace
+from pages.improve.poolings.geometry import CHANGES
 from pages.improve.poolings.quality import TRUST
 from pages.improve.settings.cell import ACROSS_K
 from tests.apps import app_of, app_page, said
@@ -143,8 +144,9 @@ def test_the_search_in_use_is_not_advised(encoder, retriever):
 
 
 def pooling_view(view, **sets):
-    question = {"pooling-question": "Why?", "pooling-question-part": TRUST}
-    return said(page("poolings", sets, chunk_tokens=32, **{"pooling-tab": view} | question))
+    chapters = {"pooling-question-part": TRUST, "geometry-chapter": CHANGES}
+    state = {"pooling-question": "Why?", "pooling-tab": view} | chapters
+    return said(page("poolings", sets, chunk_tokens=32, **state))
 
 
 def test_poolings_are_compared_on_ones_own_questions(encoder):

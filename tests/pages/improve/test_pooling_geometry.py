@@ -17,7 +17,7 @@ from pages.improve.poolings.changes import (
     size_figure,
     value_of,
 )
-from pages.improve.poolings.geometry import STAND_INS, stand_ins
+from pages.improve.poolings.geometry import CHANGES, CONE, LENGTHS, STAND_INS, stand_ins
 from pages.improve.poolings.pooled_chunks import PooledChunks
 from tests.apps import app_of
 
@@ -173,9 +173,12 @@ def page(name, text):
     ("text", "n_figures"), [(BUNDLED[0].text[:700], 3), ("Too short.", 0)], ids=["a document", "one chunk"]
 )
 def test_the_panel_draws_own_documents_without_labels(text, n_figures):
-    app = app_of(page, args=("own.md", text)).run()
-    assert not app.exception
-    assert len(app.get("plotly_chart")) == n_figures
+    drawn = 0
+    for chapter in (LENGTHS, CONE, CHANGES):
+        app = app_of(page, args=("own.md", text), **{"geometry-chapter": chapter}).run()
+        assert not app.exception
+        drawn += len(app.get("plotly_chart"))
+    assert drawn == n_figures
     assert app.info
     if n_figures:
         app.selectbox(key="geometry-pooling").select("idf").run()

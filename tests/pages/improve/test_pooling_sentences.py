@@ -124,11 +124,13 @@ def test_bad_input_gives_a_clear_line(own, said):
 def pair_app(first, second):
     import streamlit as st
 
-    from pages.improve.poolings.pair import show_pair, similarities_of_pair
+    from pages.improve.poolings.pair import choose_pair, show_bars, similarities_of_pair
     from ui.models import load_encoder
 
     st.session_state["pooling-pair-0"], st.session_state["pooling-pair-1"] = first, second
-    st.session_state["found"] = show_pair(load_encoder(), 256)
+    st.session_state["found"] = found = choose_pair(load_encoder(), 256)
+    if found:
+        show_bars(*found, load_encoder(), 256)
     st.session_state["cosines"] = similarities_of_pair((first, second), load_encoder(), 256)
 
 

@@ -4,7 +4,7 @@ import pytest
 from engine.evaluation.bootstrap import Interval
 from engine.evaluation.sts import BUNDLED_PAIRS, Pair, StrategyCorrelation, correlations, load_pairs
 from engine.layers.pooling import POOLINGS
-from pages.improve.poolings.sts import EXAMPLE
+from pages.improve.poolings.sts import CORRELATIONS, EXAMPLE, MOST_WRONG, PAIRS
 from pages.improve.poolings.sts_figures import (
     better_than_mean,
     correlation_figure,
@@ -93,10 +93,18 @@ def test_the_bundled_pairs_are_measured_at_once(app):
     assert len(table) == len(POOLINGS)
     assert list(table["Spearman × 100"]) == sorted(table["Spearman × 100"], reverse=True)
     assert any(f"{len(load_pairs())} pairs" in caption.value for caption in app.caption)
+    app.session_state["sts-chapter"] = MOST_WRONG
+    app.run()
     wrong = [caption.value for caption in app.caption if "too alike" in caption.value]
     app.selectbox(key="sts-strategy").set_value("cls").run()
     assert not app.exception
     assert wrong != [caption.value for caption in app.caption if "too alike" in caption.value]
+    app.session_state["sts-chapter"] = PAIRS
+    app.run()
+    assert not app.exception
+    assert len(app.get("plotly_chart")) == 1
+    app.session_state["sts-chapter"] = CORRELATIONS
+    app.run()
 
 
 def test_a_file_of_ones_own_takes_the_place_of_the_bundled_one(app):

@@ -8,7 +8,7 @@ from engine.documents.document import Chunk
 from engine.inspection.pooling.pooling_search import rankings
 from pages.improve.poolings.quality import TRUST
 from pages.improve.poolings.rank_flow import flow_places, matrix_figure, rank_flow
-from pages.improve.poolings.search import WHY, passage_html
+from pages.improve.poolings.search import AGREEMENT, WHY, passage_html
 from tests.apps import app_of
 
 NAMES = ("mean", "cls", "max", "idf", "last4", "first_last", "maxsim")
@@ -127,6 +127,10 @@ def test_own_documents_are_ranked_but_not_judged_and_a_mixed_search_is_refused(o
     app.toggle(key="pooling-maxsim").set_value(True).run()
     assert not app.exception
     assert app.header[0].value == "How the ranking changes"
+    app.session_state["pooling-question-part"] = AGREEMENT
+    app.run()
+    assert not app.exception
+    assert len(app.get("plotly_chart")) == 2
     app.session_state["pooling-question-part"] = WHY
     app.run()
     assert app.session_state["returned"] == ("What do kittens do?", "A kitten sleeps.")
