@@ -46,7 +46,7 @@ SHOWN = {
         "Sentences": "What to look for.",
         "A pair explained": "Each strategy has its own level",
         "Your question": "Each line is a passage",
-        "Tokens": "The text, painted",
+        "Tokens": "make up",
         "Mistakes": "What it costs a search",
         "Scored pairs": "On these pairs no strategy is better",
         "Geometry": "Before normalisation, the lengths",

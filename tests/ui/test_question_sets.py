@@ -398,7 +398,7 @@ def test_the_self_test_is_drawn():
     text = " ".join(f"The tide of day {n} is high, and the moon is full again." for n in range(9))
     app = page_over(self_test_page, [Document("tide.md", text)])
     assert not app.exception
-    assert "find" in app.markdown[1].value
+    assert "find" in app.markdown[0].value
     app.slider(key="self-test-k").set_value(20).run()
-    assert "Every sentence finds its own chunk among the first 20" in app.markdown[1].value
+    assert "Every sentence finds its own chunk among the first 20" in app.markdown[0].value
     assert any("9 sentences" in caption.value for caption in app.caption)

@@ -21,6 +21,7 @@ from pages.improve.poolings.similarity_figures import token_heat_map
 from ui.export import show_figure
 from ui.text import escape_markdown, show_text
 from ui.tokens import text_by_weight, visible_blanks
+from ui.widgets import chapters
 
 SHARE, CONTRIBUTION = "Share in the sum", "Contribution to the direction"
 MEANING = {
@@ -29,11 +30,12 @@ MEANING = {
     CONTRIBUTION: "How much of the vector's length comes from a token. Together they are 100%. A token whose "
     "direction differs from the others' contributes less than its share, or a negative amount.",
 }
+EVERY_STRATEGY, PAINTED, IDF = "Every strategy", "The text, painted", "IDF weights"
 FIRST_TEXT = "Where does the CarbFix project store its carbon dioxide?"
 
 
 def show_tokens(encoder: Encoder, max_tokens: int) -> None:
-    """Draw the share of each token of a text in its vector, strategy by strategy."""
+    """Draw the share of each token of a text in its vector: of all strategies, of one, or IDF weights."""
     st.session_state.setdefault("pooling-tokens-text", FIRST_TEXT)
     st.selectbox(
         "Try one",
@@ -56,6 +58,11 @@ def show_tokens(encoder: Encoder, max_tokens: int) -> None:
         st.info("Type a text to see the shares of its tokens.", icon=":material/notes:")
         return
     show_cut_notes([text], encoder, max_tokens)
+    encoding = encoder.read(text, max_tokens=max_tokens)
+    chapter = chapters((EVERY_STRATEGY, PAINTED, IDF), "tokens-chapter")
+    if chapter == IDF:
+        show_words(encoding, encoder)
+        return
     number = st.segmented_control(
         "What to show",
         [CONTRIBUTION, SHARE],
@@ -66,12 +73,12 @@ def show_tokens(encoder: Encoder, max_tokens: int) -> None:
         help="\n".join(f"- **{name}**: {meaning}" for name, meaning in MEANING.items()),
     )
     st.caption(MEANING[number])
-    encoding = encoder.read(text, max_tokens=max_tokens)
     strategies = [strategy for strategy in encoder.poolings if strategy != "pooler"]
     values = values_of(encoding, strategies, number == SHARE, encoder)
-    show_map(values, strategies, encoding, number)
-    show_painted(values, strategies, encoding)
-    show_words(encoding, encoder)
+    if chapter == EVERY_STRATEGY:
+        show_map(values, strategies, encoding, number)
+    else:
+        show_painted(values, strategies, encoding)
 
 
 def take_example() -> None:
@@ -118,7 +125,6 @@ def show_map(values: Array, strategies: list[str], encoding: Encoding, number: s
 
 def show_painted(values: Array, strategies: list[str], encoding: Encoding) -> None:
     """Draw the text, each token the darker the larger its share under one strategy."""
-    st.markdown("**The text, painted**")
     strategy = st.selectbox(
         "Strategy",
         strategies,
@@ -138,7 +144,6 @@ def show_painted(values: Array, strategies: list[str], encoding: Encoding) -> No
 
 def show_words(encoding: Encoding, encoder: Encoder) -> None:
     """Draw the IDF weights of a text's tokens, heaviest first."""
-    st.markdown("**IDF weights of its tokens**")
     if encoder.idf is None:
         st.caption("There are none: no document is chosen, so there are no chunks to count in.")
         return

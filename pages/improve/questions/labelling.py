@@ -22,6 +22,7 @@ from ui.documents import documents_called
 from ui.questions.kept import keep_label
 from ui.questions.search import sentences_with
 from ui.text import escape_markdown, show_text
+from ui.widgets import chapters
 
 SEARCH, WORDS = "By the app's search", "By words"
 CANDIDATES = 5
@@ -75,17 +76,7 @@ def show_candidates(
 ) -> None:
     """Draw passages that may answer a question, each with a button that marks it."""
     st.markdown("**Find it**")
-    how = st.segmented_control(
-        "Find it",
-        [SEARCH, WORDS],
-        default=SEARCH,
-        required=True,
-        key="label-how",
-        persist_state="session",
-        label_visibility="collapsed",
-        help="By the app's search: the passages that the retriever of the sidebar finds for the question. By "
-        "words: the sentences that contain words of your choice.",
-    )
+    how = chapters((SEARCH, WORDS), "label-how", label="Find it")
     by_name = {document.name: document for document in documents}
     if how == SEARCH:
         st.caption(
@@ -108,7 +99,8 @@ def show_candidates(
             persist_state="session",
             max_chars=200,
             placeholder="All of them in one sentence",
-            help="Upper and lower case are the same, and parts of words count.",
+            help="Sentences that contain words of your choice. Upper and lower case are the same, and parts "
+            "of words count.",
         )
         found = ((document, *span) for document in documents for span in sentences_with(words, document.text))
         hits = list(islice(found, CANDIDATES))

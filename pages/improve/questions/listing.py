@@ -7,6 +7,7 @@ from engine.wording import counted
 from ui.questions.kept import LABELLED, keep_questions, kept_questions, uploaded_names
 from ui.questions.sets import NAME_CHARACTERS
 from ui.text import escape_markdown, shortened
+from ui.widgets import more_options
 
 
 def set_to_extend() -> str:
@@ -16,15 +17,16 @@ def set_to_extend() -> str:
         return LABELLED
     if st.session_state.get("label-set") not in names:
         st.session_state["label-set"] = LABELLED
-    chosen: str = st.selectbox(
-        "Keep questions in",
-        names,
-        format_func=lambda name: shortened(name, NAME_CHARACTERS),
-        key="label-set",
-        persist_state="session",
-        help="Labels are added to this set, which is listed below: the one of this page, or one that you "
-        "uploaded.",
-    )
+    with more_options():
+        chosen: str = st.selectbox(
+            "Keep questions in",
+            names,
+            format_func=lambda name: shortened(name, NAME_CHARACTERS),
+            key="label-set",
+            persist_state="session",
+            help="Labels are added to this set, which is listed below: the one of this page, or one that you "
+            "uploaded.",
+        )
     return chosen
 
 

@@ -11,6 +11,7 @@ from ui.colours import PASSAGE
 from ui.current import current_passage
 from ui.questions.search import sentences_of
 from ui.text import shortened, show_text
+from ui.widgets import more_options
 
 WINDOW = 40  # sentences offered on either side of the mark
 AROUND = 160  # characters shown on either side of the passage
@@ -70,15 +71,16 @@ def sentence_range(text: str, spans: Sequence[tuple[int, int]]) -> tuple[int, in
         state["passage-from"] = state["passage-to"] = state["passage-place"] - 1
 
     if len(spans) > WINDOW:
-        st.slider(
-            "Place in the document",
-            1,
-            len(spans),
-            key="passage-place",
-            persist_state="session",
-            on_change=move,
-            help="Sentences, counted from 1. Moves the mark there.",
-        )
+        with more_options():
+            st.slider(
+                "Place in the document",
+                1,
+                len(spans),
+                key="passage-place",
+                persist_state="session",
+                on_change=move,
+                help="Sentences, counted from 1. Moves the mark there.",
+            )
     first = min(state.get("passage-from", 0), len(spans) - 1)
     state["passage-from"] = first
     left, right = st.columns(2)
@@ -88,7 +90,7 @@ def sentence_range(text: str, spans: Sequence[tuple[int, int]]) -> tuple[int, in
         format_func=label,
         key="passage-from",
         persist_state="session",
-        help="Sentences near the mark; move it to reach others.",
+        help="Sentences near the mark; move it under “More options” to reach others.",
     )
     first, reach = state["passage-from"], min(len(spans), state["passage-from"] + WINDOW + 1)
     state["passage-to"] = min(max(state.get("passage-to", 0), first), reach - 1)

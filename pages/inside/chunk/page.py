@@ -20,7 +20,7 @@ from ui.look_inside import CHUNK, PAIR, TYPED
 from ui.models import ENCODER, decoder_name, limits_of, load_decoder, load_encoder
 from ui.settings import chunks_sidebar
 from ui.text import show_text
-from ui.widgets import choice, more_options, slider
+from ui.widgets import more_options, slider
 
 EXAMPLES = (
     "The bank raised its interest rates.",
@@ -76,9 +76,8 @@ def page_input() -> Input:
     """Draw the choice of the model and of the input, with its boxes; return the input."""
     with st.sidebar:
         model = model_choice()
-    sources = [TYPED, CHUNK, *([PAIR] if model == "encoder" else [])]
-    with st.sidebar:
-        source = choice("Input", sources, f"source-{model}")
+        sources = [TYPED, CHUNK, *([PAIR] if model == "encoder" else [])]
+        source = st.radio("Input", sources, key=f"source-{model}", persist_state="session")
     if source == CHUNK:
         return chunk_input(model)
     with st.sidebar:

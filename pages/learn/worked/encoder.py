@@ -79,8 +79,8 @@ def show_positions(block: BlockPass) -> None:
     st.write(
         "Attention has no order of its own, so the place is added as sines and cosines. The second number "
         "of “World” differs: the example has 0.99, the cosine of 0.01, but by the formula the first sine and "
-        "the first cosine share one frequency, so it is cos(1) = 0.5403. “Positions” above "
-        "switches between them."
+        "the first cosine share one frequency, so it is cos(1) = 0.5403. “Positions”, under "
+        "“More options”, switches between them."
     )
 
 
