@@ -37,9 +37,26 @@ SMALLER = {
 def show_changes(rows: Sequence[GeometryRow], n_chunks: int) -> None:
     """Draw the effect of each transform on a search; the first row is plain cosine."""
     st.header("What changes do to a search")
-    n_questions, labelled = len(rows[0].overlap), rows[0].mrr is not None
-    differences = mrr_differences(rows) if labelled else {}
-    if labelled:
+    show_questions(rows, n_chunks)
+    differences = mrr_differences(rows) if rows[0].mrr is not None else {}
+    show_table(rows, differences)
+    st.markdown("**What to learn from these numbers**")
+    st.markdown("\n".join(f"- {lesson}" for lesson in lessons(rows, differences, n_chunks)))
+    if n_chunks <= TOP:
+        st.caption(f"With no more than {TOP} chunks, the first {TOP} are all there are, in any ranking.")
+
+
+def show_smaller(rows: Sequence[GeometryRow], n_chunks: int) -> None:
+    """Draw the quality of a search against the size of its vectors."""
+    st.header("What smaller vectors cost")
+    show_questions(rows, n_chunks)
+    show_sizes(rows, chosen_metric() if rows[0].mrr is not None else OVERLAP)
+
+
+def show_questions(rows: Sequence[GeometryRow], n_chunks: int) -> None:
+    """Say with which questions the transforms were measured."""
+    n_questions = len(rows[0].overlap)
+    if rows[0].mrr is not None:
         st.write(
             f"{counted(n_chunks, 'chunk')}, searched with {counted(n_questions, 'labelled question')} about "
             "the chosen documents. Each change is fitted on the chunks, and applied to chunks "
@@ -52,12 +69,6 @@ def show_changes(rows: Sequence[GeometryRow], n_chunks: int) -> None:
             f"questions. To see quality, {LABEL_SOME}.",
             icon=":material/label_off:",
         )
-    show_table(rows, differences)
-    show_sizes(rows, chosen_metric() if labelled else OVERLAP)
-    st.markdown("**What to learn from these numbers**")
-    st.markdown("\n".join(f"- {lesson}" for lesson in lessons(rows, differences, n_chunks)))
-    if n_chunks <= TOP:
-        st.caption(f"With no more than {TOP} chunks, the first {TOP} are all there are, in any ranking.")
 
 
 def mrr_differences(rows: Sequence[GeometryRow]) -> dict[str, Interval]:
@@ -90,7 +101,7 @@ def show_table(rows: Sequence[GeometryRow], differences: dict[str, Interval]) ->
                 pinned=True,
                 width="medium",
                 help="Top: the principal components with the largest variance. Question as it is: only the "
-                "chunks are rounded. The rest is explained below the figure.",
+                "chunks are rounded. The rest is explained below the table.",
             ),
             "Bytes": number(format="localized", help="Size of one chunk's vector."),
             "± cosine": st.column_config.TextColumn(

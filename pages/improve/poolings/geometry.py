@@ -14,7 +14,7 @@ from engine.inspection.vectors.geometry import GeometryRow, anisotropy, geometry
 from engine.layers.pooling import POOLINGS, pooling_label
 from engine.layers.tracing import Array
 from engine.wording import counted
-from pages.improve.poolings.changes import show_changes
+from pages.improve.poolings.changes import show_changes, show_smaller
 from pages.improve.poolings.pooled_chunks import PooledChunks
 from ui.colours import BLUE, GREY
 from ui.export import show_figure
@@ -24,7 +24,8 @@ from ui.widgets import chapters, fragment
 
 STAND_INS = 100  # sentences that stand in for questions
 MIN_WORDS = 4  # in such a sentence
-LENGTHS, CONE, CHANGES = "Length", "Anisotropy", "Changed vectors"
+CHAPTERS = ("Length", "Anisotropy", "Changed vectors", "Smaller vectors")
+LENGTHS, CONE, CHANGES, SMALLER = CHAPTERS
 
 
 @dataclass(frozen=True)
@@ -60,13 +61,15 @@ def show_geometry(pooled: PooledChunks) -> None:
     )
     st.caption(POOLINGS[strategy].help)
     found = geometry_of(pooled, strategy, *labelled_questions(pooled.documents, pooled.chunks))
-    chapter = chapters((LENGTHS, CONE, CHANGES), "geometry-chapter")
+    chapter = chapters(CHAPTERS, "geometry-chapter")
     if chapter == LENGTHS:
         show_lengths(found.lengths)
     elif chapter == CONE:
         show_anisotropy(anisotropies(pooled), strategy)
-    else:
+    elif chapter == CHANGES:
         show_changes(found.rows, len(pooled.chunks))
+    else:
+        show_smaller(found.rows, len(pooled.chunks))
 
 
 @st.cache_resource(max_entries=6, show_spinner=False, scope="session", hash_funcs={PooledChunks: id})

@@ -45,7 +45,8 @@ EXAMPLES = (
     "How many entries does the WordPiece vocabulary have?",
 )
 RANKINGS, AGREEMENT, WHY = "How the ranking changes", "How far they agree", "Why a passage is found"
-PARTS = (RANKINGS, AGREEMENT, TRUST, WHY)
+MIXED = "Mixed poolings"
+PARTS = (RANKINGS, AGREEMENT, TRUST, MIXED, WHY)
 DEFAULT = ("mean", "cls", "max", "idf", "last4")
 
 
@@ -89,8 +90,10 @@ def show_search(pooled: PooledChunks) -> tuple[str, str] | None:
         return question, pooled.chunks[explained_row(compared, pooled.chunks)].text
     questions, relevant = labelled_questions(pooled.documents, pooled.chunks)
     quality = labelled_quality(content, pooled.max_tokens, questions, pooled, relevant)
-    show_quality(quality)
-    show_mixed(question, pooled, quality)
+    if part == TRUST:
+        show_quality(quality)
+    else:
+        show_mixed(question, pooled, quality)
     return None
 
 

@@ -88,17 +88,16 @@ def median_length(chunks: Sequence[Chunk], decoder: Decoder) -> int | None:
 
 
 def finding(scheme: DistanceScores, model: str, length: int | None, n_chunks: int) -> str:
-    """Say in a sentence how far attention falls over the length of a chunk, or else over all distances.
+    """Say in a sentence how far attention falls at the length of a chunk, or else at the largest distance.
 
     The score that has changed by c multiplies the attention weight by ``exp(c)``, before it is normalised.
     """
     distance = len(scheme.distances) - 1 if length is None else length
     change = float(scheme.change[0, distance])
-    if length is None:
-        where = f"At {counted(distance, 'token')}"
-    else:
+    where = f"At a distance of {counted(distance, 'token')}"
+    if length is not None:
         which = "the only chunk" if n_chunks == 1 else f"the median chunk of the {n_chunks:,}"
-        where = f"Over {counted(distance, 'token')}, as many as {which} in use has"
+        where += f", as many as {which} in use has"
     left = np.exp(change)
     return (
         f"{where}, the positions of {model} ({scheme.scheme}) lower the score of two equal tokens by "

@@ -17,7 +17,7 @@ from pages.improve.poolings.changes import (
     size_figure,
     value_of,
 )
-from pages.improve.poolings.geometry import CHANGES, CONE, LENGTHS, STAND_INS, stand_ins
+from pages.improve.poolings.geometry import CHAPTERS, STAND_INS, stand_ins
 from pages.improve.poolings.pooled_chunks import PooledChunks
 from tests.apps import app_of
 
@@ -174,7 +174,7 @@ def page(name, text):
 )
 def test_the_panel_draws_own_documents_without_labels(text, n_figures):
     drawn = 0
-    for chapter in (LENGTHS, CONE, CHANGES):
+    for chapter in CHAPTERS:
         app = app_of(page, args=("own.md", text), **{"geometry-chapter": chapter}).run()
         assert not app.exception
         drawn += len(app.get("plotly_chart"))

@@ -8,7 +8,7 @@ from engine.documents.document import Chunk
 from engine.inspection.pooling.pooling_search import rankings
 from pages.improve.poolings.quality import TRUST
 from pages.improve.poolings.rank_flow import flow_places, matrix_figure, rank_flow
-from pages.improve.poolings.search import AGREEMENT, WHY, passage_html
+from pages.improve.poolings.search import AGREEMENT, MIXED, WHY, passage_html
 from tests.apps import app_of
 
 NAMES = ("mean", "cls", "max", "idf", "last4", "first_last", "maxsim")
@@ -137,6 +137,8 @@ def test_own_documents_are_ranked_but_not_judged_and_a_mixed_search_is_refused(o
     app.session_state["pooling-question-part"] = TRUST
     app.run()
     assert any("no ranking can be called better" in info.value for info in app.info)
+    app.session_state["pooling-question-part"] = MIXED
+    app.run()
     [refused] = [warning.value for warning in app.warning if "The engine refuses" in warning.value]
     assert "pooling mean" in refused
     assert "pooling pooler" in refused

@@ -32,14 +32,19 @@ def test_late_chunking_of_one_chunk_has_no_median():
 def test_positions_say_what_remains_of_the_weight_over_a_chunk(scheme):
     change = scheme.change[0, 21]
     said = positions.finding(scheme, "tiny", 21, 1431)
-    assert said.startswith("Over 21 tokens, as many as the median chunk of the 1,431 in use has, the")
+    assert said.startswith(
+        "At a distance of 21 tokens, as many as the median chunk of the 1,431 in use has, the"
+    )
     assert f"tiny ({scheme.scheme}) lower the score of two equal tokens by {-change:.2f}: " in said
     assert f": {np.exp(change):.1%} of the attention weight remains." in said
 
 
 def test_positions_of_one_chunk_of_none_and_of_a_weight_that_is_gone():
-    assert "Over 1 token, as many as the only chunk in use has, the" in positions.finding(ROPE, "tiny", 1, 1)
-    assert positions.finding(ROPE, "tiny", None, 0).startswith("At 63 tokens, the positions of tiny (RoPE)")
+    assert "At a distance of 1 token, as many as the only chunk in use has" in positions.finding(
+        ROPE, "tiny", 1, 1
+    )
+    without = positions.finding(ROPE, "tiny", None, 0)
+    assert without.startswith("At a distance of 63 tokens, the positions of tiny (RoPE)")
     steep = positions.finding(ALIBI, "tiny", 63, 2)  # slope 1/4: a score lower by 15.75
     assert "by 15.75: less than 0.1% of the attention weight remains." in steep
 
@@ -91,5 +96,5 @@ def test_a_page_begins_with_the_sentence_about_the_documents_in_use(encoder, fol
 
 def test_without_documents_positions_are_still_those_of_the_model():
     app = app_page("inside/positions", searched=[]).run()
-    assert escape_markdown("At 255 tokens, the positions of ") in app.main.markdown[0].value
+    assert escape_markdown("At a distance of 255 tokens, the positions of ") in app.main.markdown[0].value
     assert not app.exception
