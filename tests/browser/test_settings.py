@@ -89,7 +89,7 @@ def test_a_small_grid_runs_to_the_end_and_fits_the_screen(narrow_tab, app):
 
 def test_a_run_is_stopped_gone_on_with_taken_away_and_its_settings_used(wide):
     wide.get_by_text("Chunk sizes", exact=True).click()
-    expect(wide.get_by_placeholder("6 sizes × 2 overlaps")).to_be_visible()
+    expect(wide.get_by_test_id("stMultiSelect").get_by_text("32", exact=True)).to_be_visible()
     settled(wide)
     wide.get_by_role("button", name="Run the grid").click()
     expect(wide.get_by_text(re.compile("[1-9] of 12 cells, "))).to_be_visible()
