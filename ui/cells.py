@@ -10,6 +10,7 @@ from engine.documents.splitters import SPLITTERS
 from engine.evaluation.grid import Cell
 from engine.evaluation.library_model import OWN
 from engine.layers.pooling import POOLINGS
+from engine.models.prompts import PROMPT_USES
 from engine.retrieval.retrievers import RETRIEVERS
 from ui.models import load_encoder
 from ui.settings import take_settings
@@ -85,6 +86,7 @@ AXES = {
         numbers=(*range(1, 11), 20),
         help="How many chunks are retrieved: the k of all metrics but MRR.",
     ),
+    "prompts": Axis("Prompts", "uses of prompts", "prompts", "Prompts of the model", PROMPT_USES),
     "model": Axis("Model", "models", "models"),
 }
 
@@ -138,6 +140,8 @@ def take_cell(cell: Cell) -> list[str]:
     """Set the app's own settings to those of a cell; return the axes that its widgets could take."""
     encoder = load_encoder()
     wanted = {axis: getattr(cell, axis) for axis in AXES if axis != "model"}
+    if not encoder.prompts.in_search:
+        del wanted["prompts"]
     if cell.max_tokens is None:
         wanted["max_tokens"] = encoder.token_limit(None)
     take_settings(wanted, encoder.config.max_positions)

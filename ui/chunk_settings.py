@@ -7,10 +7,15 @@ import streamlit as st
 
 from engine import Encoder
 from engine.documents.splitters import MIN_CHUNK_TOKENS, SPLITTERS, Splitting
+from engine.models.prompts import PROMPT_USES, Role
+from engine.wording import counted
 from ui.settings_card import SETTINGS, default_settings, settings_in_use
+from ui.text import escape_markdown
 from ui.tokens import AS_ENCODER_COUNTS
+from ui.widgets import choice
 
-CHUNK_SETTINGS = ("splitter", "chunk_tokens", "overlap", "parent_tokens", "max_tokens")  # keys of the widgets
+# Keys of the widgets.
+CHUNK_SETTINGS = ("splitter", "chunk_tokens", "overlap", "parent_tokens", "max_tokens", "prompts")
 
 
 @dataclass(frozen=True)
@@ -18,12 +23,21 @@ class Cut:
     """How documents are cut and embedded.
 
     ``parent_tokens`` is the size of the larger chunk around each that an answer gets in its place, 0 for the
-    chunk itself; ``max_tokens`` is the token limit of the encoder.
+    chunk itself; ``max_tokens`` is the token limit of the encoder, and ``prompts`` one of `PROMPT_USES`.
     """
 
     splitting: Splitting
     parent_tokens: int
     max_tokens: int
+    prompts: str = "own"
+
+    def encoder(self, encoder: Encoder) -> Encoder:
+        """Return the encoder with or without its prompts."""
+        return encoder.with_prompts(self.prompts)
+
+    def text_limit(self, encoder: Encoder) -> int:
+        """Return how many tokens of a chunk are read: the limit without the prompt before it."""
+        return self.encoder(encoder).text_limit(self.max_tokens)
 
 
 def chunk_settings(encoder: Encoder, suffix: str = "") -> Cut:
@@ -88,23 +102,43 @@ def chunk_settings(encoder: Encoder, suffix: str = "") -> Cut:
         "sentence-transformers reads 256 tokens with the default encoder, which was trained on 128 and has "
         "512 positions.",
     )
-    return cut_of(method, chunk_tokens, overlap, parent_tokens, max_tokens)
+    prompts = prompts_setting(encoder, suffix) if encoder.prompts.in_search else "own"
+    return cut_of(method, chunk_tokens, overlap, parent_tokens, max_tokens, prompts)
+
+
+def prompts_setting(encoder: Encoder, suffix: str) -> str:
+    """Draw whether the prompts of the model are put before questions and chunks."""
+    names: dict[Role, str] = {"query": "questions", "document": "chunks"}
+    texts = " and ".join(f"“{text}” before {names[role]}" for role, text in encoder.prompts.in_search.items())
+    n_taken = encoder.token_limit(None) - encoder.text_limit()
+    return choice(
+        SETTINGS["prompts"].label,
+        list(PROMPT_USES),
+        f"prompts{suffix}",
+        f"The model was trained with {escape_markdown(texts)}. They take "
+        f"{counted(n_taken, 'token')} of the limit of each chunk.\n"
+        + "\n".join(f"- **{use.label}**: {use.help}" for use in PROMPT_USES.values()),
+        format_func=SETTINGS["prompts"].words,
+    )
 
 
 def cut_in_use(encoder: Encoder) -> Cut:
     """Return how the app cuts documents, also where the page does not draw it."""
     values = settings_in_use(encoder)
-    return cut_of(*(values[key] for key in CHUNK_SETTINGS))
+    return cut_of(*(values.get(key, "own") for key in CHUNK_SETTINGS))  # most models have no prompts
 
 
 def cut_values(cut: Cut) -> dict[str, Any]:
     """Return the values of the widgets that give this cut, by their keys."""
     splitting = cut.splitting
-    values = splitting.method, splitting.chunk_tokens, splitting.overlap, cut.parent_tokens, cut.max_tokens
+    sizes = splitting.method, splitting.chunk_tokens, splitting.overlap
+    values = *sizes, cut.parent_tokens, cut.max_tokens, cut.prompts
     return dict(zip(CHUNK_SETTINGS, values, strict=True))
 
 
-def cut_of(method: str, chunk_tokens: int, overlap: int, parent_tokens: int, max_tokens: int) -> Cut:
+def cut_of(
+    method: str, chunk_tokens: int, overlap: int, parent_tokens: int, max_tokens: int, prompts: str
+) -> Cut:
     """Return the cut of the values of the widgets."""
     splitting = Splitting(method, chunk_tokens, overlap)
-    return Cut(splitting, parent_tokens if parent_tokens > chunk_tokens else 0, max_tokens)
+    return Cut(splitting, parent_tokens if parent_tokens > chunk_tokens else 0, max_tokens, prompts)

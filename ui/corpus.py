@@ -91,9 +91,9 @@ def session_vectors() -> VectorCache:
 
 @st.cache_resource(max_entries=3, show_spinner=False, scope="session")
 def index_documents(
-    documents: Sequence[Document], _encoder: Encoder, cut: Cut, pooling: str = "mean"
+    documents: Sequence[Document], _encoder: Encoder, cut: Cut, pooling: str | None = None
 ) -> Index:
-    """Index documents; no chunk is embedded twice.
+    """Index documents by a pooling, None for the model's own; no chunk is embedded twice.
 
     Sessions share the vectors of bundled documents; those of a user's own documents stay in the session.
 
@@ -102,7 +102,7 @@ def index_documents(
     DocumentError
         The documents hold no text.
     """
-    bar = st.progress(0.0, "Cutting the documents…")
+    bar, _encoder = st.progress(0.0, "Cutting the documents…"), cut.encoder(_encoder)
     bundled = bundled_names()
     shared = [document for document in documents if document.name in bundled]
     own = [document for document in documents if document.name not in bundled]
@@ -137,7 +137,7 @@ def warm_bm25(index: Index, retriever: str) -> None:
 
 @st.cache_resource(max_entries=3, show_spinner="Asking these documents unrelated questions…", scope="session")
 def null_scores_of_documents(
-    documents: Sequence[Document], _encoder: Encoder, cut: Cut, pooling: str = "mean"
+    documents: Sequence[Document], _encoder: Encoder, cut: Cut, pooling: str | None = None
 ) -> NullScores:
     """Return what unrelated questions score in the index of documents."""
     return null_scores_of(index_documents(documents, _encoder, cut, pooling), _encoder)

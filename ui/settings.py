@@ -12,6 +12,8 @@ from engine.documents.splitters import MIN_CHUNK_TOKENS, SPLITTERS
 from engine.generation.sampling import RULES, Sampling, sampling_of
 from engine.generation.settings import CONTEXTS, DEFAULT_ANSWER, AnswerSettings, SearchSettings
 from engine.layers.pooling import POOLINGS, poolings_help
+from engine.models.embedding_head import OWN
+from engine.models.prompts import PROMPT_USES
 from engine.retrieval.retrievers import RETRIEVERS
 from ui.chunk_settings import Cut, chunk_settings, cut_values
 from ui.documents import document_picker
@@ -36,7 +38,8 @@ COUNTS: dict[str, tuple[int, int]] = {
 }
 CHOICES: dict[str, Collection[str]] = {
     "splitter": SPLITTERS,
-    "pooling": POOLINGS,
+    "pooling": (*POOLINGS, OWN),
+    "prompts": PROMPT_USES,
     "retriever": RETRIEVERS,
     "context": CONTEXTS,
 }
@@ -57,7 +60,7 @@ def settings_sidebar(encoder: Encoder, on_server: bool) -> Settings:
     """Draw the settings; those that servers do not share are disabled with ``on_server``."""
     with st.expander("Chunks", icon=":material/content_cut:"):
         cut = chunk_settings(encoder)
-        pooling = pooling_setting()
+        pooling = pooling_setting(encoder)
     with st.expander("Search", icon=":material/search:"):
         retriever_setting()
         passages_setting()
@@ -213,20 +216,28 @@ def search_settings(encoder: Encoder) -> tuple[Cut, str, str, int]:
     """Draw the settings of a search; return cut, pooling, retriever and number of passages."""
     with st.expander("Chunks", icon=":material/content_cut:"):
         cut = chunk_settings(encoder)
-        pooling = pooling_setting()
+        pooling = pooling_setting(encoder)
     with st.expander("Search", icon=":material/search:"):
         retriever = retriever_setting()
         k = passages_setting()
     return cut, pooling, retriever, k
 
 
-def pooling_setting() -> str:
+def pooling_setting(encoder: Encoder) -> str:
     """Draw the choice of pooling."""
-    return choice_setting(
-        "pooling",
-        "How the vectors of a chunk's tokens become one. “Pooling compared” shows what each does.\n"
+    own, setting = encoder.pooling, SETTINGS["pooling"]
+    names = [*POOLINGS, *([OWN] if OWN in (own, st.session_state.get("pooling")) else [])]
+    pooling: str = st.selectbox(
+        setting.label,
+        names,
+        names.index(own),
+        format_func=lambda name: setting.words(name) + (" · the model's own" if name == own != OWN else ""),
+        key="pooling",
+        persist_state="session",
+        help="How the vectors of a chunk's tokens become one. “Pooling compared” shows what each does.\n"
         + poolings_help(POOLINGS),
     )
+    return pooling
 
 
 def retriever_setting() -> str:

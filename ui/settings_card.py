@@ -12,6 +12,7 @@ from engine.documents.splitters import DEFAULT_SPLITTING, SPLITTERS
 from engine.generation.sampling import RULES
 from engine.generation.settings import CONTEXTS, DEFAULT_ANSWER, DEFAULT_SEARCH
 from engine.layers.pooling import pooling_label
+from engine.models.prompts import PROMPT_USES
 from engine.retrieval.retrievers import RETRIEVERS
 from engine.wording import counted
 
@@ -45,6 +46,7 @@ SETTINGS = {
     "parent_tokens": Setting("Small to big (tokens)", 0),
     "max_tokens": Setting("Token limit of the encoder", None),  # the encoder's own
     "pooling": Setting("Pooling", "mean", pooling_label),
+    "prompts": Setting("Prompts of the model", "own", lambda name: PROMPT_USES[name].label),
     "retriever": Setting("Retriever", DEFAULT_SEARCH.retriever, lambda name: RETRIEVERS[name].label),
     "k": Setting("Passages", DEFAULT_SEARCH.k),
     "min_relevance": Setting("Relevance threshold", round(DEFAULT_SEARCH.min_relevance)),
@@ -64,7 +66,9 @@ def default_settings(encoder: Encoder) -> dict[str, Any]:
     """Return the default of every setting, within the positions of the encoder."""
     values = {key: setting.default for key, setting in SETTINGS.items()}
     values["chunk_tokens"] = min(values["chunk_tokens"], encoder.config.max_positions)
-    return values | {"max_tokens": encoder.max_tokens}
+    if not encoder.prompts.in_search:
+        del values["prompts"]
+    return values | {"max_tokens": encoder.max_tokens, "pooling": encoder.pooling}
 
 
 def settings_in_use(encoder: Encoder) -> dict[str, Any]:

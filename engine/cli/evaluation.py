@@ -58,6 +58,7 @@ from engine.generation.sampling import GREEDY, Sampling
 from engine.generation.writer import Writer
 from engine.layers.pooling import POOLINGS
 from engine.models.encoder import Encoder
+from engine.models.prompts import PROMPT_USES
 from engine.retrieval.retrievers import (
     DEFAULT_RETRIEVER,
     RETRIEVERS,
@@ -119,10 +120,17 @@ def sweep_command(
     pooling: Annotated[
         str,
         typer.Option(
-            help=f"Of {', '.join(POOLINGS)}; several with commas. Models of sentence-transformers have "
-            f"their own."
+            help=f"Of {', '.join(POOLINGS)}, or {OWN} for each model's own; several with commas. Models run "
+            f"by sentence-transformers have only their own."
         ),
-    ] = "mean",
+    ] = OWN,
+    prompts: Annotated[
+        str,
+        typer.Option(
+            help=f"The models' prompts before questions and chunks, of {', '.join(PROMPT_USES)}; several "
+            f"with commas."
+        ),
+    ] = "own",
     retriever: Annotated[
         str, typer.Option(help=f"Of {', '.join(RETRIEVERS)}; several with commas.")
     ] = DEFAULT_RETRIEVER,
@@ -164,11 +172,12 @@ def sweep_command(
         "retrievers": names_of("--retriever", retriever),
         "ks": numbers_of("--k", k),
         "max_tokens": [limit or None for limit in numbers_of("--max-tokens", max_tokens)],
+        "prompts": names_of("--prompts", prompts),
     }
     cells = grid(**axes)
     documents, asked = sources(corpus, beir or (), document or (), questions)
     models = load_models(axes["models"])
-    if any(isinstance(each, LibraryModel) for each in models.values()):
+    if OWN not in axes["poolings"] and any(isinstance(each, LibraryModel) for each in models.values()):
         cells = grid(**{**axes, "poolings": [*axes["poolings"], OWN]})
     chosen = fitting(cells, models)
     report_left_out(chosen)
@@ -319,7 +328,7 @@ def evaluate(
         Path, typer.Argument(help="A BEIR folder: corpus.jsonl, queries.jsonl and qrels/*.tsv.")
     ],
     model: EncoderOption = DEFAULT_ENCODER,
-    pooling: PoolingOption = "mean",
+    pooling: PoolingOption = OWN,
     as_json: JsonOption = False,
 ) -> None:
     """Evaluate vector search, BM25 and both on a labelled collection, each document as one passage.
@@ -405,7 +414,7 @@ def answers(
     asked = with_taken_names(asked, documents)
     for problem in check_answers(asked, documents):
         say(f"warning: {problem}")
-    encoder = load_encoder(corpus.model)
+    encoder = load_encoder(corpus.model).with_prompts(corpus.prompts)
     index = index_documents(documents, encoder, corpus, corpus.parent_tokens)
     writer = Writer(load_decoder(retrieval.decoder))
     writer.check(settings)

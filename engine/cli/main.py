@@ -67,7 +67,7 @@ def load_decoder(name: str) -> Decoder:
 
 def load_index(corpus: Path, options: EmbeddingOptions, parent_tokens: int = 0) -> tuple[Encoder, Index]:
     """Load the encoder, read a corpus and index it."""
-    encoder = load_encoder(options.model)
+    encoder = load_encoder(options.model).with_prompts(options.prompts)
     return encoder, index_documents(read_documents(corpus), encoder, options, parent_tokens)
 
 

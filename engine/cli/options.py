@@ -16,6 +16,8 @@ from engine.errors import GlassboxError
 from engine.generation.sampling import RULES
 from engine.generation.settings import CONTEXTS, DEFAULT_ANSWER, DEFAULT_MIN_RELEVANCE, DEFAULT_SEARCH
 from engine.layers.pooling import POOLINGS
+from engine.models.embedding_head import OWN
+from engine.models.prompts import PROMPT_USES
 from engine.retrieval.retrievers import DEFAULT_RETRIEVER, RETRIEVERS
 from engine.weights.catalog import DEFAULT_DECODER, DEFAULT_ENCODER
 
@@ -25,7 +27,12 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object 
 EncoderOption = Annotated[
     str, typer.Option("--model", help="Encoder: a known name, a BERT-family folder or a Hugging Face id.")
 ]
-PoolingOption = Annotated[str, typer.Option(help=f"How token vectors become one: {', '.join(POOLINGS)}.")]
+PoolingOption = Annotated[
+    str,
+    typer.Option(
+        help=f"How token vectors become one: {OWN} (as the model was trained), or {', '.join(POOLINGS)}."
+    ),
+]
 SAMPLING_HELP = {name: rule.help for name, rule in RULES.items()} | {
     "seed": "Makes drawing at a temperature repeatable."
 }
@@ -45,7 +52,13 @@ class EmbeddingOptions:
     overlap: Annotated[int, typer.Option(help="Tokens a chunk repeats from the one before.")] = (
         DEFAULT_SPLITTING.overlap
     )
-    pooling: PoolingOption = "mean"
+    pooling: PoolingOption = OWN
+    prompts: Annotated[
+        str,
+        typer.Option(
+            help=f"The model's prompts before questions and chunks, if it has any: {', '.join(PROMPT_USES)}."
+        ),
+    ] = "own"
 
     @property
     def splitting(self) -> Splitting:

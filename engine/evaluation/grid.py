@@ -1,7 +1,7 @@
 """Grids of settings: every combination of the values given for each."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -10,6 +10,7 @@ from engine.errors import InputError
 from engine.evaluation.library_model import OWN, LibraryModel, Model, embedding_spec
 from engine.layers.pooling import POOLINGS
 from engine.models.encoder import Encoder
+from engine.models.prompts import PROMPT_USES
 from engine.retrieval.retrievers import DEFAULT_RETRIEVER, RETRIEVERS
 from engine.weights.catalog import DEFAULT_ENCODER
 
@@ -34,6 +35,8 @@ class Cell:
         One of `RETRIEVERS`.
     k
         Number of chunks retrieved.
+    prompts
+        One of `PROMPT_USES`.
     """
 
     splitter: str = DEFAULT_SPLITTING.method
@@ -44,6 +47,7 @@ class Cell:
     pooling: str = "mean"
     retriever: str = DEFAULT_RETRIEVER
     k: int = 5
+    prompts: str = "own"
 
     @property
     def splitting(self) -> Splitting:
@@ -76,6 +80,7 @@ def grid(
     retrievers: Sequence[str] = (DEFAULT_RETRIEVER,),
     ks: Sequence[int] = (5,),
     max_tokens: Sequence[int | None] = (None,),
+    prompts: Sequence[str] = ("own",),
 ) -> Grid:
     """Combine the values of all settings; repeated values count once.
 
@@ -85,11 +90,13 @@ def grid(
     Raises
     ------
     InputError
-        A setting has no value, a splitter, pooling or retriever is unknown, or a ``k`` is below 1.
+        A setting has no value, a splitter, pooling, retriever or use of prompts is unknown, or a ``k`` is
+        below 1.
     """
     check_names("splitter", splitters, tuple(SPLITTERS))
     check_names("pooling", poolings, (*POOLINGS, OWN))
     check_names("retriever", retrievers, tuple(RETRIEVERS))
+    check_names("use of prompts", prompts, tuple(PROMPT_USES))
     for what, values in {"size": chunk_tokens, "overlap": overlaps, "model": models, "k": ks}.items():
         check_some(what, values)
     check_some("token limit", max_tokens)
@@ -105,6 +112,7 @@ def grid(
         poolings,
         retrievers,
         ks,
+        prompts,
     )
     cells = [Cell(*values) for values in product(*map(dict.fromkeys, settings))]
     return sieved(cells, lambda cell: splitting_problem(cell, overlaps[0]))
@@ -113,17 +121,24 @@ def grid(
 def fitting(cells: Grid, models: Mapping[str, Model]) -> Grid:
     """Leave out the cells that their model cannot do: poolings without weights, MaxSim with the library.
 
-    The pooling "own" is meant for models of the library and those with dense layers or several poolings. If
-    there is one of the library, its combinations with other models are dropped without being listed.
+    The pooling "own" becomes the strategy that a model's own pooling is, if it is one of `POOLINGS`. Beside
+    other poolings it is meant for models whose own is not, and its combinations with others are dropped.
     """
-    has_library = any(isinstance(model, LibraryModel) for model in models.values())
-    asked = [
-        cell
+    is_only = all(cell.pooling == OWN for cell in cells.cells)
+    asked = dict.fromkeys(
+        resolved(cell, models[cell.model])
         for cell in cells.cells
-        if cell.pooling != OWN or has_own_head(models[cell.model]) or not has_library
-    ]
-    kept = sieved(asked, lambda cell: model_problem(cell, models[cell.model]))
+        if cell.pooling != OWN or has_own_head(models[cell.model]) or is_only
+    )
+    kept = sieved(list(asked), lambda cell: model_problem(cell, models[cell.model]))
     return Grid(kept.cells, cells.left_out + kept.left_out)
+
+
+def resolved(cell: Cell, model: Model) -> Cell:
+    """Name the strategy of a cell that asks for its model's own pooling."""
+    if cell.pooling != OWN or has_own_head(model) or isinstance(model, LibraryModel):
+        return cell
+    return replace(cell, pooling=model.pooling)
 
 
 def has_own_head(model: Model) -> bool:
@@ -153,6 +168,8 @@ def model_problem(cell: Cell, model: Model) -> str:
         return f"retriever 'maxsim' reads tokens, which {model.name} keeps inside the library: choose another"
     if cell.pooling == OWN and isinstance(model, Encoder) and model.pooling != OWN:
         return f"pooling 'own' of {model.name} is {model.pooling!r}: give that"
+    if cell.prompts != "own" and not model.prompts.in_search:
+        return f"{model.name} has no prompts to leave out: 'own' stands for both"
     if cell.pooling == "idf" and isinstance(model, Encoder):  # its weights are computed from the chunks
         return why_not(lambda: model.token_limit(cell.max_tokens))
     return why_not(lambda: embedding_spec(model, cell.pooling, cell.max_tokens))

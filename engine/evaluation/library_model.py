@@ -6,7 +6,7 @@ model with another tokenizer may read fewer or more tokens of a chunk than its s
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
@@ -102,6 +102,10 @@ class LibraryModel:
         prompts = Prompts({prompt: text for prompt, text in model.prompts.items() if text})
         digest = weights_digest(model)
         return cls(str(source), model, tokenizer, d_model, digest, model.max_seq_length, prompts)
+
+    def with_prompts(self, use: str) -> "LibraryModel":
+        """Return this model with its prompts or none, by a key of `PROMPT_USES`."""
+        return replace(self, prompts=self.prompts.used(use))
 
     def token_limit(self, max_tokens: int | None) -> int:
         """Return ``max_tokens``, or the model's own limit for None.

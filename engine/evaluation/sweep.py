@@ -144,8 +144,9 @@ def rows_of(
             for splitting, of_splitting in grouped(of_model, lambda cell: cell.splitting).items():
                 chunks = split_documents(documents, tokens, model, splitting, cache)
                 labelled = LabelledChunks(questions, chunks, relevance(questions, chunks), counts)
-                for same_limit in grouped(of_splitting, lambda cell: cell.max_tokens).values():
-                    yield from measure_cells(same_limit, labelled, model, cache, watch)
+                for alike in grouped(of_splitting, lambda cell: (cell.max_tokens, cell.prompts)).values():
+                    prompted = model.with_prompts(alike[0].prompts)
+                    yield from measure_cells(alike, labelled, prompted, cache, watch)
     except Stopped:
         return
 
@@ -195,7 +196,7 @@ class LabelledChunks:
 def measure_cells(
     cells: Sequence[Cell], labelled: LabelledChunks, model: Model, cache: VectorCache, watch: Watch
 ) -> Iterator[SweepRow]:
-    """Measure cells of one splitting, model and token limit: pooling by pooling, retriever by retriever."""
+    """Measure cells alike but for pooling, retriever and k: pooling by pooling, retriever by retriever."""
     asked, max_tokens = tuple(question.text for question in labelled.questions), cells[0].max_tokens
     poolings = list(dict.fromkeys(cell.pooling for cell in cells if cell.retriever != BM25))
     watch.begin(len(cells), (len(asked) + len(labelled.texts)) * n_passes(poolings))

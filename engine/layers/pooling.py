@@ -204,8 +204,8 @@ POOLINGS = {
 
 
 def pooling_label(name: str) -> str:
-    """Label of a strategy of `POOLINGS`; other names are returned unchanged."""
-    return POOLINGS[name].label if name in POOLINGS else name
+    """Label of a strategy of `POOLINGS`, or of the model's own head; other names are returned unchanged."""
+    return POOLINGS[name].label if name in POOLINGS else "the model's own" if name == "own" else name
 
 
 def poolings_help(names: Iterable[str]) -> str:

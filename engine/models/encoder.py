@@ -262,9 +262,9 @@ class Encoder:
             for strategy in pooling
         }
 
-    def without_prompts(self) -> "Encoder":
-        """Return this encoder with no prompt before any text, unlike it was trained if it has prompts."""
-        return replace(self, prompts=Prompts())
+    def with_prompts(self, use: str) -> "Encoder":
+        """Return this encoder with its prompts or none, by a key of `PROMPT_USES`."""
+        return replace(self, prompts=self.prompts.used(use))
 
     def text_limit(self, max_tokens: int | None = None) -> int:
         """Return how many tokens of a document are read, [CLS] and [SEP] included, behind its prompt.

@@ -7,6 +7,20 @@ from typing import Literal
 from engine.errors import InputError
 
 Role = Literal["query", "document"]  # what a text is in a search
+
+
+@dataclass(frozen=True)
+class PromptUse:
+    """Whether a search puts a model's prompts before its texts; name and description for people."""
+
+    label: str
+    help: str
+
+
+PROMPT_USES = {
+    "own": PromptUse("the model's own", "As the model was trained, such as “query: ” before questions."),
+    "none": PromptUse("none", "Texts alone, to see what the model's prompts are worth."),
+}
 QUERY_NAMES = ("query",)
 DOCUMENT_NAMES = ("document", "passage", "corpus")
 
@@ -43,6 +57,12 @@ class Prompts:
     def document(self) -> str:
         """Name of the prompt before documents, "" if there is none."""
         return self._first(DOCUMENT_NAMES)
+
+    def used(self, use: str) -> "Prompts":
+        """Return these prompts or none, by a key of `PROMPT_USES`; another raises `InputError`."""
+        if use not in PROMPT_USES:
+            raise InputError(f"prompts {use!r} is not one of {', '.join(PROMPT_USES)}")
+        return self if use == "own" else Prompts()
 
     def of(self, role: Role) -> str:
         """Return the prompt before questions or before documents, "" if there is none."""

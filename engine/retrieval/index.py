@@ -157,8 +157,11 @@ class Index:
             raise InputError("the query vector is not finite: it holds NaN or infinity")
 
     def encoder(self, encoder: Encoder) -> Encoder:
-        """Return the encoder with the index's word weights, if it has any."""
-        return encoder if self.idf is None else replace(encoder, idf=self.idf)
+        """Return the encoder as the index was made: with its word weights if it has any, and its prompts."""
+        encoder = encoder if self.idf is None else replace(encoder, idf=self.idf)
+        bare = encoder.with_prompts("none")
+        was_bare = self.spec == EmbeddingSpec.of(bare, self.spec.pooling, self.spec.max_tokens)
+        return bare if encoder.prompts.in_search and was_bare else encoder
 
 
 def build_index(

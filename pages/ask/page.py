@@ -155,7 +155,7 @@ def ask_area(
         f"{counted(n_tokens, 'token')} by the encoder {escape_markdown(encoder.name)} · "
         f"retriever {RETRIEVERS[settings.answer.search.retriever].label}"
     )
-    if warning := limit_warning(index.chunks, index.spec.max_tokens):
+    if warning := limit_warning(index.chunks, settings.cut.text_limit(encoder)):
         st.warning(escape_markdown(warning), icon=":material/content_cut:")
     if question:
         with waiting_until_done():

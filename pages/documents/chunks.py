@@ -67,8 +67,10 @@ def show_chunks(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> No
 
 def use_everywhere() -> None:
     """Use the other settings on every page."""
+    state = st.session_state
     for key in CHUNK_SETTINGS:
-        st.session_state[key] = st.session_state[f"{key}-other"]
+        if f"{key}-other" in state:  # models without prompts have no setting for them
+            state[key] = state[f"{key}-other"]
 
 
 def part_of(document: Document) -> tuple[int, int]:
@@ -103,9 +105,10 @@ def show_one(document: Document, encoder: Encoder, cut: Cut, start: int, end: in
         return
     seconds = perf_counter() - began
     st.caption(f"{splitter.label}: {splitter.help}" + parents_note(chunks))
-    show_numbers(document, chunks, cut.max_tokens, seconds)
+    limit = cut.text_limit(encoder)
+    show_numbers(document, chunks, limit, seconds)
     near = near_to(chunks, start, end)
-    stops = read_ends([chunks[number] for number in near], encoder.tokenizer, cut.max_tokens)
+    stops = read_ends([chunks[number] for number in near], encoder.tokenizer, limit)
     with st.container(border=True):
         st.html(
             text_html(painted(document, chunks, dict(zip(near, stops, strict=True)), start, end), height=520)
@@ -115,7 +118,7 @@ def show_one(document: Document, encoder: Encoder, cut: Cut, start: int, end: in
     words = (
         f"{counted(len(chunks), 'chunk')} of {sizes['n_tokens'].min()} to {sizes['n_tokens'].max()} tokens"
     )
-    show_figure(size_figure(chunks, cut.max_tokens), f"chunk-sizes-{key}", sizes, words)
+    show_figure(size_figure(chunks, limit), f"chunk-sizes-{key}", sizes, words)
 
 
 def show_one_inside(chunks: Sequence[Chunk], key: str) -> None:

@@ -24,8 +24,9 @@ def show_files(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> Non
         st.info("No document is chosen. Add one in the sidebar, paste a text below, or pick some there.")
     else:
         chunks = split_documents(documents, cut)
-        show_finding(documents, [chunk for own in chunks for chunk in own], cut.max_tokens)
-        show_table(documents, chunks, cut.max_tokens)
+        limit = cut.text_limit(encoder)
+        show_finding(documents, [chunk for own in chunks for chunk in own], limit)
+        show_table(documents, chunks, limit)
         st.caption("Add files in the sidebar, or paste a text here. The other tabs show their chunks.")
     st.text_input(
         "Column of CSV files",

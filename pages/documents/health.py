@@ -97,11 +97,12 @@ def show_corpus_health(documents: Sequence[Document], encoder: Encoder, cut: Cut
     st.write(
         "Duplicates push other passages out of the ranking, hubs are found by every question, empty and "
         "repeated chunks answer none. Nothing is removed here; previews show what would change. "
-        "Chunks and questions are compared by mean vectors, whatever pooling and retriever the app uses."
+        "Chunks and questions are compared by the model's own vectors, whatever the pooling and retriever in "
+        "use."
     )
     index = index_documents(documents, encoder, cut)
     questions = question_lines(documents)
-    vectors = question_vectors(tuple(questions), encoder, cut.max_tokens) if questions else None
+    vectors = question_vectors(tuple(questions), encoder, cut) if questions else None
     show_health(index.chunks, index.vectors, questions, vectors, cut.max_tokens)
 
 
@@ -128,9 +129,9 @@ def example_questions(documents: Sequence[Document]) -> list[str]:
 
 
 @st.cache_data(show_spinner="Reading the questions…", max_entries=8, scope="session")
-def question_vectors(questions: tuple[str, ...], _encoder: Encoder, max_tokens: int) -> Array:
-    """Embed questions once: ``(n_questions, d_model)``."""
-    return _encoder.encode(list(questions), max_tokens=max_tokens)
+def question_vectors(questions: tuple[str, ...], _encoder: Encoder, cut: Cut) -> Array:
+    """Embed questions once: ``(n_questions, d_model)``, of length 1."""
+    return cut.encoder(_encoder).encode_query(questions, normalize=True, max_tokens=cut.max_tokens)
 
 
 @fragment

@@ -15,7 +15,7 @@ from ui.chunk_settings import Cut
 from ui.corpus import split_documents
 from ui.documents import bundled_documents
 from ui.export import show_figure
-from ui.models import limits_of
+from ui.models import limits_of, load_encoder
 from ui.text import escape_markdown, text_html
 
 VIEWS = ("Your chunks", "One whole text")
@@ -64,7 +64,7 @@ def text_picker(documents: Sequence[Document], cut: Cut) -> str:
 def chunks_words(document: Document, cut: Cut) -> str:
     """Say how many chunks the app makes of a document, and how many of them are not read whole."""
     [chunks] = split_documents([document], cut)
-    n_cut = sum(chunk.n_tokens > cut.max_tokens for chunk in chunks)
+    n_cut = sum(chunk.n_tokens > cut.text_limit(load_encoder()) for chunk in chunks)
     read = f"{n_cut:,} of which without their end" if n_cut else "each of which is read whole"
     return f"The app cuts this document into {counted(len(chunks), 'chunk')}, {read}."
 

@@ -72,7 +72,8 @@ def reports_of(
     _encoder: Encoder,
 ) -> list[UnreadReport]:
     """Count the tokens of chunks that each limit loses, once for each setting."""
-    return unread_reports(_chunks, _encoder.tokenizer, limits)
+    encoder = cut.encoder(_encoder)
+    return unread_reports(_chunks, encoder.tokenizer, [encoder.text_limit(limit) for limit in limits])
 
 
 def show_limits(reports: Mapping[int, UnreadReport], origins: Mapping[int, str], chosen: int) -> None:

@@ -173,7 +173,6 @@ def test_the_card_and_the_settings_stay_where_no_document_is_chosen(folder):
 @pytest.mark.parametrize(
     ("folder", "state"),
     [
-        ("documents", {"documents-tab": "Health", "searched": ["inside_the_pipeline.md"]}),
         ("improve/tuning", {}),
         ("inside/late", {"searched": ["inside_the_pipeline.md"]}),
     ],
@@ -181,6 +180,12 @@ def test_the_card_and_the_settings_stay_where_no_document_is_chosen(folder):
 def test_a_page_that_needs_mean_vectors_says_so(folder, state):
     app = app_page(folder, pooling="cls", **state).run()
     assert "mean vectors, whatever pooling and retriever the app uses" in said(app)
+
+
+def test_a_page_that_needs_the_models_own_vectors_says_so():
+    state = {"documents-tab": "Health", "searched": ["inside_the_pipeline.md"]}
+    app = app_page("documents", pooling="cls", **state).run()
+    assert "the model's own vectors, whatever the pooling and retriever in use" in said(app)
 
 
 def test_a_page_with_chunks_of_its_own_says_so():

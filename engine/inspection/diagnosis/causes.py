@@ -1,12 +1,13 @@
 """The causes that a diagnosis shows, each with the rank that the passage would have without it."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from engine.documents.splitters import MIN_CHUNK_TOKENS, SPLITTERS
 from engine.documents.units import sentence_starts
 from engine.evaluation.grid import Cell
 from engine.inspection.diagnosis.diagnose import Cause, Diagnosis
+from engine.models.prompts import Role
 from engine.retrieval.retrievers import RETRIEVERS
 
 WHOLE = 0.9  # from this share on a chunk counts as holding a passage whole
@@ -30,6 +31,8 @@ class InUse:
         The settings; ``max_tokens`` is a number.
     longest
         The most tokens that the encoder can read.
+    prompts_left_out
+        The prompts that the model was trained with and the settings leave out, as in `Prompts.in_search`.
     rank
         Rank of the passage by their retriever; None where it does not find it.
     """
@@ -37,6 +40,7 @@ class InUse:
     cell: Cell
     longest: int
     rank: int | None
+    prompts_left_out: Mapping[Role, str] = field(default_factory=dict)
 
     @property
     def finds(self) -> bool:
@@ -73,11 +77,29 @@ def causes(diagnosis: Diagnosis | None, used: InUse | None = None) -> tuple[Caus
         return ()
     if diagnosis.found:
         return (reordered(diagnosis, used),)
+    if used.reads_vectors and used.prompts_left_out:
+        return (prompts_missing(used), *tuple(own_causes(diagnosis, used)))
+    return own_causes(diagnosis, used)
+
+
+def own_causes(diagnosis: Diagnosis, used: InUse) -> tuple[Cause, ...]:
+    """Return the causes in cutting, reading and ranking."""
     if not used.reads_vectors:
         return tuple(other_words(diagnosis, used)) or (outranked(diagnosis, used),)
     lost = (*truncated(diagnosis, used), *split(diagnosis, used)) or tuple(pooled_away(diagnosis, used))
     found = (*lost, *near_duplicates(diagnosis, used), *word_mismatch(diagnosis, used))
     return found or tuple(other_words(diagnosis, used)) or (outranked(diagnosis, used),)
+
+
+def prompts_missing(used: InUse) -> Cause:
+    """Return the cause that the model expects an instruction that was not given."""
+    names: dict[Role, str] = {"query": "questions", "document": "documents"}
+    before = " and ".join(f"“{text}” before {names[role]}" for role, text in used.prompts_left_out.items())
+    return Cause(
+        "prompts left out",
+        f"The model was trained with {before}, and the settings leave that out.",
+        "Use the model's own prompts.",
+    )
 
 
 def reordered(diagnosis: Diagnosis, used: InUse) -> Cause:

@@ -25,6 +25,8 @@ class TailVectors:
     ----------
     index
         The index.
+    limit
+        How many tokens of a chunk are read.
     rows
         The truncated chunks, as rows of ``index.chunks``.
     whole
@@ -39,6 +41,7 @@ class TailVectors:
     """
 
     index: Index = field(repr=False)
+    limit: int
     rows: tuple[int, ...]
     whole: Array = field(repr=False)
     windows: Array = field(repr=False)
@@ -117,17 +120,19 @@ def tail_vectors(
     encoder, spec = index.encoder(encoder), index.spec
     if EmbeddingSpec.of(encoder, spec.pooling, spec.max_tokens) != spec:
         raise InputError(f"the index holds vectors of {spec}, not of {encoder.name}: build it again")
+    limit = encoder.text_limit(spec.max_tokens)
     if rows is None:
-        rows = [row for row, chunk in enumerate(index.chunks) if chunk.n_tokens > index.spec.max_tokens]
+        rows = [row for row, chunk in enumerate(index.chunks) if chunk.n_tokens > limit]
     for row in rows:
-        check_row(row, index)
+        check_row(row, index, limit)
     chunks = [index.chunks[row] for row in rows]
-    room = index.spec.max_tokens - encoder.tokenizer.n_special
+    room = limit - encoder.tokenizer.n_special
+    [[_, *prompt, _]] = encoder.tokenizer.ids_batch([encoder.prompts.of("document")])
     whole, windows, spans, n_windows = [], [], [], []
     for chunk, encoding in zip(chunks, tokenized([c.text for c in chunks], encoder.tokenizer), strict=True):
-        whole.append(encoder.truncate(encoding.ids, encoder.config.max_positions))
         cls, *body, sep = encoding.ids
-        own = [[cls, *body[window], sep] for window in tail_windows(len(body), room)]
+        whole.append(encoder.truncate([cls, *prompt, *body, sep], encoder.config.max_positions))
+        own = [[cls, *prompt, *body[window], sep] for window in tail_windows(len(body), room)]
         windows += own
         n_windows.append(len(own))
         spans += tail_spans(chunk, encoding.offsets[1:-1], room)
@@ -135,6 +140,7 @@ def tail_vectors(
     vectors = encoder.encode_ids(sequences, spec.pooling, on_progress=on_progress).astype(np.float32)
     return TailVectors(
         index=index,
+        limit=limit,
         rows=tuple(rows),
         whole=vectors[: len(rows)],
         windows=vectors[len(rows) :],
@@ -190,7 +196,7 @@ def counterfactuals(question: Array, tails: TailVectors) -> list[Counterfactual]
         Counterfactual(
             chunk=index.chunks[row],
             row=row,
-            tokens_lost=index.chunks[row].n_tokens - index.spec.max_tokens,
+            tokens_lost=index.chunks[row].n_tokens - tails.limit,
             now=RankedScore(int(now_ranks[i]), float(now[i])),
             whole=RankedScore(int(whole_ranks[i]), float(whole[i])),
             windows=RankedScore(int(best_ranks[i]), float(best[i])),
@@ -218,12 +224,10 @@ def replaced_ranks(new: Array, now: Array, scores: Array) -> Array:
     return min_ranks(new, scores) - (now > new)  # a chunk is not its own rival
 
 
-def check_row(row: int, index: Index) -> None:
+def check_row(row: int, index: Index, limit: int) -> None:
     """Raise `InputError` for a chunk that is not in the index or was read whole."""
     if not 0 <= row < len(index.chunks):
         raise InputError(f"chunk {row} is not in the index: it holds 0 to {len(index.chunks) - 1}")
     n_tokens = index.chunks[row].n_tokens
-    if n_tokens <= index.spec.max_tokens:
-        raise InputError(
-            f"chunk {row} lost nothing: it has {n_tokens} tokens and up to {index.spec.max_tokens} are read"
-        )
+    if n_tokens <= limit:
+        raise InputError(f"chunk {row} lost nothing: it has {n_tokens} tokens and up to {limit} are read")

@@ -25,6 +25,7 @@ COMPARED = 1000  # chunks above a passage that are searched for near duplicates
 
 CauseKind = Literal[
     "not in the corpus",
+    "prompts left out",
     "truncated",
     "split",
     "near duplicates",

@@ -55,8 +55,8 @@ def nearby_cells(
 ) -> list[Cell]:
     """Combine other values of settings with the current ones, up to ``most_changes`` at once; nearest first.
 
-    Combinations that rank like another one are left out: BM25 ignores poolings and token limits, and a limit
-    has no effect on chunks that fit the current one.
+    Combinations that rank like another one are left out: BM25 ignores poolings, prompts and token limits, and
+    a limit has no effect on chunks that fit the current one. Prompts that are left out are tried.
 
     Parameters
     ----------
@@ -76,6 +76,7 @@ def nearby_cells(
         [current.retriever, *retrievers],
         [current.k],
         [current.max_tokens, *max_tokens],
+        [current.prompts, "own"],
     )
     near = [cell for cell in combined.cells if len(changed_settings(current, cell)) <= most_changes]
     own = [cell for cell in near if cell == current or not is_redundant(cell, current)]
@@ -85,7 +86,8 @@ def nearby_cells(
 def is_redundant(cell: Cell, current: Cell) -> bool:
     """Whether a combination ranks like one with fewer changes."""
     same_limit = cell.max_tokens == current.max_tokens
-    if cell.retriever == "bm25" and (cell.pooling != current.pooling or not same_limit):
+    same_vectors = (cell.pooling, cell.prompts) == (current.pooling, current.prompts) and same_limit
+    if cell.retriever == "bm25" and not same_vectors:
         return True
     fits = current.max_tokens is not None and cell.chunk_tokens <= current.max_tokens
     return fits and not same_limit

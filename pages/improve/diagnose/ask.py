@@ -40,6 +40,11 @@ class Search:
     retriever: str
     k: int
 
+    @property
+    def text_limit(self) -> int:
+        """How many tokens of a chunk are read."""
+        return self.cut.text_limit(self.encoder)
+
     def document(self, name: str) -> Document:
         """Return the document of a name."""
         return next(document for document in self.documents if document.name == name)

@@ -105,8 +105,17 @@ def show_other_settings(
 def current_cell(search: Search) -> Cell:
     """Return the present settings."""
     splitting, spec = search.cut.splitting, search.index.spec
-    cut = (splitting.method, splitting.chunk_tokens, splitting.overlap)
-    return Cell(*cut, search.encoder.name, spec.max_tokens, spec.pooling, search.retriever, search.k)
+    return Cell(
+        splitting.method,
+        splitting.chunk_tokens,
+        splitting.overlap,
+        search.encoder.name,
+        spec.max_tokens,
+        spec.pooling,
+        search.retriever,
+        search.k,
+        search.cut.prompts,
+    )
 
 
 def measure_cells(
@@ -179,7 +188,7 @@ def show_cost(missing: Sequence[Cell], cells: Sequence[Cell], search: Search) ->
         st.caption(f"All {len(cells):,} combinations are measured.")
         return
     n_tokens = sum(len(document.text) for document in search.documents) / CHARACTERS_PER_TOKEN
-    cuts = {(cell.splitting, cell.max_tokens, cell.pooling == "idf") for cell in missing}
+    cuts = {(cell.splitting, cell.max_tokens, cell.prompts, cell.pooling == "idf") for cell in missing}
     seconds = n_tokens * len(cuts) / TOKENS_PER_S + 0.1 * len(missing)
     st.caption(
         f"{len(missing):,} of {len(cells):,} combinations are to be measured: at most "

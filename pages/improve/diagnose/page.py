@@ -51,7 +51,8 @@ def show(asked: Asked, pooling: str, search: Search, questions: tuple[Question, 
     found = diagnosis_of(asked, asked.place, *settings, search.k, search)
     ranking = ranking_of(asked.question, asked.place, *settings, search.retriever, search)
     rank = ranking.rank if ranking.is_found else None
-    used = InUse(current_cell(search), search.encoder.config.max_positions, rank)
+    left_out = search.encoder.prompts.in_search if search.cut.prompts == "none" else {}
+    used = InUse(current_cell(search), search.encoder.config.max_positions, rank, left_out)
     found_causes = causes(found, used)
     short = st.container()
     show_place(asked)

@@ -27,6 +27,7 @@ MEASURED = "Measured below:"
 CONTEXT = 400  # characters shown on either side of the passage, at most
 TITLES = {
     "not in the corpus": ("It is not in the documents", ":material/folder_off:"),
+    "prompts left out": ("The model's prompts are missing", ":material/speaker_notes_off:"),
     "truncated": ("It lies behind the token limit", ":material/content_cut:"),
     "split": ("It is cut across a border", ":material/vertical_split:"),
     "near duplicates": ("Near duplicates take its place", ":material/content_copy:"),
@@ -133,7 +134,7 @@ def passage_html(place: Location, search: Search) -> str:
     start = max(0, place.start - CONTEXT)
     end = min(len(document.text), place.end + CONTEXT)
     near = near_to(chunks, start, end)
-    stops = read_ends([chunks[n] for n in near], search.encoder.tokenizer, index.spec.max_tokens)
+    stops = read_ends([chunks[n] for n in near], search.encoder.tokenizer, search.text_limit)
     ends = dict(zip(near, stops, strict=True))
     parts = [(start, place.start), (place.start, place.end), (place.end, end)]
     before, passage, after = (
@@ -174,7 +175,7 @@ def show_lost(place: Location, search: Search, found: Diagnosis) -> None:
 
 def lost_sentence(search: Search, found: Diagnosis) -> tuple[str, ...]:
     """Say whether some of the passage is beyond the token limit."""
-    limit = search.index.spec.max_tokens
+    limit = search.text_limit
     if not found.unread:
         return Strong("No."), f" All of it is within the {limit} tokens that are read of a chunk."
     return (

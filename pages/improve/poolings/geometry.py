@@ -87,9 +87,10 @@ def geometry_of(
         bar.progress(0.9 + 0.1 * done / total, f"Searching transformed vectors: {done} of {total} transforms")
 
     try:
-        every = [*(chunk.text for chunk in pooled.chunks), *texts]
-        raw = pooled.encoder.encode(every, strategy, normalize=False, max_tokens=limit, on_progress=show_read)
-        chunks, asked = raw[: len(pooled.chunks)], raw[len(pooled.chunks) :]
+        held = [chunk.text for chunk in pooled.chunks]
+        raw = {"pooling": strategy, "normalize": False, "max_tokens": limit}
+        chunks = pooled.encoder.encode_document(held, **raw, on_progress=show_read)
+        asked = pooled.encoder.encode_query(texts, **raw)
         rows = geometry_rows(chunks, asked, _relevant if questions else None, show_search)
         return Geometry(pooled, norms(chunks), tuple(rows))
     finally:

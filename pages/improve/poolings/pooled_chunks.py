@@ -43,7 +43,7 @@ def chunks_and_encoder(
     """Cut documents; return their chunks, and the encoder with their IDF weights."""
     with st.spinner("Cutting the documents…", show_time=True):
         chunks = tuple(chunk for chunks in split_documents(documents, cut) for chunk in chunks)
-        return chunks, _encoder.with_idf([chunk.text for chunk in chunks])
+        return chunks, cut.encoder(_encoder).with_idf([chunk.text for chunk in chunks])
 
 
 @st.cache_resource(max_entries=1, show_spinner=False, scope="session")
@@ -54,5 +54,8 @@ def pooled_chunks(documents: Sequence[Document], _encoder: Encoder, cut: Cut) ->
         raise DocumentError("the chosen documents hold no text to search: choose others")
     texts = [chunk.text for chunk in chunks]
     with counting("Embedding under every strategy", "chunks") as show:
-        vectors = encoder.encode(texts, list(encoder.poolings), max_tokens=cut.max_tokens, on_progress=show)
+        strategies = list(encoder.poolings)
+        vectors = encoder.encode_as(
+            "document", texts, strategies, max_tokens=cut.max_tokens, on_progress=show
+        )
     return PooledChunks(tuple(documents), chunks, encoder, vectors, cut.max_tokens)

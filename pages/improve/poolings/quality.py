@@ -41,7 +41,7 @@ def labelled_quality(
     if not questions:
         return None
     texts = [question.text for question in questions]
-    vectors = _pooled.encoder.encode(texts, distinct(_pooled), max_tokens=max_tokens)
+    vectors = _pooled.encoder.encode_as("query", texts, distinct(_pooled), max_tokens=max_tokens)
     return pooling_quality(vectors, _pooled.vectors, _relevant, HIT_K)
 
 

@@ -185,7 +185,7 @@ def strategy_choice(pooled: PooledChunks) -> list[str]:
 
 def question_scores(question: str, pooled: PooledChunks, strategies: list[str]) -> dict[str, Array]:
     """Score every chunk under each strategy: ``(n_chunks,)`` each."""
-    vectors = pooled.encoder.encode([question], strategies, max_tokens=pooled.max_tokens)
+    vectors = pooled.encoder.encode_as("query", [question], strategies, max_tokens=pooled.max_tokens)
     return pooling_scores({strategy: rows[0] for strategy, rows in vectors.items()}, pooled.vectors)
 
 

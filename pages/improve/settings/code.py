@@ -49,7 +49,8 @@ def sweep_command(experiment: Experiment, cells: Sequence[Cell]) -> str:
     options = source_options(experiment)
     options += [] if asks_bundled(experiment) else ["--questions", QUESTIONS]
     for axis, values in values_of(cells).items():
-        if values != [None]:  # the default of max_tokens, written as 0
+        # The default of max_tokens is written as 0.
+        if values != [None] and not (axis == "prompts" and values == ["own"]):
             options += [f"--{axis.replace('_', '-')}", ",".join(str(value or 0) for value in values)]
     return shlex.join(["python", "-m", "engine", "sweep", *options])
 

@@ -12,8 +12,8 @@ from engine import Encoder
 from engine.documents.document import Document
 from engine.documents.splitters import DEFAULT_SPLITTING, SPLITTERS
 from engine.errors import GlassboxError, InputError
-from engine.evaluation.grid import Cell, Grid, fitting, grid
-from engine.evaluation.library_model import OWN, LibraryModel, Model
+from engine.evaluation.grid import Cell, Grid, fitting, grid, has_own_head
+from engine.evaluation.library_model import OWN, Model
 from engine.evaluation.questions import Question
 from engine.layers.pooling import POOLINGS
 from engine.retrieval.retrievers import DEFAULT_RETRIEVER, RETRIEVERS
@@ -146,6 +146,7 @@ def baseline_cell(encoder: Encoder, cut: Cut) -> Cell:
         now["pooling"],
         now["retriever"],
         now["k"],
+        cut.prompts,
     )
 
 
@@ -166,7 +167,7 @@ def cells_of(values: Mapping[str, list[Any]], models: Mapping[str, Model], basel
             f"the grid has {n_cells:,} cells, at most {MOST_CELLS:,} are measured: choose fewer values"
         )
     pooled = [*values["poolings"]]
-    if any(isinstance(model, LibraryModel) for model in models.values()):
+    if any(has_own_head(model) for model in models.values()):
         pooled.append(OWN)
     whole = grid(**{**values, "poolings": pooled}, models=list(models))
     cells = fitting(Grid((baseline, *(cell for cell in whole.cells if cell != baseline))), models)

@@ -81,14 +81,14 @@ def labelled_chunks(questions: Sequence[Question], chunks: Sequence[Chunk]) -> L
 
 def start(request: Request, documents: Sequence[Document], encoder: Encoder) -> None:
     """Start a tuning; chunks without vectors are embedded first."""
-    index = index_documents(documents, encoder, request.cut)
+    index = index_documents(documents, encoder, request.cut, "mean")
     labelled = labelled_chunks(request.questions, index.chunks)
     running, file = RunningTuning(request, labelled), kept_file()
 
     def work(job: Job[Tuned]) -> Tuned:
         running.job = job  # the thread may be here before `Job` has returned
         running.report("Embedding the questions", 0, 1)
-        asked = encoder.encode(labelled.questions)
+        asked = index.encoder(encoder).encode_query(labelled.questions, pooling="mean")
         task = TuningData(labelled, encoder, asked, index.vectors, request.cut.max_tokens)
         n_epochs = request.n_epochs or N_EPOCHS
         tuned = tune(task, request.settings, request.n_folds, n_epochs, running.report)

@@ -50,7 +50,7 @@ def show_late(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> None
         "vectors, whatever pooling and retriever the app uses."
     )
     document = by_name[name]
-    index = index_documents([document], encoder, cut)
+    index = index_documents([document], encoder, cut, "mean")
     try:
         late = late_of(document, encoder, cut, context)
     except InputError as error:
@@ -109,7 +109,7 @@ def moved_figure(chunks: Sequence[Chunk], cosines: Array) -> go.Figure:
 @st.cache_resource(max_entries=8, show_spinner=False, scope="session")
 def late_of(document: Document, _encoder: Encoder, cut: Cut, context: int) -> Array:
     """Embed a document's chunks in their context; cached for the session."""
-    chunks = index_documents([document], _encoder, cut).chunks
+    chunks = index_documents([document], _encoder, cut, "mean").chunks
     with counting("Reading in context", "windows") as show:
         return late_vectors(document, chunks, _encoder, context, show)
 
@@ -138,7 +138,7 @@ def show_question(chunks: Sequence[Chunk], ordinary: Array, late: Array, encoder
     if not question.strip():
         st.info("Type a question to see its ranking by both kinds of vectors, side by side.")
         return
-    found = moves(encoder.encode([question])[0], ordinary, late)
+    found = moves(encoder.encode([question], "mean")[0], ordinary, late)
     best = found[:MOST_ROWS]
     chunk_table(
         [chunks[move.row] for move in best],

@@ -1,9 +1,12 @@
+from dataclasses import replace
+
 import pytest
 
 from engine.documents.splitters import Splitting
 from engine.errors import InputError
 from engine.evaluation.grid import Cell, fitting, grid
 from engine.evaluation.library_model import LibraryModel
+from engine.models.prompts import Prompts
 
 
 def test_every_value_meets_every_other_once():
@@ -79,8 +82,21 @@ def test_what_a_model_cannot_do_is_left_out(encoder):
         ("mean", 256),
         ("idf", 256),
     ]
-    assert len(fit.left_out) == 5
-    assert {one.why.split(":")[0] for one in fit.left_out} == {
-        "max_tokens is 100000",
-        "pooling 'own' of all-MiniLM-L6-v2 is 'mean'",
-    }
+    assert {one.why.split(":")[0] for one in fit.left_out} == {"max_tokens is 100000"}
+
+
+def test_the_models_own_pooling_is_named(encoder):
+    assert [cell.pooling for cell in fitting(grid(poolings=["own"]), {encoder.name: encoder}).cells] == [
+        "mean"
+    ]
+
+
+def test_prompts_are_left_out_only_where_there_are_some(encoder):
+    made = grid(prompts=["own", "none"])
+    fit = fitting(made, {encoder.name: encoder})
+    assert [cell.prompts for cell in fit.cells] == ["own"]
+    assert [one.why for one in fit.left_out] == [
+        f"{encoder.name} has no prompts to leave out: 'own' stands for both"
+    ]
+    prompted = replace(encoder, prompts=Prompts({"query": "query: "}))
+    assert fitting(made, {encoder.name: prompted}).cells == made.cells

@@ -63,7 +63,7 @@ def test_a_sweep_embeds_questions_and_chunks_as_a_search_does(encoder):
 
 
 def test_vectors_with_and_without_prompts_are_not_compared(encoder):
-    bare = encoder.without_prompts()
+    bare = encoder.with_prompts("none")
     assert EmbeddingSpec.of(bare) != EmbeddingSpec.of(encoder)
     with pytest.raises(InputError, match="with its prompts"):
         build_index(CHUNKS, bare).search(embed_query("de", encoder), 1)
@@ -71,6 +71,6 @@ def test_vectors_with_and_without_prompts_are_not_compared(encoder):
 
 def test_the_tokens_of_the_prompt_count_against_the_limit(encoder):
     assert encoder.text_limit() == encoder.max_tokens - 1
-    assert encoder.without_prompts().text_limit() == encoder.max_tokens
+    assert encoder.with_prompts("none").text_limit() == encoder.max_tokens
     with pytest.raises(InputError, match="leaves no room"):
         encoder.text_limit(3)

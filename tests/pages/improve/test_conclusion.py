@@ -204,7 +204,7 @@ def test_what_is_recommended_is_applied_and_then_in_use(measured, encoder):
     assert "**Recommended:** Chunk size 64" in said(app)
     app = app.button(key="experiment-use").click().run()
     for axis, value in vars(measured.cells[4]).items():
-        assert axis in ("model", "max_tokens") or app.session_state[axis] == value
+        assert axis in ("model", "max_tokens", "prompts") or app.session_state[axis] == value
     assert "The app now has" in said(app)
     in_use = drawn(one, current=measured.cells[4])
     assert "which were in use" in first_sentence(in_use)

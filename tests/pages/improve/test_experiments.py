@@ -506,7 +506,7 @@ def test_settings_of_a_cell_move_the_apps_own(encoder):
     app = app.button[0].click().run()
     assert not app.exception
     state = app.session_state
-    taken = [state[key] for key in AXES if key != "model"]
+    taken = [state[key] for key in AXES if key not in ("model", "prompts")]
     assert taken == ["sentences", 64, 8, 128, "cls", "hybrid", 3]
     assert "Retriever hybrid (ranks fused)" in state["experiment-used"]
     assert app.selectbox(key="retriever").value == "hybrid"
