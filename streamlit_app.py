@@ -13,6 +13,7 @@ from ui.colours import BLUE, SKY, ink
 from ui.documents import NoDocumentError
 from ui.jobs import show_page_works
 from ui.session_work import keep_work, open_kept_work
+from ui.tables import table_style
 from ui.text import escape_markdown, show_error
 from ui.work_dialog import show_keeping, show_work_dialog
 
@@ -164,15 +165,15 @@ FORMER: dict[str, tuple[st.Page, dict[str, str]]] = {
 }
 
 
-# Text to which Streamlit gives too little contrast: white on the primary colour of the dark theme, and grey
-# along the axes of figures in the light theme.
-READABLE = f"""<style>
+# Text to which Streamlit gives too little contrast, white on the primary colour of the dark theme and grey
+# along the axes of figures in the light theme, and tables.
+STYLE = f"""<style>
 [data-testid=stMultiSelectTagsContainer] [data-tag] *,
 button:is([kind=primary], [kind=primaryFormSubmit]):not(:disabled) * {{
   color: light-dark({ink(BLUE)}, {ink(SKY)});
 }}
 .js-plotly-plot :is([class$=tick] text, text[class*=title]) {{ fill: currentColor !important; }}
-</style>"""
+{table_style()}</style>"""
 
 
 def redirect(address: str) -> None:
@@ -207,7 +208,7 @@ def main() -> None:
     st.set_page_config(
         page_title=f"{chosen.title} · Glassbox", page_icon=":material/deployed_code:", layout="wide"
     )
-    st.html(READABLE)
+    st.html(STYLE)
     open_kept_work()
     open_address(chosen.url_path)
     keep_work()  # also what a run that was interrupted has changed

@@ -1,7 +1,9 @@
 """Functions, scripts and pages of the app in Streamlit's test harness, with a state, not run yet."""
 
+from html.parser import HTMLParser
 from pathlib import Path
 
+import pandas as pd
 from streamlit.testing.v1 import AppTest
 
 ROOT = Path(__file__).parent.parent
@@ -37,3 +39,50 @@ def said(app):
     assert not app.exception
     parts = (*app.markdown, *app.warning, *app.success, *app.info, *app.error, *app.caption)
     return "\n".join(part.value for part in parts)
+
+
+class Cells(HTMLParser):
+    """The text of the cells of each row of a table."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.rows = []
+        self.is_open = False
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        if tag == "tr":
+            self.rows.append([])
+        elif tag in ("th", "td"):
+            self.rows[-1].append("")
+            self.is_open = True
+
+    def handle_endtag(self, tag):
+        self.is_open = self.is_open and tag not in ("th", "td")
+
+    def handle_data(self, data):
+        if self.is_open:
+            self.rows[-1][-1] += data
+
+
+def tables(app):
+    """The tables on a page in their order, long or short; in short ones numbers are as exact as shown."""
+    found = []
+    for element in app.main:
+        if element.type == "dataframe":
+            found.append(element.value)
+        elif element.type == "html" and "<table><caption>" in element.proto.body:
+            names, *rows = Cells(element.proto.body).rows
+            columns = zip(*rows, strict=True)
+            found.append(
+                pd.DataFrame({name: numbers(column) for name, column in zip(names, columns, strict=True)})
+            )
+    return found
+
+
+def numbers(column):
+    """A column as numbers, where all of it are."""
+    try:
+        return pd.to_numeric([text.replace(",", "").removesuffix("%") for text in column])
+    except ValueError:
+        return list(column)

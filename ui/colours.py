@@ -30,7 +30,7 @@ CHUNK_TINTS = tuple(f"{hue}55" for hue in (SKY, ORANGE, GREEN))
 PASSAGE = f"{SKY}55"
 NEVER_READ = f"{VERMILION}26"
 ADDED, REMOVED = f"{BLUE}44", f"{VERMILION}33"
-QUOTE_EDGE = f"{GREY}66"
+QUOTE_EDGE = LINE = f"{GREY}66"  # beside quotes, and between the rows of a table
 # Opacity of the strongest paint behind text by its weight: orange on dark pages allows no more.
 STRONGEST = 0.55
 FAINT = "opacity:0.8"  # CSS of text beside what matters

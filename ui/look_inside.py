@@ -11,6 +11,8 @@ from ui.corpus import split_documents
 from ui.current import set_passage
 from ui.documents import chosen_documents
 from ui.models import load_encoder
+from ui.tables import show_table
+from ui.text import shortened
 
 # The ways to choose what the page reads.
 TYPED, CHUNK, PAIR = "Type a text", "Take a chunk of the documents", "Two texts as a pair"
@@ -50,17 +52,24 @@ def chunk_table(
     alt: str,
     column_config: Mapping[str, Any] | None = None,
 ) -> None:
-    """Draw a table of chunks, a row each; the one that is selected can be opened inside the model."""
-    table = st.dataframe(
-        rows,
-        hide_index=True,
-        column_config=column_config,
-        alt=alt,
-        key=f"chunks-{key}",
-        on_select="rerun",
-        selection_mode="single-row",
-    )
-    if picked := [row for row in table.selection.rows if row < len(chunks)]:
-        show_look_inside(chunks[picked[0]], key)
-    else:
-        st.caption("Select a row to look inside its chunk.")
+    """Draw a table of chunks, a row each, and the way from one of them to the inside of the model."""
+    if not chunks:
+        return
+    show_table(rows, alt, column_config)
+    numbers = range(len(chunks))
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        chosen = 0
+        if len(chunks) > 1:
+            chosen = st.selectbox(
+                "Chunk of the table",
+                numbers,
+                format_func=lambda number: chunk_name(number, chunks[number]),
+                key=f"chunks-{key}",
+                width=480,
+            )
+        show_look_inside(chunks[chosen], key)
+
+
+def chunk_name(number: int, chunk: Chunk) -> str:
+    """Return a chunk's row in a table, its document and its beginning."""
+    return f"{number + 1} · {shortened(chunk.document, 24)} · {shortened(' '.join(chunk.text.split()), 48)}"

@@ -12,6 +12,7 @@ from engine.wording import counted
 from ui.chunk_settings import Cut
 from ui.corpus import split_documents, tokens_of
 from ui.documents import add_file, searched_files, show_failures, uploads
+from ui.tables import show_table
 from ui.tokens import AS_ENCODER_COUNTS
 
 MAX_PASTED = 2_000_000  # characters
@@ -26,7 +27,7 @@ def show_files(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> Non
         chunks = split_documents(documents, cut)
         limit = cut.text_limit(encoder)
         show_finding(documents, [chunk for own in chunks for chunk in own], limit)
-        show_table(documents, chunks, limit)
+        show_documents(documents, chunks, limit)
         st.caption("Add files in the sidebar, or paste a text here. The other tabs show their chunks.")
     st.text_input(
         "Column of CSV files",
@@ -63,7 +64,7 @@ def show_finding(documents: Sequence[Document], chunks: Sequence[Chunk], limit: 
         )
 
 
-def show_table(documents: Sequence[Document], chunks: Sequence[Sequence[Chunk]], limit: int) -> None:
+def show_documents(documents: Sequence[Document], chunks: Sequence[Sequence[Chunk]], limit: int) -> None:
     """Draw a table with a row for each document."""
     rows = [
         {
@@ -79,12 +80,11 @@ def show_table(documents: Sequence[Document], chunks: Sequence[Sequence[Chunk]],
         for document, own in zip(documents, chunks, strict=True)
     ]
     filled = [name for name in rows[0] if any(row[name] for row in rows)]
-    st.dataframe(
+    rows = [{name: row[name] for name in filled} for row in rows]
+    show_table(
         rows,
-        hide_index=True,
-        column_order=filled,
-        placeholder="",
-        column_config={
+        f"{counted(len(documents), 'document')} with pages, headings, characters, tokens and chunks",
+        {
             "Document": st.column_config.TextColumn(width="medium"),
             "Tokens": st.column_config.NumberColumn(
                 format="localized", help=f"In tokens {AS_ENCODER_COUNTS}."
@@ -94,7 +94,6 @@ def show_table(documents: Sequence[Document], chunks: Sequence[Sequence[Chunk]],
                 help=f"In tokens {AS_ENCODER_COUNTS}; it reads {limit} of a chunk."
             ),
         },
-        alt=f"{counted(len(documents), 'document')} with pages, headings, characters, tokens and chunks",
     )
 
 

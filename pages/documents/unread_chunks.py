@@ -25,6 +25,7 @@ from ui.figures import prompt_figure, prompt_words
 from ui.look_inside import chunk_table
 from ui.models import limits_of, load_decoder
 from ui.settings_card import settings_in_use
+from ui.tables import show_table
 from ui.tokens import AS_DECODER_COUNTS
 
 MOST_ROWS = 50
@@ -222,11 +223,10 @@ def show_counterfactual(question: str, documents: Sequence[Document], encoder: E
             f"{best.now.rank:,} → {min(best.whole.rank, best.windows.rank):,}",
             help="Its rank now, and with its tail read. All other chunks keep their scores.",
         )
-    st.dataframe(
+    show_table(
         [row_of(one) for one in found[:MOST_ROWS]],
-        hide_index=True,
-        column_config={"Its text": st.column_config.TextColumn(width="large")},
-        alt="Ranks of cut chunks now, and with their tails read",
+        "Ranks of cut chunks now, and with their tails read",
+        {"Its text": st.column_config.TextColumn(width="large")},
     )
 
 

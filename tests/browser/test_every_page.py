@@ -93,7 +93,8 @@ CONTROLS = """() => [...document.querySelectorAll(
 ).map((control) => control.innerText.split("\\n")[0])"""
 MOST_CONTROLS = 5
 # Figures and tables are drawn again a moment after the screen has changed.
-FIGURES_FIT = """() => [...document.querySelectorAll(".js-plotly-plot, [data-testid=stDataFrame]")].every(
+DRAWN = ".js-plotly-plot, .gb-table, [data-testid=stDataFrame]"
+FIGURES_FIT = f"""() => [...document.querySelectorAll("{DRAWN}")].every(
     (figure) => !figure.checkVisibility() || figure.clientWidth <= innerWidth)"""
 FORMER = {
     "experiments": "settings",

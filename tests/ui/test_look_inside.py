@@ -29,3 +29,16 @@ def test_a_chunk_of_a_document_that_is_cut_otherwise_by_now_is_opened_as_a_text(
     state = opened("b", uploads=own, searched=["tide.md"], **other)
     assert state["source-encoder"] == "Type a text"
     assert state["inside-text"] in text
+
+
+def test_the_chunk_of_a_table_is_chosen_and_opened():
+    app = app_file(searched=[NAME]).run().switch_page("pages/improve/diagnose/page.py").run()
+    opened_chunks = []
+    for number in (0, 1):
+        app = app.switch_page("pages/improve/diagnose/page.py").run()
+        box = app.selectbox(key="chunks-above")
+        assert box.options[number].startswith(f"{number + 1} · {NAME} · ")
+        app = box.set_value(number).run().button(key="look-inside-above").click().run()
+        assert not app.exception
+        opened_chunks.append((app.session_state["inside-document"], app.session_state["inside-chunk"]))
+    assert opened_chunks[0] != opened_chunks[1]

@@ -23,6 +23,7 @@ from engine.retrieval.maxsim import MAXSIM
 from ui.export import show_figure
 from ui.similarity.figures import NUMBER, TEXT_HEIGHT, contribution_map, numbered, painted, won_bars
 from ui.similarity.occlusion import show_left_out
+from ui.tables import show_table
 from ui.text import escape_markdown, show_text
 from ui.tokens import LABELLED_TOKENS
 
@@ -175,11 +176,10 @@ def show_painted(found: Decomposition, rows: Sequence[TextUnit], columns: Sequen
         "scale for each text. Point at a part for its number."
     )
     shares = [name for name in table[0] | table[1] if name != "Share of"]
-    st.dataframe(
+    show_table(
         table,
-        hide_index=True,
-        column_config=dict.fromkeys(shares, NUMBER),
-        alt="Share of the words and of the special tokens of each text; each row adds up to the similarity",
+        "Share of the words and of the special tokens of each text; each row adds up to the similarity",
+        dict.fromkeys(shares, NUMBER),
     )
 
 
@@ -223,7 +223,7 @@ def show_pairs(found: Decomposition, rows: Sequence[TextUnit], columns: Sequence
     matrix = sum_by_unit(found.matrix, rows, columns)
     largest = np.argsort(-np.abs(matrix), axis=None, kind="stable")[:MOST_PAIRS]
     st.markdown("**The pairs that count most**")
-    st.dataframe(
+    show_table(
         [
             {
                 "First text": numbered(row, rows[row].label),
@@ -233,9 +233,8 @@ def show_pairs(found: Decomposition, rows: Sequence[TextUnit], columns: Sequence
             for row, column in zip(*np.unravel_index(largest, matrix.shape), strict=True)
             if matrix[row, column]
         ],
-        hide_index=True,
-        column_config={"Contribution": NUMBER},
-        alt="The pairs with the largest contributions",
+        "The pairs with the largest contributions",
+        {"Contribution": NUMBER},
     )
 
 
@@ -243,7 +242,7 @@ def show_matches(found: Decomposition) -> None:
     """Draw, for each token of the first text, its best match."""
     best = np.abs(found.matrix).argmax(axis=1)  # (n_first,); the only nonzero value of a row is its match
     st.markdown("**Each token's best match**")
-    st.dataframe(
+    show_table(
         [
             {
                 "First text": numbered(row, token),
@@ -252,9 +251,8 @@ def show_matches(found: Decomposition) -> None:
             }
             for row, (token, match) in enumerate(zip(found.first.encoding.tokens, best.tolist(), strict=True))
         ],
-        hide_index=True,
-        column_config={"Cosine": NUMBER},
-        alt="The tokens of the first text, each with the token of the second that is most similar",
+        "The tokens of the first text, each with the token of the second that is most similar",
+        {"Cosine": NUMBER},
     )
     st.caption(f"MaxSim is the mean of these {len(best)} cosines; ColBERT's own score is their sum.")
 

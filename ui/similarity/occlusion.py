@@ -11,6 +11,7 @@ from engine.retrieval.maxsim import MAXSIM
 from ui.export import show_figure
 from ui.jobs import counting
 from ui.similarity.figures import NUMBER, TEXT_HEIGHT, numbered, occlusion_figure, painted
+from ui.tables import show_table
 from ui.text import show_text
 
 SIDES: dict[Side, str] = {"second": "the second text", "first": "the first text"}
@@ -106,7 +107,7 @@ def show_disagreements(left_out: Occlusion) -> None:
     differences = left_out.rank_differences
     by_share, by_fall = left_out.ranks
     st.markdown("**Where the two views differ**")
-    st.dataframe(
+    show_table(
         [
             {
                 "Word": numbered(number + 1, left_out.words[number].label),
@@ -117,7 +118,6 @@ def show_disagreements(left_out: Occlusion) -> None:
             }
             for number in np.argsort(-np.abs(differences), kind="stable")[:MOST_WORDS].tolist()
         ],
-        hide_index=True,
-        column_config={"Own share": NUMBER, "Fall without it": NUMBER},
-        alt="The words with the largest difference of ranks",
+        "The words with the largest difference of ranks",
+        {"Own share": NUMBER, "Fall without it": NUMBER},
     )

@@ -32,6 +32,7 @@ from pages.improve.diagnose.fix import Fixes, changed_names, finds, show_fixes
 from pages.improve.diagnose.labelled import vector_cache
 from ui.cells import choose_values, value_words
 from ui.models import TOKENS_PER_S
+from ui.tables import show_table
 from ui.text import Strong, joined, readable_time, sentence_markdown
 
 OTHERS = "5 · Where would it rank under other settings?"
@@ -97,7 +98,7 @@ def show_other_settings(
     if now is None:
         st.info(UNMEASURED, icon=":material/tune:")
         return None
-    show_table(measured, now)
+    show_ranks(measured, now)
     fixes = show_fixes(measured, now, others, can_widen=st.session_state["diagnose-changes"] < ANY)
     return Measured(tuple(measured), now, tuple(others), fixes)
 
@@ -198,14 +199,14 @@ def show_cost(missing: Sequence[Cell], cells: Sequence[Cell], search: Search) ->
         st.caption("Small to big is not used here: documents are cut into small chunks directly.")
 
 
-def show_table(rows: Sequence[SweepRow], now: SweepRow) -> None:
+def show_ranks(rows: Sequence[SweepRow], now: SweepRow) -> None:
     """Draw the rank under every combination that was measured."""
     n_others, k = now.n_questions - 1, now.cell.k
     st.write(sentence_markdown(*found_sentence(rows, now)))
-    st.dataframe(
+    show_table(
         setting_rows(rows, now),
-        hide_index=True,
-        column_config={
+        "The passage's rank under every setting that was measured, the best first",
+        {
             "Rank": st.column_config.NumberColumn(
                 help="Rank of the passage; chunks differ in size and number."
             ),
@@ -214,7 +215,6 @@ def show_table(rows: Sequence[SweepRow], now: SweepRow) -> None:
                 help=f"Share of the {n_others:,} other labelled questions that find an answer in {k}.",
             ),
         },
-        alt="The passage's rank under every setting that was measured, the best first",
     )
 
 

@@ -15,6 +15,7 @@ from ui.colours import BLUE, GREEN, GREY, ORANGE, PURPLE
 from ui.export import show_figure
 from ui.figures import styled
 from ui.questions.sets import LABEL_SOME
+from ui.tables import show_table
 from ui.text import signed_interval
 
 OVERLAP = f"Same first {TOP}"
@@ -39,7 +40,7 @@ def show_changes(rows: Sequence[GeometryRow], n_chunks: int) -> None:
     st.header("What changes do to a search")
     show_questions(rows, n_chunks)
     differences = mrr_differences(rows) if rows[0].mrr is not None else {}
-    show_table(rows, differences)
+    show_changes_table(rows, differences)
     st.markdown("**What to learn from these numbers**")
     st.markdown("\n".join(f"- {lesson}" for lesson in lessons(rows, differences, n_chunks)))
     if n_chunks <= TOP:
@@ -78,7 +79,7 @@ def mrr_differences(rows: Sequence[GeometryRow]) -> dict[str, Interval]:
     return {row.name: found.difference_interval(number, 0) for number, row in enumerate(rows)}
 
 
-def show_table(rows: Sequence[GeometryRow], differences: dict[str, Interval]) -> None:
+def show_changes_table(rows: Sequence[GeometryRow], differences: dict[str, Interval]) -> None:
     """Draw all rows, with their quality where questions are labelled."""
     table = [
         {"Vectors": row.name, "Bytes": row.bytes_per_vector}
@@ -92,11 +93,10 @@ def show_table(rows: Sequence[GeometryRow], differences: dict[str, Interval]) ->
         for row in rows
     ]
     number = st.column_config.NumberColumn
-    st.dataframe(
+    show_table(
         table,
-        hide_index=True,
-        height="content",
-        column_config={
+        "Every change of the vectors with its size and the quality of a search",
+        {
             "Vectors": st.column_config.TextColumn(
                 pinned=True,
                 width="medium",
@@ -112,7 +112,6 @@ def show_table(rows: Sequence[GeometryRow], differences: dict[str, Interval]) ->
             "Mean cosine": number(format="%.3f", help="Of two different chunks, with the change of the row."),
         }
         | {name: number(format="%.3f", help=words) for name, words in METRIC_HELP.items()},
-        alt="Every change of the vectors with its size and the quality of a search",
     )
 
 

@@ -22,6 +22,7 @@ from pages.improve.poolings.sentences import show_matrices, show_numbered
 from pages.improve.poolings.similarity_figures import turned_map
 from ui.export import show_figure
 from ui.questions.sets import LABEL_SOME, labelled_questions
+from ui.tables import show_table
 from ui.text import escape_markdown
 
 NAMES = {
@@ -180,7 +181,7 @@ def report_of(
 def show_reports(reports: Sequence[MistakeReport]) -> None:
     """Draw a row for each mistake, done right first, and name the costliest."""
     right = reports[0]
-    st.dataframe(
+    show_table(
         [
             {
                 "Mistake": NAMES.get(report.mistake or "", RIGHT),
@@ -193,8 +194,9 @@ def show_reports(reports: Sequence[MistakeReport]) -> None:
             }
             for report in reports
         ],
-        hide_index=True,
-        column_config={
+        "What each mistake costs: "
+        + "; ".join(f"{NAMES.get(report.mistake or '', RIGHT)} MRR {report.mrr:.3f}" for report in reports),
+        {
             "MRR": st.column_config.NumberColumn(format="%.3f", help=METRICS["mrr"].help),
             "Against right": st.column_config.NumberColumn(format="%+.3f"),
             "Better": st.column_config.NumberColumn(
@@ -208,8 +210,6 @@ def show_reports(reports: Sequence[MistakeReport]) -> None:
                 format="%.3f", help="Of the chunks' vectors with the right ones, on average."
             ),
         },
-        alt="What each mistake costs: "
-        + "; ".join(f"{NAMES.get(report.mistake or '', RIGHT)} MRR {report.mrr:.3f}" for report in reports),
     )
     st.markdown(costliest(reports))
 

@@ -17,6 +17,7 @@ from pages.improve.poolings.pooled_chunks import PooledChunks
 from pages.improve.poolings.rank_flow import matrix_figure
 from ui.export import show_figure
 from ui.questions.sets import LABEL_SOME
+from ui.tables import show_table
 from ui.text import QUOTE, beginning, escape_markdown, show_text
 
 # It has the direction of the mean, and so the same cosines.
@@ -57,7 +58,7 @@ def show_quality(quality: PoolingQuality | None) -> None:
     mrr, hits = quality.matched.mean(axis=1), quality.hits.mean(axis=1)
     behind = quality.matched[mrr.argmax()] - quality.matched  # (n_strategies, n_questions)
     margins = 1.96 * behind.std(axis=1) / np.sqrt(behind.shape[1])
-    st.dataframe(
+    show_table(
         [
             {
                 "Strategy": pooling_label(quality.strategies[row]),
@@ -69,8 +70,8 @@ def show_quality(quality: PoolingQuality | None) -> None:
             }
             for row in np.argsort(-mrr, kind="stable").tolist()
         ],
-        hide_index=True,
-        column_config={
+        "Mean reciprocal rank and hit rate of each strategy",
+        {
             "MRR": st.column_config.ProgressColumn(
                 width="small",
                 format="%.3f",
@@ -83,7 +84,6 @@ def show_quality(quality: PoolingQuality | None) -> None:
                 help="In MRR, with the 95 % interval of the difference over the questions."
             ),
         },
-        alt="Mean reciprocal rank and hit rate of each strategy",
     )
     st.caption(
         f"Over {quality.matched.shape[1]} labelled questions about the chosen documents. "

@@ -30,6 +30,7 @@ from pages.improve.poolings.sts_figures import (
 )
 from ui.export import show_figure
 from ui.jobs import counting
+from ui.tables import show_table
 from ui.text import shortened, show_error, show_text
 from ui.widgets import chapters, fragment
 
@@ -148,18 +149,16 @@ def show_correlations(results: StsResults) -> None:
         },
         alt=f"Spearman's correlation of {len(found)} strategies on {n_pairs} pairs with 95 % intervals",
     )
-    st.dataframe(
+    show_table(
         [correlation_row(one) for one in found],
-        hide_index=True,
-        height="content",
-        column_config={
+        "Correlations, intervals, and differences to the mean",
+        {
             "Spearman × 100": st.column_config.NumberColumn(format="%.1f"),
             "Better than the mean?": st.column_config.TextColumn(
                 help="By resamples of the pairs, the same for both strategies: yes or no where 95 % of the "
                 "differences lie on one side of 0."
             ),
         },
-        alt="Correlations, intervals, and differences to the mean",
     )
     few = (
         f" {n_pairs} pairs are few: small differences need some thousand to show."

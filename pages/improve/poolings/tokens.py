@@ -1,7 +1,5 @@
 """The share of each token of a text in its vector under every pooling."""
 
-from html import escape
-
 import numpy as np
 import streamlit as st
 
@@ -19,6 +17,7 @@ from engine.wording import counted
 from pages.improve.poolings.examples import EXAMPLES, MAX_CHARACTERS, show_cut_notes
 from pages.improve.poolings.similarity_figures import token_heat_map
 from ui.export import show_figure
+from ui.tables import show_table
 from ui.text import escape_markdown, show_text
 from ui.tokens import text_by_weight, visible_blanks
 from ui.widgets import chapters
@@ -157,7 +156,7 @@ def show_words(encoding: Encoding, encoder: Encoder) -> None:
     distinct = sorted(
         dict(zip(encoding.ids, encoding.tokens, strict=True)).items(), key=lambda t: frequency[t[0]]
     )
-    st.dataframe(
+    show_table(
         [
             {
                 "Token": visible_blanks(token),
@@ -167,8 +166,8 @@ def show_words(encoding: Encoding, encoder: Encoder) -> None:
             }
             for token_id, token in distinct
         ],
-        hide_index=True,
-        column_config={
+        "IDF weights of the tokens, " + ", ".join(token for _, token in distinct[:5]) + " first",
+        {
             "Chunks with it": st.column_config.NumberColumn(
                 format="localized", help=f"Of {counted(n_chunks, 'chunk')} of the chosen documents."
             ),
@@ -180,7 +179,6 @@ def show_words(encoding: Encoding, encoder: Encoder) -> None:
                 help="Share of the sum of the weights of this text's tokens, with repeats.",
             ),
         },
-        alt="IDF weights of the tokens, " + ", ".join(escape(token) for _, token in distinct[:5]) + " first",
     )
     st.caption(
         f"Counted in {counted(n_chunks, 'chunk')}. A token that no chunk contains has the largest weight, "

@@ -6,6 +6,7 @@ from engine.evaluation.question_files import to_jsonl
 from engine.wording import counted
 from ui.questions.kept import LABELLED, keep_questions, kept_questions, uploaded_names
 from ui.questions.sets import NAME_CHARACTERS
+from ui.tables import show_table
 from ui.text import escape_markdown, shortened
 from ui.widgets import more_options
 
@@ -38,7 +39,7 @@ def show_set(name: str) -> None:
     if not questions:
         st.caption("None yet.")
         return
-    st.dataframe(
+    show_table(
         [
             {
                 "Question": question.text,
@@ -47,9 +48,7 @@ def show_set(name: str) -> None:
             }
             for question in questions
         ],
-        hide_index=True,
-        height="content" if n < 8 else "auto",
-        alt=f"{n} labelled questions with their documents and passages",
+        f"{n} labelled questions with their documents and passages",
     )
     st.caption(
         f"{counted(n, 'question')}. They stay in this session; a workspace saved on the page "

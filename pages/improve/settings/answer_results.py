@@ -16,8 +16,9 @@ from engine.evaluation.answers import (
 from engine.evaluation.bootstrap import Interval, mean_interval
 from pages.improve.settings.answer_figures import at_threshold, coverage_figure, reliability_figure
 from pages.improve.settings.answer_runs import AnswerRun, answer_runs, differing
-from pages.improve.settings.answer_table import TABLE_HEIGHT, show_table
+from pages.improve.settings.answer_table import show_answers
 from ui.export import arrays_of, show_figure
+from ui.tables import show_table
 from ui.text import escape_markdown
 
 SHOWN = ("right", "answered", "wrong_confident", "refused_rightly", "refused_wrongly", "found")
@@ -49,7 +50,7 @@ def show_answer_results() -> None:
             st.markdown(f"{label}: **{escape_markdown(value)}**")
     show_runs_table(runs)
     show_charts(run)
-    show_table(run)
+    show_answers(run)
 
 
 def show_metrics(run: AnswerRun, earlier: AnswerRun | None) -> None:
@@ -131,16 +132,13 @@ def show_runs_table(runs: Sequence[AnswerRun]) -> None:
             | {label_of(name): 100 * figures[name] for name in ANSWER_METRICS if name in figures}
         )
     with st.expander(f"The last {len(runs)} runs", icon=":material/history:", expanded=True):
-        st.dataframe(
+        show_table(
             lines,
-            hide_index=True,
-            height="content",
-            placeholder="–",
-            column_config={
+            "The last runs of this session, the settings in which they differ, and their figures",
+            {
                 label_of(name): st.column_config.NumberColumn(format="%.0f %%", help=metric.help)
                 for name, metric in ANSWER_METRICS.items()
             },
-            alt="The last runs of this session, the settings in which they differ, and their figures",
         )
 
 
@@ -195,15 +193,11 @@ def show_numbers(title: str, records: Sequence[object], names: Sequence[str]) ->
     """Draw the numbers of a figure as a table."""
     labels = {"confidence": "Sure", "answered": "Answered", "right": "Right", "n": "Answers"}
     st.caption(title)
-    st.dataframe(
+    show_table(
         [
             {labels[name]: getattr(record, name) * (1 if name == "n" else 100) for name in names}
             for record in records
         ],
-        hide_index=True,
-        height="content" if len(records) < 11 else TABLE_HEIGHT,
-        column_config={
-            labels[name]: st.column_config.NumberColumn(format="%.1f %%") for name in names if name != "n"
-        },
-        alt=title,
+        title,
+        {labels[name]: st.column_config.NumberColumn(format="%.1f %%") for name in names if name != "n"},
     )

@@ -1,15 +1,14 @@
 """Every asked question with its outcome and what was shown, by outcome, and as CSV."""
 
-import csv
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from html import escape
-from io import StringIO
 from typing import Any
 
 import streamlit as st
 
 from engine.evaluation.answers import AnswerRow, ShortAnswer
 from pages.improve.settings.answer_runs import AnswerRun
+from ui.tables import show_csv
 from ui.text import escape_markdown, show_text
 
 TABLE_HEIGHT = 420
@@ -22,7 +21,7 @@ FILTERS: dict[str, Callable[[AnswerRow], bool]] = {
 }
 
 
-def show_table(run: AnswerRun) -> None:
+def show_answers(run: AnswerRun) -> None:
     """Draw every question, those of a chosen outcome, and the one that is selected."""
     st.header("Question by question")
     groups = {name: [row for row in run.rows if holds(row)] for name, holds in FILTERS.items()}
@@ -40,12 +39,18 @@ def show_table(run: AnswerRun) -> None:
         st.info("There is no such question in this run.")
         return
     lines = [table_line(row, run.answers.write) for row in rows]
-    selected = st.dataframe(
+    table, box = f"answers-table-{run.time}-{name}", f"answers-row-{run.time}-{name}"
+
+    def take() -> None:
+        picked = st.session_state[table].selection.rows
+        st.session_state[box] = picked[0] if picked else None
+
+    st.dataframe(
         lines,
         hide_index=True,
         height="content" if len(rows) < 11 else TABLE_HEIGHT,
-        key=f"answers-table-{run.time}-{name}",
-        on_select="rerun",
+        key=table,
+        on_select=take,
         selection_mode="single-row",
         column_config={
             "Question": st.column_config.TextColumn(width="medium"),
@@ -59,20 +64,17 @@ def show_table(run: AnswerRun) -> None:
         },
         alt=f"{len(rows)} questions with their outcomes, and what was shown for each",
     )
-    st.download_button(
-        "CSV",
-        lambda: to_csv(lines),
-        "answers.csv",
-        "text/csv",
-        key="answers-save",
-        help="The questions in the table.",
-        icon=":material/download:",
-        on_click="ignore",
+    show_csv(lines, "answers", "answers")
+    chosen = st.selectbox(
+        "Read in full",
+        range(len(rows)),
+        index=None,
+        format_func=lambda number: f"{rows[number].question.text} ({outcome(rows[number])})",
+        key=box,
+        placeholder="Choose a question, or select its row",
     )
-    if chosen := selected["selection"]["rows"]:
-        show_row(rows[chosen[0]])
-    else:
-        st.caption("Select a row to read it in full.")
+    if chosen is not None:
+        show_row(rows[chosen])
 
 
 def outcome(row: AnswerRow) -> str:
@@ -118,12 +120,3 @@ def show_row(row: AnswerRow) -> None:
         for label, text in parts.items():
             st.caption(label)
             show_text(escape(text))
-
-
-def to_csv(lines: Sequence[dict[str, Any]]) -> str:
-    """Return lines of the table as CSV."""
-    text = StringIO(newline="")
-    writer = csv.DictWriter(text, lines[0], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(lines)
-    return text.getvalue()

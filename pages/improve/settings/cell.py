@@ -14,6 +14,7 @@ from pages.improve.settings.verdicts import ACROSS_K, Verdict, is_across_k
 from ui.cells import cell_words
 from ui.models import ENCODER
 from ui.settings import COUNTS
+from ui.tables import show_table
 from ui.text import escape_markdown
 
 DIFFERENT = 1e-9
@@ -102,15 +103,14 @@ def show_questions(
         }
 
     number = st.column_config.NumberColumn(format="%.3f", help=f"{label} of this question.")
-    st.dataframe(
+    show_table(
         [line(place) for place in places],
-        hide_index=True,
-        height="content" if len(places) < 8 else TABLE_HEIGHT,
-        column_config={
+        f"The questions that are {str(chosen).lower()}, with their documents and answers",
+        {
             "Question": st.column_config.TextColumn(width="large"),
             "Answer": st.column_config.TextColumn(width="large"),
             names[0]: number,
             names[1]: number,
         },
-        alt=f"The questions that are {str(chosen).lower()}, with their documents and answers",
+        key,
     )

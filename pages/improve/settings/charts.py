@@ -32,9 +32,9 @@ COSTS = {
 }
 
 
-def pick(experiment: Experiment, place: int) -> None:
-    """Select a cell."""
-    st.session_state["experiment-cell"] = {experiment.key: place}
+def pick(experiment: Experiment, place: int | None) -> None:
+    """Select a cell, or none."""
+    st.session_state["experiment-cell"] = {} if place is None else {experiment.key: place}
 
 
 def hovers_of(experiment: Experiment, metric: str) -> list[str]:

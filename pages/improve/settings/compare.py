@@ -20,6 +20,7 @@ from pages.improve.settings.runs import Experiment, shared_questions
 from pages.improve.settings.verdicts import ACROSS_K, ALPHA, difference_words, is_across_k
 from ui.cells import cell_words, value_words, varied
 from ui.data_folder import kept_folder
+from ui.tables import show_table
 from ui.text import escape_markdown, p_words
 
 METRIC = "mrr"
@@ -32,16 +33,15 @@ def show_runs() -> None:
     if not experiments:
         st.info("No run has ended yet. Run the grid on the tab “Grid”; its results are kept here.")
         return
-    st.dataframe(
+    show_table(
         [run_line(experiment) for experiment in experiments.values()],
-        hide_index=True,
-        column_config={
+        "Every run with its size, and the best settings it found",
+        {
             "The app's MRR": st.column_config.NumberColumn(
                 format="%.3f", help="MRR of the settings the app had then."
             ),
             "Best MRR": st.column_config.NumberColumn(format="%.3f", help="MRR of the best cell."),
         },
-        alt="Every run with its size, and the best settings it found",
     )
     st.caption(
         "Runs are gone when you close this session, unless you save your work: the button is in the sidebar."

@@ -10,6 +10,7 @@ from engine.evaluation.metrics import METRICS
 from pages.improve.settings.code import has_baseline
 from pages.improve.settings.runs import Experiment
 from ui.cells import AXES, value_words, values_in_order, varied
+from ui.tables import show_table
 from ui.text import signed_interval
 
 REFERENCE = "compared with this"
@@ -45,11 +46,10 @@ def show_effects(experiment: Experiment, metric: str) -> None:
         return
     st.header("Each setting on average")
     label = METRICS[metric].label
-    st.dataframe(
+    show_table(
         [effect_line(axis, effect, label) for axis, found in effects.items() for effect in found],
-        hide_index=True,
-        height="content",
-        column_config={
+        "Each value of each setting with its mean over the grid, and its difference to the value in use",
+        {
             label: st.column_config.NumberColumn(format="%.3f", help="Mean over all cells with the value."),
             "95 % interval": st.column_config.TextColumn(help="The bootstrap over questions."),
             "Difference": st.column_config.TextColumn(
@@ -58,7 +58,6 @@ def show_effects(experiment: Experiment, metric: str) -> None:
                 "interval over the questions. It is not corrected for the number of values.",
             ),
         },
-        alt="Each value of each setting with its mean over the grid, and its difference to the value in use",
     )
     st.caption(
         "The mean over all cells with a value: its effect whatever the other settings are. More is averaged "

@@ -26,7 +26,7 @@ from pages.improve.settings.verdicts import (
     table_row,
     verdicts,
 )
-from ui.cells import varied
+from ui.cells import cell_words, varied
 from ui.text import escape_markdown
 
 REDRAW_S = 3.0
@@ -83,15 +83,10 @@ def show_experiment(experiment: Experiment, is_growing: bool, current: Cell) -> 
     show_notes(experiment, judged, metric)
     show_effects(experiment, metric)
     st.header("Every cell")
-    show_table(experiment, judged, metric)
-    place = st.session_state.get("experiment-cell", {}).get(experiment.key)
-    if place is not None and place < len(rows):
+    show_cells(experiment, judged, metric)
+    place = choose_cell(experiment, metric)
+    if place is not None:
         show_cell(experiment, place, judged[place], metric)
-    else:
-        st.caption(
-            "Select a row, or click a figure below, to see the questions that a cell wins and loses, and to "
-            "apply its settings above."
-        )
     if len(rows) > 1:
         left, right = st.columns(2)
         with left:
@@ -143,7 +138,29 @@ def show_notes(experiment: Experiment, judged: Sequence[Verdict], metric: str) -
         show_resume(experiment)
 
 
-def show_table(experiment: Experiment, judged: Sequence[Verdict], metric: str) -> None:
+def choose_cell(experiment: Experiment, metric: str) -> int | None:
+    """Draw the choice of a cell, the same as by its row or its point in a figure; None where none is made."""
+    rows, key = experiment.rows, f"experiment-cell-{experiment.key}"
+    axes, label = varied(experiment.cells) or ["chunk_tokens"], METRICS[metric].label
+
+    def words(place: int) -> str:
+        return f"{cell_words(rows[place].cell, axes)}: {label} {rows[place].metrics[metric]:.3f}"
+
+    place = st.session_state.get("experiment-cell", {}).get(experiment.key)
+    st.session_state[key] = place if place is None or place < len(rows) else None
+    return st.selectbox(
+        "Cell",
+        best_first(rows, metric),
+        format_func=words,
+        index=None,
+        key=key,
+        on_change=lambda: pick(experiment, st.session_state[key]),
+        placeholder="Choose one, select a row or click a figure below",
+        help="The questions that it wins and loses are listed, and its settings can be applied above.",
+    )
+
+
+def show_cells(experiment: Experiment, judged: Sequence[Verdict], metric: str) -> None:
     """Draw a line for every cell, the best first; one may be selected."""
     rows = experiment.rows
     order = best_first(rows, metric)

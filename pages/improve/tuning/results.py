@@ -19,13 +19,14 @@ from pages.improve.tuning.figures import (
 from pages.improve.tuning.outcome import document_outcome, interval, model_zip, outcome, show_download
 from pages.improve.tuning.running import RunningTuning
 from ui.export import show_figure
+from ui.tables import show_table
 from ui.text import escape_markdown
 
 LISTED = 8  # questions with the largest gains, and with the largest losses
 METRIC_COLUMNS: Mapping[str, Any] = {
     "metric": st.column_config.TextColumn(
-        help=f"For the first {DEPTH} chunks.\n"
-        + "\n".join(f"- **{METRICS[name].label}**: {METRICS[name].help}" for name in JUDGED_BY)
+        help=f"For the first {DEPTH} chunks. "
+        + " ".join(f"{METRICS[name].label}: {METRICS[name].help}" for name in JUDGED_BY)
     ),
     "tested on": st.column_config.TextColumn(
         help="Questions that were left out of training; or questions whose documents were left out, too."
@@ -108,16 +109,19 @@ def show_metrics(tuned: Tuned) -> None:
         },
         "Difference of each metric with its 95 % interval.",
     )
-    st.dataframe(
-        {
-            "metric": [one.metric for _, one in rows],
-            "tested on": [where for where, _ in rows],
-            "before": [one.before.mean() for _, one in rows],
-            "after": [one.after.mean() for _, one in rows],
-            "difference": [interval(one.comparison) for _, one in rows],
-        },
-        hide_index=True,
-        column_config=METRIC_COLUMNS,
+    show_table(
+        [
+            {
+                "metric": one.metric,
+                "tested on": where,
+                "before": one.before.mean(),
+                "after": one.after.mean(),
+                "difference": interval(one.comparison),
+            }
+            for where, one in rows
+        ],
+        "Every metric before and after training, on new questions and on new documents",
+        METRIC_COLUMNS,
     )
 
 
@@ -132,15 +136,16 @@ def show_questions(running: RunningTuning, found: MetricChange) -> None:
         order = np.argsort(-change, kind="stable")
         shown = dict.fromkeys([*order[:LISTED].tolist(), *order[-LISTED:].tolist()])
         numbers = [number for number in shown if change[number]]
-        st.dataframe(
-            {
-                "question": [running.labelled.questions[number] for number in numbers],
-                "before": found.before[numbers],
-                "after": found.after[numbers],
-                "change": change[numbers],
-            },
-            hide_index=True,
-            column_config={
-                name: st.column_config.NumberColumn(format="%.3f") for name in ("before", "after", "change")
-            },
+        show_table(
+            [
+                {
+                    "question": running.labelled.questions[number],
+                    "before": found.before[number],
+                    "after": found.after[number],
+                    "change": change[number],
+                }
+                for number in numbers
+            ],
+            f"The questions that changed most, with their {MAIN} before and after",
+            {name: st.column_config.NumberColumn(format="%.3f") for name in ("before", "after", "change")},
         )

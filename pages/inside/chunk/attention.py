@@ -14,6 +14,7 @@ from pages.inside.chunk.model_pass import Input, longest, token_choice
 from ui.export import show_figure
 from ui.figures import weights_map
 from ui.models import load_decoder, load_encoder
+from ui.tables import show_table
 from ui.text import show_text
 from ui.tokens import text_by_weight, token_labels, visible_blanks
 from ui.widgets import chapters
@@ -175,7 +176,10 @@ def show_way(given: Input, seen: ModelView) -> None:
             "(nostalgebraist 2020)."
         )
     st.markdown(f"**{title}**")
-    st.dataframe(rows, hide_index=True, height="content")
+    show_table(
+        rows,
+        title,
+    )
     st.caption(caption)
 
 

@@ -16,7 +16,8 @@ from ui.colours import BLUE
 from ui.export import show_figure
 from ui.figures import probability_bars
 from ui.models import load_decoder, load_encoder
-from ui.text import show_text
+from ui.tables import show_table
+from ui.text import shortened, show_text
 from ui.tokens import token_labels, visible_blanks
 from ui.widgets import chapters, choice
 
@@ -87,7 +88,10 @@ def show_tokens(given: Input, seen: ModelView) -> None:
             if len(text) > STEP_CHARACTERS:
                 st.caption(f"Of the first {STEP_CHARACTERS} characters.")
             rows = word_piece_rows if given.model == "encoder" else byte_pair_rows
-            st.dataframe(rows(text[:STEP_CHARACTERS]), hide_index=True)
+            show_table(
+                rows(text[:STEP_CHARACTERS]),
+                f"The words of “{shortened(text, 40)}” and the tokens that each was cut into",
+            )
 
 
 def word_piece_rows(text: str) -> list[dict[str, str]]:

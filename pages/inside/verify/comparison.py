@@ -105,13 +105,16 @@ def short(value: float) -> str:
     return f"{mantissa}e{int(exponent)}" if value else "0"
 
 
-def check_rows(checks: Sequence[StageCheck]) -> dict[str, list[str]]:
-    """Return every check as the columns of a table."""
-    return {
-        "stage": [check.stage for check in checks],
-        "within": ["yes" if check.passed else "NO" for check in checks],
-        "held to tolerance": [f"{check.decisive:.2e}" for check in checks],
-        "tolerance": [f"{check.tolerance:.1e}" for check in checks],
-        "alone": [f"{check.alone:.2e}" for check in checks],
-        "end to end": [f"{check.end_to_end:.2e}" for check in checks],
-    }
+def check_rows(checks: Sequence[StageCheck]) -> list[dict[str, str]]:
+    """Return every check as a row of a table."""
+    return [
+        {
+            "stage": check.stage,
+            "within": "yes" if check.passed else "NO",
+            "held to tolerance": f"{check.decisive:.2e}",
+            "tolerance": f"{check.tolerance:.1e}",
+            "alone": f"{check.alone:.2e}",
+            "end to end": f"{check.end_to_end:.2e}",
+        }
+        for check in checks
+    ]

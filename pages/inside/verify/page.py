@@ -10,6 +10,7 @@ from engine.verify import StageCheck
 from pages.inside.verify.comparison import check_rows, difference_figure, layer_differences, verify
 from ui.export import show_figure
 from ui.models import load_encoder
+from ui.tables import show_table
 from ui.widgets import choice
 
 DEFAULT_TEXT = "The cat sat unhappily on the mat — naïve, perhaps, but 東京 was far away 🙂."
@@ -110,7 +111,10 @@ def show_verified(verified: Verified, n_layers: int) -> None:
     )
     st.caption(tolerance_note(verified.precision))
     with st.expander("All stages as numbers", icon=":material/table:"):
-        st.dataframe(check_rows(checks), hide_index=True)
+        show_table(
+            check_rows(checks),
+            "The largest difference of every stage, and its tolerance",
+        )
 
 
 def tolerance_note(precision: str) -> str:

@@ -9,6 +9,7 @@ from engine.training.language.seq2seq_loop import ExamReport, Translation, least
 from pages.learn.translator.figures import progress_figure
 from pages.learn.translator.session import TrainingSession
 from ui.export import arrays_of, show_figure
+from ui.tables import show_table
 from ui.text import escape_markdown, readable_time
 
 N_SAMPLES = 6
@@ -76,18 +77,16 @@ def show_samples(exam: Sequence[Translation]) -> None:
     each_once = {one.pair.source: one for one in exam}
     shown = sorted(each_once.values(), key=lambda one: one.right)[:N_SAMPLES]
     st.markdown("**Held-out samples**")
-    st.table(
+    show_table(
         [
             {
-                "": ":green[✓]" if one.right else ":red[✗]",
-                "source": escape_markdown(one.pair.source),
-                "output": escape_markdown(one.output),
-                "correct": escape_markdown(one.pair.target) if not one.right else "the same",
+                "Right": "✓ yes" if one.right else "✗ no",
+                "source": one.pair.source,
+                "output": one.output,
+                "correct": one.pair.target if not one.right else "the same",
             }
             for one in shown
         ],
-        border="horizontal",
-        hide_index=True,
-        alt="Held-out sources, their translations, and the right ones",
+        "Held-out sources, their translations, and the right ones",
     )
     st.caption(f"{n_wrong} of {len(exam)} are wrong; {len(shown)} are shown, wrong ones first.")

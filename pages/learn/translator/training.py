@@ -10,7 +10,7 @@ from pages.learn.translator.progress import show_progress
 from pages.learn.translator.session import TrainingSession, kept_name, load, reset, resume, start, trainings
 from pages.learn.translator.settings import choose_recipe
 from pages.learn.translator.translate import show_translate
-from ui.text import escape_markdown
+from ui.tables import show_table
 from ui.training import show_training_buttons
 from ui.widgets import choice
 
@@ -69,14 +69,12 @@ def show_examples(task: Task) -> None:
         icon=":material/school:",
     )
     st.markdown(f"**{task.name}**")
-    st.table(
+    show_table(
         [
-            {"it reads": escape_markdown(pair.source), "and should write": escape_markdown(pair.target)}
+            {"it reads": pair.source, "and should write": pair.target}
             for pair in draw_pairs(task, np.random.default_rng(0), N_EXAMPLES)
         ],
-        border="horizontal",
-        hide_index=True,
-        alt="Some pairs to learn from",
+        "Some pairs to learn from",
     )
 
 

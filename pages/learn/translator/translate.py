@@ -16,6 +16,7 @@ from engine.training.language.tasks import BOS, EOS, MAX_TOKENS, PAD, SPECIAL, T
 from engine.training.optimizers import Parameters
 from pages.learn.translator.figures import alignment_map, chosen_weights
 from ui.export import show_figure
+from ui.tables import show_table
 from ui.text import escape_markdown, show_error
 from ui.widgets import choice
 
@@ -140,15 +141,14 @@ def show_alignment(decoded: Decoded) -> None:
 def show_steps(decoded: Decoded, words: Sequence[str]) -> None:
     """Draw the table of steps, with the next most probable tokens."""
     rows = step_rows(decoded, words)
-    st.dataframe(
+    show_table(
         rows,
-        hide_index=True,
-        column_config={
+        "Steps of the translation: each token, its probability, and the next best",
+        {
             "probability": st.column_config.ProgressColumn(
                 "probability", min_value=0.0, max_value=1.0, format="percent"
             )
         },
-        alt="Steps of the translation: each token, its probability, and the next best",
     )
     st.caption("Because of the smoothed targets, even certain tokens reach only about 90%.")
 

@@ -18,6 +18,7 @@ from pages.learn.worked.figures import head_maps, vocabulary_bars
 from pages.learn.worked.inputs import SEED
 from pages.learn.worked.matrix import show_matrices
 from ui.export import show_figure
+from ui.tables import show_table
 from ui.text import escape_markdown
 from ui.widgets import slider
 
@@ -125,7 +126,10 @@ def show_words(ids: list[int], probabilities: Array, logits: Array, seed: int) -
                 "had read": " ".join(VOCABULARY[token] for token in ids[:number]),
             }
         )
-    st.dataframe(rows, hide_index=True, alt="Steps of greedy decoding")
+    show_table(
+        rows,
+        "Steps of greedy decoding",
+    )
     text = escape_markdown(" ".join(VOCABULARY[token] for token in ids[1:]))
     how = "the end token came" if ids[-1] == EOS else f"the maximum of {n_steps} words was reached"
     ends_by_itself = seed == SEED and ids[-1] == EOS

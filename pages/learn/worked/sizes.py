@@ -10,6 +10,7 @@ from engine.layers.tracing import Array
 from engine.models.seq2seq import BASE_2017, decode, encode
 from engine.models.seq2seq_params import RandomParams, n_parameters
 from engine.models.seq2seq_sizes import PartSize, part_sizes
+from ui.tables import show_table
 from ui.text import readable_seconds
 
 TOKENS, MAX_TOKENS = 10, 128
@@ -43,10 +44,9 @@ def show_sizes() -> None:
             f"{flops / 1e9:.2f} GFLOP",
             help="Billions of multiplications and additions in the matrix products.",
         )
-    st.dataframe(
+    show_table(
         [table_row(part, total, flops) for part in parts],
-        hide_index=True,
-        alt="Parameters and FLOPs of each part of the base model of 2017",
+        "Parameters and FLOPs of each part of the base model of 2017",
     )
     st.write(
         f"A vocabulary of {BASE_2017.vocab_size:,} takes {parts[0].n_parameters / total:.0%} of the "

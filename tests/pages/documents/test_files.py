@@ -1,7 +1,7 @@
 import pytest
 
 from engine.documents.document import Document
-from tests.apps import app_page, said
+from tests.apps import app_page, said, tables
 
 TEXT = "The tide turns twice a day. " * 100
 
@@ -17,8 +17,8 @@ def test_what_the_encoder_reads_of_the_chunks_is_said_first(limit, words):
     own = {"uploads": {"tide.md": (Document("tide.md", TEXT),)}, "searched": ["tide.md"]}
     app = app_page("documents", **own, chunk_tokens=96, max_tokens=limit).run()
     assert words in said(app)
-    [table] = app.dataframe
-    assert table.value["Chunks"].tolist() == [8]
+    [table] = tables(app)
+    assert table["Chunks"].tolist() == [8]
 
 
 def test_without_text_nothing_is_claimed():

@@ -24,9 +24,10 @@ from engine.storage.workspace import Workspace, export_workspace, import_workspa
 from pages.improve.settings.answer_figures import at_threshold, coverage_figure, reliability_figure
 from pages.improve.settings.answer_results import delta_colour, difference
 from pages.improve.settings.answer_runs import MOST_RUNS, AnswerRun, differing
-from pages.improve.settings.answer_table import FILTERS, outcome, table_line, to_csv
+from pages.improve.settings.answer_table import FILTERS, outcome, table_line
 from pages.improve.settings.answers import BUNDLED, about
-from tests.apps import app_of, app_page, said
+from tests.apps import app_of, app_page, said, tables
+from ui.tables import rows_csv
 from ui.text import escape_markdown
 
 EVIL = "<script>alert(1)</script> **bold**"
@@ -87,7 +88,7 @@ def test_names_of_documents_are_taken_or_mapped_in_one_click(encoder):
 
 
 def questions_in(app):
-    return app.dataframe[-1].value["Question"].tolist()
+    return tables(app)[-1]["Question"].tolist()
 
 
 def question(number, answer="yes"):
@@ -124,6 +125,9 @@ def test_questions_are_asked_scored_and_filtered(encoder):
     assert (shown["Found"], shown["Right"]) == ("100 %", "100 %")
     assert sum(caption.value.startswith("95 %: ") for caption in app.caption) == len(shown)
     assert len(questions_in(app)) == 3
+    [box] = [box for box in app.selectbox if box.label == "Read in full"]
+    app = box.set_value(1).run()
+    assert f"**{escape_markdown(questions_in(app)[1])}**" in said(app)
     refused = shown["Refused rightly"] == "100 %"
     app.pills(key="answers-filter").set_value("Unanswerable, not refused").run()
     assert not app.exception
@@ -140,14 +144,14 @@ def test_a_second_run_is_compared_with_the_first(encoder):
     app = asked(app)
     assert all(metric.delta.endswith(" points") for metric in app.metric)
     assert escape_markdown("Passages (k) 4") in said(app)
-    [table] = [each.value for each in app.dataframe if "Run" in each.value]
-    assert table["Passages (k)"].tolist() == ["1", "4"]
+    [table] = [each for each in tables(app) if "Run" in each]
+    assert table["Passages (k)"].tolist() == [1, 4]
     assert "Pooling" not in table
     first, last = app.session_state["workspace"].runs
     damaged = replace(first, content=first.content | {"run": {"rows": "none"}})
     opened = import_workspace("mine", export_workspace(Workspace(runs=(first, damaged, last))))
     again = page(content=None, workspace=opened)
-    [again_table] = [each.value for each in again.dataframe if "Run" in each.value]
+    [again_table] = [each for each in tables(again) if "Run" in each]
     pd.testing.assert_frame_equal(again_table, table)
 
 
@@ -215,7 +219,7 @@ def test_every_row_has_an_outcome_and_its_filters():
 def test_the_csv_holds_what_the_table_shows():
     [name] = parse_answer_questions("a.csv", b'question,answer\n"A, ""b""?",UAW & IBEW | union\n')
     lines = [table_line(replace(row(1), question=name, quotes=("one", "two")), write=True)]
-    [read] = csv.DictReader(StringIO(to_csv(lines)))
+    [read] = csv.DictReader(StringIO(rows_csv(lines)))
     assert read["Question"] == 'A, "b"?'
     assert read["Known answer"] == "UAW & IBEW | union"
     assert read["Quoted"] == "one\ntwo"

@@ -4,7 +4,7 @@ from engine.documents.loaders import BUNDLED_CORPUS
 from engine.documents.sentences import sentence_spans
 from engine.evaluation.grid import Cell
 from pages.improve.diagnose.fix import change_words, changed_names
-from tests.apps import app_file, app_page, said
+from tests.apps import app_file, app_page, said, tables
 
 PAGE = "pages/improve/diagnose/page.py"
 CURRENT = Cell("fixed", 128, 16, "m", 256, "mean", "dense", 4)
@@ -110,7 +110,7 @@ def test_other_settings_are_measured_and_the_change_is_taken_over(encoder):
     [button] = [each for each in app.button if each.label == "Try other settings"]
     app = button.click().run()
     assert "All 4 combinations are measured." in said(app)
-    table = app.dataframe[-1].value
+    table = tables(app)[-1]
     assert len(table) == 4
     assert table["Rank"].tolist() == sorted(table["Rank"])
     now = table[table["Changed"] == "nothing (now)"].iloc[0]
@@ -138,7 +138,7 @@ def test_the_rank_now_is_that_of_the_apps_retriever_and_a_change_of_it_is_taken_
     assert int(app.metric[0].value.split(" of ")[0]) > 4
     [button] = [each for each in app.button if each.label == "Try other settings"]
     app = button.click().run()
-    table = app.dataframe[-1].value.set_index("Retriever")
+    table = tables(app)[-1].set_index("Retriever")
     now, vectors = table.loc["BM25 (words)"], table.loc["dense (cosine)"]
     assert now["Changed"] == "nothing (now)"
     metrics = {metric.label: metric.value for metric in app.metric}

@@ -5,7 +5,7 @@ from engine.evaluation.metrics import METRICS, Metric
 from engine.storage.workspace import Workspace
 from pages.improve.settings.cell import ACROSS_K
 from pages.improve.settings.runs import to_run
-from tests.apps import app_of
+from tests.apps import app_of, tables
 from tests.pages.improve.test_experiments import experiment
 
 
@@ -62,7 +62,7 @@ def test_won_and_lost_follow_the_cell_that_is_chosen(encoder):
     app.run()
     assert app.segmented_control[0].options == ["Won (60)", "Lost (0)", "Alike (0)"]
     assert app.segmented_control[0].value == "Won"
-    assert len(app.dataframe[0].value) == 60
+    assert len(tables(app)[0]) == 60
     app.segmented_control[0].set_value("Lost").run()
     assert informed(app) == ["No question is lost."]
 
@@ -81,7 +81,7 @@ def test_one_entry_in_the_table_adds_a_metric_to_the_page(monkeypatch, encoder):
     assert "- **Missed@k**: Share of the questions missed." in measure.help
     measure.set_value("missed@k").run()
     assert not app.exception
-    effects, cells = (table.value for table in app.dataframe[:2])
+    effects, cells = tables(app)[:2]
     assert cells["Against the app's"].iloc[0] == "better"
     assert cells["Value"].is_monotonic_increasing
     assert "Missed@k" in effects

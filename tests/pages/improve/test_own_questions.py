@@ -13,7 +13,7 @@ from engine.storage.workspace import Workspace
 from pages.improve.poolings.geometry import CHANGES
 from pages.improve.poolings.quality import TRUST
 from pages.improve.settings.cell import ACROSS_K
-from tests.apps import app_of, app_page, said
+from tests.apps import app_of, app_page, said, tables
 from ui.questions.kept import BUNDLED, LABELLED
 from ui.questions.sets import N_SENTENCES
 from ui.text import escape_markdown
@@ -97,7 +97,7 @@ def test_ones_own_questions_are_diagnosed_and_guard_each_other(encoder):
     assert f"Question: {escape_markdown(QUESTIONS[0].text)}" in said(app)
     app = button(app, "Try other settings").click().run()
     assert not app.exception
-    assert "Others' hit@k" in app.dataframe[-1].value
+    assert "Others' hit@k" in tables(app)[-1]
     # A question that is kept later is of no row that was measured before.
     more = [*halves["mine.jsonl"], Question("What lasts a year?", "bees", QUESTIONS[1].references)]
     app.session_state["workspace"] = Workspace(
@@ -124,7 +124,7 @@ def test_what_a_change_does_to_ones_own_questions_is_said(encoder):
     app.session_state["diagnose-question"], app.session_state["diagnose-passage"] = asked, passage
     app = button(app.run(), "Try other settings").click().run()
     assert not app.exception
-    table = app.dataframe[-1].value
+    table = tables(app)[-1]
     assert sorted(table["Rank"])[0] == 1 < table[table["Changed"] == "nothing (now)"].iloc[0]["Rank"]
     assert "Its effect on the other 12 labelled questions" in said(app)
 

@@ -12,7 +12,7 @@ from pages.improve.poolings.sts_figures import (
     hover,
     summary,
 )
-from tests.apps import app_of
+from tests.apps import app_of, tables
 from ui.text import escape_markdown
 
 EVIL = "<script>alert(1)</script> <b>bold</b>"
@@ -89,7 +89,7 @@ def upload(app, name, content):
 def test_the_bundled_pairs_are_measured_at_once(app):
     assert not app.exception
     assert not app.error
-    table = app.dataframe[0].value
+    table = tables(app)[0]
     assert len(table) == len(POOLINGS)
     assert list(table["Spearman × 100"]) == sorted(table["Spearman × 100"], reverse=True)
     assert any(f"{len(load_pairs())} pairs" in caption.value for caption in app.caption)
@@ -130,4 +130,4 @@ def test_a_file_that_cannot_be_read_gives_one_line(app, content, message):
     [error] = app.error
     assert escape_markdown(message) in error.value
     assert "\n" not in error.value
-    assert not app.dataframe
+    assert not tables(app)

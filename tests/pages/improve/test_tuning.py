@@ -15,7 +15,7 @@ from engine.training.search.tuning import Tuned
 from pages.improve.tuning.figures import gain_figure, loss_figure, spread_figure
 from pages.improve.tuning.outcome import document_outcome, keep_tuned, outcome
 from pages.improve.tuning.running import Request, RunningTuning, Stopped
-from tests.apps import app_of, said
+from tests.apps import app_of, said, tables
 from ui.chunk_settings import Cut
 from ui.data_folder import VARIABLE
 from ui.jobs import Job
@@ -115,7 +115,7 @@ def test_an_adapter_is_trained_judged_and_kept(tmp_path, monkeypatch):
     assert len(verdicts) == 1
     assert "nDCG@10" in verdicts[0].value
     assert sum(int(metric.value) for metric in test.metric) == 22
-    metrics = test.dataframe[0].value
+    metrics = tables(test)[0]
     assert metrics["tested on"].tolist() == 3 * ["new questions"] + 3 * ["new documents"]
     test.slider(key="tuning-folds").set_value(3).run()
     assert any("results of the last training" in caption.value for caption in test.caption)

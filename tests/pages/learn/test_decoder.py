@@ -13,7 +13,7 @@ from engine.training.language.small_decoder_loop import TrainingState, UpdateRep
 from engine.training.language.vocabulary import Vocabulary
 from pages.learn.decoder.figures import learning_figure, smoothed, step_attention
 from pages.learn.decoder.session import Choice, restore
-from tests.apps import app_of
+from tests.apps import app_of, tables
 
 SCRIPT = """
 import streamlit as st
@@ -99,7 +99,7 @@ def test_who_pauses_can_go_on_and_write_meanwhile():
     assert run.tokenizer.decode(written.ids).startswith("The ")
     assert f"20 tokens by the model of step {paused:,}, ended by the maximum" in words(app)
     app.button(key="lab-decoder-time").click().run()
-    assert app.dataframe[0].value["Output"].tolist() == ["identical", "identical"]
+    assert tables(app)[0]["Output"].tolist() == ["identical", "identical"]
     app.button(key="lab-decoder-resume").click().run()
     app.button(key="lab-decoder-pause").click().run()
     assert run.state.n_updates >= paused

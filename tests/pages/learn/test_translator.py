@@ -13,7 +13,7 @@ from pages.learn.translator.figures import alignment_map, chosen_weights, progre
 from pages.learn.translator.session import TrainingSession
 from pages.learn.translator.training import TASKS
 from pages.learn.translator.translate import correctness, step_rows, translated
-from tests.apps import app_of
+from tests.apps import app_of, tables
 
 SCRIPT = """
 from pages.learn.translator.training import show_seq2seq
@@ -139,8 +139,8 @@ def test_samples_and_numbers_are_those_of_the_last_report():
     assert {m.label: m.value for m in app.metric}["Loss"] == f"{last.loss:.3f}"
     assert {m.label: m.value for m in app.metric}["Held-out right"] == f"{last.exact:.0%}"
     assert f"{sum(not one.right for one in last.exam)} of 4 are wrong" in words(app)
-    table = app.table[0].value
-    assert set(table["source"].str.replace("\\", "")) == {one.pair.source for one in last.exam}
+    table = tables(app)[0]
+    assert set(table["source"]) == {one.pair.source for one in last.exam}
 
 
 def test_a_training_that_ran_away_says_so_and_can_only_be_reset():

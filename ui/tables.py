@@ -1,0 +1,191 @@
+"""Tables that screen readers can read and keys can reach: HTML where they are short, else a grid and a CSV.
+
+Streamlit's grid is painted on a canvas, of which a screen reader gets the rows in sight alone. It sorts and
+searches, which is worth it for long tables; `show_csv` gives their numbers in another form.
+"""
+
+import csv
+import io
+import math
+from collections.abc import Mapping, Sequence
+from html import escape
+from itertools import chain
+from numbers import Integral, Real
+from typing import Any, TypeGuard
+
+import streamlit as st
+
+from ui.colours import BLUE, LINE, SKY
+
+Rows = Sequence[Mapping[str, Any]]
+Columns = Mapping[str, Any]  # as of `st.dataframe`: by name, from `st.column_config`
+
+MOST_ROWS = 50  # of a table as HTML
+LONG = 40  # characters from which on a text is broken into lines
+FOLDED = 240  # characters of a text that are shown before it is unfolded
+NOTHING = "–"
+
+
+def table_style() -> str:
+    """Return the CSS of tables, for a page's one style element."""
+    page = ", ".join(str(st.get_option(f"theme.{theme}.backgroundColor")) for theme in ("light", "dark"))
+    return f"""
+.gb-table {{
+  width: fit-content; max-width: 100%; max-height: 30rem; overflow: auto; font-size: 0.875rem;
+  line-height: 1.45; border: 1px solid {LINE}; border-radius: 0.5rem;
+}}
+.gb-table table {{ border-collapse: separate; border-spacing: 0; margin: 0; }}
+.gb-table caption {{
+  position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap;
+}}
+.gb-table :is(th, td) {{
+  padding: 0.4rem 0.75rem; text-align: left; vertical-align: top; white-space: nowrap; font-weight: normal;
+  border: 0; border-top: 1px solid {LINE};
+}}
+.gb-table thead th {{
+  position: sticky; top: 0; z-index: 1; border-top: 0; font-weight: 600; vertical-align: bottom;
+  background: light-dark({page}); box-shadow: 0 1px {LINE};
+}}
+.gb-table thead th[title] {{ text-decoration: underline dotted; text-underline-offset: 0.25em; }}
+.gb-table .number {{ text-align: right; font-variant-numeric: tabular-nums; }}
+.gb-table .long {{ white-space: normal; overflow-wrap: anywhere; min-width: 15rem; max-width: 36rem; }}
+.gb-table summary, .gb-columns summary {{ cursor: pointer; }}
+.gb-table .bar {{ display: inline-block; width: 4rem; height: 0.5rem; margin-right: 0.75rem; }}
+.gb-table .bar {{ background: {LINE}; border-radius: 0.25rem; overflow: hidden; }}
+.gb-table .bar span {{ display: block; height: 100%; background: light-dark({BLUE}, {SKY}); }}
+.gb-columns {{ font-size: 0.875rem; margin-top: 0.5rem; }}
+.gb-columns dl {{ margin: 0.5rem 0 0; }}
+.gb-columns dt {{ font-weight: 600; }}
+.gb-columns dd {{ margin: 0 0 0.5rem; max-width: 60rem; }}
+@media (max-width: 640px) {{ .gb-table .long {{ min-width: 11rem; }} }}
+"""
+
+
+def show_table(rows: Rows, alt: str, columns: Columns | None = None, key: str = "") -> None:
+    """Draw rows as a table, of which every cell can be read without a mouse.
+
+    Parameters
+    ----------
+    rows
+        The rows, each by the names of columns; a column that a row lacks is empty there.
+    alt
+        The table in words, for screen readers.
+    columns
+        Label, help and number format of columns, as `st.dataframe` takes them.
+    key
+        Of the download beside a long table; ``alt`` unless that is not unique on the page.
+    """
+    if len(rows) > MOST_ROWS:
+        st.dataframe(rows, hide_index=True, column_config=columns, placeholder=NOTHING, alt=alt)
+        show_csv(rows, key or alt)
+    elif rows:
+        st.html(table_html(rows, alt, columns))
+
+
+def show_csv(rows: Rows, key: str, name: str = "table") -> None:
+    """Draw the download of a table's rows, as a file of a name; ``key`` is unique on the page."""
+    st.download_button(
+        "CSV",
+        lambda: rows_csv(rows),
+        f"{name}.csv",
+        "text/csv",
+        key=f"csv-{key}",
+        help="Every row of the table above.",
+        icon=":material/download:",
+        type="tertiary",
+        on_click="ignore",
+    )
+
+
+def rows_csv(rows: Rows) -> str:
+    """Return rows as CSV."""
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, names_of(rows), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def names_of(rows: Rows) -> list[str]:
+    """Return the names of all columns, in the order in which rows have them."""
+    return list(dict.fromkeys(chain.from_iterable(rows)))
+
+
+def table_html(rows: Rows, alt: str, columns: Columns | None = None) -> str:
+    """Return rows as an HTML table, escaped, and below it the help of its columns; as `show_table`."""
+    configs = {name: dict((columns or {}).get(name) or {}) for name in names_of(rows)}
+    labels = {name: str(config.get("label") or name) for name, config in configs.items()}
+    numeric = {name for name in configs if any(is_number(row.get(name)) for row in rows)}
+    named = next(iter(configs))  # the column that names a row, unless it has numbers
+    head = "".join(
+        f'<th scope="col"{classes("number" if name in numeric else "")}{tooltip(config.get("help"))}>'
+        f"{escape(labels[name])}</th>"
+        for name, config in configs.items()
+    )
+    body = "".join(
+        "<tr>"
+        + "".join(
+            cell_html(row.get(name), config, name in numeric, name == named and name not in numeric)
+            for name, config in configs.items()
+        )
+        + "</tr>"
+        for row in rows
+    )
+    helps = {labels[name]: config["help"] for name, config in configs.items() if config.get("help")}
+    return (
+        f'<div class="gb-table" role="region" aria-label="{escape(alt)}" tabindex="0"><table>'
+        f"<caption>{escape(alt)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+        f"{helps_html(helps)}"
+    )
+
+
+def helps_html(helps: Mapping[str, str]) -> str:
+    """Return the help of columns, folded: a tooltip needs a mouse."""
+    pairs = "".join(f"<dt>{escape(label)}</dt><dd>{escape(words)}</dd>" for label, words in helps.items())
+    words = "<summary>Columns explained</summary>"
+    return f'<details class="gb-columns">{words}<dl>{pairs}</dl></details>' if helps else ""
+
+
+def cell_html(value: object, config: Mapping[str, Any], is_numeric: bool, names_row: bool) -> str:
+    """Return a cell; a long text is folded after `FOLDED` characters."""
+    kind, text = config.get("type_config") or {}, value_text(value, config)
+    style = "number" if is_numeric else "long" if len(text) > LONG else ""
+    inner = escape(text)
+    if kind.get("type") == "progress" and is_number(value):
+        share = min(max((value - kind["min_value"]) / (kind["max_value"] - kind["min_value"]), 0.0), 1.0)
+        inner = f'<span class="bar"><span style="width:{share:.0%}"></span></span>{inner}'
+    elif len(text) > FOLDED:
+        first, rest = escape(text[:FOLDED]), escape(text[FOLDED:])
+        inner = f"<details><summary>{first}…</summary>…{rest}</details>"
+    return (
+        f'<th scope="row"{classes(style)}>{inner}</th>' if names_row else f"<td{classes(style)}>{inner}</td>"
+    )
+
+
+def value_text(value: object, config: Mapping[str, Any]) -> str:
+    """Return a value as `st.dataframe` shows it in a column of this format."""
+    number_format = (config.get("type_config") or {}).get("format")
+    if value is None or (is_number(value) and math.isnan(value)):
+        return NOTHING
+    if not is_number(value):
+        return str(value)
+    if number_format == "percent":
+        return f"{value:.1%}"
+    if number_format and "%" in number_format:
+        return str(number_format % value)
+    return f"{value:,}" if isinstance(value, Integral) else f"{value:,.3f}"
+
+
+def is_number(value: object) -> TypeGuard[Real]:
+    """Return whether a value is a number, of Python or of NumPy."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def classes(name: str) -> str:
+    """Return the attribute of a CSS class, if any."""
+    return f' class="{name}"' if name else ""
+
+
+def tooltip(words: str | None) -> str:
+    """Return the attribute of a tooltip, if any."""
+    return f' title="{escape(words)}"' if words else ""
