@@ -1,9 +1,12 @@
-"""Findings of axe-core on a page, and those of them that are known and not ours."""
+"""Findings of axe-core on a page, those of them that are known and not ours, and the page at 200 %."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
 import axe_playwright_python
+from playwright.sync_api import expect
+
+from tests.browser.conftest import WIDE, assert_no_wider, is_narrow
 
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
 # Each finding comes with the number of the known one that it is, or -1.
@@ -14,6 +17,11 @@ SCAN = """([options, known]) => axe.run(
         known: known.findIndex(([rule, selector]) => rule === id && element.matches(selector)),
         rule: id, target: target.flat(), html: html.slice(0, 200), why: failureSummary,
     }))))"""
+MAGNIFIED = {"width": 720, "height": 500}  # what a wide screen shows at 200 %
+# Figures and tables are drawn again a moment after the screen has changed.
+DRAWN = ".js-plotly-plot, .gb-table, [data-testid=stDataFrame]"
+FIGURES_FIT = f"""() => [...document.querySelectorAll("{DRAWN}")].every(
+    (figure) => !figure.checkVisibility() || figure.clientWidth <= innerWidth)"""
 CONTRAST = {"runOnly": ["color-contrast"]}
 STRUCTURE = {"rules": {"color-contrast": {"enabled": False}}}
 
@@ -60,3 +68,21 @@ def findings_when_dark(page):
     found = findings(page, **CONTRAST)
     page.emulate_media(color_scheme="light")
     return found
+
+
+def resize(page, screen):
+    """Change the size of the screen, and wait until figures and tables have followed."""
+    page.set_viewport_size(screen)
+    page.wait_for_function(FIGURES_FIT)
+
+
+def assert_usable(page):
+    """What is drawn now has no finding in either theme, and at 200 % the page does not scroll sideways."""
+    page.mouse.move(0, 0)
+    expect(page.get_by_test_id("stTooltipContent")).to_have_count(0)  # of the button pressed last
+    found = [each for each in findings(page) + findings_when_dark(page) if each["known"] < 0]
+    assert not found, found
+    if not is_narrow(page):
+        resize(page, MAGNIFIED)
+        assert_no_wider(page)
+        resize(page, WIDE)

@@ -296,6 +296,11 @@ def open_chapter(page, name):
 def assert_fits(page):
     """Nothing is wider than the screen, and nothing went wrong."""
     expect(page.locator("[data-testid=stException], [data-testid=stAlertContentError]")).to_have_count(0)
+    assert_no_wider(page)
+
+
+def assert_no_wider(page):
+    """The page does not scroll sideways; figures and tables may."""
     assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"], page.url
     assert page.get_by_test_id("stMain").evaluate("main => main.scrollWidth <= main.clientWidth"), page.url
 

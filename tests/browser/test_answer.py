@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import GPT2Config, GPT2LMHeadModel
 
+from tests.browser.accessibility import assert_usable
 from tests.browser.conftest import (
     figures,
     fill_in,
@@ -80,6 +81,7 @@ def test_sentences_and_passages_are_marked_by_what_rests_on_what(answered):
     expect(panel.get_by_text("nothing rests on it").first).to_be_visible()
     expect(panel.get_by_text("are too few to correlate")).to_be_visible()  # one sentence, three passages
     expect(panel.get_by_text("Attention alone is not an explanation")).to_be_visible()
+    assert_usable(page)
     panel.get_by_text("One head", exact=True).click()
     settled(page)
     expect(page.get_by_role("slider", name="Head")).to_be_visible()
@@ -94,6 +96,7 @@ def test_without_its_passage_the_answer_is_another(answered):
     settled(page)
     expect(page.get_by_text("Without passage 1", exact=True)).to_be_visible()
     expect(page.locator("del, ins").first).to_be_visible()
+    assert_usable(page)
 
 
 def test_the_cache_of_the_answer_is_measured_and_its_size_shown(answered):

@@ -5,6 +5,7 @@ from playwright.sync_api import expect
 
 from engine.weights.catalog import DEFAULT_DECODER, KNOWN_MODELS
 from engine.weights.fetch import known_model_path
+from tests.browser.accessibility import assert_usable
 from tests.browser.conftest import (
     fill_in,
     go_to,
@@ -81,6 +82,7 @@ def test_an_example_question_is_answered_from_passages_that_are_shown(answered):
     expect(panel.get_by_text(re.compile(closeness)).first).to_be_visible()
     panel.get_by_text("How close is close?").click()
     expect(panel.get_by_text("best passages of unrelated questions")).to_be_visible()
+    assert_usable(answered)
     assert "CarbFix" in answered.locator("mark").first.inner_text()
     with answered.expect_download() as download:
         answered.get_by_role("button", name="Report (HTML)").click()
@@ -105,6 +107,7 @@ def test_an_unanswerable_question_is_refused_and_the_threshold_can_be_moved(page
     expect(page.get_by_text("Nothing in these documents comes close enough")).to_be_visible()
     expect(page.get_by_text(re.compile(r"closer than 9\d\.\d\d % of random pairs")).first).to_be_visible()
     expect(page.get_by_text(re.compile(r"\d\d find a passage as close, and at most 10 may"))).to_be_visible()
+    assert_usable(page)
     open_section(page, "Search")
     press_slider(page, "Relevance threshold", "Home")
     expect(page.get_by_text("the answer from before your change of the search")).to_be_visible()
@@ -170,6 +173,7 @@ def test_settings_that_do_nothing_are_greyed_out_and_say_why(page):
     press_slider(page, "Temperature", *["ArrowRight"] * 3)
     for name in drawn:
         expect(page.get_by_role("slider", name=name)).to_be_enabled()
+    assert_usable(page)
     with chat_server() as server:
         use_server(page, server.url)
         for name in ("Top-k", "Min-p", "Repetition penalty"):
@@ -303,6 +307,7 @@ def test_files_that_cannot_be_read_are_named_and_change_nothing(page):
     ):
         upload(page, name, content)
         expect(page.get_by_text(reason)).to_be_visible()
+    assert_usable(page)
     expect(page.get_by_text(re.compile(r"4 documents · \d+ chunks"))).to_be_visible()
 
 

@@ -2,6 +2,7 @@ import re
 
 from playwright.sync_api import expect
 
+from tests.browser.accessibility import assert_usable
 from tests.browser.conftest import assert_fits, fill_in, settled
 
 ADDRESS = "broken"
@@ -39,6 +40,7 @@ def test_faults_are_drawn_alone_and_together_beside_the_intact_model_and_can_be_
     expect(narrow.get_by_text(place).first).to_be_visible()
     expect(narrow.locator(".js-plotly-plot .scatterlayer .trace")).to_have_count(1)
     assert_fits(narrow)
+    assert_usable(narrow)
     switch(narrow, "Drop the residual")
     expect(narrow.locator(".js-plotly-plot .scatterlayer .trace")).to_have_count(3)
     expect(narrow.get_by_text("Left of the top 10")).to_be_visible()

@@ -5,6 +5,7 @@ from engine.models.small_decoder import SmallDecoderConfig
 from engine.training.language.small_decoder_checkpoint import Checkpoint, checkpoint_bytes
 from engine.training.language.small_decoder_loop import TrainingState
 from engine.training.language.vocabulary import Vocabulary
+from tests.browser.accessibility import assert_usable
 from tests.browser.conftest import assert_fits, search_only
 from tests.browser.training import at_rest, expect_line, give, pause, press, slide, unfold
 
@@ -32,6 +33,7 @@ def test_a_decoder_learns_rests_writes_and_goes_on(narrow):
     expect(narrow.get_by_text("120 tokens by the model of step")).to_be_visible()
     at_rest(narrow)
     assert_fits(narrow)
+    assert_usable(narrow)
     before = state.inner_text()
     press(narrow, "Resume")
     pause(narrow)
@@ -53,6 +55,7 @@ def test_a_decoder_that_cannot_go_on_says_so_in_a_line(wide):
     wide.get_by_role("textbox", name="Prompt").fill("Жук")
     press(wide, "Write")
     expect_line(wide, "character 'Ж' at place 0 is none of the")
+    assert_usable(wide)
     config = SmallDecoderConfig(vocab_size=2, d_model=8, n_layers=1, n_heads=2, d_ff=8, context=4)
     other = Checkpoint(TrainingState.fresh(config, 0), Vocabulary("characters", ("a", "b")))
     n_letters = len({letter for document in load_corpus(BUNDLED_CORPUS) for letter in document.text})

@@ -1,5 +1,6 @@
 from playwright.sync_api import expect
 
+from tests.browser.accessibility import assert_usable
 from tests.browser.conftest import fill_area, fill_in, settled
 
 ADDRESS = "diagnose"
@@ -22,6 +23,7 @@ def test_a_question_that_misses_is_explained_step_by_step(wide):
     wide.get_by_text("What the best chunk shares with the question").click()
     expect(wide.get_by_text("The pairs that count most")).to_be_visible()
     expect(wide.locator(".js-plotly-plot")).to_have_count(1)
+    assert_usable(wide)
     with wide.expect_download() as download:
         wide.get_by_role("button", name="Report (HTML)").click()
     report = download.value.path().read_text()
@@ -46,3 +48,4 @@ def test_other_settings_are_measured_and_can_be_stopped(wide):
     stop.click()
     expect(stop).to_have_count(0)
     expect(wide.get_by_role("button", name="Try other settings")).to_be_enabled()
+    assert_usable(wide)

@@ -5,6 +5,7 @@ import zipfile
 from playwright.sync_api import expect
 
 from engine.storage.workspace import import_workspace
+from tests.browser.accessibility import assert_usable
 from tests.browser.conftest import (
     fill_in,
     open_tab,
@@ -112,6 +113,7 @@ def test_lost_text_is_counted_its_cost_shown_and_cured_in_one_click(wide):
         wide.get_by_text(re.compile(r"Of \d nearest passages?, the prompt holds \d whole"))
     ).to_be_visible()
     expect(wide.get_by_text("if its lost tail were read")).to_be_visible()
+    assert_usable(wide)
     wide.get_by_role("button", name="Apply").first.click()
     expect(wide.get_by_text(re.compile("^Nothing is lost: the longest of"))).to_be_visible()
 
@@ -151,6 +153,7 @@ def test_a_file_that_is_no_workspace_changes_nothing(wide, tmp_path):
     dialog = open_work(wide)
     dialog.locator("input[type=file]").set_input_files(path)
     expect(dialog.get_by_test_id("stAlert").get_by_text(re.compile("wrong.glassbox"))).to_be_visible()
+    assert_usable(wide)
     dialog.get_by_role("button", name="Close").click()
     open_tab(wide, "Files")
     expect(wide.get_by_text("Add files in the sidebar")).to_be_visible()

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.accessibility import STRUCTURE, UPSTREAM, findings, findings_when_dark
+from tests.browser.accessibility import MAGNIFIED, STRUCTURE, UPSTREAM, findings, findings_when_dark, resize
 from tests.browser.conftest import (
     NARROW,
     TITLES,
@@ -82,7 +82,6 @@ FIGURES = {
     "positions": 5,
     "cache": 1,
 }
-MAGNIFIED = {"width": 720, "height": 500}  # what a wide screen shows at 200 %
 # The labels of the widgets in sight, but those of the sidebar; a row of chapters is one of tabs.
 CONTROLS = """() => [...document.querySelectorAll(
     "[data-testid=stMain] :is([data-testid=stSelectbox], [data-testid=stMultiSelect], [data-testid=stSlider],"
@@ -92,10 +91,6 @@ CONTROLS = """() => [...document.querySelectorAll(
     && !control.closest("[class*=st-key-chapters-]")
 ).map((control) => control.innerText.split("\\n")[0])"""
 MOST_CONTROLS = 5
-# Figures and tables are drawn again a moment after the screen has changed.
-DRAWN = ".js-plotly-plot, .gb-table, [data-testid=stDataFrame]"
-FIGURES_FIT = f"""() => [...document.querySelectorAll("{DRAWN}")].every(
-    (figure) => !figure.checkVisibility() || figure.clientWidth <= innerWidth)"""
 FORMER = {
     "experiments": "settings",
     "pooling": "poolings",
@@ -139,8 +134,7 @@ def test_a_page_opened_by_the_menu_is_whole_accessible_and_fits_every_screen(tou
         assert len(controls := toured.evaluate(CONTROLS)) <= MOST_CONTROLS, controls
         found += findings(toured) + findings_when_dark(toured)
         for screen in (MAGNIFIED, NARROW):
-            toured.set_viewport_size(screen)
-            toured.wait_for_function(FIGURES_FIT)
+            resize(toured, screen)
             assert_fits(toured)
         # Colours do not depend on the width, but for those of the menu, which is the same above every tab.
         found += findings(toured, **STRUCTURE) if place else findings(toured) + findings_when_dark(toured)

@@ -1,5 +1,6 @@
 from playwright.sync_api import expect
 
+from tests.browser.accessibility import assert_usable
 from tests.browser.conftest import fill_area, open_chapter, open_tab, settled
 
 ADDRESS = "poolings"
@@ -18,6 +19,7 @@ def test_a_pair_of_ones_own_is_explained_and_its_markup_stays_text(wide):
     open_chapter(wide, "Both texts")
     expect(panel.get_by_text("pairs of tokens add up to")).to_be_visible()
     assert panel.locator("b", has_text="tower").count() == 0
+    assert_usable(wide)
     fill_area(wide, "Second text", "")
     expect(panel.get_by_text("pairs of tokens add up to")).to_have_count(0)
     expect(wide.get_by_test_id("stException")).to_have_count(0)

@@ -6,6 +6,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.accessibility import assert_usable
 from tests.browser.conftest import (
     assert_fits,
     close_sidebar,
@@ -115,6 +116,8 @@ def test_a_run_is_stopped_gone_on_with_taken_away_and_its_settings_used(wide):
     click_best(wide)
     expect(wide.get_by_text("Splitter Sentences · Chunk size 256")).to_be_visible()
     expect(wide.get_by_text(re.compile(r"^Won \(\d+\)"))).to_be_visible()
+    settled(wide)
+    assert_usable(wide)
     wide.get_by_role("button", name="Apply").click()
     expect(wide.get_by_text("The app now has Splitter Sentences · Chunk size 256")).to_be_visible()
     wide.locator("[data-testid=stSidebar] summary", has_text="Chunks").click()
@@ -137,6 +140,7 @@ def test_two_runs_are_compared_and_one_deleted(wide):
     open_tab(wide, "Runs")
     expect(wide.get_by_text(re.compile("^MRR of A is .* B − A is"))).to_be_visible()
     expect(wide.get_by_text(re.compile(r"^Alike \(\d+\)"))).to_be_visible()
+    assert_usable(wide)
     wide.get_by_text("Delete a run").click()
     wide.get_by_role("button", name="Delete it").click()
     settled(wide)

@@ -5,6 +5,7 @@ from playwright.sync_api import expect
 from engine.training.language.seq2seq_checkpoint import training_bytes
 from engine.training.language.seq2seq_loop import Recipe, Training
 from engine.training.language.tasks import date_task, number_task
+from tests.browser.accessibility import assert_usable
 from tests.browser.conftest import assert_fits
 from tests.browser.training import at_rest, expect_line, give, press, slide, unfold
 
@@ -31,6 +32,7 @@ def test_an_encoder_decoder_learns_to_the_end_and_translates(narrow):
     expect(narrow.get_by_test_id("stMain").get_by_text(said).last).to_be_visible()
     at_rest(narrow)
     assert_fits(narrow)
+    assert_usable(narrow)
     source.fill("zwei")
     source.press("Enter")
     expect_line(narrow, "“zwei” is not in the vocabulary")

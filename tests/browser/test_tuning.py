@@ -2,6 +2,7 @@ import re
 
 from playwright.sync_api import expect
 
+from tests.browser.accessibility import assert_usable
 from tests.browser.conftest import assert_fits, press_until
 from tests.browser.training import at_rest, button, expect_line, press, slide
 
@@ -20,6 +21,7 @@ def test_a_search_is_tuned_and_judged(narrow):
     expect(narrow.get_by_role("button", name="Download the tuned model")).to_be_visible()
     at_rest(narrow)
     assert_fits(narrow)
+    assert_usable(narrow)
     expect(narrow.get_by_text("results of the last training")).to_have_count(0)
     expect(narrow.get_by_test_id("stException")).to_have_count(0)
 

@@ -2,6 +2,7 @@ import re
 
 from playwright.sync_api import expect
 
+from tests.browser.accessibility import assert_usable
 from tests.browser.conftest import assert_fits, own_tab, serve, visit
 
 ADDRESS = "verify"
@@ -17,6 +18,7 @@ def test_every_stage_is_compared_with_the_official_model(narrow):
     expect(narrow.get_by_text("79 of 79")).to_be_visible()
     expect(narrow.locator(".js-plotly-plot .heatmaplayer image")).to_have_count(1)
     expect(narrow.get_by_text(re.compile("for layer norms 1.9e-6"))).to_be_visible()
+    assert_usable(narrow)
     assert_fits(narrow)
 
 

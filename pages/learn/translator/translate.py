@@ -86,7 +86,7 @@ def show_translate(training: Training) -> None:
         show_error(error)
         return
     st.markdown(
-        f"### {escape_markdown(decoded.text) or '(nothing)'}", help="Greedy: each token the most probable."
+        f"## {escape_markdown(decoded.text) or '(nothing)'}", help="Greedy: each token the most probable."
     )
     st.write(correctness(text, decoded, task))
     show_alignment(decoded)

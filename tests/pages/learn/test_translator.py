@@ -159,7 +159,7 @@ def test_the_user_s_own_source_is_translated_or_told_in_a_line(learnt):
     app = run(session)
     source = app.text_input(key=f"seq2seq-source-{NUMBERS.name}")
     source.set_value("342").run()
-    assert "### trescientos cuarenta y dos" in words(app)
+    assert "## trescientos cuarenta y dos" in words(app)
     assert ":green[" in words(app)
     source.set_value("two hundred and *fivé*").run()
     assert not app.exception
