@@ -1,30 +1,133 @@
-"""The way from a question to its answer and on to another page, without a mouse."""
+"""Journeys without a mouse: Tab comes to every step, and at every stop the focus can be seen."""
+
+import re
 
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import TITLES, settled, title_of
+from engine.storage.workspace import import_workspace
+from tests.browser.conftest import TITLES, drawn, settled, title_of
 
 ADDRESS = ""
 QUESTION = "What does the CarbFix project do with carbon dioxide?"
-STOPS = 60  # more presses of Tab than this are no way to anything
+OWN = {"name": "tide.md", "mimeType": "text/markdown", "buffer": b"# Tides\n\nThe tide turns twice a day."}
+STOPS = 90  # more presses of Tab than this are no way to anything
+# How what has the focus looks, with the elements around it, which may bear the mark. A choice of several
+# bears it as long as the focus moves inside, so it is not told from the next stop.
+LOOK = """() => {
+    const active = document.activeElement, parts = [...active.parentElement?.children ?? []];
+    for (let part = active; part && parts.length < 20; part = part.parentElement) parts.push(part);
+    const styles = ["outline", "boxShadow", "borderColor", "backgroundColor", "color", "transform"];
+    const look = () => parts.flatMap((part) => ["", "::before", "::after"].map((pseudo) => {
+        const style = getComputedStyle(part, pseudo);
+        return styles.map((name) => style[name]).join();
+    })).join();
+    const focused = look(), isPlain = active !== document.body && active.role !== "combobox";
+    const before = window.unseen?.();
+    const isLeft = () => active.isConnected && active !== document.activeElement;  // a grid moves in itself
+    window.unseen = () => isPlain && isLeft() && look() === focused ? active.outerHTML : "";
+    return before;
+}"""
 
 
-def tab_to(page, element):
+def tab_to(page, element, key="Tab"):
+    """Press Tab until an element has the focus, which can be seen at each stop on the way."""
+    page.evaluate("window.unseen = undefined")
     for _ in range(STOPS):
-        page.keyboard.press("Tab")
-        if element.evaluate("element => element === document.activeElement"):
-            return
-    pytest.fail(f"the focus never comes to {element}")
+        page.keyboard.press(key)
+        assert not page.evaluate(LOOK)
+        if element.count() and element.evaluate("element => element === document.activeElement"):
+            return element
+    return pytest.fail(f"the focus never comes to {element}")
 
 
-def test_a_question_is_asked_and_its_answer_followed_by_keyboard_alone(wide):
+def press(page, button):
+    tab_to(page, button)
+    page.keyboard.press("Enter")
+
+
+def test_a_question_is_asked_diagnosed_and_a_chunk_opened_by_keyboard_alone(wide):
+    main = wide.get_by_test_id("stMain")
     tab_to(wide, wide.get_by_role("textbox", name="Your question"))
     wide.keyboard.type(QUESTION)
     wide.keyboard.press("Enter")
     expect(wide.get_by_role("tab", name="Sources")).to_be_visible()
     settled(wide)
     tab_to(wide, wide.get_by_role("button", name="Look inside", exact=True))
+    tab_to(wide, wide.get_by_role("button", name="Why was it not found?"), "Shift+Tab")
     wide.keyboard.press("Enter")
-    expect(title_of(wide)).to_have_text(TITLES["answer"])
-    expect(wide.get_by_test_id("stMain").get_by_role("heading", name=QUESTION)).to_be_visible()
+    expect(title_of(wide)).to_have_text(TITLES["diagnose"])
+    settled(wide)
+    tab_to(wide, main.get_by_role("textbox", name="Words of the passage"))
+    wide.keyboard.type("carbon dioxide")
+    wide.keyboard.press("Enter")
+    settled(wide)
+    expect(main.get_by_role("heading", name="4 · Where does it rank")).to_be_visible()
+    tab_to(wide, main.get_by_role("table").last.locator("xpath=.."))
+    tab_to(wide, main.get_by_role("button", name="Look inside this chunk").last)
+    wide.keyboard.press("Enter")
+    expect(title_of(wide)).to_have_text(TITLES["chunk"])
+    settled(wide)
+    for name, key in (("Pipeline", None), ("Attention", "ArrowRight"), ("Across layers", "ArrowRight")):
+        tab = main.get_by_role("tab", name=name, exact=True)
+        if key:
+            wide.keyboard.press(key)
+            wide.keyboard.press("Enter")
+        else:
+            tab_to(wide, tab)
+        expect(tab).to_have_attribute("aria-selected", "true")
+        settled(wide)
+
+
+def test_a_document_is_added_a_setting_undone_and_the_work_saved_by_keyboard_alone(wide, tmp_path):
+    sidebar = wide.get_by_test_id("stSidebar")
+    with wide.expect_file_chooser() as chooser:
+        press(wide, wide.get_by_role("button", name=re.compile("Upload")))
+    chooser.value.set_files(OWN)
+    expect(sidebar.get_by_role("button", name="Remove tide.md")).to_have_count(1)
+    settled(wide)
+    press(wide, sidebar.locator("summary", has_text="Search"))
+    card = sidebar.locator(".st-key-settings-card")
+    tab_to(wide, sidebar.get_by_role("slider", name="Passages"))
+    wide.keyboard.press("ArrowRight")
+    expect(card).to_contain_text("5 passages")
+    settled(wide)
+    tab_to(wide, card.get_by_role("button", name="Undo: passages 5 → 4"), "Shift+Tab")
+    wide.keyboard.press("Enter")
+    expect(card).to_contain_text("4 passages")
+    settled(wide)
+    save, dialog = sidebar.get_by_role("button", name="Save or open"), wide.get_by_role("dialog")
+    press(wide, save)
+    settled(wide)
+    with wide.expect_download() as download:
+        press(wide, dialog.get_by_role("button", name="Download the workspace"))
+    path = tmp_path / "mine.glassbox"
+    download.value.save_as(path)
+    assert [each.name for each in import_workspace("mine", path.read_bytes()).documents] == ["tide.md"]
+    wide.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    expect(save).to_be_focused()
+
+
+def test_an_experiment_is_run_and_a_cell_chosen_by_keyboard_alone(tab, app):
+    tab.goto(f"{app}/settings?search=inside_the_pipeline.md")
+    expect(title_of(tab)).to_have_text(TITLES["settings"])
+    settled(tab)
+    for label, n_taken_out in (("Chunk sizes (tokens)", 2), ("Poolings", 1)):
+        tab_to(tab, tab.get_by_role("combobox", name=label))
+        for _ in range(n_taken_out):
+            tab.keyboard.press("Backspace")
+            drawn(tab)
+    expect(tab.get_by_test_id("stMetric").filter(has_text="Cells")).to_contain_text("3")
+    press(tab, tab.get_by_role("button", name="Run the grid"))
+    advice = tab.locator(".st-key-experiment-advice")
+    expect(tab.get_by_role("heading", name="Take it away")).to_be_visible()
+    settled(tab)
+    expect(advice).to_be_visible()
+    tab_to(tab, tab.get_by_role("combobox", name="Cell"))
+    for key in ("ArrowDown", "ArrowDown", "Enter"):
+        tab.keyboard.press(key)
+    expect(advice).to_contain_text("Selected:")
+    drawn(tab)
+    press(tab, advice.get_by_role("button", name="Apply"))
+    expect(advice).to_contain_text("In use now.")
