@@ -166,7 +166,8 @@ FORMER: dict[str, tuple[st.Page, dict[str, str]]] = {
 
 
 # Text to which Streamlit gives too little contrast, white on the primary colour of the dark theme and grey
-# along the axes of figures in the light theme; the focus of a grid, which is not seen otherwise; and tables.
+# along the axes of figures in the light theme; the focus of a grid, which is not seen otherwise; no
+# motion where the reader wants none; and tables.
 STYLE = f"""<style>
 [data-testid=stMultiSelectTagsContainer] [data-tag] *,
 button:is([kind=primary], [kind=primaryFormSubmit]):not(:disabled) * {{
@@ -174,6 +175,12 @@ button:is([kind=primary], [kind=primaryFormSubmit]):not(:disabled) * {{
 }}
 [data-testid=data-grid-canvas]:focus-visible {{ outline: 2px solid {SKY} !important; outline-offset: -2px; }}
 .js-plotly-plot :is([class$=tick] text, text[class*=title]) {{ fill: currentColor !important; }}
+@media (prefers-reduced-motion: reduce) {{
+  *, ::before, ::after {{
+    animation-duration: 0.01ms !important; animation-iteration-count: 1 !important;
+    transition-duration: 0.01ms !important; scroll-behavior: auto !important;
+  }}
+}}
 {table_style()}</style>"""
 
 

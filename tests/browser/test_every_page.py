@@ -5,7 +5,15 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.accessibility import MAGNIFIED, STRUCTURE, UPSTREAM, findings, findings_when_dark, resize
+from tests.browser.accessibility import (
+    MAGNIFIED,
+    STRUCTURE,
+    UPSTREAM,
+    assert_usable,
+    findings,
+    findings_when_dark,
+    resize,
+)
 from tests.browser.conftest import (
     NARROW,
     TITLES,
@@ -13,6 +21,8 @@ from tests.browser.conftest import (
     assert_fits,
     figures,
     go_to,
+    open_section,
+    open_sidebar,
     open_tab,
     search_only,
     settled,
@@ -158,11 +168,25 @@ def test_the_axes_of_a_figure_have_the_colour_of_text(toured, scheme):
         expect(figures(toured).locator(part).first).to_have_css("fill", colour)
 
 
+def test_nothing_moves_for_readers_who_want_less_motion(toured):
+    title = title_of(toured)
+    expect(title).not_to_have_css("animation-duration", "1e-05s")
+    toured.emulate_media(reduced_motion="reduce")
+    for name in ("animation-duration", "transition-duration"):
+        expect(title).to_have_css(name, "1e-05s")
+    expect(title).to_have_css("animation-iteration-count", "1")
+    toured.emulate_media(reduced_motion="no-preference")
+
+
 def test_on_a_phone_the_menu_of_the_sidebar_opens_pages(narrow_tab, app):
     visit(narrow_tab, app)
     for address in ("late", "documents"):
         go_to(narrow_tab, TITLES[address])
         assert_fits(narrow_tab)
+    open_sidebar(narrow_tab)
+    open_section(narrow_tab, "Chunks")
+    settled(narrow_tab)
+    assert_usable(narrow_tab)
 
 
 def test_former_addresses_lead_to_where_their_pages_are_now(tab, app):
