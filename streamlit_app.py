@@ -166,14 +166,12 @@ FORMER: dict[str, tuple[st.Page, dict[str, str]]] = {
 
 
 # Text to which Streamlit gives too little contrast, white on the primary colour of the dark theme and grey
-# along the axes of figures in the light theme; the focus of a grid, which is not seen otherwise; no
-# motion where the reader wants none; and tables.
+# along the axes of figures in the light theme; no motion where the reader wants none; and tables.
 STYLE = f"""<style>
 [data-testid=stMultiSelectTagsContainer] [data-tag] *,
 button:is([kind=primary], [kind=primaryFormSubmit]):not(:disabled) * {{
   color: light-dark({ink(BLUE)}, {ink(SKY)});
 }}
-[data-testid=data-grid-canvas]:focus-visible {{ outline: 2px solid {SKY} !important; outline-offset: -2px; }}
 .js-plotly-plot :is([class$=tick] text, text[class*=title]) {{ fill: currentColor !important; }}
 @media (prefers-reduced-motion: reduce) {{
   *, ::before, ::after {{

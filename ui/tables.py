@@ -22,7 +22,7 @@ Columns = Mapping[str, Any]  # as of `st.dataframe`: by name, from `st.column_co
 
 MOST_ROWS = 50  # of a table as HTML
 LONG = 40  # characters from which on a text is broken into lines
-FOLDED = 240  # characters of a text that are shown before it is unfolded
+FOLDED = 160  # characters of a text that are shown before it is unfolded
 NOTHING = "–"
 
 
@@ -48,7 +48,7 @@ def table_style() -> str:
 }}
 .gb-table thead th[title] {{ text-decoration: underline dotted; text-underline-offset: 0.25em; }}
 .gb-table .number {{ text-align: right; font-variant-numeric: tabular-nums; }}
-.gb-table .long {{ white-space: normal; overflow-wrap: anywhere; min-width: 15rem; max-width: 36rem; }}
+.gb-table .long {{ white-space: normal; overflow-wrap: anywhere; min-width: 16rem; max-width: 36rem; }}
 .gb-table summary, .gb-columns summary {{ cursor: pointer; }}
 .gb-table .bar {{ display: inline-block; width: 4rem; height: 0.5rem; margin-right: 0.75rem; }}
 .gb-table .bar {{ background: {LINE}; border-radius: 0.25rem; overflow: hidden; }}
@@ -57,7 +57,6 @@ def table_style() -> str:
 .gb-columns dl {{ margin: 0.5rem 0 0; }}
 .gb-columns dt {{ font-weight: 600; }}
 .gb-columns dd {{ margin: 0 0 0.5rem; max-width: 60rem; }}
-@media (max-width: 640px) {{ .gb-table .long {{ min-width: 11rem; }} }}
 """
 
 
