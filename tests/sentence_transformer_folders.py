@@ -7,7 +7,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer import modules
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
+from transformers import BertConfig, BertForSequenceClassification, BertModel, PreTrainedTokenizerFast
 
 WORDPIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *"abcdefghij", *(f"##{c}" for c in "abcdefghij")]
 TEXTS = ["a", "abc def", "j i h g f e d c b a " * 3, "unknown?", "", "Ab Cd", "bead " * 40]
@@ -53,6 +53,17 @@ def save_bert(folder, max_tokens=20, **sizes):
     )
     special = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
     save_tokenizer(wordpiece(), folder, max_tokens, **special)
+    return folder
+
+
+def save_reranker(folder, n_labels=1):
+    """Write a BERT cross-encoder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    config = BertConfig(vocab_size=len(WORDPIECES), num_labels=n_labels, **SIZES)
+    random_model(BertForSequenceClassification, config).save_pretrained(folder)
+    special = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+    save_tokenizer(wordpiece(), folder, **special)
+    edit_json(folder / "tokenizer_config.json", tokenizer_class="BertTokenizer")
     return folder
 
 

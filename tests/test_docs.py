@@ -179,7 +179,7 @@ def test_every_setting_is_in_the_guide():
 def test_help_lists_every_choice(command, option, table):
     parameters = typer.main.get_command(app).commands[command].params
     text = next(parameter.help for parameter in parameters if option in parameter.opts)
-    assert set(table) <= set(re.findall(r"[\w]+", text))
+    assert set(table) <= set(re.findall(r"[\w-]+", text))
 
 
 if __name__ == "__main__":

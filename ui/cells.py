@@ -11,7 +11,7 @@ from engine.evaluation.grid import Cell
 from engine.evaluation.library_model import OWN
 from engine.layers.pooling import POOLINGS
 from engine.models.prompts import PROMPT_USES
-from engine.retrieval.retrievers import RETRIEVERS
+from engine.retrieval.retrievers import RETRIEVERS, usable_retrievers
 from ui.models import load_encoder
 from ui.settings import take_settings
 
@@ -94,10 +94,11 @@ AXES = {
 def choose_values(axis: str, key: str, default: Sequence[Any] | None = None, note: str = "") -> list[Any]:
     """Draw the choice of values of one of the `AXES`; ``note`` is added to the help."""
     shown = AXES[axis]
-    lines = "\n".join(f"- **{each.label}**: {each.help}" for each in shown.table.values())
+    names = usable_retrievers(load_encoder()) if axis == "retriever" else list(shown.table)
+    lines = "\n".join(f"- **{shown.table[name].label}**: {shown.table[name].help}" for name in names)
     return st.multiselect(
         shown.title,
-        list(shown.table) or shown.numbers,
+        names or shown.numbers,
         default,
         format_func=shown.words,
         key=key,

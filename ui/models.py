@@ -1,16 +1,19 @@
 """The models, loaded once for all sessions, with the progress of downloads.
 
 The environment variables GLASSBOX_ENCODER and GLASSBOX_DECODER replace the default models by others: a
-folder, a .gguf file or a Hugging Face id. Each session may choose another decoder.
+folder, a .gguf file or a Hugging Face id. GLASSBOX_RERANKER names a cross-encoder, of which there is none by
+default. Each session may choose another decoder and another cross-encoder.
 """
 
 import gc
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from engine import Decoder, Encoder
+from engine.models.reranker import Reranker
 from engine.verify import official_model
 from engine.weights.catalog import DEFAULT_DECODER, DEFAULT_ENCODER, KNOWN_MODELS
 from engine.weights.fetch import Progress, is_cached
@@ -22,11 +25,43 @@ if TYPE_CHECKING:
 
 ENCODER = os.environ.get("GLASSBOX_ENCODER", DEFAULT_ENCODER)
 DECODER = os.environ.get("GLASSBOX_DECODER", DEFAULT_DECODER)
+RERANKER = os.environ.get("GLASSBOX_RERANKER", "")
 TOKENS_PER_S = 8_000  # read by the default encoder on two cores, roughly
 
 
-@st.cache_resource(show_spinner=False)
 def load_encoder() -> Encoder:
+    """Load the encoder, with the session's reranker if it has one."""
+    name = reranker_name()
+    return replace(shared_encoder(), reranker=reranker_named(name)) if name else shared_encoder()
+
+
+def reranker_name() -> str:
+    """Return the path or Hugging Face id of the session's cross-encoder, empty if it has none."""
+    return st.session_state.get("reranker", RERANKER)
+
+
+def choose_reranker(name: str) -> None:
+    """Load a cross-encoder and make it the session's; where that fails, the previous one stays.
+
+    Raises
+    ------
+    GlassboxError
+        It cannot be found or read.
+    """
+    if name:
+        reranker_named(name)
+    st.session_state["reranker"] = name
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def reranker_named(name: str) -> Reranker:
+    """Load a cross-encoder, which replaces the previous one in memory."""
+    with st.spinner(f"Loading the cross-encoder {escape_markdown(name)}…"):
+        return Reranker.load(name)
+
+
+@st.cache_resource(show_spinner=False)
+def shared_encoder() -> Encoder:
     """Load the encoder, downloading it the first time."""
     with st.spinner(f"Loading the encoder {escape_markdown(ENCODER)}…"):
         encoder = Encoder.load(ENCODER, on_progress=download_progress(ENCODER))

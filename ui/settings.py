@@ -1,6 +1,6 @@
 """The settings of search and answer as widgets of the sidebar, and in the file of a workspace."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,9 +14,10 @@ from engine.generation.settings import CONTEXTS, DEFAULT_ANSWER, AnswerSettings,
 from engine.layers.pooling import POOLINGS, poolings_help
 from engine.models.embedding_head import OWN
 from engine.models.prompts import PROMPT_USES
-from engine.retrieval.retrievers import RETRIEVERS
+from engine.retrieval.retrievers import RETRIEVERS, usable_retrievers
 from ui.chunk_settings import Cut, chunk_settings, cut_values
 from ui.documents import document_picker
+from ui.reranker import reranker_picker, show_reranking_time
 from ui.settings_card import SETTINGS, settings_in_use, show_settings_card
 from ui.tokens import AS_DECODER_COUNTS
 
@@ -62,7 +63,7 @@ def settings_sidebar(encoder: Encoder, on_server: bool) -> Settings:
         cut = chunk_settings(encoder)
         pooling = pooling_setting(encoder)
     with st.expander("Search", icon=":material/search:"):
-        retriever_setting()
+        retriever_setting(encoder)
         passages_setting()
         count_setting(
             "min_relevance",
@@ -155,9 +156,9 @@ def count_setting(key: str, help_text: str, step: int | None = None) -> int:
     return chosen
 
 
-def choice_setting(key: str, help_text: str) -> str:
-    """Draw the choice of one of `CHOICES`."""
-    names = list(CHOICES[key])
+def choice_setting(key: str, help_text: str, names: Sequence[str] = ()) -> str:
+    """Draw the choice of one of `CHOICES`, or of some ``names`` of them."""
+    names = list(names or CHOICES[key])
     chosen: str = st.selectbox(
         SETTINGS[key].label,
         names,
@@ -218,7 +219,7 @@ def search_settings(encoder: Encoder) -> tuple[Cut, str, str, int]:
         cut = chunk_settings(encoder)
         pooling = pooling_setting(encoder)
     with st.expander("Search", icon=":material/search:"):
-        retriever = retriever_setting()
+        retriever = retriever_setting(encoder)
         k = passages_setting()
     return cut, pooling, retriever, k
 
@@ -240,13 +241,21 @@ def pooling_setting(encoder: Encoder) -> str:
     return pooling
 
 
-def retriever_setting() -> str:
-    """Draw the choice of retriever."""
-    return choice_setting(
+def retriever_setting(encoder: Encoder) -> str:
+    """Draw the choice of retriever, and of a cross-encoder for one of them."""
+    names, state = usable_retrievers(encoder), st.session_state
+    if state.get("retriever", names[0]) not in names:  # its cross-encoder is gone
+        state["retriever"] = SETTINGS["retriever"].default
+    chosen = choice_setting(
         "retriever",
         "Finds the passages and ranks them. “Best settings” measures which retriever is best.\n"
-        + "\n".join(f"- **{each.label}**: {each.help}" for each in RETRIEVERS.values()),
+        + "\n".join(f"- **{RETRIEVERS[name].label}**: {RETRIEVERS[name].help}" for name in names),
+        names,
     )
+    reranker_picker()
+    if RETRIEVERS[chosen].needs_reranker:
+        show_reranking_time()
+    return chosen
 
 
 def passages_setting() -> int:

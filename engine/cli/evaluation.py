@@ -3,7 +3,7 @@
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,6 +15,7 @@ from engine.cli.main import (
     index_documents,
     load_decoder,
     load_encoder,
+    load_search_encoder,
     null_scores_in,
     print_json,
     read_documents,
@@ -25,6 +26,7 @@ from engine.cli.options import (
     EncoderOption,
     JsonOption,
     PoolingOption,
+    RerankerOption,
     RetrievalOptions,
     exit_on_error,
     grouped,
@@ -59,6 +61,7 @@ from engine.generation.writer import Writer
 from engine.layers.pooling import POOLINGS
 from engine.models.encoder import Encoder
 from engine.models.prompts import PROMPT_USES
+from engine.models.reranker import Reranker
 from engine.retrieval.retrievers import (
     DEFAULT_RETRIEVER,
     RETRIEVERS,
@@ -134,6 +137,7 @@ def sweep_command(
     retriever: Annotated[
         str, typer.Option(help=f"Of {', '.join(RETRIEVERS)}; several with commas.")
     ] = DEFAULT_RETRIEVER,
+    reranker: RerankerOption = "",
     k: Annotated[str, typer.Option(help="How many chunks are retrieved; several with commas.")] = "5",
     model: Annotated[
         str,
@@ -176,7 +180,7 @@ def sweep_command(
     }
     cells = grid(**axes)
     documents, asked = sources(corpus, beir or (), document or (), questions)
-    models = load_models(axes["models"])
+    models = load_models(axes["models"], reranker)
     if OWN not in axes["poolings"] and any(isinstance(each, LibraryModel) for each in models.values()):
         cells = grid(**{**axes, "poolings": [*axes["poolings"], OWN]})
     chosen = fitting(cells, models)
@@ -225,8 +229,8 @@ def numbers_of(option: str, text: str) -> list[int]:
         raise InputError(f"{option} is {text!r}: give whole numbers, with commas between") from error
 
 
-def load_models(names: Sequence[str]) -> dict[str, Model]:
-    """Load the models; report those that sentence-transformers runs."""
+def load_models(names: Sequence[str], reranker: str) -> dict[str, Model]:
+    """Load the models, with the reranker if one is named; report those that sentence-transformers runs."""
     say(f"Loading {', '.join(dict.fromkeys(names))}")
     models = {name: load_model(name, download_progress(name)) for name in dict.fromkeys(names)}
     for name, model in models.items():
@@ -235,7 +239,14 @@ def load_models(names: Sequence[str]) -> dict[str, Model]:
                 f"{name} is run by sentence-transformers, and its chunks are cut by the default encoder's "
                 "tokenizer"
             )
-    return models
+    if not reranker:
+        return models
+    say(f"Loading {reranker}")
+    second = Reranker.load(reranker)
+    return {
+        name: replace(model, reranker=second) if isinstance(model, Encoder) else model
+        for name, model in models.items()
+    }
 
 
 def report_left_out(chosen: Grid) -> None:
@@ -414,7 +425,7 @@ def answers(
     asked = with_taken_names(asked, documents)
     for problem in check_answers(asked, documents):
         say(f"warning: {problem}")
-    encoder = load_encoder(corpus.model).with_prompts(corpus.prompts)
+    encoder = load_search_encoder(corpus)
     index = index_documents(documents, encoder, corpus, corpus.parent_tokens)
     writer = Writer(load_decoder(retrieval.decoder))
     writer.check(settings)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -33,6 +33,7 @@ from engine.generation.sampling import GREEDY, Sampling
 from engine.generation.settings import AnswerSettings, SearchSettings
 from engine.generation.writer import Writer
 from engine.models.encoder import Encoder
+from engine.models.reranker import Reranker
 from engine.retrieval.index import Hit, Index, build_index
 from engine.retrieval.relevance import NullScores, closer_than, null_scores_of
 from engine.verify import DEFAULT_TEXTS, verify_encoder
@@ -65,10 +66,19 @@ def load_decoder(name: str) -> Decoder:
     return Decoder.load(name, on_progress=download_progress(name))
 
 
-def load_index(corpus: Path, options: EmbeddingOptions, parent_tokens: int = 0) -> tuple[Encoder, Index]:
-    """Load the encoder, read a corpus and index it."""
+def load_search_encoder(options: CorpusOptions) -> Encoder:
+    """Load the encoder of a search, with or without its prompts, and its reranker if one is named."""
     encoder = load_encoder(options.model).with_prompts(options.prompts)
-    return encoder, index_documents(read_documents(corpus), encoder, options, parent_tokens)
+    if options.reranker:
+        say(f"Loading {options.reranker}")
+        encoder = replace(encoder, reranker=Reranker.load(options.reranker))
+    return encoder
+
+
+def load_index(options: CorpusOptions) -> tuple[Encoder, Index]:
+    """Load the encoder, read a corpus and index it."""
+    encoder = load_search_encoder(options)
+    return encoder, index_documents(read_documents(options.corpus), encoder, options, options.parent_tokens)
 
 
 def read_documents(corpus: Path) -> list[Document]:
@@ -198,7 +208,7 @@ def search(
     The retriever decides their order; the score of each is the cosine of its vector and the question's.
     """
     settings = SearchSettings(k, retriever=retrieval.retriever, expand=retrieval.expand)
-    encoder, index = load_index(corpus.corpus, corpus, corpus.parent_tokens)
+    encoder, index = load_index(corpus)
     searched_for = None
     if settings.expand:
         decoder = load_decoder(retrieval.decoder)
@@ -243,7 +253,7 @@ def ask_command(
 ) -> None:
     """Answer a question from the passages of a corpus: quotes, the model's words, and how sure they are."""
     settings = answer_settings(retrieval, answering, sampling)
-    encoder, index = load_index(corpus.corpus, corpus, corpus.parent_tokens)
+    encoder, index = load_index(corpus)
     writer = Writer(load_decoder(retrieval.decoder))
     writer.check(settings)
     null_scores = null_scores_in(index, encoder)
@@ -331,7 +341,8 @@ def embed(
         raise typer.BadParameter(f"{out} does not end in .npz", param_hint="--out")
     if not out.parent.is_dir():
         raise typer.BadParameter(f"the folder {out.parent} does not exist", param_hint="--out")
-    encoder, index = load_index(path, embedding)
+    encoder = load_encoder(embedding.model).with_prompts(embedding.prompts)
+    index = index_documents(read_documents(path), encoder, embedding)
     ids = [
         encoder.truncate(sequence)
         for sequence in encoder.tokenizer.ids_batch([chunk.text for chunk in index.chunks])

@@ -33,6 +33,13 @@ PoolingOption = Annotated[
         help=f"How token vectors become one: {OWN} (as the model was trained), or {', '.join(POOLINGS)}."
     ),
 ]
+RerankerOption = Annotated[
+    str,
+    typer.Option(
+        help="A cross-encoder for the retriever 'cross-encoder': a folder or a Hugging Face id.",
+        show_default=False,
+    ),
+]
 SAMPLING_HELP = {name: rule.help for name, rule in RULES.items()} | {
     "seed": "Makes drawing at a temperature repeatable."
 }
@@ -78,6 +85,7 @@ class CorpusOptions(EmbeddingOptions):
         int,
         typer.Option(help="Tokens of the larger chunk around each, given in its place; 0: the chunk itself."),
     ] = 0
+    reranker: RerankerOption = ""
 
 
 @dataclass(frozen=True)

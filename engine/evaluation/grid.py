@@ -168,6 +168,8 @@ def model_problem(cell: Cell, model: Model) -> str:
         return f"retriever 'maxsim' reads tokens, which {model.name} keeps inside the library: choose another"
     if cell.pooling == OWN and isinstance(model, Encoder) and model.pooling != OWN:
         return f"pooling 'own' of {model.name} is {model.pooling!r}: give that"
+    if RETRIEVERS[cell.retriever].needs_reranker and (isinstance(model, LibraryModel) or not model.reranker):
+        return f"retriever {cell.retriever!r} needs a cross-encoder beside {model.name}: load one"
     if cell.prompts != "own" and not model.prompts.in_search:
         return f"{model.name} has no prompts to leave out: 'own' stands for both"
     if cell.pooling == "idf" and isinstance(model, Encoder):  # its weights are computed from the chunks

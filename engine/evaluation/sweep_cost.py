@@ -29,6 +29,8 @@ from engine.evaluation.sweep_watch import Watch
 from engine.kernels.primitives import prepare_compiled
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
+from engine.models.reranker import Reranker
+from engine.retrieval.rerank import RERANK_DEPTH
 from engine.retrieval.retrievers import SearchInputs, SearchTexts
 from engine.retrieval.vector_cache import VectorCache
 
@@ -37,7 +39,8 @@ SAMPLE_TOKENS = 2048  # embedded to measure the time
 SAMPLE_QUESTIONS, SAMPLE_CHUNKS, SAMPLE_K = 64, 2048, 5  # scored to measure the time
 SAMPLES = 2  # the quickest counts, without one-time work such as the start of an app
 KERNELS_SECONDS = 10  # most time to wait for the encoder's kernels to be loaded or compiled
-MAXSIM = "maxsim"
+SAMPLE_PAIRS = 8  # read by a reranker to measure the time
+MAXSIM, CROSS_ENCODER = "maxsim", "cross-encoder"
 SEED = 0
 
 
@@ -163,16 +166,22 @@ def add(count: Count, chunks: Sequence[Chunk], cells: Sequence[Cell], model: Mod
             seen.update(lengths)
         n_read = sum(lengths.values()) if any(cell.retriever == MAXSIM for cell in of_limit) else 0
         count.n_tokens += n_tokens
-        count.seconds += speed.a_token * (n_tokens + n_read)
+        reranked = {cell.pooling for cell in of_limit if cell.retriever == CROSS_ENCODER}
+        n_pairs = len(reranked) * min(RERANK_DEPTH, len(chunks))  # of each question
+        count.seconds += speed.a_token * (n_tokens + n_read) + speed.a_pair * n_pairs
     count.seconds += sum(speed.a_chunk[cell.retriever] * len(chunks) for cell in cells)
 
 
 @dataclass(frozen=True)
 class Speed:
-    """Seconds to embed a token, and to score and evaluate a chunk by each retriever."""
+    """Seconds to embed a token, to score and evaluate a chunk by each retriever, and to rerank one.
+
+    All but the first are for all questions.
+    """
 
     a_token: float
     a_chunk: Mapping[str, float]
+    a_pair: float
 
     @classmethod
     def of(
@@ -192,7 +201,10 @@ class Speed:
         times = len(questions) / n_questions / max(len(some), 1)
         retrievers = dict.fromkeys(cell.retriever for cell in all_cells if cell.model == cells[0].model)
         seconds = {name: scored_seconds(name, labelled, vectors) * times for name in retrievers}
-        return cls(a_token, seconds)
+        a_pair = 0.0
+        if isinstance(model, Encoder) and model.reranker:
+            a_pair = pair_seconds([chunk.text for chunk in some[:SAMPLE_PAIRS]], model.reranker)
+        return cls(a_token, seconds, a_pair * len(questions))
 
 
 def timed_vectors(chunks: Sequence[Chunk], cell: Cell, model: Model) -> tuple[Array, float]:
@@ -213,12 +225,22 @@ def timed_vectors(chunks: Sequence[Chunk], cell: Cell, model: Model) -> tuple[Ar
     return vectors, min(seconds) / max(n_tokens, 1)
 
 
+def pair_seconds(texts: Sequence[str], reranker: Reranker) -> float:
+    """Time a reranker on a few passages; return the seconds of one."""
+    seconds = []
+    for _ in range(SAMPLES):
+        begin = time.perf_counter()
+        reranker.score("What is said here?", texts)
+        seconds.append(time.perf_counter() - begin)
+    return min(seconds) / max(1, len(texts))
+
+
 def scored_seconds(retriever: str, labelled: LabelledChunks, vectors: Array) -> float:
     """Time a cell, with the sample's vectors repeated in place of the real ones.
 
-    MaxSim is timed as "dense"; its additional pass over chunks is counted by `add`.
+    MaxSim is timed as "dense" and a cross-encoder as "weighted"; what they read is counted by `add`.
     """
-    name = "dense" if retriever == MAXSIM else retriever
+    name = {MAXSIM: "dense", CROSS_ENCODER: "weighted"}.get(retriever, retriever)
     rows = len(labelled.questions), len(labelled.chunks)
     asked, found = (np.resize(vectors, (n, vectors.shape[1])) for n in rows)
     seconds = []

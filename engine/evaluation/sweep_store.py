@@ -25,6 +25,7 @@ from engine.evaluation.question_values import QuestionValues
 from engine.evaluation.questions import Question
 from engine.evaluation.sweep import by_name
 from engine.evaluation.sweep_row import SweepRow
+from engine.models.encoder import Encoder
 from engine.retrieval.embedding_spec import prompted_digest
 from engine.retrieval.fingerprint import fingerprint
 
@@ -41,6 +42,8 @@ def stamp_of(
     for name, model in sorted(models.items()):
         known = model.fingerprint if isinstance(model, LibraryModel) else fingerprint(model)
         digest.update(f"{name} {prompted_digest(known, model.prompts)}\n".encode())
+        if isinstance(model, Encoder) and model.reranker:
+            digest.update(f"{model.reranker.name}\n".encode())
     return digest.hexdigest()
 
 

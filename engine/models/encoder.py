@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from engine.trace import MAX_TRACE_BYTES, Trace, check_trace
 from engine.weights.catalog import DEFAULT_ENCODER
 from engine.weights.fetch import Progress, model_path
 from engine.weights.tensors import read_json, read_safetensors
+
+if TYPE_CHECKING:
+    from engine.models.reranker import Reranker
 
 T = TypeVar("T")
 
@@ -53,6 +56,8 @@ class Encoder:
         From the tokens of the last layer to a text's vector, as the model's maker set it.
     prompts
         What the model was trained to find before a text.
+    reranker
+        The cross-encoder that reorders what a search with this encoder finds, if one is loaded.
     """
 
     name: str
@@ -64,6 +69,7 @@ class Encoder:
     idf: Array | None = field(default=None, repr=False)
     head: EmbeddingHead = field(default_factory=EmbeddingHead, repr=False)
     prompts: Prompts = field(default_factory=Prompts, repr=False)
+    reranker: "Reranker | None" = field(default=None, repr=False)
 
     @classmethod
     def load(

@@ -1,7 +1,7 @@
-"""Reranking of the best chunks by MaxSim.
+"""Reranking of the best chunks by MaxSim or by a cross-encoder.
 
-Comparing chunk vectors is fast; token vectors take a pass through the model, so only the best chunks are
-reordered by them (two stages as in Nogueira and Cho 2019, who use a cross-encoder).
+Comparing chunk vectors is fast; reading the tokens of a chunk, alone or behind the question, takes a pass
+through a model. So only the best chunks of a first stage are reordered (Nogueira and Cho 2019).
 """
 
 from collections.abc import Sequence
@@ -11,6 +11,7 @@ import numpy as np
 
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder, check_several
+from engine.models.reranker import Reranker
 from engine.retrieval.maxsim import max_sim, maxsim_scores, unit_vectors
 from engine.retrieval.ranking import best_first, candidates, check_depth, ordered_scores
 from engine.weights.fetch import Progress
@@ -129,12 +130,61 @@ def rerank(
     InputError
         ``depth`` is below 1.
     """
-    check_depth(depth)
-    order = best_first(scores)  # (n_questions, n_chunks)
-    near = [candidates(row, own, depth) for row, own in zip(order, scores, strict=True)]
+    near = nearest(scores, depth)
     needed = np.unique(np.concatenate([np.empty(0, int), *near]))  # chunks, ascending
     closer = maxsim.scores(needed.tolist(), on_progress)  # (n_questions, n_needed)
-    for row, chunks, own in zip(order, near, closer, strict=True):
-        found = own[np.searchsorted(needed, chunks)]
-        row[: len(chunks)] = chunks[np.argsort(-found, kind="stable")]
+    found = [own[np.searchsorted(needed, chunks)] for chunks, own in zip(near, closer, strict=True)]
+    return reordered(scores, near, found)
+
+
+def cross_rerank(
+    scores: Array,
+    questions: Sequence[str],
+    texts: Sequence[str],
+    reranker: Reranker,
+    depth: int = RERANK_DEPTH,
+    on_progress: Progress | None = None,
+) -> Array:
+    """Reorder the best chunks of each question by a cross-encoder; the others follow in their old order.
+
+    Parameters
+    ----------
+    scores
+        Scores of the first stage ``(n_questions, n_chunks)``.
+    questions, texts
+        The questions, and the chunks' texts.
+    reranker
+        The cross-encoder.
+    depth
+        How many chunks of each question are reordered, each read in a pass of its own.
+    on_progress
+        Called with pairs read and pairs to read.
+
+    Returns
+    -------
+    Array
+        As in `rerank`; the errors are the same.
+    """
+    near = nearest(scores, depth)
+    total, n_done = sum(map(len, near)), 0
+    found = []
+    for question, chunks in zip(questions, near, strict=True):
+        found.append(reranker.score(question, [texts[chunk] for chunk in chunks.tolist()]))
+        n_done += len(chunks)
+        if on_progress is not None:
+            on_progress(n_done, total)
+    return reordered(scores, near, found)
+
+
+def nearest(scores: Array, depth: int) -> list[Array]:
+    """Return the best chunks of each question, best first, up to ``depth``; those not found are left out."""
+    check_depth(depth)
+    return [candidates(row, own, depth) for row, own in zip(best_first(scores), scores, strict=True)]
+
+
+def reordered(scores: Array, near: Sequence[Array], found: Sequence[Array]) -> Array:
+    """Order each question's chunks ``near`` by the scores ``found``, and the others behind them as before."""
+    order = best_first(scores)  # (n_questions, n_chunks)
+    for row, chunks, own in zip(order, near, found, strict=True):
+        row[: len(chunks)] = chunks[np.argsort(-own, kind="stable")]
     return ordered_scores(order, scores)

@@ -15,7 +15,7 @@ from engine.retrieval.embedding_spec import Query
 from engine.retrieval.fusion import RRF_CONSTANT, reciprocal_rank_fusion, weighted_fusion
 from engine.retrieval.index import Index
 from engine.retrieval.mmr import MMR_DEPTH, MMR_DIVERSITY, MMR_K, mmr_scores
-from engine.retrieval.rerank import RERANK_DEPTH, MaxSim, TokenVectors, rerank
+from engine.retrieval.rerank import RERANK_DEPTH, MaxSim, TokenVectors, cross_rerank, rerank
 from engine.weights.fetch import Progress
 
 # The best nDCG@10 on every other question of Cranfield (0.449 there); on the other half it has 0.421, where
@@ -32,7 +32,7 @@ class SearchTexts:
     questions, chunks
         Their texts.
     encoder
-        The encoder that embeds tokens for MaxSim; the other retrievers do not need it.
+        The encoder that embeds tokens for MaxSim, and its reranker; the other retrievers do not need it.
     max_tokens
         Token limit of each text; None for the encoder's own.
     words, tokens
@@ -110,7 +110,8 @@ class RetrieverOptions:
     diversity, k
         As in `mmr_scores`, for ``"mmr"``.
     depth
-        How many chunks ``"mmr"`` chooses from and ``"maxsim"`` reorders; None for the default of each, 50.
+        How many chunks ``"mmr"`` chooses from, and ``"maxsim"`` and ``"cross-encoder"`` reorder; None for the
+        default of each, 50.
     """
 
     weight: float = DENSE_WEIGHT
@@ -155,6 +156,19 @@ def maxsim(inputs: SearchInputs, options: RetrieverOptions, on_progress: Progres
     return rerank(inputs.dense, inputs.texts.maxsim, depth, on_progress)
 
 
+def cross_encoder(inputs: SearchInputs, options: RetrieverOptions, on_progress: Progress | None) -> Array:
+    """Reorder the best of the weighted hybrid by a cross-encoder."""
+    texts, encoder = inputs.texts, inputs.texts.encoder
+    if encoder is None or encoder.reranker is None:
+        raise InputError(
+            "retriever 'cross-encoder' needs a cross-encoder: load one with Reranker.load into the encoder's "
+            "field reranker (--reranker on the command line)"
+        )
+    depth = RERANK_DEPTH if options.depth is None else options.depth
+    first = weighted(inputs, options, None)
+    return cross_rerank(first, texts.questions, texts.chunks, encoder.reranker, depth, on_progress)
+
+
 @dataclass(frozen=True)
 class Retriever:
     """One way to score chunks.
@@ -167,12 +181,15 @@ class Retriever:
         Name and description for people.
     uses_bm25
         Whether it needs BM25's index of the chunks.
+    needs_reranker
+        Whether it needs a cross-encoder.
     """
 
     scores: Callable[[SearchInputs, RetrieverOptions, Progress | None], Array]
     label: str
     help: str
     uses_bm25: bool = False
+    needs_reranker: bool = False
 
 
 # To add a retriever, add an entry: the app and the command line take names and descriptions from here.
@@ -204,7 +221,20 @@ RETRIEVERS = {
         "dense, reordered by tokens (MaxSim)",
         "The best 50 of dense, reordered by the best match of every single token.",
     ),
+    "cross-encoder": Retriever(
+        cross_encoder,
+        "hybrid, reordered by a cross-encoder",
+        "The best 50 of hybrid (scores weighted), reordered by a model that reads question and chunk "
+        "together.",
+        uses_bm25=True,
+        needs_reranker=True,
+    ),
 }
+
+
+def usable_retrievers(encoder: Encoder) -> list[str]:
+    """Return the names of `RETRIEVERS` that an encoder can be used with: some need its reranker."""
+    return [name for name, each in RETRIEVERS.items() if encoder.reranker or not each.needs_reranker]
 
 
 # Better than dense on the bundled questions, on Cranfield and on the pages of `benchmarks/pages`.
@@ -228,7 +258,7 @@ def retriever_scores(
     options
         Settings of single retrievers.
     on_progress
-        Called by ``"maxsim"`` with chunks read and chunks to read.
+        Called by ``"maxsim"`` with chunks read and chunks to read, by ``"cross-encoder"`` with pairs.
 
     Returns
     -------
@@ -240,7 +270,7 @@ def retriever_scores(
     Raises
     ------
     InputError
-        An unknown name, a setting outside its range, or no encoder where one is needed.
+        An unknown name, a setting outside its range, or no encoder or reranker where one is needed.
     """
     check_retriever(name)
     return RETRIEVERS[name].scores(inputs, options, on_progress)

@@ -16,14 +16,14 @@ from engine.evaluation.grid import Cell, Grid, fitting, grid, has_own_head
 from engine.evaluation.library_model import OWN, Model
 from engine.evaluation.questions import Question
 from engine.layers.pooling import POOLINGS
-from engine.retrieval.retrievers import DEFAULT_RETRIEVER, RETRIEVERS
+from engine.retrieval.retrievers import DEFAULT_RETRIEVER, RETRIEVERS, usable_retrievers
 from engine.wording import counted
 from pages.improve.settings.cost import show_cost, show_start
 from pages.improve.settings.running import models_named
 from pages.improve.settings.verdicts import ACROSS_K
 from ui.cells import AXES, cell_words, choose_values
 from ui.chunk_settings import Cut
-from ui.models import ENCODER
+from ui.models import ENCODER, load_encoder
 from ui.settings_card import settings_in_use
 from ui.text import escape_markdown
 
@@ -79,7 +79,16 @@ def take_preset() -> None:
     """Set the grid's widgets to the chosen preset."""
     if preset := st.session_state["grid-preset"]:
         for axis, values in PRESETS[preset].items():
-            st.session_state[f"grid-{axis}"] = list(values)
+            st.session_state[f"grid-{axis}"] = of_model(axis, values, load_encoder())
+
+
+def of_model(axis: str, values: Sequence[Any], encoder: Encoder) -> list[Any]:
+    """Return a preset's values for a model: its own pooling for the mean, and retrievers that it can do."""
+    if axis == "poolings" and encoder.pooling in POOLINGS:
+        return list(dict.fromkeys(encoder.pooling if value == "mean" else value for value in values))
+    if axis == "retrievers":
+        return [value for value in values if value in usable_retrievers(encoder)]
+    return list(values)
 
 
 def grid_widgets(k: int) -> dict[str, list[Any]]:
@@ -88,7 +97,7 @@ def grid_widgets(k: int) -> dict[str, list[Any]]:
     ``k`` is the app's number of passages.
     """
     for axis, first in (FIRST_LOOK | {"max_tokens": [256]}).items():
-        st.session_state.setdefault(f"grid-{axis}", list(first))
+        st.session_state.setdefault(f"grid-{axis}", of_model(axis, first, load_encoder()))
     follow_k(k)
     values = {}
 

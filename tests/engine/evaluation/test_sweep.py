@@ -32,6 +32,7 @@ from engine.retrieval.retrievers import (
     SearchInputs,
     SearchTexts,
     retriever_scores,
+    usable_retrievers,
 )
 from engine.retrieval.vector_cache import VectorCache
 from engine.weights.fetch import model_path
@@ -363,8 +364,8 @@ def test_what_cannot_be_swept_is_refused_before_anything_runs(documents, questio
         sweep(**given, models=models)
 
 
-def test_documents_without_words_are_swept(questions, models):
-    made = grid(retrievers=list(RETRIEVERS), poolings=["mean", "idf"])
+def test_documents_without_words_are_swept(questions, models, encoder):
+    made = grid(retrievers=usable_retrievers(encoder), poolings=["mean", "idf"])
     rows = list(sweep([Document("blank.txt", " \n ")], questions, made.cells, models))
     assert [row.n_chunks for row in rows] == [0] * len(made.cells)
     assert {value for row in rows for value in row.metrics.values()} == {0.0}

@@ -1,7 +1,5 @@
 """A cross-encoder scores pairs as sentence-transformers' `CrossEncoder` does."""
 
-import json
-
 import numpy as np
 import pytest
 import torch
@@ -9,34 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sentence_transformers import CrossEncoder
 from tokenizers import Tokenizer
-from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
 
 from engine.errors import InputError, ModelFileError
 from engine.models.reranker import Reranker
-from tests.engine.models.test_encoder_folders import SIZES, VOCABULARY, save_tokenizer
 from tests.model_files import edit_config, edit_tensors
+from tests.sentence_transformer_folders import SIZES, edit_json, save_reranker
 
 PASSAGES = ["a b c", "j i h g f e d c b a " * 3, "", "unknown?", "abc def"]
 TEXTS = st.text("abcdefghij ?", max_size=60)
-
-
-def save_reranker(folder, n_labels=1, **sizes):
-    torch.manual_seed(0)
-    config = BertConfig(vocab_size=len(VOCABULARY), num_labels=n_labels, **{**SIZES, **sizes})
-    model = BertForSequenceClassification(config).eval()
-    for parameter in model.parameters():  # norms and biases are ones and zeros at first
-        torch.nn.init.normal_(parameter, std=0.3)
-    model.save_pretrained(folder)
-    save_tokenizer(folder)
-    special = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
-    PreTrainedTokenizerFast(tokenizer_file=str(folder / "tokenizer.json"), **special).save_pretrained(folder)
-    edit_usage(folder, tokenizer_class="BertTokenizer")
-    return folder
-
-
-def edit_usage(folder, **changes):
-    path = folder / "tokenizer_config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +36,7 @@ def folder(tmp_path_factory):
 def test_scores_equal_sentence_transformers(tmp_path, dtype, settings, tokenizer):
     save_reranker(tmp_path)
     edit_config(tmp_path, **settings)
-    edit_usage(tmp_path, **tokenizer)
+    edit_json(tmp_path / "tokenizer_config.json", **tokenizer)
     official = CrossEncoder(str(tmp_path), device="cpu")
     official.model.to(torch.float32 if dtype == np.float32 else torch.float64)
     reranker = Reranker.load(tmp_path, dtype=dtype)

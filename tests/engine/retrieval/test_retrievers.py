@@ -1,4 +1,5 @@
 from dataclasses import replace
+from types import SimpleNamespace
 
 import faiss
 import numpy as np
@@ -35,6 +36,16 @@ CHUNKS = (
     "A kitten is a young cat.",
 )
 QUESTIONS = ("When was the Forth bridge opened?", "what do cats do", "of the")
+
+
+@pytest.fixture(scope="module")
+def encoder(encoder):
+    """The encoder with a reranker, which scores by the cosine."""
+
+    def score(question, texts):
+        return encoder.encode(texts) @ encoder.encode([question])[0]
+
+    return replace(encoder, reranker=SimpleNamespace(score=score))
 
 
 @pytest.fixture(scope="module")

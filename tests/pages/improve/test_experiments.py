@@ -497,7 +497,7 @@ def page():
     st.button("use", on_click=use_settings, args=(cell,))
     encoder = load_encoder()
     cut = chunk_settings(encoder)
-    retriever_setting()
+    retriever_setting(encoder)
     st.session_state["baseline"] = baseline_cell(encoder, cut)
 
 

@@ -1,0 +1,80 @@
+"""The best chunks of a search are reordered by a cross-encoder."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.documents.document import Document
+from engine.errors import InputError
+from engine.evaluation.grid import Cell
+from engine.evaluation.questions import Question, Reference
+from engine.evaluation.sweep import sweep
+from engine.evaluation.sweep_cost import estimate
+from engine.retrieval.rerank import cross_rerank
+from engine.retrieval.retrievers import SearchInputs, SearchTexts, retriever_scores, usable_retrievers
+
+TOWNS = ("Ardal", "Bogen", "Cadiz", "Delft", "Enger", "Fauske")
+TEXT = "".join(
+    f"{town} is a town of {number}00 people on the coast.\n\n" for number, town in enumerate(TOWNS)
+)
+DOCUMENT = Document("towns.md", TEXT)
+
+
+def reading(key, name="words"):
+    """A reranker that scores a passage by a function of it."""
+    return SimpleNamespace(name=name, score=lambda question, texts: np.array([key(text) for text in texts]))
+
+
+def labelled(town):
+    start = TEXT.index(f"{town} is")
+    answer = TEXT[start : TEXT.index("\n", start)]
+    return Question("Which town?", "towns", (Reference(answer, start, start + len(answer)),))
+
+
+@given(st.integers(1, 8), st.integers(0, 100))
+def test_only_the_best_are_reordered(depth, seed):
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(size=(2, 6)).astype(np.float32)
+    wanted = rng.permutation(6)
+    texts = [str(number) for number in range(6)]
+    found = cross_rerank(scores, ["a", "b"], texts, reading(lambda text: wanted[int(text)]), depth)
+    for before, after in zip(scores, found, strict=True):
+        first = np.argsort(-before)
+        expected = [*sorted(first[:depth], key=lambda chunk: -wanted[chunk]), *first[depth:]]
+        assert np.argsort(-after).tolist() == expected
+
+
+def test_what_the_first_stage_does_not_find_stays_unfound():
+    scores = np.array([[1, -np.inf, 2]], np.float32)
+    found = cross_rerank(scores, ["a"], ["0", "1", "2"], reading(lambda text: -int(text)))
+    assert found.tolist() == [[-1, -np.inf, -2]]
+
+
+def test_progress_counts_pairs():
+    seen = []
+    scores = np.zeros((2, 3), np.float32)
+    cross_rerank(scores, ["a", "b"], ["0", "1", "2"], reading(len), 2, lambda *counts: seen.append(counts))
+    assert seen == [(2, 4), (4, 4)]
+
+
+def test_the_retriever_needs_a_reranker(encoder):
+    assert "cross-encoder" not in usable_retrievers(encoder)
+    inputs = SearchInputs(SearchTexts(("a",), ("b",), encoder), *np.ones((2, 1, 1), np.float32))
+    with pytest.raises(InputError, match="needs a cross-encoder"):
+        retriever_scores("cross-encoder", inputs)
+
+
+def test_a_sweep_measures_it_and_tells_its_cost(encoder):
+    last = replace(encoder, reranker=reading(lambda text: TEXT.index(text[:10])))
+    assert "cross-encoder" in usable_retrievers(last)
+    cells = [Cell("sentences", 24, 0, k=1, retriever=name) for name in ("weighted", "cross-encoder")]
+    questions, models = [labelled("Fauske")], {encoder.name: last}
+    assert estimate([DOCUMENT], questions, cells, models).seconds > 0
+    rows = list(sweep([DOCUMENT], questions, cells, models))
+    assert rows[1].metrics["mrr"] == 1
+    with pytest.raises(InputError, match="needs a cross-encoder beside"):
+        list(sweep([DOCUMENT], questions, cells, {encoder.name: encoder}))
