@@ -6,7 +6,16 @@ import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer import modules
-from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+from tokenizers import (
+    AddedToken,
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
 from transformers import BertConfig, BertForSequenceClassification, BertModel, PreTrainedTokenizerFast
 
 WORDPIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *"abcdefghij", *(f"##{c}" for c in "abcdefghij")]
@@ -87,3 +96,45 @@ def library_vectors(model, texts=TEXTS, **options):
 def edit_json(path, **changes):
     content = json.loads(path.read_text()) if path.is_file() else {}
     path.write_text(json.dumps({**content, **changes}))
+
+
+def roberta_processing(tokenizer, trim=True):
+    """Put RoBERTa's special tokens around texts."""
+    ids = tokenizer.token_to_id("</s>"), tokenizer.token_to_id("<s>")
+    tokenizer.post_processor = processors.RobertaProcessing(("</s>", ids[0]), ("<s>", ids[1]), trim, False)
+    return tokenizer
+
+
+def roberta_like_wordpiece():
+    """MPNet's tokenizer: BERT's word pieces in RoBERTa's special tokens."""
+    tokens = ["<s>", "<pad>", "</s>", "<unk>", *WORDPIECES[1:], "<mask>"]
+    tokenizer = Tokenizer(models.WordPiece({token: i for i, token in enumerate(tokens)}, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer()
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.add_special_tokens(["<s>", "<pad>", "</s>", "[UNK]", AddedToken("<mask>", lstrip=True)])
+    return roberta_processing(tokenizer)
+
+
+def byte_pairs(special, n_tokens=400):
+    """Byte-level BPE trained on a few words of many scripts."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=n_tokens, special_tokens=special, initial_alphabet=alphabet)
+    tokenizer.train_from_iterator([WORDS] * 3, trainer)
+    return tokenizer
+
+
+WORDS = (
+    "the cat sat on the mat, naïve café Ärger straße; кошка сидит на ковре; η γάτα κάθεται στο χαλί Σίσυφος; "
+    "बिल्ली चटाई पर बैठी है; القطة على السجادة; החתול יושב על השטיח; 東京は日本の首都です。 猫坐在垫子上。 "
+    "고양이가 매트 위에 앉았다; แมวนั่งบนเสื่อ; পানি খাই; კატა ზის; կատուն նստած է; 1234 12,5 🙂👩‍👩‍👧 ﬁn ½ e\u0301"
+)
+ROBERTA_SPECIAL = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+
+
+def roberta_tokenizer():
+    tokenizer = byte_pairs(ROBERTA_SPECIAL)
+    tokenizer.add_special_tokens([AddedToken("<mask>", lstrip=True)])
+    return roberta_processing(tokenizer)

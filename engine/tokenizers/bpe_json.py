@@ -35,8 +35,11 @@ PREFIX_CHANGES: dict[str, list[Change]] = {
 }
 
 
-def read_bpe_json(path: Path) -> BPEVocabulary:
+def read_bpe_json(path: Path, shares_span: bool = False) -> BPEVocabulary:
     """Read a tokenizer.json file.
+
+    With ``shares_span``, a blank that is put before a text has the span of the first character, as in the
+    `tokenizers` library, and else an empty one.
 
     Raises
     ------
@@ -45,12 +48,12 @@ def read_bpe_json(path: Path) -> BPEVocabulary:
     """
     content = read_json(path)
     try:
-        return read_vocabulary(content, path)
+        return read_vocabulary(content, path, shares_span)
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise ModelFileError(f"{path} is not a complete tokenizer ({error!r}): download it again") from error
 
 
-def read_vocabulary(content: Mapping[str, Any], path: Path) -> BPEVocabulary:
+def read_vocabulary(content: Mapping[str, Any], path: Path, shares_span: bool = False) -> BPEVocabulary:
     """Read the vocabulary from the content of tokenizer.json."""
     model = content["model"]
     check_kind(content, path)
@@ -59,7 +62,7 @@ def read_vocabulary(content: Mapping[str, Any], path: Path) -> BPEVocabulary:
         raise TypeError("the ids of the vocabulary are not all whole numbers from 0 on")
     added = [read_added_token(token, tokens) for token in content.get("added_tokens", [])]
     unknown, ignore_merges = model.get("unk_token"), bool(model.get("ignore_merges"))
-    preparation, patterns = read_pre_tokenizer(content, path)
+    preparation, patterns = read_pre_tokenizer(content, path, shares_span)
     fallback = bool(model.get("byte_fallback"))
     return BPEVocabulary(
         tokens=tokens,
@@ -122,14 +125,16 @@ def read_normalizer(content: Mapping[str, Any], path: Path) -> list[Change]:
     return changes
 
 
-def read_pre_tokenizer(content: Mapping[str, Any], path: Path) -> tuple[list[Change], list[str]]:
+def read_pre_tokenizer(
+    content: Mapping[str, Any], path: Path, shares_span: bool = False
+) -> tuple[list[Change], list[str]]:
     """Read the changes made before a text is split, and the regular expressions that split it into words."""
     changes: list[Change] = []
     patterns: list[str] = []
     for part in parts_of(content.get("pre_tokenizer"), "pretokenizers"):
         match part:
             case {"type": "ByteLevel", "add_prefix_space": bool(prefix)} if not (prefix and patterns):
-                changes += [partial(prepend_missing, prefix=" ")] if prefix else []
+                changes += [partial(prepend_missing, prefix=" ", shares_span=shares_span)] if prefix else []
                 patterns += [GPT2] if part.get("use_regex", True) else []
             case {"type": "Digits", "individual_digits": True}:
                 patterns.append(DIGIT)

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import regex
 
+from engine.tokenizers.unicode import lower_case
+
 
 @dataclass(frozen=True)
 class Normalized:
@@ -67,19 +69,31 @@ def replace(text: Normalized, old: str, new: str) -> Normalized:
     return Normalized(text.text.replace(old, new), text.starts, text.ends)
 
 
-def prepend(text: Normalized, prefix: str) -> Normalized:
-    """Put a character before a text, unless the text is empty."""
+def prepend(text: Normalized, prefix: str, shares_span: bool = False) -> Normalized:
+    """Put a character before a text, unless the text is empty.
+
+    Its span is empty; with ``shares_span`` that of the character behind it, as in the `tokenizers` library.
+    """
     if not text.text:
         return text
-    place = text.starts[0]
-    return Normalized(prefix + text.text, [place, *text.starts], [place, *text.ends])
+    start, end = text.starts[0], text.ends[0] if shares_span else text.starts[0]
+    return Normalized(prefix + text.text, [start, *text.starts], [end, *text.ends])
 
 
-def prepend_missing(text: Normalized, prefix: str) -> Normalized:
+def prepend_missing(text: Normalized, prefix: str, shares_span: bool = False) -> Normalized:
     """Put a character before a text that does not begin with it."""
-    return text if text.text.startswith(prefix) else prepend(text, prefix)
+    return text if text.text.startswith(prefix) else prepend(text, prefix, shares_span)
 
 
-def prepend_missing_at_start(text: Normalized, prefix: str) -> Normalized:
+def prepend_missing_at_start(text: Normalized, prefix: str, shares_span: bool = False) -> Normalized:
     """Apply `prepend_missing` only at the start of the original, not after a special token."""
-    return prepend_missing(text, prefix) if text.text and text.starts[0] == 0 else text
+    return prepend_missing(text, prefix, shares_span) if text.text and text.starts[0] == 0 else text
+
+
+def lower(text: Normalized) -> Normalized:
+    """Put every character into lower case, on its own: a final sigma is one like any other."""
+    forms = [lower_case(character) for character in text.text]
+    places = [place for place, form in enumerate(forms) for _ in form]
+    return Normalized(
+        "".join(forms), [text.starts[place] for place in places], [text.ends[place] for place in places]
+    )

@@ -58,22 +58,51 @@ def cut_longest_first(texts: Sequence[Encoding], limit: int) -> list[Encoding]:
 
 def read_templates(content: Mapping[str, Any], path: Path) -> tuple[list[TemplatePart], list[TemplatePart]]:
     """Read the templates of one text and of two."""
-    match content.get("post_processor"):
+    processor = templating(content.get("post_processor"))
+    match processor:
         case {"type": "TemplateProcessing", "single": parts, "pair": pair_parts, "special_tokens": special}:
             single = [template_part(part, special) for part in parts]
             pair = [template_part(part, special) for part in pair_parts]
         case {"type": "BertProcessing", "cls": cls, "sep": sep}:
             single = [special_part([cls], 0), TemplatePart(0, text=0), special_part([sep], 0)]
             pair = [*single, TemplatePart(1, text=1), special_part([sep], 1)]
+        case {"type": "RobertaProcessing", "cls": cls, "sep": sep}:  # all of segment 0, two tokens between
+            single = [special_part([cls], 0), TemplatePart(0, text=0), special_part([sep], 0)]
+            pair = [*single, special_part([sep], 0), TemplatePart(0, text=1), special_part([sep], 0)]
+        case {"type": "ByteLevel"}:  # no special tokens
+            single, pair = [TemplatePart(0, text=0)], [TemplatePart(0, text=0), TemplatePart(1, text=1)]
         case other:
             found = other.get("type") if isinstance(other, dict) else "missing"
             raise ModelFileError(
                 f"{path} is not a readable tokenizer: its post_processor is {found} or incomplete, only "
-                f"TemplateProcessing and BertProcessing are read: use a model with BERT's tokenizer"
+                f"TemplateProcessing, BertProcessing and RobertaProcessing are read: use a model with one"
             )
     if texts_of(single) != {0} or texts_of(pair) != {0, 1}:
         raise ValueError("post_processor does not place one text, and two")
     return single, pair
+
+
+def parts_of_processor(processor: Any) -> Sequence[Mapping[str, Any]]:
+    """Return the members of a post-processor: itself, or those of a Sequence."""
+    if isinstance(processor, dict) and processor.get("type") == "Sequence":
+        return [part for each in processor["processors"] for part in parts_of_processor(each)]
+    return [processor]
+
+
+def templating(processor: Any) -> Any:
+    """Return the part of a post-processor that puts special tokens around a text."""
+    parts = parts_of_processor(processor)
+    others = [part for part in parts if not (isinstance(part, dict) and part.get("type") == "ByteLevel")]
+    return others[0] if len(others) == 1 else processor if others else parts[0]
+
+
+def trims_offsets(processor: Any) -> bool | None:
+    """Whether offsets are trimmed in view of a blank put before a text; None if they are not trimmed."""
+    for part in parts_of_processor(processor):
+        match part:
+            case {"type": "ByteLevel" | "RobertaProcessing", "trim_offsets": True}:
+                return part.get("add_prefix_space", True) is True
+    return None
 
 
 def read_start_ids(processor: Mapping[str, Any] | None, path: Path) -> list[int]:
@@ -83,6 +112,8 @@ def read_start_ids(processor: Mapping[str, Any] | None, path: Path) -> list[int]
             return []
         case {"type": "Sequence", "processors": parts}:
             return [number for part in reversed(parts) for number in read_start_ids(part, path)]
+        case {"type": "RobertaProcessing", "cls": [_, int(number)]}:
+            return [number]
         case {"type": "TemplateProcessing", "single": parts, "special_tokens": special}:
             template = [template_part(part, special) for part in parts]
             before = takewhile(lambda part: part.text is None, template)

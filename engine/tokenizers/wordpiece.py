@@ -4,22 +4,16 @@ A text is normalised and split into words and punctuation, and each word, from l
 longest pieces in the vocabulary.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from engine.errors import ModelFileError
 from engine.tokenizers.added_tokens import AddedVocabulary, Segment, encode_words
 from engine.tokenizers.encoding import Encoding, TokenSpan, cached_words, check_text
 from engine.tokenizers.normalization import words
 from engine.tokenizers.normalized import Normalized
-from engine.tokenizers.templates import assemble, cut_longest_first
+from engine.tokenizers.text_tokenizer import TextTokenizer
 from engine.tokenizers.wordpiece_file import read_wordpiece
-
-if TYPE_CHECKING:
-    import tokenizers
 
 
 @dataclass(frozen=True)
@@ -55,81 +49,24 @@ class WordPieceStages:
     special: bool
 
 
-class WordPieceTokenizer:
+class WordPieceTokenizer(TextTokenizer):
     """The tokenizer.json of a BERT-family model; never truncates and never pads.
 
     With ``lower_case``, texts are lower-cased whatever the file says, as sentence-transformers'
-    ``do_lower_case`` asks. `encode`, `encode_pair` and `stages` use the Python code here; `encode_batch` and
-    `ids_batch` give the same results for many texts through the compiled `tokenizers` library.
+    ``do_lower_case`` asks.
     """
 
     def __init__(self, path: Path, lower_case: bool = False) -> None:
         settings = read_wordpiece(path, lower_case)
-        self._path, self._lower_case = path, lower_case
+        super().__init__(path, settings.shared, lower_case)
         self._normalizer = settings.normalizer
-        self._vocabulary = settings.vocabulary
-        self._longest = max(map(len, settings.vocabulary))
+        self._vocabulary = settings.shared.tokens
+        self._longest = max(map(len, self._vocabulary))
         self._unknown = settings.unknown
         self._max_characters = settings.max_characters
-        self._single, self._pair = settings.single, settings.pair
         self.continuation = settings.continuation
-
-        added = settings.added
-        self._added = AddedVocabulary(added, self._normalized)
-        self._ids = {**settings.vocabulary, **{token.content: token.id for token in added}}
-        self._texts = {number: token for token, number in self._ids.items()}
-        self.special_ids = frozenset(token.id for token in added if token.special)
-        self.n_special = sum(len(part.ids) for part in self._single)
-        self.pad_id = self._ids.get(settings.padding, 0)
+        self._added = AddedVocabulary(settings.shared.added, self._normalized)
         self._cached_tokens = cached_words(self._spans)
-
-    @property
-    def vocab_size(self) -> int:
-        """One more than the largest token id."""
-        return max(self._texts) + 1
-
-    def token(self, number: int) -> str:
-        """Return the token that has an id."""
-        return self._texts[number]
-
-    def encode(self, text: str) -> Encoding:
-        """Return all tokens of a text, [CLS] and [SEP] included.
-
-        Raises
-        ------
-        InputError
-            The text is not a string, or holds half of a surrogate pair.
-        """
-        check_text(text, "the text")
-        return assemble(self._single, [self._encode_plain(text)])
-
-    def encode_pair(self, first: str, second: str, max_tokens: int | None = None) -> Encoding:
-        """Return the tokens of two texts, ``[CLS] first [SEP] second [SEP]``, the input of a cross-encoder.
-
-        ``type_ids`` tells the texts apart; offsets are spans of a token's own text. With ``max_tokens`` the
-        longer text is cut first.
-        """
-        check_text(first, "the first text")
-        check_text(second, "the second text")
-        texts = [self._encode_plain(first), self._encode_plain(second)]
-        if max_tokens is not None:
-            texts = cut_longest_first(texts, max_tokens - sum(len(part.ids) for part in self._pair))
-        return assemble(self._pair, texts)
-
-    def encode_batch(self, texts: Sequence[str]) -> list[Encoding]:
-        """Tokenize many texts at once.
-
-        Raises
-        ------
-        InputError
-            A text is not a string, or holds half of a surrogate pair.
-        """
-        encodings = self._library.encode_batch(checked_texts(texts))
-        return [Encoding(e.ids, e.tokens, e.offsets, e.type_ids) for e in encodings]
-
-    def ids_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return only the ids of many texts, which is faster; errors are those of `encode_batch`."""
-        return [e.ids for e in self._library.encode_batch_fast(checked_texts(texts))]
 
     def stages(self, text: str) -> list[WordPieceStages]:
         """Return the stages of each word of a text, without [CLS] and [SEP]."""
@@ -195,30 +132,3 @@ class WordPieceTokenizer:
             yield candidate
             if candidate in self._vocabulary:
                 return
-
-    @cached_property
-    def _library(self) -> "tokenizers.Tokenizer":
-        """The same tokenizer in the `tokenizers` library."""
-        import tokenizers
-        from tokenizers import normalizers
-
-        try:
-            library = tokenizers.Tokenizer.from_file(str(self._path))
-        except Exception as error:  # the library raises bare Exception
-            raise ModelFileError(
-                f"{self._path} is not a readable tokenizer ({error}): download it again"
-            ) from error
-        if self._lower_case:
-            steps = [normalizers.Lowercase(), *([library.normalizer] if library.normalizer else [])]
-            library.normalizer = normalizers.Sequence(steps)
-        library.no_truncation()
-        library.no_padding()
-        return library
-
-
-def checked_texts(texts: Sequence[str]) -> list[str]:
-    """Return the texts as a list, or raise `InputError` for one that is not a text."""
-    texts = list(texts)
-    for number, text in enumerate(texts):
-        check_text(text, f"text {number}")
-    return texts

@@ -1,14 +1,14 @@
 """Read a WordPiece tokenizer from tokenizer.json."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from engine.errors import ModelFileError
-from engine.tokenizers.added_tokens import AddedToken, read_added_token
 from engine.tokenizers.normalization import BertNormalizer
-from engine.tokenizers.templates import TemplatePart, checked, read_templates
+from engine.tokenizers.templates import checked
+from engine.tokenizers.text_tokenizer import SharedSettings, read_shared
 from engine.weights.tensors import read_json
 
 
@@ -16,20 +16,15 @@ from engine.weights.tensors import read_json
 class WordPieceSettings:
     """The data of a WordPiece tokenizer.
 
-    ``vocabulary`` maps a token to its id; ``continuation`` is the prefix of tokens within a word; a word
-    with more than ``max_characters``, or with a part that is not in the vocabulary, becomes ``unknown``;
-    ``single`` and ``pair`` are the templates of one text and of two; ``padding`` is the padding token.
+    ``continuation`` is the prefix of tokens within a word; a word with more than ``max_characters``, or with
+    a part that is not in the vocabulary, becomes ``unknown``.
     """
 
+    shared: SharedSettings
     normalizer: BertNormalizer
-    vocabulary: Mapping[str, int]
     unknown: str
     continuation: str
     max_characters: int
-    added: Sequence[AddedToken]
-    single: Sequence[TemplatePart]
-    pair: Sequence[TemplatePart]
-    padding: str
 
 
 def read_wordpiece(path: Path, lower_case: bool = False) -> WordPieceSettings:
@@ -48,24 +43,19 @@ def read_wordpiece(path: Path, lower_case: bool = False) -> WordPieceSettings:
         vocabulary = {checked(token, str): checked(number, int) for token, number in model["vocab"].items()}
         unknown = checked(model["unk_token"], str)
         vocabulary[unknown]  # a KeyError here is better than one in the middle of a text
-        single, pair = read_templates(content, path)
         lowercase = checked(normalizer["lowercase"], bool)
         strip_accents = checked(normalizer.get("strip_accents"), bool | None)
         return WordPieceSettings(
+            shared=read_shared(content, vocabulary, path),
             normalizer=BertNormalizer(
                 clean_text=checked(normalizer["clean_text"], bool),
                 handle_chinese_chars=checked(normalizer["handle_chinese_chars"], bool),
                 strip_accents=lowercase if strip_accents is None else strip_accents,
                 lowercase=lowercase or lower_case,
             ),
-            vocabulary=vocabulary,
             unknown=unknown,
             continuation=checked(model["continuing_subword_prefix"], str),
             max_characters=checked(model["max_input_chars_per_word"], int),
-            added=[read_added_token(token, vocabulary) for token in content.get("added_tokens", [])],
-            single=single,
-            pair=pair,
-            padding=checked((content.get("padding") or {}).get("pad_token", "[PAD]"), str),
         )
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise ModelFileError(f"{path} is not a readable tokenizer ({error!r}): download it again") from error

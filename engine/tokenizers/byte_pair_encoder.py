@@ -1,0 +1,56 @@
+"""Byte-level BPE as the tokenizer of an encoder: RoBERTa, ModernBERT, Qwen3-Embedding."""
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import regex
+
+from engine.errors import ModelFileError
+from engine.tokenizers.bpe import BPEStages, BPETokenizer
+from engine.tokenizers.bpe_json import read_bpe_json
+from engine.tokenizers.encoding import Encoding
+from engine.tokenizers.normalized import compose, lower
+from engine.tokenizers.text_tokenizer import TextTokenizer, checked_texts, read_shared
+from engine.weights.tensors import read_json
+
+
+class BytePairEncoderTokenizer(TextTokenizer):
+    """A tokenizer.json of BPE, with special tokens around texts; never truncates and never pads."""
+
+    def __init__(self, path: Path, lower_case: bool = False) -> None:
+        vocabulary = read_bpe_json(path, shares_span=True)
+        try:
+            shared = read_shared(read_json(path), vocabulary.tokens, path)
+            if lower_case:
+                vocabulary = replace(vocabulary, normalization=[lower, *vocabulary.normalization])
+            self._bpe = BPETokenizer(vocabulary)
+        except (LookupError, TypeError, ValueError, AttributeError, regex.error) as error:
+            raise ModelFileError(
+                f"{path} is not a readable tokenizer ({error!r}): download it again"
+            ) from error
+        super().__init__(path, shared, lower_case)
+        self._composes = compose in vocabulary.normalization
+
+    def encode_batch(self, texts: Sequence[str]) -> list[Encoding]:
+        """Tokenize many texts at once; the rest is as in `TextTokenizer.encode_batch`.
+
+        Where letters and their accents are composed (NFC), the library's offsets leave out the accents, and
+        the engine's do not: such texts are tokenized here.
+        """
+        texts = checked_texts(texts)
+        encodings = super().encode_batch(texts)
+        if not self._composes:
+            return encodings
+        return [
+            encoding if unicodedata.is_normalized("NFC", text) else self.encode(text)
+            for text, encoding in zip(texts, encodings, strict=True)
+        ]
+
+    def stages(self, text: str) -> Sequence[BPEStages]:
+        """Return the stages of each word of a text, without special tokens around it."""
+        return self._bpe.stages(text)
+
+    def _encode_plain(self, text: str) -> Encoding:
+        return self._bpe.encode(text)

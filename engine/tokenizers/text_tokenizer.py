@@ -1,0 +1,218 @@
+"""What the tokenizers of all encoders share: special tokens around texts, and many texts at once.
+
+`encode`, `encode_pair` and `stages` use the Python code of the engine; `encode_batch` and `ids_batch` give
+the same results for many texts through the compiled `tokenizers` library.
+"""
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from engine.errors import ModelFileError
+from engine.tokenizers.added_tokens import AddedToken, read_added_token
+from engine.tokenizers.encoding import Encoding, check_text
+from engine.tokenizers.templates import (
+    TemplatePart,
+    assemble,
+    checked,
+    cut_longest_first,
+    read_templates,
+    trims_offsets,
+)
+
+if TYPE_CHECKING:
+    import tokenizers
+
+
+PADDING = re.compile(r"[\[<|]*(PAD|pad|padding)[\]>|]*")
+# The byte of a blank in byte-level BPE, and white space.
+BLANKS = "Ġ" + "".join(character for character in map(chr, range(0x3001)) if character.isspace())
+
+
+@dataclass(frozen=True)
+class SharedSettings:
+    """The parts of tokenizer.json that are not about how a word is split.
+
+    Attributes
+    ----------
+    tokens
+        Id of each token, without the added ones.
+    added
+        The added tokens.
+    single, pair
+        The templates of one text and of two.
+    padding
+        The padding token.
+    trim
+        Changes the offsets of a text's tokens: see `trimmed_offsets`. None leaves them.
+    """
+
+    tokens: Mapping[str, int]
+    added: Sequence[AddedToken]
+    single: Sequence[TemplatePart]
+    pair: Sequence[TemplatePart]
+    padding: str
+    trim: Callable[[Encoding], Encoding] | None = None
+
+
+def read_shared(content: Mapping[str, Any], tokens: Mapping[str, int], path: Path) -> SharedSettings:
+    """Read what is not about how a word is split, given the id of each token."""
+    single, pair = read_templates(content, path)
+    prefixed = trims_offsets(content.get("post_processor"))
+    return SharedSettings(
+        tokens=tokens,
+        added=[read_added_token(token, tokens) for token in content.get("added_tokens", [])],
+        single=single,
+        pair=pair,
+        padding=checked((content.get("padding") or {}).get("pad_token", default_padding(content)), str),
+        trim=None if prefixed is None else partial(trimmed_offsets, prefixed=prefixed),
+    )
+
+
+def default_padding(content: Mapping[str, Any]) -> str:
+    """Return the first added token that is called padding, else BERT's."""
+    added = [token["content"] for token in content.get("added_tokens", [])]
+    return next((token for token in added if PADDING.fullmatch(token)), "[PAD]")
+
+
+class TextTokenizer(ABC):
+    """The tokenizer.json of an encoder; never truncates and never pads.
+
+    Attributes
+    ----------
+    special_ids
+        Ids of control tokens.
+    n_special
+        Special tokens around one text.
+    n_after
+        Those of them that stand behind it.
+    pad_id
+        Id of the padding token.
+    continuation
+        Prefix of tokens within a word, "" if the vocabulary marks the beginnings of words instead.
+    """
+
+    continuation = ""
+
+    def __init__(self, path: Path, settings: SharedSettings, lower_case: bool) -> None:
+        self._path, self._lower_case, self._trim = path, lower_case, settings.trim
+        self._single, self._pair = settings.single, settings.pair
+        self._ids = {**settings.tokens, **{token.content: token.id for token in settings.added}}
+        self._texts = {number: token for token, number in self._ids.items()}
+        self.special_ids = frozenset(token.id for token in settings.added if token.special)
+        self.n_special = sum(len(part.ids) for part in self._single)
+        text = next(place for place, part in enumerate(self._single) if part.text is not None)
+        self.n_after = sum(len(part.ids) for part in self._single[text:])
+        self.pad_id = self._ids.get(settings.padding, 0)
+
+    @abstractmethod
+    def stages(self, text: str) -> Sequence[Any]:
+        """Return the stages of each word of a text, without special tokens."""
+
+    @abstractmethod
+    def _encode_plain(self, text: str) -> Encoding:
+        """Return the tokens of a text without special tokens."""
+
+    @property
+    def vocab_size(self) -> int:
+        """One more than the largest token id."""
+        return max(self._texts) + 1
+
+    def token(self, number: int) -> str:
+        """Return the token that has an id."""
+        return self._texts[number]
+
+    def encode(self, text: str) -> Encoding:
+        """Return all tokens of a text, special ones included.
+
+        Raises
+        ------
+        InputError
+            The text is not a string, or holds half of a surrogate pair.
+        """
+        check_text(text, "the text")
+        return assemble(self._single, [self._trimmed(text)])
+
+    def encode_pair(self, first: str, second: str, max_tokens: int | None = None) -> Encoding:
+        """Return the tokens of two texts, such as ``[CLS] first [SEP] second [SEP]``, as a cross-encoder reads.
+
+        ``type_ids`` tells the texts apart where the model does; offsets are spans of a token's own text. With
+        ``max_tokens`` the longer text is cut first.
+        """
+        check_text(first, "the first text")
+        check_text(second, "the second text")
+        texts = [self._trimmed(first), self._trimmed(second)]
+        if max_tokens is not None:
+            texts = cut_longest_first(texts, max_tokens - sum(len(part.ids) for part in self._pair))
+        return assemble(self._pair, texts)
+
+    def encode_batch(self, texts: Sequence[str]) -> list[Encoding]:
+        """Tokenize many texts at once.
+
+        Raises
+        ------
+        InputError
+            A text is not a string, or holds half of a surrogate pair.
+        """
+        encodings = self._library.encode_batch(checked_texts(texts))
+        return [Encoding(e.ids, e.tokens, e.offsets, e.type_ids) for e in encodings]
+
+    def ids_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return only the ids of many texts, which is faster; errors are those of `encode_batch`."""
+        return [e.ids for e in self._library.encode_batch_fast(checked_texts(texts))]
+
+    def _trimmed(self, text: str) -> Encoding:
+        plain = self._encode_plain(text)
+        return plain if self._trim is None else self._trim(plain)
+
+    @cached_property
+    def _library(self) -> "tokenizers.Tokenizer":
+        """The same tokenizer in the `tokenizers` library."""
+        import tokenizers
+        from tokenizers import normalizers
+
+        try:
+            library = tokenizers.Tokenizer.from_file(str(self._path))
+        except Exception as error:  # the library raises bare Exception
+            raise ModelFileError(
+                f"{self._path} is not a readable tokenizer ({error}): download it again"
+            ) from error
+        if self._lower_case:
+            steps = [normalizers.Lowercase(), *([library.normalizer] if library.normalizer else [])]
+            library.normalizer = normalizers.Sequence(steps)
+        library.no_truncation()
+        library.no_padding()
+        return library
+
+
+def trimmed_offsets(encoding: Encoding, prefixed: bool) -> Encoding:
+    """Leave the blanks at both ends of each token out of its offsets, as RoBERTa's tokenizer does.
+
+    With ``prefixed``, one blank at the start of the first token is the tokenizer's own, and no part of the
+    text.
+    """
+    offsets = []
+    for number, (token, (start, end)) in enumerate(zip(encoding.tokens, encoding.offsets, strict=True)):
+        before, after = n_blanks(token), n_blanks(token[::-1])
+        if before == 1 and prefixed and (number == 0 or start == 0):
+            before = 0
+        start = min(start + before, end)
+        offsets.append((start, max(end - after, start) if end >= after else end))
+    return replace(encoding, offsets=offsets)
+
+
+def n_blanks(token: str) -> int:
+    """Return the number of blanks at the start of a token, written as ``Ġ`` or as white space."""
+    return len(token) - len(token.lstrip(BLANKS))
+
+
+def checked_texts(texts: Sequence[str]) -> list[str]:
+    """Return the texts as a list, or raise `InputError` for one that is not a text."""
+    texts = list(texts)
+    for number, text in enumerate(texts):
+        check_text(text, f"text {number}")
+    return texts

@@ -1,0 +1,257 @@
+"""The tokenizers of encoders against the `tokenizers` library, on texts of many scripts."""
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers import AddedToken, Regex, Tokenizer, normalizers, pre_tokenizers, processors
+
+from engine.errors import InputError, ModelFileError
+from engine.tokenizers.tokenizer_file import read_tokenizer
+from engine.tokenizers.wordpiece import WordPieceStages
+from tests.sentence_transformer_folders import (
+    WORDS,
+    byte_pairs,
+    edit_json,
+    roberta_like_wordpiece,
+    roberta_processing,
+    roberta_tokenizer,
+)
+from tests.tokenizer_files import ASSIGNED, WORD
+
+# Latin, Cyrillic, Greek, Devanagari, Arabic, Hebrew, Han, Kana, Hangul, Thai, Bengali, Georgian, Armenian.
+SCRIPTS = [
+    "az AZÉñ",
+    "абжЁ й",
+    "αβςΣΐ",
+    "कखि ्ी",
+    "ابجةَّ",
+    "אבגֶד",
+    "日本国",
+    "かガﾞｶ",
+    "한국ᄀ",
+    "กขาั",
+    "কিয়",
+    "აბ",
+    "աբև",
+]
+ODD = [
+    *("<s>", "</s>", "<mask>", "  <mask> ", "<pad>", "[CLS]", "[UNK]", "<|im_end|>", "<s", "Ġ", "▁", "▁▁a"),
+    *("   ", "\n\n", "\t", "\u00a0", "\u2028", "\u200b", "\u00ad", "\x00", "\x7f", "\ufeff", "\u3000"),
+    *(
+        "e\u0301",
+        "\u0301",
+        "ﬁ",
+        "½",
+        "①",
+        "Ａ",
+        "①②",
+        "🙂",
+        "👩‍👩‍👧",
+        "🇩🇪",
+        "'s",
+        "1234",
+        "12,5",
+        "...",
+        "ẞ",
+        "İ",
+    ),
+]
+TEXTS = st.one_of(
+    st.text(ASSIGNED, max_size=40),
+    st.lists(
+        st.one_of(
+            st.sampled_from(ODD),
+            st.sampled_from(WORDS.split(" ")),
+            *[st.text(s, max_size=8) for s in SCRIPTS],
+        ),
+        max_size=12,
+    ).map(" ".join),
+    st.lists(st.sampled_from([*ODD, *"".join(SCRIPTS)]), max_size=30).map("".join),
+)
+
+
+def prefixed_roberta():
+    tokenizer = roberta_tokenizer()
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+    ids = tokenizer.token_to_id("</s>"), tokenizer.token_to_id("<s>")
+    tokenizer.post_processor = processors.RobertaProcessing(("</s>", ids[0]), ("<s>", ids[1]), True, True)
+    return tokenizer
+
+
+def modern_bert():
+    tokenizer = byte_pairs(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])
+    tokenizer.normalizer = normalizers.NFC()
+    tokenizer.add_tokens([AddedToken(" " * n, normalized=True) for n in (8, 4, 3, 2)])
+    tokenizer.add_special_tokens([AddedToken("[MASK]", lstrip=True)])
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS]:0 $A:0 [SEP]:0 $B:0 [SEP]:0",
+        special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
+    )
+    return tokenizer
+
+
+def qwen3():
+    tokenizer = byte_pairs(["<|endoftext|>", "<|im_end|>"])
+    tokenizer.normalizer = normalizers.NFC()
+    rest = r"\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(f"{WORD}|{rest}"), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    end = processors.TemplateProcessing(
+        single="$A <|endoftext|>", pair="$A $B:1 <|endoftext|>:1", special_tokens=[("<|endoftext|>", 0)]
+    )
+    tokenizer.post_processor = processors.Sequence([processors.ByteLevel(trim_offsets=False), end])
+    return tokenizer
+
+
+def trimmed_at_the_end():
+    tokenizer = modern_bert()
+    tokenizer.post_processor = processors.Sequence(
+        [tokenizer.post_processor, processors.ByteLevel(trim_offsets=True, add_prefix_space=False)]
+    )
+    return tokenizer
+
+
+MADE = {
+    "mpnet": roberta_like_wordpiece,
+    "roberta": roberta_tokenizer,
+    "roberta, prefixed": prefixed_roberta,
+    "roberta, untrimmed": lambda: roberta_processing(roberta_tokenizer(), trim=False),
+    "modernbert": modern_bert,
+    "qwen3": qwen3,
+}
+
+
+@pytest.fixture(scope="module")
+def tokenizers(tmp_path_factory):
+    """Ours and the library's tokenizer of every kind, made on first use."""
+    made = {}
+
+    def both(name):
+        if name not in made:
+            path = tmp_path_factory.mktemp("tokenizer") / "tokenizer.json"
+            MADE[name]().save(str(path))
+            made[name] = read_tokenizer(path), Tokenizer.from_file(str(path))
+        return made[name]
+
+    return both
+
+
+def assert_same(name, ours, theirs, *texts):
+    assert ours.ids == theirs.ids
+    assert ours.tokens == theirs.tokens
+    assert ours.type_ids == theirs.type_ids
+    if not changed_by_nfc(name, *texts):
+        assert ours.offsets == theirs.offsets
+
+
+def changed_by_nfc(name, *texts):
+    """Whether letters and accents are composed: the library's offsets leave out the accents, ours do not."""
+    return name in ("modernbert", "qwen3") and any(
+        unicodedata.normalize("NFC", text) != text for text in texts
+    )
+
+
+@pytest.mark.parametrize("name", MADE)
+@given(text=TEXTS)
+def test_ids_and_offsets_equal_the_library(tokenizers, name, text):
+    ours, theirs = tokenizers(name)
+    assert_same(name, ours.encode(text), theirs.encode(text), text)
+
+
+@pytest.mark.parametrize("name", MADE)
+@given(first=TEXTS, second=TEXTS)
+def test_pairs_equal_the_library(tokenizers, name, first, second):
+    ours, theirs = tokenizers(name)
+    assert_same(name, ours.encode_pair(first, second), theirs.encode(first, second), first, second)
+
+
+@pytest.mark.parametrize("name", MADE)
+@given(texts=st.lists(TEXTS, max_size=4))
+def test_many_texts_are_tokenized_as_each_alone(tokenizers, name, texts):
+    ours, _ = tokenizers(name)
+    alone = [ours.encode(text) for text in texts]
+    assert ours.encode_batch(texts) == alone
+    assert ours.ids_batch(texts) == [encoding.ids for encoding in alone]
+
+
+@pytest.mark.parametrize("name", MADE)
+@given(text=TEXTS)
+def test_the_stages_are_the_tokens_of_the_text(tokenizers, name, text):
+    ours, _ = tokenizers(name)
+    stages = ours.stages(text)
+    ids = [number for stage in stages for number in stage_ids(stage)]
+    plain = ours.encode(text).ids
+    before = len(plain) - len(ids) - ours.n_after
+    assert ids == plain[before : len(plain) - ours.n_after]
+    assert all(text[stage.start : stage.end] == stage.original for stage in stages)
+
+
+def stage_ids(stage):
+    return [piece.id for piece in stage.pieces] if isinstance(stage, WordPieceStages) else stage.ids
+
+
+@pytest.mark.parametrize("name", MADE)
+@given(text=TEXTS)
+def test_lower_case_comes_before_everything_else(tokenizers, name, text):
+    ours, theirs = tokenizers(name)
+    lowered = read_tokenizer(ours._path, lower_case=True)
+    library = Tokenizer.from_str(theirs.to_str())
+    steps = [normalizers.Lowercase(), *([library.normalizer] if library.normalizer else [])]
+    library.normalizer = normalizers.Sequence(steps)
+    expected = library.encode(text)
+    assert_same(name, lowered.encode(text), expected, text, text.lower())
+    assert lowered.ids_batch([text]) == [expected.ids]
+
+
+@pytest.mark.parametrize(
+    ("name", "n_special", "n_after", "padding"),
+    [
+        ("mpnet", 2, 1, "<pad>"),
+        ("roberta", 2, 1, "<pad>"),
+        ("modernbert", 2, 1, "[PAD]"),
+        ("qwen3", 1, 1, None),
+    ],
+)
+def test_what_stands_around_a_text_is_known(tokenizers, name, n_special, n_after, padding):
+    ours, theirs = tokenizers(name)
+    assert (ours.n_special, ours.n_after) == (n_special, n_after)
+    assert ours.pad_id == (theirs.token_to_id(padding) if padding else 0)
+    assert ours.vocab_size == theirs.get_vocab_size()
+    assert all(theirs.id_to_token(number) == ours.token(number) for number in range(ours.vocab_size))
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"model": {"type": "WordLevel", "vocab": {}}}, "is a WordLevel tokenizer: only WordPiece, BPE"),
+        ({"model": None}, "normalizer is missing"),
+        (
+            {"post_processor": {"type": "RobertaProcessing"}},
+            "post_processor RobertaProcessing cannot be read",
+        ),
+        ({"post_processor": {"type": "Unknown"}}, "post_processor Unknown cannot be read"),
+        ({"normalizer": {"type": "Nmt"}}, "normalizer .* cannot be read"),
+    ],
+)
+def test_what_is_not_read_is_refused_with_the_reason(tmp_path, change, reason):
+    path = tmp_path / "tokenizer.json"
+    roberta_tokenizer().save(str(path))
+    edit_json(path, **change)
+    with pytest.raises(ModelFileError, match=reason):
+        read_tokenizer(path)
+
+
+def test_a_text_that_is_none_is_refused(tokenizers):
+    ours, _ = tokenizers("roberta")
+    for call in (ours.encode, lambda text: ours.encode_pair("a", text), lambda text: ours.ids_batch([text])):
+        with pytest.raises(InputError, match="half of a surrogate pair"):
+            call("\ud800")
+        with pytest.raises(InputError, match="int, not a string"):
+            call(3)
