@@ -17,7 +17,7 @@ import numpy as np
 from engine.errors import ModelUnavailableError
 from engine.kernels.primitives import prepare_compiled
 from engine.layers.tracing import Array
-from engine.models.encoder import Encoder
+from engine.models.encoder import Encoder, check_bert
 from engine.weights.fetch import model_path
 
 if TYPE_CHECKING:
@@ -101,7 +101,10 @@ def verify_encoder(
     ------
     ModelUnavailableError
         sentence-transformers is not installed.
+    InputError
+        The encoder is of another family than BERT.
     """
+    check_bert(encoder, "the comparison of every stage")
     official = official_model(encoder) if official is None else official
     if encoder.compiled:
         prepare_compiled().join()  # compare the kernels that embed documents
@@ -110,11 +113,11 @@ def verify_encoder(
     alone: dict[str, float] = {}
     for text in texts:
         theirs = official_trace(official, text, encoder.config.n_heads)
-        ours = encoder.trace(text)
+        ours = encoder.trace(text, "mean")
         for stage, array in ours.items():
             if stage in theirs:
                 raise_to(end_to_end, stage, np.abs(difference(array, theirs[stage])))
-        raise_to(end_to_end, ENCODED, np.abs(encoder.encode([text])[0] - theirs["normalized"]))
+        raise_to(end_to_end, ENCODED, np.abs(encoder.encode([text], "mean")[0] - theirs["normalized"]))
         if "pooled.pooler" in theirs:
             gap = 1 - cosine(ours["pooled.pooler"], theirs["pooled.pooler"])
             raise_to(end_to_end, "pooled.pooler.cosine", np.abs(gap))
@@ -127,7 +130,7 @@ def verify_encoder(
             raise_to(alone, stage, np.abs(difference(array, theirs[stage])) / scale)
             return theirs[stage]
 
-        encoder.inspect(ours["ids"].tolist(), compare)
+        encoder.inspect(ours["ids"].tolist(), compare, "mean")
     return [
         StageCheck(
             stage=stage,

@@ -280,11 +280,16 @@ def pack(weight: Array) -> Array:
 _panels: dict[int, Array] = {}  # of each weight, by its identity
 
 
-def attention(query: Array, key: Array, value: Array, trace: Tracer = no_trace) -> Array:
-    """``softmax(Q K^T / sqrt(d_head)) V``, all of them ``(n_heads, n_tokens, d_head)``; nothing is traced."""
+def attention(
+    query: Array, key: Array, value: Array, mask: Array | None = None, trace: Tracer = no_trace
+) -> Array:
+    """``softmax(Q K^T / sqrt(d_head)) V``, all of them ``(n_heads, n_tokens, d_head)``; nothing is traced.
+
+    With a mask, NumPy does the work.
+    """
     n_heads, n_tokens, d_head = query.shape
-    if d_head % NARROW:
-        return numpy_attention(query, key, value)
+    if d_head % NARROW or mask is not None:
+        return numpy_attention(query, key, value, mask)
     # In this layout, merging the heads copies nothing.
     context = np.empty((n_tokens, n_heads, d_head), np.float32)
     _attention(*(np.ascontiguousarray(x.swapaxes(0, 1)) for x in (query, key, value)), context)

@@ -7,6 +7,7 @@ product without padding; only attention runs text by text.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from engine.layers.attention import merge_heads, split_heads
 from engine.layers.linear import Linear
 from engine.layers.norm import LayerNorm
 from engine.layers.tracing import Array, Shapes, Tracer, no_trace, scoped
-from engine.weights.tensors import config_float, config_size, read_json, require, shaped
+from engine.weights.tensors import TensorReader, config_float, config_size, read_json
 
 
 @dataclass(frozen=True)
@@ -57,11 +58,14 @@ class EncoderLayer:
 
 @dataclass(frozen=True)
 class EncoderWeights:
-    """Parameters of the whole encoder; embedding tables are ``(n_rows, d_model)``."""
+    """Parameters of the whole encoder; embedding tables are ``(n_rows, d_model)``.
+
+    ``type_table`` is None for families that do not tell segments apart.
+    """
 
     token_table: Array
     position_table: Array
-    type_table: Array
+    type_table: Array | None
     embedding_norm: LayerNorm
     layers: tuple[EncoderLayer, ...]
     pooler: Linear | None
@@ -79,19 +83,33 @@ def embed(
     """Sum of token, position and type embedding, normed: ``(n_tokens,) -> (n_tokens, d_model)``."""
     token = trace("token", weights.token_table[ids])  # (n_tokens, d_model)
     position = trace("position", weights.position_table[positions])
-    segment = trace("type", weights.type_table[types])
-    total = trace("sum", token + position + segment)
+    total = token + position
+    if weights.type_table is not None:
+        total = total + trace("type", weights.type_table[types])
+    total = trace("sum", total)
     return trace("output", ops.layer_norm(total, *weights.embedding_norm, eps))
 
 
 def self_attention(
-    hidden: Array, layer: EncoderLayer, n_heads: int, spans: Sequence[slice], ops: Primitives, trace: Tracer
+    hidden: Array,
+    layer: EncoderLayer,
+    n_heads: int,
+    spans: Sequence[slice],
+    ops: Primitives,
+    trace: Tracer,
+    masks: Sequence[Array | None] | None = None,
 ) -> Array:
-    """Multi-head self-attention within each text of the pack: ``(n_tokens, d_model)`` to the same."""
+    """Multi-head self-attention within each text of the pack: ``(n_tokens, d_model)`` to the same.
+
+    ``masks`` are added to the scores of each text, ``(n_heads, n_tokens, n_tokens)`` or broadcast to it.
+    """
     query = trace("query", split_heads(ops.linear(hidden, *layer.query), n_heads))
     key = trace("key", split_heads(ops.linear(hidden, *layer.key), n_heads))  # (n_heads, n_tokens, d_head)
     value = trace("value", split_heads(ops.linear(hidden, *layer.value), n_heads))
-    contexts = [ops.attention(query[:, s], key[:, s], value[:, s], trace=trace) for s in spans]
+    contexts = [
+        ops.attention(query[:, s], key[:, s], value[:, s], mask, trace)
+        for s, mask in zip(spans, masks or [None] * len(spans), strict=True)
+    ]
     merged = np.concatenate([merge_heads(context) for context in contexts])  # (n_tokens, d_model)
     return trace("output", ops.linear(merged, *layer.attention_output))
 
@@ -112,11 +130,12 @@ def encoder_layer(
     spans: Sequence[slice],
     ops: Primitives,
     trace: Tracer,
+    masks: Sequence[Array | None] | None = None,
 ) -> Array:
     """Attention and feed-forward, each with a residual, and a layer norm after it (or in front)."""
 
     def attend(x: Array) -> Array:
-        return self_attention(x, layer, config.n_heads, spans, ops, scoped(trace, "attention"))
+        return self_attention(x, layer, config.n_heads, spans, ops, scoped(trace, "attention"), masks)
 
     def transform(x: Array) -> Array:
         return feed_forward(x, layer, config.activation, ops, scoped(trace, "ffn"))
@@ -141,21 +160,24 @@ def encoder_forward(
     trace: Tracer = no_trace,
     ops: Primitives = NUMPY,
     type_ids: Sequence[Sequence[int]] | None = None,
+    positions: Sequence[Array] | None = None,
+    masks: Sequence[Array] | None = None,
 ) -> list[Array]:
     """Token vectors of each sequence of ids: a list of ``(n_tokens, d_model)``.
 
-    ``type_ids`` are the segments of each sequence's tokens, all 0 for None. Compiled ``ops``
-    overwrite traced arrays: trace with NumPy's.
+    ``type_ids`` are the segments of each sequence's tokens, all 0 for None; ``positions`` the rows of the
+    position table, counted from 0 for None; ``masks`` are as in `self_attention`. Compiled ``ops`` overwrite
+    traced arrays: trace with NumPy's.
     """
     ids = np.concatenate([np.asarray(sequence) for sequence in sequences])  # (all tokens of the pack,)
     types = np.zeros_like(ids) if type_ids is None else np.concatenate([np.asarray(t) for t in type_ids])
-    positions = np.concatenate([np.arange(len(sequence)) for sequence in sequences])
+    places = np.concatenate(positions or [np.arange(len(sequence)) for sequence in sequences])
     ends = np.cumsum([len(sequence) for sequence in sequences])
     spans = [slice(end - len(sequence), end) for end, sequence in zip(ends, sequences, strict=True)]
     embeddings_trace = scoped(trace, "embeddings")
-    hidden = embed(ids, positions, types, weights, config.norm_eps, ops, embeddings_trace)
+    hidden = embed(ids, places, types, weights, config.norm_eps, ops, embeddings_trace)
     for number, layer in enumerate(weights.layers):
-        hidden = encoder_layer(hidden, layer, config, spans, ops, scoped(trace, f"layers.{number}"))
+        hidden = encoder_layer(hidden, layer, config, spans, ops, scoped(trace, f"layers.{number}"), masks)
     return [hidden[span] for span in spans]
 
 
@@ -164,9 +186,8 @@ def trace_shapes(config: EncoderConfig, n_tokens: int) -> Shapes:
     vectors, inner = (n_tokens, config.d_model), (n_tokens, config.d_ff)
     heads = (config.n_heads, n_tokens, config.d_model // config.n_heads)
     maps = (config.n_heads, n_tokens, n_tokens)
-    shapes: Shapes = {
-        f"embeddings.{name}": vectors for name in ("token", "position", "type", "sum", "output")
-    }
+    names = ["token", "position", *(["type"] if config.n_types else []), "sum", "output"]
+    shapes: Shapes = {f"embeddings.{name}": vectors for name in names}
     for i in range(config.n_layers):
         attention_shapes: Shapes = {
             "query": heads,
@@ -189,21 +210,31 @@ def read_config(folder: Path) -> EncoderConfig:
         raise ModelFileError(
             f"{folder} uses {raw['position_embedding_type']!r} positions: only absolute is read"
         )
-    if raw.get("hidden_act") not in list(ACTIVATIONS):
-        raise ModelFileError(
-            f"{folder}: activation {raw.get('hidden_act')!r} is not one of {', '.join(ACTIVATIONS)}"
-        )
-    config = EncoderConfig(
-        vocab_size=config_size(raw, "vocab_size"),
-        d_model=config_size(raw, "hidden_size"),
-        n_layers=config_size(raw, "num_hidden_layers"),
-        n_heads=config_size(raw, "num_attention_heads"),
-        d_ff=config_size(raw, "intermediate_size"),
-        max_positions=config_size(raw, "max_position_embeddings"),
-        n_types=config_size(raw, "type_vocab_size"),
-        norm_eps=config_float(raw, "layer_norm_eps"),
-        activation=raw["hidden_act"],
+    return checked_config(
+        EncoderConfig(
+            vocab_size=config_size(raw, "vocab_size"),
+            d_model=config_size(raw, "hidden_size"),
+            n_layers=config_size(raw, "num_hidden_layers"),
+            n_heads=config_size(raw, "num_attention_heads"),
+            d_ff=config_size(raw, "intermediate_size"),
+            max_positions=config_size(raw, "max_position_embeddings"),
+            n_types=config_size(raw, "type_vocab_size"),
+            norm_eps=config_float(raw, "layer_norm_eps"),
+            activation=raw.get("hidden_act", ""),
+        ),
+        folder,
     )
+
+
+Config = TypeVar("Config", bound=EncoderConfig)
+
+
+def checked_config(config: Config, folder: Path) -> Config:
+    """Return the sizes; raise `ModelFileError` for an unknown activation, or heads that do not fit."""
+    if config.activation not in list(ACTIVATIONS):
+        raise ModelFileError(
+            f"{folder}: activation {config.activation!r} is not one of {', '.join(ACTIVATIONS)}"
+        )
     if config.d_model % config.n_heads:
         raise ModelFileError(
             f"{folder}: hidden_size {config.d_model} does not divide into {config.n_heads} heads"
@@ -211,41 +242,61 @@ def read_config(folder: Path) -> EncoderConfig:
     return config
 
 
-def read_weights(tensors: dict[str, Array], config: EncoderConfig, dtype: np.dtype) -> EncoderWeights:
-    """Name the tensors of a BERT checkpoint, with or without the prefix ``bert.``."""
-    tensors = {name.removeprefix("bert."): array for name, array in tensors.items()}
+@dataclass(frozen=True)
+class TensorNames:
+    """Names of a family's tensors, without ``.weight`` and ``.bias``; those of a layer follow its prefix."""
+
+    prefix: str = "bert."
+    layer: str = "encoder.layer.{}."
+    query: str = "attention.self.query"
+    key: str = "attention.self.key"
+    value: str = "attention.self.value"
+    attention_output: str = "attention.output.dense"
+    attention_norm: str = "attention.output.LayerNorm"
+    ffn_hidden: str = "intermediate.dense"
+    ffn_output: str = "output.dense"
+    output_norm: str = "output.LayerNorm"
+
+
+BERT_NAMES = TensorNames()
+
+
+def read_weights(
+    tensors: dict[str, Array],
+    config: EncoderConfig,
+    dtype: np.dtype,
+    names: TensorNames = BERT_NAMES,
+    n_rows: int | None = None,
+) -> EncoderWeights:
+    """Name the tensors of a checkpoint of BERT's layout, with or without the prefix of its family.
+
+    ``n_rows`` is the length of the position table where it is not ``config.max_positions``.
+    """
+    tensors = {name.removeprefix(names.prefix): array for name, array in tensors.items()}
+    read = TensorReader(tensors, dtype)
     d_model, d_ff = config.d_model, config.d_ff
 
-    def tensor(name: str, *shape: int) -> Array:
-        return shaped(require(tensors, name), name, shape, dtype)
-
-    def dense(name: str, d_in: int, d_out: int) -> Linear:
-        # Column-major, so that W^T is read row by row in x W^T.
-        return Linear(np.asfortranarray(tensor(f"{name}.weight", d_out, d_in)), tensor(f"{name}.bias", d_out))
-
-    def norm(name: str) -> LayerNorm:
-        return LayerNorm(tensor(f"{name}.weight", d_model), tensor(f"{name}.bias", d_model))
-
-    def layer(prefix: str) -> EncoderLayer:
+    def layer(number: int) -> EncoderLayer:
+        prefix = names.layer.format(number)
         return EncoderLayer(
-            query=dense(f"{prefix}.attention.self.query", d_model, d_model),
-            key=dense(f"{prefix}.attention.self.key", d_model, d_model),
-            value=dense(f"{prefix}.attention.self.value", d_model, d_model),
-            attention_output=dense(f"{prefix}.attention.output.dense", d_model, d_model),
-            attention_norm=norm(f"{prefix}.attention.output.LayerNorm"),
-            ffn_hidden=dense(f"{prefix}.intermediate.dense", d_model, d_ff),
-            ffn_output=dense(f"{prefix}.output.dense", d_ff, d_model),
-            output_norm=norm(f"{prefix}.output.LayerNorm"),
+            query=read.dense(prefix + names.query, d_model, d_model),
+            key=read.dense(prefix + names.key, d_model, d_model),
+            value=read.dense(prefix + names.value, d_model, d_model),
+            attention_output=read.dense(prefix + names.attention_output, d_model, d_model),
+            attention_norm=read.norm(prefix + names.attention_norm, d_model),
+            ffn_hidden=read.dense(prefix + names.ffn_hidden, d_model, d_ff),
+            ffn_output=read.dense(prefix + names.ffn_output, d_ff, d_model),
+            output_norm=read.norm(prefix + names.output_norm, d_model),
         )
 
     def table(name: str, n_rows: int) -> Array:
-        return tensor(f"embeddings.{name}_embeddings.weight", n_rows, d_model)
+        return read.tensor(f"embeddings.{name}_embeddings.weight", n_rows, d_model)
 
     return EncoderWeights(
         token_table=table("word", config.vocab_size),
-        position_table=table("position", config.max_positions),
-        type_table=table("token_type", config.n_types),
-        embedding_norm=norm("embeddings.LayerNorm"),
-        layers=tuple(layer(f"encoder.layer.{number}") for number in range(config.n_layers)),
-        pooler=dense("pooler.dense", d_model, d_model) if "pooler.dense.weight" in tensors else None,
+        position_table=table("position", n_rows or config.max_positions),
+        type_table=table("token_type", config.n_types) if config.n_types else None,
+        embedding_norm=read.norm("embeddings.LayerNorm", d_model),
+        layers=tuple(layer(number) for number in range(config.n_layers)),
+        pooler=read.dense("pooler.dense", d_model, d_model) if "pooler.dense.weight" in tensors else None,
     )

@@ -13,8 +13,8 @@ from engine.kernels.primitives import NUMPY, best_primitives, prepare_compiled
 from engine.layers.norm import l2_normalize
 from engine.layers.pooling import POOLINGS, TokenStates, idf
 from engine.layers.tracing import Array, Shapes, Tracer, no_trace
-from engine.models import bert
-from engine.models.bert import EncoderConfig, EncoderWeights, trace_shapes
+from engine.models import bert, distilbert, mpnet, roberta
+from engine.models.bert import EncoderConfig, EncoderWeights
 from engine.models.embedding_head import OWN, EmbeddingHead, check_dimensions, check_widths
 from engine.models.parallel import run_parallel
 from engine.models.prompts import Prompts, Role
@@ -22,7 +22,7 @@ from engine.models.sentence_transformer_folder import read_folder, weights_file
 from engine.models.streaming import VectorSpool, each_once
 from engine.models.token_states import pooled, token_states
 from engine.tokenizers.encoding import Encoding, check_vocab_size
-from engine.tokenizers.wordpiece import WordPieceTokenizer
+from engine.tokenizers.tokenizer_file import read_tokenizer
 from engine.trace import MAX_TRACE_BYTES, Trace, check_trace
 from engine.weights.catalog import DEFAULT_ENCODER
 from engine.weights.fetch import Progress, model_path
@@ -35,16 +35,25 @@ T = TypeVar("T")
 
 BATCH_TOKENS = 1024  # of a pack, the texts that one core reads at once
 
-# Encoder families by config.json's model_type: modules with `read_config` and `read_weights`.
-FAMILIES: dict[str, ModuleType] = {"bert": bert}
+# Encoder families by config.json's model_type: modules with `read_config`, `read_weights`, `encoder_forward`
+# and `trace_shapes`.
+FAMILIES: dict[str, ModuleType] = {
+    "bert": bert,
+    "roberta": roberta,
+    "xlm-roberta": roberta,
+    "mpnet": mpnet,
+    "distilbert": distilbert,
+}
 
 
 @dataclass(frozen=True)
 class Encoder:
-    """A BERT-family encoder: texts in, one vector each out.
+    """An encoder: texts in, one vector each out.
 
     Attributes
     ----------
+    tokenizer
+        A `TextTokenizer`.
     max_tokens
         Default limit of the tokens read of a text, [CLS] and [SEP] included; at most
         ``config.max_positions``.
@@ -56,6 +65,8 @@ class Encoder:
         From the tokens of the last layer to a text's vector, as the model's maker set it.
     prompts
         What the model was trained to find before a text.
+    model_type
+        Its family, a key of `FAMILIES`.
     reranker
         The cross-encoder that reorders what a search with this encoder finds, if one is loaded.
     """
@@ -63,12 +74,13 @@ class Encoder:
     name: str
     config: EncoderConfig
     weights: EncoderWeights = field(repr=False)
-    tokenizer: WordPieceTokenizer
+    tokenizer: Any
     max_tokens: int
     compiled: bool = False
     idf: Array | None = field(default=None, repr=False)
     head: EmbeddingHead = field(default_factory=EmbeddingHead, repr=False)
     prompts: Prompts = field(default_factory=Prompts, repr=False)
+    model_type: str = "bert"
     reranker: "Reranker | None" = field(default=None, repr=False)
 
     @classmethod
@@ -109,12 +121,13 @@ class Encoder:
         if not folder.is_dir():
             raise ModelFileError(f"{folder} is a file: an encoder is a folder with config.json")
         files = read_folder(folder, np.dtype(dtype))
-        family = encoder_family(files.model)
+        model_type = read_model_type(files.model)
+        family = FAMILIES[model_type]
         config = family.read_config(files.model)
         check_widths(files.head, config.d_model, folder)
         tensors = read_safetensors(weights_file(files.model))
         weights = family.read_weights(tensors, config, np.dtype(dtype))
-        tokenizer = WordPieceTokenizer(files.model / "tokenizer.json", files.lower_case)
+        tokenizer = read_tokenizer(files.model / "tokenizer.json", files.lower_case)
         check_vocab_size(tokenizer.vocab_size, config.vocab_size, folder)
         max_tokens = min(files.max_tokens or config.max_positions, config.max_positions)
         return cls(
@@ -126,12 +139,18 @@ class Encoder:
             compiled,
             head=files.head,
             prompts=files.prompts,
+            model_type=model_type,
         )
 
     @property
     def dtype(self) -> np.dtype:
         """Precision of the weights and of every result."""
         return self.weights.token_table.dtype
+
+    @property
+    def family(self) -> ModuleType:
+        """The module of its forward pass."""
+        return FAMILIES[self.model_type]
 
     @property
     def pooling(self) -> str:
@@ -168,8 +187,10 @@ class Encoder:
 
     def truncate(self, tokens: Sequence[T], max_tokens: int | None = None) -> list[T]:
         """Cut a text's ids (or tokens, or offsets) at the token limit, with [SEP] kept at the end."""
-        limit = self.token_limit(max_tokens)
-        return list(tokens) if len(tokens) <= limit else [*tokens[: limit - 1], tokens[-1]]
+        limit, n_after = self.token_limit(max_tokens), self.tokenizer.n_after
+        if len(tokens) <= limit:
+            return list(tokens)
+        return [*tokens[: limit - n_after], *tokens[len(tokens) - n_after :]]
 
     @overload
     def encode(
@@ -435,7 +456,9 @@ class Encoder:
         """Run a few tokenized texts as one pack, and keep the inputs of the strategies."""
         ops = best_primitives() if self.compiled else NUMPY
         strategies = [each for strategy in strategies for each in self.needed_poolings(strategy)]
-        return token_states(sequences, strategies, self.weights, self.config, no_trace, ops)
+        return token_states(
+            sequences, strategies, self.weights, self.config, no_trace, ops, family=self.family
+        )
 
     def needed_poolings(self, strategy: str) -> Sequence[str]:
         """Return the keys of `POOLINGS` that a strategy consists of."""
@@ -510,7 +533,7 @@ class Encoder:
 
     def trace_shapes(self, n_tokens: int, pooling: str | None = None) -> Shapes:
         """Name and shape of every array in the trace of a text, besides its tokens and ids."""
-        shapes = trace_shapes(self.config, n_tokens)
+        shapes: Shapes = self.family.trace_shapes(self.config, n_tokens)
         shapes |= {f"pooled.{strategy}": (self.config.d_model,) for strategy in self.poolings}
         own = (self.head.width(self.config.d_model),)
         if self.pooling == OWN:
@@ -572,7 +595,9 @@ class Encoder:
     ) -> Array:
         """Run one text under a tracer, which sees every pooling; return its normalised vector."""
         types = None if type_ids is None else [type_ids]
-        [states] = token_states([ids], self.poolings, self.weights, self.config, trace, type_ids=types)
+        [states] = token_states(
+            [ids], self.poolings, self.weights, self.config, trace, type_ids=types, family=self.family
+        )
         strategies = [*self.poolings, *([OWN] if self.pooling == OWN else [])]
         vectors = {
             strategy: trace(f"pooled.{strategy}", self.pool(states, strategy)) for strategy in strategies
@@ -604,12 +629,20 @@ def packs(sequences: Sequence[Sequence[int]], batch_tokens: int) -> Iterator[sli
         yield slice(start, len(sequences))
 
 
-def encoder_family(folder: Path) -> ModuleType:
+def read_model_type(folder: Path) -> str:
     """Return the family of a model's folder; raise `ModelFileError` for unknown ones."""
     model_type = read_json(folder / "config.json").get("model_type")
     if isinstance(model_type, str) and model_type in FAMILIES:
-        return FAMILIES[model_type]
+        return model_type
     raise ModelFileError(
         f"{folder} is a {model_type!r} model, which the encoder does not read: "
         f"give one of the families {', '.join(FAMILIES)}"
     )
+
+
+def check_bert(encoder: Encoder, work: str) -> None:
+    """Raise `InputError` unless an encoder is BERT's own architecture, the only one that ``work`` knows."""
+    if encoder.model_type != "bert":
+        raise InputError(
+            f"{encoder.name} is a {encoder.model_type} model, and {work} knows BERT alone: choose one of BERT"
+        )

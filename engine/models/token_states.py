@@ -1,6 +1,7 @@
 """One forward pass for all poolings of a text: its token states, and the vectors pooled from them."""
 
 from collections.abc import Sequence
+from types import ModuleType
 
 import numpy as np
 
@@ -10,7 +11,8 @@ from engine.layers.attention import attention_weights
 from engine.layers.linear import Linear
 from engine.layers.pooling import POOLINGS, TokenStates, attention_received
 from engine.layers.tracing import Array, Tracer, no_trace
-from engine.models.bert import EncoderConfig, EncoderWeights, encoder_forward
+from engine.models import bert
+from engine.models.bert import EncoderConfig, EncoderWeights
 
 
 def token_states(
@@ -21,8 +23,12 @@ def token_states(
     trace: Tracer = no_trace,
     ops: Primitives = NUMPY,
     type_ids: Sequence[Sequence[int]] | None = None,
+    family: ModuleType = bert,
 ) -> list[TokenStates]:
-    """Run a pack of texts once, and keep what the poolings need; the rest is as in `encoder_forward`."""
+    """Run a pack of texts once, and keep what the poolings need.
+
+    ``family`` is the module of the forward pass; the rest is as in its `encoder_forward`.
+    """
     ends = np.cumsum([len(sequence) for sequence in sequences])
     spans = [slice(end - len(ids), end) for end, ids in zip(ends, sequences, strict=True)]
     wants_layers = any(POOLINGS[strategy].needs == "layers" for strategy in strategies)
@@ -31,11 +37,16 @@ def token_states(
     layers: list[Array] = []
     queries: list[Array] = []
     received: list[Array] = []
+    if wants_attention and family is not bert:
+        ops = NUMPY  # which traces the weights, where masks are added to the scores
 
     def keep(name: str, array: Array) -> Array:
         array = trace(name, array)
         if wants_layers and name.startswith("layers.") and name.count(".") == 2 and name.endswith("output"):
             layers.append(array.copy())  # (all tokens of the pack, d_model)
+        elif wants_attention and family is not bert:
+            if name == f"{last}.attention.weights":
+                received.append(attention_received(array))
         elif wants_attention and name == f"{last}.attention.query":
             queries.append(array)
         elif wants_attention and name == f"{last}.attention.key":
@@ -44,7 +55,7 @@ def token_states(
         return array
 
     tracer = keep if wants_layers or wants_attention else trace
-    vectors = encoder_forward(sequences, weights, config, tracer, ops, type_ids)
+    vectors = family.encoder_forward(sequences, weights, config, tracer, ops, type_ids)
     stacked = np.stack(layers) if layers else None
     return [
         TokenStates(

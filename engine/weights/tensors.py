@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -9,6 +10,8 @@ import numpy as np
 from safetensors import SafetensorError, deserialize, safe_open
 
 from engine.errors import ModelFileError
+from engine.layers.linear import Linear
+from engine.layers.norm import LayerNorm
 from engine.layers.tracing import Array
 from engine.weights.stored import FLOATS, StoredTensor
 
@@ -112,6 +115,31 @@ def shaped(array: Array, name: str, shape: Iterable[int], dtype: np.dtype) -> Ar
     """Return a tensor in ``dtype`` after checking its shape."""
     check_shape(array.shape, name, shape)
     return np.ascontiguousarray(array, dtype)
+
+
+@dataclass(frozen=True)
+class TensorReader:
+    """Reads the parameters of layers from a file's tensors, in ``dtype``, after checking their shapes."""
+
+    tensors: Mapping[str, Array]
+    dtype: np.dtype
+
+    def tensor(self, name: str, *shape: int) -> Array:
+        """Return a tensor by its full name."""
+        return shaped(require(self.tensors, name), name, shape, self.dtype)
+
+    def dense(self, name: str, d_in: int, d_out: int, biased: bool = True) -> Linear:
+        """Return ``name.weight`` and ``name.bias``, zeros where there is none."""
+        # Column-major, so that W^T is read row by row in x W^T.
+        weight = np.asfortranarray(self.tensor(f"{name}.weight", d_out, d_in))
+        return Linear(weight, self.tensor(f"{name}.bias", d_out) if biased else np.zeros(d_out, self.dtype))
+
+    def norm(self, name: str, d_model: int, biased: bool = True) -> LayerNorm:
+        """Return ``name.weight`` and ``name.bias``, zeros where there is none."""
+        weight = self.tensor(f"{name}.weight", d_model)
+        return LayerNorm(
+            weight, self.tensor(f"{name}.bias", d_model) if biased else np.zeros(d_model, self.dtype)
+        )
 
 
 def check_shape(found: tuple[int, ...], name: str, shape: Iterable[int]) -> None:

@@ -14,7 +14,7 @@ from engine.layers.norm import l2_normalize
 from engine.layers.pooling import mean_pooling
 from engine.layers.tracing import Array, Tracer, no_trace
 from engine.models.bert import encoder_forward
-from engine.models.encoder import BATCH_TOKENS, Encoder, packs
+from engine.models.encoder import BATCH_TOKENS, Encoder, check_bert, packs
 from engine.models.parallel import run_parallel
 from engine.trace import Trace
 from engine.weights.fetch import Progress
@@ -59,7 +59,7 @@ def broken_trace(encoder: Encoder, text: str, faults: Faults, keep: Sequence[str
     trace = Trace(keep)
     trace("ids", np.array(padded))
     fault = fault_tracer(faults, encoder, [len(ids)], trace)
-    with_faults(encoder, faults).inspect(padded, fault)
+    with_faults(encoder, faults).inspect(padded, fault, "mean")
     return trace
 
 
@@ -133,6 +133,7 @@ def fault_tracer(faults: Faults, encoder: Encoder, n_real: Sequence[int], trace:
     trace
         Called with every array after the fault.
     """
+    check_bert(encoder, "a fault in its forward pass")
     root_d_head = np.sqrt(encoder.config.d_model // encoder.config.n_heads)
     texts = cycle(n_real)  # each layer computes the scores text by text
     stream = np.empty(0)  # the residual stream (n_tokens, d_model)

@@ -124,7 +124,7 @@ KEY = "encoder.layer.1.attention.self.key.weight"
         (lambda f: (f / "config.json").write_text("[]"), "no JSON object"),
         (lambda f: (f / "tokenizer.json").unlink(), "no tokenizer.json"),
         (lambda f: (f / "tokenizer.json").write_text("{}"), "not a readable tokenizer"),
-        (lambda f: edit_config(f, model_type="roberta"), "'roberta' model"),
+        (lambda f: edit_config(f, model_type="electra"), "'electra' model"),
         (lambda f: edit_config(f, hidden_act="mish"), "activation 'mish'"),
         (lambda f: edit_config(f, num_attention_heads=7), "does not divide"),
         (lambda f: edit_config(f, num_attention_heads=0), "heads"),

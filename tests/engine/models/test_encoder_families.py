@@ -1,0 +1,226 @@
+"""Every encoder family against transformers and sentence-transformers, with random weights."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from sentence_transformers.sentence_transformer.modules import Normalize, Pooling
+from transformers import (
+    DistilBertConfig,
+    DistilBertModel,
+    MPNetConfig,
+    MPNetModel,
+    RobertaConfig,
+    RobertaModel,
+    XLMRobertaConfig,
+    XLMRobertaModel,
+)
+from transformers.models.mpnet.modeling_mpnet import MPNetEncoder
+
+from engine import Encoder
+from engine.errors import InputError, ModelFileError
+from engine.kernels.primitives import prepare_compiled
+from engine.models.encoder import FAMILIES
+from engine.models.mpnet import distance_buckets
+from engine.training.search.frozen_layers import run_frozen_layers
+from engine.verify import verify_encoder
+from tests.sentence_transformer_folders import (
+    SIZES,
+    TEXTS,
+    edit_json,
+    library,
+    library_vectors,
+    random_model,
+    roberta_like_wordpiece,
+    roberta_tokenizer,
+    save_modules,
+    save_tokenizer,
+    wordpiece,
+)
+
+BERT = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+ROBERTA = {"pad_token": "<pad>", "unk_token": "<unk>", "cls_token": "<s>", "sep_token": "</s>"}
+LONG = [*TEXTS, "a bad dad had a jade bee " * 10, "<pad> a <pad>", "x" * 300]
+LENGTH = 40  # tokens at most
+
+
+@dataclass(frozen=True)
+class Family:
+    """How a random model of a family is made."""
+
+    model: Any
+    config: Any
+    sizes: dict[str, Any]
+    tokenizer: Any
+    special: dict[str, str]
+
+
+FAMILY_CASES = {
+    "distilbert": Family(
+        DistilBertModel,
+        DistilBertConfig,
+        {"dim": 24, "n_layers": 3, "n_heads": 3, "hidden_dim": 40, "max_position_embeddings": LENGTH},
+        wordpiece,
+        BERT,
+    ),
+    "mpnet": Family(
+        MPNetModel,
+        MPNetConfig,
+        {**SIZES, "max_position_embeddings": LENGTH + 2, "num_attention_heads": 2},
+        roberta_like_wordpiece,
+        {**ROBERTA, "unk_token": "[UNK]"},
+    ),
+    "roberta": Family(
+        RobertaModel,
+        RobertaConfig,
+        {**SIZES, "max_position_embeddings": LENGTH + 2, "type_vocab_size": 1, "pad_token_id": 1},
+        roberta_tokenizer,
+        ROBERTA,
+    ),
+    "xlm-roberta": Family(
+        XLMRobertaModel,
+        XLMRobertaConfig,
+        {**SIZES, "max_position_embeddings": LENGTH + 2, "type_vocab_size": 1, "hidden_act": "gelu_new"},
+        roberta_tokenizer,
+        ROBERTA,
+    ),
+}
+
+
+def save(folder, name, **changes):
+    """Write a random model of a family, and return transformers' model."""
+    family = FAMILY_CASES[name]
+    tokenizer = family.tokenizer()
+    config = family.config(vocab_size=tokenizer.get_vocab_size(), **{**family.sizes, **changes})
+    model = random_model(family.model, config)
+    model.save_pretrained(folder)
+    save_tokenizer(tokenizer, folder, LENGTH, **family.special)
+    return model
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """The folder of each family, written on first use."""
+    made = {}
+
+    def folder(name):
+        if name not in made:
+            base = tmp_path_factory.mktemp("base")
+            save(base, name)
+            behind = Pooling(SIZES["hidden_size"], ("cls", "mean", "lasttoken")), Normalize()
+            made[name] = save_modules(tmp_path_factory.mktemp(name), base, *behind)
+        return made[name]
+
+    return folder
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", FAMILY_CASES)
+def test_vectors_equal_sentence_transformers(folders, name, dtype):
+    encoder = Encoder.load(folders(name), dtype)
+    prepare_compiled().join()
+    tolerance = 1e-5 if dtype == np.float32 else 1e-9
+    theirs = library_vectors(library(folders(name), dtype), LONG)
+    np.testing.assert_allclose(encoder.encode(LONG), theirs, rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("name", FAMILY_CASES)
+def test_every_layer_equals_transformers(folders, name):
+    encoder, official = Encoder.load(folders(name), np.float64), library(folders(name), np.float64)
+    for text in LONG:
+        trace = encoder.trace(text)
+        with torch.inference_mode():
+            model = official[0].auto_model
+            output = model(
+                torch.tensor(trace["ids"])[None], output_hidden_states=True, output_attentions=True
+            )
+        n_layers = encoder.config.n_layers
+        for number in range(n_layers - 1):  # transformers' last hidden state is after a final norm, if any
+            theirs = output.hidden_states[number + 1][0].numpy()
+            np.testing.assert_allclose(trace[f"layers.{number}.output"], theirs, atol=1e-9)
+        [vector] = encoder.encode([text], "cls", normalize=False)
+        np.testing.assert_allclose(vector, output.last_hidden_state[0, 0].numpy(), atol=1e-9)
+        shapes = encoder.trace_shapes(len(trace["ids"]))
+        assert {key: array.shape for key, array in trace.items() if key not in ("ids", "tokens")} == shapes
+
+
+@pytest.mark.parametrize("name", FAMILY_CASES)
+def test_attention_received_is_that_of_the_last_layer(folders, name):
+    encoder = Encoder.load(folders(name))
+    for text in LONG[:4]:
+        trace = encoder.trace(text)
+        weights = trace[f"layers.{encoder.config.n_layers - 1}.attention.weights"].mean(axis=(0, 1))
+        [found] = encoder.encode([text], "attention", normalize=False)
+        [states] = encoder.token_states([trace["ids"].tolist()])
+        np.testing.assert_allclose(found, weights / weights.sum() @ states.vectors, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", FAMILY_CASES)
+def test_texts_of_a_pack_do_not_see_each_other(folders, name):
+    encoder = Encoder.load(folders(name), np.float64)
+    together = encoder.encode(LONG)
+    alone = np.concatenate([encoder.encode([text]) for text in LONG])
+    np.testing.assert_allclose(together, alone, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", FAMILY_CASES)
+def test_a_pair_is_read_as_by_transformers(folders, name):
+    encoder, official = Encoder.load(folders(name), np.float64), library(folders(name), np.float64)
+    trace = encoder.trace("a bad", pair="dad had")
+    features = official.tokenizer("a bad", "dad had", return_tensors="pt")
+    assert trace["ids"].tolist() == features["input_ids"][0].tolist()
+    with torch.inference_mode():
+        theirs = official[0].auto_model(**features).last_hidden_state[0, 0].numpy()
+    np.testing.assert_allclose(trace["pooled.cls"], theirs, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", FAMILY_CASES)
+def test_the_limit_is_that_of_the_positions(tmp_path, name):
+    save(tmp_path, name)
+    (tmp_path / "tokenizer_config.json").unlink()
+    encoder = Encoder.load(tmp_path)
+    assert encoder.max_tokens == encoder.config.max_positions
+    assert np.isfinite(encoder.encode(["a " * 500])).all()
+    with pytest.raises(InputError, match=f"takes 3 to {encoder.config.max_positions}"):
+        encoder.token_limit(encoder.config.max_positions + 1)
+
+
+def test_an_unknown_family_is_refused_with_the_known_ones(tmp_path):
+    save(tmp_path, "roberta")
+    edit_json(tmp_path / "config.json", model_type="electra")
+    with pytest.raises(ModelFileError, match=f"'electra' model.*: give one of .*{', '.join(FAMILIES)}"):
+        Encoder.load(tmp_path)
+
+
+def test_distances_fall_into_the_buckets_of_transformers():
+    distances = np.arange(-600, 601)
+    theirs = MPNetEncoder.relative_position_bucket(torch.tensor(distances))
+    assert distance_buckets(distances).tolist() == theirs.tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "reason"),
+    [
+        ("roberta", {"pad_token_id": None}, "pad_token_id is None"),
+        ("roberta", {"pad_token_id": 500}, "pad_token_id is 500"),
+        ("mpnet", {"relative_attention_num_buckets": 16}, "16 buckets of distances: only 32"),
+        ("distilbert", {"activation": "mish"}, "activation 'mish'"),
+        ("distilbert", {"n_heads": 5}, "does not divide into 5 heads"),
+        ("roberta", {"max_position_embeddings": 30}, "has shape"),
+    ],
+)
+def test_sizes_that_are_not_read_are_refused(tmp_path, name, changes, reason):
+    save(tmp_path, name)
+    edit_json(tmp_path / "config.json", **changes)
+    with pytest.raises(ModelFileError, match=reason):
+        Encoder.load(tmp_path)
+
+
+def test_what_knows_bert_alone_refuses_other_families(folders):
+    encoder = Encoder.load(folders("roberta"))
+    with pytest.raises(InputError, match="is a roberta model, and fine-tuning knows BERT alone"):
+        run_frozen_layers(encoder, ["a"], 1)
+    with pytest.raises(InputError, match="is a roberta model, and the comparison of every stage knows"):
+        verify_encoder(encoder)
