@@ -1,6 +1,8 @@
 """Folders of embedding models with random weights, written by transformers and sentence-transformers."""
 
+import base64
 import json
+import unicodedata
 
 import numpy as np
 import torch
@@ -8,6 +10,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer import modules
 from tokenizers import (
     AddedToken,
+    Regex,
     Tokenizer,
     decoders,
     models,
@@ -138,3 +141,82 @@ def roberta_tokenizer():
     tokenizer = byte_pairs(ROBERTA_SPECIAL)
     tokenizer.add_special_tokens([AddedToken("<mask>", lstrip=True)])
     return roberta_processing(tokenizer)
+
+
+def charsmap(table):
+    """SentencePiece's compiled table of replacements, in base64: a double array of the strings in UTF-8."""
+    replacements, values, trie = b"", {}, {}
+    for old, new in table.items():
+        values[old.encode()] = len(replacements)
+        replacements += new.encode() + b"\0"
+    for key, value in values.items():
+        node = trie
+        for byte in key:
+            node = node.setdefault(byte, {})
+        node[0] = value
+    units, bases, free = {0: 0}, set(), 1
+
+    def place(number, node):
+        nonlocal free
+        base = free
+        while base in bases or any(base ^ byte in units for byte in node):
+            base += 1
+        free = base if len(node) > 1 else free
+        bases.add(base)
+        units[number] |= (number ^ base) << 10 | (0x100 if 0 in node else 0)
+        for byte, child in node.items():
+            units[base ^ byte] = child | 1 << 31 if byte == 0 else byte
+        for byte, child in node.items():
+            if byte:
+                place(base ^ byte, child)
+
+    place(0, trie)
+    array = np.zeros(max(units) + 256, "<u4")
+    array[list(units)] = list(units.values())
+    return base64.b64encode(
+        len(array.tobytes()).to_bytes(4, "little") + array.tobytes() + replacements
+    ).decode()
+
+
+def nfkc_table():
+    """A table like that of XLM-R: some of NFKC, blanks as spaces, control characters removed."""
+    ranges = [
+        (0xA0, 0x180),
+        (0x3A0, 0x3F8),
+        (0x2100, 0x2190),
+        (0x2460, 0x2480),
+        (0x3000, 0x3002),
+        (0xFB00, 0xFB20),
+    ]
+    ranges += [(0xFF01, 0xFFC0), (0xFE70, 0xFE90), (0x1E00, 0x1E40), (0x2000, 0x200C)]
+    characters = [chr(code) for first, last in ranges for code in range(first, last)]
+    table = {c: unicodedata.normalize("NFKC", c) for c in characters}
+    table = {old: new for old, new in table.items() if old != new}
+    table |= {
+        c + mark: unicodedata.normalize("NFC", c + mark) for c in "aeiouAEbg" for mark in "\u0301\u0308\u0323"
+    }
+    return (
+        table
+        | dict.fromkeys("\t\n\r\x0b\u00a0\u2028", " ")
+        | dict.fromkeys("\x01\x7f\u200b\u200e\ufeff\u00ad", "")
+    )
+
+
+def unigram_tokenizer(squeezed=True, split=True, **options):
+    """XLM-R's tokenizer, trained on a few words of many scripts."""
+    special = ["<s>", "<pad>", "</s>", "<unk>"]
+    tokenizer = Tokenizer(models.Unigram())
+    steps = [pre_tokenizers.WhitespaceSplit()] if split else []
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([*steps, pre_tokenizers.Metaspace(**options)])
+    trainer = trainers.UnigramTrainer(
+        vocab_size=300, special_tokens=special, unk_token="<unk>", show_progress=False
+    )
+    tokenizer.train_from_iterator([*WORDS.split("; "), WORDS] * 2, trainer)
+    normalizer = [normalizers.Precompiled(base64.b64decode(charsmap(nfkc_table())))]
+    normalizer += [normalizers.Replace(Regex(" {2,}"), " ")] if squeezed else []
+    tokenizer.normalizer = normalizers.Sequence(normalizer)
+    tokenizer.add_special_tokens([*special, AddedToken("<mask>", lstrip=True)])
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", pair="<s> $A </s> </s> $B </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
+    )
+    return tokenizer

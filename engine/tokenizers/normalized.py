@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import regex
 
-from engine.tokenizers.unicode import lower_case
+from engine.tokenizers.unicode import is_white_space, lower_case
 
 
 @dataclass(frozen=True)
@@ -97,3 +97,31 @@ def lower(text: Normalized) -> Normalized:
     return Normalized(
         "".join(forms), [text.starts[place] for place in places], [text.ends[place] for place in places]
     )
+
+
+def replace_matches(text: Normalized, pattern: regex.Pattern[str], new: str) -> Normalized:
+    """Replace the matches of a pattern; the new characters have the span of the match's last character."""
+    characters: list[str] = []
+    places: list[int] = []
+    done = 0
+    for match in pattern.finditer(text.text):
+        characters += [*text.text[done : match.start()], *new]
+        places += [*range(done, match.start()), *[match.end() - 1] * len(new)]
+        done = match.end()
+    if not done:
+        return text
+    characters += text.text[done:]
+    places += range(done, len(text.text))
+    return Normalized(
+        "".join(characters), [text.starts[place] for place in places], [text.ends[place] for place in places]
+    )
+
+
+def strip(text: Normalized, left: bool, right: bool) -> Normalized:
+    """Leave out white space at the start, at the end, or both."""
+    start, end = 0, len(text.text)
+    while left and start < end and is_white_space(text.text[start]):
+        start += 1
+    while right and start < end and is_white_space(text.text[end - 1]):
+        end -= 1
+    return text.part(start, end)

@@ -6,6 +6,7 @@ from pathlib import Path
 from engine.errors import ModelFileError
 from engine.tokenizers.byte_pair_encoder import BytePairEncoderTokenizer
 from engine.tokenizers.text_tokenizer import TextTokenizer
+from engine.tokenizers.unigram import UnigramTokenizer
 from engine.tokenizers.wordpiece import WordPieceTokenizer
 from engine.weights.tensors import read_json
 
@@ -13,6 +14,7 @@ from engine.weights.tensors import read_json
 TOKENIZERS: dict[str, Callable[[Path, bool], TextTokenizer]] = {
     "WordPiece": WordPieceTokenizer,
     "BPE": BytePairEncoderTokenizer,
+    "Unigram": UnigramTokenizer,
 }
 
 

@@ -17,6 +17,7 @@ from tests.sentence_transformer_folders import (
     roberta_like_wordpiece,
     roberta_processing,
     roberta_tokenizer,
+    unigram_tokenizer,
 )
 from tests.tokenizer_files import ASSIGNED, WORD
 
@@ -125,6 +126,10 @@ MADE = {
     "roberta, untrimmed": lambda: roberta_processing(roberta_tokenizer(), trim=False),
     "modernbert": modern_bert,
     "qwen3": qwen3,
+    "xlm-roberta": unigram_tokenizer,
+    "xlm-roberta, older": lambda: unigram_tokenizer(squeezed=False),
+    "unigram, first": lambda: unigram_tokenizer(split=False, prepend_scheme="first"),
+    "unigram, whole": lambda: unigram_tokenizer(split=False, prepend_scheme="never"),
 }
 
 
@@ -230,7 +235,10 @@ def test_what_stands_around_a_text_is_known(tokenizers, name, n_special, n_after
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"model": {"type": "WordLevel", "vocab": {}}}, "is a WordLevel tokenizer: only WordPiece, BPE"),
+        (
+            {"model": {"type": "WordLevel", "vocab": {}}},
+            "is a WordLevel tokenizer: only WordPiece, BPE, Unigram",
+        ),
         ({"model": None}, "normalizer is missing"),
         (
             {"post_processor": {"type": "RobertaProcessing"}},

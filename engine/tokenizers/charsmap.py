@@ -1,0 +1,105 @@
+"""SentencePiece's normaliser (Kudo & Richardson 2018): a table of strings and what each is replaced by.
+
+A model's file holds the table compiled: a trie of the strings in UTF-8 as a double array (Aoe 1989), whose
+values point into a list of replacements. XLM-R's has about 5,000 strings: Unicode's NFKC, other blanks as
+spaces, and control characters, which are removed.
+"""
+
+import base64
+import binascii
+from functools import lru_cache
+
+import numpy as np
+import regex
+
+from engine.tokenizers.normalized import Normalized
+
+LONGEST_GRAPHEME = 5  # bytes of a grapheme that is looked up as a whole
+
+
+class CharsMap:
+    """A compiled table of replacements, ``precompiled_charsmap`` of tokenizer.json in base64.
+
+    Raises
+    ------
+    ValueError
+        The table is damaged.
+    """
+
+    def __init__(self, encoded: str) -> None:
+        try:
+            content = base64.b64decode(encoded, validate=True)
+            size = int.from_bytes(content[:4], "little")
+            self._units: list[int] = np.frombuffer(content[4 : 4 + size], "<u4").tolist()
+            self._replacements = content[4 + size :]
+            self._replacements.decode()
+        except (binascii.Error, UnicodeDecodeError, TypeError) as error:
+            raise ValueError(f"precompiled_charsmap is damaged ({error})") from error
+        if not self._units or size % 4:
+            raise ValueError("precompiled_charsmap holds no table")
+        self.forms = lru_cache(maxsize=1 << 16)(self._forms)
+
+    def __call__(self, text: Normalized) -> Normalized:
+        """Replace the strings of the table, grapheme by grapheme."""
+        graphemes = regex.findall(r"\X", text.text)
+        parts = [part for grapheme in graphemes for part in self.forms(grapheme)]
+        if all(new is None for _, new in parts):
+            return text
+        return replace_parts(text, parts)
+
+    def _forms(self, grapheme: str) -> tuple[tuple[str, str | None], ...]:
+        """Return the parts of a grapheme and what each becomes, None for itself."""
+        if len(grapheme.encode()) <= LONGEST_GRAPHEME:
+            whole = self.replacement(grapheme)
+            if whole is not None:
+                return ((grapheme, whole),)
+        return tuple((character, self.replacement(character)) for character in grapheme)
+
+    def replacement(self, text: str) -> str | None:
+        """Return what the shortest string of the table with which a text begins becomes; None without one."""
+        node = child_base(0, self._units[0])
+        for byte in text.encode():
+            node ^= byte
+            if byte == 0 or node >= len(self._units):
+                return None
+            unit = self._units[node]
+            if unit & 0x800000FF != byte:
+                return None
+            node = child_base(node, unit)
+            if unit & 0x100:  # a string ends here
+                start = self._units[node] & 0x7FFFFFFF
+                return self._replacements[start : self._replacements.index(0, start)].decode()
+        return None
+
+
+def child_base(node: int, unit: int) -> int:
+    """Return the place to which a child's byte is added, by exclusive or."""
+    return node ^ ((unit >> 10) << ((unit & 0x200) >> 6))
+
+
+def replace_parts(text: Normalized, parts: list[tuple[str, str | None]]) -> Normalized:
+    """Replace consecutive parts of a text; None keeps a part.
+
+    Spans are those of the `tokenizers` library: the first characters of a replacement have the spans of the
+    characters that they stand for, any more the span of the last one; of a longer original, the rest has no
+    character. Where the beginning of a text is removed, the library counts the spans from the wrong
+    character, and so does this.
+    """
+    characters: list[str] = []
+    changes: list[int] = []  # 1: an additional character; -n: n more characters of the original are gone
+    for old, new in parts:
+        new = old if new is None else new
+        more = len(new) - len(old)
+        characters += new
+        changes += [0] * len(new)
+        if more > 0:
+            changes[-more:] = [1] * more
+        elif more < 0 and changes:
+            changes[-1] += more
+    starts, ends, place = [], [], 0
+    for change in changes:
+        source = max(place - 1, 0) if change > 0 else place
+        starts.append(text.starts[source])
+        ends.append(text.ends[source])
+        place += 0 if change > 0 else 1 - change
+    return Normalized("".join(characters), starts, ends)

@@ -1,0 +1,166 @@
+"""SentencePiece Unigram, the tokenizer of XLM-R (Kudo 2018).
+
+Every piece of the vocabulary has a log-probability. A word is split into the pieces whose sum is the
+largest, found by the Viterbi algorithm: the best split of the first characters, for ever more of them.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from engine.tokenizers.added_tokens import AddedVocabulary, Segment, encode_words
+from engine.tokenizers.encoding import Encoding, TokenSpan, cached_words, check_text
+from engine.tokenizers.normalized import Normalized, apply
+from engine.tokenizers.sentencepiece import byte_token
+from engine.tokenizers.text_tokenizer import TextTokenizer
+from engine.tokenizers.unigram_file import read_unigram
+
+UNKNOWN_PENALTY = 10.0  # below the least probable piece
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A piece that fits a word at ``word[start:end]``, its score, and that of the best split that ends in it.
+
+    ``kept`` tells whether it is the best way to reach ``end`` so far; ``id`` is None for a character without
+    a piece.
+    """
+
+    piece: str
+    id: int | None
+    start: int
+    end: int
+    score: float
+    total: float
+    kept: bool
+
+
+@dataclass(frozen=True)
+class UnigramStages:
+    """The stages from one word of a text to its tokens.
+
+    ``original`` is ``text[start:end]`` of the whole text, ``normalized`` the word that is split, with ``▁``
+    for a blank; ``candidates`` are the pieces that were weighed, and ``tokens`` those of the best split, with
+    their ``ids`` and spans in the whole text. A ``special`` word is an added token, which is not split.
+    """
+
+    original: str
+    start: int
+    end: int
+    normalized: str
+    candidates: list[Candidate]
+    tokens: list[str]
+    ids: list[int]
+    offsets: list[tuple[int, int]]
+    special: bool
+
+
+class UnigramTokenizer(TextTokenizer):
+    """A tokenizer.json of SentencePiece Unigram; never truncates and never pads."""
+
+    def __init__(self, path: Path, lower_case: bool = False) -> None:
+        settings = read_unigram(path, lower_case)
+        super().__init__(path, settings.shared, lower_case)
+        self._pieces, self._scores = settings.shared.tokens, settings.scores
+        self._longest = max(map(len, self._pieces))
+        self._unknown, self._falls_back = settings.unknown, settings.byte_fallback
+        self._unknown_score = min(settings.scores.values()) - UNKNOWN_PENALTY
+        self._split = settings.split
+        self._added = AddedVocabulary(settings.shared.added, partial(apply, settings.normalization))
+        self._cached_tokens = cached_words(self._tokens)
+
+    def stages(self, text: str) -> Sequence[UnigramStages]:
+        """Return the stages of each word of a text, without special tokens around it."""
+        check_text(text, "the text")
+        return [self._explain(word, text) for word in self._words(text)]
+
+    def _encode_plain(self, text: str) -> Encoding:
+        return encode_words(self._words(text), self._cached_tokens)
+
+    def _words(self, text: str) -> Iterator[Segment]:
+        """Yield the words and the added tokens of a text."""
+        for segment in self._added.split(text):
+            if segment.added is not None:
+                yield segment
+                continue
+            words: list[Normalized] = [segment.normalized.part(segment.start, segment.end)]
+            for step in self._split:
+                words = [part for word in words for part in step(word)]
+            yield from (Segment(word, 0, len(word.text)) for word in words if word.text)
+
+    def _tokens(self, word: str) -> tuple[TokenSpan, ...]:
+        """Return the pieces of the best split of a word; neighbouring characters without a piece are one."""
+        found: list[TokenSpan] = []
+        for start, end in best_split(self.candidates(word), len(word)):
+            piece = word[start:end]
+            number = self._pieces.get(piece)
+            fallback = self._bytes_of(piece) if number is None else None
+            if fallback is not None:
+                found += [(token, self._pieces[token], start, end) for token in fallback]
+            else:
+                found.append((piece, self._unknown if number is None else number, start, end))
+        return tuple(found)
+
+    def _bytes_of(self, text: str) -> list[str] | None:
+        """Return the tokens of a text's bytes, or None if the vocabulary has not all of them."""
+        tokens = [byte_token(byte) for byte in text.encode()]
+        return tokens if self._falls_back and all(token in self._pieces for token in tokens) else None
+
+    def candidates(self, word: str) -> Iterator[Candidate]:
+        """Weigh every piece that fits a word, from left to right and from the shortest on."""
+        best: dict[int, float] = {0: 0.0}  # score of the best split of word[:end]
+        for start in range(len(word)):
+            single = False
+            for end in range(start + 1, min(len(word), start + self._longest) + 1):
+                piece = word[start:end]
+                if piece not in self._pieces:
+                    continue
+                single |= end == start + 1
+                yield candidate(best, piece, self._pieces[piece], start, end, self._scores[piece])
+            if not single:
+                character = word[start]
+                yield candidate(best, character, None, start, start + 1, self._unknown_score)
+
+    def _explain(self, word: Segment, text: str) -> UnigramStages:
+        special = word.added is not None
+        encoding = encode_words([word], self._cached_tokens)
+        start, end = word.span(0, word.end - word.start)
+        return UnigramStages(
+            original=text[start:end],
+            start=start,
+            end=end,
+            normalized=word.text,
+            candidates=[] if special else list(self.candidates(word.text)),
+            tokens=encoding.tokens,
+            ids=encoding.ids,
+            offsets=encoding.offsets,
+            special=special,
+        )
+
+
+def candidate(
+    best: dict[int, float], piece: str, number: int | None, start: int, end: int, score: float
+) -> Candidate:
+    """Weigh a piece, and keep it in ``best`` if no split before it reaches ``end`` as well."""
+    total = score + best[start]
+    kept = end not in best or total > best[end]
+    if kept:
+        best[end] = total
+    return Candidate(piece, number, start, end, score, total, kept)
+
+
+def best_split(candidates: Iterator[Candidate], n_characters: int) -> list[tuple[int, int]]:
+    """Return the spans of the best split; neighbouring unknown characters are joined."""
+    last: Mapping[int, Candidate] = {each.end: each for each in candidates if each.kept}
+    spans: list[tuple[int, int]] = []
+    end, joins = n_characters, False
+    while end:
+        piece = last[end]
+        unknown = piece.id is None
+        if unknown and joins:
+            spans[-1] = (piece.start, spans[-1][1])
+        else:
+            spans.append((piece.start, piece.end))
+        end, joins = piece.start, unknown
+    return spans[::-1]
