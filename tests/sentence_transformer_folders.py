@@ -21,6 +21,8 @@ from tokenizers import (
 )
 from transformers import BertConfig, BertForSequenceClassification, BertModel, PreTrainedTokenizerFast
 
+from tests.tokenizer_files import WORD
+
 WORDPIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *"abcdefghij", *(f"##{c}" for c in "abcdefghij")]
 TEXTS = ["a", "abc def", "j i h g f e d c b a " * 3, "unknown?", "", "Ab Cd", "bead " * 40]
 SIZES = {
@@ -219,4 +221,34 @@ def unigram_tokenizer(squeezed=True, split=True, **options):
     tokenizer.post_processor = processors.TemplateProcessing(
         single="<s> $A </s>", pair="<s> $A </s> </s> $B </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
     )
+    return tokenizer
+
+
+def modern_bert_tokenizer():
+    tokenizer = byte_pairs(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])
+    tokenizer.normalizer = normalizers.NFC()
+    tokenizer.add_tokens([AddedToken(" " * n, normalized=True) for n in (8, 4, 3, 2)])
+    tokenizer.add_special_tokens([AddedToken("[MASK]", lstrip=True)])
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS]:0 $A:0 [SEP]:0 $B:0 [SEP]:0",
+        special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
+    )
+    return tokenizer
+
+
+def qwen3_tokenizer():
+    tokenizer = byte_pairs(["<|endoftext|>", "<|im_end|>"])
+    tokenizer.normalizer = normalizers.NFC()
+    rest = r"\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(f"{WORD}|{rest}"), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    end = processors.TemplateProcessing(
+        single="$A <|endoftext|>", pair="$A $B:1 <|endoftext|>:1", special_tokens=[("<|endoftext|>", 0)]
+    )
+    tokenizer.post_processor = processors.Sequence([processors.ByteLevel(trim_offsets=False), end])
     return tokenizer

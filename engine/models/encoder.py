@@ -13,7 +13,7 @@ from engine.kernels.primitives import NUMPY, best_primitives, prepare_compiled
 from engine.layers.norm import l2_normalize
 from engine.layers.pooling import POOLINGS, TokenStates, idf
 from engine.layers.tracing import Array, Shapes, Tracer, no_trace
-from engine.models import bert, distilbert, mpnet, roberta
+from engine.models import bert, distilbert, modern_bert, mpnet, nomic_bert, roberta
 from engine.models.bert import EncoderConfig, EncoderWeights
 from engine.models.embedding_head import OWN, EmbeddingHead, check_dimensions, check_widths
 from engine.models.parallel import run_parallel
@@ -43,6 +43,8 @@ FAMILIES: dict[str, ModuleType] = {
     "xlm-roberta": roberta,
     "mpnet": mpnet,
     "distilbert": distilbert,
+    "modernbert": modern_bert,
+    "nomic_bert": nomic_bert,
 }
 
 

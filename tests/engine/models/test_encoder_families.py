@@ -1,5 +1,6 @@
 """Every encoder family against transformers and sentence-transformers, with random weights."""
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +11,12 @@ from sentence_transformers.sentence_transformer.modules import Normalize, Poolin
 from transformers import (
     DistilBertConfig,
     DistilBertModel,
+    ModernBertConfig,
+    ModernBertModel,
     MPNetConfig,
     MPNetModel,
+    NomicBertConfig,
+    NomicBertModel,
     RobertaConfig,
     RobertaModel,
     XLMRobertaConfig,
@@ -21,7 +26,9 @@ from transformers.models.mpnet.modeling_mpnet import MPNetEncoder
 
 from engine import Encoder
 from engine.errors import InputError, ModelFileError
-from engine.kernels.primitives import prepare_compiled
+from engine.kernels.primitives import NUMPY, prepare_compiled
+from engine.layers.attention import attention
+from engine.models import modern_bert, nomic_bert
 from engine.models.encoder import FAMILIES
 from engine.models.mpnet import distance_buckets
 from engine.training.search.frozen_layers import run_frozen_layers
@@ -32,11 +39,13 @@ from tests.sentence_transformer_folders import (
     edit_json,
     library,
     library_vectors,
+    modern_bert_tokenizer,
     random_model,
     roberta_like_wordpiece,
     roberta_tokenizer,
     save_modules,
     save_tokenizer,
+    unigram_tokenizer,
     wordpiece,
 )
 
@@ -83,8 +92,29 @@ FAMILY_CASES = {
         XLMRobertaModel,
         XLMRobertaConfig,
         {**SIZES, "max_position_embeddings": LENGTH + 2, "type_vocab_size": 1, "hidden_act": "gelu_new"},
-        roberta_tokenizer,
+        unigram_tokenizer,
         ROBERTA,
+    ),
+    "modernbert": Family(
+        ModernBertModel,
+        ModernBertConfig,
+        {
+            **SIZES,
+            "max_position_embeddings": LENGTH,
+            "num_hidden_layers": 4,
+            "local_attention": 8,
+            "pad_token_id": 0,
+            "num_attention_heads": 2,
+        },
+        modern_bert_tokenizer,
+        BERT,
+    ),
+    "nomic_bert": Family(
+        NomicBertModel,
+        NomicBertConfig,
+        {**SIZES, "max_position_embeddings": LENGTH, "num_attention_heads": 2},
+        wordpiece,
+        BERT,
     ),
 }
 
@@ -114,6 +144,25 @@ def folders(tmp_path_factory):
         return made[name]
 
     return folder
+
+
+@pytest.fixture(autouse=True)
+def same_rotations(monkeypatch):
+    """Rotate by the cosines of torch, and in float64 where the model is: transformers has float32 for both.
+
+    What is left to compare are the equations, to 1e-9.
+    """
+
+    def tables(positions, d_head, theta, dtype, factors=1.0):
+        frequency = 1.0 / (theta ** (torch.arange(0, d_head, 2, dtype=torch.float) / d_head))
+        angle = torch.tensor(positions)[:, None].float() * frequency
+        return angle.cos().numpy().astype(dtype), angle.sin().numpy().astype(dtype)
+
+    for family in (modern_bert, nomic_bert):
+        monkeypatch.setattr(family, "rope_tables", tables)
+    float32 = torch.Tensor.float
+    heads = 4  # dimensions of the arrays that are rotated
+    monkeypatch.setattr(torch.Tensor, "float", lambda x: x if x.dim() == heads else float32(x))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -171,6 +220,8 @@ def test_a_pair_is_read_as_by_transformers(folders, name):
     trace = encoder.trace("a bad", pair="dad had")
     features = official.tokenizer("a bad", "dad had", return_tensors="pt")
     assert trace["ids"].tolist() == features["input_ids"][0].tolist()
+    if name == "nomic_bert":  # which alone of these tells segments apart
+        features["token_type_ids"] = torch.tensor([encoder.read("a bad", "dad had").type_ids])
     with torch.inference_mode():
         theirs = official[0].auto_model(**features).last_hidden_state[0, 0].numpy()
     np.testing.assert_allclose(trace["pooled.cls"], theirs, atol=1e-9)
@@ -194,6 +245,43 @@ def test_an_unknown_family_is_refused_with_the_known_ones(tmp_path):
         Encoder.load(tmp_path)
 
 
+def test_configs_of_older_files_are_read(tmp_path):
+    save(tmp_path, "modernbert")
+    new = Encoder.load(tmp_path)
+    path = tmp_path / "config.json"
+    raw = json.loads(path.read_text())
+    del raw["layer_types"], raw["rope_parameters"]
+    old = {"global_attn_every_n_layers": 3, "global_rope_theta": 160000.0, "local_rope_theta": 10000.0}
+    path.write_text(json.dumps(raw | old))
+    assert Encoder.load(tmp_path).config == new.config
+
+    save(tmp_path, "nomic_bert")
+    new = Encoder.load(tmp_path)
+    raw = json.loads(path.read_text())
+    names = {
+        "n_embd": "hidden_size",
+        "n_layer": "num_hidden_layers",
+        "n_head": "num_attention_heads",
+        "n_inner": "intermediate_size",
+        "n_positions": "max_position_embeddings",
+        "layer_norm_epsilon": "layer_norm_eps",
+    }
+    first = {old: raw[name] for old, name in names.items()}
+    first |= {key: raw[key] for key in ("model_type", "vocab_size", "type_vocab_size")}
+    first |= {"activation_function": "swiglu", "rotary_emb_base": 1000, "rotary_emb_fraction": 1.0}
+    path.write_text(json.dumps(first | {"auto_map": {"AutoModel": "their_code.Model"}}))
+    assert Encoder.load(tmp_path).config == new.config
+
+
+def test_local_attention_in_blocks_equals_the_masked_one():
+    rng = np.random.default_rng(0)
+    for n_tokens in (1, 4, 5, 9, 16, 17, 40):
+        query, key, value = rng.normal(size=(3, 2, n_tokens, 6))
+        mask = modern_bert.window_mask(n_tokens, 4, query.dtype)
+        found = modern_bert.windowed_attention(query, key, value, 4, NUMPY)
+        np.testing.assert_allclose(found, attention(query, key, value, mask), atol=1e-12)
+
+
 def test_distances_fall_into_the_buckets_of_transformers():
     distances = np.arange(-600, 601)
     theirs = MPNetEncoder.relative_position_bucket(torch.tensor(distances))
@@ -209,6 +297,12 @@ def test_distances_fall_into_the_buckets_of_transformers():
         ("distilbert", {"activation": "mish"}, "activation 'mish'"),
         ("distilbert", {"n_heads": 5}, "does not divide into 5 heads"),
         ("roberta", {"max_position_embeddings": 30}, "has shape"),
+        ("modernbert", {"norm_bias": True}, "has norm_bias, which is not read"),
+        ("modernbert", {"layer_types": ["full_attention"]}, "layer_types is not 4 of"),
+        ("modernbert", {"rope_scaling": {"factor": 2}}, "scales its rotary positions"),
+        ("modernbert", {"rope_parameters": {"full_attention": {"rope_type": "yarn"}}}, "scales its rotary"),
+        ("nomic_bert", {"rope_parameters": {"rope_type": "dynamic"}}, "scales its rotary positions"),
+        ("nomic_bert", {"prenorm": True}, "sets prenorm to True, which is not read"),
     ],
 )
 def test_sizes_that_are_not_read_are_refused(tmp_path, name, changes, reason):

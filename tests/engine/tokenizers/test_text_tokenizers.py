@@ -5,21 +5,22 @@ import unicodedata
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tokenizers import AddedToken, Regex, Tokenizer, normalizers, pre_tokenizers, processors
+from tokenizers import Tokenizer, normalizers, pre_tokenizers, processors
 
 from engine.errors import InputError, ModelFileError
 from engine.tokenizers.tokenizer_file import read_tokenizer
 from engine.tokenizers.wordpiece import WordPieceStages
 from tests.sentence_transformer_folders import (
     WORDS,
-    byte_pairs,
     edit_json,
+    modern_bert_tokenizer,
+    qwen3_tokenizer,
     roberta_like_wordpiece,
     roberta_processing,
     roberta_tokenizer,
     unigram_tokenizer,
 )
-from tests.tokenizer_files import ASSIGNED, WORD
+from tests.tokenizer_files import ASSIGNED
 
 # Latin, Cyrillic, Greek, Devanagari, Arabic, Hebrew, Han, Kana, Hangul, Thai, Bengali, Georgian, Armenian.
 SCRIPTS = [
@@ -81,51 +82,13 @@ def prefixed_roberta():
     return tokenizer
 
 
-def modern_bert():
-    tokenizer = byte_pairs(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])
-    tokenizer.normalizer = normalizers.NFC()
-    tokenizer.add_tokens([AddedToken(" " * n, normalized=True) for n in (8, 4, 3, 2)])
-    tokenizer.add_special_tokens([AddedToken("[MASK]", lstrip=True)])
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]",
-        pair="[CLS]:0 $A:0 [SEP]:0 $B:0 [SEP]:0",
-        special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
-    )
-    return tokenizer
-
-
-def qwen3():
-    tokenizer = byte_pairs(["<|endoftext|>", "<|im_end|>"])
-    tokenizer.normalizer = normalizers.NFC()
-    rest = r"\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [
-            pre_tokenizers.Split(Regex(f"{WORD}|{rest}"), "isolated"),
-            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
-        ]
-    )
-    end = processors.TemplateProcessing(
-        single="$A <|endoftext|>", pair="$A $B:1 <|endoftext|>:1", special_tokens=[("<|endoftext|>", 0)]
-    )
-    tokenizer.post_processor = processors.Sequence([processors.ByteLevel(trim_offsets=False), end])
-    return tokenizer
-
-
-def trimmed_at_the_end():
-    tokenizer = modern_bert()
-    tokenizer.post_processor = processors.Sequence(
-        [tokenizer.post_processor, processors.ByteLevel(trim_offsets=True, add_prefix_space=False)]
-    )
-    return tokenizer
-
-
 MADE = {
     "mpnet": roberta_like_wordpiece,
     "roberta": roberta_tokenizer,
     "roberta, prefixed": prefixed_roberta,
     "roberta, untrimmed": lambda: roberta_processing(roberta_tokenizer(), trim=False),
-    "modernbert": modern_bert,
-    "qwen3": qwen3,
+    "modernbert": modern_bert_tokenizer,
+    "qwen3": qwen3_tokenizer,
     "xlm-roberta": unigram_tokenizer,
     "xlm-roberta, older": lambda: unigram_tokenizer(squeezed=False),
     "unigram, first": lambda: unigram_tokenizer(split=False, prepend_scheme="first"),

@@ -1,0 +1,260 @@
+"""ModernBERT (Warner et al. 2024), forward: RoPE, GeGLU, norms in front, local and global attention in turn.
+
+Every third layer attends to the whole text, the others to the tokens at most half a window away; the two
+kinds rotate by bases of their own. Linear maps and norms have no biases, and the first layer has no norm in
+front of its attention: the embeddings are normed already.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.errors import ModelFileError
+from engine.kernels.primitives import NUMPY, Primitives
+from engine.layers.attention import merge_heads, split_heads
+from engine.layers.linear import Linear
+from engine.layers.norm import LayerNorm
+from engine.layers.positions import apply_rope, rope_tables
+from engine.layers.tracing import Array, Shapes, Tracer, no_trace, scoped
+from engine.models.bert import EncoderConfig, checked_config
+from engine.weights.tensors import TensorReader, config_float, config_size, read_json
+
+GLOBAL, LOCAL = "full_attention", "sliding_attention"
+THETAS = {GLOBAL: 160_000.0, LOCAL: 10_000.0}
+OLD_KEYS = {GLOBAL: "global_rope_theta", LOCAL: "local_rope_theta"}  # of transformers before version 5
+
+
+@dataclass(frozen=True)
+class ModernBertConfig(EncoderConfig):
+    """Sizes of a ModernBERT encoder; ``max_positions`` is its context length in tokens.
+
+    Attributes
+    ----------
+    is_global
+        Whether each layer attends to the whole text, ``(n_layers,)``.
+    reach
+        Tokens to each side that the other layers attend to.
+    global_theta, local_theta
+        Bases of the rotary frequencies in the two kinds of layers.
+    """
+
+    is_global: tuple[bool, ...] = ()
+    reach: int = 64
+    global_theta: float = THETAS[GLOBAL]
+    local_theta: float = THETAS[LOCAL]
+
+
+@dataclass(frozen=True)
+class ModernBertLayer:
+    """Parameters of one layer; matrices that read the same input are stacked into one.
+
+    The weight of ``query_key_value`` is ``(3 d_model, d_model)``, that of ``gate_up`` ``(2 d_ff, d_model)``.
+    """
+
+    attention_norm: LayerNorm | None
+    query_key_value: Linear
+    attention_output: Linear
+    ffn_norm: LayerNorm
+    gate_up: Linear
+    ffn_output: Linear
+
+
+@dataclass(frozen=True)
+class ModernBertWeights:
+    """Parameters of the whole encoder."""
+
+    token_table: Array
+    embedding_norm: LayerNorm
+    layers: tuple[ModernBertLayer, ...]
+    final_norm: LayerNorm
+    pooler: None = None
+
+
+def window_mask(n_tokens: int, reach: int, dtype: np.dtype) -> Array | None:
+    """0 at keys at most ``reach`` away, -inf at others, ``(n_tokens, n_tokens)``; None if all are 0."""
+    if n_tokens <= reach + 1:
+        return None
+    places = np.arange(n_tokens)
+    return np.where(abs(places - places[:, None]) <= reach, 0, -np.inf).astype(dtype)
+
+
+def windowed_attention(query: Array, key: Array, value: Array, reach: int, ops: Primitives) -> Array:
+    """Attention to keys at most ``reach`` away, without scores of others: ``(n_heads, n_tokens, d_head)``.
+
+    Blocks of queries are computed with the keys around them.
+    """
+    n_tokens, block = query.shape[1], 2 * reach
+    contexts = []
+    for start in range(0, n_tokens, block):
+        end = min(start + block, n_tokens)
+        first, last = max(start - reach, 0), min(end + reach, n_tokens)
+        distance = np.arange(first, last) - np.arange(start, end)[:, None]  # (n_query, n_key)
+        mask = np.where(abs(distance) <= reach, 0, -np.inf).astype(query.dtype)
+        contexts.append(ops.attention(query[:, start:end], key[:, first:last], value[:, first:last], mask))
+    return np.concatenate(contexts, axis=1)
+
+
+def self_attention(
+    normed: Array,
+    layer: ModernBertLayer,
+    config: ModernBertConfig,
+    reach: int | None,
+    rope: tuple[Array, Array],
+    spans: Sequence[slice],
+    ops: Primitives,
+    trace: Tracer,
+) -> Array:
+    """Multi-head self-attention within each text of the pack: ``(n_tokens, d_model)`` to the same.
+
+    ``reach`` is None in layers that attend to the whole text.
+    """
+    heads = split_heads(ops.linear(normed, *layer.query_key_value), 3 * config.n_heads)
+    rotated = apply_rope(heads[: 2 * config.n_heads], *rope)
+    query, key = trace("query", rotated[: config.n_heads]), trace("key", rotated[config.n_heads :])
+    value = trace("value", heads[2 * config.n_heads :])  # (n_heads, n_tokens, d_head)
+
+    def attend(s: slice) -> Array:
+        of_text = query[:, s], key[:, s], value[:, s]
+        mask = None if reach is None else window_mask(s.stop - s.start, reach, query.dtype)
+        if reach is not None and mask is not None and trace is no_trace:
+            return windowed_attention(*of_text, reach, ops)
+        return ops.attention(*of_text, mask, trace)
+
+    merged = np.concatenate([merge_heads(attend(s)) for s in spans])  # (n_tokens, d_model)
+    return trace("output", ops.linear(merged, *layer.attention_output))
+
+
+def feed_forward(
+    normed: Array, layer: ModernBertLayer, config: ModernBertConfig, ops: Primitives, trace: Tracer
+) -> Array:
+    """``W_o (gelu(W_gate x) * W_up x)``, GeGLU (Shazeer 2020): ``(n_tokens, d_model)`` to the same."""
+    gate_up = ops.linear(normed, *layer.gate_up)  # (n_tokens, 2 d_ff)
+    gate, up = trace("gate", gate_up[:, : config.d_ff].copy()), trace("hidden", gate_up[:, config.d_ff :])
+    activation = trace("activation", ops.activations[config.activation].forward(gate) * up)
+    return trace("output", ops.linear(activation, *layer.ffn_output))
+
+
+def encoder_forward(
+    sequences: Sequence[Sequence[int]],
+    weights: ModernBertWeights,
+    config: ModernBertConfig,
+    trace: Tracer = no_trace,
+    ops: Primitives = NUMPY,
+    type_ids: Sequence[Sequence[int]] | None = None,
+) -> list[Array]:
+    """Token vectors of each sequence of ids, ``(n_tokens, d_model)`` each; segments are not told apart.
+
+    Compiled ``ops`` overwrite traced arrays: trace with NumPy's.
+    """
+    ends = np.cumsum([len(sequence) for sequence in sequences])
+    spans = [slice(end - len(sequence), end) for end, sequence in zip(ends, sequences, strict=True)]
+    positions = np.concatenate([np.arange(len(sequence)) for sequence in sequences])
+    ids = np.concatenate([np.asarray(sequence) for sequence in sequences])  # (all tokens of the pack,)
+    token = trace("embeddings.token", weights.token_table[ids])
+
+    def norm(x: Array, parameters: LayerNorm) -> Array:
+        return ops.layer_norm(x.copy(), *parameters, config.norm_eps)
+
+    def rope(theta: float) -> tuple[Array, Array]:
+        return rope_tables(positions, config.d_model // config.n_heads, theta, token.dtype)
+
+    hidden = trace("embeddings.output", norm(token, weights.embedding_norm))
+    ropes = {True: rope(config.global_theta), False: rope(config.local_theta)}
+    for number, (layer, is_global) in enumerate(zip(weights.layers, config.is_global, strict=True)):
+        inner = scoped(trace, f"layers.{number}")
+        normed = hidden if layer.attention_norm is None else norm(hidden, layer.attention_norm)
+        reach = None if is_global else config.reach
+        attention_trace, normed = scoped(inner, "attention"), inner("attention.norm", normed)
+        hidden = hidden + self_attention(
+            normed, layer, config, reach, ropes[is_global], spans, ops, attention_trace
+        )
+        normed = inner("ffn.norm", norm(hidden, layer.ffn_norm))
+        hidden = hidden + feed_forward(normed, layer, config, ops, scoped(inner, "ffn"))
+        hidden = inner("output", hidden)
+    hidden = trace("norm", norm(hidden, weights.final_norm))
+    return [hidden[span] for span in spans]
+
+
+def trace_shapes(config: ModernBertConfig, n_tokens: int) -> Shapes:
+    """Shape of every array that a forward pass over one text names."""
+    vectors, inner = (n_tokens, config.d_model), (n_tokens, config.d_ff)
+    heads = (config.n_heads, n_tokens, config.d_model // config.n_heads)
+    maps = (config.n_heads, n_tokens, n_tokens)
+    shapes: Shapes = {"embeddings.token": vectors, "embeddings.output": vectors, "norm": vectors}
+    for i in range(config.n_layers):
+        attention: Shapes = dict.fromkeys(("query", "key", "value", "context"), heads)
+        attention |= {"norm": vectors, "scores": maps, "weights": maps, "output": vectors}
+        ffn: Shapes = {"norm": vectors, **dict.fromkeys(("gate", "hidden", "activation"), inner)}
+        shapes |= {f"layers.{i}.attention.{name}": shape for name, shape in attention.items()}
+        shapes |= {f"layers.{i}.ffn.{name}": shape for name, shape in (ffn | {"output": vectors}).items()}
+        shapes[f"layers.{i}.output"] = vectors
+    return shapes
+
+
+def read_config(folder: Path) -> ModernBertConfig:
+    """Read a config.json, of transformers before version 5 or later."""
+    raw = read_json(folder / "config.json")
+    for key in ("attention_bias", "mlp_bias", "norm_bias"):
+        if raw.get(key):
+            raise ModelFileError(f"{folder} has {key}, which is not read: use a model without it")
+    n_layers = config_size(raw, "num_hidden_layers")
+    every = config_size(raw, "global_attn_every_n_layers", default=3)
+    kinds = raw.get("layer_types") or [LOCAL if number % every else GLOBAL for number in range(n_layers)]
+    if len(kinds) != n_layers or not set(kinds) <= {GLOBAL, LOCAL}:
+        raise ModelFileError(f"{folder}: layer_types is not {n_layers} of {GLOBAL} and {LOCAL}")
+    config = ModernBertConfig(
+        vocab_size=config_size(raw, "vocab_size"),
+        d_model=config_size(raw, "hidden_size"),
+        n_layers=n_layers,
+        n_heads=config_size(raw, "num_attention_heads"),
+        d_ff=config_size(raw, "intermediate_size"),
+        max_positions=config_size(raw, "max_position_embeddings"),
+        n_types=0,
+        norm_eps=config_float(raw, "norm_eps"),
+        activation=raw.get("hidden_activation", ""),
+        is_global=tuple(kind == GLOBAL for kind in kinds),
+        reach=config_size(raw, "local_attention", default=128) // 2,
+        global_theta=read_theta(raw, GLOBAL, folder),
+        local_theta=read_theta(raw, LOCAL, folder),
+    )
+    return checked_config(config, folder)
+
+
+def read_theta(raw: Mapping[str, Any], kind: str, folder: Path) -> float:
+    """Return the base of the rotary frequencies in one kind of layers."""
+    rope = (raw.get("rope_parameters") or {}).get(kind) or {}
+    if rope.get("rope_type", "default") != "default" or raw.get("rope_scaling"):
+        raise ModelFileError(f"{folder} scales its rotary positions, which is not read for encoders")
+    old = config_float(raw, OLD_KEYS[kind], default=THETAS[kind])
+    return config_float(rope, "rope_theta", default=old)
+
+
+def read_weights(tensors: dict[str, Array], config: ModernBertConfig, dtype: np.dtype) -> ModernBertWeights:
+    """Name the tensors of a checkpoint, with or without the prefix ``model.``."""
+    tensors = {name.removeprefix("model."): array for name, array in tensors.items()}
+    read = TensorReader(tensors, dtype)
+    d_model, d_ff = config.d_model, config.d_ff
+
+    def norm(name: str) -> LayerNorm:
+        return read.norm(name, d_model, biased=False)
+
+    def layer(number: int) -> ModernBertLayer:
+        prefix = f"layers.{number}."
+        return ModernBertLayer(
+            attention_norm=norm(f"{prefix}attn_norm") if number else None,
+            query_key_value=read.dense(f"{prefix}attn.Wqkv", d_model, 3 * d_model, biased=False),
+            attention_output=read.dense(f"{prefix}attn.Wo", d_model, d_model, biased=False),
+            ffn_norm=norm(f"{prefix}mlp_norm"),
+            gate_up=read.dense(f"{prefix}mlp.Wi", d_model, 2 * d_ff, biased=False),
+            ffn_output=read.dense(f"{prefix}mlp.Wo", d_ff, d_model, biased=False),
+        )
+
+    return ModernBertWeights(
+        token_table=read.tensor("embeddings.tok_embeddings.weight", config.vocab_size, d_model),
+        embedding_norm=norm("embeddings.norm"),
+        layers=tuple(layer(number) for number in range(config.n_layers)),
+        final_norm=norm("final_norm"),
+    )

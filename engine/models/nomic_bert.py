@@ -1,0 +1,206 @@
+"""Nomic BERT (Nussbaum et al. 2024), forward: BERT with RoPE for positions, SwiGLU and no biases in its maps.
+
+Norms follow each part of a layer, as in BERT. config.json has the names of the first files (``n_embd``,
+``n_head``) or those of transformers; the tensors have the names of the first files in both.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.errors import ModelFileError
+from engine.kernels.primitives import NUMPY, Primitives
+from engine.layers.activation import swiglu
+from engine.layers.attention import merge_heads, split_heads
+from engine.layers.linear import Linear
+from engine.layers.norm import LayerNorm
+from engine.layers.positions import apply_rope, rope_tables
+from engine.layers.tracing import Array, Shapes, Tracer, no_trace, scoped
+from engine.models.bert import EncoderConfig, checked_config
+from engine.weights.tensors import TensorReader, config_float, config_size, read_json
+
+# What the first files may ask for and is not read, with the only values that are.
+FIXED: dict[str, tuple[Any, ...]] = {
+    "prenorm": (None, False),
+    "rotary_emb_fraction": (None, 1, 1.0),
+    "rotary_emb_interleaved": (None, False),
+    "rotary_emb_scale_base": (None,),
+    "rotary_scaling_factor": (None,),
+    "qkv_proj_bias": (None, False),
+    "mlp_fc1_bias": (None, False),
+    "mlp_fc2_bias": (None, False),
+    "use_rms_norm": (None, False),
+    "parallel_block": (None, False),
+    "causal": (None, False),
+    "activation_function": (None, "swiglu"),
+    "hidden_act": (None, "silu"),
+}
+
+
+@dataclass(frozen=True)
+class NomicBertConfig(EncoderConfig):
+    """Sizes of a Nomic BERT encoder; ``max_positions`` is its context length in tokens."""
+
+    rope_theta: float = 1000.0
+
+
+@dataclass(frozen=True)
+class NomicBertLayer:
+    """Parameters of one layer; the weight of ``query_key_value`` is ``(3 d_model, d_model)``."""
+
+    query_key_value: Linear
+    attention_output: Linear
+    attention_norm: LayerNorm
+    gate: Linear
+    up: Linear
+    ffn_output: Linear
+    output_norm: LayerNorm
+
+
+@dataclass(frozen=True)
+class NomicBertWeights:
+    """Parameters of the whole encoder."""
+
+    token_table: Array
+    type_table: Array
+    embedding_norm: LayerNorm
+    layers: tuple[NomicBertLayer, ...]
+    pooler: None = None
+
+
+def self_attention(
+    hidden: Array,
+    layer: NomicBertLayer,
+    n_heads: int,
+    rope: tuple[Array, Array],
+    spans: Sequence[slice],
+    ops: Primitives,
+    trace: Tracer,
+) -> Array:
+    """Multi-head self-attention within each text of the pack: ``(n_tokens, d_model)`` to the same."""
+    heads = split_heads(ops.linear(hidden, *layer.query_key_value), 3 * n_heads)
+    rotated = apply_rope(heads[: 2 * n_heads], *rope)
+    query, key = trace("query", rotated[:n_heads]), trace("key", rotated[n_heads:])
+    value = trace("value", heads[2 * n_heads :])  # (n_heads, n_tokens, d_head)
+    contexts = [ops.attention(query[:, s], key[:, s], value[:, s], None, trace) for s in spans]
+    merged = np.concatenate([merge_heads(context) for context in contexts])  # (n_tokens, d_model)
+    return trace("output", ops.linear(merged, *layer.attention_output))
+
+
+def feed_forward(hidden: Array, layer: NomicBertLayer, ops: Primitives, trace: Tracer) -> Array:
+    """``W_down swiglu(W_gate x, W_up x)`` (Shazeer 2020): ``(n_tokens, d_model)`` to the same."""
+    gate = trace("gate", ops.linear(hidden, *layer.gate))  # (n_tokens, d_ff)
+    up = trace("hidden", ops.linear(hidden, *layer.up))
+    return trace("output", ops.linear(trace("activation", swiglu(gate, up)), *layer.ffn_output))
+
+
+def encoder_forward(
+    sequences: Sequence[Sequence[int]],
+    weights: NomicBertWeights,
+    config: NomicBertConfig,
+    trace: Tracer = no_trace,
+    ops: Primitives = NUMPY,
+    type_ids: Sequence[Sequence[int]] | None = None,
+) -> list[Array]:
+    """Token vectors of each sequence of ids, ``(n_tokens, d_model)`` each; the rest is as in BERT's.
+
+    Compiled ``ops`` overwrite traced arrays: trace with NumPy's.
+    """
+    ids = np.concatenate([np.asarray(sequence) for sequence in sequences])  # (all tokens of the pack,)
+    types = np.zeros_like(ids) if type_ids is None else np.concatenate([np.asarray(t) for t in type_ids])
+    positions = np.concatenate([np.arange(len(sequence)) for sequence in sequences])
+    ends = np.cumsum([len(sequence) for sequence in sequences])
+    spans = [slice(end - len(sequence), end) for end, sequence in zip(ends, sequences, strict=True)]
+
+    token = trace("embeddings.token", weights.token_table[ids])
+    segment = trace("embeddings.type", weights.type_table[types])
+    total = trace("embeddings.sum", token + segment)
+    hidden = trace("embeddings.output", ops.layer_norm(total, *weights.embedding_norm, config.norm_eps))
+    rope = rope_tables(positions, config.d_model // config.n_heads, config.rope_theta, hidden.dtype)
+    for number, layer in enumerate(weights.layers):
+        inner = scoped(trace, f"layers.{number}")
+        attended = self_attention(hidden, layer, config.n_heads, rope, spans, ops, scoped(inner, "attention"))
+        hidden = ops.layer_norm(hidden + attended, *layer.attention_norm, config.norm_eps)
+        hidden = inner("attention.norm", hidden)
+        transformed = feed_forward(hidden, layer, ops, scoped(inner, "ffn"))
+        hidden = ops.layer_norm(hidden + transformed, *layer.output_norm, config.norm_eps)
+        hidden = inner("output", hidden)
+    return [hidden[span] for span in spans]
+
+
+def trace_shapes(config: NomicBertConfig, n_tokens: int) -> Shapes:
+    """Shape of every array that a forward pass over one text names."""
+    vectors, inner = (n_tokens, config.d_model), (n_tokens, config.d_ff)
+    heads = (config.n_heads, n_tokens, config.d_model // config.n_heads)
+    maps = (config.n_heads, n_tokens, n_tokens)
+    shapes: Shapes = {f"embeddings.{name}": vectors for name in ("token", "type", "sum", "output")}
+    for i in range(config.n_layers):
+        attention: Shapes = dict.fromkeys(("query", "key", "value", "context"), heads)
+        attention |= {"scores": maps, "weights": maps, "output": vectors, "norm": vectors}
+        ffn: Shapes = dict.fromkeys(("gate", "hidden", "activation"), inner)
+        shapes |= {f"layers.{i}.attention.{name}": shape for name, shape in attention.items()}
+        shapes |= {f"layers.{i}.ffn.{name}": shape for name, shape in (ffn | {"output": vectors}).items()}
+        shapes[f"layers.{i}.output"] = vectors
+    return shapes
+
+
+def read_config(folder: Path) -> NomicBertConfig:
+    """Read a config.json of either form."""
+    raw = read_json(folder / "config.json")
+    for key, values in FIXED.items():
+        if raw.get(key) not in values:
+            raise ModelFileError(f"{folder} sets {key} to {raw[key]!r}, which is not read: use another model")
+
+    def size(name: str, first: str, default: int | None = None) -> int:
+        return config_size(raw, name, default) if name in raw else config_size(raw, first, default)
+
+    d_model = size("hidden_size", "n_embd")
+    rope = raw.get("rope_parameters") or {}
+    if rope.get("rope_type", "default") != "default":
+        raise ModelFileError(f"{folder} scales its rotary positions, which is not read for encoders")
+    config = NomicBertConfig(
+        vocab_size=config_size(raw, "vocab_size"),
+        d_model=d_model,
+        n_layers=size("num_hidden_layers", "n_layer"),
+        n_heads=size("num_attention_heads", "n_head"),
+        d_ff=size("intermediate_size", "n_inner", 4 * d_model),
+        max_positions=size("max_position_embeddings", "n_positions"),
+        n_types=config_size(raw, "type_vocab_size"),
+        norm_eps=read_norm_eps(raw),
+        activation="silu",
+        rope_theta=config_float(rope, "rope_theta", config_float(raw, "rotary_emb_base", 1000.0)),
+    )
+    return checked_config(config, folder)
+
+
+def read_norm_eps(raw: Mapping[str, Any]) -> float:
+    """Return the constant of the norms, by its name in either form."""
+    return config_float(raw, "layer_norm_eps" if "layer_norm_eps" in raw else "layer_norm_epsilon")
+
+
+def read_weights(tensors: dict[str, Array], config: NomicBertConfig, dtype: np.dtype) -> NomicBertWeights:
+    """Name the tensors of a checkpoint."""
+    read = TensorReader(tensors, dtype)
+    d_model, d_ff = config.d_model, config.d_ff
+
+    def layer(number: int) -> NomicBertLayer:
+        prefix = f"encoder.layers.{number}."
+        return NomicBertLayer(
+            query_key_value=read.dense(f"{prefix}attn.Wqkv", d_model, 3 * d_model, biased=False),
+            attention_output=read.dense(f"{prefix}attn.out_proj", d_model, d_model, biased=False),
+            attention_norm=read.norm(f"{prefix}norm1", d_model),
+            gate=read.dense(f"{prefix}mlp.fc12", d_model, d_ff, biased=False),
+            up=read.dense(f"{prefix}mlp.fc11", d_model, d_ff, biased=False),
+            ffn_output=read.dense(f"{prefix}mlp.fc2", d_ff, d_model, biased=False),
+            output_norm=read.norm(f"{prefix}norm2", d_model),
+        )
+
+    return NomicBertWeights(
+        token_table=read.tensor("embeddings.word_embeddings.weight", config.vocab_size, d_model),
+        type_table=read.tensor("embeddings.token_type_embeddings.weight", config.n_types, d_model),
+        embedding_norm=read.norm("emb_ln", d_model),
+        layers=tuple(layer(number) for number in range(config.n_layers)),
+    )
