@@ -13,12 +13,12 @@ from engine.kernels.primitives import NUMPY, best_primitives, prepare_compiled
 from engine.layers.norm import l2_normalize
 from engine.layers.pooling import POOLINGS, TokenStates, idf
 from engine.layers.tracing import Array, Shapes, Tracer, no_trace
-from engine.models import bert, distilbert, modern_bert, mpnet, nomic_bert, roberta
+from engine.models import bert, distilbert, modern_bert, mpnet, nomic_bert, qwen3, roberta
 from engine.models.bert import EncoderConfig, EncoderWeights
 from engine.models.embedding_head import OWN, EmbeddingHead, check_dimensions, check_widths
 from engine.models.parallel import run_parallel
 from engine.models.prompts import Prompts, Role
-from engine.models.sentence_transformer_folder import read_folder, weights_file
+from engine.models.sentence_transformer_folder import read_folder, read_tensors
 from engine.models.streaming import VectorSpool, each_once
 from engine.models.token_states import pooled, token_states
 from engine.tokenizers.encoding import Encoding, check_vocab_size
@@ -26,7 +26,7 @@ from engine.tokenizers.tokenizer_file import read_tokenizer
 from engine.trace import MAX_TRACE_BYTES, Trace, check_trace
 from engine.weights.catalog import DEFAULT_ENCODER
 from engine.weights.fetch import Progress, model_path
-from engine.weights.tensors import read_json, read_safetensors
+from engine.weights.tensors import read_json
 
 if TYPE_CHECKING:
     from engine.models.reranker import Reranker
@@ -45,6 +45,7 @@ FAMILIES: dict[str, ModuleType] = {
     "distilbert": distilbert,
     "modernbert": modern_bert,
     "nomic_bert": nomic_bert,
+    "qwen3": qwen3,
 }
 
 
@@ -127,7 +128,7 @@ class Encoder:
         family = FAMILIES[model_type]
         config = family.read_config(files.model)
         check_widths(files.head, config.d_model, folder)
-        tensors = read_safetensors(weights_file(files.model))
+        tensors = read_tensors(files.model)
         weights = family.read_weights(tensors, config, np.dtype(dtype))
         tokenizer = read_tokenizer(files.model / "tokenizer.json", files.lower_case)
         check_vocab_size(tokenizer.vocab_size, config.vocab_size, folder)

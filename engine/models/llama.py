@@ -51,7 +51,8 @@ class LlamaLayer:
     """Parameters of one layer; matrices that read the same input are stacked into one.
 
     The weight of ``query_key_value`` is ``((n_heads + 2 n_kv_heads) d_head, d_model)``, that of
-    ``gate_up`` ``(2 d_ff, d_model)``.
+    ``gate_up`` ``(2 d_ff, d_model)``. Qwen3 norms each head's queries and keys: ``query_norm`` and
+    ``key_norm`` are ``(d_head,)``, None for others.
     """
 
     attention_norm: Array
@@ -60,6 +61,8 @@ class LlamaLayer:
     ffn_norm: Array
     gate_up: Linear
     ffn_output: Linear
+    query_norm: Array | None = None
+    key_norm: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -110,7 +113,12 @@ def causal_self_attention(
     """Grouped-query attention over the cached and the new tokens: ``(n_new, d_model)`` to the same."""
     n_rotated = config.n_heads + config.n_kv_heads
     heads = split_heads(ops.linear(normed, *layer.query_key_value), n_rotated + config.n_kv_heads)
-    rotated = ops.apply_rope(heads[:n_rotated], *rope)
+    before = heads[:n_rotated]
+    if layer.query_norm is not None and layer.key_norm is not None:
+        query = ops.rms_norm(heads[: config.n_heads], layer.query_norm, config.norm_eps)
+        key = ops.rms_norm(heads[config.n_heads : n_rotated], layer.key_norm, config.norm_eps)
+        before = np.concatenate([query, key])
+    rotated = ops.apply_rope(before, *rope)
     query, key = rotated[: config.n_heads], rotated[config.n_heads :]  # (n_.._heads, n_new, d_head)
     context = ops.causal_attention(query, key, heads[n_rotated:], cache, number, trace)
     return trace("output", ops.linear(merge_heads(context), *layer.attention_output))

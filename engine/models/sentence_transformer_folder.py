@@ -14,6 +14,8 @@ import numpy as np
 
 from engine.errors import ModelFileError
 from engine.layers.linear import Linear
+from engine.layers.tracing import Array
+from engine.models.decoders import shards
 from engine.models.embedding_head import DENSE_ACTIVATIONS, Dense, EmbeddingHead, Normalize
 from engine.models.prompts import Prompts
 from engine.weights.model_cards import model_card
@@ -242,6 +244,14 @@ def read_dense(folder: Path, dtype: np.dtype) -> Dense:
         return Dense(Linear(weight), activation)
     bias = shaped(require(tensors, "linear.bias"), "linear.bias", (d_out,), dtype)
     return Dense(Linear(weight, bias), activation)
+
+
+def read_tensors(model: Path) -> dict[str, Array]:
+    """Read the weights of a model: model.safetensors, or the several files that its index lists."""
+    index = model / "model.safetensors.index.json"
+    if (model / "model.safetensors").is_file() or not index.is_file():
+        return read_safetensors(weights_file(model))
+    return {name: array for file in shards(index) for name, array in read_safetensors(model / file).items()}
 
 
 def weights_file(folder: Path) -> Path:

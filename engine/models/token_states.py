@@ -37,7 +37,14 @@ def token_states(
     layers: list[Array] = []
     queries: list[Array] = []
     received: list[Array] = []
-    if wants_attention and family is not bert:
+    if family is not bert and (wants_layers or wants_attention):
+        if len(sequences) > 1:  # some families run the texts of a pack one after the other
+            types = [None] * len(sequences) if type_ids is None else [[each] for each in type_ids]
+            return [
+                state
+                for ids, own in zip(sequences, types, strict=True)
+                for state in token_states([ids], strategies, weights, config, trace, ops, own, family)
+            ]
         ops = NUMPY  # which traces the weights, where masks are added to the scores
 
     def keep(name: str, array: Array) -> Array:

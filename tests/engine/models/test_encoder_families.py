@@ -17,18 +17,21 @@ from transformers import (
     MPNetModel,
     NomicBertConfig,
     NomicBertModel,
+    Qwen3Config,
+    Qwen3Model,
     RobertaConfig,
     RobertaModel,
     XLMRobertaConfig,
     XLMRobertaModel,
 )
 from transformers.models.mpnet.modeling_mpnet import MPNetEncoder
+from transformers.models.qwen3.modeling_qwen3 import Qwen3RMSNorm
 
 from engine import Encoder
 from engine.errors import InputError, ModelFileError
 from engine.kernels.primitives import NUMPY, prepare_compiled
 from engine.layers.attention import attention
-from engine.models import modern_bert, nomic_bert
+from engine.models import llama, modern_bert, nomic_bert, qwen3
 from engine.models.encoder import FAMILIES
 from engine.models.mpnet import distance_buckets
 from engine.training.search.frozen_layers import run_frozen_layers
@@ -40,6 +43,7 @@ from tests.sentence_transformer_folders import (
     library,
     library_vectors,
     modern_bert_tokenizer,
+    qwen3_tokenizer,
     random_model,
     roberta_like_wordpiece,
     roberta_tokenizer,
@@ -109,6 +113,13 @@ FAMILY_CASES = {
         modern_bert_tokenizer,
         BERT,
     ),
+    "qwen3": Family(
+        Qwen3Model,
+        Qwen3Config,
+        {**SIZES, "max_position_embeddings": LENGTH, "num_key_value_heads": 1, "head_dim": 6},
+        qwen3_tokenizer,
+        {"pad_token": "<|endoftext|>"},
+    ),
     "nomic_bert": Family(
         NomicBertModel,
         NomicBertConfig,
@@ -148,18 +159,22 @@ def folders(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def same_rotations(monkeypatch):
-    """Rotate by the cosines of torch, and in float64 where the model is: transformers has float32 for both.
+    """Rotate by the cosines of torch, and rotate and norm in float64 where the model is.
 
-    What is left to compare are the equations, to 1e-9.
+    transformers has float32 for these; what is left to compare are the equations, to 1e-9.
     """
+
+    def rms_norm(self, x):
+        return self.weight * x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.variance_epsilon)
 
     def tables(positions, d_head, theta, dtype, factors=1.0):
         frequency = 1.0 / (theta ** (torch.arange(0, d_head, 2, dtype=torch.float) / d_head))
         angle = torch.tensor(positions)[:, None].float() * frequency
         return angle.cos().numpy().astype(dtype), angle.sin().numpy().astype(dtype)
 
-    for family in (modern_bert, nomic_bert):
+    for family in (modern_bert, nomic_bert, llama):
         monkeypatch.setattr(family, "rope_tables", tables)
+    monkeypatch.setattr(Qwen3RMSNorm, "forward", rms_norm)
     float32 = torch.Tensor.float
     heads = 4  # dimensions of the arrays that are rotated
     monkeypatch.setattr(torch.Tensor, "float", lambda x: x if x.dim() == heads else float32(x))
@@ -234,7 +249,9 @@ def test_the_limit_is_that_of_the_positions(tmp_path, name):
     encoder = Encoder.load(tmp_path)
     assert encoder.max_tokens == encoder.config.max_positions
     assert np.isfinite(encoder.encode(["a " * 500])).all()
-    with pytest.raises(InputError, match=f"takes 3 to {encoder.config.max_positions}"):
+    with pytest.raises(
+        InputError, match=f"takes {encoder.tokenizer.n_special + 1} to {encoder.config.max_positions}"
+    ):
         encoder.token_limit(encoder.config.max_positions + 1)
 
 
@@ -282,6 +299,22 @@ def test_local_attention_in_blocks_equals_the_masked_one():
         np.testing.assert_allclose(found, attention(query, key, value, mask), atol=1e-12)
 
 
+def test_a_text_read_in_pieces_is_the_text(folders, monkeypatch):
+    encoder = Encoder.load(folders("qwen3"), np.float64)
+    whole = encoder.encode(LONG)
+    monkeypatch.setattr(qwen3, "PIECE_TOKENS", 7)
+    np.testing.assert_allclose(encoder.encode(LONG), whole, atol=1e-12)
+
+
+def test_weights_in_several_files_are_read(tmp_path):
+    model = save(tmp_path, "qwen3")
+    whole = Encoder.load(tmp_path).encode(LONG)
+    (tmp_path / "model.safetensors").unlink()
+    model.save_pretrained(tmp_path, max_shard_size="20KB")
+    assert len(list(tmp_path.glob("*.safetensors"))) > 2
+    np.testing.assert_array_equal(Encoder.load(tmp_path).encode(LONG), whole)
+
+
 def test_distances_fall_into_the_buckets_of_transformers():
     distances = np.arange(-600, 601)
     theirs = MPNetEncoder.relative_position_bucket(torch.tensor(distances))
@@ -302,6 +335,7 @@ def test_distances_fall_into_the_buckets_of_transformers():
         ("modernbert", {"rope_scaling": {"factor": 2}}, "scales its rotary positions"),
         ("modernbert", {"rope_parameters": {"full_attention": {"rope_type": "yarn"}}}, "scales its rotary"),
         ("nomic_bert", {"rope_parameters": {"rope_type": "dynamic"}}, "scales its rotary positions"),
+        ("qwen3", {"is_causal": False}, "in both directions"),
         ("nomic_bert", {"prenorm": True}, "sets prenorm to True, which is not read"),
     ],
 )
