@@ -348,7 +348,9 @@ def evaluate(
     """
     say(f"Reading {folder}")
     collection = load_beir(folder)
-    rows = evaluated(collection, load_encoder(model), pooling)
+    encoder = load_encoder(model)
+    pooling = encoder.pooling if pooling == OWN else pooling
+    rows = evaluated(collection, encoder, pooling)
     if as_json:
         print_json(
             {

@@ -25,13 +25,11 @@ P = ParamSpec("P")
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 EncoderOption = Annotated[
-    str, typer.Option("--model", help="Encoder: a known name, a BERT-family folder or a Hugging Face id.")
+    str, typer.Option("--model", help="Encoder: a known name, a model folder or a Hugging Face id.")
 ]
 PoolingOption = Annotated[
     str,
-    typer.Option(
-        help=f"How token vectors become one: {OWN} (as the model was trained), or {', '.join(POOLINGS)}."
-    ),
+    typer.Option(help=f"How token vectors become one: {', '.join(POOLINGS)}; own is the model's own way."),
 ]
 RerankerOption = Annotated[
     str,
