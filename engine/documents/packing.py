@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.documents.token_spans import TokenSpans
 from engine.documents.word_tokens import Ints
-from engine.tokenizers.wordpiece import WordPieceTokenizer
+from engine.tokenizers.text_tokenizer import TextTokenizer
 
 # From a text to the starts of its units, except the first.
 FindStarts = Callable[[str], list[int]]
@@ -83,7 +83,7 @@ def pieces_of(text: str, tokens: TokenSpans) -> Pieces:
     return Pieces(text, tokens.starts, tokens.ends, tokens.totals, (), int(tokens.totals[-1]))
 
 
-def with_room(pieces: Pieces, tokenizer: WordPieceTokenizer, room: int) -> Pieces:
+def with_room(pieces: Pieces, tokenizer: TextTokenizer, room: int) -> Pieces:
     """Return pieces for chunks of ``room`` tokens: those with more tokens are cut."""
     long = np.flatnonzero(np.diff(pieces.totals) > room).tolist()
     if not long:
@@ -108,7 +108,7 @@ def with_room(pieces: Pieces, tokenizer: WordPieceTokenizer, room: int) -> Piece
 
 
 def cut_word(
-    text: str, start: int, end: int, tokenizer: WordPieceTokenizer, room: int
+    text: str, start: int, end: int, tokenizer: TextTokenizer, room: int
 ) -> Iterator[tuple[int, int, int]]:
     """Cut a word into parts of at most ``room`` tokens; yield start, end and number of tokens of each.
 
@@ -128,7 +128,7 @@ def cut_word(
         start = stop
 
 
-def n_tokens(text: str, tokenizer: WordPieceTokenizer) -> int:
+def n_tokens(text: str, tokenizer: TextTokenizer) -> int:
     """Return the number of tokens of a text, without special tokens."""
     return len(tokenizer.ids_batch([text])[0]) - tokenizer.n_special
 

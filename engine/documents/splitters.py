@@ -16,7 +16,7 @@ from engine.documents.units import (
     topic_starts,
 )
 from engine.errors import InputError
-from engine.tokenizers.wordpiece import WordPieceTokenizer
+from engine.tokenizers.text_tokenizer import TextTokenizer
 
 # One character can be several tokens (a Hangul syllable is three) and must fit with [CLS] and [SEP].
 MIN_CHUNK_TOKENS = 8
@@ -129,7 +129,7 @@ DEFAULT_SPLITTING = Splitting()
 
 def split(
     document: Document,
-    tokenizer: WordPieceTokenizer,
+    tokenizer: TextTokenizer,
     splitting: Splitting = DEFAULT_SPLITTING,
     embed: Embed | None = None,
     tokens: TokenSpans | None = None,
@@ -172,7 +172,7 @@ def split(
 
 def split_small_to_big(
     document: Document,
-    tokenizer: WordPieceTokenizer,
+    tokenizer: TextTokenizer,
     splitting: Splitting,
     parent_tokens: int,
     tokens: TokenSpans | None = None,

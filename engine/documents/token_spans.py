@@ -2,7 +2,7 @@
 
 A WordPiece tokenizer never joins characters across white space, and seldom across punctuation. A span that
 begins and ends between words therefore has the tokens of its words. Most words of a text repeat, and each is
-tokenized once.
+tokenized once. With other tokenizers a span alone may have a token more or less than within the text.
 """
 
 import re
@@ -12,8 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engine.documents.offset_spans import as_arrays, counted_words
 from engine.documents.word_tokens import BLANKS, Ints, Words, word_cache, words_of_runs
 from engine.tokenizers.encoding import check_text
+from engine.tokenizers.text_tokenizer import TextTokenizer
 from engine.tokenizers.wordpiece import WordPieceTokenizer
 
 BLOCK_CHARACTERS = 1 << 20  # processed at a time, which bounds the memory
@@ -54,7 +56,7 @@ class TokenSpans:
         return int(self.totals[last] - self.totals[first]) + self.n_special
 
 
-def token_spans(text: str, tokenizer: WordPieceTokenizer) -> TokenSpans:
+def token_spans(text: str, tokenizer: TextTokenizer) -> TokenSpans:
     """Find the words of a text and count the tokens of each.
 
     Parameters
@@ -70,6 +72,9 @@ def token_spans(text: str, tokenizer: WordPieceTokenizer) -> TokenSpans:
         The text is not a string, or holds half of a surrogate pair.
     """
     check_text(text, "the text")
+    if not isinstance(tokenizer, WordPieceTokenizer):
+        words = (word for block in blocks_of(text, BLANKS) for word in counted_words(text, *block, tokenizer))
+        return TokenSpans(*as_arrays(words), tokenizer.n_special)
     cache = word_cache(tokenizer)
     numbers = Numbers()
     blocks = [number_runs(text, *block, cache.blanks, numbers) for block in blocks_of(text, cache.blanks)]

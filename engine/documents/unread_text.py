@@ -11,7 +11,7 @@ from engine.documents.document import Chunk
 from engine.documents.splitters import MIN_CHUNK_TOKENS
 from engine.errors import InputError
 from engine.tokenizers.encoding import Encoding
-from engine.tokenizers.wordpiece import WordPieceTokenizer
+from engine.tokenizers.text_tokenizer import TextTokenizer
 from engine.wording import counted
 
 # Texts tokenized at once, which bounds the memory.
@@ -130,7 +130,7 @@ class LimitChange:
 
 
 def truncations(
-    texts: Sequence[str], tokenizer: WordPieceTokenizer, limits: Sequence[int]
+    texts: Sequence[str], tokenizer: TextTokenizer, limits: Sequence[int]
 ) -> list[list[Truncation]]:
     """Find where texts are truncated under several limits; each text is tokenized once.
 
@@ -161,7 +161,7 @@ def truncations(
 
 
 def unread_reports(
-    chunks: Sequence[Chunk], tokenizer: WordPieceTokenizer, limits: Sequence[int]
+    chunks: Sequence[Chunk], tokenizer: TextTokenizer, limits: Sequence[int]
 ) -> list[UnreadReport]:
     """Report the unread text of chunks under several limits.
 
@@ -206,7 +206,7 @@ def unread_report(chunks: Sequence[Chunk], max_tokens: int, long: Sequence[Trunc
     return UnreadReport(max_tokens, len(chunks), n_tokens, n_characters, tuple(truncated), tuple(unseen))
 
 
-def read_ends(chunks: Sequence[Chunk], tokenizer: WordPieceTokenizer, max_tokens: int) -> list[int]:
+def read_ends(chunks: Sequence[Chunk], tokenizer: TextTokenizer, max_tokens: int) -> list[int]:
     """Return the character of its document where reading of each chunk stops, at most the chunk's end."""
     [report] = unread_reports(chunks, tokenizer, [max_tokens])
     ends = {loss.chunk: loss.start for loss in report.truncated}
@@ -215,7 +215,7 @@ def read_ends(chunks: Sequence[Chunk], tokenizer: WordPieceTokenizer, max_tokens
 
 def read_length(encoding: Encoding, text: str, max_tokens: int) -> int:
     """Return the number of characters of a text that are read under a limit."""
-    # [CLS] stands at 0 and [SEP] takes the last place, so the last token of the text is the one before.
+    # [SEP] takes the last place, so the last token of the text is the one before.
     return len(text) if len(encoding) <= max_tokens else encoding.offsets[max_tokens - 2][1]
 
 
@@ -264,7 +264,7 @@ def limit_warning(chunks: Sequence[Chunk], max_tokens: int) -> str | None:
     )
 
 
-def check_limits(limits: Sequence[int], tokenizer: WordPieceTokenizer) -> None:
+def check_limits(limits: Sequence[int], tokenizer: TextTokenizer) -> None:
     """Raise `InputError` if there is no limit, or one leaves no room for a token of text."""
     if not limits:
         raise InputError("no limit was asked for: give one or more, such as 256")
@@ -273,7 +273,7 @@ def check_limits(limits: Sequence[int], tokenizer: WordPieceTokenizer) -> None:
         raise InputError(f"a limit of {min(limits)} tokens leaves no room for text: give {shortest} or more")
 
 
-def tokenized(texts: Sequence[str], tokenizer: WordPieceTokenizer) -> Iterator[Encoding]:
+def tokenized(texts: Sequence[str], tokenizer: TextTokenizer) -> Iterator[Encoding]:
     """Yield the tokens of each text."""
     for start in range(0, len(texts), BATCH_TEXTS):
         yield from tokenizer.encode_batch(texts[start : start + BATCH_TEXTS])

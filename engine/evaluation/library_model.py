@@ -20,6 +20,7 @@ from engine.models.embedding_head import OWN as OWN
 from engine.models.encoder import Encoder, check_several
 from engine.models.prompts import Prompts, Role
 from engine.retrieval.embedding_spec import EmbeddingSpec, prompted_digest
+from engine.tokenizers.text_tokenizer import TextTokenizer
 from engine.tokenizers.wordpiece import WordPieceTokenizer
 from engine.weights.catalog import DEFAULT_ENCODER
 from engine.weights.fetch import Progress, model_path
@@ -54,7 +55,7 @@ class LibraryModel:
 
     name: str
     model: Any = field(repr=False)
-    tokenizer: WordPieceTokenizer = field(repr=False)
+    tokenizer: TextTokenizer = field(repr=False)
     d_model: int
     fingerprint: str
     most_tokens: int | None
@@ -62,7 +63,7 @@ class LibraryModel:
     in_use: Lock = field(default_factory=Lock, repr=False, compare=False)
 
     @classmethod
-    def load(cls, source: str | Path, tokenizer: WordPieceTokenizer) -> "LibraryModel":
+    def load(cls, source: str | Path, tokenizer: TextTokenizer) -> "LibraryModel":
         """Load a model by its name or from its folder, on the CPU.
 
         The network is not used if ``HF_HUB_OFFLINE`` is set, and a model's own code is never run.

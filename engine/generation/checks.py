@@ -12,7 +12,7 @@ from functools import lru_cache
 from engine.documents.sentences import sentence_spans
 from engine.generation.attribution import FALL_WITHOUT_ANY
 from engine.retrieval.bm25 import stems
-from engine.tokenizers.wordpiece import WordPieceTokenizer
+from engine.tokenizers.text_tokenizer import TextTokenizer
 
 WORD = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*")
 # Words in the vocabulary of BERT stand in the order of their frequency, the first at id 1996 ("the").
@@ -65,7 +65,7 @@ class CheckedSentence:
 
 
 def check_sentences(
-    text: str, passages: Sequence[str], question: str, tokenizer: WordPieceTokenizer
+    text: str, passages: Sequence[str], question: str, tokenizer: TextTokenizer
 ) -> tuple[CheckedSentence, ...]:
     """Find the words of each sentence that occur neither in a passage nor in the question.
 
@@ -89,7 +89,7 @@ def check_sentences(
 
 
 def unknown_words(
-    text: str, start: int, end: int, known: set[str], tokenizer: WordPieceTokenizer
+    text: str, start: int, end: int, known: set[str], tokenizer: TextTokenizer
 ) -> list[UnknownWord]:
     """Return the numbers, names and rare words of a sentence whose forms are not known."""
     found = []
@@ -123,7 +123,7 @@ def word_form(word: str) -> str:
     return stems([word.lower().replace("’", "'").removesuffix("'s")])[0]
 
 
-def is_rare(word: str, tokenizer: WordPieceTokenizer) -> bool:
+def is_rare(word: str, tokenizer: TextTokenizer) -> bool:
     """Whether a word in lower case is not one of the common tokens of the vocabulary."""
     ids = tokenizer.encode(word).ids[1:-1]
     return len(ids) > 1 or ids[0] > COMMON_ID if ids else False

@@ -68,6 +68,9 @@ class Encoder:
         From the tokens of the last layer to a text's vector, as the model's maker set it.
     prompts
         What the model was trained to find before a text.
+    similarity
+        The measure that the model's files name: cosine, dot, euclidean or manhattan. Search uses the cosine
+        whatever it is.
     model_type
         Its family, a key of `FAMILIES`.
     reranker
@@ -83,6 +86,7 @@ class Encoder:
     idf: Array | None = field(default=None, repr=False)
     head: EmbeddingHead = field(default_factory=EmbeddingHead, repr=False)
     prompts: Prompts = field(default_factory=Prompts, repr=False)
+    similarity: str = field(default="cosine", repr=False)
     model_type: str = "bert"
     reranker: "Reranker | None" = field(default=None, repr=False)
 
@@ -142,6 +146,7 @@ class Encoder:
             compiled,
             head=files.head,
             prompts=files.prompts,
+            similarity=files.similarity,
             model_type=model_type,
         )
 
@@ -360,7 +365,7 @@ class Encoder:
         before = self.prompts.text(prompt)
         n_prompt = self.prompt_length(before, limit)
         for strategy in strategies:
-            check_dimensions(dimensions, self.width(strategy))
+            check_dimensions(dimensions, self._full_width(strategy))
 
         def embed(new_texts: list[str], report: Progress) -> Array:
             """Embed a block's new texts: ``(n_texts, widths of all strategies)``."""
@@ -401,9 +406,7 @@ class Encoder:
         on_progress: Progress | None,
     ) -> dict[str, Array]:
         """Vectors of each strategy, neither scaled nor cut; the first ``n_prompt`` tokens are not pooled."""
-        d_model = self.config.d_model
-        widths = {s: self.head.width(d_model) if s == OWN else d_model for s in strategies}
-        vectors = {s: np.empty((len(sequences), width), self.dtype) for s, width in widths.items()}
+        vectors = {s: np.empty((len(sequences), self._full_width(s)), self.dtype) for s in strategies}
 
         def embed(batch: slice) -> None:
             states = self.token_states(sequences[batch], strategies)
@@ -418,6 +421,10 @@ class Encoder:
             if on_progress is not None:
                 on_progress(n_done, len(sequences))
         return vectors
+
+    def _full_width(self, strategy: str) -> int:
+        """Length of a strategy's vectors before they are cut."""
+        return self.head.width(self.config.d_model) if strategy == OWN else self.config.d_model
 
     def _length_1(self, pooling: str | list[str] | None, normalize: bool | None) -> bool | None:
         """Whether vectors are scaled to length 1; None is the model's own way."""

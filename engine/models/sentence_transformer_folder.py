@@ -33,6 +33,7 @@ POOLING_KEYS = {
     "pooling_mode_lasttoken": "lasttoken",
 }
 POOLING_MODES = tuple(POOLING_KEYS.values())
+SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
 TRANSFORMER_FILES = [
     f"sentence_{name}_config.json"
     for name in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
@@ -64,6 +65,8 @@ class SentenceTransformerFolder:
         Token limit, None if no file states one.
     lower_case
         Texts are lower-cased before the tokenizer's own normalisation.
+    similarity
+        The measure that the vectors are to be compared by: one of `SIMILARITIES`.
     """
 
     model: Path
@@ -71,6 +74,7 @@ class SentenceTransformerFolder:
     prompts: Prompts
     max_tokens: int | None
     lower_case: bool
+    similarity: str
 
 
 def read_folder(folder: Path, dtype: np.dtype) -> SentenceTransformerFolder:
@@ -108,6 +112,7 @@ def read_folder(folder: Path, dtype: np.dtype) -> SentenceTransformerFolder:
         prompts,
         max_tokens=read_max_tokens(model, transformer),
         lower_case=transformer.get("do_lower_case") is True,
+        similarity=read_similarity(settings, folder),
     )
 
 
@@ -191,6 +196,14 @@ def read_prompts(settings: Mapping[str, Any], folder: Path) -> Prompts:
         raise ModelFileError(f"{folder}: default_prompt_name is {default!r}, which is none of its prompts")
     named = {name: text for name, text in named.items() if text}
     return Prompts(named, default if default in named else None)
+
+
+def read_similarity(settings: Mapping[str, Any], folder: Path) -> str:
+    """Return the measure by which vectors are compared, the cosine where none is named."""
+    name = settings.get("similarity_fn_name") or SIMILARITIES[0]
+    if name not in SIMILARITIES:
+        raise ModelFileError(f"{folder}: similarity_fn_name is {name!r}, none of {', '.join(SIMILARITIES)}")
+    return str(name)
 
 
 def read_head(

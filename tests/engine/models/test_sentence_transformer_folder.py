@@ -171,6 +171,12 @@ def test_a_folder_may_cut_its_vectors(bert, tmp_path):
     assert Encoder.load(tmp_path).pooling == "own"
 
 
+@pytest.mark.parametrize("similarity", [None, "dot", "euclidean"])
+def test_the_measure_that_the_files_name_is_read(bert, tmp_path, similarity):
+    save_modules(tmp_path, bert, Pooling(D_MODEL, "cls"), similarity_fn_name=similarity)
+    assert Encoder.load(tmp_path).similarity == library(tmp_path).similarity_fn_name
+
+
 def test_a_named_pooling_is_of_length_1_whatever_the_model_does(bert, tmp_path):
     save_modules(tmp_path, bert, Pooling(D_MODEL, "cls"), Dense(D_MODEL, 8))
     encoder = Encoder.load(tmp_path)
@@ -266,6 +272,10 @@ def only_pickled(folder):
         (lambda f: edit_json(f / "config_sentence_transformers.json", truncate_dim=9), "vectors of 8 to 9"),
         (lambda f: edit_json(f / "config_sentence_transformers.json", model_type="SparseEncoder"), "Sparse"),
         (lambda f: edit_json(f / "config_sentence_transformers.json", prompts={"a": 1}), "prompts is"),
+        (
+            lambda f: edit_json(f / "config_sentence_transformers.json", similarity_fn_name="maxsim"),
+            "similarity_fn_name is 'maxsim'",
+        ),
         (
             lambda f: edit_json(f / "config_sentence_transformers.json", default_prompt_name="x"),
             "default_prompt_name is 'x'",
