@@ -141,13 +141,13 @@ class Pooling:
 POOLINGS = {
     "mean": Pooling(
         "mean",
-        "Every token counts the same. This model was trained for it.",
+        "Every token counts the same. The default model was trained for it.",
         lambda mask, states, idf: mean_weights(mask),
     ),
     "cls": Pooling(
         "[CLS]",
         "The vector of the first token, [CLS], alone. Models trained for it put the text's meaning there; "
-        "this one was not.",
+        "the default model was not.",
         lambda mask, states, idf: first_weights(mask),
     ),
     "pooler": Pooling(

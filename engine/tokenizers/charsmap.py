@@ -12,6 +12,7 @@ from functools import lru_cache
 import numpy as np
 import regex
 
+from engine.errors import ModelFileError
 from engine.tokenizers.normalized import Normalized
 
 LONGEST_GRAPHEME = 5  # bytes of a grapheme that is looked up as a whole
@@ -56,19 +57,28 @@ class CharsMap:
         return tuple((character, self.replacement(character)) for character in grapheme)
 
     def replacement(self, text: str) -> str | None:
-        """Return what the shortest string of the table with which a text begins becomes; None without one."""
+        """Return what the shortest string of the table with which a text begins becomes; None without one.
+
+        Raises
+        ------
+        ModelFileError
+            The table is damaged.
+        """
         node = child_base(0, self._units[0])
-        for byte in text.encode():
-            node ^= byte
-            if byte == 0 or node >= len(self._units):
-                return None
-            unit = self._units[node]
-            if unit & 0x800000FF != byte:
-                return None
-            node = child_base(node, unit)
-            if unit & 0x100:  # a string ends here
-                start = self._units[node] & 0x7FFFFFFF
-                return self._replacements[start : self._replacements.index(0, start)].decode()
+        try:
+            for byte in text.encode():
+                node ^= byte
+                unit = self._units[node]
+                if byte == 0 or unit & 0x800000FF != byte:
+                    return None
+                node = child_base(node, unit)
+                if unit & 0x100:  # a string ends here
+                    start = self._units[node] & 0x7FFFFFFF
+                    return self._replacements[start : self._replacements.index(0, start)].decode()
+        except (IndexError, ValueError) as error:
+            raise ModelFileError(
+                f"the tokenizer's precompiled_charsmap is damaged ({error}): download the model again"
+            ) from error
         return None
 
 

@@ -39,6 +39,7 @@ from engine.verify import verify_encoder
 from tests.sentence_transformer_folders import (
     SIZES,
     TEXTS,
+    WORDS,
     edit_json,
     library,
     library_vectors,
@@ -219,6 +220,16 @@ def test_attention_received_is_that_of_the_last_layer(folders, name):
         [found] = encoder.encode([text], "attention", normalize=False)
         [states] = encoder.token_states([trace["ids"].tolist()])
         np.testing.assert_allclose(found, weights / weights.sum() @ states.vectors, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", FAMILY_CASES)
+def test_texts_are_cut_as_by_transformers(folders, name):
+    encoder, official = Encoder.load(folders(name)), library(folders(name))
+    for text in [*LONG, WORDS]:
+        whole = encoder.tokenizer.encode(text).ids
+        for limit in range(encoder.tokenizer.n_special + 1, LENGTH):
+            theirs = official.tokenizer(text, truncation=True, max_length=limit)["input_ids"]
+            assert encoder.truncate(whole, limit) == theirs
 
 
 @pytest.mark.parametrize("name", FAMILY_CASES)
