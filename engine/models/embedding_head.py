@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from engine.errors import InputError, ModelFileError
-from engine.layers.activation import gelu, relu, silu
+from engine.layers.activation import gelu, relu, sigmoid, silu
 from engine.layers.linear import Linear, linear
 from engine.layers.norm import l2_normalize
 from engine.layers.tracing import Array
@@ -21,12 +21,6 @@ OWN = "own"  # the name of a model's own head, beside those of `POOLINGS`
 def identity(x: Array) -> Array:
     """Return ``x``."""
     return x
-
-
-def sigmoid(x: Array) -> Array:
-    """``1 / (1 + exp(-x))``."""
-    with np.errstate(over="ignore"):  # exp(-x) is inf for very negative x, and 1 / inf is 0 as it should be
-        return 1 / (1 + np.exp(-x))
 
 
 # Activations of dense layers, by the class of torch.nn that the files name.

@@ -7,53 +7,89 @@ sequence: every token of the passage attends to the question, at the price of a 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from engine.errors import ModelFileError
 from engine.kernels.primitives import NUMPY, best_primitives, prepare_compiled
-from engine.layers.activation import sigmoid
+from engine.layers.activation import ACTIVATIONS, relu, sigmoid
 from engine.layers.linear import Linear, linear
+from engine.layers.norm import LayerNorm, layer_norm
 from engine.layers.tracing import Array, Tracer, no_trace
-from engine.models.bert import EncoderConfig, EncoderWeights, encoder_forward, trace_shapes
-from engine.models.encoder import check_several, encoder_family, packs
+from engine.models.bert import EncoderConfig, EncoderWeights
+from engine.models.encoder import FAMILIES, check_several, packs, read_model_type
 from engine.models.parallel import run_parallel
+from engine.models.sentence_transformer_folder import read_max_tokens, read_optional, read_tensors
 from engine.tokenizers.encoding import Encoding, check_vocab_size
-from engine.tokenizers.wordpiece import WordPieceTokenizer
+from engine.tokenizers.text_tokenizer import TextTokenizer
+from engine.tokenizers.tokenizer_file import read_tokenizer
 from engine.trace import MAX_TRACE_BYTES, Trace, check_trace
 from engine.weights.fetch import Progress, model_path
-from engine.weights.tensors import read_json, read_safetensors, require, shaped
+from engine.weights.tensors import TensorReader, read_json
 
 BATCH_TOKENS = 1024  # of a pack, the pairs that one core reads at once
 OUTPUTS: dict[str, Callable[[Array], Array]] = {"Sigmoid": sigmoid, "Identity": np.positive}
 
 
 @dataclass(frozen=True)
-class Head:
-    """From the vector of the first token to a score: ``output(w tanh(W x + b) + c)``.
+class HeadNames:
+    """What a family has behind its encoder: names of the tensors, and the function between the two maps."""
 
-    ``dense`` is ``(d_model, d_model)``, ``score`` ``(1, d_model)``; ``output`` a key of `OUTPUTS`.
+    dense: str
+    score: str
+    activation: Callable[[Array], Array] = np.tanh
+    norm: str = ""
+
+
+# By the families of `FAMILIES` that transformers has sequence classification for.
+HEADS = {
+    "bert": HeadNames("pooler.dense", "classifier"),
+    "roberta": HeadNames("classifier.dense", "classifier.out_proj"),
+    "xlm-roberta": HeadNames("classifier.dense", "classifier.out_proj"),
+    "mpnet": HeadNames("classifier.dense", "classifier.out_proj"),
+    "distilbert": HeadNames("pre_classifier", "classifier", relu),
+    "modernbert": HeadNames("head.dense", "classifier", ACTIVATIONS["gelu"].forward, "head.norm"),
+}
+
+
+@dataclass(frozen=True)
+class Head:
+    """From a pair's token vectors to its score: ``output(w norm(f(W x + b)) + c)``.
+
+    ``x`` is the vector of the first token, or with ``is_mean`` the mean over all. ``dense`` is
+    ``(d_model, d_model)``, ``score`` ``(1, d_model)``; ``norm`` is None in all families but ModernBERT, and
+    ``output`` a key of `OUTPUTS`.
     """
 
     dense: Linear
+    activation: Callable[[Array], Array]
+    norm: LayerNorm | None
     score: Linear
     output: str
+    eps: float = 1e-5
+    is_mean: bool = False
 
-    def logits(self, first: Array, trace: Tracer = no_trace) -> Array:
-        """Score texts by their first tokens' vectors: ``(n_texts, d_model) -> (n_texts,)``."""
-        pooled = trace("pooled", np.tanh(linear(first, *self.dense)))  # (n_texts, d_model)
-        return trace("logit", linear(pooled, *self.score)[:, 0])
+    def logits(self, hidden: Sequence[Array], trace: Tracer = no_trace) -> Array:
+        """Score pairs by their token vectors, ``(n_tokens, d_model)`` each: ``(n_pairs,)``."""
+        x = np.stack([own.mean(axis=0) if self.is_mean else own[0] for own in hidden])  # (n_pairs, d_model)
+        pooled = self.activation(linear(x, *self.dense))
+        if self.norm is not None:
+            pooled = layer_norm(pooled, *self.norm, self.eps)
+        return trace("logit", linear(trace("pooled", pooled), *self.score)[:, 0])
 
 
 @dataclass(frozen=True)
 class Reranker:
-    """A BERT cross-encoder: the score of a passage for a question, larger is better.
+    """A cross-encoder: the score of a passage for a question, larger is better.
 
     Attributes
     ----------
+    family
+        The module of its forward pass, as of an `Encoder`.
     max_tokens
-        Limit of the tokens of question and passage together, [CLS] and both [SEP] included.
+        Limit of the tokens of question and passage together, special tokens included.
     segments
         Whether the model is told the two texts apart by segments, as its tokenizer's settings say.
     compiled
@@ -64,7 +100,8 @@ class Reranker:
     config: EncoderConfig
     weights: EncoderWeights = field(repr=False)
     head: Head = field(repr=False)
-    tokenizer: WordPieceTokenizer
+    family: ModuleType = field(repr=False)
+    tokenizer: TextTokenizer
     max_tokens: int
     segments: bool = True
     compiled: bool = False
@@ -103,20 +140,28 @@ class Reranker:
         folder = model_path(source, on_progress)
         if not folder.is_dir():
             raise ModelFileError(f"{folder} is a file: a cross-encoder is a folder with config.json")
-        family, settings = encoder_family(folder), read_json(folder / "config.json")
-        config = family.read_config(folder)
-        tensors = read_safetensors(folder / "model.safetensors")
+        model_type, settings = read_model_type(folder), read_json(folder / "config.json")
+        family = FAMILIES[model_type]
+        config, tensors = family.read_config(folder), read_tensors(folder)
+        head = read_head(tensors, settings, config, np.dtype(dtype), folder)
         weights = family.read_weights(tensors, config, np.dtype(dtype))
-        head = read_head(tensors, settings, weights, np.dtype(dtype), folder)
-        tokenizer = WordPieceTokenizer(folder / "tokenizer.json")
+        tokenizer = read_tokenizer(folder / "tokenizer.json")
         check_vocab_size(tokenizer.vocab_size, config.vocab_size, folder)
-        path = folder / "tokenizer_config.json"
-        usage = read_json(path) if path.is_file() else {}
-        max_tokens, segments = read_limit(usage, config), has_segments(usage)
-        return cls(str(source), config, weights, head, tokenizer, max_tokens, segments, compiled)
+        max_tokens = min(read_max_tokens(folder, {}) or config.max_positions, config.max_positions)
+        return cls(
+            str(source),
+            config,
+            weights,
+            head,
+            family,
+            tokenizer,
+            max_tokens,
+            has_segments(read_optional(folder / "tokenizer_config.json")),
+            compiled,
+        )
 
     def read(self, question: str, passage: str) -> Encoding:
-        """Return the tokens of a pair, ``[CLS] question [SEP] passage [SEP]``, cut at the limit."""
+        """Return the tokens of a pair, such as ``[CLS] question [SEP] passage [SEP]``, cut at the limit."""
         return self.tokenizer.encode_pair(question, passage, self.max_tokens)
 
     def score(self, question: str, passages: Sequence[str], on_progress: Progress | None = None) -> Array:
@@ -156,8 +201,9 @@ class Reranker:
         """Run one pack of pairs through the model: ``(n_pairs,)``. Tracing runs NumPy's functions."""
         ops = best_primitives() if self.compiled and trace is no_trace else NUMPY
         ids, types = [pair.ids for pair in pairs], [pair.type_ids for pair in pairs]
-        hidden = encoder_forward(ids, self.weights, self.config, trace, ops, types if self.segments else None)
-        return self.head.logits(np.stack([each[0] for each in hidden]), trace)
+        segments = types if self.segments else None
+        hidden = self.family.encoder_forward(ids, self.weights, self.config, trace, ops, segments)
+        return self.head.logits(hidden, trace)
 
     def trace(
         self, question: str, passage: str, keep: Sequence[str] = ("*",), max_bytes: int = MAX_TRACE_BYTES
@@ -173,7 +219,7 @@ class Reranker:
         """
         pair, one = self.read(question, passage), (1,)
         ends = {"pooled": (1, self.config.d_model), "logit": one, "score": one}
-        shapes = trace_shapes(self.config, len(pair)) | ends
+        shapes = self.family.trace_shapes(self.config, len(pair)) | ends
         check_trace(shapes, keep, self.weights.token_table.dtype, max_bytes)
         trace = Trace(keep)
         trace("tokens", np.array(pair.tokens))
@@ -185,38 +231,47 @@ class Reranker:
 def read_head(
     tensors: Mapping[str, Array],
     settings: Mapping[str, Any],
-    weights: EncoderWeights,
+    config: EncoderConfig,
     dtype: np.dtype,
     folder: Path,
 ) -> Head:
-    """Read the part behind the encoder: BERT's pooler, and the classifier.
+    """Read the part behind the encoder.
 
     Raises
     ------
     ModelFileError
-        The folder holds no classifier, or one with several labels.
+        The folder holds no classifier, one with several labels, or one whose form is not known.
     """
-    if "classifier.weight" not in tensors or weights.pooler is None:
+    names = HEADS.get(settings["model_type"])
+    read = TensorReader({name.removeprefix("bert."): array for name, array in tensors.items()}, dtype)
+    wanted = () if names is None else (f"{names.dense}.weight", f"{names.score}.weight")
+    if names is None or not set(wanted) <= set(read.tensors):
         raise ModelFileError(
-            f"{folder} has no classifier behind a pooler: a reranker is a model for sequence classification, "
-            f"such as cross-encoder/ms-marco-MiniLM-L6-v2"
+            f"{folder} has no classifier of the families {', '.join(HEADS)}: a reranker is a model for "
+            f"sequence classification, such as cross-encoder/ms-marco-MiniLM-L6-v2"
         )
-    n_labels, d_model = len(tensors["classifier.weight"]), weights.pooler[0].shape[0]
-    if n_labels != 1:
+    if (n_labels := len(read.tensors[f"{names.score}.weight"])) != 1:
         raise ModelFileError(f"{folder} classifies into {n_labels} labels: a reranker gives a single score")
-    score = Linear(
-        shaped(require(tensors, "classifier.weight"), "classifier.weight", (1, d_model), dtype),
-        shaped(require(tensors, "classifier.bias"), "classifier.bias", (1,), dtype),
+
+    def dense(name: str, d_out: int) -> Linear:
+        return read.dense(name, config.d_model, d_out, f"{name}.bias" in read.tensors)
+
+    norm = names.norm and read.norm(names.norm, config.d_model, f"{names.norm}.bias" in read.tensors)
+    activation = names.activation
+    if names.norm:  # ModernBERT names the function
+        named = settings.get("classifier_activation", "gelu")
+        if named not in ACTIVATIONS:
+            raise ModelFileError(f"{folder}: activation {named!r} is not one of {', '.join(ACTIVATIONS)}")
+        activation = ACTIVATIONS[named].forward
+    return Head(
+        dense(names.dense, config.d_model),
+        activation,
+        norm or None,
+        dense(names.score, 1),
+        read_output(settings, folder),
+        config.norm_eps,
+        settings.get("classifier_pooling") == "mean",
     )
-    return Head(weights.pooler, score, read_output(settings, folder))
-
-
-def read_limit(usage: Mapping[str, Any], config: EncoderConfig) -> int:
-    """Return the token limit in a tokenizer's settings, at most the positions of the model."""
-    limit = usage.get("model_max_length")
-    if isinstance(limit, int | float) and limit > 0:
-        return int(min(limit, config.max_positions))
-    return config.max_positions
 
 
 def has_segments(usage: Mapping[str, Any]) -> bool:

@@ -138,7 +138,7 @@ class TextTokenizer(ABC):
         return assemble(self._single, [self._trimmed(text)])
 
     def encode_pair(self, first: str, second: str, max_tokens: int | None = None) -> Encoding:
-        """Return the tokens of two texts, such as ``[CLS] first [SEP] second [SEP]``, as a cross-encoder reads.
+        """Return the tokens of two texts, such as ``[CLS] first [SEP] second [SEP]``.
 
         ``type_ids`` tells the texts apart where the model does; offsets are spans of a token's own text. With
         ``max_tokens`` the longer text is cut first.

@@ -48,5 +48,5 @@ def test_the_one_that_is_loaded_orders_the_chunks_and_its_time_is_told(folder):
 def test_a_folder_of_another_kind_changes_nothing(folder, tmp_path):
     app = load(save_bert(tmp_path / "bert"), load(folder))
     assert not app.exception
-    assert "no classifier behind a pooler" in app.error[0].value
+    assert "no classifier of the families" in app.error[0].value
     assert app.session_state["reranker"] == str(folder)

@@ -7,14 +7,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sentence_transformers import CrossEncoder
 from tokenizers import Tokenizer
+from transformers import AutoModelForSequenceClassification
 
 from engine.errors import InputError, ModelFileError
 from engine.models.reranker import Reranker
+from tests.engine.models.test_encoder_families import FAMILY_CASES, LENGTH
 from tests.model_files import edit_config, edit_tensors
-from tests.sentence_transformer_folders import SIZES, edit_json, save_reranker
+from tests.sentence_transformer_folders import (
+    SIZES,
+    edit_json,
+    random_model,
+    save_reranker,
+    save_tokenizer,
+)
 
 PASSAGES = ["a b c", "j i h g f e d c b a " * 3, "", "unknown?", "abc def"]
 TEXTS = st.text("abcdefghij ?", max_size=60)
+MEAN_HEAD = {"classifier_pooling": "mean", "classifier_activation": "silu", "classifier_bias": True}
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +54,37 @@ def test_scores_equal_sentence_transformers(tmp_path, dtype, settings, tokenizer
         scores = reranker.score(question, PASSAGES)
         assert scores.dtype == dtype
         np.testing.assert_allclose(scores, expected, atol=1e-5 if dtype == np.float32 else 1e-7)
+
+
+@pytest.mark.parametrize(
+    ("family", "sizes"),
+    [
+        ("roberta", {}),
+        ("xlm-roberta", {}),
+        ("mpnet", {}),
+        ("distilbert", {}),
+        ("modernbert", {}),
+        (
+            "modernbert",
+            {"classifier_pooling": "mean", "classifier_activation": "silu", "classifier_bias": True},
+        ),
+    ],
+)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_every_family_scores_as_sentence_transformers(tmp_path, family, sizes, dtype):
+    case = FAMILY_CASES[family]
+    tokenizer = case.tokenizer()
+    config = case.config(vocab_size=tokenizer.get_vocab_size(), num_labels=1, **{**case.sizes, **sizes})
+    random_model(AutoModelForSequenceClassification.from_config, config).save_pretrained(tmp_path)
+    save_tokenizer(tokenizer, tmp_path, LENGTH, **case.special)
+    official = CrossEncoder(str(tmp_path), device="cpu", activation_fn=torch.nn.Identity())
+    edit_config(tmp_path, sentence_transformers={"activation_fn": "torch.nn.modules.linear.Identity"})
+    reranker = Reranker.load(tmp_path, dtype=dtype)
+    expected = official.predict([("a bad dad", passage) for passage in PASSAGES])
+    np.testing.assert_allclose(reranker.score("a bad dad", PASSAGES), expected, atol=2e-5)
+    assert reranker.trace("a bad dad", "bead")["logit"] == pytest.approx(
+        reranker.score("a bad dad", ["bead"]), abs=2e-5
+    )
 
 
 @given(TEXTS, TEXTS, st.integers(3, 40))
@@ -90,11 +130,11 @@ def test_the_limit_is_that_of_the_positions_without_one_of_the_tokenizer(folder)
         (lambda folder: save_reranker(folder, n_labels=3), "classifies into 3 labels"),
         (
             lambda folder: edit_tensors(folder, lambda tensors: tensors.pop("classifier.weight")),
-            "no classifier behind a pooler",
+            "no classifier of the families",
         ),
         (
             lambda folder: edit_tensors(folder, lambda tensors: tensors.pop("bert.pooler.dense.weight")),
-            "no classifier behind a pooler",
+            "no classifier of the families",
         ),
         (
             lambda folder: edit_config(folder, sentence_transformers={"activation_fn": "own.code.Softmax"}),
