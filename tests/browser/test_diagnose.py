@@ -1,7 +1,7 @@
 from playwright.sync_api import expect
 
 from tests.browser.accessibility import assert_usable
-from tests.browser.conftest import fill_area, fill_in, settled
+from tests.browser.conftest import fill_area, fill_in, open_chapter, settled
 
 ADDRESS = "diagnose"
 HEADINGS = (
@@ -21,6 +21,8 @@ def test_a_question_that_misses_is_explained_step_by_step(wide):
     assert len(wide.locator("span[style*=underline] mark").first.inner_text()) > 0
     expect(wide.locator(".js-plotly-plot")).to_have_count(0)
     wide.get_by_text("What the best chunk shares with the question").click()
+    expect(wide.get_by_text("pairs of tokens add up to")).to_be_visible()
+    open_chapter(wide, "Pair by pair")
     expect(wide.get_by_text("The pairs that count most")).to_be_visible()
     expect(wide.locator(".js-plotly-plot")).to_have_count(1)
     assert_usable(wide)

@@ -62,7 +62,7 @@ SHOWN = {
         "Geometry": "Before normalisation, the lengths",
     },
     "tuning": "34 labelled questions about 1 document",
-    "questions": {"Label questions": "Write a question to begin", "Smoke test": "Searched as the app is now"},
+    "questions": {"Label questions": "Mark the passage", "Smoke test": "Searched as the app is now"},
     "answer": {
         "Tokens": "■ end",
         "What it rests on": "Attention alone is not an explanation",
