@@ -125,5 +125,5 @@ def word_form(word: str) -> str:
 
 def is_rare(word: str, tokenizer: TextTokenizer) -> bool:
     """Whether a word in lower case is not one of the common tokens of the vocabulary."""
-    ids = tokenizer.encode(word).ids[1:-1]
+    ids = tokenizer.around(tokenizer.encode(word).ids)[1]
     return len(ids) > 1 or ids[0] > COMMON_ID if ids else False

@@ -179,20 +179,21 @@ def clause_end(text: str, start: int) -> int:
 
 def runs_of(sentences: Sequence[Candidate], encoder: Encoder, max_tokens: int | None) -> Iterator[Run]:
     """Yield the sentences of each passage in runs that the encoder reads at once."""
-    first, *_, last = encoder.tokenizer.encode("").ids
-    room = min(RUN_TOKENS, encoder.token_limit(max_tokens)) - 2
-    texts = encoder.tokenizer.ids_batch([sentence.text for sentence in sentences])
-    inner = [ids[1:-1][:room] for ids in texts]
+    tokenizer = encoder.tokenizer
+    before, _, after = tokenizer.around(tokenizer.encode("").ids)
+    room = min(RUN_TOKENS, encoder.token_limit(max_tokens)) - tokenizer.n_special
+    texts = tokenizer.ids_batch([sentence.text for sentence in sentences])
+    inner = [tokenizer.around(ids)[1][:room] for ids in texts]
     for _, group in groupby(range(len(sentences)), key=lambda number: sentences[number].place):
-        ids: list[int] = [first]
+        ids: list[int] = [*before]
         tokens: list[tuple[int, int]] = []
         for number in group:
-            if tokens and len(ids) - 1 + len(inner[number]) > room:
-                yield Run([*ids, last], tokens)
-                ids, tokens = [first], []
+            if tokens and len(ids) - len(before) + len(inner[number]) > room:
+                yield Run([*ids, *after], tokens)
+                ids, tokens = [*before], []
             tokens.append((len(ids), len(ids) + len(inner[number])))
             ids += inner[number]
-        yield Run([*ids, last], tokens)
+        yield Run([*ids, *after], tokens)
 
 
 def sentence_vectors(

@@ -79,19 +79,21 @@ def late_vectors(
     room = encoder.token_limit(context_tokens) - encoder.tokenizer.n_special
     check_chunks(document, chunks)
     [encoding] = encoder.tokenizer.encode_batch([document.text])
-    first, last = token_spans(encoding.offsets[1:-1], chunks)  # (n_chunks,) each
+    _, offsets, _ = encoder.tokenizer.around(encoding.offsets)
+    first, last = token_spans(offsets, chunks)  # (n_chunks,) each
     check_context(chunks, last - first, room)
     n_tokens = len(encoding) - encoder.tokenizer.n_special
     starts = window_starts(first, last, n_tokens, room)  # (n_chunks,)
     vectors = np.empty((len(chunks), encoder.config.d_model), np.float32)
-    cls, *body, sep = encoding.ids
+    before, body, after = encoder.tokenizer.around(encoding.ids)
 
     def read(start: int) -> None:
         """Read one window and pool the chunks that belong to it."""
-        [states] = encoder.token_states([[cls, *body[start : start + room], sep]])
+        [states] = encoder.token_states([[*before, *body[start : start + room], *after]])
         for row in np.flatnonzero(starts == start):
-            begin = first[row] - start + (first[row] > 0)  # [CLS] stands before the window's tokens
-            end = last[row] - start + 1 + (last[row] == n_tokens)
+            # [CLS] stands before the window's tokens, and belongs to the first chunk, as [SEP] to the last
+            begin = first[row] - start + len(before) * (first[row] > 0)
+            end = last[row] - start + len(before) + len(after) * (last[row] == n_tokens)
             vectors[row] = mean_pooling(states.vectors[begin:end])
 
     windows = np.unique(starts).tolist()

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from engine.errors import ModelFileError
 from engine.tokenizers.added_tokens import AddedToken, read_added_token
@@ -27,6 +27,8 @@ from engine.tokenizers.templates import (
 if TYPE_CHECKING:
     import tokenizers
 
+
+T = TypeVar("T")
 
 PADDING = re.compile(r"[\[<|]*(PAD|pad|padding)[\]>|]*")
 # The byte of a blank in byte-level BPE, and white space.
@@ -125,6 +127,11 @@ class TextTokenizer(ABC):
     def token(self, number: int) -> str:
         """Return the token that has an id."""
         return self._texts[number]
+
+    def around(self, tokens: Sequence[T]) -> tuple[list[T], list[T], list[T]]:
+        """Divide a text's ids (or tokens, or offsets): special ones before, its own, special ones behind."""
+        before, end = self.n_special - self.n_after, len(tokens) - self.n_after
+        return list(tokens[:before]), list(tokens[before:end]), list(tokens[end:])
 
     def encode(self, text: str) -> Encoding:
         """Return all tokens of a text, special ones included.

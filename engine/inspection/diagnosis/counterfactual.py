@@ -127,15 +127,15 @@ def tail_vectors(
         check_row(row, index, limit)
     chunks = [index.chunks[row] for row in rows]
     room = limit - encoder.tokenizer.n_special
-    [[_, *prompt, _]] = encoder.tokenizer.ids_batch([encoder.prompts.of("document")])
+    _, prompt, _ = encoder.tokenizer.around(encoder.tokenizer.encode(encoder.prompts.of("document")).ids)
     whole, windows, spans, n_windows = [], [], [], []
     for chunk, encoding in zip(chunks, tokenized([c.text for c in chunks], encoder.tokenizer), strict=True):
-        cls, *body, sep = encoding.ids
-        whole.append(encoder.truncate([cls, *prompt, *body, sep], encoder.config.max_positions))
-        own = [[cls, *prompt, *body[window], sep] for window in tail_windows(len(body), room)]
+        before, body, after = encoder.tokenizer.around(encoding.ids)
+        whole.append(encoder.truncate([*before, *prompt, *body, *after], encoder.config.max_positions))
+        own = [[*before, *prompt, *body[window], *after] for window in tail_windows(len(body), room)]
         windows += own
         n_windows.append(len(own))
-        spans += tail_spans(chunk, encoding.offsets[1:-1], room)
+        spans += tail_spans(chunk, encoder.tokenizer.around(encoding.offsets)[1], room)
     sequences = whole + windows
     vectors = encoder.encode_ids(sequences, spec.pooling, on_progress=on_progress).astype(np.float32)
     return TailVectors(

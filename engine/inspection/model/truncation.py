@@ -10,6 +10,7 @@ from engine.errors import InputError
 from engine.layers.norm import l2_normalize
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
+from engine.tokenizers.text_tokenizer import TextTokenizer
 from engine.weights.fetch import Progress
 
 # The three limits of all-MiniLM-L6-v2: its training length, that of sentence-transformers, and its position
@@ -89,7 +90,9 @@ def truncation_report(
         raise InputError("no limit was given: give one or more, such as 256")
     limits = [encoder.token_limit(limit) for limit in limits]
     encoding = encoder.tokenizer.encode(text)
-    windows = {limit: split_windows(encoding.ids, limit) for limit in dict.fromkeys(limits)}
+    windows = {
+        limit: split_windows(encoding.ids, limit, encoder.tokenizer) for limit in dict.fromkeys(limits)
+    }
     chosen = {limit: evenly_spaced(split, MAX_SPLIT_TOKENS // limit) for limit, split in windows.items()}
     sequences = [window for split in chosen.values() for window in split]
     # (windows of all limits, d)
@@ -112,11 +115,11 @@ def truncation_report(
     ]
 
 
-def split_windows(ids: Sequence[int], max_tokens: int) -> list[list[int]]:
+def split_windows(ids: Sequence[int], max_tokens: int, tokenizer: TextTokenizer) -> list[list[int]]:
     """Cut a tokenized text into windows that fit a limit, each between [CLS] and [SEP]; at least one."""
-    first, *body, last = ids
-    room = max_tokens - 2
-    return [[first, *body[i : i + room], last] for i in range(0, max(len(body), 1), room)]
+    before, body, after = tokenizer.around(ids)
+    room = max_tokens - tokenizer.n_special
+    return [[*before, *body[i : i + room], *after] for i in range(0, max(len(body), 1), room)]
 
 
 def evenly_spaced(windows: Sequence[list[int]], most: int) -> list[list[int]]:

@@ -192,6 +192,23 @@ def test_vectors_equal_sentence_transformers(folders, name, dtype):
 
 
 @pytest.mark.parametrize("name", FAMILY_CASES)
+def test_compiled_kernels_equal_numpy(tmp_path, name):
+    wide = {"hidden_size": 64, "intermediate_size": 128, "num_attention_heads": 2}
+    if name == "distilbert":
+        wide = {"dim": 64, "hidden_dim": 128, "n_heads": 2}
+    model = save(tmp_path, name, **wide)
+    prepare_compiled().join()
+    by_numpy, compiled = (Encoder.load(tmp_path, compiled=chosen) for chosen in (False, True))
+    scale = max(1, np.abs(by_numpy.encode(LONG)).max())
+    np.testing.assert_allclose(compiled.encode(LONG), by_numpy.encode(LONG), rtol=0, atol=1e-5 * scale)
+    with torch.inference_mode():
+        ids = torch.tensor(by_numpy.tokenizer.ids_batch(LONG[1:2]))
+        theirs = model(ids).last_hidden_state[0, 0].numpy()
+    [found] = compiled.encode(LONG[1:2], "cls", normalize=False)
+    np.testing.assert_allclose(found, theirs, rtol=0, atol=1e-5 * scale)
+
+
+@pytest.mark.parametrize("name", FAMILY_CASES)
 def test_every_layer_equals_transformers(folders, name):
     encoder, official = Encoder.load(folders(name), np.float64), library(folders(name), np.float64)
     for text in LONG:

@@ -3,14 +3,25 @@
 import numpy as np
 import pytest
 from sentence_transformers.sentence_transformer.modules import Dense, Normalize, Pooling
+from transformers import Qwen3Model, RobertaModel
 
 from engine import Encoder
 from engine.documents.document import Document
 from engine.documents.splitters import Splitting, split
 from engine.retrieval.embedding_spec import EmbeddingSpec, embed_query
+from engine.retrieval.evidence import find_evidence
 from engine.retrieval.index import build_index
+from engine.retrieval.late import late_vectors
 from engine.retrieval.vector_cache import VectorCache
-from tests.sentence_transformer_folders import SIZES, save_bert, save_modules
+from tests.sentence_transformer_folders import (
+    SIZES,
+    qwen3_tokenizer,
+    random_model,
+    roberta_tokenizer,
+    save_bert,
+    save_modules,
+    save_tokenizer,
+)
 
 D_MODEL = SIZES["hidden_size"]
 
@@ -59,3 +70,28 @@ def test_vectors_of_different_heads_are_never_compared(encoders):
         == EmbeddingSpec.of(encoders["cls"], "mean")
         == EmbeddingSpec.of(encoders["mean"], "own")
     )
+
+
+@pytest.mark.parametrize(
+    ("family", "tokenizer"), [(Qwen3Model, qwen3_tokenizer), (RobertaModel, roberta_tokenizer)]
+)
+def test_search_and_its_evidence_work_with_other_tokenizers(tmp_path, family, tokenizer):
+    base, made = tmp_path / "base", tokenizer()
+    sizes = {**SIZES, "vocab_size": made.get_vocab_size(), "max_position_embeddings": 130, "pad_token_id": 1}
+    sizes |= {"num_key_value_heads": 1} if family is Qwen3Model else {}
+    random_model(family, family.config_class(**sizes)).save_pretrained(base)
+    save_tokenizer(made, base, 120, pad_token=made.id_to_token(1))
+    encoder = Encoder.load(
+        save_modules(tmp_path / "model", base, Pooling(D_MODEL, "lasttoken"), Dense(D_MODEL, 8))
+    )
+    document = Document("d", "The cat sat on the mat. Paris is far away." * 3)
+    chunks = split(document, encoder.tokenizer, Splitting("fixed", 60, 0))
+    index = build_index(chunks, encoder)
+    hits = index.search(embed_query("Where did the cat sit?", encoder), 2)
+    quotes = find_evidence("Where did the cat sit?", hits, index, encoder)
+    assert quotes
+    assert all(np.isfinite([quote.score, quote.cosine]).all() for quote in quotes)
+    whole = split(document, encoder.tokenizer, Splitting("fixed", 128, 0))
+    assert len(whole) == 1
+    [late] = late_vectors(document, whole, encoder, 128)
+    np.testing.assert_allclose(late, encoder.encode([document.text], "mean")[0], atol=1e-5)

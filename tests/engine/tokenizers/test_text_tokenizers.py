@@ -189,6 +189,9 @@ def test_lower_case_comes_before_everything_else(tokenizers, name, text):
 )
 def test_what_stands_around_a_text_is_known(tokenizers, name, n_special, n_after, padding):
     ours, theirs = tokenizers(name)
+    before, inner, after = ours.around(ours.encode("a cat").tokens)
+    assert (len(before) + len(after), len(after)) == (n_special, n_after)
+    assert inner == theirs.encode("a cat", add_special_tokens=False).tokens
     assert (ours.n_special, ours.n_after) == (n_special, n_after)
     assert ours.pad_id == (theirs.token_to_id(padding) if padding else 0)
     assert ours.vocab_size == theirs.get_vocab_size()

@@ -130,10 +130,10 @@ def test_a_word_without_end_is_one_token(encoder):
     assert (report.n_tokens, report.read_end) == (3, 100_000)
 
 
-def test_windows_hold_every_token_once_and_fit_the_limit():
+def test_windows_hold_every_token_once_and_fit_the_limit(encoder):
     ids = [101, *range(1000, 1517), 102]
     for limit in (3, 128, 512):
-        windows = split_windows(ids, limit)
+        windows = split_windows(ids, limit, encoder.tokenizer)
         assert all(len(window) <= limit and (window[0], window[-1]) == (101, 102) for window in windows)
         assert [i for window in windows for i in window[1:-1]] == ids[1:-1]
 
