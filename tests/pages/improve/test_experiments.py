@@ -276,14 +276,15 @@ def printed_by_the_command(experiment):
 
 
 @pytest.fixture
-def distilled(tmp_path, official):
+def electra(tmp_path, official):
     """A folder of a model that the engine has not written, its weights drawn."""
-    from transformers import DistilBertConfig, DistilBertModel
+    from transformers import ElectraConfig, ElectraModel
 
     torch.manual_seed(0)
-    config = DistilBertConfig(dim=16, hidden_dim=32, n_layers=1, n_heads=2, max_position_embeddings=256)
-    folder = tmp_path / "distilled"
-    DistilBertModel(config).save_pretrained(folder)
+    sizes = {"embedding_size": 16, "hidden_size": 16, "intermediate_size": 32, "num_attention_heads": 2}
+    config = ElectraConfig(**sizes, num_hidden_layers=1, max_position_embeddings=256)
+    folder = tmp_path / "electra"
+    ElectraModel(config).save_pretrained(folder)
     official.tokenizer.save_pretrained(folder)
     return str(folder)
 
@@ -315,10 +316,10 @@ def about(name, content, text):
     return Question(text, name, (Reference(content, 4, 4 + len(content)),))
 
 
-def test_the_lines_give_the_numbers_of_the_page(files, distilled, encoder, tmp_path, capsys):
+def test_the_lines_give_the_numbers_of_the_page(files, electra, encoder, tmp_path, capsys):
     documents = [one for one in load_corpus(files) if one.name != "x.md"][::-1]  # as they were uploaded
     questions = [about("wave", "moon", "What pulls the sea?"), about("tide", "moon", "Which moon?")]
-    models = {encoder.name: encoder, distilled: load_model(distilled)}
+    models = {encoder.name: encoder, electra: load_model(electra)}
     values = {
         "splitters": ["sliding", "fixed"],
         "chunk_tokens": [16],
