@@ -93,6 +93,13 @@ CHUNK = page(
     "Follow a text through the real model: every tensor of every layer, the attention between tokens, and "
     "the way a word's vector changes from layer to layer.",
 )
+RERANKER = page(
+    "inside/reranker",
+    "Inside the reranker",
+    "compare_arrows",
+    "A cross-encoder reads question and passage together and gives one score. See which words the score "
+    "rests on, and where the question looks in the passage.",
+)
 VERIFY = page(
     "inside/verify",
     "Verify",
@@ -150,7 +157,7 @@ TRANSLATOR = page(
 SECTIONS = {
     "": [ASK, DOCUMENTS],
     "Improve": [SETTINGS, DIAGNOSE, POOLINGS, TUNING, QUESTIONS],
-    "Inside": [ANSWER, CHUNK, VERIFY, BROKEN, LATE, POSITIONS, CACHE],
+    "Inside": [ANSWER, CHUNK, RERANKER, VERIFY, BROKEN, LATE, POSITIONS, CACHE],
     "Learn": [WORKED, DECODER, TRANSLATOR],
 }
 # The page that each former address opens, and the widgets that are set on it.

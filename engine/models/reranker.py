@@ -182,8 +182,10 @@ class Reranker:
         check_several(passages)
         return self.score_ids([self.read(question, passage) for passage in passages], on_progress)
 
-    def score_ids(self, pairs: Sequence[Encoding], on_progress: Progress | None = None) -> Array:
-        """Score pairs that are tokenized already: ``(n_pairs,)``."""
+    def score_ids(
+        self, pairs: Sequence[Encoding], on_progress: Progress | None = None, as_logits: bool = False
+    ) -> Array:
+        """Score pairs that are tokenized already, ``(n_pairs,)``: on request before the last function."""
         logits = np.empty(len(pairs), self.weights.token_table.dtype)
         ids = [pair.ids for pair in pairs]
 
@@ -195,7 +197,7 @@ class Reranker:
             n_done += batch.stop - batch.start
             if on_progress is not None:
                 on_progress(n_done, len(pairs))
-        return OUTPUTS[self.head.output](logits)
+        return logits if as_logits else OUTPUTS[self.head.output](logits)
 
     def logits(self, pairs: Sequence[Encoding], trace: Tracer = no_trace) -> Array:
         """Run one pack of pairs through the model: ``(n_pairs,)``. Tracing runs NumPy's functions."""

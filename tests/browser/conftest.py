@@ -34,6 +34,7 @@ MENU = {
     "Inside": {
         "answer": "Inside the answer",
         "chunk": "Inside the model",
+        "reranker": "Inside the reranker",
         "verify": "Verify",
         "broken": "Break it",
         "late": "Late chunking",

@@ -69,6 +69,7 @@ SHOWN = {
         "Passages off": "All passages are on",
     },
     "chunk": {"Pipeline": "shape", "Attention": "", "Across layers": "", "A token's way": ""},
+    "reranker": "No cross-encoder is loaded",
     "verify": "Nothing is loaded yet",
     "broken": "The model is intact",
     "late": "The chunks that move most",
