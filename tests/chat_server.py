@@ -99,7 +99,7 @@ class Handler(BaseHTTPRequestHandler):
             self.connection.settimeout(None)
 
     def reply(self, content, status=200):
-        body = json.dumps(content).encode()
+        body = content if isinstance(content, bytes) else json.dumps(content).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))

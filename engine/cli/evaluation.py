@@ -48,7 +48,7 @@ from engine.evaluation.answers import (
 from engine.evaluation.beir import BeirSet, load_beir
 from engine.evaluation.bootstrap import mean_interval
 from engine.evaluation.grid import Grid, fitting, grid
-from engine.evaluation.library_model import OWN, LibraryModel, Model, load_model
+from engine.evaluation.library_model import LibraryModel, load_model
 from engine.evaluation.metrics import METRICS, Retrieved, at_depth
 from engine.evaluation.sweep import sweep
 from engine.evaluation.sweep_cost import Cost, estimate
@@ -59,9 +59,11 @@ from engine.generation.answering import Answer, ask
 from engine.generation.sampling import GREEDY, Sampling
 from engine.generation.writer import Writer
 from engine.layers.pooling import POOLINGS
+from engine.models.embedding_head import OWN
 from engine.models.encoder import Encoder
 from engine.models.prompts import PROMPT_USES
 from engine.models.reranker import Reranker
+from engine.retrieval.embedding_model import Model
 from engine.retrieval.retrievers import (
     DEFAULT_RETRIEVER,
     RETRIEVERS,
@@ -181,7 +183,7 @@ def sweep_command(
     cells = grid(**axes)
     documents, asked = sources(corpus, beir or (), document or (), questions)
     models = load_models(axes["models"], reranker)
-    if OWN not in axes["poolings"] and any(isinstance(each, LibraryModel) for each in models.values()):
+    if OWN not in axes["poolings"] and any(not isinstance(each, Encoder) for each in models.values()):
         cells = grid(**{**axes, "poolings": [*axes["poolings"], OWN]})
     chosen = fitting(cells, models)
     report_left_out(chosen)

@@ -7,10 +7,11 @@ from typing import Any
 
 from engine.documents.splitters import DEFAULT_SPLITTING, SPLITTERS, Splitting, check_splitting
 from engine.errors import InputError
-from engine.evaluation.library_model import OWN, LibraryModel, Model, embedding_spec
 from engine.layers.pooling import POOLINGS
+from engine.models.embedding_head import OWN
 from engine.models.encoder import Encoder
 from engine.models.prompts import PROMPT_USES
+from engine.retrieval.embedding_model import Model, embedding_spec, no_inside
 from engine.retrieval.retrievers import DEFAULT_RETRIEVER, RETRIEVERS
 from engine.weights.catalog import DEFAULT_ENCODER
 
@@ -119,10 +120,11 @@ def grid(
 
 
 def fitting(cells: Grid, models: Mapping[str, Model]) -> Grid:
-    """Leave out the cells that their model cannot do: poolings without weights, MaxSim with the library.
+    """Leave out the cells that their model cannot do: poolings without weights, MaxSim without an inside.
 
     The pooling "own" becomes the strategy that a model's own pooling is, if it is one of `POOLINGS`. Beside
-    other poolings it is meant for models whose own is not, and its combinations with others are dropped.
+    other poolings it is meant for models whose own is not, and its combinations with others are dropped. The
+    token limit of a model that takes none becomes its own.
     """
     is_only = all(cell.pooling == OWN for cell in cells.cells)
     asked = dict.fromkeys(
@@ -135,15 +137,15 @@ def fitting(cells: Grid, models: Mapping[str, Model]) -> Grid:
 
 
 def resolved(cell: Cell, model: Model) -> Cell:
-    """Name the strategy of a cell that asks for its model's own pooling."""
-    if cell.pooling != OWN or has_own_head(model) or isinstance(model, LibraryModel):
-        return cell
-    return replace(cell, pooling=model.pooling)
+    """Name the strategy of a cell that asks for its model's own pooling, and a limit that the model takes."""
+    if not isinstance(model, Encoder):
+        return cell if model.sets_limit else replace(cell, max_tokens=None)
+    return replace(cell, pooling=model.pooling) if cell.pooling == OWN else cell
 
 
 def has_own_head(model: Model) -> bool:
     """Whether a model's own pooling is more than a strategy of `POOLINGS`, or unknown."""
-    return isinstance(model, LibraryModel) or model.pooling == OWN
+    return not isinstance(model, Encoder) or model.pooling == OWN
 
 
 def sieved(cells: Sequence[Cell], problem: Callable[[Cell], str]) -> Grid:
@@ -164,8 +166,8 @@ def splitting_problem(cell: Cell, first_overlap: int) -> str:
 
 def model_problem(cell: Cell, model: Model) -> str:
     """Return why a model cannot do a cell, empty if it can."""
-    if isinstance(model, LibraryModel) and cell.retriever == "maxsim":
-        return f"retriever 'maxsim' reads tokens, which {model.name} keeps inside the library: choose another"
+    if not isinstance(model, Encoder) and cell.retriever == "maxsim":
+        return f"{no_inside('retriever maxsim', model)}: choose another"
     if cell.pooling == OWN and isinstance(model, Encoder) and model.pooling != OWN:
         return f"pooling 'own' of {model.name} is {model.pooling!r}: give that"
     if RETRIEVERS[cell.retriever].needs_reranker and (isinstance(model, LibraryModel) or not model.reranker):

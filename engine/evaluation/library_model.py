@@ -10,15 +10,17 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from engine.errors import InputError, ModelFileError, ModelUnavailableError
+from engine.evaluation.embedding_server import EmbeddingServer, is_server
 from engine.layers.tracing import Array
 from engine.models.embedding_head import OWN as OWN
 from engine.models.encoder import Encoder, check_several
 from engine.models.prompts import Prompts, Role
+from engine.retrieval.embedding_model import Model
 from engine.retrieval.embedding_spec import EmbeddingSpec, prompted_digest
 from engine.tokenizers.text_tokenizer import TextTokenizer
 from engine.tokenizers.wordpiece import WordPieceTokenizer
@@ -31,7 +33,7 @@ BLOCK_TEXTS = 256  # between reports of progress
 
 @dataclass(frozen=True)
 class LibraryModel:
-    """A model of sentence-transformers, with the pooling defined in its files.
+    """A model of sentence-transformers, with the pooling defined in its files: a black box.
 
     Attributes
     ----------
@@ -52,6 +54,9 @@ class LibraryModel:
     in_use
         Lock held while texts are embedded: the token limit is shared state of the library's model.
     """
+
+    sets_limit: ClassVar[bool] = True
+    block_texts: ClassVar[int] = BLOCK_TEXTS
 
     name: str
     model: Any = field(repr=False)
@@ -174,41 +179,42 @@ class LibraryModel:
         return {OWN: np.concatenate(blocks)}
 
 
-Model = Encoder | LibraryModel
+def load_model(source: str, on_progress: Progress | None = None, api_key: str = "") -> Model:
+    """Load a model with the engine or, for other architectures, with the library, or connect to a server.
 
-
-def load_model(source: str, on_progress: Progress | None = None) -> Model:
-    """Load a model with the engine or, for other architectures, with the library.
-
-    For a library model documents are cut by the tokenizer of the default encoder.
+    For models of the library and of servers documents are cut by the tokenizer of the default encoder.
 
     Parameters
     ----------
     source
-        As for `Encoder.load` or `LibraryModel.load`.
+        As for `Encoder.load` or `LibraryModel.load`; or the address of a server, as for
+        `EmbeddingServer.connect`.
     on_progress
         Called with bytes done and total bytes of a download.
+    api_key
+        The server's key, empty if it has none.
 
     Raises
     ------
+    InputError
+        The address of a server has another form.
     ModelUnavailableError
-        Neither finds the model or can read it.
+        Neither finds the model or can read it, or the server cannot be used.
     """
+    if is_server(source):
+        return EmbeddingServer.connect(source, default_tokenizer(), api_key)
     try:
         return Encoder.load(source, on_progress=on_progress)
     except ModelFileError as error:
         try:
-            tokenizer = WordPieceTokenizer(model_path(DEFAULT_ENCODER) / "tokenizer.json")
-            return LibraryModel.load(source, tokenizer)
+            return LibraryModel.load(source, default_tokenizer())
         except ModelUnavailableError as second:
             raise ModelUnavailableError(f"{error}; {second}") from error
 
 
-def embedding_spec(model: Model, pooling: str, max_tokens: int | None) -> EmbeddingSpec:
-    """Return the stamp of the vectors that a model makes; it raises as its `encode` does."""
-    if isinstance(model, LibraryModel):
-        return model.embedding_spec(pooling, max_tokens)
-    return EmbeddingSpec.of(model, pooling, max_tokens)
+def default_tokenizer() -> WordPieceTokenizer:
+    """Return the tokenizer of the default encoder, by which documents are cut for other models."""
+    return WordPieceTokenizer(model_path(DEFAULT_ENCODER) / "tokenizer.json")
 
 
 def weights_digest(model: Any) -> str:

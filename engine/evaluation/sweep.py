@@ -19,7 +19,6 @@ from engine.documents.splitters import Splitting, split
 from engine.documents.token_spans import TokenSpans, token_spans
 from engine.errors import InputError
 from engine.evaluation.grid import Cell, model_problem
-from engine.evaluation.library_model import OWN, LibraryModel, Model
 from engine.evaluation.metrics import METRICS
 from engine.evaluation.question_values import QuestionValues
 from engine.evaluation.questions import Question, relevance
@@ -36,7 +35,10 @@ from engine.evaluation.sweep_row import (
 from engine.evaluation.sweep_vectors import embed_cached, n_passes, vectors_of
 from engine.evaluation.sweep_watch import CellProgress, Stopped, Watch
 from engine.layers.tracing import Array
+from engine.models.embedding_head import OWN
+from engine.models.encoder import Encoder
 from engine.retrieval.bm25 import Bm25
+from engine.retrieval.embedding_model import Model
 from engine.retrieval.mmr import MMR_DEPTH
 from engine.retrieval.retrievers import (
     RETRIEVERS,
@@ -159,7 +161,7 @@ def split_documents(
     cache: VectorCache,
 ) -> list[Chunk]:
     """Cut documents with known token spans; "semantic" compares sentences by their mean vectors."""
-    pooling = OWN if isinstance(model, LibraryModel) else "mean"
+    pooling = "mean" if isinstance(model, Encoder) else OWN
 
     def embed(sentences: Sequence[str]) -> Array:
         return embed_cached(sentences, model, [pooling], None, cache)[pooling]
@@ -201,7 +203,7 @@ def measure_cells(
     poolings = list(dict.fromkeys(cell.pooling for cell in cells if cell.retriever != BM25))
     watch.begin(len(cells), (len(asked) + len(labelled.texts)) * n_passes(poolings))
     vectors = vectors_of(asked, labelled.texts, model, poolings, max_tokens, cache, watch.tell)
-    encoder = None if isinstance(model, LibraryModel) else model
+    encoder = model if isinstance(model, Encoder) else None
     uses_words = any(RETRIEVERS[cell.retriever].uses_bm25 for cell in cells)
     words = Bm25(labelled.texts) if uses_words else None  # before any search, whose time is measured
     texts = SearchTexts(asked, tuple(labelled.texts), encoder, max_tokens, words)

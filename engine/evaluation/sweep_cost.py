@@ -12,7 +12,6 @@ from engine.documents.document import Chunk, Document
 from engine.documents.splitters import SPLITTERS, Splitting
 from engine.documents.token_spans import token_spans
 from engine.evaluation.grid import Cell
-from engine.evaluation.library_model import Model
 from engine.evaluation.questions import Question, relevance
 from engine.evaluation.sweep import (
     LabelledChunks,
@@ -30,6 +29,7 @@ from engine.kernels.primitives import prepare_compiled
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
 from engine.models.reranker import Reranker
+from engine.retrieval.embedding_model import Model
 from engine.retrieval.rerank import RERANK_DEPTH
 from engine.retrieval.retrievers import SearchInputs, SearchTexts
 from engine.retrieval.vector_cache import VectorCache

@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from engine.evaluation.library_model import Model, embedding_spec
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
 from engine.models.prompts import Role
+from engine.retrieval.embedding_model import Model, embedding_spec
 from engine.retrieval.vector_cache import VectorCache
 
 BLOCK_TEXTS = 256  # embedded before they are written to the cache
@@ -64,7 +64,8 @@ def embed_cached(
     texts, model, poolings, max_tokens
         As in `Encoder.encode`.
     cache
-        Cache of vectors, written every `BLOCK_TEXTS` texts.
+        Cache of vectors, written every `BLOCK_TEXTS` texts, or after each request to a server: what was
+        embedded before it failed is kept.
     on_embedded
         Called with the number of texts done since the last call, cached ones included; it may raise to stop.
     role
@@ -85,8 +86,9 @@ def embed_cached(
         rows.setdefault(texts[row], []).append(row)
     missing = list(rows)
     on_embedded(len(texts) - len(missing) if poolings else 0)
-    for start in range(0, len(missing), BLOCK_TEXTS):
-        block = missing[start : start + BLOCK_TEXTS]
+    n_block = BLOCK_TEXTS if isinstance(model, Encoder) else model.block_texts
+    for start in range(0, len(missing), n_block):
+        block = missing[start : start + n_block]
         new = model.encode_as(
             role, block, lacking, max_tokens=max_tokens, on_progress=lambda *_: on_embedded(0)
         )

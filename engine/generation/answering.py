@@ -24,7 +24,8 @@ from engine.generation.server import Piece
 from engine.generation.settings import DEFAULT_ANSWER, DEFAULT_SEARCH, AnswerSettings, SearchSettings
 from engine.generation.writer import Writer
 from engine.models.encoder import Encoder
-from engine.retrieval.embedding_spec import EmbeddingSpec, Query
+from engine.retrieval.embedding_model import Model, embedding_spec, encode_by, no_inside
+from engine.retrieval.embedding_spec import Query
 from engine.retrieval.evidence import Quote, find_evidence
 from engine.retrieval.index import Hit, Index
 from engine.retrieval.parents import search_parents
@@ -194,7 +195,7 @@ def relevant_places(hits: Sequence[Hit], null_scores: NullScores, min_relevance:
 def retrieve(
     question: str,
     index: Index,
-    encoder: Encoder,
+    encoder: Model,
     settings: SearchSettings = DEFAULT_SEARCH,
     null_scores: NullScores | None = None,
     searched_for: str | None = None,
@@ -228,20 +229,27 @@ def retrieve(
     """
     if not question.strip():
         raise InputError("the question is empty: ask something")
+    if settings.retriever == "maxsim" and not isinstance(encoder, Encoder):
+        raise InputError(f"{no_inside('retriever maxsim', encoder)}: choose another")
     null_scores = null_scores_of(index, encoder) if null_scores is None else null_scores
     encoder, spec, k = index.encoder(encoder), index.spec, settings.k
-    start = perf_counter()
+    stamp = embedding_spec(encoder, spec.pooling, spec.max_tokens)
     texts = [question] if searched_for is None else [question, searched_for]
-    prompted = [encoder.prompts.of("query") + text for text in texts]
-    ids = [encoder.truncate(each, spec.max_tokens) for each in encoder.tokenizer.ids_batch(prompted)]
-    tokenized = perf_counter()
-    vectors = encoder.encode_ids(ids, spec.pooling)  # (n_texts, d_model)
+    start = perf_counter()
+    if isinstance(encoder, Encoder):
+        prompted = [encoder.prompts.of("query") + text for text in texts]
+        ids = [encoder.truncate(each, spec.max_tokens) for each in encoder.tokenizer.ids_batch(prompted)]
+        tokenized = perf_counter()
+        vectors = encoder.encode_ids(ids, spec.pooling)  # (n_texts, d_model)
+    else:
+        tokenized = start  # the model's own affair, and part of encode_s
+        vectors = encode_by(stamp, "query", texts, encoder)
     encoded = perf_counter()
-    stamp = EmbeddingSpec.of(encoder, spec.pooling, spec.max_tokens)
+    inside = encoder if isinstance(encoder, Encoder) else None
     by_cosine = settings.retriever == "dense" and searched_for is None
     order = None
     if not by_cosine:
-        scores = index_scores(settings.retriever, texts[-1], Query(vectors[-1], stamp), index, encoder)
+        scores = index_scores(settings.retriever, texts[-1], Query(vectors[-1], stamp), index, inside)
         order = candidates(best_first(scores[None])[0], scores, len(scores))  # (n_found,)
     # One more, for the margin of the last.
     found = search_parents(index, Query(vectors[0], stamp), k + 1 if k > 0 else k, order)
@@ -265,7 +273,7 @@ def margins(hits: Sequence[Hit]) -> tuple[float | None, ...]:
 def ask(
     question: str,
     index: Index,
-    encoder: Encoder,
+    encoder: Model,
     writer: Writer,
     settings: AnswerSettings = DEFAULT_ANSWER,
     null_scores: NullScores | None = None,
@@ -351,7 +359,7 @@ def ask(
 def write(
     quoted: Answer,
     relevant: Sequence[Hit],
-    encoder: Encoder,
+    encoder: Model,
     writer: Writer,
     settings: AnswerSettings,
     on_text: Callable[[str], None] | None,

@@ -14,7 +14,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.models.encoder import Encoder
+from engine.retrieval.embedding_model import Model, encode_by
 from engine.retrieval.index import Index
 from engine.retrieval.relevance import NullScores
 
@@ -34,7 +34,7 @@ class Turn:
 
 
 def follow_up(
-    question: str, turns: Sequence[Turn], index: Index, encoder: Encoder, null_scores: NullScores
+    question: str, turns: Sequence[Turn], index: Index, encoder: Model, null_scores: NullScores
 ) -> tuple[str, tuple[Turn, ...]]:
     """Return a question of its own, and the turns that it follows on: none where it opens a new topic.
 
@@ -56,11 +56,9 @@ def follow_up(
     return question, ()
 
 
-def rise(question: str, named: str, index: Index, encoder: Encoder) -> float:
+def rise(question: str, named: str, index: Index, encoder: Model) -> float:
     """Return by how much the best cosine is higher for the question with its topic than without."""
-    encoder, spec = index.encoder(encoder), index.spec
-    asked = [question, named]
-    vectors = encoder.encode_query(asked, pooling=spec.pooling, max_tokens=spec.max_tokens)  # (2, d_model)
+    vectors = encode_by(index.spec, "query", [question, named], index.encoder(encoder))  # (2, d_model)
     [[own], [with_topic]] = index.nearest(vectors, 1)[0]
     return float(with_topic - own)
 

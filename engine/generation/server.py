@@ -1,7 +1,7 @@
 """Answers from an OpenAI-compatible server: Ollama, vLLM, llama-server and the like, by their address."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from engine.generation.generated_token import FinishReason
 from engine.generation.sampling import GREEDY, Sampling, server_settings
 
 if TYPE_CHECKING:
-    from openai import APIStatusError
+    from openai import APIStatusError, OpenAI
 
 CONNECT_S = 4.0
 SILENCE_S = 120.0  # a server may have to load the model before its first word
@@ -58,11 +58,21 @@ class Server:
         ModelUnavailableError
             The server cannot be reached, wants a key, or does not list its models.
         """
+        with self.client() as client, translated_errors(self):
+            return sorted(model.id for model in client.models.list())
+
+    def client(self) -> "OpenAI":
+        """Return a client of this server, to be closed; errors in its use are for `translated_errors`.
+
+        Raises
+        ------
+        InputError
+            The address is not one of http or https, or the key cannot be one.
+        """
+        settings = self._client_settings()
         from openai import OpenAI
 
-        settings = self._client_settings()
-        with translated_errors(self), OpenAI(**settings) as client:
-            return sorted(model.id for model in client.models.list())
+        return OpenAI(**settings)
 
     def generate(
         self,
@@ -206,16 +216,16 @@ def is_web_address(url: str) -> bool:
 
 
 @contextmanager
-def translated_errors(server: Server) -> Iterator[None]:
-    """Turn the client's errors into `ModelUnavailableError`, each with what to do."""
+def translated_errors(server: Server, advice: Mapping[int, str] = ADVICE) -> Iterator[None]:
+    """Turn the client's errors into `ModelUnavailableError`, each with what to do: ``advice`` by status."""
     from openai import APIConnectionError, APIError, APIStatusError, APITimeoutError
 
     try:
         yield
     except APITimeoutError as error:
         raise ModelUnavailableError(
-            f"{server.url} did not answer in time ({CONNECT_S:.0f} s to connect, {SILENCE_S:.0f} s for each "
-            "word): check the address, or that the model is not too large for that machine"
+            f"{server.url} did not answer in time ({CONNECT_S:.0f} s to connect, {SILENCE_S:.0f} s of "
+            "silence): check the address, or that the model is not too large for that machine"
         ) from error
     except APIConnectionError as error:
         raise ModelUnavailableError(
@@ -223,9 +233,11 @@ def translated_errors(server: Server) -> Iterator[None]:
             "running and that this is its address"
         ) from error
     except APIStatusError as error:
-        raise ModelUnavailableError(refusal(server, error)) from error
+        raise ModelUnavailableError(refusal(server, error, advice)) from error
     except APIError as error:
-        raise ModelUnavailableError(f"{server.url} broke off its answer: {error.message}") from error
+        raise ModelUnavailableError(
+            f"{server.url} broke off its answer: {quoted(error.message, server)}"
+        ) from error
     except (ValueError, TypeError, AttributeError) as error:
         raise ModelUnavailableError(
             f"{server.url} does not speak as OpenAI's servers do ({error}): check the address, which mostly "
@@ -233,10 +245,16 @@ def translated_errors(server: Server) -> Iterator[None]:
         ) from error
 
 
-def refusal(server: Server, error: "APIStatusError") -> str:
+def refusal(server: Server, error: "APIStatusError", advice: Mapping[int, str] = ADVICE) -> str:
     """Say why a server refused, in its own words, and what to do."""
     wanted = f"the model {server.model!r}" if server.model else "a list of its models"
     words = error.body.get("message") if isinstance(error.body, dict) else None
-    words = " ".join(str(words or error.message).split())[:MAX_WORDS]
-    advice = ADVICE.get(error.status_code, "change the request, or see the server's log")
-    return f"{server.url} refused {wanted} ({error.status_code}, {words!r}): {advice}"
+    words = quoted(str(words or error.message), server)
+    then = advice.get(error.status_code, "change the request, or see the server's log")
+    return f"{server.url} refused {wanted} ({error.status_code}, {words!r}): {then}"
+
+
+def quoted(words: str, server: Server) -> str:
+    """Return the beginning of a server's words on one line, without the key, which some servers repeat."""
+    words = words.replace(server.api_key, "[key]") if server.api_key else words
+    return " ".join(words.split())[:MAX_WORDS]

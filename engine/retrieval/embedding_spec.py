@@ -1,5 +1,6 @@
 """How vectors were made, which decides whether two of them may be compared."""
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -11,13 +12,15 @@ from engine.models.encoder import Encoder
 from engine.models.prompts import Prompts
 from engine.retrieval.fingerprint import fingerprint, head_digest
 
+NO_LIMIT = sys.maxsize  # tokens read of a text, where the model's limit is not known
+
 
 @dataclass(frozen=True)
 class EmbeddingSpec:
     """How vectors were made. Only vectors with equal specs can be compared, whatever their shapes.
 
     ``model`` is the `fingerprint` of the encoder (with its prompts, and the word weights if the pooling has
-    any), ``name`` its name for people, ``d_model`` the length of a vector.
+    any), ``name`` its name for people, ``d_model`` the length of a vector; ``max_tokens`` may be `NO_LIMIT`.
     """
 
     model: str
@@ -55,7 +58,8 @@ class EmbeddingSpec:
 
     def __str__(self) -> str:
         """``all-MiniLM-L6-v2, pooling mean, 256 tokens, weights 1a2b3c``."""
-        return f"{self.name}, pooling {self.pooling}, {self.max_tokens} tokens, weights {self.model[:6]}"
+        limit = "no known limit" if self.max_tokens == NO_LIMIT else f"{self.max_tokens} tokens"
+        return f"{self.name}, pooling {self.pooling}, {limit}, weights {self.model[:6]}"
 
 
 def prompted_digest(model: str, prompts: Prompts) -> str:

@@ -22,6 +22,8 @@ from engine.layers.norm import l2_normalize
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
 from engine.retrieval.bm25 import word_idf, words
+from engine.retrieval.embedding_model import Model, encode_by
+from engine.retrieval.embedding_spec import EmbeddingSpec
 from engine.retrieval.index import Hit, Index
 from engine.retrieval.maxsim import unit_vectors
 
@@ -216,6 +218,19 @@ def sentence_vectors(
     return l2_normalize(np.array(own)), l2_normalize(np.array(around))
 
 
+def lone_sentence_vectors(
+    sentences: Sequence[Candidate], model: Model, spec: EmbeddingSpec
+) -> tuple[Array, Array]:
+    """Return vectors ``(n_sentences, d_model)`` of sentences, and of the passage that each is from.
+
+    Each sentence is embedded on its own, and a passage has the mean of its sentences, scaled to length 1.
+    """
+    own = encode_by(spec, "document", [sentence.text for sentence in sentences], model)
+    places = np.array([sentence.place for sentence in sentences])
+    around = np.stack([own[places == place].mean(axis=0) for place in places])
+    return own, l2_normalize(around)
+
+
 # What `sentence_features` computes, with the weight of each.
 FEATURES = {
     "cosine without the mean of all candidates": 6.6,
@@ -300,7 +315,7 @@ def kind_match(question: str, sentence: str, asked: set[str]) -> float:
     return 0.0
 
 
-def find_evidence(question: str, hits: Sequence[Hit], index: Index, encoder: Encoder) -> tuple[Quote, ...]:
+def find_evidence(question: str, hits: Sequence[Hit], index: Index, encoder: Model) -> tuple[Quote, ...]:
     """Rank the sentences of passages by how well they answer a question, best first.
 
     Parameters
@@ -311,7 +326,7 @@ def find_evidence(question: str, hits: Sequence[Hit], index: Index, encoder: Enc
         The passages.
     index, encoder
         The index that they come from, and its encoder. Sentences are compared by the mean of their tokens,
-        whatever the pooling of the index.
+        whatever the pooling of the index; a model without an inside embeds each on its own.
 
     Returns
     -------
@@ -321,8 +336,12 @@ def find_evidence(question: str, hits: Sequence[Hit], index: Index, encoder: Enc
     sentences = candidates(hits, index)
     if not sentences:
         return ()
-    vectors = sentence_vectors(sentences, encoder, index.spec.max_tokens)
-    [query] = encoder.encode([question], "mean", max_tokens=index.spec.max_tokens)  # (d_model,)
+    if isinstance(encoder, Encoder):
+        vectors = sentence_vectors(sentences, encoder, index.spec.max_tokens)
+        [query] = encoder.encode([question], "mean", max_tokens=index.spec.max_tokens)  # (d_model,)
+    else:
+        vectors = lone_sentence_vectors(sentences, encoder, index.spec)
+        [query] = encode_by(index.spec, "query", [question], encoder)  # (d_model,)
     features = sentence_features(question, sentences, hits, vectors, query, index)
     scores = features @ np.array(list(FEATURES.values()))  # (n_sentences,)
     probabilities, similar = softmax(scores), vectors[0] @ query

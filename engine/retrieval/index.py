@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from engine.errors import InputError
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
 from engine.retrieval.bm25 import Bm25
+from engine.retrieval.embedding_model import Model, embedding_spec, encode_by
 from engine.retrieval.embedding_spec import EmbeddingSpec, Query
 from engine.retrieval.rerank import TokenVectors
 from engine.retrieval.vector_cache import VectorCache, cached_encode
@@ -156,17 +157,24 @@ class Index:
         if not np.isfinite(query.vector).all():
             raise InputError("the query vector is not finite: it holds NaN or infinity")
 
-    def encoder(self, encoder: Encoder) -> Encoder:
+    @overload
+    def encoder(self, encoder: Encoder) -> Encoder: ...
+
+    @overload
+    def encoder(self, encoder: Model) -> Model: ...
+
+    def encoder(self, encoder: Model) -> Model:
         """Return the encoder as the index was made: with its word weights if it has any, and its prompts."""
-        encoder = encoder if self.idf is None else replace(encoder, idf=self.idf)
+        if isinstance(encoder, Encoder) and self.idf is not None:
+            encoder = replace(encoder, idf=self.idf)
         bare = encoder.with_prompts("none")
-        was_bare = self.spec == EmbeddingSpec.of(bare, self.spec.pooling, self.spec.max_tokens)
+        was_bare = self.spec == embedding_spec(bare, self.spec.pooling, self.spec.max_tokens)
         return bare if encoder.prompts.in_search and was_bare else encoder
 
 
 def build_index(
     chunks: Sequence[Chunk],
-    encoder: Encoder,
+    encoder: Model,
     pooling: str | None = None,
     max_tokens: int | None = None,
     on_progress: Progress | None = None,
@@ -179,8 +187,8 @@ def build_index(
     chunks
         The chunks; at least one.
     encoder, pooling, max_tokens
-        How they are embedded, as in `Encoder.encode`; ``"idf"`` weighs words by these chunks, unless the
-        encoder already has word weights. Vectors have length 1.
+        How they are embedded, as in `Encoder.encode`, or by a model without an inside; ``"idf"`` weighs words
+        by these chunks, unless the encoder already has word weights. Vectors have length 1.
     on_progress
         Called with chunks done and chunks in all.
     cache
@@ -189,15 +197,17 @@ def build_index(
     if not chunks:
         raise InputError("there are no chunks to index: load a document with text")
     texts = [chunk.text for chunk in chunks]
-    if pooling == "idf" and encoder.idf is None:
-        encoder = encoder.with_idf(texts)
-    spec = EmbeddingSpec.of(encoder, pooling, max_tokens)
+    idf = None
+    if pooling == "idf" and isinstance(encoder, Encoder):
+        encoder = encoder if encoder.idf is not None else encoder.with_idf(texts)
+        idf = encoder.idf
+    spec = embedding_spec(encoder, pooling, max_tokens)
     vectors = (
-        encoder.encode_document(texts, pooling=spec.pooling, max_tokens=max_tokens, on_progress=on_progress)
+        encode_by(spec, "document", texts, encoder, on_progress)
         if cache is None
         else cached_encode(texts, encoder, spec.pooling, max_tokens, cache, on_progress)
     )
-    return index_vectors(chunks, vectors, spec, encoder.idf if pooling == "idf" else None)
+    return index_vectors(chunks, vectors, spec, idf)
 
 
 def index_vectors(

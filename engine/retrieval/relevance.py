@@ -17,7 +17,7 @@ import numpy as np
 from engine.documents.loaders import BUNDLED_CORPUS
 from engine.errors import InputError
 from engine.layers.tracing import Array
-from engine.models.encoder import Encoder
+from engine.retrieval.embedding_model import Model, encode_by
 from engine.retrieval.index import Index
 
 EVERYDAY_QUESTIONS = BUNDLED_CORPUS.parent / "everyday.csv"
@@ -84,7 +84,7 @@ def everyday_questions() -> list[str]:
 
 
 def null_scores_of(
-    index: Index, encoder: Encoder, questions: Sequence[str] | None = None, seed: int = 0
+    index: Index, encoder: Model, questions: Sequence[str] | None = None, seed: int = 0
 ) -> NullScores:
     """Score unrelated questions in an index, embedded as its chunks are.
 
@@ -106,9 +106,7 @@ def null_scores_of(
     texts = everyday_questions() if questions is None else questions
     if not texts:
         raise InputError("there are no questions to compare with: give one or more, or None for the bundled")
-    spec = index.spec
-    encoder = index.encoder(encoder)
-    vectors = encoder.encode_query(texts, pooling=spec.pooling, max_tokens=spec.max_tokens)
+    vectors = encode_by(index.spec, "query", texts, index.encoder(encoder))
     vectors = vectors.astype(np.float32)  # (n_questions, d_model)
     bests, _ = index.nearest(vectors, 1)  # (n_questions, 1)
     rows = np.random.default_rng(seed).permutation(len(index.chunks))[:MAX_CHUNKS]

@@ -282,7 +282,7 @@ def check_retriever(name: str) -> None:
         raise InputError(f"retriever {name!r} is not one of {', '.join(RETRIEVERS)}")
 
 
-def index_scores(name: str, question: str, query: Query, index: Index, encoder: Encoder) -> Array:
+def index_scores(name: str, question: str, query: Query, index: Index, encoder: Encoder | None) -> Array:
     """Score every chunk of an index for one question, by one of `RETRIEVERS`.
 
     Whatever does not depend on the question is computed once and cached by the index.
@@ -294,7 +294,7 @@ def index_scores(name: str, question: str, query: Query, index: Index, encoder: 
     question, query
         The question's text and its vector.
     index, encoder
-        The chunks, and the encoder of their vectors.
+        The chunks, and the encoder of their vectors; None for a model without an inside.
 
     Returns
     -------
@@ -316,7 +316,7 @@ def all_index_scores(
     questions: tuple[str, ...],
     vectors: Array,
     index: Index,
-    encoder: Encoder,
+    encoder: Encoder | None,
     tokens: TokenVectors | None = None,
     on_progress: Progress | None = None,
 ) -> Array:

@@ -20,6 +20,7 @@ from engine.layers.tracing import Array
 from engine.models.encoder import Encoder, check_several
 from engine.models.prompts import Role
 from engine.models.streaming import BLOCK_TEXTS
+from engine.retrieval.embedding_model import Model, embedding_spec, encode_by
 from engine.retrieval.embedding_spec import EmbeddingSpec
 from engine.storage.sqlite_file import connect_ours, transaction
 from engine.weights.fetch import Progress
@@ -205,7 +206,7 @@ def evict(connection: sqlite3.Connection, max_bytes: int) -> None:
 
 def cached_encode(
     texts: Sequence[str],
-    encoder: Encoder,
+    encoder: Model,
     pooling: str | None,
     max_tokens: int | None,
     cache: VectorCache,
@@ -214,7 +215,8 @@ def cached_encode(
 ) -> Array:
     """Embed texts, each distinct one once, and only those that are not in the cache.
 
-    Vectors are stored every `BLOCK_TEXTS` texts, so that a stopped run continues from there. With compiled
+    Vectors are stored every `BLOCK_TEXTS` texts, or after each request to a server, so that a run that was
+    stopped or failed continues from there. With compiled
     kernels a text's vector does not depend on the other texts; without them, or before they are loaded, it
     may differ from that of `Encoder.encode` by float32 rounding.
 
@@ -235,7 +237,7 @@ def cached_encode(
         float32 ``(n_texts, d_model)``, rows of length 1.
     """
     check_several(texts)
-    spec = EmbeddingSpec.of(encoder, pooling, max_tokens)
+    spec = embedding_spec(encoder, pooling, max_tokens)
     prompt = encoder.prompts.of(role)
     read = [prompt + text for text in texts]
     vectors, known = cache.get_many(read, spec)
@@ -249,15 +251,14 @@ def cached_encode(
             on_progress(n_found + done, len(texts))
 
     report(0)
-    for start in range(0, len(missing), BLOCK_TEXTS):
-        block = missing[start : start + BLOCK_TEXTS]
-        new = encoder.encode_as(
-            role,
-            block,
-            spec.pooling,
-            max_tokens=max_tokens,
-            on_progress=lambda done, _, start=start: report(start + done),
-        )
+    n_block = BLOCK_TEXTS if isinstance(encoder, Encoder) else encoder.block_texts
+    for start in range(0, len(missing), n_block):
+        block = missing[start : start + n_block]
+
+        def show(done: int, _: int, start: int = start) -> None:
+            report(start + done)
+
+        new = encode_by(spec, role, block, encoder, show)
         cache.put_many([prompt + text for text in block], new, spec)
         for text, vector in zip(block, new, strict=True):
             vectors[rows[text]] = vector

@@ -8,11 +8,13 @@ from hashlib import sha256
 import streamlit as st
 
 from engine.documents.document import Document
-from engine.evaluation.grid import Cell, model_problem
-from engine.evaluation.library_model import OWN, LibraryModel, Model
+from engine.evaluation.grid import Cell, model_problem, resolved
 from engine.evaluation.questions import Question
 from engine.evaluation.sweep import by_name
 from engine.evaluation.sweep_cost import Cost, estimate
+from engine.models.embedding_head import OWN
+from engine.models.encoder import Encoder
+from engine.retrieval.embedding_model import Model
 from pages.improve.settings.running import running_experiment, start
 from pages.improve.settings.runs import Experiment, digest
 from ui.cells import AXES
@@ -53,10 +55,9 @@ def unmeasured(cells: Sequence[Cell], models: Mapping[str, Model]) -> list[str]:
     lines = []
     for name in set(models) - {cell.model for cell in cells}:
         model = models[name]
-        tried = [
-            replace(cell, model=name, pooling=OWN if isinstance(model, LibraryModel) else cell.pooling)
-            for cell in cells[1:] or cells
-        ]
+        tried = [replace(cell, model=name) for cell in cells[1:] or cells]
+        if not isinstance(model, Encoder):
+            tried = [resolved(replace(cell, pooling=OWN), model) for cell in tried]
         reason = next(filter(None, (model_problem(cell, model) for cell in tried)), "no value suits it")
         reason = reason.replace("max_tokens", f"“{AXES['max_tokens'].label}”")  # as the page calls it
         lines.append(f"{name} is not measured at all: {reason}. Change the grid, or remove the model.")

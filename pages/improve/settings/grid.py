@@ -13,9 +13,10 @@ from engine.documents.document import Document
 from engine.documents.splitters import DEFAULT_SPLITTING, SPLITTERS
 from engine.errors import GlassboxError, InputError
 from engine.evaluation.grid import Cell, Grid, fitting, grid, has_own_head
-from engine.evaluation.library_model import OWN, Model
 from engine.evaluation.questions import Question
 from engine.layers.pooling import POOLINGS
+from engine.models.embedding_head import OWN
+from engine.retrieval.embedding_model import Model
 from engine.retrieval.retrievers import DEFAULT_RETRIEVER, RETRIEVERS, usable_retrievers
 from engine.wording import counted
 from pages.improve.settings.cost import show_cost, show_start

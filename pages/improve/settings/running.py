@@ -8,10 +8,11 @@ import streamlit as st
 
 from engine.documents.document import Document
 from engine.errors import GlassboxError
-from engine.evaluation.library_model import Model, load_model
+from engine.evaluation.library_model import load_model
 from engine.evaluation.sweep import by_name, sweep
 from engine.evaluation.sweep_row import SweepRow
 from engine.evaluation.sweep_store import append
+from engine.retrieval.embedding_model import Model
 from engine.retrieval.vector_cache import VectorCache
 from pages.improve.settings.files import begin
 from pages.improve.settings.runs import Experiment, digest, keep

@@ -1,0 +1,220 @@
+"""Models behind an OpenAI-compatible server (``POST {base}/v1/embeddings``), by their address.
+
+What the server reads of a text is its own matter: its limit of tokens and its prompts are not known here.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import TYPE_CHECKING, ClassVar
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from engine.errors import InputError, ModelUnavailableError
+from engine.generation.server import ADVICE, Server, translated_errors
+from engine.layers.norm import l2_normalize
+from engine.layers.tracing import Array
+from engine.models.embedding_head import OWN
+from engine.models.encoder import check_several
+from engine.models.prompts import Prompts, Role
+from engine.retrieval.embedding_spec import NO_LIMIT, EmbeddingSpec
+from engine.tokenizers.encoding import check_text
+from engine.tokenizers.wordpiece import WordPieceTokenizer
+from engine.weights.fetch import Progress
+
+if TYPE_CHECKING:
+    from openai import OpenAI
+
+REQUEST_TEXTS = 32  # of one request: the most that text-embeddings-inference takes by default
+PROBE = "The length of this text's vector is that of all."
+TOO_LONG = "if a text is too long for it, lower the chunk size; else see the server's log"
+ADVICE_ON_TEXTS = ADVICE | dict.fromkeys((400, 413, 422), TOO_LONG)
+FORM = "http://host:port#model-name"
+
+
+@dataclass(frozen=True)
+class EmbeddingServer:
+    """A model behind an OpenAI-compatible server, a black box.
+
+    Attributes
+    ----------
+    name
+        The address and the model, as they were given.
+    server
+        The server, with the model and the key.
+    tokenizer
+        The engine's tokenizer, by which documents are cut.
+    d_model
+        Length of a vector, as the server's first answer had it.
+    prompts
+        None: which ones the server puts before texts is not known.
+    """
+
+    sets_limit: ClassVar[bool] = False
+    block_texts: ClassVar[int] = REQUEST_TEXTS
+
+    name: str
+    server: Server
+    tokenizer: WordPieceTokenizer = field(repr=False)
+    d_model: int
+    prompts: Prompts = field(default_factory=Prompts)
+
+    @classmethod
+    def connect(cls, address: str, tokenizer: WordPieceTokenizer, api_key: str = "") -> "EmbeddingServer":
+        """Connect to a model, and learn the length of its vectors from one text.
+
+        Parameters
+        ----------
+        address
+            ``http://host:port#model-name``; a path such as ``/v1`` before the ``#`` is kept.
+        tokenizer
+            By which documents are cut.
+        api_key
+            Sent to this server only, and never stored; empty for servers without one.
+
+        Raises
+        ------
+        InputError
+            The address has another form, or the key cannot be one.
+        ModelUnavailableError
+            The server cannot be reached, refuses, or answers with something else than a vector.
+        """
+        server = server_at(address, api_key)
+        with server.client() as client:
+            vectors = requested(client, server, [PROBE])
+        return cls(address, server, tokenizer, vectors.shape[1])
+
+    @property
+    def fingerprint(self) -> str:
+        """A SHA-256 of address, model and length: another model behind the same name is not noticed."""
+        return sha256(f"{self.server.url} {self.server.model} {self.d_model}".encode()).hexdigest()
+
+    def with_prompts(self, use: str) -> "EmbeddingServer":
+        """Return this model, whose prompts are not known, for any of `PROMPT_USES`."""
+        self.prompts.used(use)
+        return self
+
+    def token_limit(self, max_tokens: int | None) -> int:
+        """Return `NO_LIMIT`: how many tokens the server reads is not known.
+
+        Raises
+        ------
+        InputError
+            Another limit is given.
+        """
+        if max_tokens not in (None, NO_LIMIT):
+            raise InputError(
+                f"max_tokens is {max_tokens}: how many tokens {self.name} reads is up to the server, leave "
+                "the limit to it"
+            )
+        return NO_LIMIT
+
+    def embedding_spec(self, pooling: str = OWN, max_tokens: int | None = None) -> EmbeddingSpec:
+        """Return the stamp of the vectors that `encode_as` makes; the errors are the same."""
+        if pooling != OWN:
+            raise InputError(f"pooling is {pooling!r}: {self.name} pools tokens itself, give {OWN!r}")
+        return EmbeddingSpec(self.fingerprint, OWN, self.token_limit(max_tokens), self.d_model, self.name)
+
+    def encode_as(
+        self,
+        role: Role,
+        texts: Sequence[str],
+        pooling: list[str],
+        max_tokens: int | None = None,
+        on_progress: Progress | None = None,
+    ) -> dict[str, Array]:
+        """Embed texts like `Encoder.encode_as` with a list of poolings; the only one is ``"own"``.
+
+        Returns
+        -------
+        dict
+            ``{"own": vectors}``, float32 ``(n_texts, d_model)``, rows of length 1.
+
+        Raises
+        ------
+        InputError
+            Another pooling, a limit of tokens, or something that is no text.
+        ModelUnavailableError
+            The server cannot be reached, refuses a text, or answers with something else than one vector of
+            ``d_model`` numbers for each text.
+        """
+        check_several(texts)
+        for strategy in pooling:
+            self.embedding_spec(strategy, max_tokens)
+        for number, text in enumerate(texts):
+            check_text(text, f"text {number}")
+        blocks = [np.empty((0, self.d_model), np.float32)]
+        with self.server.client() as client:
+            for start in range(0, len(texts), REQUEST_TEXTS):
+                block = list(texts[start : start + REQUEST_TEXTS])
+                blocks.append(requested(client, self.server, block, self.d_model))
+                if on_progress is not None:
+                    on_progress(start + len(block), len(texts))
+        return {OWN: np.concatenate(blocks)}
+
+
+def is_server(source: str) -> bool:
+    """Whether the name of a model is the address of a server."""
+    return source.lower().startswith(("http://", "https://"))
+
+
+def server_at(address: str, api_key: str = "") -> Server:
+    """Return the server and the model of an address ``http://host:port#model-name``.
+
+    Raises
+    ------
+    InputError
+        It names no model, or has a place for a secret, which the names of models in results must not have.
+    """
+    url, _, model = (part.strip() for part in address.partition("#"))
+    if any(mark in url for mark in "@?"):
+        raise InputError(f"the address of the server has a user or a query: give {FORM}, and the key apart")
+    if not model:
+        raise InputError(f"{address!r} names no model: give {FORM}")
+    try:
+        is_bare = urlsplit(url).path in ("", "/")
+    except ValueError:  # which the server refuses as an address
+        is_bare = False
+    return Server(f"{url.rstrip('/')}/v1" if is_bare else url, model, api_key)
+
+
+def requested(client: "OpenAI", server: Server, texts: list[str], d_model: int | None = None) -> Array:
+    """Have the server embed texts in one request: float32 ``(n_texts, d_model)``, rows of length 1.
+
+    Raises
+    ------
+    ModelUnavailableError
+        As in `EmbeddingServer.encode_as`; ``d_model`` is None before the first answer.
+    """
+    with translated_errors(server, ADVICE_ON_TEXTS):
+        answer = client.embeddings.create(model=server.model, input=texts, encoding_format="float")
+        places = [int(each.index) for each in answer.data]
+        rows = [np.array(each.embedding, np.float64) for each in answer.data]
+    if sorted(places) != list(range(len(texts))):
+        raise ModelUnavailableError(
+            f"{server.url} gave {len(rows)} vectors, numbered {str(places)[:40]}, for {len(texts)} texts: "
+            f"see the server's log, and check that {server.model!r} is a model for embeddings"
+        )
+    for row in rows:
+        check_row(row, server, d_model or rows[0].size)
+    return l2_normalize(np.stack(rows)[np.argsort(places)]).astype(np.float32)
+
+
+def check_row(row: Array, server: Server, d_model: int) -> None:
+    """Raise `ModelUnavailableError` for a row that is no vector of ``d_model`` finite numbers, or is zero."""
+    if row.ndim != 1 or not row.size:
+        raise ModelUnavailableError(
+            f"{server.url} gave an array of shape {row.shape} in place of a vector: choose a model for "
+            "embeddings"
+        )
+    if len(row) != d_model:
+        raise ModelUnavailableError(
+            f"{server.url} gave a vector of {len(row)} numbers, and of {d_model} before: check that it runs "
+            f"one and the same model as {server.model!r}"
+        )
+    if not 0 < np.linalg.norm(row) < np.inf:  # of NaN neither holds
+        raise ModelUnavailableError(
+            f"{server.url} gave a vector that is zero or not finite: see the server's log, or choose another "
+            "of its models"
+        )

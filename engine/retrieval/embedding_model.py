@@ -1,0 +1,93 @@
+"""What a search needs of a model: the vectors of texts, and how they were made."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+from engine.layers.tracing import Array
+from engine.models.embedding_head import OWN
+from engine.models.encoder import Encoder
+from engine.models.prompts import Prompts, Role
+from engine.retrieval.embedding_spec import EmbeddingSpec
+from engine.weights.fetch import Progress
+
+if TYPE_CHECKING:
+    from engine.tokenizers.wordpiece import WordPieceTokenizer
+
+
+class BlackBoxModel(Protocol):
+    """A model without an inside: it gives one vector a text, by the one pooling ``"own"``, and nothing else.
+
+    Documents are cut and tokens counted by a tokenizer of the engine, so a model with another tokenizer may
+    read fewer or more tokens of a chunk than its size.
+    """
+
+    sets_limit: ClassVar[bool]  # whether it takes another limit of tokens than its own
+    block_texts: ClassVar[int]  # texts embedded before a cache stores their vectors
+
+    @property
+    def name(self) -> str:
+        """Name for people, by which `load_model` finds it."""
+
+    @property
+    def tokenizer(self) -> "WordPieceTokenizer":
+        """The engine's tokenizer, by which documents are cut."""
+
+    @property
+    def d_model(self) -> int:
+        """Length of a vector."""
+
+    @property
+    def fingerprint(self) -> str:
+        """A SHA-256 that tells models apart whose vectors differ."""
+
+    @property
+    def prompts(self) -> Prompts:
+        """What it puts before texts."""
+
+    def with_prompts(self, use: str) -> "BlackBoxModel":
+        """Return this model with its prompts or none, by a key of `PROMPT_USES`."""
+
+    def token_limit(self, max_tokens: int | None) -> int:
+        """Return ``max_tokens``, or the model's own limit for None; one out of its range raises."""
+
+    def embedding_spec(self, pooling: str = OWN, max_tokens: int | None = None) -> EmbeddingSpec:
+        """Return the stamp of the vectors that `encode_as` makes; the errors are the same."""
+
+    def encode_as(
+        self,
+        role: Role,
+        texts: Sequence[str],
+        pooling: list[str],
+        max_tokens: int | None = None,
+        on_progress: Progress | None = None,
+    ) -> dict[str, Array]:
+        """Embed texts: ``{"own": vectors}``, float32 ``(n_texts, d_model)``, rows of length 1."""
+
+
+Model = Encoder | BlackBoxModel
+
+
+def embedding_spec(model: Model, pooling: str | None, max_tokens: int | None) -> EmbeddingSpec:
+    """Return the stamp of the vectors that a model makes; None is its own pooling, or its own limit."""
+    if isinstance(model, Encoder):
+        return EmbeddingSpec.of(model, pooling, max_tokens)
+    return model.embedding_spec(pooling or OWN, max_tokens)
+
+
+def encode_by(
+    spec: EmbeddingSpec,
+    role: Role,
+    texts: Sequence[str],
+    model: Model,
+    on_progress: Progress | None = None,
+) -> Array:
+    """Embed the questions or documents of a search as a stamp says: ``(n_texts, d_model)``, of length 1."""
+    vectors: dict[str, Array] = model.encode_as(
+        role, texts, [spec.pooling], max_tokens=spec.max_tokens, on_progress=on_progress
+    )
+    return vectors[spec.pooling]
+
+
+def no_inside(what: str, model: BlackBoxModel) -> str:
+    """Return why a model without an inside cannot do what reads token vectors."""
+    return f"{what} reads the vectors of tokens, and {model.name} gives only those of whole texts"
