@@ -15,11 +15,12 @@ from engine.cli.main import (
     index_documents,
     load_decoder,
     load_encoder,
-    load_search_encoder,
+    load_search_model,
     null_scores_in,
     print_json,
     read_documents,
 )
+from engine.cli.models import load_embedding_model, load_reranker
 from engine.cli.options import (
     AnsweringOptions,
     CorpusOptions,
@@ -31,7 +32,7 @@ from engine.cli.options import (
     exit_on_error,
     grouped,
 )
-from engine.cli.progress import StatusLine, download_progress, progress, say
+from engine.cli.progress import StatusLine, progress, say
 from engine.cli.sources import sources, with_taken_names
 from engine.documents.loaders import kinds
 from engine.documents.splitters import DEFAULT_SPLITTING, SPLITTERS
@@ -48,7 +49,6 @@ from engine.evaluation.answers import (
 from engine.evaluation.beir import BeirSet, load_beir
 from engine.evaluation.bootstrap import mean_interval
 from engine.evaluation.grid import Grid, fitting, grid
-from engine.evaluation.library_model import LibraryModel, load_model
 from engine.evaluation.metrics import METRICS, Retrieved, at_depth
 from engine.evaluation.sweep import sweep
 from engine.evaluation.sweep_cost import Cost, estimate
@@ -62,7 +62,6 @@ from engine.layers.pooling import POOLINGS
 from engine.models.embedding_head import OWN
 from engine.models.encoder import Encoder
 from engine.models.prompts import PROMPT_USES
-from engine.models.reranker import Reranker
 from engine.retrieval.embedding_model import Model
 from engine.retrieval.retrievers import (
     DEFAULT_RETRIEVER,
@@ -144,8 +143,8 @@ def sweep_command(
     model: Annotated[
         str,
         typer.Option(
-            help="Known names, BERT-family folders or Hugging Face ids, several with commas; what is of "
-            "another family is run by sentence-transformers."
+            help="Known names, folders, Hugging Face ids or servers (http://host:port#model-name), several "
+            "with commas; what is of another family than BERT is run by sentence-transformers."
         ),
     ] = DEFAULT_ENCODER,
     max_tokens: Annotated[
@@ -232,19 +231,9 @@ def numbers_of(option: str, text: str) -> list[int]:
 
 
 def load_models(names: Sequence[str], reranker: str) -> dict[str, Model]:
-    """Load the models, with the reranker if one is named; report those that sentence-transformers runs."""
-    say(f"Loading {', '.join(dict.fromkeys(names))}")
-    models = {name: load_model(name, download_progress(name)) for name in dict.fromkeys(names)}
-    for name, model in models.items():
-        if isinstance(model, LibraryModel):
-            say(
-                f"{name} is run by sentence-transformers, and its chunks are cut by the default encoder's "
-                "tokenizer"
-            )
-    if not reranker:
-        return models
-    say(f"Loading {reranker}")
-    second = Reranker.load(reranker)
+    """Load the models by their names, each with the reranker if one is named and it can have one."""
+    models = {name: load_embedding_model(name) for name in dict.fromkeys(names)}
+    second = load_reranker(reranker) if reranker else None
     return {
         name: replace(model, reranker=second) if isinstance(model, Encoder) else model
         for name, model in models.items()
@@ -429,7 +418,7 @@ def answers(
     asked = with_taken_names(asked, documents)
     for problem in check_answers(asked, documents):
         say(f"warning: {problem}")
-    encoder = load_search_encoder(corpus)
+    encoder = load_search_model(corpus)
     index = index_documents(documents, encoder, corpus, corpus.parent_tokens)
     writer = Writer(load_decoder(retrieval.decoder))
     writer.check(settings)

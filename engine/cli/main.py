@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from engine.cli.models import load_embedding_model, load_reranker
 from engine.cli.options import (
     AnsweringOptions,
     CorpusOptions,
@@ -24,6 +25,7 @@ from engine.documents.document import Chunk, Document
 from engine.documents.loaders import load_corpus
 from engine.documents.splitters import split, split_small_to_big
 from engine.documents.unread_text import limit_warning
+from engine.errors import InputError
 from engine.generation.answering import NOTHING_FOUND, Answer, Retrieval, ask, retrieve
 from engine.generation.conversation import Turn, follow_up
 from engine.generation.decoder import Decoder
@@ -32,10 +34,12 @@ from engine.generation.prompt import Source
 from engine.generation.sampling import GREEDY, Sampling
 from engine.generation.settings import AnswerSettings, SearchSettings
 from engine.generation.writer import Writer
+from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
-from engine.models.reranker import Reranker
+from engine.retrieval.embedding_model import Model, encode_by
 from engine.retrieval.index import Hit, Index, build_index
 from engine.retrieval.relevance import NullScores, closer_than, null_scores_of
+from engine.retrieval.vector_cache import VectorCache
 from engine.verify import DEFAULT_TEXTS, verify_encoder
 from engine.weights.catalog import DEFAULT_ENCODER
 from engine.wording import counted
@@ -66,18 +70,27 @@ def load_decoder(name: str) -> Decoder:
     return Decoder.load(name, on_progress=download_progress(name))
 
 
-def load_search_encoder(options: CorpusOptions) -> Encoder:
-    """Load the encoder of a search, with or without its prompts, and its reranker if one is named."""
-    encoder = load_encoder(options.model).with_prompts(options.prompts)
-    if options.reranker:
-        say(f"Loading {options.reranker}")
-        encoder = replace(encoder, reranker=Reranker.load(options.reranker))
-    return encoder
+def load_search_model(options: CorpusOptions) -> Model:
+    """Load the model of a search, with or without its prompts, and its reranker if one is named.
+
+    Raises
+    ------
+    InputError
+        A reranker is named, and the model is run by another library or a server.
+    """
+    model = load_embedding_model(options.model).with_prompts(options.prompts)
+    if not options.reranker:
+        return model
+    if not isinstance(model, Encoder):
+        raise InputError(
+            f"{options.model} cannot be used with a reranker: give an encoder of the engine's families"
+        )
+    return replace(model, reranker=load_reranker(options.reranker))
 
 
-def load_index(options: CorpusOptions) -> tuple[Encoder, Index]:
-    """Load the encoder, read a corpus and index it."""
-    encoder = load_search_encoder(options)
+def load_index(options: CorpusOptions) -> tuple[Model, Index]:
+    """Load the model that embeds, read a corpus and index it."""
+    encoder = load_search_model(options)
     return encoder, index_documents(read_documents(options.corpus), encoder, options, options.parent_tokens)
 
 
@@ -88,24 +101,33 @@ def read_documents(corpus: Path) -> list[Document]:
 
 
 def index_documents(
-    documents: Sequence[Document], encoder: Encoder, options: EmbeddingOptions, parent_tokens: int = 0
+    documents: Sequence[Document], encoder: Model, options: EmbeddingOptions, parent_tokens: int = 0
 ) -> Index:
     """Split and embed documents; warn of chunks beyond the model's token limit."""
+    tokenizer = encoder.tokenizer
+
+    def embed(sentences: Sequence[str]) -> Array:
+        if isinstance(encoder, Encoder):
+            return encoder.encode(sentences)
+        return encode_by(encoder.embedding_spec(), "document", sentences, encoder)
 
     def cut(document: Document) -> list[Chunk]:
         if parent_tokens:
-            return split_small_to_big(
-                document, encoder.tokenizer, options.splitting, parent_tokens, embed=encoder.encode
-            )
-        return split(document, encoder.tokenizer, options.splitting, embed=encoder.encode)
+            return split_small_to_big(document, tokenizer, options.splitting, parent_tokens, embed=embed)
+        return split(document, tokenizer, options.splitting, embed=embed)
 
     say(f"Splitting {counted(len(documents), 'document')}")
     chunks = [chunk for document in documents for chunk in cut(document)]
-    if warning := limit_warning(chunks, encoder.text_limit()):
+    limit = encoder.text_limit() if isinstance(encoder, Encoder) else encoder.token_limit(None)
+    if warning := limit_warning(chunks, limit):
         say(f"warning: {warning}")
     label = f"Embedding {counted(len(chunks), 'chunk')}"
     say(label)
-    return build_index(chunks, encoder, options.pooling, on_progress=progress(label))
+    cache = None if options.cache is None else VectorCache(options.cache)
+    index = build_index(chunks, encoder, options.pooling, None, progress(label), cache)
+    if cache is not None and cache.notice:
+        say(f"warning: {cache.notice}")
+    return index
 
 
 def answer_settings(
@@ -125,7 +147,7 @@ def answer_settings(
     )
 
 
-def null_scores_in(index: Index, encoder: Encoder) -> NullScores:
+def null_scores_in(index: Index, encoder: Model) -> NullScores:
     """Score unrelated questions in the index."""
     say("Scoring unrelated questions, to judge relevance")
     return null_scores_of(index, encoder)
@@ -341,12 +363,11 @@ def embed(
         raise typer.BadParameter(f"{out} does not end in .npz", param_hint="--out")
     if not out.parent.is_dir():
         raise typer.BadParameter(f"the folder {out.parent} does not exist", param_hint="--out")
-    encoder = load_encoder(embedding.model).with_prompts(embedding.prompts)
+    encoder = load_embedding_model(embedding.model).with_prompts(embedding.prompts)
     index = index_documents(read_documents(path), encoder, embedding)
-    ids = [
-        encoder.truncate(sequence)
-        for sequence in encoder.tokenizer.ids_batch([chunk.text for chunk in index.chunks])
-    ]
+    ids = encoder.tokenizer.ids_batch([chunk.text for chunk in index.chunks])
+    if isinstance(encoder, Encoder):
+        ids = [encoder.truncate(sequence) for sequence in ids]
     np.savez(
         out,
         documents=np.array([chunk.document for chunk in index.chunks]),

@@ -27,6 +27,14 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object 
 EncoderOption = Annotated[
     str, typer.Option("--model", help="Encoder: a known name, a model folder or a Hugging Face id.")
 ]
+ModelOption = Annotated[
+    str,
+    typer.Option(
+        "--model",
+        help="What embeds: a known name, a folder or a Hugging Face id, or http://host:port#model-name for a "
+        "server that speaks OpenAI's protocol, whose key is in GLASSBOX_SERVER_KEY.",
+    ),
+]
 PoolingOption = Annotated[
     str,
     typer.Option(help=f"How token vectors become one: {', '.join(POOLINGS)}; own is the model's own way."),
@@ -47,7 +55,7 @@ SAMPLING_HELP = {name: rule.help for name, rule in RULES.items()} | {
 class EmbeddingOptions:
     """How documents are cut and embedded."""
 
-    model: EncoderOption = DEFAULT_ENCODER
+    model: ModelOption = DEFAULT_ENCODER
     splitter: Annotated[str, typer.Option(help=f"How documents are cut: {', '.join(SPLITTERS)}.")] = (
         DEFAULT_SPLITTING.method
     )
@@ -64,6 +72,9 @@ class EmbeddingOptions:
             help=f"The model's prompts before questions and chunks, if it has any: {', '.join(PROMPT_USES)}."
         ),
     ] = "own"
+    cache: Annotated[
+        Path | None, typer.Option(help="A file that keeps embeddings between runs (SQLite).")
+    ] = None
 
     @property
     def splitting(self) -> Splitting:

@@ -30,6 +30,7 @@ REQUEST_TEXTS = 32  # of one request: the most that text-embeddings-inference ta
 PROBE = "The length of this text's vector is that of all."
 TOO_LONG = "if a text is too long for it, lower the chunk size; else see the server's log"
 ADVICE_ON_TEXTS = ADVICE | dict.fromkeys((400, 413, 422), TOO_LONG)
+SERVER_KEY = "GLASSBOX_SERVER_KEY"  # the environment variable of the command line; the app reads none
 FORM = "http://host:port#model-name"
 
 

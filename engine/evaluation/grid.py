@@ -170,7 +170,7 @@ def model_problem(cell: Cell, model: Model) -> str:
         return f"{no_inside('retriever maxsim', model)}: choose another"
     if cell.pooling == OWN and isinstance(model, Encoder) and model.pooling != OWN:
         return f"pooling 'own' of {model.name} is {model.pooling!r}: give that"
-    if RETRIEVERS[cell.retriever].needs_reranker and (isinstance(model, LibraryModel) or not model.reranker):
+    if RETRIEVERS[cell.retriever].needs_reranker and not (isinstance(model, Encoder) and model.reranker):
         return f"retriever {cell.retriever!r} needs a cross-encoder beside {model.name}: load one"
     if cell.prompts != "own" and not model.prompts.in_search:
         return f"{model.name} has no prompts to leave out: 'own' stands for both"

@@ -11,7 +11,7 @@ from engine.retrieval.embedding_spec import EmbeddingSpec
 from engine.weights.fetch import Progress
 
 if TYPE_CHECKING:
-    from engine.tokenizers.wordpiece import WordPieceTokenizer
+    from engine.tokenizers.text_tokenizer import TextTokenizer
 
 
 class BlackBoxModel(Protocol):
@@ -29,7 +29,7 @@ class BlackBoxModel(Protocol):
         """Name for people, by which `load_model` finds it."""
 
     @property
-    def tokenizer(self) -> "WordPieceTokenizer":
+    def tokenizer(self) -> "TextTokenizer":
         """The engine's tokenizer, by which documents are cut."""
 
     @property

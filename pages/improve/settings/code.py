@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import PurePath
 
 from engine.documents.loaders import BUNDLED_CORPUS
+from engine.evaluation.embedding_server import SERVER_KEY, is_server
 from engine.evaluation.grid import Cell, grid
 from engine.evaluation.questions import questions_about
 from pages.improve.settings.runs import Experiment
@@ -81,7 +82,10 @@ def python_lines(experiment: Experiment) -> str:
         f"    {AXES[axis].argument}={found!r}," for axis, found in values_of(others or [baseline]).items()
     )
     questions = "" if asks_bundled(experiment) else f'Path("{QUESTIONS}")'
-    return f"""from pathlib import Path
+    key, imports = "", ""
+    if any(map(is_server, models)):
+        key, imports = f', api_key=os.environ.get("{SERVER_KEY}", "")', "import os\n"
+    return f"""{imports}from pathlib import Path
 
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.evaluation.checks import measurable
@@ -95,7 +99,7 @@ names = {sorted(experiment.documents)!r}
 found = {documents_expression(experiment)}
 documents = [document for document in found if document.name in names]
 questions = measurable(load_questions({questions}), documents)
-models = {{name: load_model(name) for name in {models!r}}}
+models = {{name: load_model(name{key}) for name in {models!r}}}
 baseline = {baseline!r}
 cells = fitting(grid(
 {axes}

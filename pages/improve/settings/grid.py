@@ -12,6 +12,7 @@ from engine import Encoder
 from engine.documents.document import Document
 from engine.documents.splitters import DEFAULT_SPLITTING, SPLITTERS
 from engine.errors import GlassboxError, InputError
+from engine.evaluation.embedding_server import FORM, is_server
 from engine.evaluation.grid import Cell, Grid, fitting, grid, has_own_head
 from engine.evaluation.questions import Question
 from engine.layers.pooling import POOLINGS
@@ -20,7 +21,7 @@ from engine.retrieval.embedding_model import Model
 from engine.retrieval.retrievers import DEFAULT_RETRIEVER, RETRIEVERS, usable_retrievers
 from engine.wording import counted
 from pages.improve.settings.cost import show_cost, show_start
-from pages.improve.settings.running import models_named
+from pages.improve.settings.running import KEY_OF_SERVER, models_named
 from pages.improve.settings.verdicts import ACROSS_K
 from ui.cells import AXES, cell_words, choose_values
 from ui.chunk_settings import Cut
@@ -131,10 +132,20 @@ def model_box(encoder: Encoder) -> dict[str, Model]:
             "Compare with",
             key="grid-model",
             persist_state="session",
-            placeholder="a folder or a Hugging Face id",
+            placeholder=f"a folder, a Hugging Face id, or {FORM}",
             help="The engine runs encoders of the BERT family, with every pooling; sentence-transformers "
-            "runs others, with the model's own pooling.",
+            "runs others, with the model's own pooling, and so does a server that speaks OpenAI's protocol "
+            "(Ollama, vLLM, llama-server).",
         ).strip()
+        if is_server(name):
+            st.text_input(
+                "Key",
+                type="password",
+                key=KEY_OF_SERVER,
+                persist_state="session",
+                help="Only if the server needs one. It is sent to this address only and forgotten when this "
+                "session ends. The texts of all chunks and questions are sent, too.",
+            )
         models: dict[str, Model] = {ENCODER: encoder}
         if name and name != ENCODER:
             try:

@@ -8,6 +8,7 @@ import streamlit as st
 
 from engine.documents.document import Document
 from engine.errors import GlassboxError
+from engine.evaluation.embedding_server import is_server
 from engine.evaluation.library_model import load_model
 from engine.evaluation.sweep import by_name, sweep
 from engine.evaluation.sweep_row import SweepRow
@@ -23,6 +24,7 @@ from ui.jobs import Job, announce, follow_progress
 from ui.models import ENCODER, load_encoder
 from ui.text import escape_markdown, listed, readable_time
 
+KEY_OF_SERVER = "grid-server-key"  # in the session's state
 MIN_SHARE = 0.02  # of a grid: below it, the time left cannot be estimated
 
 
@@ -202,14 +204,26 @@ def models_named(names: Iterable[str]) -> dict[str, Model]:
     GlassboxError
         A model cannot be found or read.
     """
-    encoder = load_encoder()
-    return {name: encoder if name == ENCODER else other_model(name) for name in names}
+    encoder, api_key = load_encoder(), st.session_state.get(KEY_OF_SERVER, "").strip()
+
+    def named(name: str) -> Model:
+        if is_server(name):
+            return model_of_server(name, api_key)
+        return encoder if name == ENCODER else other_model(name)
+
+    return {name: named(name) for name in names}
 
 
 @st.cache_resource(max_entries=1, show_spinner="Loading the model…")
 def other_model(name: str) -> Model:
     """Load a model with the engine, or with sentence-transformers where the engine cannot."""
     return load_model(name)
+
+
+@st.cache_resource(max_entries=2, show_spinner="Asking the server…", scope="session")
+def model_of_server(address: str, api_key: str) -> Model:
+    """Connect to a model on a server; the key stays in this session."""
+    return load_model(address, api_key=api_key)
 
 
 def resume(experiment: Experiment) -> None:

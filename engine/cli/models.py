@@ -1,0 +1,38 @@
+"""The embedding models of the commands: by name, folder or Hugging Face id, or behind a server."""
+
+import os
+
+from engine.cli.progress import download_progress, say
+from engine.evaluation.embedding_server import SERVER_KEY, EmbeddingServer
+from engine.evaluation.library_model import load_model
+from engine.models.encoder import Encoder
+from engine.models.reranker import Reranker
+from engine.retrieval.embedding_model import Model
+
+OPENAI_KEY = "OPENAI_API_KEY"
+OPENAI_ADDRESSES = ("https://api.openai.com/", "https://api.openai.com#")
+
+
+def load_embedding_model(name: str) -> Model:
+    """Load a model, or connect to the server that has it; say which tokenizer cuts for it."""
+    say(f"Loading {name}")
+    model = load_model(name, download_progress(name), server_key(name))
+    if not isinstance(model, Encoder):
+        where = "on a server" if isinstance(model, EmbeddingServer) else "run by sentence-transformers"
+        say(f"{name} is {where}, and its chunks are cut by the default encoder's tokenizer")
+    return model
+
+
+def server_key(address: str) -> str:
+    """Return the key for servers in the environment, empty if there is none.
+
+    ``OPENAI_API_KEY`` is for OpenAI's own server: another one that is named does not get to know it.
+    """
+    of_openai = os.environ.get(OPENAI_KEY, "") if address.startswith(OPENAI_ADDRESSES) else ""
+    return os.environ.get(SERVER_KEY, "") or of_openai
+
+
+def load_reranker(source: str) -> Reranker:
+    """Load a cross-encoder by its folder or Hub id."""
+    say(f"Loading {source}")
+    return Reranker.load(source)

@@ -1,0 +1,141 @@
+"""Commands with a model that is on a server."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import engine.cli.evaluation  # noqa: F401 (adds its commands to the app)
+from engine.cli.main import app
+from engine.cli.models import server_key
+from engine.evaluation.embedding_server import REQUEST_TEXTS
+from tests.chat_server import closed_port
+from tests.embedding_server import embedding_server
+
+LIGHT = "The lighthouse of Vardholm was painted green in 1931.\n\nIts keeper kept bees and sold the honey."
+QUESTION = {"content": "Its keeper kept bees", "start_index": 55, "end_index": 75}
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "lighthouse.md").write_text(LIGHT, encoding="utf-8")
+    (tmp_path / "notes" / "bread.txt").write_text("Knead the dough for ten minutes.", encoding="utf-8")
+    return tmp_path / "notes"
+
+
+@pytest.fixture(scope="module")
+def served(encoder):
+    with embedding_server(encoder.encode) as server:
+        yield server
+
+
+def run(*arguments, **environment):
+    return CliRunner(env=environment).invoke(app, [str(argument) for argument in arguments])
+
+
+def test_search_by_a_server_finds_what_the_model_behind_it_does(served, corpus):
+    search = ("search", "Who sold honey?", "--corpus", corpus, "--json")
+    theirs, ours = run(*search, "--model", served.address), run(*search)
+    assert theirs.exit_code == 0
+    found, expected = (json.loads(result.stdout)["hits"] for result in (theirs, ours))
+    assert [hit["text"] for hit in found] == [hit["text"] for hit in expected]
+    assert [hit["score"] for hit in found] == pytest.approx([hit["score"] for hit in expected], abs=1e-5)
+    assert f"{served.address} is on a server" in theirs.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (("--retriever", "maxsim"), "retriever maxsim reads the vectors of tokens"),
+        (("--pooling", "mean"), "pools tokens itself, give 'own'"),
+        (("--prompts", "nine"), "prompts 'nine' is not one of own, none"),
+    ],
+)
+def test_what_a_server_cannot_do_is_one_line(served, corpus, options, reason):
+    result = run("search", "honey", "--corpus", corpus, "--model", served.address, *options)
+    assert result.exit_code == 2
+    assert reason in result.stderr.splitlines()[-1]
+
+
+def test_ask_quotes_by_a_server(served, corpus):
+    result = run(
+        "ask", "Who kept bees?", "--corpus", corpus, "--model", served.address, "--quotes-only", "--json"
+    )
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["quotes"][0]["text"].startswith("Its keeper kept bees")
+
+
+def test_embed_by_a_server_writes_its_vectors_and_keeps_them(served, corpus, encoder, tmp_path):
+    out, cache = tmp_path / "vectors.npz", tmp_path / "cache.sqlite3"
+    embed = ("embed", corpus, "--out", out, "--model", served.address, "--cache", cache)
+    assert run(*embed).exit_code == 0
+    vectors = np.load(out)["vectors"]
+    assert vectors == pytest.approx(encoder.encode(["Knead the dough for ten minutes.", LIGHT]), abs=1e-6)
+    n_before = len(served.texts)
+    assert run(*embed).exit_code == 0
+    assert len(served.texts) == n_before + 1  # the text that tells the length of vectors
+
+
+def test_what_was_embedded_before_a_server_failed_is_not_embedded_again(encoder, tmp_path):
+    texts = [f"Fact {number}." for number in range(REQUEST_TEXTS + 2)]
+    (tmp_path / "facts.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    embed = ("embed", tmp_path / "facts.jsonl", "--out", tmp_path / "out.npz", "--cache", tmp_path / "kept")
+    full = [2]
+
+    def status(n_before, _):
+        return (503, "out of memory") if n_before in full else (200, "")
+
+    with embedding_server(encoder.encode, status=status) as server:
+        failed = run(*embed, "--model", server.address)
+        assert failed.exit_code == 2
+        assert "503, 'out of memory'" in failed.stderr
+        n_before = len(server.texts)
+        assert run(*embed, "--model", server.address).exit_code == 0
+        assert sorted(server.texts[n_before + 1 :]) == sorted(texts[REQUEST_TEXTS:])
+
+
+def test_sweep_compares_a_server_with_the_encoder(served, corpus, tmp_path):
+    questions = tmp_path / "questions.jsonl"
+    line = {"question": "Who kept bees?", "references": [QUESTION], "corpus_id": "lighthouse"}
+    questions.write_text(json.dumps(line) + "\n")
+    models = f"all-MiniLM-L6-v2,{served.address}"
+    options = ("--chunk-tokens", 16, "--pooling", "mean", "--retriever", "dense,maxsim", "--json")
+    result = run("sweep", "--corpus", corpus, "--questions", questions, "--model", models, *options)
+    assert result.exit_code == 0
+    rows = {(row["model"], row["retriever"]): row["mrr"] for row in json.loads(result.stdout)["rows"]}
+    assert rows[served.address, "dense"] == rows["all-MiniLM-L6-v2", "dense"]
+    assert (served.address, "maxsim") not in rows
+    assert "of the grid: retriever maxsim reads the vectors of tokens" in result.stderr
+
+
+def test_a_server_that_is_not_there_is_one_line(corpus):
+    with closed_port() as url:
+        for command in (("search", "x", "--corpus", corpus), ("sweep",)):
+            result = run(*command, "--model", f"{url}#mini")
+            assert result.exit_code == 2
+            assert f"error: the connection to {url} failed" in result.stderr.splitlines()[-1]
+
+
+def test_the_key_is_sent_and_never_shown(encoder, corpus, tmp_path):
+    out, cache = tmp_path / "vectors.npz", tmp_path / "cache.sqlite3"
+    with embedding_server(encoder.encode, key="gl4ss-s3cret") as server:
+        embed = ("embed", corpus, "--out", out, "--cache", cache, "--model", server.address)
+        refused = run(*embed, OPENAI_API_KEY="gl4ss-s3cret")
+        assert "(401, 'Incorrect API key provided'): give the key that it asks for" in refused.stderr
+        done = run(*embed, "--json", GLASSBOX_SERVER_KEY="gl4ss-s3cret")
+    assert done.exit_code == 0
+    assert "gl4ss-s3cret" not in done.stdout + done.stderr + refused.stderr
+    assert not any(b"gl4ss-s3cret" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+
+
+def test_openais_key_is_for_openai_alone(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "theirs")
+    monkeypatch.delenv("GLASSBOX_SERVER_KEY", raising=False)
+    assert server_key("https://api.openai.com/v1#text-embedding-3-small") == "theirs"
+    assert server_key("https://api.openai.com#text-embedding-3-small") == "theirs"
+    for other in ("http://api.openai.com#a", "https://api.openai.com.evil.org#a", "http://localhost:1#a"):
+        assert server_key(other) == ""
+    monkeypatch.setenv("GLASSBOX_SERVER_KEY", "ours")
+    assert server_key("http://localhost:1#a") == "ours"

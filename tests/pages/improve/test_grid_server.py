@@ -1,0 +1,66 @@
+"""“Best settings” with another model that is on a server."""
+
+import pytest
+
+from engine.documents.document import Document
+from engine.evaluation.grid import Cell
+from engine.evaluation.question_files import question_fields
+from engine.evaluation.questions import Question, Reference
+from engine.storage.workspace import Workspace
+from pages.improve.settings.code import python_lines
+from pages.improve.settings.runs import Experiment
+from tests.apps import app_page, said
+from tests.embedding_server import embedding_server
+
+TEXT = "Nobody had much to say that year. A forager dances the way to the flowers. " * 3
+PASSAGE = "A forager dances"
+KEY = "gl4ss-s3cret"
+
+
+@pytest.fixture
+def page(encoder):
+    start = TEXT.index(PASSAGE)
+    question = Question("Who dances?", "bees", (Reference(PASSAGE, start, start + len(PASSAGE)),))
+    document = Document("bees.md", TEXT)
+    state = {
+        "uploads": {"bees.md": (document,)},
+        "searched": ["bees.md"],
+        "workspace": Workspace(question_sets={"mine.jsonl": [question_fields(question)]}),
+    }
+    return app_page("improve/settings", **state).run()
+
+
+def cells(app):
+    return next(metric.value for metric in app.metric if metric.label == "Cells")
+
+
+def test_a_server_is_compared_once_it_has_its_key(page, encoder):
+    with embedding_server(encoder.encode, key=KEY) as server:
+        alone = int(cells(page))
+        page.text_input(key="grid-model").set_value(server.address).run()
+        [error] = page.error
+        assert "401" in error.value
+        assert "The grid uses all-MiniLM-L6-v2 alone" in error.value
+        assert int(cells(page)) == alone
+        page.text_input(key="grid-server-key").set_value(KEY).run()
+        assert KEY not in said(page)
+        assert not page.error
+        assert int(cells(page)) > alone
+        assert not any("is not measured at all" in warning.value for warning in page.warning)
+
+
+def test_an_answer_of_a_server_is_escaped(page):
+    with embedding_server(lambda texts: [[1]], status=lambda *_: (400, "<b>*too long*</b>")) as server:
+        page.text_input(key="grid-model").set_value(server.address).run()
+    [error] = page.error
+    assert "<b>" not in error.value.replace("\\<", "")
+    assert r"\*too long\*" in error.value
+
+
+def test_the_script_of_a_run_has_no_key_and_says_where_it_goes():
+    cells = (Cell(), Cell(model="http://localhost:1#mini", pooling="own"))
+    lines = python_lines(Experiment("run", "now", ("a.md",), "0", (), cells))
+    assert "import os\n" in lines
+    assert 'api_key=os.environ.get("GLASSBOX_SERVER_KEY", "")' in lines
+    assert "os.environ" not in python_lines(Experiment("run", "now", ("a.md",), "0", (), cells[:1]))
+    compile(lines, "script", "exec")
