@@ -12,11 +12,11 @@ import typer
 from engine.cli.models import load_embedding_model, load_reranker
 from engine.cli.options import (
     AnsweringOptions,
-    CorpusOptions,
     EmbeddingOptions,
     EncoderOption,
     JsonOption,
     RetrievalOptions,
+    SearchedOptions,
     exit_on_error,
     grouped,
 )
@@ -40,6 +40,7 @@ from engine.retrieval.embedding_model import Model, encode_by
 from engine.retrieval.index import Hit, Index, build_index
 from engine.retrieval.relevance import NullScores, closer_than, null_scores_of
 from engine.retrieval.vector_cache import VectorCache
+from engine.retrieval.vector_files import read_index, save_npz
 from engine.verify import DEFAULT_TEXTS, verify_encoder
 from engine.weights.catalog import DEFAULT_ENCODER
 from engine.wording import counted
@@ -88,10 +89,16 @@ def load_search_model(options: CorpusOptions) -> Model:
     return replace(model, reranker=load_reranker(options.reranker))
 
 
-def load_index(options: CorpusOptions) -> tuple[Model, Index]:
-    """Load the model that embeds, read a corpus and index it."""
-    encoder = load_search_model(options)
-    return encoder, index_documents(read_documents(options.corpus), encoder, options, options.parent_tokens)
+def load_searched(options: SearchedOptions) -> tuple[Model, Index]:
+    """Load the model that embeds, and index the corpus or the vectors that are given."""
+    model = load_search_model(options)
+    if options.vectors is None:
+        documents = read_documents(options.corpus)
+        return model, index_documents(documents, model, options, options.parent_tokens)
+    if options.parent_tokens:
+        raise InputError("given chunks have no larger ones around them: leave out --parent-tokens")
+    say(f"Reading {options.vectors}")
+    return model, read_index(options.vectors, model, options.pooling)
 
 
 def read_documents(corpus: Path) -> list[Document]:
@@ -220,7 +227,7 @@ def verify(
 @grouped
 def search(
     question: Annotated[str, typer.Argument(help="What to look for.")],
-    corpus: CorpusOptions,
+    corpus: SearchedOptions,
     retrieval: RetrievalOptions,
     k: Annotated[int, typer.Option(help="How many passages.")] = 5,
     as_json: JsonOption = False,
@@ -230,7 +237,7 @@ def search(
     The retriever decides their order; the score of each is the cosine of its vector and the question's.
     """
     settings = SearchSettings(k, retriever=retrieval.retriever, expand=retrieval.expand)
-    encoder, index = load_index(corpus)
+    encoder, index = load_searched(corpus)
     searched_for = None
     if settings.expand:
         decoder = load_decoder(retrieval.decoder)
@@ -263,7 +270,7 @@ def search(
 @grouped
 def ask_command(
     question: Annotated[str, typer.Argument(help="What to answer.")],
-    corpus: CorpusOptions,
+    corpus: SearchedOptions,
     retrieval: RetrievalOptions,
     answering: AnsweringOptions,
     sampling: Sampling = GREEDY,
@@ -275,7 +282,7 @@ def ask_command(
 ) -> None:
     """Answer a question from the passages of a corpus: quotes, the model's words, and how sure they are."""
     settings = answer_settings(retrieval, answering, sampling)
-    encoder, index = load_index(corpus)
+    encoder, index = load_searched(corpus)
     writer = Writer(load_decoder(retrieval.decoder))
     writer.check(settings)
     null_scores = null_scores_in(index, encoder)
@@ -354,10 +361,11 @@ def embed(
     embedding: EmbeddingOptions,
     as_json: JsonOption = False,
 ) -> None:
-    """Split and embed documents; write ids, spans and vectors to an .npz file.
+    """Split and embed documents; write texts, ids, spans and vectors to an .npz file.
 
-    Its arrays, one row a chunk: documents (names), starts, ends, vectors (n_chunks, d_model). The token ids
-    of all chunks stand one after the other in ids; id_starts says where each chunk's begin.
+    Its arrays, one row a chunk: documents (names), starts, ends, vectors (n_chunks, d_model). The texts of
+    all chunks stand one after the other in text (UTF-8); text_starts says where each chunk's begins. So do
+    the token ids in ids and id_starts.
     """
     if out.suffix != ".npz":
         raise typer.BadParameter(f"{out} does not end in .npz", param_hint="--out")
@@ -368,15 +376,7 @@ def embed(
     ids = encoder.tokenizer.ids_batch([chunk.text for chunk in index.chunks])
     if isinstance(encoder, Encoder):
         ids = [encoder.truncate(sequence) for sequence in ids]
-    np.savez(
-        out,
-        documents=np.array([chunk.document for chunk in index.chunks]),
-        starts=np.array([chunk.start for chunk in index.chunks]),
-        ends=np.array([chunk.end for chunk in index.chunks]),
-        ids=np.concatenate(ids),
-        id_starts=np.cumsum([0, *map(len, ids)]),
-        vectors=index.vectors,
-    )
+    save_npz(out, index, ids)
     if as_json:
         print_json({"out": str(out), "chunks": len(index.chunks), "tokens": sum(map(len, ids))})
     else:

@@ -98,6 +98,20 @@ class CorpusOptions(EmbeddingOptions):
 
 
 @dataclass(frozen=True)
+class SearchedOptions(CorpusOptions):
+    """What is searched, which may be embedded already."""
+
+    vectors: Annotated[
+        Path | None,
+        typer.Option(
+            help="Chunks with their vectors to search in place of a corpus: .npz as `embed` writes it, or "
+            ".parquet with the columns document, start, end, text, vector. --model, --pooling and --prompts "
+            "are those that made them."
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
 class RetrievalOptions:
     """How passages are found."""
 

@@ -1,4 +1,4 @@
-"""Commands with a model that is on a server."""
+"""Commands with a model that is on a server, and with vectors that are there already."""
 
 import json
 
@@ -139,3 +139,33 @@ def test_openais_key_is_for_openai_alone(monkeypatch):
         assert server_key(other) == ""
     monkeypatch.setenv("GLASSBOX_SERVER_KEY", "ours")
     assert server_key("http://localhost:1#a") == "ours"
+
+
+def test_vectors_that_embed_wrote_are_searched_without_the_corpus(served, corpus, tmp_path):
+    out = tmp_path / "vectors.npz"
+    run("embed", corpus, "--out", out)
+    search = ("search", "Who sold honey?", "--json")
+    expected = run(*search, "--corpus", corpus)
+    for model in ("all-MiniLM-L6-v2", served.address):
+        found = run(*search, "--vectors", out, "--model", model)
+        assert found.exit_code == 0
+        hits, others = (json.loads(result.stdout)["hits"] for result in (found, expected))
+        assert [hit["text"] for hit in hits] == [hit["text"] for hit in others]
+        assert [hit["score"] for hit in hits] == pytest.approx([hit["score"] for hit in others], abs=1e-5)
+    asked = run("ask", "Who kept bees?", "--vectors", out, "--quotes-only", "--json")
+    assert json.loads(asked.stdout)["quotes"][0]["text"].startswith("Its keeper kept bees")
+
+
+def test_vectors_that_cannot_be_searched_are_one_line(corpus, tmp_path):
+    out = tmp_path / "vectors.npz"
+    run("embed", corpus, "--out", out)
+    (tmp_path / "broken.parquet").write_bytes(b"PAR1")
+    for options, reason in (
+        (("--vectors", out, "--pooling", "max"), "name the model, pooling and prompts that made them"),
+        (("--vectors", out, "--parent-tokens", 512), "leave out --parent-tokens"),
+        (("--vectors", tmp_path / "broken.parquet"), "broken.parquet cannot be read"),
+        (("--vectors", tmp_path / "none.npz"), "there is no file"),
+    ):
+        result = run("search", "honey", *options)
+        assert result.exit_code == 2
+        assert reason in result.stderr.splitlines()[-1]

@@ -1,0 +1,224 @@
+"""Files of chunks with their vectors, made here or elsewhere: .npz and Parquet.
+
+Vectors alone do not say how they were made, so the model that embeds the questions has to be named; a chunk
+is embedded by it again, and its vector has to be the same.
+"""
+
+import zipfile
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.documents.document import Chunk
+from engine.errors import DocumentError, InputError
+from engine.layers.norm import l2_normalize
+from engine.layers.tracing import Array
+from engine.models.encoder import Encoder
+from engine.retrieval.embedding_model import Model, embedding_spec, encode_by
+from engine.retrieval.index import Index, index_vectors
+
+LEAST_COSINE = 0.99  # of a chunk's vector with that which the named model makes: float16 stays far above
+MOST_CHARACTERS = 100_000_000  # of a document, whose text is put together from its chunks
+ARRAYS = ("documents", "starts", "ends", "text", "text_starts", "vectors")
+COLUMNS = ("document", "start", "end", "text", "vector")
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The content of a file, one row a chunk; ``vectors`` is float32 ``(n_chunks, d_model)``."""
+
+    documents: Sequence[str]
+    starts: Sequence[int]
+    ends: Sequence[int]
+    texts: Sequence[str]
+    vectors: Array
+
+
+def save_npz(path: Path, index: Index, ids: Sequence[Sequence[int]]) -> None:
+    """Write an index, and the token ids of its chunks, to an .npz file that `read_index` reads.
+
+    One row a chunk: ``documents`` (names), ``starts``, ``ends``, ``vectors (n_chunks, d_model)``. The texts
+    of all chunks stand one after the other in ``text`` (UTF-8), and ``text_starts`` says where each begins;
+    in the same way ``ids`` and ``id_starts`` hold the token ids.
+    """
+    texts = [chunk.text.encode() for chunk in index.chunks]
+    np.savez(
+        path,
+        documents=np.array([chunk.document for chunk in index.chunks]),
+        starts=np.array([chunk.start for chunk in index.chunks]),
+        ends=np.array([chunk.end for chunk in index.chunks]),
+        text=np.frombuffer(b"".join(texts), np.uint8),
+        text_starts=np.cumsum([0, *map(len, texts)]),
+        ids=np.concatenate([np.asarray(each) for each in ids]),
+        id_starts=np.cumsum([0, *map(len, ids)]),
+        vectors=index.vectors,
+    )
+
+
+def read_index(path: Path, model: Model, pooling: str | None = None, max_tokens: int | None = None) -> Index:
+    """Read chunks and vectors into an index.
+
+    Parameters
+    ----------
+    path
+        An .npz file that `save_npz` wrote, or a Parquet file with the columns of `COLUMNS`: name of the
+        document, its span and text, and a list of numbers.
+    model, pooling, max_tokens
+        The model that made the vectors, and how, as in `build_index`: questions are embedded by it.
+
+    Returns
+    -------
+    Index
+        With the vectors of the file, scaled to length 1.
+
+    Raises
+    ------
+    DocumentError
+        The file is missing, damaged, of another format, or its rows do not fit together.
+    InputError
+        The vectors were made by another model, or otherwise.
+    """
+    rows = read_rows(path)
+    check_rows(rows, path.name)
+    vectors = l2_normalize(rows.vectors)
+    idf = None
+    if pooling == "idf" and isinstance(model, Encoder):
+        model = model.with_idf(rows.texts)
+        idf = model.idf
+    spec = embedding_spec(model, pooling, max_tokens)
+    if vectors.shape[1] != spec.d_model:
+        raise InputError(
+            f"{path.name} holds vectors of {vectors.shape[1]} numbers, and those of {spec} have "
+            f"{spec.d_model}: name the model that made them"
+        )
+    row = next(number for number, text in enumerate(rows.texts) if text.strip())
+    [again] = encode_by(spec, "document", [rows.texts[row]], model)  # (d_model,)
+    if (cosine := float(vectors[row] @ again)) < LEAST_COSINE:
+        raise InputError(
+            f"{path.name} does not hold vectors of {spec}: that of chunk {row} has a cosine of {cosine:.3f} "
+            f"with the model's, less than {LEAST_COSINE}: name the model, pooling and prompts that made them"
+        )
+    n_tokens = map(len, model.tokenizer.ids_batch(list(rows.texts)))
+    places = zip(rows.documents, rows.starts, rows.ends, rows.texts, n_tokens, strict=True)
+    return index_vectors([Chunk(*each) for each in places], vectors, spec, idf)
+
+
+def read_rows(path: Path) -> Rows:
+    """Read a file by its ending; errors of the libraries become `DocumentError`."""
+    if (suffix := path.suffix.lower()) not in READERS:
+        raise DocumentError(f"{path.name} ends in none of {', '.join(READERS)}: give vectors as one of these")
+    if not path.is_file():
+        raise DocumentError(f"there is no file {path}: check the path")
+    try:
+        return READERS[suffix](path)
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        reason = str(error).strip().split("\n")[0][:200] or type(error).__name__
+        raise DocumentError(f"{path.name} cannot be read ({reason}): write it again") from error
+
+
+def read_npz(path: Path) -> Rows:
+    """Read what `save_npz` wrote; the token ids are not needed."""
+    content = np.load(path, allow_pickle=False)
+    if not isinstance(content, np.lib.npyio.NpzFile):
+        raise ValueError("it is a single array")
+    with content as found:
+        check_names(path, [name for name in ARRAYS if name not in found])
+        documents, starts, ends, text, text_starts, vectors = (found[name] for name in ARRAYS)
+    for name, array, kind in (
+        ("documents", documents, np.str_),
+        ("starts", starts, np.integer),
+        ("ends", ends, np.integer),
+        ("text", text, np.uint8),
+        ("text_starts", text_starts, np.integer),
+        ("vectors", vectors, np.floating),
+    ):
+        if not np.issubdtype(array.dtype, kind) or array.ndim != (2 if name == "vectors" else 1):
+            raise ValueError(f"{name} is {array.dtype} of shape {array.shape}")
+    borders = text_starts.tolist()
+    if len(borders) != len(documents) + 1 or [0, *borders, len(text)] != sorted([0, *borders, len(text)]):
+        raise ValueError("text_starts does not divide the text into a piece for each chunk")
+    texts = [text[start:end].tobytes().decode() for start, end in pairwise(borders)]
+    return Rows(documents.tolist(), starts.tolist(), ends.tolist(), texts, single(vectors))
+
+
+def read_parquet(path: Path) -> Rows:
+    """Read the columns of `COLUMNS`."""
+    try:
+        import pyarrow
+        from pyarrow import compute, parquet
+    except ImportError as error:
+        raise DocumentError(
+            f"{path.name} needs pyarrow, which is not installed: pip install pyarrow, or give an .npz file"
+        ) from error
+    try:
+        names = parquet.read_schema(path).names
+        check_names(path, [name for name in COLUMNS if name not in names])
+        table = parquet.read_table(path, columns=list(COLUMNS))
+        for name in COLUMNS:
+            if table[name].null_count:
+                raise ValueError(f"column {name} has {table[name].null_count} empty cells")
+        lists = table["vector"]
+        lengths = compute.unique(compute.list_value_length(lists)).to_pylist()
+        if len(lengths) > 1:
+            raise ValueError(f"its vectors have {lengths[0]} numbers, and {lengths[1]}")
+        flat = single(compute.list_flatten(lists).to_numpy())
+        columns = {name: table[name].to_pylist() for name in COLUMNS[:-1]}
+    except pyarrow.ArrowException as error:
+        raise ValueError(str(error)) from error
+    vectors = flat.reshape(table.num_rows, -1) if table.num_rows else flat[None]
+    return Rows(columns["document"], columns["start"], columns["end"], columns["text"], vectors)
+
+
+def single(vectors: Array) -> Array:
+    """Return numbers as float32; those too large for it become infinite, and are refused as such."""
+    with np.errstate(over="ignore"):
+        return vectors.astype(np.float32)
+
+
+READERS: dict[str, Callable[[Path], Rows]] = {".npz": read_npz, ".parquet": read_parquet}
+
+
+def check_names(path: Path, missing: Sequence[str]) -> None:
+    """Raise `DocumentError` for arrays or columns that a file lacks."""
+    if missing:
+        wanted = ARRAYS if path.suffix.lower() == ".npz" else COLUMNS
+        raise DocumentError(
+            f"{path.name} lacks {', '.join(missing)} of {', '.join(wanted)}: write it with python -m engine "
+            "embed, or add them"
+        )
+
+
+def check_rows(rows: Rows, name: str) -> None:
+    """Raise `DocumentError` for the first row that is no span of a document with a vector."""
+    lengths = {len(rows.documents), len(rows.starts), len(rows.ends), len(rows.texts), len(rows.vectors)}
+    if len(lengths) != 1 or not rows.texts:
+        raise DocumentError(f"{name} holds no chunks, or not as many of each column: write it again")
+    spans = zip(rows.documents, rows.starts, rows.ends, rows.texts, strict=True)
+    for number, (document, start, end, text) in enumerate(spans):
+        if problem := row_problem(document, start, end, text):
+            raise DocumentError(f"{name}, chunk {number}: {problem}")
+    if not any(text.strip() for text in rows.texts):
+        raise DocumentError(f"{name} holds no text, only white space: write it again")
+    lengths_of_vectors = np.linalg.norm(rows.vectors, axis=1)  # (n_chunks,)
+    wrong = np.flatnonzero(~((lengths_of_vectors > 0) & (lengths_of_vectors < np.inf)))
+    if wrong.size:
+        raise DocumentError(f"{name}, chunk {wrong[0]}: its vector is zero or not finite: embed it again")
+
+
+def row_problem(document: Any, start: Any, end: Any, text: Any) -> str:
+    """Return what is wrong with the document, span and text of a chunk, empty if nothing is."""
+    if not (isinstance(document, str) and isinstance(text, str) and document):
+        return "its document and text have to be strings, and the document not empty"
+    if not (isinstance(start, int) and isinstance(end, int)):
+        return f"its start {start!r} and end {end!r} have to be whole numbers"
+    if not 0 <= start <= end <= MOST_CHARACTERS or end - start != len(text):
+        return (
+            f"its text has {len(text)} characters, and does not stand at {start} to {end}: starts and ends "
+            f"count characters of the document, up to {MOST_CHARACTERS:,}"
+        )
+    return ""
