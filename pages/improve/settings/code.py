@@ -19,8 +19,13 @@ MOST_NAMED = 50  # documents; a command that names more is too long to copy
 
 
 def values_of(cells: Sequence[Cell]) -> dict[str, list[object]]:
-    """Return the distinct values of each setting, in the order of the cells."""
-    return {axis: list(dict.fromkeys(getattr(cell, axis) for cell in cells)) for axis in AXES}
+    """Return the distinct values of each setting, in the order of the cells.
+
+    No limit beside others is that of a model which takes none, and `fitting` gives it that again.
+    """
+    values = {axis: list(dict.fromkeys(getattr(cell, axis) for cell in cells)) for axis in AXES}
+    limits = [limit for limit in values["max_tokens"] if limit is not None]
+    return values | {"max_tokens": limits or [None]}
 
 
 def command_line(experiment: Experiment) -> str:

@@ -128,8 +128,8 @@ def show_start(
 
 
 def default_name(cells: tuple[Cell, ...]) -> str:
-    """``"3 sizes × 2 poolings"``, without values of the baseline alone."""
-    counts = {axis: len({getattr(cell, axis) for cell in cells[1:]} - {OWN}) for axis in AXES}
+    """``"3 sizes × 2 poolings"``, without values of the baseline alone, or a model's own."""
+    counts = {axis: len({getattr(cell, axis) for cell in cells[1:]} - {OWN, None}) for axis in AXES}
     return " × ".join(f"{n} {AXES[axis].plural}" for axis, n in counts.items() if n > 1) or "one setting"
 
 

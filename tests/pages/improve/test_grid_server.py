@@ -7,7 +7,8 @@ from engine.evaluation.grid import Cell
 from engine.evaluation.question_files import question_fields
 from engine.evaluation.questions import Question, Reference
 from engine.storage.workspace import Workspace
-from pages.improve.settings.code import python_lines
+from pages.improve.settings.code import command_line, python_lines
+from pages.improve.settings.cost import default_name
 from pages.improve.settings.runs import Experiment
 from tests.apps import app_page, said
 from tests.embedding_server import embedding_server
@@ -64,3 +65,10 @@ def test_the_script_of_a_run_has_no_key_and_says_where_it_goes():
     assert 'api_key=os.environ.get("GLASSBOX_SERVER_KEY", "")' in lines
     assert "os.environ" not in python_lines(Experiment("run", "now", ("a.md",), "0", (), cells[:1]))
     compile(lines, "script", "exec")
+
+
+def test_the_limit_of_a_server_is_no_value_to_measure():
+    cells = (Cell(max_tokens=256), Cell(max_tokens=256, k=3), Cell(model="http://localhost:1#mini", k=3))
+    assert default_name(cells) == "2 models"
+    line = command_line(Experiment("run", "now", ("a.md",), "0", (), cells)).splitlines()[0]
+    assert "--max-tokens 256 " in line
