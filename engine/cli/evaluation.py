@@ -2,8 +2,9 @@
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -34,6 +35,7 @@ from engine.cli.options import (
 )
 from engine.cli.progress import StatusLine, progress, say
 from engine.cli.sources import sources, with_taken_names
+from engine.documents.document import Document
 from engine.documents.loaders import kinds
 from engine.documents.splitters import DEFAULT_SPLITTING, SPLITTERS
 from engine.errors import InputError
@@ -48,8 +50,10 @@ from engine.evaluation.answers import (
 )
 from engine.evaluation.beir import BeirSet, load_beir
 from engine.evaluation.bootstrap import mean_interval
+from engine.evaluation.given_chunks import given_cells, measure_given
 from engine.evaluation.grid import Grid, fitting, grid
 from engine.evaluation.metrics import METRICS, Retrieved, at_depth
+from engine.evaluation.questions import Question
 from engine.evaluation.sweep import sweep
 from engine.evaluation.sweep_cost import Cost, estimate
 from engine.evaluation.sweep_row import SweepRow, takes_all
@@ -71,6 +75,7 @@ from engine.retrieval.retrievers import (
     retriever_scores,
 )
 from engine.retrieval.vector_cache import VectorCache
+from engine.retrieval.vector_files import read_index
 from engine.weights.catalog import DEFAULT_ENCODER
 from engine.wording import counted
 
@@ -135,6 +140,13 @@ def sweep_command(
             f"with commas."
         ),
     ] = "own",
+    vectors: Annotated[
+        Path | None,
+        typer.Option(
+            help="Chunks of the documents with their vectors, measured beside the grid: .npz as `embed` "
+            "writes it, or .parquet. One of --model, --pooling and --prompts made them."
+        ),
+    ] = None,
     retriever: Annotated[
         str, typer.Option(help=f"Of {', '.join(RETRIEVERS)}; several with commas.")
     ] = DEFAULT_RETRIEVER,
@@ -182,6 +194,7 @@ def sweep_command(
     cells = grid(**axes)
     documents, asked = sources(corpus, beir or (), document or (), questions)
     models = load_models(axes["models"], reranker)
+    given = [] if vectors is None else given_rows(vectors, models, axes, documents, asked)
     if OWN not in axes["poolings"] and any(not isinstance(each, Encoder) for each in models.values()):
         cells = grid(**{**axes, "poolings": [*axes["poolings"], OWN]})
     chosen = fitting(cells, models)
@@ -195,15 +208,16 @@ def sweep_command(
     else:
         say(f"Measuring {counted(len(chosen.cells), 'cell')} on {counted(len(asked), 'question')}")
     rows = list(done)
-    vectors = VectorCache(cache)
-    for row in sweep(documents, asked, chosen.cells, models, vectors, cell_progress(), done=done):
+    kept_vectors = VectorCache(cache)
+    for row in sweep(documents, asked, chosen.cells, models, kept_vectors, cell_progress(), done=done):
         rows.append(row)
         if resume_file is not None:
             append(resume_file, row)
-    if vectors.notice:
-        say(f"warning: {vectors.notice}")
+    if kept_vectors.notice:
+        say(f"warning: {kept_vectors.notice}")
     place = {cell: number for number, cell in enumerate(chosen.cells)}
     rows.sort(key=lambda row: place[row.cell])
+    rows += given
     warn_exhausted(rows)
     if csv is not None:
         write_csv(csv, rows)
@@ -238,6 +252,31 @@ def load_models(names: Sequence[str], reranker: str) -> dict[str, Model]:
         name: replace(model, reranker=second) if isinstance(model, Encoder) else model
         for name, model in models.items()
     }
+
+
+def given_rows(
+    path: Path,
+    models: Mapping[str, Model],
+    axes: Mapping[str, Any],
+    documents: Sequence[Document],
+    questions: Sequence[Question],
+) -> list[SweepRow]:
+    """Measure chunks whose vectors are given, by the first model, pooling and prompts that made them."""
+    say(f"Reading {path}")
+    poolings = dict.fromkeys([*axes["poolings"], OWN])
+    reasons = []
+    for name, pooling, prompts in product(models, poolings, axes["prompts"]):
+        model = models[name].with_prompts(prompts)
+        try:
+            index = read_index(path, model, pooling)
+        except InputError as error:
+            reasons.append(str(error))
+            continue
+        retrievers = [one for one in axes["retrievers"] if one != "maxsim" or isinstance(model, Encoder)]
+        cells = given_cells(index, name, prompts, retrievers or axes["retrievers"], axes["ks"])
+        rows = measure_given(index, model, documents, questions, cells)
+        return sorted(rows, key=lambda row: cells.index(row.cell))
+    raise InputError(reasons[0])
 
 
 def report_left_out(chosen: Grid) -> None:

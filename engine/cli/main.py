@@ -12,6 +12,7 @@ import typer
 from engine.cli.models import load_embedding_model, load_reranker
 from engine.cli.options import (
     AnsweringOptions,
+    CorpusOptions,
     EmbeddingOptions,
     EncoderOption,
     JsonOption,

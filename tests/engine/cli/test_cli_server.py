@@ -25,6 +25,14 @@ def corpus(tmp_path):
     return tmp_path / "notes"
 
 
+@pytest.fixture
+def questions(tmp_path):
+    path = tmp_path / "questions.jsonl"
+    line = {"question": "Who kept bees?", "references": [QUESTION], "corpus_id": "lighthouse"}
+    path.write_text(json.dumps(line) + "\n")
+    return path
+
+
 @pytest.fixture(scope="module")
 def served(encoder):
     with embedding_server(encoder.encode) as server:
@@ -96,10 +104,7 @@ def test_what_was_embedded_before_a_server_failed_is_not_embedded_again(encoder,
         assert sorted(server.texts[n_before + 1 :]) == sorted(texts[REQUEST_TEXTS:])
 
 
-def test_sweep_compares_a_server_with_the_encoder(served, corpus, tmp_path):
-    questions = tmp_path / "questions.jsonl"
-    line = {"question": "Who kept bees?", "references": [QUESTION], "corpus_id": "lighthouse"}
-    questions.write_text(json.dumps(line) + "\n")
+def test_sweep_compares_a_server_with_the_encoder(served, corpus, questions):
     models = f"all-MiniLM-L6-v2,{served.address}"
     options = ("--chunk-tokens", 16, "--pooling", "mean", "--retriever", "dense,maxsim", "--json")
     result = run("sweep", "--corpus", corpus, "--questions", questions, "--model", models, *options)
@@ -169,3 +174,53 @@ def test_vectors_that_cannot_be_searched_are_one_line(corpus, tmp_path):
         result = run("search", "honey", *options)
         assert result.exit_code == 2
         assert reason in result.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("pooling", ["mean", "idf"])
+def test_sweep_measures_given_vectors_beside_the_grid(pooling, served, corpus, questions, tmp_path):
+    out, sizes = tmp_path / "vectors.npz", ("--chunk-tokens", 16, "--overlap", 0, "--pooling", pooling)
+    run("embed", corpus, "--out", out, *sizes)
+    n_before = len(served.texts)
+    options = ("--retriever", "dense,bm25,maxsim", "--k", "1,3", "--json")
+    models = "all-MiniLM-L6-v2" if pooling == "idf" else f"all-MiniLM-L6-v2,{served.address}"
+    search = ("sweep", "--corpus", corpus, "--questions", questions, "--model", models, *sizes, *options)
+    result = run(*search, "--vectors", out)
+    assert result.exit_code == 0
+    rows = json.loads(result.stdout)["rows"]
+    given = [row for row in rows if row["splitter"] == "given"]
+    ours = [row for row in rows if row["splitter"] != "given" and row["model"] == "all-MiniLM-L6-v2"]
+    assert len(given) == len(ours) == 6
+    for mine, other in zip(given, ours, strict=True):
+        same = ("retriever", "k", "pooling", "model", "n_chunks", "mrr", "recall@k", "index_bytes")
+        assert {name: mine[name] for name in same} == {name: other[name] for name in same}
+    if pooling == "mean":  # the chunks of the grid and the question, but nothing of the file
+        assert len(set(served.texts[n_before:])) == 1 + ours[0]["n_chunks"] + 1
+        search = ("sweep", "--corpus", corpus, "--questions", questions, "--model", served.address, "--json")
+        theirs = json.loads(run(*search, "--vectors", out, "--retriever", "dense,maxsim").stdout)["rows"]
+        assert [(row["splitter"], row["retriever"]) for row in theirs][1:] == [("given", "dense")]
+        mixed = ("--model", f"{served.address},all-MiniLM-L6-v2", "--retriever", "maxsim")
+        assert "reads the vectors of tokens" in run(*search, *mixed, "--vectors", out).stderr
+
+
+def test_given_vectors_of_other_documents_are_refused(corpus, questions, tmp_path):
+    out, weighed = tmp_path / "vectors.npz", tmp_path / "weighed.npz"
+    run("embed", corpus / "lighthouse.md", "--out", out, "--chunk-tokens", 16, "--overlap", 0)
+    run("embed", corpus, "--out", weighed, "--pooling", "idf")
+    search = ("sweep", "--corpus", corpus, "--questions", questions, "--retriever", "dense")
+    only = ("--document", "lighthouse.md")
+    for options, reason in (
+        (("--vectors", weighed, "--pooling", "idf", *only), "search all of their documents"),
+        (("--vectors", weighed, "--pooling", "mean"), "name the model, pooling and prompts that made them"),
+    ):
+        result = run(*search, *options)
+        assert result.exit_code == 2
+        assert reason in result.stderr.splitlines()[-1]
+    assert run(*search, "--vectors", out).exit_code == 0
+    (corpus / "lighthouse.md").write_text(LIGHT + " ", encoding="utf-8")
+    assert run(*search, "--vectors", out).exit_code == 0
+    (corpus / "lighthouse.md").write_text(LIGHT.replace("honey", "wax"), encoding="utf-8")
+    assert "of lighthouse.md: give the document that it was cut from" in run(*search, "--vectors", out).stderr
+    (corpus / "lighthouse.md").rename(corpus / "other.md")
+    (tmp_path / "more.jsonl").write_text(questions.read_text().replace('"lighthouse"', '"other"'))
+    result = run("sweep", "--corpus", corpus, "--questions", tmp_path / "more.jsonl", "--vectors", out)
+    assert "other documents, such as 'lighthouse.md'" in result.stderr.splitlines()[-1]
