@@ -37,7 +37,7 @@ from engine.generation.settings import AnswerSettings, SearchSettings
 from engine.generation.writer import Writer
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
-from engine.retrieval.embedding_model import Model, encode_by
+from engine.retrieval.embedding_model import Model, encode_by, text_limit
 from engine.retrieval.index import Hit, Index, build_index
 from engine.retrieval.relevance import NullScores, closer_than, null_scores_of
 from engine.retrieval.vector_cache import VectorCache
@@ -126,8 +126,7 @@ def index_documents(
 
     say(f"Splitting {counted(len(documents), 'document')}")
     chunks = [chunk for document in documents for chunk in cut(document)]
-    limit = encoder.text_limit() if isinstance(encoder, Encoder) else encoder.token_limit(None)
-    if warning := limit_warning(chunks, limit):
+    if warning := limit_warning(chunks, text_limit(encoder)):
         say(f"warning: {warning}")
     label = f"Embedding {counted(len(chunks), 'chunk')}"
     say(label)

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
+from engine.errors import InputError
 from engine.layers.tracing import Array
 from engine.models.embedding_head import OWN
 from engine.models.encoder import Encoder
 from engine.models.prompts import Prompts, Role
-from engine.retrieval.embedding_spec import EmbeddingSpec
+from engine.retrieval.embedding_spec import EmbeddingSpec, Query
 from engine.weights.fetch import Progress
 
 if TYPE_CHECKING:
@@ -86,6 +87,22 @@ def encode_by(
         role, texts, [spec.pooling], max_tokens=spec.max_tokens, on_progress=on_progress
     )
     return vectors[spec.pooling]
+
+
+def embed_query(
+    question: str, model: Model, pooling: str | None = None, max_tokens: int | None = None
+) -> Query:
+    """Embed a question as `Encoder.encode` does, with length 1; a blank one raises `InputError`."""
+    if not question.strip():
+        raise InputError("the question is empty: ask something")
+    spec = embedding_spec(model, pooling, max_tokens)
+    [vector] = encode_by(spec, "query", [question], model)
+    return Query(vector, spec)
+
+
+def text_limit(model: Model, max_tokens: int | None = None) -> int:
+    """Return how many tokens of a document are read; None is the model's own limit, as in `token_limit`."""
+    return model.text_limit(max_tokens) if isinstance(model, Encoder) else model.token_limit(max_tokens)
 
 
 def no_inside(what: str, model: BlackBoxModel) -> str:

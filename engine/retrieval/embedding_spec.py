@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 
-from engine.errors import InputError
 from engine.layers.tracing import Array
 from engine.models.embedding_head import OWN
 from engine.models.encoder import Encoder
@@ -73,14 +72,3 @@ class Query:
 
     vector: Array
     spec: EmbeddingSpec
-
-
-def embed_query(
-    question: str, encoder: Encoder, pooling: str | None = None, max_tokens: int | None = None
-) -> Query:
-    """Embed a question as `Encoder.encode` does, with length 1; a blank one raises `InputError`."""
-    if not question.strip():
-        raise InputError("the question is empty: ask something")
-    spec = EmbeddingSpec.of(encoder, pooling, max_tokens)
-    [vector] = encoder.encode_query([question], pooling=spec.pooling, max_tokens=max_tokens)
-    return Query(vector, spec)

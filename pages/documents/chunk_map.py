@@ -21,7 +21,7 @@ from engine.inspection.vectors.chunk_map import (
     umap_projection,
 )
 from engine.layers.tracing import Array
-from engine.retrieval.embedding_spec import embed_query
+from engine.retrieval.embedding_model import embed_query
 from pages.documents.chunk_map_figure import (
     document_groups,
     figure_config,

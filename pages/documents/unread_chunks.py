@@ -14,7 +14,8 @@ from engine.inspection.diagnosis.counterfactual import (
     counterfactuals,
     tail_vectors,
 )
-from engine.retrieval.embedding_spec import Query, embed_query
+from engine.retrieval.embedding_model import embed_query
+from engine.retrieval.embedding_spec import Query
 from engine.retrieval.index import Index
 from engine.retrieval.parents import search_parents
 from engine.wording import counted

@@ -18,7 +18,7 @@ from engine.inspection.pooling.stop_words import without_stop_words
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
 from engine.retrieval.bm25 import words
-from engine.retrieval.embedding_spec import embed_query
+from engine.retrieval.embedding_model import Model, embed_query, encode_by, text_limit
 from engine.retrieval.index import Index
 
 COMPARED = 1000  # chunks above a passage that are searched for near duplicates
@@ -136,7 +136,7 @@ class Diagnosis:
 
 
 def diagnose(
-    question: str, place: Location, document: Document, index: Index, encoder: Encoder, k: int
+    question: str, place: Location, document: Document, index: Index, encoder: Model, k: int
 ) -> Diagnosis:
     """Rank a passage now, and with one condition changed at a time.
 
@@ -147,7 +147,8 @@ def diagnose(
     place, document
         The passage, and its document.
     index, encoder
-        The index searched, and the model of its vectors.
+        The index searched, and the model of its vectors. For one without an inside, the rank with the text
+        beyond its token limit read is not known.
     k
         How many chunks count as found.
 
@@ -161,7 +162,7 @@ def diagnose(
     encoder, spec = index.encoder(encoder), index.spec
     query = embed_query(question, encoder, spec.pooling, spec.max_tokens)
     index.check(query)
-    ends = read_ends(index.chunks, encoder.tokenizer, encoder.text_limit(spec.max_tokens))
+    ends = read_ends(index.chunks, encoder.tokenizer, text_limit(encoder, spec.max_tokens))
     held, own = chunk_overlaps(place, index.chunks, ends), matching_rows(place, index.chunks)
     if not own:
         raise InputError(f"no chunk of {place.document} holds this passage: choose that document to search")
@@ -175,8 +176,9 @@ def diagnose(
     passage = document.text[place.start : place.end]
     middle = document.text[slice(*centred_span(place, fullest.end - fullest.start, document.text))]
     texts = [passage, middle]
-    vectors = encoder.encode_document(texts, pooling=spec.pooling, max_tokens=spec.max_tokens)
+    vectors = encode_by(spec, "document", texts, encoder)
     alone, centred = (rank_among(others, float(vector @ query.vector)) for vector in vectors)
+    inside = encoder if isinstance(encoder, Encoder) else None
     cut = [each.row for each in held if each.row in own and each.read < each.share]
     return Diagnosis(
         k=k,
@@ -189,7 +191,7 @@ def diagnose(
         repeats=groups,
         unread=unread_spans(place, index, held, ends),
         without_repeats=without_repeats,
-        tail_read=best_tail_rank(index, encoder, query.vector, cut) if cut else None,
+        tail_read=best_tail_rank(index, inside, query.vector, cut) if cut and inside else None,
         centred=centred,
         alone=alone,
         part=len(passage) / (ends[row] - index.chunks[row].start),

@@ -10,7 +10,7 @@ from engine.inspection.diagnosis.diagnose import Diagnosis
 from engine.inspection.diagnosis.location import Location, matching_rows
 from engine.inspection.health.report import NEAR_DUPLICATE
 from engine.layers.tracing import Array
-from engine.retrieval.embedding_spec import embed_query
+from engine.retrieval.embedding_model import embed_query
 from engine.retrieval.index import Index
 from engine.retrieval.ranking import best_first
 from engine.retrieval.retrievers import RETRIEVERS, index_scores

@@ -12,7 +12,7 @@ from engine.evaluation.questions import Question
 from engine.inspection.pooling.pooling_search import PoolingQuality, pooling_quality
 from engine.layers.pooling import pooling_label
 from engine.layers.tracing import Array
-from engine.retrieval.embedding_spec import embed_query
+from engine.retrieval.embedding_model import embed_query
 from pages.improve.poolings.pooled_chunks import PooledChunks
 from pages.improve.poolings.rank_flow import matrix_figure
 from ui.export import show_figure

@@ -9,7 +9,7 @@ import streamlit as st
 from engine import Encoder
 from engine.documents.document import Document
 from engine.evaluation.questions import Reference, stem
-from engine.retrieval.embedding_spec import embed_query
+from engine.retrieval.embedding_model import embed_query
 from engine.retrieval.ranking import best_first, candidates
 from engine.retrieval.retrievers import RETRIEVERS, index_scores
 from pages.improve.questions.coverage import finding, labelled_counts

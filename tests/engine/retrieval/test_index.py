@@ -9,7 +9,8 @@ from engine.documents.document import Chunk, Document
 from engine.documents.splitters import SPLITTERS, Splitting, split
 from engine.errors import InputError
 from engine.kernels.primitives import prepare_compiled
-from engine.retrieval.embedding_spec import Query, embed_query
+from engine.retrieval.embedding_model import embed_query
+from engine.retrieval.embedding_spec import Query
 from engine.retrieval.index import Index, build_index, join_indexes
 from engine.retrieval.vector_cache import VectorCache
 

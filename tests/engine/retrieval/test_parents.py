@@ -8,7 +8,8 @@ from engine.errors import InputError
 from engine.generation.answering import ask, retrieve
 from engine.generation.settings import AnswerSettings, SearchSettings
 from engine.generation.writer import Writer
-from engine.retrieval.embedding_spec import EmbeddingSpec, Query, embed_query
+from engine.retrieval.embedding_model import embed_query
+from engine.retrieval.embedding_spec import EmbeddingSpec, Query
 from engine.retrieval.index import Hit, build_index, index_vectors
 from engine.retrieval.parents import parent_hits, search_parents
 from engine.retrieval.ranking import best_first

@@ -10,7 +10,8 @@ from engine.errors import InputError
 from engine.evaluation.sweep_vectors import vectors_of
 from engine.generation.answering import retrieve
 from engine.generation.settings import SearchSettings
-from engine.retrieval.embedding_spec import EmbeddingSpec, embed_query
+from engine.retrieval.embedding_model import embed_query
+from engine.retrieval.embedding_spec import EmbeddingSpec
 from engine.retrieval.index import build_index
 from engine.retrieval.vector_cache import VectorCache, cached_encode
 from tests.sentence_transformer_folders import library, library_vectors, save_bert, save_modules

@@ -11,7 +11,7 @@ from engine.evaluation.metrics import recall
 from engine.retrieval import rerank as reranking
 from engine.retrieval.bm25 import Bm25, words
 from engine.retrieval.dense import dense_scores
-from engine.retrieval.embedding_spec import embed_query
+from engine.retrieval.embedding_model import embed_query
 from engine.retrieval.fusion import reciprocal_rank_fusion, weighted_fusion
 from engine.retrieval.index import build_index
 from engine.retrieval.maxsim import maxsim_scores
