@@ -242,7 +242,7 @@ def retrieve(
         tokenized = perf_counter()
         vectors = encoder.encode_ids(ids, spec.pooling)  # (n_texts, d_model)
     else:
-        tokenized = start  # the model's own affair, and part of encode_s
+        tokenized = start  # its time is not known apart, and is part of encode_s
         vectors = encode_by(stamp, "query", texts, encoder)
     encoded = perf_counter()
     inside = encoder if isinstance(encoder, Encoder) else None

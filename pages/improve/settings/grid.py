@@ -21,7 +21,7 @@ from engine.retrieval.embedding_model import Model
 from engine.retrieval.retrievers import DEFAULT_RETRIEVER, RETRIEVERS, usable_retrievers
 from engine.wording import counted
 from pages.improve.settings.cost import show_cost, show_start
-from pages.improve.settings.running import KEY_OF_SERVER, models_named
+from pages.improve.settings.running import models_named, server_key
 from pages.improve.settings.verdicts import ACROSS_K
 from ui.cells import AXES, cell_words, choose_values
 from ui.chunk_settings import Cut
@@ -141,7 +141,7 @@ def model_box(encoder: Encoder) -> dict[str, Model]:
             st.text_input(
                 "Key",
                 type="password",
-                key=KEY_OF_SERVER,
+                key=server_key(name),
                 persist_state="session",
                 help="Only if the server needs one. It is sent to this address only and forgotten when this "
                 "session ends. The texts of all chunks and questions are sent, too.",

@@ -24,7 +24,6 @@ from ui.jobs import Job, announce, follow_progress
 from ui.models import ENCODER, load_encoder
 from ui.text import escape_markdown, listed, readable_time
 
-KEY_OF_SERVER = "grid-server-key"  # in the session's state
 MIN_SHARE = 0.02  # of a grid: below it, the time left cannot be estimated
 
 
@@ -204,11 +203,11 @@ def models_named(names: Iterable[str]) -> dict[str, Model]:
     GlassboxError
         A model cannot be found or read.
     """
-    encoder, api_key = load_encoder(), st.session_state.get(KEY_OF_SERVER, "").strip()
+    encoder = load_encoder()
 
     def named(name: str) -> Model:
         if is_server(name):
-            return model_of_server(name, api_key)
+            return model_of_server(name, st.session_state.get(server_key(name), "").strip())
         return encoder if name == ENCODER else other_model(name)
 
     return {name: named(name) for name in names}
@@ -218,6 +217,11 @@ def models_named(names: Iterable[str]) -> dict[str, Model]:
 def other_model(name: str) -> Model:
     """Load a model with the engine, or with sentence-transformers where the engine cannot."""
     return load_model(name)
+
+
+def server_key(address: str) -> str:
+    """Return where the session's state has the key of a server: no other server gets it."""
+    return f"grid-server-key-{address}"
 
 
 @st.cache_resource(max_entries=2, show_spinner="Asking the server…", scope="session")

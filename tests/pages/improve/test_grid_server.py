@@ -9,6 +9,7 @@ from engine.evaluation.questions import Question, Reference
 from engine.storage.workspace import Workspace
 from pages.improve.settings.code import command_line, python_lines
 from pages.improve.settings.cost import default_name
+from pages.improve.settings.running import server_key
 from pages.improve.settings.runs import Experiment
 from tests.apps import app_page, said
 from tests.embedding_server import embedding_server
@@ -43,11 +44,14 @@ def test_a_server_is_compared_once_it_has_its_key(page, encoder):
         assert "401" in error.value
         assert "The grid uses all-MiniLM-L6-v2 alone" in error.value
         assert int(cells(page)) == alone
-        page.text_input(key="grid-server-key").set_value(KEY).run()
+        page.text_input(key=server_key(server.address)).set_value(KEY).run()
         assert KEY not in said(page)
         assert not page.error
         assert int(cells(page)) > alone
         assert not any("is not measured at all" in warning.value for warning in page.warning)
+        with embedding_server(encoder.encode, key=KEY) as other:  # which does not get to know the key
+            page.text_input(key="grid-model").set_value(other.address).run()
+            assert "401" in page.error[0].value
 
 
 def test_an_answer_of_a_server_is_escaped(page):
