@@ -3,7 +3,7 @@
 import os
 
 from engine.cli.progress import download_progress, say
-from engine.evaluation.embedding_server import SERVER_KEY, EmbeddingServer
+from engine.evaluation.embedding_server import SERVER_KEY, EmbeddingServer, is_server, server_at
 from engine.evaluation.library_model import load_model
 from engine.models.encoder import Encoder
 from engine.models.reranker import Reranker
@@ -15,6 +15,8 @@ OPENAI_ADDRESSES = ("https://api.openai.com/", "https://api.openai.com#")
 
 def load_embedding_model(name: str) -> Model:
     """Load a model, or connect to the server that has it; say which tokenizer cuts for it."""
+    if is_server(name):
+        server_at(name)  # before it is printed: an address with a password is refused
     say(f"Loading {name}")
     model = load_model(name, download_progress(name), server_key(name))
     if not isinstance(model, Encoder):

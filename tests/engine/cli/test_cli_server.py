@@ -135,6 +135,14 @@ def test_the_key_is_sent_and_never_shown(encoder, corpus, tmp_path):
     assert not any(b"gl4ss-s3cret" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
 
 
+def test_an_address_with_a_password_is_not_even_printed(corpus):
+    for command in (("search", "x", "--corpus", corpus), ("sweep",)):
+        result = run(*command, "--model", "http://me:s3cret@host#mini")
+        assert result.exit_code == 2
+        assert "and the key apart" in result.stderr
+        assert "s3cret" not in result.stderr
+
+
 def test_openais_key_is_for_openai_alone(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "theirs")
     monkeypatch.delenv("GLASSBOX_SERVER_KEY", raising=False)
