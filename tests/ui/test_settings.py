@@ -117,9 +117,10 @@ def test_the_search_of_a_workspace_is_taken_where_the_app_has_it(given, expected
 def retriever_page():
     import streamlit as st
 
+    from ui.models import load_encoder
     from ui.settings import retriever_setting
 
-    st.session_state["chosen"] = retriever_setting()
+    st.session_state["chosen"] = retriever_setting(load_encoder())
 
 
 def test_a_retriever_of_the_table_can_be_chosen_and_is_explained(monkeypatch):

@@ -52,7 +52,7 @@ def card(app):
 
 
 def labels(app):
-    return [button.label for button in app.button]
+    return [button.label for button in app.button if button.key != "reranker-load"]
 
 
 def press(app, label):

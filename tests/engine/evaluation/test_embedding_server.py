@@ -22,7 +22,7 @@ from engine.generation.settings import AnswerSettings, SearchSettings
 from engine.generation.writer import Writer
 from engine.retrieval.index import build_index
 from engine.retrieval.relevance import null_scores_of
-from engine.retrieval.retrievers import RETRIEVERS
+from engine.retrieval.retrievers import usable_retrievers
 from engine.retrieval.vector_cache import VectorCache, cached_encode
 from tests.chat_server import closed_port, full_port
 from tests.embedding_server import embedding_server
@@ -271,7 +271,7 @@ def test_it_is_swept_beside_the_encoder_with_the_same_result(model, encoder, doc
             chunk_tokens=[16, 32],
             overlaps=[0],
             poolings=["mean", "own"],
-            retrievers=list(RETRIEVERS),
+            retrievers=usable_retrievers(encoder),
             max_tokens=[128, 256],
         ),
         models,
@@ -280,7 +280,7 @@ def test_it_is_swept_beside_the_encoder_with_the_same_result(model, encoder, doc
     assert "retriever maxsim reads the vectors of tokens" in why
     theirs = [cell for cell in chosen.cells if cell.model == model.name]
     assert {cell.max_tokens for cell in theirs} == {None}
-    assert len(theirs) == 2 * (len(RETRIEVERS) - 1)
+    assert len(theirs) == 2 * (len(usable_retrievers(encoder)) - 1)
     rows = {row.cell: row.metrics for row in sweep(documents, questions, chosen.cells, models)}
     for cell in theirs:
         ours = Cell(**{**vars(cell), "model": encoder.name, "pooling": "mean", "max_tokens": 256})
@@ -299,7 +299,7 @@ def test_an_index_of_it_is_searched_by_every_retriever_without_an_inside(model, 
     theirs, ours = build_index(chunks, model), build_index(chunks, encoder)
     by_chance = null_scores_of(theirs, model)
     assert by_chance.bests == pytest.approx(null_scores_of(ours, encoder).bests, abs=1e-5)
-    for retriever in RETRIEVERS:
+    for retriever in usable_retrievers(encoder):
         settings = SearchSettings(2, retriever=retriever)
         if retriever == "maxsim":
             with pytest.raises(InputError, match="gives only those of whole texts: choose another"):

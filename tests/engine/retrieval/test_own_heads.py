@@ -8,7 +8,8 @@ from transformers import Qwen3Model, RobertaModel
 from engine import Encoder
 from engine.documents.document import Document
 from engine.documents.splitters import Splitting, split
-from engine.retrieval.embedding_spec import EmbeddingSpec, embed_query
+from engine.retrieval.embedding_model import embed_query
+from engine.retrieval.embedding_spec import EmbeddingSpec
 from engine.retrieval.evidence import find_evidence
 from engine.retrieval.index import build_index
 from engine.retrieval.late import late_vectors
