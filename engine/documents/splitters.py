@@ -199,11 +199,7 @@ def split_small_to_big(
         As in `split`, or ``parent_tokens`` is less than the size of the small chunks.
     """
     check_splitting(splitting, tokenizer.n_special)
-    if parent_tokens < splitting.chunk_tokens:
-        raise InputError(
-            f"parent size {parent_tokens} is smaller than the chunk size {splitting.chunk_tokens}: give "
-            f"{splitting.chunk_tokens} tokens or more"
-        )
+    check_parents(splitting, parent_tokens)
     barriers = SPLITTERS[splitting.method].barriers(document, embed)
     tokens = token_spans(document.text, tokenizer) if tokens is None else tokens
     n_special = tokenizer.n_special
@@ -233,6 +229,15 @@ def check_splitting(splitting: Splitting, n_special: int) -> None:
     if not 0 <= overlap < room:
         raise InputError(
             f"overlap {overlap} does not fit a chunk of {chunk_tokens} tokens: give 0 to {room - 1}"
+        )
+
+
+def check_parents(splitting: Splitting, parent_tokens: int) -> None:
+    """Raise `InputError` for large chunks that are smaller than the small ones."""
+    if parent_tokens < splitting.chunk_tokens:
+        raise InputError(
+            f"parent size {parent_tokens} is smaller than the chunk size {splitting.chunk_tokens}: give "
+            f"{splitting.chunk_tokens} tokens or more"
         )
 
 

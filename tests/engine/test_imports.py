@@ -38,6 +38,7 @@ ARROWS = {
         "weights",
         *SHARED,
     },
+    "export": {"documents", "evaluation", "layers", "models", "retrieval", "weights", *SHARED},
     "inspection": {
         "evaluation",
         "layers",

@@ -1,0 +1,1 @@
+"""Settings as a script in other libraries."""

@@ -1,0 +1,217 @@
+"""A script in another library that cuts documents into the same chunks and finds the same passages."""
+
+import ast
+import inspect
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from engine.documents import sentences
+from engine.documents.formats.markdown import closes, fence_of, heading_of
+from engine.documents.splitters import (
+    SPLITTERS,
+    Barriers,
+    check_parents,
+    check_splitting,
+    heading_barriers,
+    topic_barriers,
+)
+from engine.documents.units import (
+    LINE_END,
+    PARAGRAPH_END,
+    TOPIC_PERCENTILE,
+)
+from engine.errors import InputError
+from engine.evaluation.grid import Cell, model_problem, resolved
+from engine.evaluation.library_model import LibraryModel, Model
+from engine.export.libraries import IMPORTS, LIBRARIES, check_library, import_lines, packages
+from engine.layers.pooling import pooling_label
+from engine.models.embedding_head import OWN
+from engine.models.sentence_transformer_folder import POOLING_MODES
+from engine.retrieval.fusion import RRF_CONSTANT
+from engine.retrieval.mmr import MMR_DEPTH, MMR_DIVERSITY, mmr_order
+from engine.retrieval.rerank import RERANK_DEPTH
+from engine.retrieval.retrievers import DENSE_WEIGHT, RETRIEVERS, check_retriever
+from engine.weights.catalog import DEFAULT_ENCODER, KNOWN_MODELS
+
+TEMPLATES = Path(__file__).parent / "templates"
+# Functions of the script, by the engine's that find the same places.
+BARRIERS: dict[Barriers, str] = {heading_barriers: "section_starts", topic_barriers: "topic_starts"}
+
+
+@dataclass(frozen=True)
+class Export:
+    """A script, and in words each setting that it does not carry over."""
+
+    script: str
+    left_out: tuple[str, ...]
+
+
+def export(cell: Cell, model: Model, to: str, parent_tokens: int = 0, expand: bool = False) -> Export:
+    """Write a script that cuts documents into the same chunks and finds the same passages.
+
+    Parameters
+    ----------
+    cell
+        The settings.
+    model
+        The model that ``cell.model`` names.
+    to
+        A key of `LIBRARIES`.
+    parent_tokens
+        Size of the larger chunk around each that is returned in its place, 0 for the chunk itself.
+    expand
+        Whether the question is expanded by a decoder, which no script does.
+
+    Returns
+    -------
+    Export
+        The script reads a folder and a question, and prints the ``cell.k`` best passages.
+
+    Raises
+    ------
+    InputError
+        An unknown library, or settings that cannot be combined.
+    """
+    check_library(to)
+    check_cell(cell, model, parent_tokens)
+    cell = resolved(cell, model)
+    fields = script_fields(cell, model, to, parent_tokens)
+    body = rendered(f"{to.replace('-', '_')}.jinja", fields)
+    imports = import_lines(body, IMPORTS | LIBRARIES[to].imports)
+    head = rendered("head.jinja", fields | {"packages": packages(imports, LIBRARIES[to])})
+    return Export(spaced(f"{head}\n\n{imports}\n\n{body}"), left_out(cell, model, expand))
+
+
+def spaced(script: str) -> str:
+    """Put two empty lines before each class and function, and one line break at the end."""
+    script = re.sub(r"(?<!@component)\n+(?=(?:class|def|if|@component)\b|@)", "\n\n\n", script)
+    return re.sub(r"\n{4,}", "\n\n\n", script).strip() + "\n"
+
+
+def check_cell(cell: Cell, model: Model, parent_tokens: int) -> None:
+    """Raise `InputError` for settings that cannot be combined."""
+    check_retriever(cell.retriever)
+    if cell.k < 1:
+        raise InputError(f"k is {cell.k}: ask for 1 passage or more")
+    check_splitting(cell.splitting, model.tokenizer.n_special)
+    if parent_tokens:
+        check_parents(cell.splitting, parent_tokens)
+    model.with_prompts(cell.prompts)  # whether the use of prompts is a known one
+    if problem := model_problem(replace(resolved(cell, model), prompts="own"), model):
+        raise InputError(problem)
+
+
+def script_fields(cell: Cell, model: Model, to: str, parent_tokens: int) -> dict[str, Any]:
+    """Return the fields of the templates."""
+    splitter, retriever = SPLITTERS[cell.splitter], RETRIEVERS[cell.retriever]
+    own, limit, normalizes = facts_of(model)
+    pooling, prompts = cell.pooling, model.with_prompts(cell.prompts).prompts
+    dense = cell.retriever != "bm25"
+    bert = dense and pooling not in (OWN, *POOLING_MODES)
+    barriers = BARRIERS.get(splitter.barriers, "")
+    topics = barriers == "topic_starts"
+    return {
+        "label": LIBRARIES[to].label,
+        "model": repr_of(public_name(cell.model)),
+        "tokenizer": repr_of(public_name(DEFAULT_ENCODER)) if isinstance(model, LibraryModel) else "",
+        "max_tokens": cell.max_tokens or limit,
+        "chunk_tokens": cell.chunk_tokens,
+        "overlap": cell.overlap,
+        "overlaps": cell.overlap > 0 and not splitter.is_sliding,
+        "parents": parent_tokens,
+        "query_prompt": repr_of(prompts.of("query")),
+        "document_prompt": repr_of(prompts.of("document")),
+        "k": cell.k,
+        "splitter": splitter.label,
+        "retriever_label": retriever.label,
+        "pooling_label": pooling_label(pooling),
+        "levels": [find_starts.__name__ for find_starts in splitter.units],
+        "slides": splitter.is_sliding,
+        "cuts": not splitter.is_sliding or parent_tokens > 0,
+        "barriers": barriers,
+        "sentence_model": "sentence_model" if topics and pooling != own else "model",
+        "topic_percentile": TOPIC_PERCENTILE,
+        "normalizes": normalizes,
+        "sentences": source_of(sentences),
+        "headings": "\n\n\n".join(
+            inspect.getsource(each).rstrip() for each in (fence_of, closes, heading_of)
+        ),
+        "paragraph_end": f'r"{PARAGRAPH_END.pattern}"',
+        "line_end": f'r"{LINE_END.pattern}"',
+        "pooling": pooling,
+        "own_pooling": own,
+        "st": (dense and not bert) or topics,
+        "bert": bert,
+        "dense": dense,
+        "words": retriever.uses_bm25,
+        "retriever": cell.retriever,
+        "native": cell.retriever in LIBRARIES[to].native and not parent_tokens,
+        "constant": RRF_CONSTANT,
+        "weight": DENSE_WEIGHT,
+        "diversity": MMR_DIVERSITY,
+        "mmr_depth": MMR_DEPTH,
+        "mmr_order": inspect.getsource(mmr_order).replace(": Array", ": np.ndarray").rstrip(),
+        "rerank_depth": RERANK_DEPTH,
+    }
+
+
+def facts_of(model: Model) -> tuple[str, int | None, bool]:
+    """Return a model's own pooling, its token limit, and whether its vectors have length 1."""
+    if isinstance(model, LibraryModel):
+        return OWN, model.most_tokens, True
+    return model.pooling, model.max_tokens, model.head.normalize
+
+
+def public_name(model: str) -> str:
+    """Return the name by which other libraries find a model: a known one by its id on the Hub."""
+    return KNOWN_MODELS[model].hub_id if model in KNOWN_MODELS else model
+
+
+def repr_of(text: str) -> str:
+    """Return a string as Python, in double quotes where it can be."""
+    return repr(text) if '"' in text or "\\" in repr(text) else f'"{text}"'
+
+
+def source_of(module: ModuleType) -> str:
+    """Return the source of a module without its docstring and imports."""
+    tree = ast.parse(inspect.getsource(module))
+    imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    lines = inspect.getsource(module).splitlines()
+    return "\n".join(lines[(imports[-1].end_lineno or 0) :]).strip()
+
+
+def rendered(name: str, fields: dict[str, Any]) -> str:
+    """Fill a template."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # slow to load
+
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    return environment.get_template(name).render(fields)
+
+
+def left_out(cell: Cell, model: Model, expand: bool) -> tuple[str, ...]:
+    """Return in words the settings that a script does not carry over."""
+    found: Sequence[tuple[bool, str]] = (
+        (expand, "expansion of the question: no decoder writes a passage to search for"),
+        (
+            cell.splitter == "markdown",
+            "headings of files other than Markdown: the script takes lines with # for headings, in any text",
+        ),
+        (
+            cell.splitter == "semantic" and cell.max_tokens not in (None, facts_of(model)[1]),
+            "the model's own token limit for single sentences, which are compared under the limit of chunks",
+        ),
+        (
+            not isinstance(model, LibraryModel)
+            and not model.head.include_prompt
+            and bool(model.prompts.in_search)
+            and cell.pooling not in (OWN, model.pooling),
+            "prompts kept out of the pooling: the script pools their tokens, too",
+        ),
+    )
+    return tuple(words for is_left_out, words in found if is_left_out)

@@ -1,0 +1,240 @@
+"""Each script is run as it is written: it cuts documents and finds passages as the engine does."""
+
+import runpy
+import subprocess
+import sys
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.documents.document import Document
+from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
+from engine.documents.splitters import SPLITTERS, split, split_small_to_big
+from engine.errors import InputError
+from engine.evaluation.grid import Cell
+from engine.evaluation.library_model import LibraryModel
+from engine.export.libraries import LIBRARIES
+from engine.export.script import export
+from engine.layers.pooling import POOLINGS
+from engine.models.prompts import Prompts
+from engine.retrieval.embedding_spec import embed_query
+from engine.retrieval.index import build_index
+from engine.retrieval.parents import search_parents
+from engine.retrieval.ranking import best_first, candidates
+from engine.retrieval.retrievers import index_scores
+from engine.weights.fetch import model_path
+
+ROOT = Path(__file__).parent.parent.parent.parent
+QUESTION = "What is done with a text that is longer than the model's limit?"
+HUB_ID = '"sentence-transformers/all-MiniLM-L6-v2"'
+PARENTS = 96
+EVERY = {
+    "defaults": (Cell(), 0),
+    "fixed with overlap": (Cell("fixed", 64, 16), 0),
+    "dense": (Cell(retriever="dense", max_tokens=64), 0),
+    "bm25": (Cell(retriever="bm25"), 0),
+    "hybrid": (Cell(retriever="hybrid"), 0),
+    "cls": (Cell(pooling="cls", retriever="dense"), 0),
+    "mmr": (Cell(chunk_tokens=64, retriever="mmr"), 0),
+    "maxsim": (Cell(chunk_tokens=64, retriever="maxsim"), 0),
+    "small to big": (Cell("recursive", 32, retriever="dense", k=3), PARENTS),
+}
+PLACES_ALONE = ("mmr", "maxsim", "small to big")  # their scores are of other kinds
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A few pages of the bundled documents."""
+    folder = tmp_path_factory.mktemp("documents")
+    for name, length in {"inside_the_pipeline.md": 3000, "state_of_the_union.md": 1500}.items():
+        text = (BUNDLED_CORPUS / name).read_text(encoding="utf-8")[:length]
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def ours(folder, encoder):
+    """A function: places and scores of the passages that the engine finds; each setting is searched once."""
+    known = {}
+
+    def search(cell, parent_tokens):
+        documents = load_corpus(folder)
+        chunks = [chunk for each in documents for chunk in cut(each, cell, encoder, parent_tokens)]
+        index = build_index(chunks, encoder, cell.pooling, cell.max_tokens)
+        own = index.encoder(encoder)
+        query = embed_query(QUESTION, own, cell.pooling, cell.max_tokens)
+        scores = index_scores(cell.retriever, QUESTION, query, index, own)
+        order = candidates(best_first(scores[None])[0], scores, len(scores))
+        hits = search_parents(index, query, cell.k, order)
+        places = [f"{hit.chunk.document}:{hit.chunk.start}-{hit.chunk.end}" for hit in hits]
+        return places, scores[order][: cell.k]
+
+    def remembered(cell, parent_tokens):
+        if (cell, parent_tokens) not in known:
+            known[cell, parent_tokens] = search(cell, parent_tokens)
+        return known[cell, parent_tokens]
+
+    return remembered
+
+
+def cut(document, cell, encoder, parent_tokens):
+    if parent_tokens:
+        return split_small_to_big(
+            document, encoder.tokenizer, cell.splitting, parent_tokens, embed=encoder.encode
+        )
+    return split(document, encoder.tokenizer, cell.splitting, embed=encoder.encode)
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """A function that runs a script with the model in the cache, and returns its variables and its lines."""
+
+    def run_script(script, folder, as_main=True):
+        path = tmp_path / "search.py"
+        folder_of_model = repr(str(model_path("all-MiniLM-L6-v2")))
+        path.write_text(script.replace(HUB_ID, folder_of_model), encoding="utf-8")
+        monkeypatch.setattr(sys, "argv", [str(path), str(folder), QUESTION])
+        names = runpy.run_path(str(path), run_name="__main__" if as_main else "script")
+        return names, [line.split("  ", 2) for line in capsys.readouterr().out.splitlines()]
+
+    monkeypatch.setenv("HAYSTACK_TELEMETRY_ENABLED", "False")
+    return run_script
+
+
+@pytest.mark.parametrize("to", LIBRARIES)
+@pytest.mark.parametrize("name", EVERY)
+def test_every_library_finds_the_same_passages(to, name, folder, ours, encoder, run):
+    cell, parent_tokens = EVERY[name]
+    _, lines = run(export(cell, encoder, to, parent_tokens).script, folder)
+    places, scores = ours(cell, parent_tokens)
+    assert [place for _, place, _ in lines] == places
+    if name not in PLACES_ALONE:
+        assert [float(score) for score, _, _ in lines] == pytest.approx(scores, abs=1e-4)
+
+
+@pytest.mark.parametrize("pooling", [name for name, each in POOLINGS.items() if each.needs])
+def test_poolings_that_no_library_has(pooling, folder, ours, encoder, run):
+    cell = Cell(pooling=pooling, retriever="dense")
+    _, lines = run(export(cell, encoder, "sentence-transformers").script, folder)
+    places, scores = ours(cell, 0)
+    assert [place for _, place, _ in lines] == places
+    assert [float(score) for score, _, _ in lines] == pytest.approx(scores, abs=1e-4)
+
+
+@pytest.mark.parametrize("splitter", SPLITTERS)
+@pytest.mark.parametrize(("overlap", "parent_tokens"), [(0, 0), (12, 0), (12, PARENTS)])
+def test_chunks_are_the_same(splitter, overlap, parent_tokens, folder, encoder, run):
+    cell = Cell(splitter, 48, overlap, retriever="bm25")
+    needs_embed = SPLITTERS[splitter].needs_embed
+    script = export(cell, encoder, "sentence-transformers", parent_tokens).script
+    names, _ = run(script, folder, as_main=False)
+    for document in load_corpus(folder if needs_embed else BUNDLED_CORPUS):
+        chunks = cut(document, cell, encoder, parent_tokens)
+        wanted = [(chunk.start, chunk.end) for chunk in chunks]
+        if parent_tokens:
+            parents = [(chunk.parent.start, chunk.parent.end) for chunk in chunks]
+            wanted = list(zip(wanted, parents, strict=True))
+        assert names["spans"](document.text) == wanted, document.name
+
+
+@pytest.fixture(scope="module")
+def spans(encoder):
+    """The function of a script that cuts a text recursively into chunks of 8 tokens with overlap."""
+    script = export(Cell("recursive", 8, 2, retriever="bm25"), encoder, "sentence-transformers").script
+    names = {"__name__": "script"}
+    exec(script.replace(HUB_ID, repr(str(model_path("all-MiniLM-L6-v2")))), names)
+    return names["spans"]
+
+
+@given(
+    st.lists(
+        st.sampled_from(["one", "élan", "Dr.", "U.S.", "3.5", "東京", "。", "!", "\n", "\n\n", " ", "x."])
+    )
+)
+def test_chunks_of_any_text_are_the_same(encoder, spans, parts):
+    text = " ".join(parts)
+    chunks = split(Document("a", text), encoder.tokenizer, Cell("recursive", 8, 2).splitting)
+    assert spans(text) == [(chunk.start, chunk.end) for chunk in chunks]
+
+
+def test_a_model_s_prompts_are_written_out_unless_they_are_switched_off(encoder):
+    asking = replace(encoder, prompts=Prompts({"query": "query: ", "passage": "passage: "}))
+    on, off = (export(Cell(prompts=use), asking, "langchain").script for use in ("own", "none"))
+    assert 'QUERY_PROMPT, DOCUMENT_PROMPT = "query: ", "passage: "' in on
+    assert 'QUERY_PROMPT, DOCUMENT_PROMPT = "", ""' in off
+
+
+def test_a_model_of_another_architecture_keeps_its_pooling_and_documents_are_cut_as_before(encoder):
+    other = LibraryModel("owner/other", None, encoder.tokenizer, 8, "", most_tokens=512)
+    cell = Cell(model="owner/other", pooling="own")
+    script = export(cell, other, "langchain").script
+    assert 'MODEL = "owner/other"' in script
+    assert f"tokenizer = AutoTokenizer.from_pretrained({HUB_ID})" in script
+    assert "Pooling(" not in script
+    with pytest.raises(InputError, match="retriever 'maxsim' reads tokens"):
+        export(replace(cell, retriever="maxsim"), other, "langchain")
+
+
+def test_settings_that_are_left_out_are_named(encoder):
+    assert export(Cell(), encoder, "haystack").left_out == ()
+    [words] = export(Cell(), encoder, "haystack", expand=True).left_out
+    assert words.startswith("expansion of the question")
+    [words] = export(Cell("markdown"), encoder, "haystack").left_out
+    assert words.startswith("headings of files other than Markdown")
+    assert export(Cell("semantic", max_tokens=encoder.max_tokens), encoder, "haystack").left_out == ()
+    [words] = export(Cell("semantic", max_tokens=64), encoder, "haystack").left_out
+    assert words.startswith("the model's own token limit for single sentences")
+
+
+@pytest.mark.parametrize(
+    ("cell", "to", "parent_tokens", "message"),
+    [
+        (Cell(), "lang", 0, "no library 'lang': choose one of sentence-transformers, langchain"),
+        (Cell(k=0), "langchain", 0, "k is 0: ask for 1 passage or more"),
+        (Cell(overlap=192), "langchain", 0, "overlap 192 does not fit a chunk of 192 tokens"),
+        (Cell(), "langchain", 64, "parent size 64 is smaller than the chunk size 192"),
+        (Cell(retriever="magic"), "langchain", 0, "retriever 'magic' is not one of dense"),
+        (Cell(pooling="magic"), "langchain", 0, "pooling 'magic' is not one of mean"),
+        (Cell(splitter="magic"), "langchain", 0, "there is no splitter 'magic'"),
+        (Cell(prompts="magic"), "langchain", 0, "prompts 'magic' is not one of own"),
+        (Cell(max_tokens=9999), "langchain", 0, "max_tokens is 9999"),
+    ],
+)
+def test_bad_settings_get_one_line(cell, to, parent_tokens, message, encoder):
+    with pytest.raises(InputError, match=message) as error:
+        export(cell, encoder, to, parent_tokens)
+    assert "\n" not in str(error.value)
+
+
+def test_versions_are_those_of_the_requirements():
+    assert {library.package: library.tested for library in LIBRARIES.values()} == {
+        library.package: version(library.package) for library in LIBRARIES.values()
+    }
+
+
+def test_scripts_are_tidy(encoder, tmp_path):
+    """No import or function is missing or left over, and ruff would not format a line otherwise."""
+    settings = [
+        *EVERY.values(),
+        *((Cell(splitter, 64, 8), 128) for splitter in SPLITTERS),
+        *((Cell(splitter, retriever="dense", pooling="idf"), 0) for splitter in SPLITTERS),
+        *((Cell(pooling=pooling, retriever="maxsim"), 0) for pooling in POOLINGS),
+    ]
+    for to in LIBRARIES:
+        for number, (cell, parent_tokens) in enumerate(settings):
+            script = export(cell, encoder, to, parent_tokens).script
+            (tmp_path / f"{to}_{number}.py").write_text(script, encoding="utf-8")
+    for command in (
+        ["check", "--ignore", "ANN,D10,D20,D40,SIM", "--no-cache"],
+        ["format", "--check", "--no-cache"],
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", "ruff", *command, "--config", str(ROOT / "pyproject.toml"), str(tmp_path)],
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stdout[:3000]
