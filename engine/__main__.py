@@ -1,6 +1,7 @@
 """Entry point of ``python -m engine``."""
 
-import engine.cli.evaluation  # noqa: F401 (adds its commands to the app)
+import engine.cli.evaluation
+import engine.cli.export  # noqa: F401 (both add their commands to the app)
 from engine.cli.main import app
 
 app(prog_name="python -m engine")

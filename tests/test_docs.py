@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 import typer
 
-import engine.cli.evaluation  # noqa: F401 (adds its commands)
+import engine.cli.evaluation
+import engine.cli.export  # noqa: F401 (both add their commands)
 from engine.cli.main import app
 from engine.documents.loaders import FORMATS
 from engine.documents.splitters import SPLITTERS

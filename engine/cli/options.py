@@ -46,6 +46,10 @@ RerankerOption = Annotated[
         show_default=False,
     ),
 ]
+ParentOption = Annotated[
+    int,
+    typer.Option(help="Tokens of the larger chunk around each, given in its place; 0: the chunk itself."),
+]
 SAMPLING_HELP = {name: rule.help for name, rule in RULES.items()} | {
     "seed": "Makes drawing at a temperature repeatable."
 }
@@ -90,10 +94,7 @@ class CorpusOptions(EmbeddingOptions):
         Path,
         typer.Option(help=f"A file ({kinds()}), or a folder.", show_default="bundled corpus"),
     ] = BUNDLED_CORPUS
-    parent_tokens: Annotated[
-        int,
-        typer.Option(help="Tokens of the larger chunk around each, given in its place; 0: the chunk itself."),
-    ] = 0
+    parent_tokens: ParentOption = 0
     reranker: RerankerOption = ""
 
 

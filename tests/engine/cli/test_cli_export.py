@@ -1,0 +1,56 @@
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+import engine.cli.export  # noqa: F401 (adds its command to the app)
+from engine.cli.main import app
+from engine.evaluation.grid import Cell
+from engine.export.libraries import LIBRARIES
+from engine.export.script import export
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["export", *map(str, arguments)])
+
+
+@pytest.mark.parametrize("to", LIBRARIES)
+def test_the_script_stands_alone_on_standard_output(to, encoder):
+    result = run("--to", to, "--splitter", "fixed", "--chunk-tokens", 64, "--retriever", "bm25", "--k", 3)
+    assert result.exit_code == 0
+    assert result.stdout == export(Cell("fixed", 64, retriever="bm25", k=3), encoder, to).script
+    assert "not carried over" not in result.stderr
+
+
+def test_settings_that_are_left_out_are_named(tmp_path):
+    out = tmp_path / "search.py"
+    result = run("--to", "haystack", "--expand", "--out", out)
+    assert "not carried over: expansion of the question" in result.stderr
+    assert result.stdout == f"Haystack script in {out}\n"
+    assert "@component" in out.read_text(encoding="utf-8")
+    found = json.loads(run("--to", "haystack", "--expand", "--json").stdout)
+    assert found["script"] == out.read_text(encoding="utf-8")
+    [words] = found["left_out"]
+    assert words.startswith("expansion of the question")
+
+
+def test_a_file_is_named_in_place_of_the_script(tmp_path):
+    out = tmp_path / "search.py"
+    found = json.loads(run("--to", "langchain", "--parent-tokens", 256, "--out", out, "--json").stdout)
+    assert found == {"to": "langchain", "out": str(out), "left_out": []}
+    assert "PARENT_TOKENS = 256" in out.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--to", "lang"], "there is no library 'lang': choose one of sentence-transformers, langchain"),
+        (["--to", "langchain", "--retriever", "best"], "retriever 'best' is not one of dense"),
+        (["--to", "langchain", "--parent-tokens", 64], "parent size 64 is smaller than the chunk size 192"),
+    ],
+)
+def test_bad_options_are_one_line(options, message):
+    result = run(*options)
+    assert result.exit_code == 2
+    assert result.stderr.splitlines()[-1].startswith(f"error: {message}")
+    assert result.stdout == ""
