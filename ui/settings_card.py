@@ -9,12 +9,15 @@ import streamlit as st
 from engine import Encoder
 from engine.documents.document import Document
 from engine.documents.splitters import DEFAULT_SPLITTING, SPLITTERS
+from engine.evaluation.grid import Cell
 from engine.generation.sampling import RULES
 from engine.generation.settings import CONTEXTS, DEFAULT_ANSWER, DEFAULT_SEARCH
 from engine.layers.pooling import pooling_label
 from engine.models.prompts import PROMPT_USES
 from engine.retrieval.retrievers import RETRIEVERS
 from engine.wording import counted
+from ui.models import ENCODER
+from ui.take_home import take_home
 
 
 def value_words(value: object) -> str:
@@ -93,6 +96,13 @@ def steps(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
+def cell_of(values: Mapping[str, Any]) -> Cell:
+    """Return the settings of a search from the values of the widgets, by their keys."""
+    names = ("splitter", "chunk_tokens", "overlap", "max_tokens", "pooling", "retriever", "k")
+    prompts = values.get("prompts", "own")  # most models have none
+    return Cell(model=ENCODER, prompts=prompts, **{name: values[name] for name in names})
+
+
 def change_button(label: str, now: Mapping[str, Any], wanted: Mapping[str, Any], icon: str) -> None:
     """Draw a button that sets the settings to the wanted ones; it is explained by what it changes."""
     changes = steps(now, wanted)
@@ -107,7 +117,7 @@ def change_button(label: str, now: Mapping[str, Any], wanted: Mapping[str, Any],
 
 
 def show_settings_card(documents: Sequence[Document], encoder: Encoder) -> None:
-    """Draw the settings in use, those that are not the defaults, *Reset*, and *Undo* of the last change."""
+    """Draw the settings in use, those that are not the defaults, *Reset*, *Undo* and *Take it home*."""
     now, defaults, state = settings_in_use(encoder), default_settings(encoder), st.session_state
     if state.setdefault("settings-seen", now) != now:
         state["settings-before"], state["settings-seen"] = state["settings-seen"], now
@@ -125,3 +135,13 @@ def show_settings_card(documents: Sequence[Document], encoder: Encoder) -> None:
             if undone := steps(now, before := state.get("settings-before", now)):
                 label = f"{len(undone)} settings" if len(undone) > 1 else next(iter(undone.values()))
                 change_button(f"Undo: {label}", now, before, ":material/undo:")
+            if st.button(
+                "Take it home",
+                key="take-home",
+                help="These settings as a Python script for sentence-transformers, LangChain, LlamaIndex or "
+                "Haystack.",
+                icon=":material/code:",
+                type="tertiary",
+            ):
+                large = now["parent_tokens"] if now["parent_tokens"] > now["chunk_tokens"] else 0
+                take_home(cell_of(now), encoder, large, now["expand"])

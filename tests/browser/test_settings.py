@@ -118,6 +118,18 @@ def test_a_run_is_stopped_gone_on_with_taken_away_and_its_settings_used(wide):
     expect(wide.get_by_text(re.compile(r"^Won \(\d+\)"))).to_be_visible()
     settled(wide)
     assert_usable(wide)
+    wide.get_by_role("button", name="Script for another library").click()
+    dialog = wide.get_by_role("dialog")
+    dialog.get_by_text("Haystack", exact=True).click()
+    expect(dialog.get_by_text("with Haystack")).to_be_visible()
+    settled(wide)
+    assert_usable(wide)
+    script = downloaded(wide, "Download the script")
+    assert "from haystack import" in script
+    assert "CHUNK_TOKENS = 256" in script
+    wide.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    settled(wide)
     wide.get_by_role("button", name="Apply").click()
     expect(wide.get_by_text("The app now has Splitter Sentences · Chunk size 256")).to_be_visible()
     wide.locator("[data-testid=stSidebar] summary", has_text="Chunks").click()

@@ -59,10 +59,10 @@ def press(app, label):
     return next(button for button in app.button if button.label.startswith(label)).click().run()
 
 
-def test_the_defaults_are_one_line_without_buttons():
+def test_the_defaults_are_one_line_without_a_button_to_reset():
     app = app_of(sidebar).run()
     assert card(app) == [DEFAULTS]
-    assert labels(app) == []
+    assert labels(app) == ["Take it home"]
 
 
 def test_every_widget_starts_from_the_table():

@@ -189,8 +189,7 @@ def show_conclusion(
     prefix = "" if experiment.is_whole else "So far: "
     box = st.success if found.is_sure else st.info
     box(f"{prefix}{escape_markdown(said)}", icon=":material/lightbulb:")
-    picked = st.session_state.get("experiment-cell", {}).get(experiment.key, found.advised)
-    place = picked if picked < len(rows) else found.advised
+    place = shown_place(experiment, found)
     cell = rows[place].cell
     with st.container(border=True, key="experiment-advice"):
         words, button = st.columns([4, 1], vertical_alignment="center")
@@ -222,6 +221,12 @@ def show_conclusion(
             )
         if used := st.session_state.pop("experiment-used", None):
             st.success(escape_markdown(used), icon=":material/check_circle:")
+
+
+def shown_place(experiment: Experiment, found: Conclusion) -> int:
+    """Return the place of the row that is selected, or else advised."""
+    picked: int = st.session_state.get("experiment-cell", {}).get(experiment.key, found.advised)
+    return picked if picked < len(experiment.rows) else found.advised
 
 
 def use_settings(cell: Cell) -> None:

@@ -7,16 +7,19 @@ from typing import Any
 import plotly.graph_objects as go
 import streamlit as st
 
+from engine.evaluation.grid import Cell
 from engine.evaluation.metrics import METRICS
 from engine.evaluation.question_files import question_fields, to_jsonl
 from engine.evaluation.sweep_store import to_csv, to_json
 from pages.improve.settings.charts import COSTS, cost_of, heat_axes, heat_of
 from pages.improve.settings.code import QUESTIONS, command_line, python_lines
 from pages.improve.settings.conclusion import conclude, sentence
+from pages.improve.settings.running import models_named
 from pages.improve.settings.runs import Experiment
 from pages.improve.settings.verdicts import Verdict, best_first, summary, table_row
 from ui.cells import AXES, cell_words
 from ui.report import code, facts, figures, page_html, paragraph, section, table
+from ui.take_home import take_home
 from ui.text import Strong
 
 METHOD = (
@@ -26,8 +29,8 @@ METHOD = (
 )
 
 
-def show_export(experiment: Experiment, judged: Sequence[Verdict], metric: str) -> None:
-    """Draw the downloads of an experiment."""
+def show_export(experiment: Experiment, judged: Sequence[Verdict], metric: str, cell: Cell) -> None:
+    """Draw the downloads of an experiment; one of its cells can be taken to another library."""
     st.header("Take it away")
     rows, stem = experiment.rows, "experiment-" + experiment.time.replace(":", "").replace("T", "-")
     files = {
@@ -63,6 +66,16 @@ def show_export(experiment: Experiment, judged: Sequence[Verdict], metric: str) 
                 icon=":material/download:",
                 on_click="ignore",
             )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if st.button(
+            "Script for another library",
+            key="experiment-take-home",
+            help="Python for sentence-transformers, LangChain, LlamaIndex or Haystack.",
+            icon=":material/code:",
+        ):
+            [model] = models_named([cell.model]).values()
+            take_home(cell, model, parent_tokens=0, expand=False)
+        st.caption("Of the row that is selected, or else recommended.")
     with st.expander("Lines that measure it again", icon=":material/terminal:"):
         st.caption("On the command line, in the folder of the app:")
         st.code(command_line(experiment), language="bash", wrap_lines=True)

@@ -24,9 +24,9 @@ from pages.improve.settings.cost import show_cost, show_start
 from pages.improve.settings.running import models_named, server_key
 from pages.improve.settings.verdicts import ACROSS_K
 from ui.cells import AXES, cell_words, choose_values
-from ui.chunk_settings import Cut
+from ui.chunk_settings import Cut, cut_values
 from ui.models import ENCODER, load_encoder
-from ui.settings_card import settings_in_use
+from ui.settings_card import cell_of, settings_in_use
 from ui.text import escape_markdown
 
 FIRST_LOOK: dict[str, list[object]] = {
@@ -157,18 +157,7 @@ def model_box(encoder: Encoder) -> dict[str, Model]:
 
 def baseline_cell(encoder: Encoder, cut: Cut) -> Cell:
     """Return the app's present settings."""
-    splitting, now = cut.splitting, settings_in_use(encoder)
-    return Cell(
-        splitting.method,
-        splitting.chunk_tokens,
-        splitting.overlap,
-        ENCODER,
-        cut.max_tokens,
-        now["pooling"],
-        now["retriever"],
-        now["k"],
-        cut.prompts,
-    )
+    return cell_of(settings_in_use(encoder) | cut_values(cut))
 
 
 def cells_of(values: Mapping[str, list[Any]], models: Mapping[str, Model], baseline: Cell) -> Grid:

@@ -9,7 +9,7 @@ from engine.evaluation.metrics import METRICS
 from engine.evaluation.sweep_row import SweepRow
 from pages.improve.settings.cell import show_cell
 from pages.improve.settings.charts import COSTS, pick, show_costs, show_heat
-from pages.improve.settings.conclusion import HITS, Conclusion, conclude, show_conclusion
+from pages.improve.settings.conclusion import HITS, Conclusion, conclude, show_conclusion, shown_place
 from pages.improve.settings.effects import show_effects
 from pages.improve.settings.export import show_export
 from pages.improve.settings.files import known_experiments
@@ -94,7 +94,7 @@ def show_experiment(experiment: Experiment, is_growing: bool, current: Cell) -> 
         with right:
             show_costs(experiment, metric)
     if not is_growing:
-        show_export(experiment, judged, metric)
+        show_export(experiment, judged, metric, rows[shown_place(experiment, found)].cell)
 
 
 def metric_choice(rows: Sequence[SweepRow], key: str, default: str) -> str:

@@ -1,0 +1,41 @@
+import pytest
+
+from engine.export.libraries import LIBRARIES
+from tests.apps import app_of, said
+
+
+def card(**changed):
+
+    from ui.documents import bundled_documents
+    from ui.models import load_encoder
+    from ui.settings_card import show_settings_card
+
+    show_settings_card(bundled_documents(), load_encoder())
+
+
+def opened(**state):
+    """The settings card after a click on its button."""
+    return app_of(card, **state).run().button(key="take-home").click().run()
+
+
+def script(app):
+    return next(each.value for each in app.code if each.language == "python")
+
+
+@pytest.mark.parametrize("to", LIBRARIES)
+def test_the_settings_in_use_are_written_for_each_library(to):
+    app = opened(**{"take-home-library": to}, chunk_tokens=64, overlap=8, retriever="dense", k=3)
+    assert LIBRARIES[to].package in script(app)
+    assert "CHUNK_TOKENS = 64" in script(app)
+    assert "OVERLAP = 8" in script(app)
+    assert "K = 3" in script(app)
+    assert "Not carried over" not in said(app)
+
+
+def test_settings_that_are_left_out_are_listed():
+    assert "Not carried over:\n- expansion of the question" in said(opened(expand=True))
+
+
+def test_small_to_big_needs_larger_passages():
+    assert "PARENT_TOKENS = 512" in script(opened(parent_tokens=512))
+    assert "PARENT_TOKENS" not in script(opened(parent_tokens=100))
