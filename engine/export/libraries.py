@@ -22,6 +22,7 @@ IMPORTS = {
     "pairwise": "from itertools import pairwise",
     "log": "from math import log",
     "Path": "from pathlib import Path",
+    "normalize": "from unicodedata import normalize",
     "Any": "from typing import Any",
     "SentenceTransformer": "from sentence_transformers import SentenceTransformer",
     "Pooling": "from sentence_transformers.sentence_transformer.modules import Pooling",

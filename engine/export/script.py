@@ -167,8 +167,11 @@ def facts_of(model: Model) -> tuple[str, int | None, bool]:
 
 
 def public_name(model: str) -> str:
-    """Return the name by which other libraries find a model: a known one by its id on the Hub."""
-    return KNOWN_MODELS[model].hub_id if model in KNOWN_MODELS else model
+    """Return how other libraries find a model: by its id on the Hub, or the full path of its folder."""
+    if model in KNOWN_MODELS:
+        return KNOWN_MODELS[model].hub_id
+    folder = Path(model).expanduser()
+    return str(folder.resolve()) if folder.is_dir() else model
 
 
 def repr_of(text: str) -> str:

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sentence_transformers.sentence_transformer import modules
 
+from engine import Encoder
 from engine.documents.document import Document
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.documents.splitters import SPLITTERS, split, split_small_to_big
@@ -27,6 +29,7 @@ from engine.retrieval.parents import search_parents
 from engine.retrieval.ranking import best_first, candidates
 from engine.retrieval.retrievers import index_scores
 from engine.weights.fetch import model_path
+from tests.sentence_transformer_folders import SIZES, save_bert, save_modules
 
 ROOT = Path(__file__).parent.parent.parent.parent
 QUESTION = "What is done with a text that is longer than the model's limit?"
@@ -35,10 +38,10 @@ PARENTS = 96
 EVERY = {
     "defaults": (Cell(), 0),
     "fixed with overlap": (Cell("fixed", 64, 16), 0),
-    "dense": (Cell(retriever="dense", max_tokens=64), 0),
+    "dense": (Cell(chunk_tokens=64, retriever="dense", max_tokens=48), 0),
     "bm25": (Cell(retriever="bm25"), 0),
-    "hybrid": (Cell(retriever="hybrid"), 0),
-    "cls": (Cell(pooling="cls", retriever="dense"), 0),
+    "hybrid": (Cell(chunk_tokens=64, retriever="hybrid"), 0),
+    "cls": (Cell(chunk_tokens=64, pooling="cls", retriever="dense"), 0),
     "mmr": (Cell(chunk_tokens=64, retriever="mmr"), 0),
     "maxsim": (Cell(chunk_tokens=64, retriever="maxsim"), 0),
     "small to big": (Cell("recursive", 32, retriever="dense", k=3), PARENTS),
@@ -50,7 +53,7 @@ PLACES_ALONE = ("mmr", "maxsim", "small to big")  # their scores are of other ki
 def folder(tmp_path_factory):
     """A few pages of the bundled documents."""
     folder = tmp_path_factory.mktemp("documents")
-    for name, length in {"inside_the_pipeline.md": 3000, "state_of_the_union.md": 1500}.items():
+    for name, length in {"inside_the_pipeline.md": 2200, "state_of_the_union.md": 1200}.items():
         text = (BUNDLED_CORPUS / name).read_text(encoding="utf-8")[:length]
         (folder / name).write_text(text, encoding="utf-8")
     return folder
@@ -61,24 +64,25 @@ def ours(folder, encoder):
     """A function: places and scores of the passages that the engine finds; each setting is searched once."""
     known = {}
 
-    def search(cell, parent_tokens):
-        documents = load_corpus(folder)
-        chunks = [chunk for each in documents for chunk in cut(each, cell, encoder, parent_tokens)]
-        index = build_index(chunks, encoder, cell.pooling, cell.max_tokens)
-        own = index.encoder(encoder)
-        query = embed_query(QUESTION, own, cell.pooling, cell.max_tokens)
-        scores = index_scores(cell.retriever, QUESTION, query, index, own)
-        order = candidates(best_first(scores[None])[0], scores, len(scores))
-        hits = search_parents(index, query, cell.k, order)
-        places = [f"{hit.chunk.document}:{hit.chunk.start}-{hit.chunk.end}" for hit in hits]
-        return places, scores[order][: cell.k]
-
     def remembered(cell, parent_tokens):
         if (cell, parent_tokens) not in known:
-            known[cell, parent_tokens] = search(cell, parent_tokens)
+            known[cell, parent_tokens] = searched(cell, parent_tokens, folder, encoder)
         return known[cell, parent_tokens]
 
     return remembered
+
+
+def searched(cell, parent_tokens, folder, encoder):
+    """Places and scores of the passages that the engine finds."""
+    chunks = [chunk for each in load_corpus(folder) for chunk in cut(each, cell, encoder, parent_tokens)]
+    index = build_index(chunks, encoder, cell.pooling, cell.max_tokens)
+    own = index.encoder(encoder)
+    query = embed_query(QUESTION, own, cell.pooling, cell.max_tokens)
+    scores = index_scores(cell.retriever, QUESTION, query, index, own)
+    order = candidates(best_first(scores[None])[0], scores, len(scores))
+    hits = search_parents(index, query, cell.k, order)
+    places = [f"{hit.chunk.document}:{hit.chunk.start}-{hit.chunk.end}" for hit in hits]
+    return places, scores[order][: cell.k]
 
 
 def cut(document, cell, encoder, parent_tokens):
@@ -132,7 +136,7 @@ def test_chunks_are_the_same(splitter, overlap, parent_tokens, folder, encoder, 
     needs_embed = SPLITTERS[splitter].needs_embed
     script = export(cell, encoder, "sentence-transformers", parent_tokens).script
     names, _ = run(script, folder, as_main=False)
-    for document in load_corpus(folder if needs_embed else BUNDLED_CORPUS):
+    for document in load_corpus(folder) if needs_embed else load_corpus(BUNDLED_CORPUS)[:3]:
         chunks = cut(document, cell, encoder, parent_tokens)
         wanted = [(chunk.start, chunk.end) for chunk in chunks]
         if parent_tokens:
@@ -150,15 +154,51 @@ def spans(encoder):
     return names["spans"]
 
 
-@given(
-    st.lists(
-        st.sampled_from(["one", "élan", "Dr.", "U.S.", "3.5", "東京", "。", "!", "\n", "\n\n", " ", "x."])
-    )
-)
+WORDS = ("one", "élan", "e\u0301", "Dr.", "U.S.", "3.5", "東京", "。", "!", "x.", "[SEP]")
+PARTS = (*WORDS, "\n\n", "\n", " ", "\u00a0")
+
+
+@given(st.lists(st.sampled_from(PARTS), max_size=60))
 def test_chunks_of_any_text_are_the_same(encoder, spans, parts):
-    text = " ".join(parts)
+    text = "".join(parts)
     chunks = split(Document("a", text), encoder.tokenizer, Cell("recursive", 8, 2).splitting)
     assert spans(text) == [(chunk.start, chunk.end) for chunk in chunks]
+
+
+def test_texts_are_read_as_the_engine_reads_them(tmp_path, encoder, run):
+    for name, text in {
+        "b.txt": "of\u00adfice\r\nﬁnal",
+        "a/c.MD": "\ufeff# Top",
+        ".hidden/d.md": "no",
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(text.encode())
+    names, _ = run(export(EVERY["bm25"][0], encoder, "langchain").script, tmp_path, as_main=False)
+    (tmp_path / "search.py").unlink()
+    assert names["read_texts"](tmp_path) == {each.name: each.text for each in load_corpus(tmp_path)}
+
+
+@pytest.fixture(scope="module")
+def prompted(tmp_path_factory):
+    """A small random model with prompts, pooled by [CLS]."""
+    folder = tmp_path_factory.mktemp("models")
+    prompts = {"query": "hi ", "document": "a "}
+    pooling = modules.Pooling(SIZES["hidden_size"], "cls")
+    return save_modules(folder / "prompted", save_bert(folder / "bert"), pooling, prompts=prompts)
+
+
+@pytest.mark.parametrize("to", LIBRARIES)
+@pytest.mark.parametrize("use", ["own", "none"])
+def test_a_folder_with_prompts_and_another_pooling(to, use, prompted, tmp_path, run):
+    model = Encoder.load(prompted)
+    cell = Cell("fixed", 8, 2, str(prompted), None, "own", "dense", 3, use)
+    (tmp_path / "texts").mkdir()
+    text = "bead cab face dig jig egg hide age bag ice fig head bid jade cage deaf hedge"
+    (tmp_path / "texts" / "a.txt").write_text(text, encoding="utf-8")
+    _, lines = run(export(cell, model, to).script, tmp_path / "texts")
+    places, scores = searched(cell, 0, tmp_path / "texts", model.with_prompts(use))
+    assert [place for _, place, _ in lines] == places
+    assert [float(score) for score, _, _ in lines] == pytest.approx(scores, abs=1e-4)
 
 
 def test_a_model_s_prompts_are_written_out_unless_they_are_switched_off(encoder):
