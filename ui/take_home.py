@@ -4,9 +4,9 @@ import streamlit as st
 
 from engine.errors import GlassboxError
 from engine.evaluation.grid import Cell
-from engine.evaluation.library_model import Model
 from engine.export.libraries import LIBRARIES
 from engine.export.script import export
+from engine.retrieval.embedding_model import Model
 from ui.text import escape_markdown
 
 FILE_NAME = "search.py"

@@ -26,11 +26,13 @@ from engine.documents.units import (
 )
 from engine.errors import InputError
 from engine.evaluation.grid import Cell, model_problem, resolved
-from engine.evaluation.library_model import LibraryModel, Model
+from engine.evaluation.library_model import LibraryModel
 from engine.export.libraries import IMPORTS, LIBRARIES, check_library, import_lines, packages
 from engine.layers.pooling import pooling_label
 from engine.models.embedding_head import OWN
+from engine.models.encoder import Encoder
 from engine.models.sentence_transformer_folder import POOLING_MODES
+from engine.retrieval.embedding_model import Model
 from engine.retrieval.fusion import RRF_CONSTANT
 from engine.retrieval.mmr import MMR_DEPTH, MMR_DIVERSITY, mmr_order
 from engine.retrieval.rerank import RERANK_DEPTH
@@ -78,12 +80,13 @@ def export(cell: Cell, model: Model, to: str, parent_tokens: int = 0, expand: bo
     """
     check_library(to)
     check_cell(cell, model, parent_tokens)
-    cell = resolved(cell, model)
+    wanted = resolved(cell, model)
+    cell = replace(wanted, retriever="weighted") if RETRIEVERS[wanted.retriever].needs_reranker else wanted
     fields = script_fields(cell, model, to, parent_tokens)
     body = rendered(f"{to.replace('-', '_')}.jinja", fields)
     imports = import_lines(body, IMPORTS | LIBRARIES[to].imports)
     head = rendered("head.jinja", fields | {"packages": packages(imports, LIBRARIES[to])})
-    return Export(spaced(f"{head}\n\n{imports}\n\n{body}"), left_out(cell, model, expand))
+    return Export(spaced(f"{head}\n\n{imports}\n\n{body}"), left_out(wanted, model, expand))
 
 
 def spaced(script: str) -> str:
@@ -161,9 +164,11 @@ def script_fields(cell: Cell, model: Model, to: str, parent_tokens: int) -> dict
 
 def facts_of(model: Model) -> tuple[str, int | None, bool]:
     """Return a model's own pooling, its token limit, and whether its vectors have length 1."""
+    if isinstance(model, Encoder):
+        return model.pooling, model.max_tokens, model.head.normalize
     if isinstance(model, LibraryModel):
         return OWN, model.most_tokens, True
-    return model.pooling, model.max_tokens, model.head.normalize
+    raise InputError(f"{model.name} is behind a server, which a script cannot load: export another model")
 
 
 def public_name(model: str) -> str:
@@ -200,6 +205,10 @@ def rendered(name: str, fields: dict[str, Any]) -> str:
 def left_out(cell: Cell, model: Model, expand: bool) -> tuple[str, ...]:
     """Return in words the settings that a script does not carry over."""
     found: Sequence[tuple[bool, str]] = (
+        (
+            RETRIEVERS[cell.retriever].needs_reranker,
+            "the cross-encoder: the script has the hybrid search whose best passages it would reorder",
+        ),
         (expand, "expansion of the question: no decoder writes a passage to search for"),
         (
             cell.splitter == "markdown",
@@ -210,7 +219,7 @@ def left_out(cell: Cell, model: Model, expand: bool) -> tuple[str, ...]:
             "the model's own token limit for single sentences, which are compared under the limit of chunks",
         ),
         (
-            not isinstance(model, LibraryModel)
+            isinstance(model, Encoder)
             and not model.head.include_prompt
             and bool(model.prompts.in_search)
             and cell.pooling not in (OWN, model.pooling),

@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -23,7 +24,7 @@ from engine.export.libraries import LIBRARIES
 from engine.export.script import export
 from engine.layers.pooling import POOLINGS
 from engine.models.prompts import Prompts
-from engine.retrieval.embedding_spec import embed_query
+from engine.retrieval.embedding_model import embed_query
 from engine.retrieval.index import build_index
 from engine.retrieval.parents import search_parents
 from engine.retrieval.ranking import best_first, candidates
@@ -278,3 +279,10 @@ def test_scripts_are_tidy(encoder, tmp_path):
             text=True,
         )
         assert done.returncode == 0, done.stdout[:3000]
+
+
+def test_a_cross_encoder_is_named_as_not_carried_over(encoder):
+    with_reranker = replace(encoder, reranker=SimpleNamespace(name="words"))
+    exported = export(Cell(retriever="cross-encoder"), with_reranker, "sentence-transformers")
+    assert any("cross-encoder" in words for words in exported.left_out)
+    assert exported.script == export(Cell(retriever="weighted"), encoder, "sentence-transformers").script
