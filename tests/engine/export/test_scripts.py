@@ -216,7 +216,7 @@ def test_a_model_of_another_architecture_keeps_its_pooling_and_documents_are_cut
     assert 'MODEL = "owner/other"' in script
     assert f"tokenizer = AutoTokenizer.from_pretrained({HUB_ID})" in script
     assert "Pooling(" not in script
-    with pytest.raises(InputError, match="retriever 'maxsim' reads tokens"):
+    with pytest.raises(InputError, match="retriever maxsim reads the vectors of tokens"):
         export(replace(cell, retriever="maxsim"), other, "langchain")
 
 
