@@ -8,6 +8,7 @@ default. Each session may choose another decoder and another cross-encoder.
 import gc
 import os
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -121,12 +122,18 @@ def download_progress(name: str) -> Progress | None:
     return show
 
 
+def model_name(source: str) -> str:
+    """Return the last part of a folder or a Hugging Face id, unescaped."""
+    return Path(source).name
+
+
 def limits_of(encoder: Encoder) -> dict[int, str]:
     """Return the token limits worth comparing for an encoder, smallest first, each with its origin."""
     positions = encoder.config.max_positions
     limits = {min(128, positions): "a common size of chunks"}
     if encoder.name == DEFAULT_ENCODER:
         limits = {128: "the length it was trained at"}
-    limits[positions] = "the rows of its position table"
+    has_table = hasattr(encoder.weights, "position_table")
+    limits[positions] = "the rows of its position table" if has_table else "its longest text"
     limits[encoder.max_tokens] = "what sentence-transformers reads"
     return dict(sorted(limits.items()))

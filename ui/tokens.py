@@ -4,12 +4,25 @@ from collections.abc import Sequence
 from html import escape
 
 from engine.layers.tracing import Array
+from engine.tokenizers.text_tokenizer import TextTokenizer
 from ui.colours import BLUE, VERMILION, paint
-from ui.text import escape_plotly
+from ui.text import escape_plotly, joined
 
-AS_ENCODER_COUNTS = "as the encoder counts them, [CLS] and [SEP] included"
+AS_ENCODER_COUNTS = "as the encoder counts them, special tokens included"
 AS_DECODER_COUNTS = "as the decoder counts them"
 LABELLED_TOKENS = 48  # more labels than this overlap
+
+
+def special_names(tokenizer: TextTokenizer) -> list[str]:
+    """Return the special tokens around a text: ``["[CLS]", "[SEP]"]``, or others, or none."""
+    before, _, after = tokenizer.around(tokenizer.encode("").tokens)
+    return [*before, *after]
+
+
+def special_words(tokenizer: TextTokenizer) -> str:
+    """Name the special tokens around a text in a sentence, unescaped: ``[CLS] and [SEP]``."""
+    names = special_names(tokenizer)
+    return joined(names, "and") if names else "special tokens"
 
 
 def text_by_weight(tokens: Sequence[str], weights: Array, chosen: int) -> str:

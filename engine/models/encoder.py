@@ -47,6 +47,7 @@ FAMILIES: dict[str, ModuleType] = {
     "nomic_bert": nomic_bert,
     "qwen3": qwen3,
 }
+CAUSAL_FAMILIES = ("qwen3",)  # their tokens see those before them alone
 
 
 @dataclass(frozen=True)
@@ -159,6 +160,11 @@ class Encoder:
     def family(self) -> ModuleType:
         """The module of its forward pass."""
         return FAMILIES[self.model_type]
+
+    @property
+    def is_causal(self) -> bool:
+        """Whether texts are read left to right, so that a token sees those before it alone."""
+        return self.model_type in CAUSAL_FAMILIES
 
     @property
     def pooling(self) -> str:

@@ -48,6 +48,16 @@ class BytePairEncoderTokenizer(TextTokenizer):
             for text, encoding in zip(texts, encodings, strict=True)
         ]
 
+    def readable(self, number: int) -> str:
+        """Return the text of a token's bytes; special tokens as they are written."""
+        known = number in self._texts and number not in self.special_ids
+        text = self._bpe.token_bytes(number).decode("utf-8", "replace") if known else ""
+        return text or super().readable(number)
+
+    def readable_tokens(self, encoding: Encoding) -> list[str]:
+        """Return the tokens of an encoding with their bytes decoded."""
+        return [self.readable(number) for number in encoding.ids]
+
     def stages(self, text: str) -> Sequence[BPEStages]:
         """Return the stages of each word of a text, without special tokens around it."""
         return self._bpe.stages(text)

@@ -128,6 +128,14 @@ class TextTokenizer(ABC):
         """Return the token that has an id."""
         return self._texts[number]
 
+    def readable(self, number: int) -> str:
+        """Return a token as people read it; ids without a token, which fill up tables, as their number."""
+        return self._texts.get(number, f"(unused {number})")
+
+    def readable_tokens(self, encoding: Encoding) -> list[str]:
+        """Return the tokens of an encoding as people read them."""
+        return encoding.tokens
+
     def around(self, tokens: Sequence[T]) -> tuple[list[T], list[T], list[T]]:
         """Divide a text's ids (or tokens, or offsets): special ones before, its own, special ones behind."""
         before, end = self.n_special - self.n_after, len(tokens) - self.n_after

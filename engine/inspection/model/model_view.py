@@ -58,7 +58,7 @@ def view_encoder(
 ) -> ModelView:
     """Run a text, or a pair, through the encoder and record ``layer`` in full.
 
-    ``without_special`` leaves [CLS] and [SEP] out of the attention summary.
+    ``without_special`` leaves special tokens, such as [CLS] and [SEP], out of the attention summary.
     """
     whole = encoder.tokenizer.encode(text) if pair is None else encoder.read(text, pair, max_tokens)
     encoding = encoder.cut(whole, max_tokens)
@@ -66,7 +66,8 @@ def view_encoder(
     trace = Trace([*OUTLINE, f"layers.{layer}.*"])
     summary = AttentionSummary(special & without_special, special)
     encoder.inspect(encoding.ids, chain_tracers(trace, summary), type_ids=encoding.type_ids)
-    return ModelView(encoding, encoding.tokens, len(whole), special, trace, summary)
+    tokens = encoder.tokenizer.readable_tokens(encoding)
+    return ModelView(encoding, tokens, len(whole), special, trace, summary)
 
 
 def view_decoder(

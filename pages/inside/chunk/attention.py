@@ -15,7 +15,7 @@ from ui.export import show_figure
 from ui.figures import weights_map
 from ui.models import load_decoder, load_encoder
 from ui.tables import show_table
-from ui.text import show_text
+from ui.text import escape_markdown, show_text
 from ui.tokens import text_by_weight, token_labels, visible_blanks
 from ui.widgets import chapters
 
@@ -98,15 +98,17 @@ def kept_tokens(seen: ModelView, without_special: bool) -> tuple[Array, list[str
     return kept, tokens
 
 
-def show_layers(seen: ModelView, causal: bool, without_special: bool) -> None:
-    """Draw attention over all layers: distance and share of special tokens of each head, or rollout."""
+def show_layers(seen: ModelView, causal: bool, without_special: bool, special: str) -> None:
+    """Draw attention over all layers: distance and share of special tokens of each head, or rollout.
+
+    ``special`` names these tokens.
+    """
     _, tokens = kept_tokens(seen, without_special)
     if not tokens:
         return
     if chapters((EACH_HEAD, ROLLOUT), "layers-chapter") == ROLLOUT:
         show_rollout(seen, tokens, causal)
         return
-    special = "the first token" if causal else "[CLS] and [SEP]"
     st.markdown("**Attention distance of each head**")
     distances = np.stack(seen.attention.distances)  # (n_layers, n_heads)
     show_figure(
@@ -116,7 +118,7 @@ def show_layers(seen: ModelView, causal: bool, without_special: bool) -> None:
         alt="Mean attention distance of each head",
     )
     st.caption("Mean number of tokens between a token and those it attends to.")
-    st.markdown(f"**Share of attention on {special}**")
+    st.markdown(f"**Share of attention on {escape_markdown(special)}**")
     shares = np.stack(seen.attention.shares)  # (n_layers, n_heads)
     show_figure(
         layer_head_map(shares, "share", ".0%"),
@@ -161,10 +163,10 @@ def show_way(given: Input, seen: ModelView) -> None:
         encoder = load_encoder()
         title = "Nearest words of the embedding table"
         nearest = nearest_tokens(states, encoder.weights.token_table, NEAREST)
-        rows = nearest_rows(names, nearest, encoder.tokenizer.token, ".2f")
+        rows = nearest_rows(names, nearest, lambda n: visible_blanks(encoder.tokenizer.readable(n)), ".2f")
         caption = (
             "The words whose embeddings have the most similar direction, with the cosine. The last layers "
-            "leave the words behind: they are trained to be averaged into the vector of a text."
+            "leave the words behind: they are trained for the vector of the whole text."
         )
     else:
         decoder = load_decoder()

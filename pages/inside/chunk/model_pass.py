@@ -7,6 +7,7 @@ from typing import Literal
 import streamlit as st
 
 from engine.inspection.model.model_view import ModelView, view_decoder, view_encoder
+from engine.layers.norm import l2_normalize
 from engine.layers.tracing import Array
 from engine.verify import official_trace
 from ui.models import decoder_named, load_encoder, load_official
@@ -26,18 +27,24 @@ class Input:
 
 
 @st.cache_resource(max_entries=2, show_spinner="Running the model, keeping every step…")
-def run_model(given: Input, decoder: str, layer: int, without_special: bool) -> ModelView:
-    """Run the model and keep all tensors of one layer; ``decoder`` names the session's decoder."""
+def run_model(given: Input, name: str, layer: int, without_special: bool) -> ModelView:
+    """Run the model of a name and keep all tensors of one layer."""
     if given.model == "encoder":
         return view_encoder(load_encoder(), given.text, layer, given.pair, given.max_tokens, without_special)
-    return view_decoder(decoder_named(decoder), given.text, layer, given.max_tokens, without_special)
+    return view_decoder(decoder_named(name), given.text, layer, given.max_tokens, without_special)
 
 
 @st.cache_resource(max_entries=1, show_spinner="Running the official model on the same text…")
 def official_stages(given: Input) -> dict[str, Array]:
-    """Run the official encoder on the same input."""
+    """Run the official encoder on the same input; the vector is by the model's own pooling, or left out."""
     encoder = load_encoder()
-    return official_trace(load_official(), given.text, encoder.config.n_heads, given.pair, given.max_tokens)
+    stages = official_trace(load_official(), given.text, encoder.config.n_heads, given.pair, given.max_tokens)
+    own, of_mean = f"pooled.{encoder.pooling}", stages.pop("normalized")
+    if own == "pooled.mean":
+        stages["normalized"] = of_mean
+    elif own in stages:
+        stages["normalized"] = l2_normalize(stages[own])
+    return stages
 
 
 def token_choice(label: str, tokens: Sequence[str], first: int, key: str, reason: str) -> int:

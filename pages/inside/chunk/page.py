@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -17,9 +18,10 @@ from ui.current import follow_chunk, follow_document
 from ui.documents import NoDocumentError
 from ui.export import npz
 from ui.look_inside import CHUNK, PAIR, TYPED
-from ui.models import ENCODER, decoder_name, limits_of, load_decoder, load_encoder
+from ui.models import decoder_name, limits_of, load_decoder, load_encoder, model_name
 from ui.settings import chunks_sidebar
-from ui.text import show_text
+from ui.text import escape_markdown, show_text
+from ui.tokens import special_words
 from ui.widgets import more_options, slider
 
 EXAMPLES = (
@@ -43,12 +45,17 @@ class Options:
 
 def model_choice() -> Model:
     """Draw the choice of the model."""
-    names = {"encoder": f"Encoder · {ENCODER}", "decoder": f"Decoder · {decoder_name()}"}
+    encoder = load_encoder()
+    names = {
+        "encoder": f"Encoder · {model_name(encoder.name)}",
+        "decoder": f"Decoder · {decoder_name()}",
+    }
+    seen = "only those before it" if encoder.is_causal else "all others"
     model: Model = st.radio(
         "Model",
         ("encoder", "decoder"),
-        format_func=names.get,
-        help="The encoder turns texts into vectors for search, and each token sees all others. The decoder "
+        format_func=lambda model: escape_markdown(names[model]),
+        help=f"The encoder turns texts into vectors for search, and each token sees {seen}. The decoder "
         "writes answers, and each token sees only those before it.",
         key="inside-model",
         persist_state="session",
@@ -65,7 +72,7 @@ def limit_choice() -> int:
         list(limits),
         index=list(limits).index(encoder.max_tokens),
         format_func=lambda limit: f"{limit} · {limits[limit]}",
-        help="Text beyond this many tokens, [CLS] and [SEP] included, never reaches the model.",
+        help="Text beyond this many tokens, special tokens included, never reaches the model.",
         key="inside-limit",
         persist_state="session",
     )
@@ -127,38 +134,45 @@ def chunk_input(model: Model) -> Input:
     text = chunks[number - 1].text
     with st.expander("Text of the chunk"):
         show_text(escape(text), height=200)
-    return Input(model, text, None, cut.max_tokens if model == "encoder" else DECODER_TOKENS)
+    if model == "decoder":
+        return Input(model, text, None, DECODER_TOKENS)
+    prompt = cut.encoder(encoder).prompts.of("document")
+    if prompt:
+        st.caption(
+            f"As in a search, the model reads its prompt “{escape_markdown(prompt)}” before the chunk."
+        )
+    return Input(model, prompt + text, None, cut.max_tokens)
 
 
-def choose(model: Model, n_layers: int, n_heads: int) -> tuple[int, int, Options]:
+def choose(model: Model, config: Any, special: str, comparable: bool) -> tuple[int, int, Options]:
     """Draw the choice of a layer, a head and the options."""
     left, right, more = st.columns([2, 2, 1], vertical_alignment="bottom")
     reason = "Counted from 0, the first after the embeddings."
-    layer = slider("Layer", range(n_layers), 0, f"layer-{model}", reason, place=left)
+    layer = slider("Layer", range(config.n_layers), 0, f"layer-{model}", reason, place=left)
     reason = "Heads attend to different tokens."
-    head = slider("Head", range(n_heads), 0, f"head-{model}", reason, place=right)
+    head = slider("Head", range(config.n_heads), 0, f"head-{model}", reason, place=right)
     with more, more_options():
-        return layer, head, options_of(model)
+        return layer, head, options_of(model, special, comparable)
 
 
-def options_of(model: Model) -> Options:
-    """Draw the switches of the special tokens and of the comparison with the official encoder."""
-    special = st.toggle(
-        "Special tokens" if model == "encoder" else "First token",
+def options_of(model: Model, special: str, comparable: bool) -> Options:
+    """Draw the switches of the tokens called ``special`` and of the comparison with the official encoder."""
+    of_encoder = model == "encoder"
+    shown = st.toggle(
+        "Special tokens" if of_encoder else "First token",
         value=True,
         key=f"special-{model}",
         persist_state="session",
-        help="Much attention goes to [CLS] and [SEP] (in a decoder: to the first token). Switch them off "
-        "to see the rest, scaled to sum to 1.",
+        help=f"Much attention goes to {escape_markdown(special)}. Off, the rest is shown, scaled to 1.",
     )
-    compared = model == "encoder" and st.toggle(
+    compared = comparable and st.toggle(
         "Compare every stage with the official model",
         key="compare",
         persist_state="session",
         help="Runs sentence-transformers on the same input, side by side, and shows the differences under "
         "“Pipeline”. Loading it takes some 10 seconds and 400 MB of memory the first time.",
     )
-    return Options(not special, compared)
+    return Options(not shown, compared)
 
 
 def show_size(given: Input, seen: ModelView, layer: int) -> None:
@@ -191,21 +205,25 @@ def main() -> None:
     if not given.text.strip():
         st.info("Type a text, or take a chunk of the documents.")
         return
+    name, causal, special, comparable = decoder_name(), True, "the first token", False
+    if model == "encoder":
+        encoder = load_encoder()
+        name, causal, special = encoder.name, encoder.is_causal, special_words(encoder.tokenizer)
+        comparable = encoder.model_type == "bert"
     config = load_encoder().config if model == "encoder" else load_decoder().config
-    layer, head, options = choose(model, config.n_layers, config.n_heads)
+    layer, head, options = choose(model, config, special, comparable)
     without_special = options.without_special
-    seen = run_model(given, decoder_name(), layer, without_special)
+    seen = run_model(given, name, layer, without_special)
     if seen.n_whole > len(seen.encoding):
         st.warning(
             f"Only the first {len(seen.encoding)} of {seen.n_whole:,} tokens are read: the rest never "
             "reaches the model.",
             icon=":material/content_cut:",
         )
-    causal = model == "decoder"
     views: dict[str, Callable[[], None]] = {
         "Pipeline": lambda: show_pipeline(given, seen, layer, head, options.compared),
         "Attention": lambda: show_attention(seen, layer, head, causal, without_special),
-        "Across layers": lambda: show_layers(seen, causal, without_special),
+        "Across layers": lambda: show_layers(seen, causal, without_special, special),
         "A token's way": lambda: show_way(given, seen),
     }
     for tab, show in zip(

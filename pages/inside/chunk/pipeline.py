@@ -8,10 +8,12 @@ import streamlit as st
 from engine.inspection.model.model_view import ModelView
 from engine.inspection.model.residual_stream import top_next_tokens
 from engine.layers.tracing import Array
+from pages.inside.chunk.encoder_stages import encoder_stages
 from pages.inside.chunk.figures import tensor_map
 from pages.inside.chunk.model_pass import Input, official_stages, token_choice
-from pages.inside.chunk.tensor_equations import ENCODER_STAGES, GPT2_STAGES, LLAMA_STAGES, Stage
+from pages.inside.chunk.tensor_equations import GPT2_STAGES, LLAMA_STAGES, Stage
 from pages.inside.chunk.token_chips import token_chips
+from pages.inside.chunk.word_rows import word_rows
 from ui.colours import BLUE
 from ui.export import show_figure
 from ui.figures import probability_bars
@@ -21,13 +23,13 @@ from ui.text import shortened, show_text
 from ui.tokens import token_labels, visible_blanks
 from ui.widgets import chapters, choice
 
-# The table of word pieces covers this many characters.
+# The table of words covers this many characters.
 STEP_CHARACTERS = 400
 
 
 def show_pipeline(given: Input, seen: ModelView, layer: int, head: int, compared: bool) -> None:
-    """Draw the six stages as a flow, and the chosen one in full, compared with the official encoder's."""
-    stages = stages_of(given, seen)
+    """Draw the stages as a flow, and the chosen one in full, compared with the official encoder's."""
+    stages = stages_of(given, seen, layer)
     number = chapters(
         range(len(stages)),
         f"stage-{given.model}",
@@ -48,10 +50,10 @@ def show_pipeline(given: Input, seen: ModelView, layer: int, head: int, compared
         show_tensor(stage, seen, layer, head, official)
 
 
-def stages_of(given: Input, seen: ModelView) -> Sequence[Stage]:
-    """Return the stages of the model."""
+def stages_of(given: Input, seen: ModelView, layer: int) -> Sequence[Stage]:
+    """Return the stages of the model, with the tensors of a layer."""
     if given.model == "encoder":
-        return ENCODER_STAGES
+        return encoder_stages(load_encoder(), layer)
     return GPT2_STAGES if "embeddings.position" in seen.trace else LLAMA_STAGES
 
 
@@ -65,7 +67,8 @@ def official_panel(given: Input, stages: Sequence[Stage], seen: ModelView, layer
             same = np.array_equal(seen.encoding.ids, official["ids"])
             column.caption(f"**{stage.label}**  \n{'same ids' if same else 'OTHER IDS'}")
         else:
-            column.caption(f"**{stage.label}**  \n{max(gaps):.0e}")
+            largest = f"{max(gaps):.0e}" if gaps else "not compared"
+            column.caption(f"**{stage.label}**  \n{largest}")
     st.caption(
         "Largest absolute difference of each stage, from the text on. Two correct float32 programs differ by "
         "rounding: some numbers of the default model are near 190, where neighbouring float32 numbers lie "
@@ -83,51 +86,15 @@ def show_tokens(given: Input, seen: ModelView) -> None:
     """Draw the tokens, and how each word became its tokens."""
     st.caption(f"{len(seen.encoding)} tokens. The number below each is its id, its row in the token table.")
     show_text(token_chips(seen.tokens, seen.encoding, seen.special), height=240)
+    tokenizer = load_encoder().tokenizer if given.model == "encoder" else load_decoder().tokenizer
     with st.expander("How the words were cut, step by step", expanded=len(seen.encoding) < 30):
         for text in filter(None, (given.text, given.pair)):
             if len(text) > STEP_CHARACTERS:
                 st.caption(f"Of the first {STEP_CHARACTERS} characters.")
-            rows = word_piece_rows if given.model == "encoder" else byte_pair_rows
             show_table(
-                rows(text[:STEP_CHARACTERS]),
+                word_rows(tokenizer, text[:STEP_CHARACTERS]),
                 f"The words of “{shortened(text, 40)}” and the tokens that each was cut into",
             )
-
-
-def word_piece_rows(text: str) -> list[dict[str, str]]:
-    """Return a row per word: its pieces, and the candidates looked up for each, longest first."""
-    return [
-        {
-            "word": word.original,
-            "normalised": word.normalized,
-            "pieces": "  ".join(piece.token for piece in word.pieces),
-            "ids": "  ".join(str(piece.id) for piece in word.pieces),
-            "looked for (longest first)": " | ".join(
-                " › ".join(abridged(piece.tried)) for piece in word.pieces
-            ),
-        }
-        for word in load_encoder().tokenizer.stages(text)
-    ]
-
-
-def byte_pair_rows(text: str) -> list[dict[str, str]]:
-    """Return a row per word: its tokens, and the merges that made them."""
-    return [
-        {
-            "word": visible_blanks(word.original),
-            "tokens": "  ".join(word.tokens),
-            "ids": "  ".join(map(str, word.ids)),
-            "merges, first learnt first (rank)": " › ".join(
-                f"{merge.pair[0]}+{merge.pair[1]} ({merge.rank})" for merge in word.merges
-            ),
-        }
-        for word in load_decoder().tokenizer.stages(text)
-    ]
-
-
-def abridged(tried: Sequence[str], shown: int = 4) -> list[str]:
-    """Return the first and the last candidates, with an ellipsis between them."""
-    return list(tried) if len(tried) <= 2 * shown else [*tried[:shown], "…", *tried[-shown:]]
 
 
 def show_tensor(stage: Stage, seen: ModelView, layer: int, head: int, official: dict[str, Array]) -> None:

@@ -1,4 +1,4 @@
-"""The six stages of each model's pipeline, with the equation of every tensor."""
+"""Stages of a pipeline with the equation of every tensor, and those of the decoders."""
 
 from dataclasses import dataclass
 
@@ -25,71 +25,10 @@ class Stage:
     tensors: tuple[Tensor, ...] = ()
 
 
-ENCODER_STAGES = (
-    Stage(
-        "Tokens",
-        "WordPiece cuts the text into words, and each word into the longest pieces that its vocabulary "
-        "has. From here on the model sees only these numbers.",
-    ),
-    Stage(
-        "Embeddings",
-        "Each token's id selects a row of a table; its position and its segment select two more. Their sum "
-        "is normed.",
-        (
-            Tensor("output", "embeddings.output", r"X = \mathrm{LayerNorm}(E_{tok} + E_{pos} + E_{seg})"),
-            Tensor("token", "embeddings.token", r"E_{tok} = T_{token}[\mathrm{ids}]"),
-            Tensor("position", "embeddings.position", r"E_{pos} = T_{position}[0, 1, \dots, n-1]"),
-            Tensor("segment", "embeddings.type", r"E_{seg} = T_{segment}[\mathrm{segments}]"),
-            Tensor("sum", "embeddings.sum", r"E_{tok} + E_{pos} + E_{seg}"),
-        ),
-    ),
-    Stage(
-        "Attention",
-        "The query of each token is compared with the keys of all tokens, and the values of those that match "
-        "are mixed. Each head has its own queries, keys and values.",
-        (
-            Tensor("weights", "layers.{i}.attention.weights", r"A = \mathrm{softmax}(S)"),
-            Tensor("query", "layers.{i}.attention.query", r"Q = X W_Q^\top + b_Q"),
-            Tensor("key", "layers.{i}.attention.key", r"K = X W_K^\top + b_K"),
-            Tensor("value", "layers.{i}.attention.value", r"V = X W_V^\top + b_V"),
-            Tensor("scores", "layers.{i}.attention.scores", r"S = Q K^\top / \sqrt{d_{head}}"),
-            Tensor("context", "layers.{i}.attention.context", r"C = A V"),
-            Tensor("output", "layers.{i}.attention.output", r"O = \mathrm{concat}(C) W_O^\top + b_O"),
-            Tensor("norm", "layers.{i}.attention.norm", r"X' = \mathrm{LayerNorm}(X + O)"),
-        ),
-    ),
-    Stage(
-        "Feed-forward",
-        "Each token on its own goes through a wide layer and back. The result is added to the input.",
-        (
-            Tensor("layer output", "layers.{i}.output", r"X_{next} = \mathrm{LayerNorm}(X' + F)"),
-            Tensor("hidden", "layers.{i}.ffn.hidden", r"H = X' W_1^\top + b_1"),
-            Tensor("activation", "layers.{i}.ffn.activation", r"G = \mathrm{GELU}(H)"),
-            Tensor("output", "layers.{i}.ffn.output", r"F = G W_2^\top + b_2"),
-        ),
-    ),
-    Stage(
-        "Pooling",
-        "The vectors of all tokens become one. This model was trained for their mean; other models "
-        "use [CLS] or the pooler.",
-        (
-            Tensor("mean", "pooled.mean", r"v = \frac{1}{n} \sum_t x_t"),
-            Tensor("cls", "pooled.cls", r"v = x_{[CLS]}"),
-            Tensor("pooler", "pooled.pooler", r"v = \tanh(W_p x_{[CLS]} + b_p)"),
-        ),
-    ),
-    Stage(
-        "Vector",
-        "The pooled vector at length 1: the index stores it, and search compares it by inner product.",
-        (Tensor("normalized", "normalized", r"\hat v = v / \lVert v \rVert_2"),),
-    ),
-)
+BYTE_PAIRS = "Byte-level BPE starts from bytes and repeatedly merges the pair that it learnt first."
 
 LLAMA_STAGES = (
-    Stage(
-        "Tokens",
-        "Byte-level BPE starts from bytes and repeatedly merges the pair that it learnt first.",
-    ),
+    Stage("Tokens", BYTE_PAIRS),
     Stage(
         "Embeddings",
         "Each token's id selects a row of a table. Position comes in later, by rotating queries and keys.",

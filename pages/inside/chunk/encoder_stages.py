@@ -1,0 +1,243 @@
+"""The stages of every encoder family's pipeline, with the equation of each tensor that a pass records."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from engine import Encoder
+from engine.tokenizers.byte_pair_encoder import BytePairEncoderTokenizer
+from engine.tokenizers.text_tokenizer import TextTokenizer
+from engine.tokenizers.unigram import UnigramTokenizer
+from engine.tokenizers.wordpiece import WordPieceTokenizer
+from pages.inside.chunk.head_stages import pooling_stage, vector_stage
+from pages.inside.chunk.tensor_equations import BYTE_PAIRS, LLAMA_STAGES, Stage, Tensor
+
+TOKENIZERS: dict[type[TextTokenizer], str] = {
+    WordPieceTokenizer: "WordPiece cuts the text into words, and each word into the longest pieces that its "
+    "vocabulary has.",
+    BytePairEncoderTokenizer: BYTE_PAIRS,
+    UnigramTokenizer: "Unigram knows the log-probability of every piece of its vocabulary, and cuts a word "
+    "into the pieces whose sum is the largest.",
+}
+ACTIVATIONS = {
+    "gelu": r"\mathrm{GELU}",
+    "gelu_new": r"\mathrm{GELU}_{\tanh}",
+    "gelu_pytorch_tanh": r"\mathrm{GELU}_{\tanh}",
+    "relu": r"\mathrm{ReLU}",
+    "silu": r"\mathrm{SiLU}",
+}
+ALL_TOKENS = (
+    "The query of each token is compared with the keys of all tokens, and the values of those that match are "
+    "mixed. Each head has its own queries, keys and values."
+)
+ROTATED = " Position comes in here: queries and keys are rotated by it (RoPE)."
+WIDE = "Each token on its own goes through a wide layer and back. The result is added to the input."
+GATED = (
+    "{} Each token on its own goes through a wide layer and back; one half of the layer opens or closes "
+    "gates for the other half. The result is added to the input."
+)
+TOKEN, SEGMENT = r"E_{tok} = T_{token}[\mathrm{ids}]", r"E_{seg} = T_{segment}[\mathrm{segments}]"
+
+# Equations of attention, by the names of the arrays.
+BERT_ATTENTION = {
+    "weights": r"A = \mathrm{softmax}(S)",
+    "query": r"Q = X W_Q^\top + b_Q",
+    "key": r"K = X W_K^\top + b_K",
+    "value": r"V = X W_V^\top + b_V",
+    "scores": r"S = Q K^\top / \sqrt{d_{head}}",
+    "context": r"C = A V",
+    "output": r"O = \mathrm{concat}(C) W_O^\top + b_O",
+    "norm": r"X' = \mathrm{LayerNorm}(X + O)",
+}
+MPNET_ATTENTION = BERT_ATTENTION | {"weights": r"A = \mathrm{softmax}(S + B), \quad B_{ij} = b(j - i)"}
+NOMIC_ATTENTION = BERT_ATTENTION | {
+    "query": r"Q = \mathrm{RoPE}(X W_Q^\top)",
+    "key": r"K = \mathrm{RoPE}(X W_K^\top)",
+    "value": r"V = X W_V^\top",
+    "output": r"O = \mathrm{concat}(C) W_O^\top",
+}
+MODERN_ATTENTION = NOMIC_ATTENTION | {
+    "norm": r"\tilde X = \mathrm{LayerNorm}(X)",
+    "query": r"Q = \mathrm{RoPE}(\tilde X W_Q^\top)",
+    "key": r"K = \mathrm{RoPE}(\tilde X W_K^\top)",
+    "value": r"V = \tilde X W_V^\top",
+}
+QWEN3_ATTENTION = MODERN_ATTENTION | {
+    "weights": r"A = \mathrm{softmax}(S + \mathrm{mask})",
+    "norm": r"\tilde X = \mathrm{RMSNorm}(X)",
+    "query": r"Q = \mathrm{RoPE}(\mathrm{RMSNorm}(\tilde X W_Q^\top))",
+    "key": r"K = \mathrm{RoPE}(\mathrm{RMSNorm}(\tilde X W_K^\top))",
+}
+
+
+def embeddings(description: str, equations: Mapping[str, str]) -> Stage:
+    """Return the stage of the embeddings, given the equations of its arrays."""
+    names = {label: "type" if label == "segment" else label for label in equations}
+    tensors = (Tensor(label, f"embeddings.{names[label]}", equations[label]) for label in equations)
+    return Stage("Embeddings", description, tuple(tensors))
+
+
+def attention(description: str, equations: Mapping[str, str]) -> Stage:
+    """Return the stage of attention, given the equations of its arrays."""
+    tensors = (Tensor(label, f"layers.{{i}}.attention.{label}", equations[label]) for label in equations)
+    return Stage("Attention", description, tuple(tensors))
+
+
+def feed_forward(description: str, output: str, equations: Mapping[str, str]) -> Stage:
+    """Return the stage of the feed-forward network, given the equations of its output and its arrays."""
+    inner = (Tensor(label, f"layers.{{i}}.ffn.{label}", equations[label]) for label in equations)
+    return Stage("Feed-forward", description, (Tensor("layer output", "layers.{i}.output", output), *inner))
+
+
+def final_norm(norm: str) -> Stage:
+    """Return the stage of the norm behind the last layer."""
+    return Stage("Final norm", LLAMA_STAGES[4].description, (Tensor("norm", "norm", rf"Y = {norm}(X)"),))
+
+
+def bert_stages(config: Any, layer: int) -> tuple[Stage, ...]:
+    """Stages of BERT, and of DistilBERT, which has no segments."""
+    what = "Each token's id selects a row of a table; its position and its segment select two more. "
+    if not config.n_types:
+        what = "Each token's id selects a row of a table, its position a row of another. "
+    return (
+        summed_embeddings(what, config.n_types > 0, r"0, 1, \dots, n-1"),
+        attention(ALL_TOKENS, BERT_ATTENTION),
+        bert_feed_forward(config),
+    )
+
+
+def roberta_stages(config: Any, layer: int) -> tuple[Stage, ...]:
+    """Stages of RoBERTa and XLM-RoBERTa: positions are counted behind the padding's id."""
+    first = config.padding_id + 1
+    what = (
+        "Each token's id selects a row of a table, its position a row of another, counted behind the id of "
+        f"the padding token: the first token has row {first}. "
+    )
+    if config.n_types:
+        what += "Segments are not told apart: all tokens have the same row of the last table. "
+    rows = rf"{first}, {first + 1}, \dots, n + {config.padding_id}"
+    return (
+        summed_embeddings(what, config.n_types > 0, rows),
+        attention(ALL_TOKENS, BERT_ATTENTION),
+        bert_feed_forward(config),
+    )
+
+
+def mpnet_stages(config: Any, layer: int) -> tuple[Stage, ...]:
+    """Stages of MPNet: RoBERTa with a bias by distance on the scores."""
+    before, _, after = roberta_stages(config, layer)
+    bias = (
+        " Before the softmax, a number is added to each score by how far apart the two tokens are, one for "
+        "each head and distance; farther distances share one."
+    )
+    return before, attention(ALL_TOKENS + bias, MPNET_ATTENTION), after
+
+
+def nomic_stages(config: Any, layer: int) -> tuple[Stage, ...]:
+    """Stages of Nomic BERT: RoPE, SwiGLU, and maps without biases."""
+    what = "Each token's id selects a row of a table, its segment a row of another. Their sum is normed."
+    sums = {
+        "output": r"X = \mathrm{LayerNorm}(E_{tok} + E_{seg})",
+        "token": TOKEN,
+        "segment": SEGMENT,
+        "sum": r"E_{tok} + E_{seg}",
+    }
+    output = r"X_{next} = \mathrm{LayerNorm}(X' + F)"
+    return (
+        embeddings(what, sums),
+        attention(ALL_TOKENS + ROTATED, NOMIC_ATTENTION),
+        feed_forward(GATED.format("SwiGLU."), output, gated_equations("X'", r"\mathrm{SiLU}")),
+    )
+
+
+def modern_bert_stages(config: Any, layer: int) -> tuple[Stage, ...]:
+    """Stages of ModernBERT: RoPE, GeGLU, norms in front, local attention in most layers."""
+    what = (
+        "Each token's id selects a row of a table, which is normed. There are no positions and no segments."
+    )
+    normed = {"output": r"X = \mathrm{LayerNorm}(E_{tok})", "token": TOKEN}
+    equations, reach = dict(MODERN_ATTENTION), f"Layer {layer} attends to the whole text."
+    if not config.is_global[layer]:
+        reach = f"Layer {layer} is local: a token sees at most {config.reach} tokens to each side."
+        equations["weights"] = r"A = \mathrm{softmax}(S + \mathrm{mask})"
+    if layer == 0:
+        equations["norm"] = r"\tilde X = X"
+        reach += " Its input is normed already."
+    output = r"X_{next} = X' + F, \quad X' = X + O"
+    return (
+        embeddings(what, normed),
+        attention(f"{ALL_TOKENS} {reach}{ROTATED}", equations),
+        feed_forward(
+            GATED.format("GeGLU."),
+            output,
+            {"norm": r"\tilde X' = \mathrm{LayerNorm}(X')"}
+            | gated_equations(r"\tilde X'", ACTIVATIONS[config.activation]),
+        ),
+        final_norm(r"\mathrm{LayerNorm}"),
+    )
+
+
+def qwen3_stages(config: Any, layer: int) -> tuple[Stage, ...]:
+    """Stages of Qwen3: those of Llama, with norms on the queries and keys of each head."""
+    what = (
+        "The query of each token is compared with the keys of itself and of the tokens before it: the rest "
+        "is masked, as in a decoder. The queries and keys of each head are normed. "
+        f"{config.n_heads} query heads share {config.n_kv_heads} of keys and values."
+    )
+    return LLAMA_STAGES[1], attention(what + ROTATED, QWEN3_ATTENTION), LLAMA_STAGES[3], LLAMA_STAGES[4]
+
+
+# The stages between the tokens and the pooling, from a config and a layer, by family.
+FAMILY_STAGES: dict[str, Callable[[Any, int], tuple[Stage, ...]]] = {
+    "bert": bert_stages,
+    "roberta": roberta_stages,
+    "xlm-roberta": roberta_stages,
+    "mpnet": mpnet_stages,
+    "distilbert": bert_stages,
+    "modernbert": modern_bert_stages,
+    "nomic_bert": nomic_stages,
+    "qwen3": qwen3_stages,
+}
+
+
+def summed_embeddings(description: str, has_segments: bool, rows: str) -> Stage:
+    """Return the stage of embeddings that add positions, and segments where the family has them."""
+    total = r"E_{tok} + E_{pos}" + (r" + E_{seg}" if has_segments else "")
+    equations = {
+        "output": rf"X = \mathrm{{LayerNorm}}({total})",
+        "token": TOKEN,
+        "position": rf"E_{{pos}} = T_{{position}}[{rows}]",
+        **({"segment": SEGMENT} if has_segments else {}),
+        "sum": total,
+    }
+    return embeddings(description + "Their sum is normed.", equations)
+
+
+def bert_feed_forward(config: Any) -> Stage:
+    """Return the stage of a feed-forward network with a norm behind it."""
+    equations = {
+        "hidden": r"H = X' W_1^\top + b_1",
+        "activation": rf"G = {ACTIVATIONS[config.activation]}(H)",
+        "output": r"F = G W_2^\top + b_2",
+    }
+    return feed_forward(WIDE, r"X_{next} = \mathrm{LayerNorm}(X' + F)", equations)
+
+
+def gated_equations(source: str, activation: str) -> dict[str, str]:
+    """Return the equations of a feed-forward network with gates (Shazeer 2020)."""
+    return {
+        "gate": rf"G = {source} W_{{gate}}^\top",
+        "hidden": rf"U = {source} W_{{up}}^\top",
+        "activation": rf"H = {activation}(G) \odot U",
+        "output": r"F = H W_{down}^\top",
+    }
+
+
+def encoder_stages(encoder: Encoder, layer: int) -> tuple[Stage, ...]:
+    """Return the stages of an encoder, with the tensors of a layer."""
+    tokens = TOKENIZERS[type(encoder.tokenizer)] + " From here on the model sees only these numbers."
+    return (
+        Stage("Tokens", tokens),
+        *FAMILY_STAGES[encoder.model_type](encoder.config, layer),
+        pooling_stage(encoder),
+        vector_stage(encoder.head),
+    )

@@ -1,0 +1,82 @@
+"""The last stages of an encoder's pipeline: the poolings, the model's own first, and the text's vector."""
+
+from engine import Encoder
+from engine.layers.pooling import POOLINGS, pooling_label
+from engine.models.embedding_head import OWN, Dense, EmbeddingHead
+from pages.inside.chunk.tensor_equations import Stage, Tensor
+from ui.text import escape_markdown
+from ui.tokens import special_names
+
+POOLING_EQUATIONS = {
+    "mean": r"v = \frac{1}{n} \sum_t x_t",
+    "cls": r"v = x_0",
+    "pooler": r"v = \tanh(W_p x_0 + b_p)",
+    "max": r"v_j = \max_t x_{tj}",
+    "mean_sqrt_len_tokens": r"v = \frac{1}{\sqrt n} \sum_t x_t",
+    "weightedmean": r"v = \frac{\sum_t (t + 1)\, x_t}{\sum_t (t + 1)}",
+    "lasttoken": r"v = x_{n-1}",
+    "idf": r"v = \frac{\sum_t \mathrm{idf}_t\, x_t}{\sum_t \mathrm{idf}_t}",
+    "attention": r"v = \frac{\sum_t a_t x_t}{\sum_t a_t}, \quad a_t = \overline{A_{\cdot \cdot t}}",
+    "last4": r"v = \frac{1}{n} \sum_t \frac{1}{4} \sum_{l = L - 3}^{L} x_t^{(l)}",
+    "first_last": r"v = \frac{1}{n} \sum_t \frac{1}{2} (x_t^{(1)} + x_t^{(L)})",
+}
+DENSE_NAMES = {"Tanh": r"\tanh", "Sigmoid": r"\sigma", "Identity": ""}
+
+
+def pooling_stage(encoder: Encoder) -> Stage:
+    """Return the stage of the poolings, the model's own first."""
+    own, names = encoder.pooling, encoder.poolings
+    if own == OWN:
+        names, way = (OWN, *names), own_words(encoder.head)
+    else:
+        names = (own, *(name for name in names if name != own))
+        way = f"{POOLINGS[own].label}"
+    text = f"The vectors of all tokens become one. This model's own way, shown first, is: {way}. The others "
+    text += "are for comparison."
+    special = special_names(encoder.tokenizer)
+    if special and "[CLS]" not in special:
+        text += f" The special tokens of this model are {', '.join(special)}; “[CLS]” is its first token."
+    equations = POOLING_EQUATIONS | {OWN: own_equation(encoder.head)}
+    tensors = tuple(Tensor(pooling_label(name), f"pooled.{name}", equations[name]) for name in names)
+    return Stage("Pooling", escape_markdown(text), tensors)
+
+
+def own_words(head: EmbeddingHead) -> str:
+    """Name the poolings and the modules of a model's own head."""
+    poolings = " and ".join(POOLINGS[name].label for name in head.poolings)
+    parts = [f"{poolings}, joined" if len(head.poolings) > 1 else poolings]
+    if not head.include_prompt:
+        parts.append("without the tokens of a prompt")
+    for step in head.steps:
+        if isinstance(step, Dense):
+            d_out, d_in = step.parameters.weight.shape
+            parts.append(f"a dense layer from {d_in} to {d_out} numbers ({step.activation})")
+        else:
+            parts.append("length 1")
+    return ", then ".join(parts)
+
+
+def own_equation(head: EmbeddingHead) -> str:
+    """Return the equation of a model's own head: its poolings joined, then its modules."""
+    vector = "; ".join(rf"v_{{\text{{{POOLINGS[name].label}}}}}" for name in head.poolings)
+    if len(head.poolings) > 1:
+        vector = f"[{vector}]"
+    for number, step in enumerate(head.steps, start=1):
+        if isinstance(step, Dense):
+            name = DENSE_NAMES.get(step.activation, rf"\mathrm{{{step.activation}}}")
+            bias = "" if step.parameters.bias is None else f" + b_{number}"
+            vector = rf"{name}\left(W_{number} {vector}{bias}\right)"
+        else:
+            vector = rf"\mathrm{{norm}}\left({vector}\right)"
+    return f"v = {vector}"
+
+
+def vector_stage(head: EmbeddingHead) -> Stage:
+    """Return the stage of the text's vector."""
+    text = "The pooled vector at length 1: the index stores it, and search compares it by inner product."
+    if head.dimensions is not None:
+        text = (
+            f"The pooled vector at length 1. The index stores its first {head.dimensions} dimensions, at "
+            "length 1 again, and search compares them by inner product."
+        )
+    return Stage("Vector", text, (Tensor("normalized", "normalized", r"\hat v = v / \lVert v \rVert_2"),))
