@@ -14,11 +14,14 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from engine import Decoder, Encoder
+from engine.layers.pooling import pooling_label
+from engine.models.embedding_head import Dense
 from engine.models.reranker import Reranker
 from engine.verify import official_model
 from engine.weights.catalog import DEFAULT_DECODER, DEFAULT_ENCODER, KNOWN_MODELS
 from engine.weights.fetch import Progress, is_cached
-from ui.text import escape_markdown
+from engine.wording import counted
+from ui.text import escape_markdown, joined
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -125,6 +128,34 @@ def download_progress(name: str) -> Progress | None:
 def model_name(source: str) -> str:
     """Return the last part of a folder or a Hugging Face id, unescaped."""
     return Path(source).name
+
+
+def model_words(encoder: Encoder) -> str:
+    """Say which encoder is loaded and what its files ask for, unescaped.
+
+    ``bge-small-en-v1.5: [CLS] pooling, a prompt before questions, 512 tokens, 384 dimensions``.
+    """
+    head, prompts = encoder.head, encoder.prompts.in_search
+    parts = [f"{joined([pooling_label(name) for name in head.poolings], 'and')} pooling"]
+    if n_dense := sum(isinstance(step, Dense) for step in head.steps):
+        parts.append(counted(n_dense, "dense layer"))
+    if prompts:
+        before = joined([{"query": "questions", "document": "documents"}[role] for role in prompts], "and")
+        parts.append(f"{'a prompt' if len(prompts) == 1 else 'prompts'} before {before}")
+    parts += [f"{encoder.max_tokens:,} tokens", f"{encoder.width():,} dimensions"]
+    return f"{model_name(encoder.name)}: {', '.join(parts)}"
+
+
+def is_other_family(encoder: Encoder, work: str) -> bool:
+    """Whether an encoder is of another family than BERT, for which alone ``work`` is written; say so then."""
+    if encoder.model_type == "bert":
+        return False
+    st.info(
+        f"{work} is written for BERT alone, and {escape_markdown(model_name(encoder.name))} is of the family "
+        f"{escape_markdown(encoder.model_type)}. Start the app on a model of BERT, such as the default one.",
+        icon=":material/info:",
+    )
+    return True
 
 
 def limits_of(encoder: Encoder) -> dict[int, str]:

@@ -15,9 +15,11 @@ from engine.generation.settings import CONTEXTS, DEFAULT_ANSWER, DEFAULT_SEARCH
 from engine.layers.pooling import pooling_label
 from engine.models.prompts import PROMPT_USES
 from engine.retrieval.retrievers import RETRIEVERS
+from engine.weights.catalog import DEFAULT_ENCODER
 from engine.wording import counted
-from ui.models import ENCODER
+from ui.models import ENCODER, model_words
 from ui.take_home import take_home
+from ui.text import escape_markdown
 
 
 def value_words(value: object) -> str:
@@ -127,6 +129,8 @@ def show_settings_card(documents: Sequence[Document], encoder: Encoder) -> None:
             f"{counted(len(documents), 'document')} · {words['splitter']}, {words['chunk_tokens']} tokens · "
             f"{words['pooling']} · {words['retriever']} · {counted(now['k'], 'passage')}"
         )
+        if encoder.name != DEFAULT_ENCODER:
+            st.caption(escape_markdown(model_words(encoder)))
         if changed := steps(defaults, now):
             st.caption(f"**{len(changed)} changed:** {', '.join(SETTINGS[key].name for key in changed)}")
         with st.container(horizontal=True, gap="xsmall"):

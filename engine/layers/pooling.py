@@ -146,8 +146,8 @@ POOLINGS = {
     ),
     "cls": Pooling(
         "[CLS]",
-        "The vector of the first token, [CLS], alone. Models trained for it put the text's meaning there; "
-        "the default model was not.",
+        "The vector of the first token, [CLS] in BERT, alone. Models trained for it put the text's meaning "
+        "there; the default model was not.",
         lambda mask, states, idf: first_weights(mask),
     ),
     "pooler": Pooling(
@@ -170,13 +170,13 @@ POOLINGS = {
     ),
     "lasttoken": Pooling(
         "last token",
-        "The vector of the last token alone, here [SEP]. Made for models that read left to right.",
+        "The vector of the last token alone, [SEP] in BERT. Made for models that read left to right.",
         lambda mask, states, idf: last_weights(mask),
     ),
     "idf": Pooling(
         "mean, rare words more (IDF)",
         "The mean with weights ln((1 + N) / (1 + df)): the fewer of the chunks hold a word, the more it "
-        "counts. [CLS] and [SEP], which all have, count nothing.",
+        "counts. Special tokens, which all have, count nothing.",
         idf_weights,
         needs="idf",
     ),

@@ -185,6 +185,6 @@ def size_figure(chunks: Sequence[Chunk], limit: int) -> go.Figure:
             annotation_text=f"{limit} are read",
             annotation_position="top left",
         )
-    figure.update_xaxes(title="tokens of a chunk, [CLS] and [SEP] included", rangemode="tozero")
+    figure.update_xaxes(title="tokens of a chunk, special tokens included", rangemode="tozero")
     figure.update_yaxes(title="chunks")
     return styled(figure, height=220)

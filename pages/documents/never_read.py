@@ -99,7 +99,7 @@ def show_text_under(text: str, reports: Sequence[LimitReport]) -> None:
         "Limit (tokens)",
         list(by_limit),
         default=default,
-        help="The two special tokens that frame every text, [CLS] and [SEP], count against it.",
+        help="The special tokens around every text, such as [CLS] and [SEP], count against it.",
     )
     chosen = by_limit[limit or default]
     if chosen.tokens_lost:
@@ -172,8 +172,9 @@ def show_advice() -> None:
             "in some vector. It warns of chunks longer than the limit.\n"
             "- **Count with the model's own tokenizer**, not in words or characters: names, numbers, code "
             "and other languages cost several times as many tokens.\n"
-            "- **Raising the limit is no cure.** Beyond 128 tokens the model reads more than it was trained "
-            "on, and one vector represents more subjects. Measure before you choose.\n"
+            "- **Raising the limit is no cure.** Beyond the length of its training (128 tokens for the "
+            "default one) a model reads more than it learnt to, and one vector represents more subjects. "
+            "Measure before you choose.\n"
             "- **Averaging windows is no cure either**: the mean represents the whole text, but no single "
             "sentence of it. Keep one vector for each chunk."
         )

@@ -96,8 +96,8 @@ def strategy_choice(encoder: Encoder, key: str) -> str:
         format_func=label,
         key=f"{key}-strategy",
         persist_state="session",
-        help="How the tokens' vectors become one number. BERT's pooler is missing: its tanh is not linear, "
-        "so tokens have no shares.",
+        help="How the tokens' vectors become one number. What is not linear, such as the tanh of BERT's "
+        "pooler, is missing: tokens have no shares in it.",
     )
     st.caption(escape_markdown(WHAT_MAXSIM if strategy == MAXSIM else POOLINGS[strategy].help))
     return strategy
@@ -136,10 +136,10 @@ def show_sum(found: Decomposition) -> None:
             width="content",
         )
         st.metric(
-            "With [CLS] or [SEP]",
+            "With special tokens",
             f"{found.matrix.sum() - between_words:+.4f}",
-            help="The sum over pairs with a special token on one side or both. They stand for no word: "
-            "their vectors summarise the whole text.",
+            help="The sum over pairs with a special token, such as [CLS] or [SEP], on one side or both. They "
+            "stand for no word: their vectors summarise the whole text.",
             width="content",
         )
     n_first, n_second = found.matrix.shape

@@ -83,7 +83,7 @@ def show_agreement(left_out: Occlusion) -> None:
     )
     st.caption(
         f"Over {len(left_out.words)} words. The share is exact for these vectors; the fall without a word "
-        "also counts its influence on the vectors of all others, [CLS] and [SEP] included."
+        "also counts its influence on the vectors of all others, special tokens included."
     )
 
 

@@ -24,6 +24,7 @@ MISTAKES = (
     "stop_words_deleted",
     "not_normalized",
 )
+OF_BERT = ("padding_averaged", "padding_attended")  # need faults in a forward pass
 PADDED = Faults(pad_mean=True)
 
 
@@ -48,7 +49,7 @@ def mistaken_vectors(
         - ``padding_averaged``: texts are padded to `PAD_TOKENS` tokens, and the mean is
           over the padding too, though attention masks it.
         - ``padding_attended``: attention does not mask the padding either.
-        - ``no_special_tokens``: the mean leaves out [CLS] and [SEP], with which the model was trained.
+        - ``no_special_tokens``: the mean leaves out special tokens, such as [CLS] and [SEP].
         - ``no_stop_words``: the mean leaves out the tokens of stop words, after the layers have read them.
         - ``stop_words_deleted``: stop words are deleted before the model reads the text.
         - ``not_normalized``: vectors keep their lengths; all others have length 1.
@@ -76,7 +77,7 @@ def mistaken_vectors(
 
 
 def special_mask(encoding: Encoding, text: str) -> Array:
-    """1 for tokens of the text, 0 for [CLS] and [SEP]: ``(n_tokens,)``."""
+    """1 for tokens of the text, 0 for special ones: ``(n_tokens,)``."""
     return mask_without([start == end for start, end in encoding.offsets])
 
 
@@ -110,6 +111,11 @@ def masked_vectors(
         return [encoder.pool(each, "mean", mask) for each, mask in zip(states, masks[batch], strict=True)]
 
     return embed_packs(encoder, sequences, embed, on_progress)
+
+
+def possible_mistakes(encoder: Encoder) -> tuple[str, ...]:
+    """Return those of `MISTAKES` that an encoder can be used with: those of padding only if it is BERT."""
+    return tuple(each for each in MISTAKES if encoder.model_type == "bert" or each not in OF_BERT)
 
 
 @dataclass(frozen=True)

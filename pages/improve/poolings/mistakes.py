@@ -10,7 +10,13 @@ from engine import Encoder
 from engine.evaluation.metrics import METRICS
 from engine.evaluation.questions import Question, relevance
 from engine.inspection.model.faults import PAD_TOKENS
-from engine.inspection.pooling.mistakes import MISTAKES, MistakeReport, mistake_report, mistaken_vectors
+from engine.inspection.pooling.mistakes import (
+    MISTAKES,
+    MistakeReport,
+    mistake_report,
+    mistaken_vectors,
+    possible_mistakes,
+)
 from engine.inspection.pooling.stop_words import STOP_WORDS
 from engine.layers.norm import l2_normalize
 from engine.layers.tracing import Array
@@ -28,7 +34,7 @@ from ui.text import escape_markdown
 NAMES = {
     "padding_averaged": "padding averaged in",
     "padding_attended": "padding read and averaged in",
-    "no_special_tokens": "[CLS] and [SEP] left out",
+    "no_special_tokens": "special tokens left out",
     "no_stop_words": "stop words left out of the mean",
     "stop_words_deleted": "stop words deleted from the text",
     "not_normalized": "lengths kept, inner product",
@@ -37,7 +43,8 @@ WHAT = {
     "padding_averaged": f"A batch is padded to {PAD_TOKENS} tokens and the mean forgets the mask. Attention "
     "masks the padding as it should.",
     "padding_attended": "The attention mask is forgotten altogether: [PAD] is a token like any other.",
-    "no_special_tokens": "The mean leaves out [CLS] and [SEP]. The model was trained with them in it.",
+    "no_special_tokens": "The mean leaves out the special tokens around the text, such as [CLS] and [SEP]. "
+    "The default model was trained with them in it.",
     "no_stop_words": f"The layers read the whole text, and the mean leaves out {len(STOP_WORDS)} function "
     "words such as “the”, “of”, “not”.",
     "stop_words_deleted": "The same words are deleted before the model reads the text.",
@@ -50,12 +57,15 @@ RIGHT = "done right"
 def show_mistakes(pooled: PooledChunks) -> None:
     """Draw the effect of each mistake on a few sentences, and on a search of the documents."""
     encoder, max_tokens = pooled.encoder, pooled.max_tokens
+    mistakes = possible_mistakes(encoder)
     st.write(
         "Mean pooling is one line of code, and there are many ways to get it slightly wrong. None raises an "
         "error; searches just get worse, or happen not to."
     )
     with st.expander("The mistakes"):
-        st.markdown("\n".join(f"- **{escape_markdown(NAMES[name])}**: {WHAT[name]}" for name in MISTAKES))
+        st.markdown("\n".join(f"- **{escape_markdown(NAMES[name])}**: {WHAT[name]}" for name in mistakes))
+        if len(mistakes) < len(MISTAKES):
+            st.caption("Mistakes with the padding can be made with models of BERT alone.")
     sentences, _ = sentence_input("pooling-mistakes")
     if len(sentences) < 2:
         st.info("Write two or more sentences, one a line, to compare them.", icon=":material/notes:")
@@ -67,6 +77,7 @@ def show_mistakes(pooled: PooledChunks) -> None:
 
 def show_sentence_mistakes(sentences: Sequence[str], encoder: Encoder, max_tokens: int) -> None:
     """Draw how far each mistake turns the sentences' vectors, and one matrix beside the right one."""
+    mistakes = possible_mistakes(encoder)
     show_numbered(sentences)
     show_cut_notes(sentences, encoder, max_tokens)
     spec = EmbeddingSpec.of(encoder, "mean", max_tokens)
@@ -76,21 +87,21 @@ def show_sentence_mistakes(sentences: Sequence[str], encoder: Encoder, max_token
     )  # (n_mistakes, n_sentences)
     st.markdown("**How far each vector is turned** (cosine with the right one; 1 is not at all)")
     show_figure(
-        turned_map(turned, [NAMES[name] for name in MISTAKES]),
+        turned_map(turned, [NAMES[name] for name in mistakes]),
         "pooling-mistakes-turned",
-        {"mistakes": np.array(MISTAKES), "cosines": turned},
+        {"mistakes": np.array(mistakes), "cosines": turned},
         "Mean cosine of mistaken and right vectors. "
-        + "; ".join(f"{NAMES[name]}: {row.mean():.3f}" for name, row in zip(MISTAKES, turned, strict=True)),
+        + "; ".join(f"{NAMES[name]}: {row.mean():.3f}" for name, row in zip(mistakes, turned, strict=True)),
     )
     mistake = st.selectbox(
         "Mistake",
-        MISTAKES,
+        mistakes,
         format_func=NAMES.__getitem__,
         key="pooling-mistakes-shown",
         persist_state="session",
         help="Its similarity matrix is drawn beside the right one.",
     )
-    made = wrong[MISTAKES.index(mistake)]
+    made = wrong[mistakes.index(mistake)]
     matrices = {RIGHT: right @ right.T, NAMES[mistake]: made @ made.T}
     st.markdown(ranking_change(*matrices.values()))
     show_matrices(matrices, "pooling-mistakes")
@@ -99,7 +110,8 @@ def show_sentence_mistakes(sentences: Sequence[str], encoder: Encoder, max_token
 @st.cache_data(max_entries=32, show_spinner="Embedding with every mistake…", show_time=True, scope="session")
 def vectors_of(texts: tuple[str, ...], model: str, max_tokens: int, _encoder: Encoder) -> list[Array]:
     """Return the vectors of texts done right and with every mistake, in order; cached by ``model``."""
-    return [mistaken_vectors(_encoder, texts, mistake, max_tokens) for mistake in (None, *MISTAKES)]
+    mistakes = (None, *possible_mistakes(_encoder))
+    return [mistaken_vectors(_encoder, texts, mistake, max_tokens) for mistake in mistakes]
 
 
 def ranking_change(right: Array, wrong: Array) -> str:
@@ -154,7 +166,8 @@ def reports_of(key: str, pooled: PooledChunks, questions: Sequence[Question]) ->
     """Search without a mistake and with every one, with a progress bar; each report is cached."""
     bar = st.progress(0.0)
     try:
-        return [report_of(key, mistake, bar, pooled, questions) for mistake in (None, *MISTAKES)]
+        mistakes = (None, *possible_mistakes(pooled.encoder))
+        return [report_of(key, mistake, bar, pooled, questions) for mistake in mistakes]
     finally:
         bar.empty()
 
@@ -168,7 +181,8 @@ def report_of(
     _questions: Sequence[Question],
 ) -> MistakeReport:
     """Search with a mistake; cached by ``key``."""
-    number, n_reports = (0, *MISTAKES).index(mistake or 0), len(MISTAKES) + 1
+    mistakes = (None, *possible_mistakes(_pooled.encoder))
+    number, n_reports = mistakes.index(mistake), len(mistakes)
 
     def show(done: int, total: int) -> None:
         words = f"{number + 1} of {n_reports}, {NAMES.get(mistake or '', RIGHT)}: {done:,} of {total:,} texts"

@@ -1,6 +1,7 @@
 """Pooling compared: the effect of each pooling on a text, a pair of texts, and a search."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import streamlit as st
 
@@ -62,7 +63,8 @@ def show_view(view: str, documents: Sequence[Document], encoder: Encoder, cut: C
         weighted = chunks_and_encoder(documents, encoder, cut)[1] if documents else encoder
         OF_TEXTS[view](weighted, cut.max_tokens)
     elif documents:
-        OF_DOCUMENTS[view](pooled_chunks(documents, encoder, cut))
+        without = replace(cut, prompts="none") if view == "Mistakes" else cut  # its texts have no prompts
+        OF_DOCUMENTS[view](pooled_chunks(documents, encoder, without))
     else:
         raise NoDocumentError
 

@@ -109,10 +109,10 @@ def show_map(values: Array, strategies: list[str], encoding: Encoding, number: s
         ),
     )
     special = np.array([start == end for start, end in encoding.offsets])
-    if "mean" in strategies and not special.all():
+    if "mean" in strategies and special.any() and not special.all():
         of_special = float(values[strategies.index("mean"), special].sum())
         st.markdown(
-            f"Under the **mean**, [CLS] and [SEP], {special.sum()} of the {len(special)} tokens, make up "
+            f"Under the **mean**, the special tokens, {special.sum()} of the {len(special)} tokens, make up "
             f"{of_special:.0%} of the {'sum' if number == SHARE else 'direction'}."
         )
     st.caption(

@@ -17,6 +17,7 @@ from engine.evaluation.grid import Cell, Grid, fitting, grid, has_own_head
 from engine.evaluation.questions import Question
 from engine.layers.pooling import POOLINGS
 from engine.models.embedding_head import OWN
+from engine.models.encoder import FAMILIES
 from engine.retrieval.embedding_model import Model
 from engine.retrieval.retrievers import DEFAULT_RETRIEVER, RETRIEVERS, usable_retrievers
 from engine.wording import counted
@@ -133,8 +134,8 @@ def model_box(encoder: Encoder) -> dict[str, Model]:
             key="grid-model",
             persist_state="session",
             placeholder=f"a folder, a Hugging Face id, or {FORM}",
-            help="The engine runs encoders of the BERT family, with every pooling; sentence-transformers "
-            "runs others, with the model's own pooling, and so does a server that speaks OpenAI's protocol "
+            help=f"The engine runs encoders of the families {', '.join(FAMILIES)}, with every pooling; "
+            "sentence-transformers runs others, with the model's own pooling, and so does a server that speaks OpenAI's protocol "
             "(Ollama, vLLM, llama-server).",
         ).strip()
         if is_server(name):
@@ -151,7 +152,7 @@ def model_box(encoder: Encoder) -> dict[str, Model]:
             try:
                 models |= models_named([name])
             except GlassboxError as error:
-                st.error(f"{escape_markdown(str(error))}. The grid uses {ENCODER} alone.")
+                st.error(f"{escape_markdown(str(error))}. The grid uses {escape_markdown(ENCODER)} alone.")
     return models
 
 

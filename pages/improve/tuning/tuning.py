@@ -15,6 +15,9 @@ from pages.improve.tuning.results import show_results
 from pages.improve.tuning.running import Request, RunningTuning, current_tuning, start
 from ui.chunk_settings import Cut
 from ui.jobs import follow_progress
+from ui.models import model_name
+from ui.text import escape_markdown
+from ui.widgets import choice
 
 MIN_QUESTIONS = 10  # folds of fewer are too small to test on
 ADAPTER, LAYERS = "Adapter", "Last layers"
@@ -78,17 +81,21 @@ def tuning_settings(
     documents: Sequence[Document], questions: tuple[Question, ...], encoder: Encoder, cut: Cut
 ) -> Request:
     """Draw the settings of a tuning."""
-    depth = st.segmented_control(
+    is_bert = encoder.model_type == "bert"
+    depth = choice(
         "What is trained",
-        [ADAPTER, LAYERS],
-        default=ADAPTER,
-        required=True,
-        key="tuning-depth",
-        persist_state="session",
-        help=f"- **{ADAPTER}**: one matrix that question vectors are multiplied by. Takes seconds; the "
+        [ADAPTER, LAYERS] if is_bert else [ADAPTER],
+        "tuning-depth",
+        f"- **{ADAPTER}**: one matrix that question vectors are multiplied by. Takes seconds; the "
         f"index is not changed.\n- **{LAYERS}**: the end of the encoder itself, by hand-written backward "
         "passes. Takes minutes, and documents have to be embedded again.",
     )
+    if not is_bert:
+        st.caption(
+            f"The layers of {escape_markdown(model_name(encoder.name))} cannot be trained: the backward "
+            f"passes are written for BERT alone, and it is of the family "
+            f"{escape_markdown(encoder.model_type)}."
+        )
     columns = st.columns(3)
     n_folds = columns[0].slider(
         "Folds",

@@ -22,16 +22,18 @@ from ui.chunk_settings import Cut
 from ui.corpus import index_documents
 from ui.documents import bundled_documents
 from ui.export import show_figure
-from ui.models import load_encoder
+from ui.models import is_other_family, load_encoder
 
 DEFAULT_QUESTION = "What does the CarbFix project do with carbon dioxide?"
-CUT = Cut(Splitting("fixed", 128, 16), parent_tokens=0, max_tokens=256)
+CUT = Cut(Splitting("fixed", 128, 16), parent_tokens=0, max_tokens=256, prompts="none")
 TOP, OVERLAP_AT = 5, 10
 STAGES = ("embeddings.output", "layers.*.output", "normalized")
 
 
 def break_model(encoder: Encoder) -> None:
     """Draw the choice of faults, and their effect on a question and its ranking."""
+    if is_other_family(encoder, "Breaking the model"):
+        return
     question = st.text_input("Question", DEFAULT_QUESTION, max_chars=2000)
     st.caption(
         "It is asked of the four bundled documents, by the intact and by the broken model, whatever "
@@ -54,7 +56,7 @@ def break_model(encoder: Encoder) -> None:
 def show_drift(encoder: Encoder, question: str, faults: Faults) -> None:
     """Draw the change of each stage of the question, for each fault alone and for all together."""
     st.header("Where the damage begins")
-    intact = encoder.trace(question, keep=STAGES)
+    intact = encoder.trace(question, "mean", keep=STAGES)
     sets = {name: Faults(**{name: True}) for name in names_of(faults)}
     if len(sets) > 1:
         sets["together"] = faults
@@ -78,9 +80,10 @@ def show_drift(encoder: Encoder, question: str, faults: Faults) -> None:
 def show_ranking(encoder: Encoder, question: str, faults: Faults) -> None:
     """Draw the ranking of the bundled corpus by the intact and by the broken model."""
     st.header("What is left of the search")
-    index = index_documents(bundled_documents(), encoder, CUT)
+    index = index_documents(bundled_documents(), encoder, CUT, "mean")
     vectors = broken_corpus(tuple(chunk.text for chunk in index.chunks), faults, encoder)
-    [intact_query], [broken_query] = encoder.encode([question]), broken_vectors(encoder, [question], faults)
+    [intact_query] = encoder.encode([question], "mean", prompt="")
+    [broken_query] = broken_vectors(encoder, [question], faults)
     intact, broken = index.vectors @ intact_query, vectors @ broken_query  # (n_chunks,)
     before, after = ordinal_ranks(intact), ordinal_ranks(broken)
     best_after = int(after[before == 1][0])

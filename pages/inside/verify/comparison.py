@@ -12,7 +12,7 @@ from engine.layers.tracing import Array
 from engine.verify import StageCheck, official_model, verify_encoder
 from ui.colours import BLACK, DIFFERENCE_SCALE
 from ui.figures import styled
-from ui.models import ENCODER, load_encoder, load_official
+from ui.models import load_encoder, load_official
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -39,7 +39,7 @@ FLOOR = {"float32": 1e-8, "float64": 1e-17}
 @st.cache_resource(show_spinner=False)
 def load_encoder_in(precision: str) -> Encoder:
     """Load the encoder in a precision."""
-    return load_encoder() if precision == "float32" else Encoder.load(ENCODER, dtype=np.float64)
+    return load_encoder() if precision == "float32" else Encoder.load(load_encoder().name, dtype=np.float64)
 
 
 @st.cache_resource(show_spinner=False)

@@ -9,7 +9,7 @@ from engine import Encoder
 from engine.verify import StageCheck
 from pages.inside.verify.comparison import check_rows, difference_figure, layer_differences, verify
 from ui.export import show_figure
-from ui.models import load_encoder
+from ui.models import is_other_family, load_encoder
 from ui.tables import show_table
 from ui.widgets import choice
 
@@ -33,6 +33,8 @@ def verify_model(encoder: Encoder) -> None:
         "The same text goes through this project's NumPy and through sentence-transformers on PyTorch, with "
         "the same weights. Every array on the way is compared, not the final vector alone."
     )
+    if is_other_family(encoder, "This comparison of every stage"):
+        return
     with st.form("verify-form", border=False):
         text = st.text_area(
             "Text to compare on",

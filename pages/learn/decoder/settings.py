@@ -5,9 +5,11 @@ from typing import Any, get_args
 import streamlit as st
 
 from engine.models.small_decoder import Positions
+from engine.tokenizers.wordpiece import WordPieceTokenizer
 from engine.training.language.small_decoder_loop import TrainingSettings
 from engine.training.language.vocabulary import Kind
 from pages.learn.decoder.session import Choice
+from ui.models import load_encoder
 from ui.widgets import choice, slider
 
 KINDS: dict[str, Kind] = {"Characters": "characters", "BPE": "bpe", "WordPiece": "wordpiece"}
@@ -20,13 +22,15 @@ RATES = (0.0003, 0.001, 0.002, 0.005, 0.02, 0.1, 1.0)
 
 def choose(made: bool, running: bool) -> Choice:
     """Draw the settings; once a model is ``made``, only those of a resumed training can change."""
+    is_wordpiece = isinstance(load_encoder().tokenizer, WordPieceTokenizer)
+    kinds = [name for name, kind in KINDS.items() if is_wordpiece or kind != "wordpiece"]
     left, middle, right = st.columns(3)
     kind = choice(
         "Tokens",
-        list(KINDS),
+        kinds,
         "lab-decoder-kind",
         "What the model reads and writes: single characters; byte pairs, whose merges are learnt from the "
-        "documents; or the most frequent pieces of the encoder's own vocabulary, in lower case.",
+        "documents; or, where the encoder has WordPiece, the most frequent pieces of its vocabulary.",
         disabled=made,
         place=left,
     )
