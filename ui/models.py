@@ -165,6 +165,6 @@ def limits_of(encoder: Encoder) -> dict[int, str]:
     if encoder.name == DEFAULT_ENCODER:
         limits = {128: "the length it was trained at"}
     has_table = hasattr(encoder.weights, "position_table")
-    limits[positions] = "the rows of its position table" if has_table else "its longest text"
+    limits[positions] = "the rows of its position table" if has_table else "the most that it can read"
     limits[encoder.max_tokens] = "what sentence-transformers reads"
     return dict(sorted(limits.items()))

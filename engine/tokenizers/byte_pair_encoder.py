@@ -49,9 +49,9 @@ class BytePairEncoderTokenizer(TextTokenizer):
         ]
 
     def readable(self, number: int) -> str:
-        """Return the text of a token's bytes; special tokens as they are written."""
+        """Return the text of a token, with parts of a character as numbers; special tokens as written."""
         known = number in self._texts and number not in self.special_ids
-        text = self._bpe.token_bytes(number).decode("utf-8", "replace") if known else ""
+        text = self._bpe.token_bytes(number).decode("utf-8", "backslashreplace") if known else ""
         return text or super().readable(number)
 
     def readable_tokens(self, encoding: Encoding) -> list[str]:

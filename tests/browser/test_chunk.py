@@ -192,7 +192,7 @@ def test_a_model_of_the_users_own_is_opened_at_the_address_visited_first_in_its_
         expect(page.get_by_test_id("stTopNavLink").filter(has_text="Ask your documents")).to_be_visible()
         expect(page.get_by_role("heading", name="Inside the model", level=1)).to_be_visible()
         expect(page.get_by_role("dialog")).to_have_count(0)
-        expect(page.get_by_text(f"Encoder · {folder}", exact=True)).to_be_visible()
+        expect(page.get_by_text(f"Encoder · {folder.name}", exact=True)).to_be_visible()
         expect(page.get_by_text("Decoder · own.gguf", exact=True)).to_be_visible()
         fill_area(page, "Text", "abc def")
         expect(page.get_by_text("shape 3 × 8 × 8")).to_be_visible()

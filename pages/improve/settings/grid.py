@@ -135,8 +135,8 @@ def model_box(encoder: Encoder) -> dict[str, Model]:
             persist_state="session",
             placeholder=f"a folder, a Hugging Face id, or {FORM}",
             help=f"The engine runs encoders of the families {', '.join(FAMILIES)}, with every pooling; "
-            "sentence-transformers runs others, with the model's own pooling, and so does a server that speaks OpenAI's protocol "
-            "(Ollama, vLLM, llama-server).",
+            "sentence-transformers runs others, with the model's own pooling, and so does a server that "
+            "speaks OpenAI's protocol (Ollama, vLLM, llama-server).",
         ).strip()
         if is_server(name):
             st.text_input(

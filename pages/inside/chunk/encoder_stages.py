@@ -8,6 +8,7 @@ from engine.tokenizers.byte_pair_encoder import BytePairEncoderTokenizer
 from engine.tokenizers.text_tokenizer import TextTokenizer
 from engine.tokenizers.unigram import UnigramTokenizer
 from engine.tokenizers.wordpiece import WordPieceTokenizer
+from engine.wording import counted
 from pages.inside.chunk.head_stages import pooling_stage, vector_stage
 from pages.inside.chunk.tensor_equations import BYTE_PAIRS, LLAMA_STAGES, Stage, Tensor
 
@@ -181,7 +182,7 @@ def qwen3_stages(config: Any, layer: int) -> tuple[Stage, ...]:
     what = (
         "The query of each token is compared with the keys of itself and of the tokens before it: the rest "
         "is masked, as in a decoder. The queries and keys of each head are normed. "
-        f"{config.n_heads} query heads share {config.n_kv_heads} of keys and values."
+        f"{config.n_heads} query heads share {counted(config.n_kv_heads, 'head')} of keys and values."
     )
     return LLAMA_STAGES[1], attention(what + ROTATED, QWEN3_ATTENTION), LLAMA_STAGES[3], LLAMA_STAGES[4]
 

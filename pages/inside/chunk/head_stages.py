@@ -35,7 +35,7 @@ def pooling_stage(encoder: Encoder) -> Stage:
     text += "are for comparison."
     special = special_names(encoder.tokenizer)
     if special and "[CLS]" not in special:
-        text += f" The special tokens of this model are {', '.join(special)}; “[CLS]” is its first token."
+        text += f" Special tokens of this model: {', '.join(special)}. “[CLS]” stands for its first token."
     equations = POOLING_EQUATIONS | {OWN: own_equation(encoder.head)}
     tensors = tuple(Tensor(pooling_label(name), f"pooled.{name}", equations[name]) for name in names)
     return Stage("Pooling", escape_markdown(text), tensors)
