@@ -8,7 +8,7 @@ pairs. Token vectors are contextual, so the contribution of a token is not its w
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Literal
 
@@ -23,6 +23,7 @@ from engine.models.encoder import Encoder
 from engine.models.token_states import summed_vectors, token_weights
 from engine.retrieval.maxsim import MAXSIM, best_matches, max_sim
 from engine.tokenizers.encoding import Encoding
+from engine.tokenizers.text_tokenizer import TextTokenizer
 
 UnitLevel = Literal["tokens", "words", "sentences"]
 
@@ -135,9 +136,18 @@ def read_text(encoder: Encoder, text: str, max_tokens: int | None = None) -> Tok
     """Tokenize a text and cut it at the limit."""
     whole = encoder.tokenizer.encode(text)
     read = encoder.cut(whole, max_tokens)
-    prefix = encoder.tokenizer.continuation
-    begins = np.array([not (prefix and token.startswith(prefix)) for token in read.tokens])
-    return TokenizedText(text, read, begins, len(whole) - len(read))
+    begins = encoder.truncate(word_begins(encoder.tokenizer, whole, text), max_tokens)
+    read = replace(read, tokens=encoder.tokenizer.readable_tokens(read))
+    return TokenizedText(text, read, np.array(begins), len(whole) - len(read))
+
+
+def word_begins(tokenizer: TextTokenizer, whole: Encoding, text: str) -> list[bool]:
+    """Return whether each token of a whole text begins a word, or is special."""
+    if tokenizer.continuation:
+        return [not token.startswith(tokenizer.continuation) for token in whole.tokens]
+    before, _, after = tokenizer.around(whole.tokens)
+    own = [not number for word in tokenizer.stages(text) for number in range(len(word.offsets))]
+    return [*(True for _ in before), *own, *(True for _ in after)]
 
 
 def cosine(u: Array, v: Array) -> float:
@@ -174,8 +184,8 @@ def maxsim_matrix(first: Array, second: Array) -> Array:
 def text_units(read: TokenizedText, level: UnitLevel) -> list[TextUnit]:
     """Group the tokens of a text into words or sentences; special tokens stay on their own.
 
-    Words are those that WordPiece splits into tokens: punctuation marks and each part of "don't" are words
-    of their own. A token belongs to the sentence in which it starts.
+    Words are those that the tokenizer splits into tokens: of WordPiece, punctuation marks and each part of
+    "don't" are words of their own. A token belongs to the sentence in which it starts.
     """
     starts = np.array(read.encoding.offsets, int)[:, 0]  # (n_tokens,)
     special = read.special

@@ -1,5 +1,7 @@
 """The share of each token of a text in its vector under every pooling."""
 
+from dataclasses import replace
+
 import numpy as np
 import streamlit as st
 
@@ -57,7 +59,8 @@ def show_tokens(encoder: Encoder, max_tokens: int) -> None:
         st.info("Type a text to see the shares of its tokens.", icon=":material/notes:")
         return
     show_cut_notes([text], encoder, max_tokens)
-    encoding = encoder.read(text, max_tokens=max_tokens)
+    read = encoder.read(text, max_tokens=max_tokens)
+    encoding = replace(read, tokens=encoder.tokenizer.readable_tokens(read))
     chapter = chapters((EVERY_STRATEGY, PAINTED, IDF), "tokens-chapter")
     if chapter == IDF:
         show_words(encoding, encoder)

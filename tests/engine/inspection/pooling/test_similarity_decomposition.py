@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine import Encoder
 from engine.documents.sentences import sentence_spans
 from engine.errors import InputError
 from engine.inspection.pooling.similarity_decomposition import (
@@ -14,6 +15,7 @@ from engine.inspection.pooling.similarity_decomposition import (
 )
 from engine.layers.norm import l2_normalize
 from engine.retrieval.maxsim import MAXSIM
+from tests.engine.models.test_encoder_families import save
 
 CORPUS = ["How do cats sleep?", "A feline rests curled up.", "Interest rates rose again.", "The end."]
 QUESTION = "How do cats sleep?"
@@ -184,3 +186,12 @@ def test_what_is_no_sum_is_refused(encoder, strategy, message):
 def test_a_limit_beyond_the_positions_is_refused(encoder):
     with pytest.raises(InputError, match="max_tokens is 513"):
         decompose_similarity(encoder, QUESTION, PASSAGE, max_tokens=513)
+
+
+@pytest.mark.parametrize("family", ["roberta", "xlm-roberta", "qwen3"])
+def test_words_are_those_of_tokenizers_that_mark_their_beginnings(tmp_path, family):
+    save(tmp_path, family)
+    read = read_text(Encoder.load(tmp_path), "a baffled beagle 東京")
+    words = [unit.label.strip() for unit in text_units(read, "words") if not unit.special]
+    assert " ".join(words) == "a baffled beagle 東京"
+    assert len(text_units(read, "tokens")) > len(words) + 3
