@@ -1,5 +1,7 @@
 """A model with a part missing or put in wrongly: where the damage begins, and its effect on a search."""
 
+from dataclasses import replace
+
 import numpy as np
 import streamlit as st
 
@@ -80,7 +82,8 @@ def show_drift(encoder: Encoder, question: str, faults: Faults) -> None:
 def show_ranking(encoder: Encoder, question: str, faults: Faults) -> None:
     """Draw the ranking of the bundled corpus by the intact and by the broken model."""
     st.header("What is left of the search")
-    index = index_documents(bundled_documents(), encoder, CUT, "mean")
+    cut = replace(CUT, max_tokens=min(CUT.max_tokens, encoder.config.max_positions))
+    index = index_documents(bundled_documents(), encoder, cut, "mean")
     vectors = broken_corpus(tuple(chunk.text for chunk in index.chunks), faults, encoder)
     [intact_query] = encoder.encode([question], "mean", prompt="")
     [broken_query] = broken_vectors(encoder, [question], faults)

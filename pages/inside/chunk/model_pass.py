@@ -39,6 +39,7 @@ def official_stages(given: Input) -> dict[str, Array]:
     """Run the official encoder on the same input; the vector is by the model's own pooling, or left out."""
     encoder = load_encoder()
     stages = official_trace(load_official(), given.text, encoder.config.n_heads, given.pair, given.max_tokens)
+    stages["pooled.cls"] = stages[f"layers.{encoder.config.n_layers - 1}.output"][0]
     own, of_mean = f"pooled.{encoder.pooling}", stages.pop("normalized")
     if own == "pooled.mean":
         stages["normalized"] = of_mean

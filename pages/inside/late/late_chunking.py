@@ -27,10 +27,7 @@ from ui.text import escape_markdown, show_text
 from ui.widgets import choice
 
 MOST_ROWS = 20
-RANKED = (
-    "Both kinds of chunks are ranked by mean vectors without prompts, whatever pooling and retriever the app "
-    "uses."
-)
+RANKED = "Both kinds of chunks are ranked by mean vectors, whatever pooling and retriever the app uses."
 HOVER_CHARACTERS = 160
 CONTEXTS, DEFAULT_CONTEXT = (128, 256, 512, 2048, 8192), 256
 
@@ -48,7 +45,8 @@ def show_late(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> None
     default = DEFAULT_CONTEXT if DEFAULT_CONTEXT in contexts else contexts[-1]
     reason = "Tokens read at once, special tokens included."
     context = choice("Context (tokens)", contexts, "late-context", reason, default, place=right)
-    st.caption(f"{cost_words(encoder)} {RANKED}")
+    left_out = " The model's prompts are left out." if encoder.prompts.in_search else ""
+    st.caption(f"{cost_words(encoder)} {RANKED}{left_out}")
     document, cut = by_name[name], replace(cut, prompts="none")
     index = index_documents([document], encoder, cut, "mean")
     try:
