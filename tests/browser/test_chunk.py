@@ -50,7 +50,7 @@ def test_every_stage_shows_its_equation_shape_and_difference(wide):
         ("2 Embeddings →", ("token", "position", "segment", "sum", "output")),
         ("3 Attention →", ("query", "scores", "context", "norm")),
         ("4 Feed-forward →", ("hidden", "activation", "layer output")),
-        ("5 Pooling →", ("mean", "cls", "pooler")),
+        ("5 Pooling →", ("mean", "[CLS]", "BERT pooler", "max")),
         ("6 Vector", ("normalized",)),
     ):
         click(wide, label)
@@ -59,7 +59,7 @@ def test_every_stage_shows_its_equation_shape_and_difference(wide):
                 click(wide, tensor)
             expect(wide.locator(".katex").first).to_be_visible()
             expect(wide.get_by_text(re.compile(r"shape \d+"))).to_be_visible()
-            if tensor in ("output", "context", "hidden", "mean", "pooler", "normalized", "norm"):
+            if tensor in ("output", "context", "hidden", "mean", "BERT pooler", "normalized", "norm"):
                 shown = wide.get_by_text(
                     re.compile(r"difference from the official model [\d.e-]+")
                 ).inner_text()
