@@ -168,9 +168,10 @@ def test_weights_of_words_must_be_there(encoder):
 def settings_page():
     import streamlit as st
 
+    from ui.models import load_encoder
     from ui.settings import pooling_setting
 
-    st.session_state["chosen"] = pooling_setting()
+    st.session_state["chosen"] = pooling_setting(load_encoder())
 
 
 def test_a_new_entry_reaches_the_encoder_and_the_settings_of_the_app(encoder, monkeypatch):
@@ -183,7 +184,7 @@ def test_a_new_entry_reaches_the_encoder_and_the_settings_of_the_app(encoder, mo
     assert "sum" in encoder.poolings
     app = app_of(settings_page).run()
     box = app.selectbox(key="pooling")
-    assert box.options == [each.label for each in POOLINGS.values()]
+    assert box.options == ["mean · the model's own", *(each.label for each in list(POOLINGS.values())[1:])]
     assert "- **sum**: All tokens added up." in box.help
     box.set_value("sum").run()
     assert app.session_state["chosen"] == "sum"
