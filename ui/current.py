@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
-from engine.documents.document import Chunk
+from engine.documents.document import Chunk, Document
 from engine.inspection.diagnosis.location import Location
 
 QUESTION, DOCUMENT, PASSAGE = "current-question", "current-document", "current-passage"
@@ -54,16 +55,29 @@ def follow_question(key: str, default: str = "") -> Callable[[], None]:
     return lambda: set_question(state[key])
 
 
-def follow_document(key: str, names: Sequence[str]) -> Callable[[], None]:
-    """Set a choice of documents, by its key, to the session's if it is among the names; else as above."""
-    state = st.session_state
-    if (document := state.get(DOCUMENT)) in names:
-        follow(key, document, document)
-    return lambda: set_document(state[key])
+def document_choice(
+    documents: Sequence[Document], key: str, help: str | None = None, place: DeltaGenerator | None = None
+) -> Document:
+    """Draw the choice of a document, which begins with the session's; return the document."""
+    by_name, state = {document.name: document for document in documents}, st.session_state
+    if (current := state.get(DOCUMENT)) in by_name:
+        follow(key, current, current)
+    name = (place or st).selectbox(
+        "Document",
+        list(by_name),
+        key=key,
+        persist_state="session",
+        on_change=lambda: set_document(state[key]),
+        help=help,
+    )
+    return by_name[name]
 
 
 def follow_chunk(key: str, document: str, chunks: Sequence[Chunk]) -> Callable[[], None]:
-    """Set a number of a document's chunks, from 1, by its key, to the session's passage; else as above."""
+    """Set a number of a document's chunks, from 1, by its key, to the session's passage.
+
+    Without one there it is 1 for another document. Returns the callback of the number's changes.
+    """
     state, passage = st.session_state, current_passage()
     former = state.setdefault("followed", {}).get(key, (document, 0))
     if passage is not None and passage.document == document and (number := nearest(passage, chunks)):

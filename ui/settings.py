@@ -156,14 +156,17 @@ def count_setting(key: str, help_text: str, step: int | None = None) -> int:
     return chosen
 
 
-def choice_setting(key: str, help_text: str, names: Sequence[str] = ()) -> str:
-    """Draw the choice of one of `CHOICES`, or of some ``names`` of them."""
-    names = list(names or CHOICES[key])
+def choice_setting(key: str, help_text: str, names: Sequence[str] = (), own: str | None = None) -> str:
+    """Draw the choice of one of `CHOICES`, or of some ``names`` of them.
+
+    ``own`` is the model's own, which comes in place of the default and is marked.
+    """
+    names, words = list(names or CHOICES[key]), SETTINGS[key].words
     chosen: str = st.selectbox(
         SETTINGS[key].label,
         names,
-        names.index(SETTINGS[key].default),
-        format_func=SETTINGS[key].words,
+        names.index(own or SETTINGS[key].default),
+        format_func=lambda name: words(name) + (" · the model's own" if name == own != OWN else ""),
         key=key,
         persist_state="session",
         help=help_text,
@@ -226,19 +229,14 @@ def search_settings(encoder: Encoder) -> tuple[Cut, str, str, int]:
 
 def pooling_setting(encoder: Encoder) -> str:
     """Draw the choice of pooling."""
-    own, setting = encoder.pooling, SETTINGS["pooling"]
-    names = [*POOLINGS, *([OWN] if OWN in (own, st.session_state.get("pooling")) else [])]
-    pooling: str = st.selectbox(
-        setting.label,
-        names,
-        names.index(own),
-        format_func=lambda name: setting.words(name) + (" · the model's own" if name == own != OWN else ""),
-        key="pooling",
-        persist_state="session",
-        help="How the vectors of a chunk's tokens become one. “Pooling compared” shows what each does.\n"
+    own = encoder.pooling
+    return choice_setting(
+        "pooling",
+        "How the vectors of a chunk's tokens become one. “Pooling compared” shows what each does.\n"
         + poolings_help(POOLINGS),
+        [*POOLINGS, *([OWN] if OWN in (own, st.session_state.get("pooling")) else [])],
+        own,
     )
-    return pooling
 
 
 def retriever_setting(encoder: Encoder) -> str:

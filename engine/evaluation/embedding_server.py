@@ -18,6 +18,7 @@ from engine.layers.tracing import Array
 from engine.models.embedding_head import OWN
 from engine.models.encoder import check_several
 from engine.models.prompts import Prompts, Role
+from engine.retrieval.embedding_model import embed_blocks
 from engine.retrieval.embedding_spec import NO_LIMIT, EmbeddingSpec
 from engine.tokenizers.encoding import check_text
 from engine.tokenizers.wordpiece import WordPieceTokenizer
@@ -145,14 +146,12 @@ class EmbeddingServer:
             self.embedding_spec(strategy, max_tokens)
         for number, text in enumerate(texts):
             check_text(text, f"text {number}")
-        blocks = [np.empty((0, self.d_model), np.float32)]
         with self.server.client() as client:
-            for start in range(0, len(texts), REQUEST_TEXTS):
-                block = list(texts[start : start + REQUEST_TEXTS])
-                blocks.append(requested(client, self.server, block, self.d_model))
-                if on_progress is not None:
-                    on_progress(start + len(block), len(texts))
-        return {OWN: np.concatenate(blocks)}
+
+            def embed(block: list[str]) -> Array:
+                return requested(client, self.server, block, self.d_model)
+
+            return embed_blocks(texts, self, embed, on_progress)
 
 
 def is_server(source: str) -> bool:

@@ -57,9 +57,8 @@ def measure_given(
     if not isinstance(model, Encoder) and any(cell.retriever == "maxsim" for cell in cells):
         raise InputError(f"{no_inside('retriever maxsim', model)}: choose another")
     index = chunks_in(index, documents)
-    prompt = model.prompts.of("document")
     cache = VectorCache(max_bytes=ROOM * index.vectors.nbytes + len(questions) * index.vectors[0].nbytes)
-    cache.put_many([prompt + text for text in index.texts], index.vectors, index.spec)
+    cache.put_many(model.prompts.before("document", index.texts), index.vectors, index.spec)
     relevant = relevance(questions, index.chunks)
     labelled = LabelledChunks(questions, index.chunks, relevant, resamples(len(questions)))
     return measure_cells(cells, labelled, model, cache, Watch(len(cells), 0, None, None))

@@ -20,7 +20,7 @@ from engine.layers.tracing import Array
 from engine.models.embedding_head import OWN as OWN
 from engine.models.encoder import Encoder, check_several
 from engine.models.prompts import Prompts, Role
-from engine.retrieval.embedding_model import Model
+from engine.retrieval.embedding_model import Model, embed_blocks
 from engine.retrieval.embedding_spec import EmbeddingSpec, prompted_digest
 from engine.tokenizers.text_tokenizer import TextTokenizer
 from engine.tokenizers.wordpiece import WordPieceTokenizer
@@ -159,24 +159,20 @@ class LibraryModel:
         check_several(texts)
         for strategy in pooling:
             self.embedding_spec(strategy, max_tokens)
-        blocks = [np.empty((0, self.d_model), np.float32)]
+        prompt = self.prompts.of(role)
+
+        def embed(block: list[str]) -> Array:
+            vectors = self.model.encode(
+                block, prompt=prompt, normalize_embeddings=True, show_progress_bar=False
+            )
+            return np.asarray(vectors, np.float32)
+
         with self.in_use:
             self.model.max_seq_length = self.token_limit(max_tokens)
             try:
-                for start in range(0, len(texts), BLOCK_TEXTS):
-                    block = list(texts[start : start + BLOCK_TEXTS])
-                    vectors = self.model.encode(
-                        block,
-                        prompt=self.prompts.of(role),
-                        normalize_embeddings=True,
-                        show_progress_bar=False,
-                    )
-                    blocks.append(np.asarray(vectors, np.float32))
-                    if on_progress is not None:
-                        on_progress(start + len(block), len(texts))
+                return embed_blocks(texts, self, embed, on_progress)
             finally:
                 self.model.max_seq_length = self.most_tokens
-        return {OWN: np.concatenate(blocks)}
 
 
 def load_model(source: str, on_progress: Progress | None = None, api_key: str = "") -> Model:

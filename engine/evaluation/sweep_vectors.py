@@ -77,8 +77,7 @@ def embed_cached(
         Vectors by pooling, float32 ``(n_texts, d_model)``, rows of length 1.
     """
     specs = {pooling: embedding_spec(model, pooling, max_tokens) for pooling in poolings}
-    prompt = model.prompts.of(role)
-    read = [prompt + text for text in texts]
+    read = model.prompts.before(role, texts)
     found = {pooling: cache.get_many(read, spec) for pooling, spec in specs.items()}
     lacking = [pooling for pooling, (_, known) in found.items() if not known.all()]
     rows: dict[str, list[int]] = {}  # rows of each missing text
@@ -93,7 +92,7 @@ def embed_cached(
             role, block, lacking, max_tokens=max_tokens, on_progress=lambda *_: on_embedded(0)
         )
         for pooling in lacking:
-            cache.put_many([prompt + text for text in block], new[pooling], specs[pooling])
+            cache.put_many(model.prompts.before(role, block), new[pooling], specs[pooling])
             for text, vector in zip(block, new[pooling], strict=True):
                 found[pooling][0][rows[text]] = vector
         on_embedded(len(block))

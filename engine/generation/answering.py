@@ -237,7 +237,7 @@ def retrieve(
     texts = [question] if searched_for is None else [question, searched_for]
     start = perf_counter()
     if isinstance(encoder, Encoder):
-        prompted = [encoder.prompts.of("query") + text for text in texts]
+        prompted = encoder.prompts.before("query", texts)
         ids = [encoder.truncate(each, spec.max_tokens) for each in encoder.tokenizer.ids_batch(prompted)]
         tokenized = perf_counter()
         vectors = encoder.encode_ids(ids, spec.pooling)  # (n_texts, d_model)

@@ -203,8 +203,8 @@ def trace_shapes(config: EncoderConfig, n_tokens: int) -> Shapes:
     return shapes
 
 
-def read_config(folder: Path) -> EncoderConfig:
-    """Read a BERT-family config.json."""
+def read_config(folder: Path, has_segments: bool = True) -> EncoderConfig:
+    """Read a config.json with BERT's names; families without segments state no number of them."""
     raw = read_json(folder / "config.json")
     if raw.get("position_embedding_type", "absolute") != "absolute":
         raise ModelFileError(
@@ -218,7 +218,7 @@ def read_config(folder: Path) -> EncoderConfig:
             n_heads=config_size(raw, "num_attention_heads"),
             d_ff=config_size(raw, "intermediate_size"),
             max_positions=config_size(raw, "max_position_embeddings"),
-            n_types=config_size(raw, "type_vocab_size"),
+            n_types=config_size(raw, "type_vocab_size") if has_segments else 0,
             norm_eps=config_float(raw, "layer_norm_eps"),
             activation=raw.get("hidden_act", ""),
         ),

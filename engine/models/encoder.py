@@ -1,6 +1,6 @@
 """The encoder: texts in, one vector each out, as sentence-transformers does it."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
@@ -316,10 +316,7 @@ class Encoder:
             The limit is out of its range, or the prompt leaves no room for a text.
         """
         limit, prompt = self.token_limit(max_tokens), self.prompts.of("document")
-        if not prompt:
-            return limit
-        self.prompt_length(prompt, limit)
-        return limit - len(self.tokenizer.ids_batch([prompt])[0]) + self.tokenizer.n_special
+        return limit - len(self._prompt_ids(prompt, limit)) + self.tokenizer.n_special if prompt else limit
 
     def encode_as(self, role: Role, texts: Sequence[str], *args: Any, **options: Any) -> Any:
         """Embed the questions or the documents of a search; the rest is as in `encode`."""
@@ -421,11 +418,7 @@ class Encoder:
                     self.pool(each, strategy, without_first(each, n_prompt)) for each in states
                 ]
 
-        n_done = 0
-        for batch in run_parallel(embed, list(packs(sequences, BATCH_TOKENS))):
-            n_done += batch.stop - batch.start
-            if on_progress is not None:
-                on_progress(n_done, len(sequences))
+        run_packs(embed, sequences, BATCH_TOKENS, on_progress)
         return vectors
 
     def _full_width(self, strategy: str) -> int:
@@ -456,15 +449,18 @@ class Encoder:
         """
         if not prompt:
             return 0
-        ids = self.tokenizer.ids_batch([prompt])[0]
+        ids = self._prompt_ids(prompt, limit)
+        return 0 if self.head.include_prompt else len(ids) - (ids[-1] in self.tokenizer.special_ids)
+
+    def _prompt_ids(self, prompt: str, limit: int) -> list[int]:
+        """Return the tokens of a prompt, special ones included; errors are those of `prompt_length`."""
+        ids: list[int] = self.tokenizer.ids_batch([prompt])[0]
         if len(ids) >= limit:
             raise InputError(
                 f"the prompt has {len(ids)} tokens, which leaves no room for a text under the limit of "
                 f"{limit}: raise max_tokens (up to {self.config.max_positions})"
             )
-        if self.head.include_prompt:
-            return 0
-        return len(ids) - (ids[-1] in self.tokenizer.special_ids)
+        return ids
 
     def token_states(
         self, sequences: Sequence[Sequence[int]], strategies: Sequence[str] = ("mean",)
@@ -643,6 +639,20 @@ def packs(sequences: Sequence[Sequence[int]], batch_tokens: int) -> Iterator[sli
         n_tokens += len(sequence)
     if start < len(sequences):
         yield slice(start, len(sequences))
+
+
+def run_packs(
+    work: Callable[[slice], None],
+    sequences: Sequence[Sequence[int]],
+    batch_tokens: int,
+    on_progress: Progress | None = None,
+) -> None:
+    """Run `packs` of sequences in parallel; ``on_progress`` gets sequences done and sequences in all."""
+    n_done = 0
+    for batch in run_parallel(work, list(packs(sequences, batch_tokens))):
+        n_done += batch.stop - batch.start
+        if on_progress is not None:
+            on_progress(n_done, len(sequences))
 
 
 def read_model_type(folder: Path) -> str:

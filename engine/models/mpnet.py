@@ -14,10 +14,10 @@ from engine.errors import ModelFileError
 from engine.kernels.primitives import NUMPY, Primitives
 from engine.layers.tracing import Array, Tracer, no_trace
 from engine.models import bert, roberta
-from engine.models.bert import EncoderWeights, TensorNames, checked_config
+from engine.models.bert import EncoderWeights, TensorNames
 from engine.models.bert import trace_shapes as trace_shapes
 from engine.models.roberta import RobertaConfig, token_positions
-from engine.weights.tensors import TensorReader, config_float, config_size, read_json
+from engine.weights.tensors import TensorReader, config_size, read_json
 
 N_BUCKETS, MAX_DISTANCE = 32, 128
 PADDING_ID = 1  # in the code of the family, not in its config.json
@@ -81,18 +81,8 @@ def read_config(folder: Path) -> RobertaConfig:
         raise ModelFileError(
             f"{folder} has {raw['relative_attention_num_buckets']} buckets of distances: only {N_BUCKETS}"
         )
-    sizes = bert.EncoderConfig(
-        vocab_size=config_size(raw, "vocab_size"),
-        d_model=config_size(raw, "hidden_size"),
-        n_layers=config_size(raw, "num_hidden_layers"),
-        n_heads=config_size(raw, "num_attention_heads"),
-        d_ff=config_size(raw, "intermediate_size"),
-        max_positions=config_size(raw, "max_position_embeddings"),
-        n_types=0,
-        norm_eps=config_float(raw, "layer_norm_eps"),
-        activation=raw.get("hidden_act", ""),
-    )
-    return roberta.with_padding(checked_config(sizes, folder), PADDING_ID, folder)
+    sizes = bert.read_config(folder, has_segments=False)
+    return roberta.with_padding(sizes, PADDING_ID, folder)
 
 
 def read_weights(tensors: dict[str, Array], config: RobertaConfig, dtype: np.dtype) -> MPNetWeights:

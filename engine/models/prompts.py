@@ -1,6 +1,6 @@
 """Prompts: what a model was trained to find before a text, such as ``query: ``."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -67,6 +67,11 @@ class Prompts:
     def of(self, role: Role) -> str:
         """Return the prompt before questions or before documents, "" if there is none."""
         return self.text(self.query if role == "query" else self.document)
+
+    def before(self, role: Role, texts: Sequence[str]) -> list[str]:
+        """Put the prompt before the questions or documents of a search."""
+        prompt = self.of(role)
+        return [prompt + text for text in texts]
 
     @property
     def in_search(self) -> dict[Role, str]:

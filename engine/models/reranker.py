@@ -19,8 +19,7 @@ from engine.layers.linear import Linear, linear
 from engine.layers.norm import LayerNorm, layer_norm
 from engine.layers.tracing import Array, Tracer, no_trace
 from engine.models.bert import EncoderConfig, EncoderWeights
-from engine.models.encoder import FAMILIES, check_several, packs, read_model_type
-from engine.models.parallel import run_parallel
+from engine.models.encoder import FAMILIES, check_several, read_model_type, run_packs
 from engine.models.sentence_transformer_folder import read_max_tokens, read_optional, read_tensors
 from engine.tokenizers.encoding import Encoding, check_vocab_size
 from engine.tokenizers.text_tokenizer import TextTokenizer
@@ -187,16 +186,11 @@ class Reranker:
     ) -> Array:
         """Score pairs that are tokenized already, ``(n_pairs,)``: on request before the last function."""
         logits = np.empty(len(pairs), self.weights.token_table.dtype)
-        ids = [pair.ids for pair in pairs]
 
         def run(batch: slice) -> None:
             logits[batch] = self.logits(pairs[batch])
 
-        n_done = 0
-        for batch in run_parallel(run, list(packs(ids, BATCH_TOKENS))):
-            n_done += batch.stop - batch.start
-            if on_progress is not None:
-                on_progress(n_done, len(pairs))
+        run_packs(run, [pair.ids for pair in pairs], BATCH_TOKENS, on_progress)
         return logits if as_logits else OUTPUTS[self.head.output](logits)
 
     def logits(self, pairs: Sequence[Encoding], trace: Tracer = no_trace) -> Array:

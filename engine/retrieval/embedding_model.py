@@ -1,7 +1,9 @@
 """What a search needs of a model: the vectors of texts, and how they were made."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar, Protocol
+
+import numpy as np
 
 from engine.errors import InputError
 from engine.layers.tracing import Array
@@ -87,6 +89,22 @@ def encode_by(
         role, texts, [spec.pooling], max_tokens=spec.max_tokens, on_progress=on_progress
     )
     return vectors[spec.pooling]
+
+
+def embed_blocks(
+    texts: Sequence[str],
+    model: BlackBoxModel,
+    embed: Callable[[list[str]], Array],
+    on_progress: Progress | None,
+) -> dict[str, Array]:
+    """Embed texts by a function, as many at once as the model takes: the result of its `encode_as`."""
+    blocks = [np.empty((0, model.d_model), np.float32)]
+    for start in range(0, len(texts), model.block_texts):
+        block = list(texts[start : start + model.block_texts])
+        blocks.append(embed(block))
+        if on_progress is not None:
+            on_progress(start + len(block), len(texts))
+    return {OWN: np.concatenate(blocks)}
 
 
 def embed_query(

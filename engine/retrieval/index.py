@@ -167,9 +167,11 @@ class Index:
         """Return the encoder as the index was made: with its word weights if it has any, and its prompts."""
         if isinstance(encoder, Encoder) and self.idf is not None:
             encoder = replace(encoder, idf=self.idf)
+        if not encoder.prompts.in_search:
+            return encoder
         bare = encoder.with_prompts("none")
         was_bare = self.spec == embedding_spec(bare, self.spec.pooling, self.spec.max_tokens)
-        return bare if encoder.prompts.in_search and was_bare else encoder
+        return bare if was_bare else encoder
 
 
 def build_index(

@@ -12,8 +12,7 @@ import numpy as np
 from engine.errors import InputError
 from engine.layers.norm import l2_normalize
 from engine.layers.tracing import Array
-from engine.models.encoder import BATCH_TOKENS, Encoder, check_several, packs
-from engine.models.parallel import run_parallel
+from engine.models.encoder import BATCH_TOKENS, Encoder, check_several, run_packs
 from engine.weights.fetch import Progress
 
 MAXSIM = "maxsim"
@@ -108,11 +107,8 @@ def maxsim_of_ids(
             best = (query_vectors @ l2_normalize(each.vectors).T).max(axis=1)  # (tokens of all questions,)
             scores[:, number] = np.add.reduceat(best, starts) / lengths
 
-    n_done = 0
-    for batch in run_parallel(score, list(packs(chunks, BATCH_TOKENS)) if len(questions) else []):
-        n_done += batch.stop - batch.start
-        if on_progress is not None:
-            on_progress(n_done, len(chunks))
+    if len(questions):
+        run_packs(score, chunks, BATCH_TOKENS, on_progress)
     return scores
 
 
@@ -125,6 +121,5 @@ def unit_vectors(sequences: Sequence[Sequence[int]], encoder: Encoder) -> Array:
         for end, each in zip(ends[batch], encoder.token_states(sequences[batch]), strict=True):
             vectors[end - len(each.ids) : end] = l2_normalize(each.vectors)
 
-    for _ in run_parallel(embed_pack, list(packs(sequences, BATCH_TOKENS))):
-        pass
+    run_packs(embed_pack, sequences, BATCH_TOKENS)
     return vectors

@@ -130,11 +130,11 @@ def rerank(
     InputError
         ``depth`` is below 1.
     """
-    near = nearest(scores, depth)
+    order, near = first_stage(scores, depth)
     needed = np.unique(np.concatenate([np.empty(0, int), *near]))  # chunks, ascending
     closer = maxsim.scores(needed.tolist(), on_progress)  # (n_questions, n_needed)
     found = [own[np.searchsorted(needed, chunks)] for chunks, own in zip(near, closer, strict=True)]
-    return reordered(scores, near, found)
+    return reordered(order, near, found, scores)
 
 
 def cross_rerank(
@@ -165,7 +165,7 @@ def cross_rerank(
     Array
         As in `rerank`; the errors are the same.
     """
-    near = nearest(scores, depth)
+    order, near = first_stage(scores, depth)
     total, n_done = sum(map(len, near)), 0
     found = []
     for question, chunks in zip(questions, near, strict=True):
@@ -173,18 +173,24 @@ def cross_rerank(
         n_done += len(chunks)
         if on_progress is not None:
             on_progress(n_done, total)
-    return reordered(scores, near, found)
+    return reordered(order, near, found, scores)
 
 
-def nearest(scores: Array, depth: int) -> list[Array]:
-    """Return the best chunks of each question, best first, up to ``depth``; those not found are left out."""
+def first_stage(scores: Array, depth: int) -> tuple[Array, list[Array]]:
+    """Rank all chunks for each question, ``(n_questions, n_chunks)``; return that and the first ``depth``.
+
+    Chunks that are not found are not among the best.
+    """
     check_depth(depth)
-    return [candidates(row, own, depth) for row, own in zip(best_first(scores), scores, strict=True)]
+    order = best_first(scores)
+    return order, [candidates(row, own, depth) for row, own in zip(order, scores, strict=True)]
 
 
-def reordered(scores: Array, near: Sequence[Array], found: Sequence[Array]) -> Array:
-    """Order each question's chunks ``near`` by the scores ``found``, and the others behind them as before."""
-    order = best_first(scores)  # (n_questions, n_chunks)
+def reordered(order: Array, near: Sequence[Array], found: Sequence[Array], scores: Array) -> Array:
+    """Order each question's chunks ``near`` by the scores ``found``; the others keep their order behind them.
+
+    ``order`` is changed; ``scores`` are those of the first stage.
+    """
     for row, chunks, own in zip(order, near, found, strict=True):
         row[: len(chunks)] = chunks[np.argsort(-own, kind="stable")]
     return ordered_scores(order, scores)

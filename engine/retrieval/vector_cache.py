@@ -216,9 +216,9 @@ def cached_encode(
     """Embed texts, each distinct one once, and only those that are not in the cache.
 
     Vectors are stored every `BLOCK_TEXTS` texts, or after each request to a server, so that a run that was
-    stopped or failed continues from there. With compiled
-    kernels a text's vector does not depend on the other texts; without them, or before they are loaded, it
-    may differ from that of `Encoder.encode` by float32 rounding.
+    stopped or failed continues from there. With compiled kernels a text's vector does not depend on the
+    other texts; without them, or before they are loaded, it may differ from that of `Encoder.encode` by
+    float32 rounding.
 
     Parameters
     ----------
@@ -238,9 +238,7 @@ def cached_encode(
     """
     check_several(texts)
     spec = embedding_spec(encoder, pooling, max_tokens)
-    prompt = encoder.prompts.of(role)
-    read = [prompt + text for text in texts]
-    vectors, known = cache.get_many(read, spec)
+    vectors, known = cache.get_many(encoder.prompts.before(role, texts), spec)
     rows: dict[str, list[int]] = {}  # places of each missing text
     for row in np.flatnonzero(~known).tolist():
         rows.setdefault(texts[row], []).append(row)
@@ -259,7 +257,7 @@ def cached_encode(
             report(start + done)
 
         new = encode_by(spec, role, block, encoder, show)
-        cache.put_many([prompt + text for text in block], new, spec)
+        cache.put_many(encoder.prompts.before(role, block), new, spec)
         for text, vector in zip(block, new, strict=True):
             vectors[rows[text]] = vector
     return vectors

@@ -19,7 +19,7 @@ from ui.chunk_paint import near_to, painted
 from ui.chunk_settings import CHUNK_SETTINGS, Cut, chunk_settings
 from ui.colours import BLUE, ORANGE
 from ui.corpus import split_documents
-from ui.current import current_passage, follow, follow_chunk, follow_document
+from ui.current import current_passage, document_choice, follow, follow_chunk
 from ui.export import show_figure
 from ui.figures import styled
 from ui.look_inside import show_look_inside
@@ -32,11 +32,7 @@ HEADER_HEIGHT = 60  # pixels, above both sides, so that they begin at the same h
 
 def show_chunks(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> None:
     """Draw a document with its chunks, and on request a second time under other settings."""
-    by_name = {document.name: document for document in documents}
-    key = "chunks-document"
-    changed = follow_document(key, list(by_name))
-    name = st.selectbox("Document", list(by_name), key=key, persist_state="session", on_change=changed)
-    document = by_name[name]
+    document = document_choice(documents, "chunks-document")
     start, end = part_of(document)
     compare = st.toggle(
         "Compare with other settings",

@@ -63,8 +63,8 @@ def text_picker(documents: Sequence[Document], cut: Cut) -> str:
 
 def chunks_words(document: Document, cut: Cut) -> str:
     """Say how many chunks the app makes of a document, and how many of them are not read whole."""
-    [chunks] = split_documents([document], cut)
-    n_cut = sum(chunk.n_tokens > cut.text_limit(load_encoder()) for chunk in chunks)
+    [chunks], limit = split_documents([document], cut), cut.text_limit(load_encoder())
+    n_cut = sum(chunk.n_tokens > limit for chunk in chunks)
     read = f"{n_cut:,} of which without their end" if n_cut else "each of which is read whole"
     return f"The app cuts this document into {counted(len(chunks), 'chunk')}, {read}."
 

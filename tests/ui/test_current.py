@@ -14,16 +14,11 @@ CHUNKS = [Chunk("d.md", start, start + 10, "x" * 10, 3) for start in (0, 8, 16)]
 def boxes():
     import streamlit as st
 
-    from engine.documents.document import Chunk
-    from ui.current import follow_chunk, follow_document, follow_question
+    from engine.documents.document import Chunk, Document
+    from ui.current import document_choice, follow_chunk, follow_question
 
     st.text_input("Question", key="question", on_change=follow_question("question", "Why?"))
-    name = st.selectbox(
-        "Document",
-        ["a.md", "b.md"],
-        key="document",
-        on_change=follow_document("document", ["a.md", "b.md"]),
-    )
+    name = document_choice([Document("a.md", ""), Document("b.md", "")], "document").name
     chunks = [
         Chunk(name, start, start + 10, "x" * 10, 3) for start in range(0, 50 if name == "a.md" else 20, 10)
     ]

@@ -14,8 +14,7 @@ from engine.layers.norm import l2_normalize
 from engine.layers.pooling import mean_pooling
 from engine.layers.tracing import Array, Tracer, no_trace
 from engine.models.bert import encoder_forward
-from engine.models.encoder import BATCH_TOKENS, Encoder, check_bert, packs
-from engine.models.parallel import run_parallel
+from engine.models.encoder import BATCH_TOKENS, Encoder, check_bert, run_packs
 from engine.trace import Trace
 from engine.weights.fetch import Progress
 
@@ -100,11 +99,7 @@ def embed_packs(
     def fill(batch: slice) -> None:
         vectors[batch] = embed(batch)
 
-    n_done = 0
-    for batch in run_parallel(fill, list(packs(sequences, BATCH_TOKENS))):
-        n_done += batch.stop - batch.start
-        if on_progress is not None:
-            on_progress(n_done, len(sequences))
+    run_packs(fill, sequences, BATCH_TOKENS, on_progress)
     return l2_normalize(vectors)
 
 

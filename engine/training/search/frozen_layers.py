@@ -10,8 +10,7 @@ from engine.kernels.primitives import NUMPY, best_primitives
 from engine.layers.norm import l2_normalize
 from engine.layers.tracing import Array
 from engine.models.bert import EncoderWeights, encoder_forward, encoder_layer
-from engine.models.encoder import Encoder, check_bert, packs
-from engine.models.parallel import run_parallel
+from engine.models.encoder import Encoder, check_bert, run_packs
 from engine.weights.fetch import Progress
 
 PACK_TOKENS = 1024  # in one pack, which runs on one core
@@ -69,11 +68,7 @@ def run_frozen_layers(
         found = encoder_forward(sequences[batch], weights, encoder.config, ops=ops)
         hidden[spans[batch.start].start : spans[batch.stop - 1].stop] = np.concatenate(found)
 
-    n_done = 0
-    for batch in run_parallel(run, list(packs(sequences, PACK_TOKENS))):
-        n_done += batch.stop - batch.start
-        if on_progress is not None:
-            on_progress(n_done, len(texts))
+    run_packs(run, sequences, PACK_TOKENS, on_progress)
     return FrozenStates(hidden, tuple(spans))
 
 
@@ -91,6 +86,5 @@ def vectors_from_frozen(
         vectors[batch] = [hidden[span].mean(axis=0) for span in spans]
 
     lengths = [range(span.stop - span.start) for span in frozen.spans]
-    for _ in run_parallel(run, list(packs(lengths, PACK_TOKENS))):
-        pass
+    run_packs(run, lengths, PACK_TOKENS)
     return l2_normalize(vectors)

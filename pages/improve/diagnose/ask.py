@@ -1,6 +1,7 @@
 """The input of a diagnosis: a question, and the passage that should have been found."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
@@ -10,11 +11,11 @@ from engine.evaluation.questions import Question
 from engine.inspection.diagnosis.location import Location, locate
 from engine.retrieval.index import Index
 from pages.improve.diagnose.labelled import ranked_labels
-from ui.chunk_settings import Cut
+from ui.chunk_settings import Cut, cut_values
 from ui.current import (
     current_passage,
+    document_choice,
     follow,
-    follow_document,
     follow_question,
     set_passage,
     set_question,
@@ -39,6 +40,12 @@ class Search:
     index: Index
     retriever: str
     k: int
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The values of the widgets that give this search, by their keys."""
+        own = {"pooling": self.index.spec.pooling, "retriever": self.retriever, "k": self.k}
+        return cut_values(self.cut) | own
 
     @property
     def text_limit(self) -> int:
@@ -182,17 +189,8 @@ def place_of(passage: str, documents: tuple[Document, ...]) -> Location | None:
 def ask_searched(question: str, documents: tuple[Document, ...]) -> Asked | None:
     """Draw a search for a sentence of one document by some of its words."""
     left, right = st.columns(2)
-    by_name = {document.name: document for document in documents}
-    changed = follow_document("diagnose-document", list(by_name))
-    name = left.selectbox(
-        "Document",
-        list(by_name),
-        key="diagnose-document",
-        persist_state="session",
-        on_change=changed,
-        help="The document that contains the passage.",
-    )
-    document = by_name[name]
+    reason = "The document that contains the passage."
+    document = document_choice(documents, "diagnose-document", reason, left)
     wanted = right.text_input(
         "Words of the passage",
         key="diagnose-words",

@@ -1,7 +1,7 @@
 """The rank of a passage under other settings, measured on demand."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import cast
 
@@ -32,6 +32,7 @@ from pages.improve.diagnose.fix import Fixes, changed_names, finds, show_fixes
 from pages.improve.diagnose.labelled import vector_cache
 from ui.cells import choose_values, value_words
 from ui.models import TOKENS_PER_S
+from ui.settings_card import cell_of
 from ui.tables import show_table
 from ui.text import Strong, joined, readable_time, sentence_markdown
 
@@ -105,18 +106,7 @@ def show_other_settings(
 
 def current_cell(search: Search) -> Cell:
     """Return the present settings."""
-    splitting, spec = search.cut.splitting, search.index.spec
-    return Cell(
-        splitting.method,
-        splitting.chunk_tokens,
-        splitting.overlap,
-        search.encoder.name,
-        spec.max_tokens,
-        spec.pooling,
-        search.retriever,
-        search.k,
-        search.cut.prompts,
-    )
+    return replace(cell_of(search.settings), model=search.encoder.name)
 
 
 def measure_cells(

@@ -59,7 +59,6 @@ from pages.improve.diagnose.steps import (
     place_sentence,
     tail_sentence,
 )
-from ui.chunk_settings import cut_values
 from ui.report import (
     Html,
     bullets,
@@ -117,9 +116,7 @@ def report(asked: Asked, search: Search, causes: Sequence[Cause], diagnosed: Dia
 
 def settings(search: Search) -> dict[str, str]:
     """Return the settings of the search in words, and what was searched."""
-    spec = search.index.spec
-    values = cut_values(search.cut) | {"pooling": spec.pooling, "retriever": search.retriever, "k": search.k}
-    return settings_words(values) | {
+    return settings_words(search.settings) | {
         "Encoder": search.encoder.name,
         "Chunks": f"{len(search.index.chunks):,}",
         "Documents searched": ", ".join(document.name for document in search.documents),

@@ -14,7 +14,7 @@ from pages.inside.chunk.attention import show_attention, show_layers, show_way
 from pages.inside.chunk.model_pass import Input, Model, run_model
 from pages.inside.chunk.pipeline import show_pipeline
 from ui.corpus import split_documents
-from ui.current import follow_chunk, follow_document
+from ui.current import document_choice, follow_chunk
 from ui.documents import NoDocumentError
 from ui.export import npz
 from ui.look_inside import CHUNK, PAIR, TYPED
@@ -122,15 +122,12 @@ def chunk_input(model: Model) -> Input:
     documents, cut = chunks_sidebar(encoder)
     if not documents:
         raise NoDocumentError
-    by_name = {document.name: document for document in documents}
     left, right = st.columns([3, 1])
-    key, number_key = "inside-document", "inside-chunk"
-    changed = follow_document(key, list(by_name))
-    name = left.selectbox("Document", list(by_name), key=key, persist_state="session", on_change=changed)
-    [chunks] = split_documents([by_name[name]], cut)
-    changed = follow_chunk(number_key, name, chunks)
-    label = f"Chunk (of {len(chunks)})"
-    number = right.number_input(label, 1, len(chunks), key=number_key, on_change=changed)
+    document = document_choice(documents, "inside-document", place=left)
+    [chunks] = split_documents([document], cut)
+    key, label = "inside-chunk", f"Chunk (of {len(chunks)})"
+    changed = follow_chunk(key, document.name, chunks)
+    number = right.number_input(label, 1, len(chunks), key=key, on_change=changed)
     text = chunks[number - 1].text
     with st.expander("Text of the chunk"):
         show_text(escape(text), height=200)

@@ -18,7 +18,7 @@ from engine.wording import counted
 from ui.chunk_settings import Cut
 from ui.colours import BLUE, ORANGE
 from ui.corpus import index_documents
-from ui.current import follow_document, follow_question
+from ui.current import document_choice, follow_question
 from ui.export import show_figure
 from ui.figures import chunk_hover, styled
 from ui.jobs import counting
@@ -35,11 +35,8 @@ CONTEXTS, DEFAULT_CONTEXT = (128, 256, 512, 2048, 8192), 256
 def show_late(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> None:
     """Draw one document's chunks under both kinds of vectors."""
     result = st.container()
-    by_name = {document.name: document for document in documents}
     left, right = st.columns([2, 1])
-    key = "late-document"
-    changed = follow_document(key, list(by_name))
-    name = left.selectbox("Document", list(by_name), key=key, persist_state="session", on_change=changed)
+    document = document_choice(documents, "late-document", place=left)
     positions = encoder.config.max_positions
     contexts = [context for context in CONTEXTS if context <= positions] or [positions]
     default = DEFAULT_CONTEXT if DEFAULT_CONTEXT in contexts else contexts[-1]
@@ -47,7 +44,7 @@ def show_late(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> None
     context = choice("Context (tokens)", contexts, "late-context", reason, default, place=right)
     left_out = " The model's prompts are left out." if encoder.prompts.in_search else ""
     st.caption(f"{cost_words(encoder)} {RANKED}{left_out}")
-    document, cut = by_name[name], replace(cut, prompts="none")
+    cut = replace(cut, prompts="none")
     index = index_documents([document], encoder, cut, "mean")
     try:
         late = late_of(document, encoder, cut, context)
@@ -56,7 +53,7 @@ def show_late(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> None
         return
     cosines = moved(index.vectors, late)  # (n_chunks,)
     with result:
-        st.markdown(f"**{escape_markdown(finding(name, cosines, context))}**")
+        st.markdown(f"**{escape_markdown(finding(document.name, cosines, context))}**")
         show_figure(
             moved_figure(index.chunks, cosines),
             "late-cosines",
