@@ -64,6 +64,8 @@ Element.prototype.animate = function (...keyframes) {
     animation.finish();
     return animation;
 };"""
+# Streamlit keeps in the browser whether the sidebar is open: an open one would cover the next narrow tab.
+CLOSED_SIDEBAR = 'if (location.protocol === "http:") localStorage.removeItem("stSidebarCollapsed-");'
 # The page's own clock, as a slow page sends late; the server answers in the order in which it is sent to.
 HEARD = """async () => {
     for (const pause of [300, 50]) {
@@ -156,6 +158,7 @@ def window(browser, viewport):
     context = browser.new_context(viewport=viewport)
     context.set_default_timeout(PATIENCE)
     context.add_init_script(STILL)
+    context.add_init_script(CLOSED_SIDEBAR)
     yield context
     context.close()
 
