@@ -4,7 +4,8 @@ import re
 from itertools import pairwise
 
 # Marks that end sentences, with closing quotes or brackets; those of Chinese and Japanese need no space.
-MARK, CJK_MARK = r"""[.!?…]+["'”’»)\]*_]*""", r"[。！？]+[」』”’）]*"
+# The dots of a table of contents (". . . 7") end none.
+MARK, CJK_MARK = r"""(?<![.!?…])(?<!\. )[.!?…]++["'”’»)\]*_]*+(?! \.)""", r"[。！？]+[」』”’）]*"
 # Possible ends of sentences: after a mark, or before a line break. A full stop within a number or a name
 # ("3.5", "engine.py") has no space after it.
 POSSIBLE_END = re.compile(rf"{MARK}(?=\s)|{CJK_MARK}|(?=\n)")
@@ -18,20 +19,28 @@ ABBREVIATION = re.compile(
 GAP = re.compile(r"\s*")
 # Longer than any abbreviation; bounds the search at each mark in a text without spaces.
 LONGEST_WORD = 64
+# Headings, rows of tables, code, directives and lines of dots never go on in the next line.
+MARKUP = re.compile(r"[#|=~^`@<>]|[-_*]{3}|\.\. |:\w+:|.*(\. ?){4}")
+ITEM = re.compile(r"[-*+•‣◦▪·]\s+|\(?(\d{1,3}|[a-zA-Z])[.)]\s+")
+# Columns of text, in characters: a longest line outside is that of a list, a poem or a text not wrapped.
+NARROWEST, WIDEST = 40, 160
+# The characters of a line of set type vary with their widths by about this share of the column.
+RAGGED = 0.15
 
 
 def sentence_spans(text: str) -> tuple[tuple[int, int], ...]:
     """Cut a text into sentences; the spans follow one another and cover it exactly.
 
     A sentence ends at ``.``, ``!``, ``?`` or ``…`` before white space, at their Chinese and Japanese
-    counterparts, and at a line break, except after an abbreviation, an initial or the number of a list item,
-    and before a lower-case letter. A sentence that ends in an abbreviation ("… of the U.S. It …") is
-    therefore joined with the next.
+    counterparts, and at a line break that does not wrap a paragraph (`wrapping_breaks`), except after an
+    abbreviation, an initial or the number of a list item, and before a lower-case letter. A sentence that
+    ends in an abbreviation ("… of the U.S. It …") is therefore joined with the next.
     """
+    wrapping = wrapping_breaks(text)
     ends = [0]
     first, last = end_of_gap(text, 0), len(text.rstrip())  # without surrounding white space
     for match in POSSIBLE_END.finditer(text):
-        if first < match.end() < last and is_end(text, first, match.start(), match.end()):
+        if first < match.end() < last and is_end(text, first, match.start(), match.end(), wrapping):
             ends.append(match.end())
             first = end_of_gap(text, match.end())
     return tuple(pairwise([*ends, len(text)])) if text else ()
@@ -43,13 +52,16 @@ def end_of_gap(text: str, start: int) -> int:
     return gap.end() if gap else start
 
 
-def is_end(text: str, first: int, start: int, end: int) -> bool:
+def is_end(text: str, first: int, start: int, end: int, wrapping: frozenset[int]) -> bool:
     """Whether a sentence that begins at ``text[first]`` ends with the mark ``text[start:end]``."""
     mark = text[start:end]
-    if not mark or mark[0] in "。！？":
+    if not mark:
+        return start not in wrapping
+    if mark[0] in "。！？":
         return True
     following = end_of_gap(text, end)
-    if text[following].islower() and "\n" not in text[end:following]:
+    line_end = text.find("\n", end, following)
+    if text[following].islower() and (line_end < 0 or line_end in wrapping):
         return False
     if not mark.startswith(".") or mark.startswith(".."):
         return True
@@ -59,3 +71,67 @@ def is_end(text: str, first: int, start: int, end: int) -> bool:
     is_item = word.isdigit() and len(words) == 1
     is_initial = len(word) == 1 and word.isalpha()
     return not (is_item or is_initial or ABBREVIATION.fullmatch(word))
+
+
+def wrapping_breaks(text: str) -> frozenset[int]:
+    """Return the places of the line breaks that wrap a paragraph to a column, as in PDF files or e-mail.
+
+    The first word after such a break did not fit on the line before. It wraps if that word is in lower
+    case, or if most breaks between neighbouring lines are of this kind: the lines are a column of prose. A
+    break between items, headings, rows or records (lines that begin alike: dates, names) never wraps.
+    """
+    places: list[int] = []
+    block: list[tuple[int, str]] = []  # the lines since the last blank one, with their starts
+    start = 0
+    for line in [*text.split("\n"), ""]:
+        if line.strip():
+            block.append((start, line))
+        else:
+            places += wrapping_of_block(block)
+            block = []
+        start += len(line) + 1
+    return frozenset(places)
+
+
+def wrapping_of_block(block: list[tuple[int, str]]) -> list[int]:
+    """Return the breaks that wrap, among lines without a blank line between them."""
+    lines = [line.rstrip() for _, line in block]
+    if len(lines) < 2:
+        return []
+    lengths = sorted(map(len, lines))
+    width = lengths[-1 - len(lines) // 10]  # a few longer lines are addresses or headers
+    pairs = [
+        (before, after)
+        for place, (before, after) in enumerate(pairwise(block))
+        if may_go_on(before[1], after[1], is_first=place == 0)
+    ]
+    alike = sum(shape_of_start(a) == shape_of_start(b) for a, b in pairwise(lines))
+    if not NARROWEST <= width <= WIDEST or 2 * alike >= len(lines):
+        return []
+    full = [
+        (start + len(line), after.lstrip()[0].islower())
+        for (start, line), (_, after) in pairs
+        if len(line.rstrip()) + 1 + len(after.split(maxsplit=1)[0]) > (1 - RAGGED) * width
+    ]
+    is_prose = 2 * len(full) > len(pairs)
+    return [place for place, goes_on in full if is_prose or goes_on]
+
+
+def may_go_on(line: str, after: str, is_first: bool) -> bool:
+    """Whether a paragraph can go on from a line to the next, by their marks and indentations.
+
+    The next line is indented as this one, as the text of its item, or less than the first of a paragraph.
+    """
+    text, following = line.lstrip(), after.lstrip()
+    if MARKUP.match(text) or MARKUP.match(following) or ITEM.match(following):
+        return False
+    item = ITEM.match(text)
+    indent, next_indent = len(line) - len(text), len(after) - len(following)
+    return next_indent in (indent, indent + (item.end() if item else 0)) or (
+        is_first and next_indent < indent
+    )
+
+
+def shape_of_start(line: str) -> str:
+    """Return the first word of a line with every digit as 0: records of a kind begin alike."""
+    return re.sub(r"\d", "0", line.split(maxsplit=1)[0])

@@ -1,3 +1,5 @@
+import textwrap
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -32,6 +34,40 @@ TEXTS = st.lists(ALPHABET, max_size=40).map("".join)
         ("cut off in the mid", ["cut off in the mid"]),
         ("...", ["..."]),
         ("", []),
+        (
+            "There is also an optional weight attribute for each pattern. The default is\n"
+            "50, and the maximum is 100. Where two patterns match, the heavier one is\ntaken.",
+            [
+                "There is also an optional weight attribute for each pattern.",
+                " The default is\n50, and the maximum is 100.",
+                " Where two patterns match, the heavier one is\ntaken.",
+            ],
+        ),
+        (
+            "- an item long enough to go on in the line that follows it,\n  as far as here\n- the next",
+            [
+                "- an item long enough to go on in the line that follows it,\n  as far as here",
+                "\n- the next",
+            ],
+        ),
+        (
+            "Contents\nThe beginning . . . . . . . . . . . . . . 1\nThe end . . . . . . . . . . . . . . . 9",
+            [
+                "Contents",
+                "\nThe beginning . . . . . . . . . . . . . . 1",
+                "\nThe end . . . . . . . . . . . . . . . 9",
+            ],
+        ),
+        (
+            "2024-11-05 10:00:01 the server has started and listens\n"
+            "2024-11-05 10:00:07 a first request came from outside\n"
+            "2024-11-05 10:00:09 the server was told to stop again",
+            [
+                "2024-11-05 10:00:01 the server has started and listens",
+                "\n2024-11-05 10:00:07 a first request came from outside",
+                "\n2024-11-05 10:00:09 the server was told to stop again",
+            ],
+        ),
     ],
 )
 def test_sentences_end_where_a_reader_ends_them(text, sentences):
@@ -45,6 +81,18 @@ def test_spans_cover_any_text_exactly(text):
     assert [start for start, _ in spans[1:]] == [end for _, end in spans[:-1]]
     if len(spans) > 1:
         assert all(text[start:end].strip() for start, end in spans)
+
+
+WORDS = st.lists(st.from_regex(r"[a-zA-Z]{2,9}", fullmatch=True), min_size=60, max_size=120)
+
+
+@given(WORDS, st.integers(50, 120), st.sampled_from(["", "    "]))
+def test_wrapped_prose_has_the_sentences_of_the_same_prose_on_one_line(words, width, first_indent):
+    sentences = [" ".join([*words[at : at + 12], "end."]).capitalize() for at in range(0, len(words), 12)]
+    prose = first_indent + " ".join(sentences)
+    wrapped = textwrap.fill(prose, width, initial_indent=first_indent)
+    found = [" ".join(wrapped[start:end].split()) for start, end in sentence_spans(wrapped)]
+    assert found == sentences
 
 
 @given(TEXTS)
