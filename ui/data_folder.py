@@ -1,6 +1,7 @@
 """The folder in which the app keeps what outlives a session, if it may."""
 
 import os
+from ipaddress import IPv6Address, ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -52,5 +53,20 @@ def is_local() -> bool:
     """Whether the browser runs on the app's own machine: no other name and no proxy between them."""
     if not runtime.exists() or (url := st.context.url) is None:
         return False
-    is_direct = st.context.ip_address is None and "X-Forwarded-For" not in st.context.headers
+    is_direct = is_loopback(st.context.ip_address) and "X-Forwarded-For" not in st.context.headers
     return is_direct and urlsplit(url).hostname in LOCAL_HOSTS
+
+
+def is_loopback(address: str | None) -> bool:
+    """Whether an address is the machine's own, for which Streamlit says None, too.
+
+    A server that listens for IPv4 and IPv6 at once, as Streamlit does by default, sees ``::ffff:127.0.0.1``.
+    """
+    if address is None:
+        return True
+    try:
+        seen = ip_address(address)
+    except ValueError:
+        return False
+    mapped = seen.ipv4_mapped if isinstance(seen, IPv6Address) else None
+    return (mapped or seen).is_loopback

@@ -104,7 +104,7 @@ def serve(log: Path, **environment: str):
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     command = [sys.executable, "-m", "streamlit", "run", "streamlit_app.py", "--server.headless", "true"]
-    command += ["--server.address", "127.0.0.1", "--server.port", str(port)]
+    command += ["--server.port", str(port)]  # at every address of the machine, as README's command serves
     command += ["--server.fileWatcherType", "none"]  # what is edited meanwhile is not what is tested
     with log.open("w") as output:
         server = subprocess.Popen(

@@ -155,6 +155,10 @@ def test_for_visitors_from_elsewhere_nothing_is_kept(tmp_path, monkeypatch):
     [
         ("http://localhost:8501/documents", None, {}, True),
         ("http://127.0.0.1:8501", None, {}, True),
+        ("http://127.0.0.1:8501", "::ffff:127.0.0.1", {}, True),  # a server for IPv4 and IPv6 at once
+        ("http://localhost:8501", "::1", {}, True),
+        ("http://localhost:8501", "::ffff:10.0.0.7", {}, False),
+        ("http://localhost:8501", "not an address", {}, False),
         ("https://glassbox.streamlit.app", None, {}, False),
         ("http://localhost:8501", "10.0.0.7", {}, False),
         ("http://localhost:8501", None, {"X-Forwarded-For": "10.0.0.7"}, False),
