@@ -14,7 +14,7 @@ from pages.inside.chunk.attention import show_attention, show_layers, show_way
 from pages.inside.chunk.model_pass import Input, Model, run_model
 from pages.inside.chunk.pipeline import show_pipeline
 from ui.corpus import split_documents
-from ui.current import document_choice, follow_chunk
+from ui.current import current_passage, document_choice, follow_chunk
 from ui.documents import NoDocumentError
 from ui.export import npz
 from ui.look_inside import CHUNK, PAIR, TYPED
@@ -84,7 +84,9 @@ def page_input() -> Input:
     with st.sidebar:
         model = model_choice()
         sources = [TYPED, CHUNK, *([PAIR] if model == "encoder" else [])]
-        source = st.radio("Input", sources, key=f"source-{model}", persist_state="session")
+        key = f"source-{model}"
+        st.session_state.setdefault(key, CHUNK if current_passage() else TYPED)
+        source = st.radio("Input", sources, key=key, persist_state="session")
     if source == CHUNK:
         return chunk_input(model)
     with st.sidebar:

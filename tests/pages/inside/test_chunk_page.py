@@ -1,9 +1,12 @@
 """The chunk that the page takes: of the chosen documents, cut as the sidebar says."""
 
+from html import unescape
+
 import pytest
 
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.documents.splitters import Splitting, split
+from engine.inspection.diagnosis.location import Location
 from tests.apps import app_page
 
 CHOSEN = "inside_the_pipeline.md"
@@ -34,3 +37,12 @@ def test_the_token_limit_of_the_app_cuts_a_chunk(encoder):
     state["source-encoder"] = "Take a chunk of the documents"
     app = app_page("inside/chunk", **state).run()
     assert any("Only the first 64 of" in warning.value for warning in app.warning)
+
+
+def test_after_an_answer_the_page_opens_the_passage_that_the_session_is_about(encoder):
+    passage = Location(CHOSEN, 2000, 2100)
+    app = app_page("inside/chunk", **{"searched": [CHOSEN], "current-passage": passage}).run()
+    assert app.radio(key="source-encoder").value == "Take a chunk of the documents"
+    [document] = [each for each in load_corpus(BUNDLED_CORPUS) if each.name == CHOSEN]
+    shown = "".join(html.value for html in app.get("html"))
+    assert document.text[2000:2100].split("\n")[0] in unescape(shown)
