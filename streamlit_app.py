@@ -173,13 +173,15 @@ FORMER: dict[str, tuple[st.Page, dict[str, str]]] = {
 
 
 # Text to which Streamlit gives too little contrast, white on the primary colour of the dark theme and grey
-# along the axes of figures in the light theme; no motion where the reader wants none; and tables.
+# along the axes of figures in the light theme; no hint over the words of a box on a narrow screen; no motion
+# where the reader wants none; and tables.
 STYLE = f"""<style>
 [data-testid=stMultiSelectTagsContainer] [data-tag] *,
 button:is([kind=primary], [kind=primaryFormSubmit]):not(:disabled) * {{
   color: light-dark({ink(BLUE)}, {ink(SKY)});
 }}
 .js-plotly-plot :is([class$=tick] text, text[class*=title]) {{ fill: currentColor !important; }}
+@media (max-width: 640px) {{ [data-testid=InputInstructions] {{ display: none }} }}
 @media (prefers-reduced-motion: reduce) {{
   *, ::before, ::after {{
     animation-duration: 0.01ms !important; animation-iteration-count: 1 !important;

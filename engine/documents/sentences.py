@@ -20,7 +20,7 @@ GAP = re.compile(r"\s*")
 # Longer than any abbreviation; bounds the search at each mark in a text without spaces.
 LONGEST_WORD = 64
 # Headings, rows of tables, code, directives and lines of dots never go on in the next line.
-MARKUP = re.compile(r"[#|=~^`@<>]|[-_*]{3}|\.\. |:\w+:|.*(\. ?){4}")
+MARKUP = re.compile(r"[#|=~^`@<>]|[-_*]{3}|\.\. |:\w+:(?!`)|.*(\. ?){4}")
 ITEM = re.compile(r"[-*+•‣◦▪·]\s+|\(?(\d{1,3}|[a-zA-Z])[.)]\s+")
 # Columns of text, in characters: a longest line outside is that of a list, a poem or a text not wrapped.
 NARROWEST, WIDEST = 40, 160
@@ -71,6 +71,14 @@ def is_end(text: str, first: int, start: int, end: int, wrapping: frozenset[int]
     is_item = word.isdigit() and len(words) == 1
     is_initial = len(word) == 1 and word.isalpha()
     return not (is_item or is_initial or ABBREVIATION.fullmatch(word))
+
+
+def unwrapped(text: str) -> str:
+    """Return a text of the same length with a space for every line break that wraps a paragraph."""
+    characters = list(text)
+    for place in wrapping_breaks(text):
+        characters[place] = " "
+    return "".join(characters)
 
 
 def wrapping_breaks(text: str) -> frozenset[int]:

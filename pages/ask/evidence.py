@@ -8,6 +8,7 @@ from typing import Literal
 import streamlit as st
 
 from engine.documents.document import Document
+from engine.documents.sentences import unwrapped
 from engine.generation.answering import Answer
 from engine.generation.checks import CheckedSentence, UnknownWord
 from engine.retrieval.evidence import Quote
@@ -98,11 +99,13 @@ def quote_html(quote: Quote, number: int, document: Document | None, characters:
     Of the paragraph, at most ``characters`` stand on either side.
     """
     style = f"background:{source_colour(number)};color:inherit;border-radius:3px;padding:1px 0"
-    marked = f'<mark style="{style}">{escape(quote.text)}</mark>'
+    marked = f'<mark style="{style}">{escape(" ".join(quote.text.split()))}</mark>'
     if document is None or document.text[quote.start : quote.end] != quote.text:
         return marked
-    before = document.text[max(0, quote.start - characters) : quote.start].rpartition("\n")[2]
-    after = document.text[quote.end : quote.end + characters].partition("\n")[0]
+    start = max(0, quote.start - characters)
+    around = unwrapped(document.text[start : quote.end + characters])
+    before = around[: quote.start - start].rpartition("\n")[2]
+    after = around[quote.end - start :].partition("\n")[0]
     if len(before) == characters:
         before = "…" + before.partition(" ")[2]
     if len(after) == characters:

@@ -5,6 +5,7 @@ from html import escape
 from itertools import groupby, pairwise
 
 from engine.documents.document import Document
+from engine.documents.sentences import unwrapped
 from engine.generation.prompt import Source
 from ui.colours import source_colour
 
@@ -12,9 +13,10 @@ from ui.colours import source_colour
 def marked(document: Document, sources: Sequence[Source], start: int = 0, end: int | None = None) -> str:
     """Return ``document.text[start:end]`` escaped, with the spans of the sources marked by number.
 
-    Where sources overlap, the better one keeps the characters they share.
+    Where sources overlap, the better one keeps the characters they share. Paragraphs are not wrapped.
     """
     end = len(document.text) if end is None else end
+    shown = unwrapped(document.text[start:end])
     inner = {place for source in sources for place in (source.start, source.end) if start < place < end}
 
     def best(piece: tuple[int, int]) -> int:
@@ -25,7 +27,7 @@ def marked(document: Document, sources: Sequence[Source], start: int = 0, end: i
     html, numbered = "", set()
     for number, group in groupby(pairwise([start, *sorted(inner), end]), key=best):
         pieces = list(group)
-        text = escape(document.text[pieces[0][0] : pieces[-1][1]])
+        text = escape(shown[pieces[0][0] - start : pieces[-1][1] - start])
         if number:
             label = "" if number in numbered else f"<sup><b>[{number}]</b></sup> "
             numbered.add(number)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.documents.sentences import sentence_spans
+from engine.documents.sentences import sentence_spans, unwrapped
 from engine.generation.sentences import sentences_of, token_texts
 
 ALPHABET = st.sampled_from([*"aB1 .!?\n\"')”…。é東🙂", "Dr. ", "3.5", ". A", "U.S. ", "e.g. ", "1. "])
@@ -89,10 +89,11 @@ WORDS = st.lists(st.from_regex(r"[a-zA-Z]{2,9}", fullmatch=True), min_size=60, m
 @given(WORDS, st.integers(50, 120), st.sampled_from(["", "    "]))
 def test_wrapped_prose_has_the_sentences_of_the_same_prose_on_one_line(words, width, first_indent):
     sentences = [" ".join([*words[at : at + 12], "end."]).capitalize() for at in range(0, len(words), 12)]
-    prose = first_indent + " ".join(sentences)
+    prose = " ".join(sentences)
     wrapped = textwrap.fill(prose, width, initial_indent=first_indent)
     found = [" ".join(wrapped[start:end].split()) for start, end in sentence_spans(wrapped)]
     assert found == sentences
+    assert unwrapped(wrapped) == first_indent + prose
 
 
 @given(TEXTS)

@@ -7,7 +7,7 @@ from pages.ask.evidence import checked_html, quote_html
 from tests.apps import app_of
 from tests.pages.ask.test_ask_answer import answer
 
-TEXT = "# Towers\nIt was <b>high</b>. It was finished in 1891. Masons built it.\nLater lines."
+TEXT = "# Towers\nIt was <b>high</b>. It was finished in 1891. Masons built it.\n\nLater lines."
 START = TEXT.index("It was finished")
 QUOTE = Quote("tower.md", START, START + 24, TEXT[START : START + 24], 0, 0.5, (), 1.0, 0.9)
 
