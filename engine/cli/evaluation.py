@@ -113,7 +113,7 @@ def sweep_command(
     questions: Annotated[
         Path | None,
         typer.Option(
-            help="Labelled questions: CSV or JSONL with question, references, corpus_id.",
+            help="Labelled questions: CSV or JSONL with question and passage, or with places.",
             show_default="bundled questions, or those of --beir",
         ),
     ] = None,

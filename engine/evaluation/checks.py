@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from engine.documents.document import Document
 from engine.evaluation.document_names import did_you_mean
 from engine.evaluation.passage_search import SearchableText
+from engine.evaluation.placing import is_unplaced
 from engine.evaluation.questions import Question, Reference, stem
 
 SHOWN = 60  # characters of a text that is quoted
@@ -54,6 +55,7 @@ def check_questions(questions: Sequence[Question], documents: Sequence[Document]
         *repeated_questions(questions),
         *unanswered_questions(questions),
         *misplaced_passages(questions, texts),
+        *unfound_passages(questions),
     ]
 
 
@@ -99,7 +101,7 @@ def unknown_documents(questions: Sequence[Question], stems: Sequence[str]) -> li
     loaded = ", ".join(map(quoted, stems)) or "none"
     problems = []
     for name, numbers in by_document(questions).items():
-        if name in stems:
+        if name in stems or not name:
             continue
         meant = did_you_mean(name, stems)
         hint = f"{meant} Correct corpus_id, or load" if meant else "load"
@@ -192,13 +194,26 @@ def misplaced_passages(
             if not candidates or any(searched.holds(reference) for searched in candidates):
                 continue
             how, suggestion = candidates[0].find(reference)
+            place = "in" if is_unplaced(reference) else f"at {reference.start} to {reference.end} of"
             said = (
-                f"question {number + 1}: its passage {quoted(reference.content)} does not stand at "
-                f"{reference.start} to {reference.end} of {quoted(candidates[0].name)}, which has "
-                f"{len(candidates[0].text)} characters; {how}"
+                f"question {number + 1}: its passage {quoted(reference.content)} does not stand {place} "
+                f"{quoted(candidates[0].name)}, which has {len(candidates[0].text)} characters; {how}"
             )
             problems.append(Problem((number,), said, i, suggestion))
     return problems
+
+
+def unfound_passages(questions: Sequence[Question]) -> list[Problem]:
+    """Find questions that name no document and whose passages are not placed yet."""
+    return [
+        Problem(
+            (number,),
+            f"question {number + 1}: its passage {quoted(question.references[0].content)} stands in none of "
+            "the documents, or in several: copy it word for word from one, and name that under “document”",
+        )
+        for number, question in enumerate(questions)
+        if not question.corpus_id and question.references
+    ]
 
 
 def quoted(text: str) -> str:

@@ -19,6 +19,12 @@ from engine.layers.tracing import Array
 
 BUNDLED_QUESTIONS = BUNDLED_CORPUS.parent / "questions.csv"
 LAST_PLACE = 2**31  # in a document; all files are far smaller
+UNPLACED = -1  # start and end of a passage whose file does not say where it stands
+FORMS = (
+    "question and passage, the words of a document that answer it (and document, its name, where several "
+    'hold them); or question, corpus_id, and references as a JSON list of {"content", "start_index", '
+    '"end_index"}'
+)
 HALF_PAIR = re.compile("[\ud800-\udfff]")  # of a surrogate pair: possible in JSON, not in UTF-8
 
 
@@ -30,7 +36,10 @@ def stem(name: str) -> str:
 
 @dataclass(frozen=True)
 class Reference:
-    """A passage that answers a question: ``content`` is the span ``[start, end)`` of its document."""
+    """A passage that answers a question: ``content`` is the span ``[start, end)`` of its document.
+
+    Both are `UNPLACED` until `engine.evaluation.placing.placed` has found a passage whose place is not given.
+    """
 
     content: str
     start: int
@@ -39,7 +48,10 @@ class Reference:
 
 @dataclass(frozen=True)
 class Question:
-    """A question, the stem of the document that it is about, and the passages that answer it."""
+    """A question, the stem of the document that it is about, and the passages that answer it.
+
+    The stem is empty where a file names no document and the passages are not placed yet.
+    """
 
     text: str
     corpus_id: str
@@ -56,7 +68,10 @@ class Question:
 
     def fits(self, text: str) -> bool | None:
         """Whether the text of a document has all passages at their places; None for no passages."""
-        found = [text[one.start : one.end] == one.content for one in self.references]
+        found = [
+            one.content in text if one.start == UNPLACED else text[one.start : one.end] == one.content
+            for one in self.references
+        ]
         return all(found) if found else None
 
     def is_answered_by(self, chunk: Chunk) -> bool:
@@ -94,10 +109,12 @@ def utf8_text(name: str, content: bytes) -> str:
 
 
 def parse_questions(name: str, content: bytes) -> list[Question]:
-    """Read questions from CSV (columns ``question``, ``references``, ``corpus_id``) or JSONL of these keys.
+    """Read questions from CSV or JSONL: a passage that answers each, or its places.
 
-    ``references`` are a list of ``{"content", "start_index", "end_index"}``, as JSON in a CSV file; it is
-    empty for a question without an answer. Files whose names end in ``.jsonl`` are read as JSONL.
+    In columns (or keys) ``question`` and ``passage``, and where it is said ``document``, the passage has no
+    place yet. ``question``, ``corpus_id`` and ``references`` say the places: a list of ``{"content",
+    "start_index", "end_index"}``, as JSON in a CSV file, empty for a question without an answer. Files whose
+    names end in ``.jsonl`` are read as JSONL.
 
     Raises
     ------
@@ -108,7 +125,7 @@ def parse_questions(name: str, content: bytes) -> list[Question]:
     read = jsonl_rows if PurePath(name).suffix.lower() == ".jsonl" else csv_rows
     questions = [to_question(row, place) for row, place in read(text, name)]
     if not questions:
-        raise InputError(f"{name} holds no questions: give one a row, under question, references, corpus_id")
+        raise InputError(f"{name} holds no questions: give one a row, with {FORMS}")
     return questions
 
 
@@ -131,7 +148,9 @@ def csv_rows(text: str, name: str) -> Iterator[tuple[Any, str]]:
     try:
         for number, row in enumerate(rows, 1):
             place = f"{name}, row {number}"
-            yield row | {"references": json.loads(row.get("references") or "null")}, place
+            if "references" in row:
+                row["references"] = json.loads(row["references"] or "null")
+            yield row, place
     except (ValueError, RecursionError) as error:
         raise InputError(f"{place} is no labelled question: its references are no JSON ({error})") from error
     except csv.Error as error:
@@ -145,18 +164,31 @@ def to_question(row: Any, place: str) -> Question:
     try:
         if not isinstance(row, dict):
             raise ValueError("it is no object")
+        if "passage" in row and "references" not in row:
+            return with_passage(row)
         question, corpus_id, references = row["question"], row["corpus_id"], row["references"]
-        if not (is_text(question) and is_text(corpus_id)):
-            raise ValueError("question and corpus_id are text, not blank, without half a surrogate pair")
         if not isinstance(references, list):
             raise ValueError("its references are no list")
-        return Question(question, corpus_id, tuple(to_reference(fields) for fields in references))
+        passages = tuple(to_reference(fields) for fields in references)
+        is_placed = not passages or any(one.start != UNPLACED for one in passages)
+        if not is_text(question) or not (is_text(corpus_id) or (corpus_id == "" and not is_placed)):
+            raise ValueError("question and corpus_id are text, not blank, without half a surrogate pair")
+        return Question(question, corpus_id, passages)
     except (KeyError, ValueError) as error:
         why = f"{error} is missing" if isinstance(error, KeyError) else error
-        raise InputError(
-            f"{place} is no labelled question ({why}): it needs question, corpus_id, and references as "
-            'a JSON list of {"content", "start_index", "end_index"}'
-        ) from error
+        raise InputError(f"{place} is no labelled question ({why}): it needs {FORMS}") from error
+
+
+def with_passage(row: dict[str, Any]) -> Question:
+    """Make a question of a row with a passage, which is not placed yet; a blank one answers nothing."""
+    question, passage = row["question"], row["passage"] or ""
+    document = row.get("document") or ""
+    if not is_text(question) or not isinstance(passage, str) or HALF_PAIR.search(passage):
+        raise ValueError("question and passage are text, without half a surrogate pair")
+    if not isinstance(document, str) or HALF_PAIR.search(document):
+        raise ValueError("its document is no name")
+    unplaced = [Reference(passage.strip(), UNPLACED, UNPLACED)] if passage.strip() else []
+    return Question(question, stem(document.strip()) if document.strip() else "", tuple(unplaced))
 
 
 def to_reference(fields: Any) -> Reference:
@@ -165,7 +197,7 @@ def to_reference(fields: Any) -> Reference:
         raise ValueError(f"no span of text: {repr(fields)[:80]}")
     content, start, end = fields["content"], fields["start_index"], fields["end_index"]
     has_place = type(start) is int and type(end) is int and 0 <= start < end <= LAST_PLACE
-    if not has_place or type(content) is not str or HALF_PAIR.search(content):
+    if not (has_place or start == end == UNPLACED) or type(content) is not str or HALF_PAIR.search(content):
         raise ValueError(f"no span of text: {repr(fields)[:80]}")
     return Reference(content, start, end)
 

@@ -98,6 +98,17 @@ def test_the_bundled_set_is_chosen_first_and_only_its_questions_about_the_docume
     assert not app.exception
 
 
+def test_uploaded_passages_are_placed_in_the_documents_and_stay_so():
+    app = page_over(picker_page)
+    passage = "A loader turns a file into plain text."
+    give(app, "mine.csv", f"question,passage\nWhat does a loader do?,{passage}\nWhy?,No such words.".encode())
+    [question] = app.session_state["picked"]
+    assert (question.corpus_id, question.references[0].content) == ("inside_the_pipeline", passage)
+    assert "1 question about these documents" in words(app)
+    assert "No such words" in words(app)
+    assert not app.exception
+
+
 def test_documents_that_a_question_cannot_tell_apart_are_said_at_once():
     app = page_over(picker_page, [TIDE])
     give(app, "mine.jsonl", jsonl(ASKED))

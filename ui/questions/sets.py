@@ -11,6 +11,7 @@ from engine.documents.document import Chunk, Document
 from engine.errors import GlassboxError
 from engine.evaluation.checks import Problem, by_stem, check_questions, measurable, repaired
 from engine.evaluation.document_names import renamed, taken_names
+from engine.evaluation.placing import placed
 from engine.evaluation.questions import Question, load_questions, questions_about, relevance, stem
 from engine.evaluation.self_test import self_test_questions
 from engine.layers.tracing import Array
@@ -52,7 +53,7 @@ class Examined:
     n_elsewhere
         How many are about other documents.
     n_faulty
-        How many are about these documents, but not usable.
+        How many are about these documents, or about none that is known, but not usable.
     n_unclear
         How many usable ones are about a name that several of these documents have.
     problems
@@ -160,12 +161,20 @@ def set_about(name: str, documents: Sequence[Document]) -> Examined:
 def questions_of(name: str) -> tuple[list[Question], list[Problem]]:
     """Return all questions of a labelled set, and the problems of those that could not be read.
 
-    Names of documents that differ only in ending and capitals are those of the session's documents.
+    Names of documents that differ only in ending and capitals are those of the session's documents, in which
+    passages without a place are searched.
     """
     if name == BUNDLED:
         return bundled_questions(), []
     questions, unread = kept_questions(name)
-    return renamed(questions, taken_names(questions, names_of(session_documents()))), unread
+    named = renamed(questions, taken_names(questions, names_of(session_documents())))
+    return placed_questions(named, session_documents()), unread
+
+
+@st.cache_data(max_entries=8, show_spinner="Searching the documents for the passages…", scope="session")
+def placed_questions(questions: Sequence[Question], documents: Sequence[Document]) -> list[Question]:
+    """Return the questions with passages at their places; cached."""
+    return placed(questions, documents)
 
 
 def usable_questions(documents: Sequence[Document]) -> list[Question]:
@@ -209,7 +218,7 @@ def examined(
         for problem in check_questions(questions, [*documents, *others])
         if any(questions[number].corpus_id not in elsewhere for number in problem.questions)
     )
-    n_about = len(questions_about(questions, names))
+    n_about = len(questions_about(questions, names)) + sum(not each.corpus_id for each in questions)
     usable = measurable(questions, documents)
     shared = {name for name, count in Counter(map(stem, names)).items() if count > 1}
     return Examined(

@@ -14,15 +14,13 @@ from ui.text import escape_markdown
 
 MAX_QUESTIONS = 5000
 FORMAT = (
-    "JSONL, one question a line as below, or CSV with these three columns, `references` as JSON. `corpus_id` "
-    "is the document's name without its suffix; a place is counted in characters from 0, its end not "
-    "included. Or a BEIR folder as a .zip file (`corpus.jsonl`, `queries.jsonl`, `qrels/test.tsv`): its "
-    "texts become one document, a section each, and the splitter “Headings” keeps them apart."
+    "CSV, in each row a question and the passage that answers it, in the words of a document, as below; a "
+    "third column, `document`, names it where several hold the passage. JSONL of the same keys. What the "
+    "page “Questions” downloads, with places. Or a BEIR folder as a .zip file (`corpus.jsonl`, "
+    "`queries.jsonl`, `qrels/test.tsv`): its texts become one document, a section each, and the splitter "
+    "“Headings” keeps them apart."
 )
-EXAMPLE = (
-    '{"question": "Who pulls the sea?", "corpus_id": "tides", '
-    '"references": [{"content": "The moon pulls it.", "start_index": 120, "end_index": 138}]}'
-)
+EXAMPLE = 'question,passage\nWho pulls the sea?,The moon.\n"When, and where?","At noon, by the harbour."'
 
 
 def show_upload(key: str, name: str) -> None:

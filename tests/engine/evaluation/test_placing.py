@@ -1,0 +1,100 @@
+"""Passages given by their words alone: where they are placed, and what is said where they are not."""
+
+import pytest
+
+from engine.documents.document import Document
+from engine.errors import InputError
+from engine.evaluation.checks import check_questions, measurable
+from engine.evaluation.placing import placed
+from engine.evaluation.question_files import to_jsonl
+from engine.evaluation.questions import UNPLACED, Question, Reference, parse_questions
+
+TIDE = Document("tide.md", "The moon pulls\nthe sea. It turns “twice” a day. Late: the moon.")
+HARBOUR = Document("notes/harbour.md", "The harbour opens at 9. It turns “twice” a day. It shuts. It shuts.")
+DOCUMENTS = [TIDE, HARBOUR]
+
+
+def read(*rows, columns="question,passage"):
+    return parse_questions("mine.csv", "\n".join([columns, *rows]).encode())
+
+
+def spans(question):
+    return [(one.start, one.end) for one in question.references]
+
+
+def test_a_passage_is_placed_in_the_document_that_holds_it():
+    [question] = placed(read("When?,The harbour opens at 9."), DOCUMENTS)
+    assert question == Question("When?", "harbour", (Reference("The harbour opens at 9.", 0, 23),))
+    assert measurable([question], DOCUMENTS) == [question]
+    assert check_questions([question], DOCUMENTS) == []
+
+
+def test_white_space_and_quotation_marks_may_differ():
+    [question] = placed(read("Who?,The moon pulls the sea."), DOCUMENTS)
+    assert question.references == (Reference("The moon pulls\nthe sea.", 0, 23),)
+    [question] = placed(read('How often?,"It turns ""twice"" a day.",tide', columns=COLUMNS), DOCUMENTS)
+    assert question.references[0].content == "It turns “twice” a day."
+
+
+def test_every_place_in_the_document_counts():
+    [question] = placed(read("And then?,It shuts."), DOCUMENTS)
+    assert spans(question) == [(48, 57), (58, 67)]
+
+
+COLUMNS = "question,passage,document"
+
+
+@pytest.mark.parametrize("name", ["harbour", "harbour.md", "notes/harbour.md"])
+def test_the_document_decides_where_several_hold_the_passage(name):
+    rows = read(f"How often?,It turns “twice” a day.,{name}", columns=COLUMNS)
+    assert [question.corpus_id for question in placed(rows, DOCUMENTS)] == ["harbour"]
+
+
+def test_a_passage_in_several_documents_or_none_is_not_placed_and_the_reason_is_said():
+    rows = read("How often?,It turns “twice” a day.", "Why?,Because of the wind.")
+    assert placed(rows, DOCUMENTS) == rows
+    assert all(one.start == UNPLACED for question in rows for one in question.references)
+    assert measurable(rows, DOCUMENTS) == []
+    twice, none = check_questions(rows, DOCUMENTS)
+    assert (
+        "question 1: its passage “It turns “twice” a day.” stands in none of the documents, or in"
+        in twice.text
+    )
+    assert "“document”" in none.text
+
+
+def test_a_similar_passage_of_the_named_document_is_suggested():
+    rows = read("Who?,The moon always pulls the sea.,tide", columns=COLUMNS)
+    assert placed(rows, DOCUMENTS) == rows
+    [problem] = check_questions(rows, DOCUMENTS)
+    assert "does not stand in “tide.md”, which has" in problem.text
+    assert problem.suggestion.content == "The moon pulls\nthe sea."
+
+
+def test_passages_without_a_place_are_written_and_read_again():
+    rows = read("Why?,Because.", "Who?,The moon.,tide", columns=COLUMNS)
+    assert parse_questions("mine.jsonl", to_jsonl(rows).encode()) == rows
+    lines = (
+        '{"question": "Why?", "passage": "Because."}\n'
+        '{"question": "Who?", "passage": "The moon.", "document": "tide"}'
+    )
+    assert parse_questions("mine.jsonl", lines.encode()) == rows
+
+
+def test_a_question_without_a_passage_has_no_answer():
+    assert read("Why?,") == [Question("Why?", "", ())]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('{"question": "", "passage": "a"}', "question and passage are text"),
+        ('{"question": "Why?", "passage": 5}', "question and passage are text"),
+        ('{"question": "Why?", "passage": "\\ud800"}', "question and passage are text"),
+        ('{"question": "Why?", "passage": "a", "document": ["b"]}', "its document is no name"),
+        ('{"question": "Why?", "answer": "a"}', "it needs question and passage"),
+    ],
+)
+def test_a_malformed_row_is_named_with_what_it_needs(line, said):
+    with pytest.raises(InputError, match=said):
+        parse_questions("mine.jsonl", line.encode())
