@@ -1,12 +1,16 @@
 """Functions, scripts and pages of the app in Streamlit's test harness, with a state, not run yet."""
 
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pandas as pd
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 ROOT = Path(__file__).parent.parent
+# Every harness would read the metadata of all installed packages anew, to find components in them.
+manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
 PATIENCE = 300  # seconds that one run of a script may take; one that is done sooner is not waited for
 
 
