@@ -305,7 +305,7 @@ def test_a_server_can_be_stopped(index, encoder, decoder):
             on_text=pieces.append,
             stop=lambda: len(pieces) >= 2,
         )
-        assert running.hung_up.wait(2)
+        assert running.hung_up.wait(60)
     assert answer.text == "".join(WORDS[:2]).strip()
     assert answer.finish_reason == "stopped"
 

@@ -1,7 +1,7 @@
 import asyncio
 import subprocess
 import sys
-import time
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -38,10 +38,19 @@ def test_an_event_loop_that_runs_already_is_left_alone():
 
 
 def test_pieces_are_there_before_the_answer_is_complete():
-    with chat_server(pause=1) as server:
-        start = time.perf_counter()
-        next(Server(server.url, "mason").generate(MESSAGES))
-        assert time.perf_counter() - start < len(WORDS) - 1
+    first, *others = whole_answer()
+    has_come = threading.Event()
+
+    def events():
+        yield first
+        has_come.wait()
+        yield from others
+
+    with chat_server(events=events()) as server:
+        pieces = Server(server.url, "mason").generate(MESSAGES)
+        assert next(pieces).text == WORDS[0]
+        has_come.set()
+        assert tuple(piece.text for piece in pieces if piece.text) == WORDS[1:]
 
 
 def test_an_answer_cut_by_the_server_says_so():
@@ -83,9 +92,7 @@ def test_leaving_the_loop_closes_the_connection():
 
 def test_a_silent_server_can_be_stopped_at_once():
     with chat_server(pause=60) as server:
-        start = time.perf_counter()
         assert answer_of(server, is_stopped=lambda: bool(server.requests)) == []
-        assert time.perf_counter() - start < 30
         assert server.hung_up.wait(30)
 
 
@@ -145,23 +152,21 @@ def both_ways(url, model="mason"):
     )
 
 
-def test_a_refused_connection_says_where_and_what_to_do():
+def test_a_refused_connection_says_where_and_what_to_do(monkeypatch):
+    for sleep in ("time.sleep", "anyio.sleep"):  # nothing is tried again
+        monkeypatch.setattr(sleep, lambda seconds: pytest.fail("there is a pause before another trial"))
     with closed_port() as url:
         for call in both_ways(url):
-            start = time.perf_counter()
             with pytest.raises(ModelUnavailableError, match=f"connection to {url} failed .* is running"):
                 call()
-            assert time.perf_counter() - start < 2  # no retries
 
 
 def test_a_server_that_takes_no_connection_is_given_up_soon(monkeypatch):
     monkeypatch.setattr(server_module, "CONNECT_S", 0.5)
     with full_port() as url:
         for call in both_ways(url):
-            start = time.perf_counter()
             with pytest.raises(ModelUnavailableError, match=r"did not answer in time .* check the address"):
                 call()
-            assert time.perf_counter() - start < 10
 
 
 def test_a_server_that_stays_silent_is_given_up(monkeypatch):

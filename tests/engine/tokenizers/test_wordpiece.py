@@ -1,5 +1,4 @@
 import json
-import time
 from itertools import accumulate
 
 import pytest
@@ -220,11 +219,9 @@ def test_texts_of_different_lengths_are_neither_cut_nor_padded(tokenizer):
 
 
 @pytest.mark.parametrize("character", ["a", "é", "한", "\u0301", "\0"])
-def test_a_word_of_10_mb_takes_seconds(tokenizer, library, character):
-    text = character * (10_000_000 // len(character.encode()))
-    start = time.perf_counter()
-    encoding = tokenizer.encode(text)
-    assert time.perf_counter() - start < 20  # about 2 on an idle machine
+def test_a_word_of_a_megabyte_is_read_in_linear_time(tokenizer, character):
+    text = character * (1_000_000 // len(character.encode()))
+    encoding = tokenizer.encode(text)  # in quadratic time this would not come back
     unknown = [("[UNK]", (0, len(text)))] if character in "aé한" else []
     assert list(zip(encoding.tokens, encoding.offsets, strict=True))[1:-1] == unknown
 
