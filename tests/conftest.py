@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from engine import Decoder, Encoder
+from engine.retrieval import relevance
 from engine.verify import official_model
 
 ROOT = Path(__file__).parent.parent
@@ -50,6 +51,24 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture(scope="session")
 def encoder():
     return Encoder.load()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _everyday_questions_embedded_once():
+    """Have the questions that passages are compared with embedded once for each spec, not for each index."""
+    embed, known = relevance.encode_by, {}
+
+    def encode_by(spec, role, texts, model):
+        if not isinstance(model, Encoder):
+            return embed(spec, role, texts, model)
+        key = spec, role, tuple(texts)
+        if key not in known:
+            known[key] = embed(spec, role, texts, model)
+        return known[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(relevance, "encode_by", encode_by)
+        yield
 
 
 @pytest.fixture(scope="session")
