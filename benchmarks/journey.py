@@ -12,7 +12,7 @@ its result is in sight. A page that shows an error, or nothing to go on with, en
 
 import tempfile
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -85,13 +85,13 @@ def ask_sample(journey: Journey, url: str) -> None:
     journey.see("the same in words", page.get_by_test_id("stMain").get_by_text("Find better settings"))
 
 
-def try_own_documents(journey: Journey, url: str) -> None:
+def try_own_documents(journey: Journey, url: str, documents: Sequence[str] = DOCUMENTS) -> None:
     """Upload documents, ask, diagnose, measure, apply, share and reload."""
     page = journey.page
     main, sidebar = page.get_by_test_id("stMain"), page.get_by_test_id("stSidebar")
     card = page.locator(".st-key-settings-card")
     page.goto(url)
-    main.locator("input[type=file]").set_input_files([PAGES / name for name in DOCUMENTS])
+    main.locator("input[type=file]").set_input_files([PAGES / name for name in documents])
     journey.clicks += 1
     journey.see("examples about own documents", main.get_by_text("Try one about your documents"))
     journey.click(main.get_by_test_id("stButtonGroup").get_by_role("radio").first)
@@ -122,7 +122,7 @@ def try_own_documents(journey: Journey, url: str) -> None:
     assert card.inner_text().split("\n")[0] == used.split("\n")[0], "the settings are lost"
     if is_narrow(page):
         open_sidebar(page)
-    for name in DOCUMENTS:
+    for name in documents:
         expect(sidebar.get_by_role("button", name=f"Remove {name}")).to_be_visible()
     if is_narrow(page):
         close_sidebar(page)

@@ -43,29 +43,6 @@ def test_the_longest_text_is_drawn_whole_in_every_view(wide):
         expect(wide.locator("[data-testid=stAlert], [data-testid=stException]")).to_have_count(0)
 
 
-def test_every_stage_shows_its_equation_shape_and_difference(wide):
-    more_option(wide, "Compare every stage with the official model")
-    expect(wide.get_by_text("same ids")).to_be_visible()
-    for label, tensors in (
-        ("2 Embeddings →", ("token", "position", "segment", "sum", "output")),
-        ("3 Attention →", ("query", "scores", "context", "norm")),
-        ("4 Feed-forward →", ("hidden", "activation", "layer output")),
-        ("5 Pooling →", ("mean", "[CLS]", "BERT pooler", "max")),
-        ("6 Vector", ("normalized",)),
-    ):
-        click(wide, label)
-        for tensor in tensors:
-            if tensor != "normalized":  # the only one of its stage
-                click(wide, tensor)
-            expect(wide.locator(".katex").first).to_be_visible()
-            expect(wide.get_by_text(re.compile(r"shape \d+"))).to_be_visible()
-            if tensor in ("output", "context", "hidden", "mean", "BERT pooler", "normalized", "norm"):
-                shown = wide.get_by_text(
-                    re.compile(r"difference from the official model [\d.e-]+")
-                ).inner_text()
-                assert float(re.search(r"model ([\d.e-]+)", shown)[1]) < 1e-4
-
-
 def test_tokens_are_shown_with_their_ids_and_how_they_were_cut(wide):
     fill_area(wide, "Text", "Open-source LLMs rock.")
     click(wide, "1 Tokens →")

@@ -4,7 +4,7 @@ from time import monotonic
 
 import pytest
 
-from benchmarks.journey import RECOMMENDATION, Journey, try_own_documents
+from benchmarks.journey import DOCUMENTS, RECOMMENDATION, Journey, try_own_documents
 from tests.browser.accessibility import assert_usable
 from tests.browser.conftest import NARROW, WIDE, serve, window
 from ui.data_folder import VARIABLE
@@ -19,7 +19,7 @@ def test_a_newcomer_applies_a_recommendation_in_a_few_clicks(viewport, app, brow
         window(browser, viewport) as context,
     ):
         journey = Journey(context.new_page(), monotonic())
-        try_own_documents(journey, url)
+        try_own_documents(journey, url, DOCUMENTS[:2])
         assert_usable(journey.page)
     [n_clicks] = [clicks for step, clicks, _ in journey.steps if step == RECOMMENDATION]
     assert n_clicks <= MOST_CLICKS

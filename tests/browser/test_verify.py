@@ -4,6 +4,7 @@ from playwright.sync_api import expect
 
 from tests.browser.accessibility import assert_usable
 from tests.browser.conftest import assert_fits, own_tab, serve, visit
+from tests.browser.test_chunk import click, more_option
 
 ADDRESS = "verify"
 
@@ -28,6 +29,30 @@ def test_any_text_agrees_in_float64(wide):
     compare(wide)
     expect(wide.get_by_text("All 79 stages agree with the official model")).to_be_visible()
     expect(wide.get_by_text("256 tokens · float64")).to_be_visible()
+
+
+def test_every_stage_inside_the_model_shows_its_equation_shape_and_difference(tab, app):
+    wide = visit(tab, app, "chunk")
+    more_option(wide, "Compare every stage with the official model")
+    expect(wide.get_by_text("same ids")).to_be_visible()
+    for label, tensors in (
+        ("2 Embeddings →", ("token", "position", "segment", "sum", "output")),
+        ("3 Attention →", ("query", "scores", "context", "norm")),
+        ("4 Feed-forward →", ("hidden", "activation", "layer output")),
+        ("5 Pooling →", ("mean", "[CLS]", "BERT pooler", "max")),
+        ("6 Vector", ("normalized",)),
+    ):
+        click(wide, label)
+        for tensor in tensors:
+            if tensor != "normalized":  # the only one of its stage
+                click(wide, tensor)
+            expect(wide.locator(".katex").first).to_be_visible()
+            expect(wide.get_by_text(re.compile(r"shape \d+"))).to_be_visible()
+            if tensor in ("output", "context", "hidden", "mean", "BERT pooler", "normalized", "norm"):
+                shown = wide.get_by_text(
+                    re.compile(r"difference from the official model [\d.e-]+")
+                ).inner_text()
+                assert float(re.search(r"model ([\d.e-]+)", shown)[1]) < 1e-4
 
 
 def test_a_blank_text_asks_for_one(wide):
