@@ -24,7 +24,6 @@ from tests.browser.conftest import (
     open_section,
     open_sidebar,
     open_tab,
-    search_only,
     settled,
     title_of,
     visit,
@@ -116,8 +115,7 @@ FORMER = {
 @pytest.fixture(scope="module")
 def toured(kept_tab, app):
     """A tab in which a question was answered from the shortest document."""
-    visit(kept_tab, app)
-    search_only(kept_tab, "inside_the_pipeline.md")
+    visit(kept_tab, app, search="inside_the_pipeline.md")
     kept_tab.get_by_test_id("stButtonGroup").get_by_text(ANSWERED).click()
     expect(kept_tab.get_by_role("tab", name="Sources")).to_be_visible()
     settled(kept_tab)

@@ -58,12 +58,11 @@ def open_all_sections(page):
 
 
 def settings(page):
-    """The values of the sliders and selections of the sidebar."""
-    open_all_sections(page)
+    """The values of the sliders and selections of the sidebar, also in sections that are closed."""
     return {
         widget.get_attribute("aria-label"): widget.input_value()
         for role in ("slider", "combobox")
-        for widget in sidebar(page).get_by_role(role).all()
+        for widget in sidebar(page).get_by_role(role, include_hidden=True).all()
     }
 
 
@@ -92,6 +91,7 @@ def test_documents_and_settings_are_the_same_on_every_page(tab, app):
     upload(tab, (OWN, TEXT))
     search_only(tab)
     before = settings(tab)
+    open_all_sections(tab)
     for label in SELECTED:
         select_another(tab, label)
     for label, keys in MOVED.items():
@@ -115,6 +115,7 @@ def card(page):
 def test_the_settings_in_use_are_in_sight_on_every_page_and_reset_from_any(tab, app):
     visit(tab, app)
     before = settings(tab)
+    open_all_sections(tab)
     press_slider(tab, "Passages", "End")
     press_slider(tab, "Longest answer (tokens)", "ArrowLeft")
     changed = "2 changed: passages, longest answer"

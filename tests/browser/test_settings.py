@@ -9,13 +9,9 @@ from playwright.sync_api import expect
 from tests.browser.accessibility import assert_usable
 from tests.browser.conftest import (
     assert_fits,
-    close_sidebar,
     fill_in,
-    is_narrow,
-    open_sidebar,
     open_tab,
     press_until,
-    search_only,
     settled,
     visit,
 )
@@ -25,12 +21,7 @@ DOCUMENT = "inside_the_pipeline.md"  # the shortest
 
 def open_settings(page, app):
     """Open the page with the shortest document alone."""
-    visit(page, app, "settings")
-    if is_narrow(page):
-        open_sidebar(page)
-    search_only(page, DOCUMENT)
-    if is_narrow(page):
-        close_sidebar(page)
+    visit(page, app, "settings", search=DOCUMENT)
     expect(page.get_by_test_id("stMetric").filter(has_text="Questions")).to_contain_text("34")
     return page
 
