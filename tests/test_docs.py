@@ -7,13 +7,16 @@ import ast
 import contextlib
 import io
 import re
+from functools import partial
 from pathlib import Path
 
 import pytest
 import typer
 
 import engine.cli.evaluation
-import engine.cli.export  # noqa: F401 (both add their commands)
+import engine.cli.export
+import engine.evaluation.sweep
+import engine.retrieval.index
 from engine.cli.main import app
 from engine.documents.loaders import FORMATS
 from engine.documents.splitters import SPLITTERS
@@ -22,6 +25,7 @@ from engine.generation.sampling import RULES
 from engine.generation.settings import CONTEXTS
 from engine.layers.pooling import POOLINGS
 from engine.retrieval.retrievers import RETRIEVERS
+from ui.corpus import shared_vectors
 
 ROOT = Path(__file__).parent.parent
 DOCS = [*ROOT.glob("*.md"), *sorted((ROOT / "docs").rglob("*.md")), ROOT / "data" / "README.md"]
@@ -152,6 +156,9 @@ def test_every_picture_is_used_and_taken_by_the_script():
     ids=lambda path: path.stem,
 )
 def test_python_prints_what_is_shown(path, tmp_path, monkeypatch):
+    """The vectors of the bundled documents come from their index, not anew for each page."""
+    for module, name in ((engine.retrieval.index, "build_index"), (engine.evaluation.sweep, "sweep")):
+        monkeypatch.setattr(module, name, partial(getattr(module, name), cache=shared_vectors()))
     (tmp_path / "benchmarks").symlink_to(ROOT / "benchmarks")
     monkeypatch.chdir(tmp_path)
     for code, shown in PYTHON.findall(path.read_text(encoding="utf-8")):
