@@ -154,10 +154,11 @@ def test_a_page_with_a_part_of_the_settings_shows_and_resets_all():
 
 @pytest.mark.parametrize("folder", PAGES)
 def test_the_card_is_the_same_on_every_page_that_searches(folder):
-    app = app_page(folder, k=6, chunk_tokens=512, **OF_DOCUMENTS).run()
+    state = {"searched": ["inside_the_pipeline.md"], "k": 6, "chunk_tokens": 512}
+    app = app_page(folder, **state, **OF_DOCUMENTS).run()
     captions = [caption.value for caption in app.sidebar.caption]
     assert captions[:2] == [
-        "4 documents · Sentences, 512 tokens · mean · hybrid (scores weighted) · 6 passages",
+        "1 document · Sentences, 512 tokens · mean · hybrid (scores weighted) · 6 passages",
         "**2 changed:** chunk size, passages",
     ]
 
