@@ -52,8 +52,8 @@ def test_logits_and_64_greedy_tokens_equal_transformers(decoder, readable_decode
 
 @pytest.mark.parametrize("prompt", PROMPTS[:3], ids=range(3))
 def test_cached_and_uncached_generation_give_the_same_tokens(decoder, prompt):
-    cached = tokens(decoder.generate(prompt, max_new_tokens=20))
-    assert tokens(decoder.generate(prompt, max_new_tokens=20, kv_cache=False)) == cached
+    cached = tokens(decoder.generate(prompt, max_new_tokens=10))
+    assert tokens(decoder.generate(prompt, max_new_tokens=10, kv_cache=False)) == cached
 
 
 def test_a_prompt_read_in_blocks_gives_the_same_logits(decoder, monkeypatch):
@@ -148,15 +148,15 @@ def test_penalized_tokens_equal_transformers(readable_decoder, official, penalty
     expected = official.generate(
         torch.tensor([ids]),
         attention_mask=torch.ones(1, len(ids), dtype=torch.long),
-        max_new_tokens=24,
+        max_new_tokens=12,
         do_sample=False,
         repetition_penalty=penalty,
         eos_token_id=sorted(readable_decoder.end_ids),
         pad_token_id=0,
     )[0, len(ids) :].tolist()
-    penalized = tokens(readable_decoder.generate(ids, max_new_tokens=24, repetition_penalty=penalty))
+    penalized = tokens(readable_decoder.generate(ids, max_new_tokens=12, repetition_penalty=penalty))
     assert penalized == expected
-    assert penalized != tokens(readable_decoder.generate(ids, max_new_tokens=24))
+    assert penalized != tokens(readable_decoder.generate(ids, max_new_tokens=12))
 
 
 @pytest.mark.parametrize("settings", [{}, {"temperature": 1.2, "top_k": 40, "min_p": 0.05, "seed": 3}])
