@@ -15,11 +15,11 @@ from typing import Any
 
 from benchmarks.processes import CORES, memory
 
-# Texts in; vectors (n_texts, 384) out.
+# Texts in; vectors (n_texts, d_model) out.
 Encode = Callable[[Sequence[str]], Any]
 
 MAX_TOKENS = 256
-BATCH_TEXTS = 32  # what sentence-transformers takes by default
+BATCH_TEXTS = 32  # what sentence-transformers takes by default, unless $BATCH_TEXTS says otherwise
 
 
 def ours(folder: str) -> Encode:
@@ -59,7 +59,7 @@ def sentence_transformers(folder: str, dtype: str = "float32") -> Encode:
     return lambda texts: model.encode(list(texts), batch_size=BATCH_TEXTS, show_progress_bar=False)
 
 
-def onnxruntime(folder: str, file: str) -> Encode:
+def onnxruntime(folder: str, file: str, batch_texts: int = BATCH_TEXTS) -> Encode:
     """Load an exported model with the batching, pooling and normalisation of sentence-transformers.
 
     Batches are of texts of like length, padded to their longest; the mean is over the tokens.
@@ -77,23 +77,24 @@ def onnxruntime(folder: str, file: str) -> Encode:
 
     def encode(texts: Sequence[str]) -> Any:
         order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
-        vectors = np.empty((len(texts), 384), np.float32)
-        for start in range(0, len(order), BATCH_TEXTS):
-            rows = order[start : start + BATCH_TEXTS]
+        pooled = []
+        for start in range(0, len(order), batch_texts):
+            rows = order[start : start + batch_texts]
             batch = tokenizer.encode_batch([texts[row] for row in rows])
             ids = np.array([encoding.ids for encoding in batch])
             mask = np.array([encoding.attention_mask for encoding in batch])
-            [hidden] = session.run(None, {"input_ids": ids, "attention_mask": mask})  # (batch, n, 384)
-            vectors[rows] = (hidden * mask[:, :, None]).sum(axis=1) / mask.sum(axis=1, keepdims=True)
+            [hidden] = session.run(None, {"input_ids": ids, "attention_mask": mask})  # (batch, n, d_model)
+            shares = (mask / mask.sum(axis=1, keepdims=True)).astype(np.float32)  # (batch, n)
+            pooled.append((hidden * shares[:, :, None]).sum(axis=1))
+        vectors = np.concatenate(pooled)[np.argsort(order)]
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
     return encode
 
 
 def export_onnx(folder: str, target: Path) -> None:
-    """Export the model to ``float32.onnx``, and quantise its weights to ``int8.onnx``."""
+    """Export the model to ``float32.onnx``."""
     import torch
-    from onnxruntime.quantization import QuantType, quantize_dynamic
     from transformers import AutoModel
 
     class HiddenStates(torch.nn.Module):  # type: ignore[misc]
@@ -101,10 +102,10 @@ def export_onnx(folder: str, target: Path) -> None:
 
         def __init__(self) -> None:
             super().__init__()
-            self.bert = AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
+            self.model = AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
 
         def forward(self, input_ids: Any, attention_mask: Any) -> Any:
-            return self.bert(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
+            return self.model(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
 
     ids = torch.ones(2, 8, dtype=torch.long)
     names = ["input_ids", "attention_mask"]
@@ -118,7 +119,13 @@ def export_onnx(folder: str, target: Path) -> None:
         opset_version=17,
         dynamo=False,
     )
-    quantize_dynamic(target / "float32.onnx", target / "int8.onnx", weight_type=QuantType.QInt8)
+
+
+def quantize_onnx(folder: Path) -> None:
+    """Quantise the weights of ``float32.onnx`` to ``int8.onnx``."""
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    quantize_dynamic(folder / "float32.onnx", folder / "int8.onnx", weight_type=QuantType.QInt8)
 
 
 def gemm_peak() -> tuple[float, str]:
@@ -154,7 +161,8 @@ def load(name: str, folder: str) -> Encode:
         return ours_numpy(folder)
     library, dtype = name.split(" ")
     if library == "onnxruntime":
-        return onnxruntime(folder, str(Path(os.environ["ONNX_FOLDER"]) / f"{dtype}.onnx"))
+        file = Path(os.environ["ONNX_FOLDER"]) / f"{dtype}.onnx"
+        return onnxruntime(folder, str(file), int(os.environ.get("BATCH_TEXTS", BATCH_TEXTS)))
     return sentence_transformers(folder, dtype)
 
 
@@ -163,6 +171,7 @@ def main() -> None:
     name, folder = sys.argv[1:]
     if name == "export":
         export_onnx(folder, Path(os.environ["ONNX_FOLDER"]))
+        quantize_onnx(Path(os.environ["ONNX_FOLDER"]))
         return
     if name == "gemm":
         peak, kernel = gemm_peak()

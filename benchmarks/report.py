@@ -24,6 +24,7 @@ NAMES = [
     "answers",
     "follow_ups",
     "encode",
+    "families",
     "decode",
     "chunk",
     "paint",

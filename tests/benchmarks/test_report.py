@@ -47,6 +47,15 @@ RESULTS = {
         },
         "limit": {"gemm_gflops": 99.0, "blas_kernel": "Zen", "fraction": {"mixed": 0.88}},
     },
+    "families": {
+        "ours": {
+            "families": {
+                "qwen": {"note": "4 layers", "ratio": 1.5, "max_difference": 2e-7}
+                | {"tokens_per_s": {"glassbox": 1500.0, "onnxruntime float32": 1000.0}}
+            },
+            "reranker": {"tokens": 12800, "seconds": 1.1, "encode_seconds": 1.0, "ratio": 1.1},
+        }
+    },
     "decode": {
         "ours": DECODED,
         "peers": {"llama.cpp": DECODED | {"ratio": 2.8, "prompt_ratio": 3.8}},
@@ -124,6 +133,7 @@ RENDERED = {
     "journey": "| first answer, quoted | 1 · 6.2 s | 1 · 6.2 s | 1 · 8 s |",
     "follow_ups": "| as typed |" + " 0.64 [0.52, 0.75] |" * 4,
     "encode": "| onnx | 100 | 3.55 | 3 | 3.00 |",
+    "families": "| qwen (4 layers) | 1,500 | 1,000 | 1.50 | 2.0e-07 |",
     "decode": "| llama.cpp | 100.0 | 2.80 | 1,000 | 3.80 | 0.40 | 0.90 | 400 | 4e-07 | True |",
     "chunk": "| langchain | 1.80 | 5.04 | 9,000 | 100 | 6.60 | 3.10 | 284 |",
     "paint": "the slowest part of a document took 140 ms to paint",

@@ -1,0 +1,142 @@
+"""How fast the other encoder families embed texts: ``python -m benchmarks.families [--json] [--rounds 3]``.
+
+Glassbox and onnxruntime (float32, exported from the same weights) embed the same texts of mixed lengths with
+models of the real sizes and random weights. A cross-encoder of 6 layers reads 50 pairs of 256 tokens beside
+an encoder that embeds the same tokens.
+
+The two take turns on the same two cores, each in a process of its own; a ratio is the median over the rounds.
+onnxruntime pads few texts of like length at a time, so that little of its work is padding. All models read
+the tokens of the default encoder's tokenizer; DistilBERT, RoBERTa and XLM-R have BERT's layers.
+``--family NAME`` chooses a family, any number of times.
+"""
+
+import json
+import statistics
+import tempfile
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.command import OURS, Benchmark, Result, Table, median_ratio
+from benchmarks.encode import MIXED, Workload, embed_workload, start, workloads
+from benchmarks.processes import CORES, environment, pin, run_once, say
+from benchmarks.random_encoders import ENCODERS
+from engine.kernels.primitives import prepare_compiled
+from engine.models.encoder import Encoder
+from engine.models.reranker import Reranker
+
+PEER = "onnxruntime float32"
+N_CHUNKS = 64  # of the mixed workload
+BATCH_TEXTS = 8  # of onnxruntime; larger batches of so few texts would be padded more
+PAIRS, PAIR_TOKENS = 50, "256 tokens"
+
+
+def measure(name: str, work: Workload, rounds: int, scratch: Path) -> dict[str, Any]:
+    """Write a random model of a family and embed the texts in turn: the figures of the two."""
+    folder = scratch / name
+    folder.mkdir()
+    env = environment(ONNX_FOLDER=str(folder), BATCH_TEXTS=str(BATCH_TEXTS))
+    say(f"{name}: writing and exporting random weights")
+    run_once("benchmarks.random_encoders", [name, str(folder)], env)
+    running = {each: start(each, folder, env, scratch / "errors.txt") for each in (OURS, PEER)}
+    for turn in range(rounds + 1):  # the first warms up and is dropped
+        say(f"{name}: round {turn} of {rounds}")
+        for contestant in running.values():
+            embed_workload(contestant, MIXED, scratch)
+    seconds = {each: contestant.seconds[MIXED][1:] for each, contestant in running.items()}
+    vectors = {each: contestant.vectors[MIXED] for each, contestant in running.items()}
+    for contestant in running.values():
+        contestant.served.stop()
+    n_tokens = sum(work.lengths)
+    return {
+        "note": ENCODERS[name].note,
+        "tokens_per_s": {each: n_tokens / statistics.median(own) for each, own in seconds.items()},
+        "ratio": median_ratio(seconds[PEER], seconds[OURS]),
+        "max_difference": float(np.abs(vectors[OURS] - vectors[PEER]).max()),
+    }
+
+
+def measure_reranker(passages: Sequence[str], rounds: int, folder: Path) -> dict[str, float]:
+    """Seconds of scoring pairs, and of embedding the same tokens with the same layers."""
+    say("cross-encoder: writing random weights")
+    run_once("benchmarks.random_encoders", ["reranker", str(folder)], environment())
+    encoder, reranker = Encoder.load(folder), Reranker.load(folder)
+    prepare_compiled().join()
+    question = "What does a cross-encoder read together?"
+    pairs = [reranker.read(question, passage) for passage in passages]
+    scored, embedded = [], []
+    for turn in range(rounds + 1):
+        say(f"cross-encoder: round {turn} of {rounds}")
+        began = time.perf_counter()
+        reranker.score(question, passages)
+        between = time.perf_counter()
+        encoder.encode_ids([pair.ids for pair in pairs])
+        if turn:
+            scored.append(between - began)
+            embedded.append(time.perf_counter() - between)
+    return {
+        "tokens": sum(map(len, pairs)),
+        "seconds": statistics.median(scored),
+        "encode_seconds": statistics.median(embedded),
+        "ratio": median_ratio(scored, embedded),
+    }
+
+
+def run(arguments: Namespace) -> Result:
+    """Cut the texts and measure."""
+    pin()
+    work = workloads(Encoder.load())
+    mixed = Workload(work[MIXED].texts[:N_CHUNKS], work[MIXED].lengths[:N_CHUNKS])
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = Path(folder)
+        (scratch / f"{MIXED}.json").write_text(json.dumps(mixed.texts), encoding="utf-8")
+        families = {
+            name: measure(name, mixed, arguments.rounds, scratch) for name in arguments.family or ENCODERS
+        }
+        reranker = measure_reranker(work[PAIR_TOKENS].texts[:PAIRS], arguments.rounds, scratch / "reranker")
+    return {
+        "workload": f"{N_CHUNKS} chunks of {min(mixed.lengths)} to {max(mixed.lengths)} tokens "
+        f"({sum(mixed.lengths)} in all), on {CORES} cores",
+        "ours": {"families": families, "reranker": reranker},
+    }
+
+
+def tables(result: Result) -> Iterator[Table | str]:
+    """Yield rates and ratios of each family, then the cross-encoder's."""
+    rows = []
+    for name, figures in result["ours"]["families"].items():
+        rates = figures["tokens_per_s"]
+        rows.append(
+            [
+                f"{name} ({figures['note']})" if figures["note"] else name,
+                *(f"{rates[each]:,.0f}" for each in (OURS, PEER)),
+                f"{figures['ratio']:.2f}",
+                f"{figures['max_difference']:.1e}",
+            ]
+        )
+    yield Table(["sizes of", f"{OURS}, tokens/s", f"{PEER}, tokens/s", "ratio", "largest difference"], rows)
+    reranker = result["ours"]["reranker"]
+    yield (
+        f"a cross-encoder of 6 layers read {PAIRS} pairs ({reranker['tokens']:,} tokens) in "
+        f"{reranker['seconds']:.2f} s; embedding the same tokens took {reranker['encode_seconds']:.2f} s, "
+        f"so reranking takes {reranker['ratio']:.2f} times as long"
+    )
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """Add the choice of families."""
+    parser.add_argument("--family", action="append", choices=list(ENCODERS), help="only this one; repeatable")
+
+
+EXPLANATION = """\
+Every family runs compiled: attention with a bias by distance (MPNet), within a window (ModernBERT) or from
+left to right (Qwen3), and rotary positions and gated feed-forward networks as well."""
+BENCHMARK = Benchmark(__doc__, run, tables, rounds=3, add_options=add_options, explanation=EXPLANATION)
+
+
+if __name__ == "__main__":
+    BENCHMARK.main()
