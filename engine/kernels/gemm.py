@@ -1,13 +1,12 @@
-"""Compiled twins (numba) of matrix products: linear and attention.
+"""Compiled twin (numba) of `engine.layers.linear`, and the products of matrices that attention shares.
 
-They are the functions of the same names in `engine.layers`, for float32, compiled like those of
-`elementwise`. Products are computed in small *tiles*, a few rows times a few vector registers. A tile's
-sums stay in registers while the rows of a *panel* are read one by one: ``depth`` rows, as wide as the
-tile, of the matrix on the right. Weights are cut into panels once, where a BLAS does so at every call (Goto
-& van de Geijn 2008). Shapes that fit no tile are left to NumPy.
+The twin is for float32, compiled like those of `elementwise`. Products are computed in small *tiles*, a few
+rows times a few vector registers. A tile's sums stay in registers while the rows of a *panel* are read one by
+one: ``depth`` rows, as wide as the tile, of the matrix on the right. Weights are cut into panels once, where
+a BLAS does so at every call (Goto & van de Geijn 2008). Shapes that fit no tile are left to NumPy.
 
-numba has no vector types, so the tile is written for LLVM. numba's cache notices changes of one file only,
-so functions that are compiled together are in one file.
+numba has no vector types, so the tile is written for LLVM. numba's cache notices changes of one file only:
+see `sources`.
 """
 
 import weakref
@@ -17,19 +16,17 @@ from typing import Any
 import llvmlite.binding
 import numpy as np
 from llvmlite import ir
-from numba import float32, int64, types, void
+from numba import float32, types, void
 from numba.core.cgutils import get_or_insert_function
 from numba.extending import intrinsic
 
 from engine.kernels.jit import njit
-from engine.layers.attention import attention as numpy_attention
 from engine.layers.linear import linear as numpy_linear
-from engine.layers.tracing import Array, Tracer, no_trace
+from engine.layers.tracing import Array
 
 # As in `elementwise`: sums may be reordered and products fused with sums.
 FAST = {"reassoc", "contract", "nsz", "arcp"}
 VECTOR, MATRIX, PANELS = float32[::1], float32[:, ::1], float32[:, :, ::1]
-HEADS = PANELS  # (n_tokens, n_heads, d_head)
 
 LOG2_E = np.float32(np.log2(np.e))
 LN2_HIGH = np.float32(0.693359375)  # ln 2 in two parts, the first exact in few bits
@@ -195,68 +192,13 @@ def ordered(bits: np.int32) -> np.int32:
     return bits ^ ((bits >> np.int32(31)) & np.int32(0x7FFFFFFF))
 
 
-@njit(void(MATRIX, int64), fastmath=FAST, nogil=True, cache=True, error_model="numpy")
-def _softmax(x: Array, n_keys: int) -> None:
-    bits = x.view(np.int32)
-    for i in range(x.shape[0]):
-        order = ordered(bits[i, 0])
-        for j in range(n_keys):
-            order = max(order, ordered(bits[i, j]))
-        largest = np.int32(ordered(order)).view(np.float32)
-        total = np.float32(0)
-        for j in range(n_keys):
-            x[i, j] = exp(x[i, j] - largest)
-            total += x[i, j]
-        reciprocal = np.float32(1) / total
-        for j in range(n_keys):
-            x[i, j] *= reciprocal
-
-
-@njit(void(HEADS, HEADS, HEADS, HEADS), fastmath=FAST, nogil=True, cache=True, error_model="numpy")
-def _attention(query: Array, key: Array, value: Array, context: Array) -> None:
-    n_tokens, n_heads, d_head = query.shape
-    n_panels = (n_tokens + WIDE - 1) // WIDE
-    scale = np.float32(1) / np.sqrt(np.float32(d_head))
-    keys = np.zeros((n_panels, d_head, WIDE), np.float32)  # K^T / sqrt(d_head) of a head, in panels
-    scores = np.empty((n_tokens, n_panels * WIDE), np.float32)  # panels are padded with 0s
-    zeros = np.zeros(max(WIDE, NARROW), np.float32)
-    stride = 4 * n_heads * d_head
-    for head in range(n_heads):
-        for j in range(n_tokens):
-            for d in range(d_head):
-                keys[j // WIDE, d, j % WIDE] = key[j, head, d] * scale
-        for i in range(n_panels):
-            wide_product(
-                query.ctypes.data + 4 * head * d_head,
-                stride,
-                keys.ctypes.data + 4 * i * d_head * WIDE,
-                4 * WIDE,
-                scores.ctypes.data + 4 * i * WIDE,
-                4 * scores.shape[1],
-                zeros.ctypes.data,
-                d_head,
-                n_tokens,
-            )
-        _softmax(scores, n_tokens)
-        for d in range(0, d_head, NARROW):
-            narrow_product(
-                scores.ctypes.data,
-                4 * scores.shape[1],
-                value.ctypes.data + 4 * (head * d_head + d),
-                stride,
-                context.ctypes.data + 4 * (head * d_head + d),
-                stride,
-                zeros.ctypes.data,
-                n_tokens,
-                n_tokens,
-            )
-
-
-def linear(x: Array, weight: Array, bias: Array) -> Array:
+def linear(x: Array, weight: Array, bias: Array | None = None) -> Array:
     """``x W^T + b``: ``(n_tokens, d_in) -> (n_tokens, d_out)``."""
     d_out = len(weight)
     if d_out % WIDE:
         return numpy_linear(x, weight, bias)
+    if bias is None:
+        bias = np.zeros(d_out, np.float32)
     y = np.empty((len(x), d_out), np.float32)
     _linear(np.ascontiguousarray(x), packed(weight), bias, y)
     return y
@@ -278,19 +220,3 @@ def pack(weight: Array) -> Array:
 
 
 _panels: dict[int, Array] = {}  # of each weight, by its identity
-
-
-def attention(
-    query: Array, key: Array, value: Array, mask: Array | None = None, trace: Tracer = no_trace
-) -> Array:
-    """``softmax(Q K^T / sqrt(d_head)) V``, all of them ``(n_heads, n_tokens, d_head)``; nothing is traced.
-
-    With a mask, NumPy does the work.
-    """
-    n_heads, n_tokens, d_head = query.shape
-    if d_head % NARROW or mask is not None:
-        return numpy_attention(query, key, value, mask)
-    # In this layout, merging the heads copies nothing.
-    context = np.empty((n_tokens, n_heads, d_head), np.float32)
-    _attention(*(np.ascontiguousarray(x.swapaxes(0, 1)) for x in (query, key, value)), context)
-    return context.swapaxes(0, 1)

@@ -7,16 +7,14 @@ tasks until none is left, and start the next operation when all tasks are done. 
 runs a whole model, and a thread that is late or absent only means that others do its tasks.
 """
 
-import hashlib
 from collections.abc import Callable
-from pathlib import Path
 
 from numba import boolean, carray, int64
 
 from engine.kernels.atomics import cpu_pause, fetch_add, int64_pointer, load, store, yield_thread
 from engine.kernels.attention_ops import attend, attend_to_split, merge_splits, widen_cache, write_cache
 from engine.kernels.gemm import WIDE
-from engine.kernels.jit import njit
+from engine.kernels.jit import njit, sources
 from engine.kernels.matrix_ops import linear, to_fixed_point, unpack
 from engine.kernels.row_ops import add_rows, gelu_new, layer_norm, rms_norm, rotate, swiglu
 from engine.kernels.simd import prefetch
@@ -131,20 +129,12 @@ EPOCH, N_INSIDE, TAPE, N_OPS, COUNTERS, N_THREADS, N_AWAKE = (8 * LINE * i for i
 BOARD_SIZE = 7 * LINE
 
 
-def sources() -> str:
-    """Hash of the files that the entries below are compiled from."""
-    folder = Path(__file__).parent
-    kernels = ("atomics", "gemm", "simd", "simd_matrix", "simd_attention")
-    names = (*kernels, "work_split", "matrix_ops", "row_ops", "attention_ops", "op_loop")
-    return hashlib.sha256(b"".join((folder / f"{name}.py").read_bytes() for name in names)).hexdigest()
+KERNELS = ("atomics", "gemm", "simd", "simd_matrix", "simd_attention")
+SOURCES = (*KERNELS, "work_split", "matrix_ops", "row_ops", "attention_ops", "op_loop")
 
 
 def entries(version: str) -> tuple[Callable[..., int], Callable[..., bool]]:
-    """Return the two functions that Python calls.
-
-    numba's cache notices changes of a function's own file and of its closure, but not of imported files.
-    So these functions close over the ``version`` of all files.
-    """
+    """Return the two functions that Python calls; their cache notices changes in all files of a version."""
 
     @njit(int64(int64, int64, int64, int64, int64, int64, int64), nogil=True, cache=True)
     def run_thread(
@@ -223,4 +213,4 @@ def entries(version: str) -> tuple[Callable[..., int], Callable[..., bool]]:
     return run_thread, unpack_rows
 
 
-run_thread, unpack_rows = entries(sources())
+run_thread, unpack_rows = entries(sources(*SOURCES))

@@ -12,8 +12,8 @@ from functools import cache
 
 import numpy as np
 
-from engine.layers.activation import ACTIVATIONS, Activation, gelu_backward, swiglu
-from engine.layers.attention import attention, attention_backward, causal_attention
+from engine.layers.activation import ACTIVATIONS, Activation, gated, gelu_backward, swiglu
+from engine.layers.attention import attention, attention_backward, causal_attention, windowed_attention
 from engine.layers.linear import linear
 from engine.layers.norm import layer_norm, layer_norm_backward, rms_norm
 from engine.layers.positions import apply_rope
@@ -30,7 +30,11 @@ class Primitives:
 
     linear: Callable[..., Array]
     attention: Callable[..., Array]
+    windowed_attention: Callable[..., Array]
     layer_norm: Callable[[Array, Array, Array, float], Array]
+    rms_norm: Callable[[Array, Array, float], Array]
+    apply_rope: Callable[[Array, Array, Array], Array]
+    gated: Callable[[Array, Array, str], Array]
     activations: Activations
 
 
@@ -59,7 +63,9 @@ class TrainingPrimitives:
     activations: Activations
 
 
-NUMPY = Primitives(linear, attention, layer_norm, ACTIVATIONS)
+NUMPY = Primitives(
+    linear, attention, windowed_attention, layer_norm, rms_norm, apply_rope, gated, ACTIVATIONS
+)
 NUMPY_DECODER = DecoderPrimitives(
     linear, rms_norm, layer_norm, apply_rope, causal_attention, np.add, swiglu, ACTIVATIONS
 )
@@ -94,15 +100,24 @@ def best_primitives() -> Primitives:
 def _load_compiled() -> None:
     global _best
     try:
-        from engine.kernels import elementwise, gemm
+        from engine.kernels import attention, elementwise, gemm
 
         heads = np.zeros((1, 1, gemm.NARROW), np.float32)
-        gemm.attention(heads, heads, heads)  # numba may be importable and yet switched off
+        attention.attention(heads, heads, heads)  # numba may be importable and yet switched off
     except Exception as error:  # numba is absent, or does not work with other packages
         log.info("no compiled kernels (%s): NumPy does all the work", error)
         return
     gelu = {"gelu": Activation(elementwise.gelu, gelu_backward)}
-    _best = Primitives(gemm.linear, gemm.attention, elementwise.layer_norm, ChainMap(gelu, ACTIVATIONS))
+    _best = Primitives(
+        gemm.linear,
+        attention.attention,
+        attention.windowed_attention,
+        elementwise.layer_norm,
+        elementwise.rms_norm,
+        elementwise.apply_rope,
+        elementwise.gated,
+        ChainMap(gelu, ACTIVATIONS),
+    )
 
 
 @cache

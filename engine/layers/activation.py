@@ -131,3 +131,11 @@ ACTIVATIONS = {
     "relu": Activation(relu, relu_backward),
     "silu": Activation(silu, silu_backward),
 }
+
+
+def gated(gate: Array, up: Array, activation: str) -> Array:
+    """``f(gate) * up``, the element-wise part of GeGLU and the like (Shazeer 2020): ``(n_tokens, d_ff)``.
+
+    ``activation`` is the key of f in `ACTIVATIONS`.
+    """
+    return ACTIVATIONS[activation].forward(gate) * up

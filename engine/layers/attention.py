@@ -71,6 +71,40 @@ def attention(
     return trace("context", attention_context(attention_weights(query, key, mask, trace), value))
 
 
+WINDOW_BLOCK = 128  # queries of a text that `windowed_attention` computes at once
+
+
+def window_mask(queries: Array, keys: Array, before: int, after: int, dtype: np.dtype) -> Array:
+    """0 at keys at most ``before`` before and ``after`` behind a query, -inf at others.
+
+    ``queries`` and ``keys`` are positions in the text: ``(n_query,)`` and ``(n_key,)`` to
+    ``(n_query, n_key)``.
+    """
+    distance = keys - queries[:, None]
+    return np.where((-before <= distance) & (distance <= after), 0, -np.inf).astype(dtype)
+
+
+def windowed_attention(
+    query: Array, key: Array, value: Array, before: int, after: int, trace: Tracer = no_trace
+) -> Array:
+    """`attention` of each token to those at most ``before`` before and ``after`` behind it, and to itself.
+
+    Query ``(n_heads, n_tokens, d_head)``, key and value ``(n_kv_heads, n_tokens, d_head)``, to the shape of
+    the query. A trace sees all scores; without one, blocks of queries are computed with the keys around them
+    alone. With ``after = 0`` and all tokens before, attention is causal.
+    """
+    n_tokens, places = query.shape[1], np.arange(query.shape[1])
+    if trace is not no_trace:
+        return attention(query, key, value, window_mask(places, places, before, after, query.dtype), trace)
+    contexts = []
+    for start in range(0, n_tokens, WINDOW_BLOCK):
+        own = slice(start, min(start + WINDOW_BLOCK, n_tokens))
+        seen = slice(max(start - before, 0), min(own.stop + after, n_tokens))
+        mask = window_mask(places[own], places[seen], before, after, query.dtype)
+        contexts.append(attention(query[:, own], key[:, seen], value[:, seen], mask))
+    return np.concatenate(contexts, axis=1)
+
+
 def attention_weights(query: Array, key: Array, mask: Array | None = None, trace: Tracer = no_trace) -> Array:
     """``softmax(Q K^T / sqrt(d_head) + mask)``, as in `attention`: ``(..., n_heads, n_query, n_key)``."""
     # (..., n_kv_heads, group * n_query, d_head), (..., d_head, n_key) -> (..., group * n_query, n_key)

@@ -10,11 +10,13 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 from engine import Encoder
+from engine.kernels import attention as kernels
 from engine.kernels import elementwise, gemm
 from engine.kernels.gemm import NARROW, WIDE
 from engine.kernels.primitives import NUMPY, best_primitives, prepare_compiled
 from engine.layers import activation, linear, norm
-from engine.layers.attention import attention, split_heads
+from engine.layers.attention import attention, split_heads, windowed_attention
+from engine.layers.positions import apply_rope, rope_tables
 
 ROOT = Path(__file__).parents[3]
 
@@ -51,23 +53,56 @@ def test_linear_equals_its_numpy_twin(n_tokens, d_in, d_out, seed):
     np.testing.assert_allclose(gemm.linear(x[::-1], weight, bias), expected[::-1], atol=1e-4)
 
 
-@given(
-    st.integers(1, 200),
-    st.integers(1, 3),
-    st.sampled_from([8, 24, NARROW, 3 * NARROW]),
-    st.floats(0.1, 30),
-    st.integers(0, 9),
-)
-def test_attention_equals_its_numpy_twin(n_tokens, n_heads, d_head, largest, seed):
-    rng = np.random.default_rng(seed)
-    query, key, value = (
-        split_heads(rng.uniform(-largest, largest, (n_tokens, n_heads * d_head)).astype(np.float32), n_heads)
-        for _ in range(3)
-    )
-    expected = attention(*(array.astype(np.float64) for array in (query, key, value)))
+SEEDS, HEAD_SIZES = st.integers(0, 9), st.sampled_from([8, 24, NARROW, 3 * NARROW])
+
+
+def random_heads(rng, largest, n_tokens, d_head, *n_heads):
+    """Views ``(n_heads, n_tokens, d_head)`` of the heads of one map's output, as in the models."""
+    stacked = rng.uniform(-largest, largest, (n_tokens, sum(n_heads) * d_head)).astype(np.float32)
+    return np.split(split_heads(stacked, sum(n_heads)), np.cumsum(n_heads)[:-1])
+
+
+def assert_close_attention(found, expected, largest, d_head):
     # Rounding in a score of size s moves a weight by a share of s.
-    rounding = 1e-6 * (1 + largest**2 * np.sqrt(d_head)) * largest
-    np.testing.assert_allclose(gemm.attention(query, key, value), expected, atol=rounding)
+    np.testing.assert_allclose(found, expected, atol=1e-6 * (1 + largest**2 * np.sqrt(d_head)) * largest)
+
+
+@given(st.integers(1, 200), st.integers(1, 3), HEAD_SIZES, st.floats(0.1, 30), st.booleans(), SEEDS)
+def test_attention_equals_its_numpy_twin(n_tokens, n_kv_heads, d_head, largest, biased, seed):
+    rng, n_heads = np.random.default_rng(seed), 2 * n_kv_heads
+    heads = random_heads(rng, largest, n_tokens, d_head, n_heads, n_kv_heads, n_kv_heads)
+    bias = rng.normal(size=(n_heads, n_tokens, n_tokens)).astype(np.float32)
+    for mask in (bias, bias[0], bias.swapaxes(1, 2)) if biased else (None,):
+        expected = attention(*(array.astype(np.float64) for array in heads), mask)
+        assert_close_attention(kernels.attention(*heads, mask), expected, largest, d_head)
+
+
+@given(st.integers(1, 300), HEAD_SIZES, st.integers(0, 150), st.integers(0, 150), SEEDS)
+def test_windowed_attention_equals_its_numpy_twin(n_tokens, d_head, before, after, seed):
+    heads = random_heads(np.random.default_rng(seed), 3, n_tokens, d_head, 2, 1, 1)
+    expected = windowed_attention(*(array.astype(np.float64) for array in heads), before, after)
+    assert_close_attention(kernels.windowed_attention(*heads, before, after), expected, 3, d_head)
+
+
+@given(matrices(50), st.sampled_from(list(activation.ACTIVATIONS)))
+def test_gated_units_equal_their_numpy_twin(x, name):
+    gate_up = np.hstack([x, x[:, ::-1], x])
+    gate, up = gate_up[:, : x.shape[1]], gate_up[:, x.shape[1] : 2 * x.shape[1]]
+    expected = activation.gated(gate.astype(np.float64), up, name)
+    np.testing.assert_allclose(elementwise.gated(gate, up, name), expected, rtol=2e-6, atol=2e-5)
+
+
+@given(st.integers(1, 20), st.integers(1, 40), SEEDS)
+def test_rotations_and_the_rms_norm_equal_their_numpy_twins(n_tokens, half, seed):
+    rng = np.random.default_rng(seed)
+    [heads, _] = random_heads(rng, 3, n_tokens, 2 * half, 3, 1)
+    tables = rope_tables(np.arange(n_tokens), 2 * half, 100.0, heads.dtype)
+    expected = apply_rope(heads.astype(np.float64), *tables)
+    weight = rng.normal(size=2 * half).astype(np.float32)
+    for x in (heads, heads[0], heads[1].copy()):
+        normed = norm.rms_norm(x.astype(np.float64), weight, 1e-6)
+        np.testing.assert_allclose(elementwise.rms_norm(x, weight, 1e-6), normed, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(elementwise.apply_rope(heads, *tables), expected, atol=2e-6)
 
 
 def test_panels_of_a_weight_go_when_it_goes():
@@ -81,7 +116,8 @@ def test_panels_of_a_weight_go_when_it_goes():
 
 def test_far_numbers_neither_overflow_nor_lose_mass():
     x = np.float32([[1000, 1000, -1000, 7], [0, -200, -200, 7], [-3e38, -3e38, -3e38, 7]])
-    gemm._softmax(x, 3)
+    for row in x:
+        kernels.softmax(row[:3])
     expected = [[0.5, 0.5, 0, 7], [1, 0, 0, 7], [1 / 3, 1 / 3, 1 / 3, 7]]
     np.testing.assert_allclose(x, expected, atol=1e-7)
     np.testing.assert_array_equal(
@@ -89,7 +125,7 @@ def test_far_numbers_neither_overflow_nor_lose_mass():
     )
 
 
-@pytest.mark.parametrize("kernel", [lambda x: gemm._softmax(x, 3), elementwise.gelu])
+@pytest.mark.parametrize("kernel", [lambda x: kernels.softmax(x[0]), elementwise.gelu])
 def test_what_is_not_a_number_stays_visible(kernel):
     x = np.float32([[1.0, np.nan, 2.0]])
     kernel(x)
@@ -156,15 +192,16 @@ import llvmlite.binding as llvm, numpy as np
 features = llvm.get_host_cpu_features()
 features.update({name: False for name in features if name.startswith("avx512")})
 llvm.get_host_cpu_features = lambda: features
-from engine.kernels import gemm
+from engine.kernels import attention as kernels, gemm
 from engine.layers import attention, linear
 assert gemm.WIDE == 16
 rng = np.random.default_rng(0)
 x, weight, bias = (rng.normal(size=shape).astype("f4") for shape in ((7, 9), (32, 9), 32))
-heads = rng.normal(size=(2, 21, 16)).astype("f4")
+heads = rng.normal(size=(2, 21, 32)).astype("f4")
+mask = rng.normal(size=(2, 21, 21)).astype("f4")
 gaps = (
     gemm.linear(x, weight, bias) - linear.linear(x, weight, bias),
-    gemm.attention(heads, heads, heads) - attention.attention(heads, heads, heads),
+    kernels.attention(heads, heads, heads, mask) - attention.attention(heads, heads, heads, mask),
 )
 print([bool(abs(gap).max() < 1e-5) for gap in gaps])
 """

@@ -5,7 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.layers.activation import ACTIVATIONS, log_softmax, softmax
-from engine.layers.attention import attention, causal_mask, merge_heads, split_heads
+from engine.layers.attention import (
+    attention,
+    causal_mask,
+    merge_heads,
+    split_heads,
+    window_mask,
+    windowed_attention,
+)
 from engine.layers.linear import linear
 from engine.layers.norm import l2_normalize, layer_norm, rms_norm
 from engine.layers.positions import apply_rope, rope_tables
@@ -78,6 +85,18 @@ def test_attention_equals_torch(n_kv_heads, group, n_key, n_cached, d_head, caus
         enable_gqa=True,
     )
     np.testing.assert_allclose(attention(query, key, value, mask), expected[0].numpy(), atol=1e-5)
+
+
+@pytest.mark.parametrize(("before", "after"), [(0, 0), (4, 4), (3, 200), (400, 0), (400, 400)])
+def test_windowed_attention_in_blocks_equals_the_masked_one(before, after):
+    for n_tokens in (1, 5, 128, 129, 300):
+        query, key, value = random(3, 2, n_tokens, 6)
+        places = np.arange(n_tokens)
+        mask = window_mask(places, places, before, after, query.dtype)
+        n_seen = 1 + np.minimum(places, before) + np.minimum(places[::-1], after)
+        np.testing.assert_array_equal(np.isfinite(mask).sum(axis=1), n_seen)
+        found = windowed_attention(query, key, value, before, after)
+        np.testing.assert_allclose(found, attention(query, key, value, mask), atol=1e-6)
 
 
 def test_a_causal_mask_hides_what_comes_after():
