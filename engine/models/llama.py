@@ -106,7 +106,7 @@ def causal_self_attention(
     number: int,
     config: LlamaConfig,
     rope: tuple[Array, Array],
-    cache: KVCache,
+    cache: KVCache | None,
     ops: DecoderPrimitives,
     trace: Tracer,
 ) -> Array:
@@ -146,11 +146,14 @@ def layers(
     inputs: tuple[Array, Array, Array],
     weights: LlamaWeights,
     config: LlamaConfig,
-    cache: KVCache,
+    cache: KVCache | None,
     ops: DecoderPrimitives = NUMPY_DECODER,
     trace: Tracer = no_trace,
 ) -> Array:
-    """Hidden states of the last layer, of tokens that follow those in ``cache``: ``(n_new, d_model)``."""
+    """Hidden states of the last layer, of tokens that follow those in ``cache``: ``(n_new, d_model)``.
+
+    There is no cache where ``ops`` attend within whole texts.
+    """
     hidden, cos, sin = inputs
 
     def norm(x: Array, weight: Array) -> Array:

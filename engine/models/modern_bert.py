@@ -17,7 +17,7 @@ from engine.kernels.primitives import NUMPY, Primitives
 from engine.layers.attention import merge_heads, split_heads
 from engine.layers.linear import Linear
 from engine.layers.norm import LayerNorm
-from engine.layers.positions import apply_rope, rope_tables
+from engine.layers.positions import rope_tables
 from engine.layers.tracing import Array, Shapes, Tracer, no_trace, scoped
 from engine.models.bert import EncoderConfig, checked_config
 from engine.weights.tensors import TensorReader, config_float, config_size, read_json
@@ -73,30 +73,6 @@ class ModernBertWeights:
     pooler: None = None
 
 
-def window_mask(n_tokens: int, reach: int, dtype: np.dtype) -> Array | None:
-    """0 at keys at most ``reach`` away, -inf at others, ``(n_tokens, n_tokens)``; None if all are 0."""
-    if n_tokens <= reach + 1:
-        return None
-    places = np.arange(n_tokens)
-    return np.where(abs(places - places[:, None]) <= reach, 0, -np.inf).astype(dtype)
-
-
-def windowed_attention(query: Array, key: Array, value: Array, reach: int, ops: Primitives) -> Array:
-    """Attention to keys at most ``reach`` away, without scores of others: ``(n_heads, n_tokens, d_head)``.
-
-    Blocks of queries are computed with the keys around them.
-    """
-    n_tokens, block = query.shape[1], 2 * reach
-    contexts = []
-    for start in range(0, n_tokens, block):
-        end = min(start + block, n_tokens)
-        first, last = max(start - reach, 0), min(end + reach, n_tokens)
-        distance = np.arange(first, last) - np.arange(start, end)[:, None]  # (n_query, n_key)
-        mask = np.where(abs(distance) <= reach, 0, -np.inf).astype(query.dtype)
-        contexts.append(ops.attention(query[:, start:end], key[:, first:last], value[:, first:last], mask))
-    return np.concatenate(contexts, axis=1)
-
-
 def self_attention(
     normed: Array,
     layer: ModernBertLayer,
@@ -112,16 +88,15 @@ def self_attention(
     ``reach`` is None in layers that attend to the whole text.
     """
     heads = split_heads(ops.linear(normed, *layer.query_key_value), 3 * config.n_heads)
-    rotated = apply_rope(heads[: 2 * config.n_heads], *rope)
+    rotated = ops.apply_rope(heads[: 2 * config.n_heads], *rope)
     query, key = trace("query", rotated[: config.n_heads]), trace("key", rotated[config.n_heads :])
     value = trace("value", heads[2 * config.n_heads :])  # (n_heads, n_tokens, d_head)
 
     def attend(s: slice) -> Array:
         of_text = query[:, s], key[:, s], value[:, s]
-        mask = None if reach is None else window_mask(s.stop - s.start, reach, query.dtype)
-        if reach is not None and mask is not None and trace is no_trace:
-            return windowed_attention(*of_text, reach, ops)
-        return ops.attention(*of_text, mask, trace)
+        if reach is None:
+            return ops.attention(*of_text, None, trace)
+        return ops.windowed_attention(*of_text, reach, reach, trace)
 
     merged = np.concatenate([merge_heads(attend(s)) for s in spans])  # (n_tokens, d_model)
     return trace("output", ops.linear(merged, *layer.attention_output))
@@ -132,8 +107,8 @@ def feed_forward(
 ) -> Array:
     """``W_o (gelu(W_gate x) * W_up x)``, GeGLU (Shazeer 2020): ``(n_tokens, d_model)`` to the same."""
     gate_up = ops.linear(normed, *layer.gate_up)  # (n_tokens, 2 d_ff)
-    gate, up = trace("gate", gate_up[:, : config.d_ff].copy()), trace("hidden", gate_up[:, config.d_ff :])
-    activation = trace("activation", ops.activations[config.activation].forward(gate) * up)
+    gate, up = trace("gate", gate_up[:, : config.d_ff]), trace("hidden", gate_up[:, config.d_ff :])
+    activation = trace("activation", ops.gated(gate, up, config.activation))
     return trace("output", ops.linear(activation, *layer.ffn_output))
 
 

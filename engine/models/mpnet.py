@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from engine.errors import ModelFileError
 from engine.kernels.primitives import NUMPY, Primitives
@@ -55,9 +56,10 @@ def distance_buckets(distances: Array) -> Array:
 
 
 def distance_bias(table: Array, n_tokens: int) -> Array:
-    """What is added to the scores of a text: ``(n_heads, n_tokens, n_tokens)``."""
-    places = np.arange(n_tokens)
-    return table[distance_buckets(places - places[:, None])].transpose(2, 0, 1)
+    """Bias of the scores of a text, a view: ``(n_heads, n_tokens, n_tokens)``."""
+    of_distances = table[distance_buckets(np.arange(1 - n_tokens, n_tokens))].T  # (n_heads, 2 n_tokens - 1)
+    rows = sliding_window_view(np.ascontiguousarray(of_distances), n_tokens, axis=1)
+    return rows[:, ::-1]  # of the first token, distances from 0; of the last, from 1 - n_tokens
 
 
 def encoder_forward(

@@ -13,11 +13,10 @@ import numpy as np
 
 from engine.errors import ModelFileError
 from engine.kernels.primitives import NUMPY, Primitives
-from engine.layers.activation import swiglu
 from engine.layers.attention import merge_heads, split_heads
 from engine.layers.linear import Linear
 from engine.layers.norm import LayerNorm
-from engine.layers.positions import apply_rope, rope_tables
+from engine.layers.positions import rope_tables
 from engine.layers.tracing import Array, Shapes, Tracer, no_trace, scoped
 from engine.models.bert import EncoderConfig, checked_config
 from engine.weights.tensors import TensorReader, config_float, config_size, read_json
@@ -82,7 +81,7 @@ def self_attention(
 ) -> Array:
     """Multi-head self-attention within each text of the pack: ``(n_tokens, d_model)`` to the same."""
     heads = split_heads(ops.linear(hidden, *layer.query_key_value), 3 * n_heads)
-    rotated = apply_rope(heads[: 2 * n_heads], *rope)
+    rotated = ops.apply_rope(heads[: 2 * n_heads], *rope)
     query, key = trace("query", rotated[:n_heads]), trace("key", rotated[n_heads:])
     value = trace("value", heads[2 * n_heads :])  # (n_heads, n_tokens, d_head)
     contexts = [ops.attention(query[:, s], key[:, s], value[:, s], None, trace) for s in spans]
@@ -94,7 +93,8 @@ def feed_forward(hidden: Array, layer: NomicBertLayer, ops: Primitives, trace: T
     """``W_down swiglu(W_gate x, W_up x)`` (Shazeer 2020): ``(n_tokens, d_model)`` to the same."""
     gate = trace("gate", ops.linear(hidden, *layer.gate))  # (n_tokens, d_ff)
     up = trace("hidden", ops.linear(hidden, *layer.up))
-    return trace("output", ops.linear(trace("activation", swiglu(gate, up)), *layer.ffn_output))
+    activation = trace("activation", ops.gated(gate, up, "silu"))
+    return trace("output", ops.linear(activation, *layer.ffn_output))
 
 
 def encoder_forward(

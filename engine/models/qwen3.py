@@ -11,15 +11,14 @@ from pathlib import Path
 import numpy as np
 
 from engine.errors import ModelFileError
-from engine.kernels.primitives import NUMPY, NUMPY_DECODER, Primitives
+from engine.kernels.primitives import NUMPY, DecoderPrimitives, Primitives
 from engine.layers.linear import Linear
+from engine.layers.positions import rope_tables
 from engine.layers.tracing import Array, Tracer, no_trace
-from engine.models.kv_cache import KVCache
 from engine.models.llama import (
     LlamaConfig,
     LlamaLayer,
     LlamaWeights,
-    embed,
     final_norm,
     layers,
     matrix_shapes,
@@ -28,7 +27,6 @@ from engine.models.llama import trace_shapes as trace_shapes
 from engine.models.llama_file import FOLDER_NAMES, GATE_UP, QUERY_KEY_VALUE, read_folder_config
 from engine.weights.tensors import TensorReader, read_json
 
-PIECE_TOKENS = 512  # read at a time, which bounds the memory of the scores
 PREFIX = "model."
 
 
@@ -49,21 +47,46 @@ def encoder_forward(
 ) -> list[Array]:
     """Token vectors of each sequence of ids, ``(n_tokens, d_model)`` each; segments are not told apart.
 
-    The texts are run one after the other, by NumPy.
+    Compiled ``ops`` overwrite traced arrays: trace with NumPy's.
     """
-    return [trace("norm", read_text(ids, weights, config, trace)) for ids in sequences]
+    ends = np.cumsum([len(sequence) for sequence in sequences])
+    spans = [slice(end - len(sequence), end) for end, sequence in zip(ends, sequences, strict=True)]
+    positions = np.concatenate([np.arange(len(sequence)) for sequence in sequences])
+    ids = np.concatenate([np.asarray(sequence) for sequence in sequences])  # (all tokens of the pack,)
+    hidden = trace("embeddings.output", weights.token_table[ids])
+    rope = rope_tables(positions, config.d_head, config.rope_theta, hidden.dtype, config.rope_factors)
+    decoder_ops = of_pack(spans, ops)
+    hidden = layers((hidden, *rope), weights, config, None, decoder_ops, trace)
+    hidden = trace("norm", final_norm(hidden, weights, config, decoder_ops))
+    return [hidden[span] for span in spans]
 
 
-def read_text(ids: Sequence[int], weights: Qwen3Weights, config: LlamaConfig, trace: Tracer) -> Array:
-    """Token vectors of one text, ``(n_tokens, d_model)``; without a trace it is read in pieces."""
-    cache = KVCache(config, len(ids), dtype=weights.token_table.dtype.type)
-    size = PIECE_TOKENS if trace is no_trace else len(ids)
-    pieces = []
-    for start in range(0, len(ids), size):
-        inputs = embed(ids[start : start + size], weights, config, start, trace)
-        pieces.append(layers(inputs, weights, config, cache, NUMPY_DECODER, trace))
-        cache.length += len(pieces[-1])
-    return final_norm(np.concatenate(pieces), weights, config)
+def of_pack(spans: Sequence[slice], ops: Primitives) -> DecoderPrimitives:
+    """Primitives of a decoder that reads the texts of a pack, each from its first token, without a cache."""
+
+    def causal_attention(
+        query: Array, key: Array, value: Array, cache: None, layer: int, trace: Tracer
+    ) -> Array:
+        query, key, value = trace("query", query), trace("key", key), trace("value", value)
+        contexts = [
+            ops.windowed_attention(query[:, s], key[:, s], value[:, s], s.stop - s.start, 0, trace)
+            for s in spans
+        ]
+        return np.concatenate(contexts, axis=1)
+
+    def swiglu(gate: Array, up: Array) -> Array:
+        return ops.gated(gate, up, "silu")
+
+    return DecoderPrimitives(
+        ops.linear,
+        ops.rms_norm,
+        ops.layer_norm,
+        ops.apply_rope,
+        causal_attention,
+        np.add,
+        swiglu,
+        ops.activations,
+    )
 
 
 def read_config(folder: Path) -> LlamaConfig:

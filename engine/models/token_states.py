@@ -38,7 +38,7 @@ def token_states(
     queries: list[Array] = []
     received: list[Array] = []
     if family is not bert and (wants_layers or wants_attention):
-        if len(sequences) > 1:  # some families run the texts of a pack one after the other
+        if len(sequences) > 1:  # the weights of all texts of a pack would have one name
             types = [None] * len(sequences) if type_ids is None else [[each] for each in type_ids]
             return [
                 state

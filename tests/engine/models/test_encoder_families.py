@@ -29,9 +29,8 @@ from transformers.models.qwen3.modeling_qwen3 import Qwen3RMSNorm
 
 from engine import Encoder
 from engine.errors import InputError, ModelFileError
-from engine.kernels.primitives import NUMPY, prepare_compiled
-from engine.layers.attention import attention
-from engine.models import llama, modern_bert, nomic_bert, qwen3
+from engine.kernels.primitives import prepare_compiled
+from engine.models import modern_bert, nomic_bert, qwen3
 from engine.models.encoder import FAMILIES
 from engine.models.mpnet import distance_buckets
 from engine.training.search.frozen_layers import run_frozen_layers
@@ -173,7 +172,7 @@ def same_rotations(monkeypatch):
         angle = torch.tensor(positions)[:, None].float() * frequency
         return angle.cos().numpy().astype(dtype), angle.sin().numpy().astype(dtype)
 
-    for family in (modern_bert, nomic_bert, llama):
+    for family in (modern_bert, nomic_bert, qwen3):
         monkeypatch.setattr(family, "rope_tables", tables)
     monkeypatch.setattr(Qwen3RMSNorm, "forward", rms_norm)
     float32 = torch.Tensor.float
@@ -316,22 +315,6 @@ def test_configs_of_older_files_are_read(tmp_path):
     first |= {"activation_function": "swiglu", "rotary_emb_base": 1000, "rotary_emb_fraction": 1.0}
     path.write_text(json.dumps(first | {"auto_map": {"AutoModel": "their_code.Model"}}))
     assert Encoder.load(tmp_path).config == new.config
-
-
-def test_local_attention_in_blocks_equals_the_masked_one():
-    rng = np.random.default_rng(0)
-    for n_tokens in (1, 4, 5, 9, 16, 17, 40):
-        query, key, value = rng.normal(size=(3, 2, n_tokens, 6))
-        mask = modern_bert.window_mask(n_tokens, 4, query.dtype)
-        found = modern_bert.windowed_attention(query, key, value, 4, NUMPY)
-        np.testing.assert_allclose(found, attention(query, key, value, mask), atol=1e-12)
-
-
-def test_a_text_read_in_pieces_is_the_text(folders, monkeypatch):
-    encoder = Encoder.load(folders("qwen3"), np.float64)
-    whole = encoder.encode(LONG)
-    monkeypatch.setattr(qwen3, "PIECE_TOKENS", 7)
-    np.testing.assert_allclose(encoder.encode(LONG), whole, atol=1e-12)
 
 
 def test_weights_in_several_files_are_read(tmp_path):
