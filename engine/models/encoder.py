@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 import numpy as np
 
 from engine.errors import ContextLengthError, InputError, ModelFileError
+from engine.kernels.cores import n_cores
 from engine.kernels.primitives import NUMPY, best_primitives, prepare_compiled
 from engine.layers.norm import l2_normalize
 from engine.layers.pooling import POOLINGS, TokenStates, idf
@@ -16,7 +17,7 @@ from engine.layers.tracing import Array, Shapes, Tracer, no_trace
 from engine.models import bert, distilbert, modern_bert, mpnet, nomic_bert, qwen3, roberta
 from engine.models.bert import EncoderConfig, EncoderWeights
 from engine.models.embedding_head import OWN, EmbeddingHead, check_dimensions, check_widths
-from engine.models.parallel import run_parallel
+from engine.models.parallel import even_packs, run_parallel
 from engine.models.prompts import Prompts, Role
 from engine.models.sentence_transformer_folder import read_folder, read_tensors
 from engine.models.streaming import VectorSpool, each_once
@@ -647,9 +648,10 @@ def run_packs(
     batch_tokens: int,
     on_progress: Progress | None = None,
 ) -> None:
-    """Run `packs` of sequences in parallel; ``on_progress`` gets sequences done and sequences in all."""
+    """Run `even_packs` of sequences in parallel; ``on_progress`` gets sequences done and sequences in all."""
     n_done = 0
-    for batch in run_parallel(work, list(packs(sequences, batch_tokens))):
+    lengths = [len(sequence) for sequence in sequences]
+    for batch in run_parallel(work, even_packs(lengths, batch_tokens, n_cores())):
         n_done += batch.stop - batch.start
         if on_progress is not None:
             on_progress(n_done, len(sequences))

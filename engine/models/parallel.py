@@ -8,8 +8,10 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import TypeVar
 
+import numpy as np
 from threadpoolctl import threadpool_limits
 
 from engine.kernels.cores import n_cores
@@ -38,6 +40,23 @@ def single_threaded_blas() -> Iterator[None]:
             if _n_inside == 0 and _limits is not None:
                 _limits.restore_original_limits()
                 _limits = None
+
+
+def even_packs(lengths: Sequence[int], pack_tokens: int, n_workers: int) -> list[slice]:
+    """Cut a list of sequences into runs of like numbers of tokens, so that all workers end together.
+
+    There are as many runs for each worker, of about ``pack_tokens`` tokens or fewer; where they would be
+    shorter than a quarter of that, there are fewer runs.
+    """
+    n_tokens = sum(lengths)
+    if n_tokens == 0:
+        return [slice(0, len(lengths))] if lengths else []
+    n_needed = -(-n_tokens // pack_tokens)
+    n_even = -(-n_needed // n_workers) * n_workers
+    n_packs = max(n_needed, min(n_even, 4 * n_tokens // pack_tokens))
+    middles = np.cumsum(lengths) - np.asarray(lengths) / 2
+    borders = np.flatnonzero(np.diff((middles * n_packs / n_tokens).astype(int))) + 1
+    return [slice(start, stop) for start, stop in pairwise([0, *borders.tolist(), len(lengths)])]
 
 
 def run_parallel(work: Callable[[T], None], batches: Sequence[T]) -> Iterator[T]:
