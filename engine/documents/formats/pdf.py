@@ -1,7 +1,10 @@
 """PDF files: their text, page by page (pypdf)."""
 
 import logging
+import re
 import time
+from collections import Counter
+from collections.abc import Sequence
 from io import BytesIO
 
 from engine.documents.document import Document, Section
@@ -13,6 +16,9 @@ from engine.errors import DocumentError
 MAX_SECONDS = 60.0
 GAP = "\n\n"  # between pages
 SOFT_HYPHEN = "\u00ad"
+WORD = re.compile(r"[^\W\d_]+")
+# The parts of a word on two lines, the mark behind it, and the space at which the second line goes on.
+HYPHENATED = re.compile(r"(?<![\w-])([^\W\d_]+)-\n([^\W\d_]+)(?!-)(\S*)( ?)")
 
 
 def read_pdf(name: str, content: bytes) -> Document:
@@ -28,7 +34,8 @@ def read_pdf(name: str, content: bytes) -> Document:
         raise DocumentError(
             f"{name} is no PDF but {kind}: give it the ending of its kind, or export it as PDF"
         )
-    title, pages = read_pages(name, content)
+    title, read = read_pages(name, content)
+    pages = without_hyphenation(read)
     if not any(pages):
         raise DocumentError(
             f"{name} has no text on its {len(pages)} pages, which are pictures (a scan): "
@@ -41,6 +48,24 @@ def read_pdf(name: str, content: bytes) -> Document:
             sections.append(Section(start, page=number))
             start += len(text) + len(GAP)
     return Document(name, GAP.join(parts), title, tuple(sections))
+
+
+def without_hyphenation(pages: Sequence[str]) -> list[str]:
+    """Join the words that two lines share with a hyphen ("contain-" and "ing"), on the first line.
+
+    The hyphen goes where the whole word occurs elsewhere, or its first part nowhere else: "well-" and "known"
+    stay apart.
+    """
+    words = Counter(word.casefold() for page in pages for word in WORD.findall(page))
+    first_parts = Counter(match[1].casefold() for page in pages for match in HYPHENATED.finditer(page))
+
+    def joined(match: re.Match[str]) -> str:
+        first, whole = match[1].casefold(), (match[1] + match[2]).casefold()
+        is_one_word = words[whole] or words[first] == first_parts[first]
+        line_end = "\n" if match[4] else ""
+        return match[1] + match[2] + match[3] + line_end if is_one_word else match[0]
+
+    return [HYPHENATED.sub(joined, page) for page in pages]
 
 
 def read_pages(name: str, content: bytes) -> tuple[str, list[str]]:

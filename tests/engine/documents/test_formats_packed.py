@@ -12,6 +12,7 @@ from pypdf import PdfReader, PdfWriter
 
 from engine.documents.document import Section
 from engine.documents.formats import archive, pdf
+from engine.documents.formats.pdf import without_hyphenation
 from engine.documents.loaders import parse_document, parse_file
 from engine.documents.splitters import Splitting, split
 from engine.errors import DocumentError
@@ -94,6 +95,24 @@ def test_a_pdf_is_read_without_ligatures_and_without_the_soft_hyphens_at_its_lin
     assert words(["offices", "floors"]) == [["offic"], ["floor"]]
     hyphened = make_pdf("in\\255\nformation").replace(*fonts)
     assert parse_document("a.pdf", hyphened).text == "information"
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("files contain-\ning lines", "files containing\nlines"),
+        ("a contain-\ner, a con-\ntainer", "a container,\na container"),
+        ("contain-\ning. All", "containing.\nAll"),
+        ("well-\nknown, and well", "well-\nknown, and well"),
+        ("well-\nknown, well, wellknown", "wellknown,\nwell, wellknown"),
+        ("state-of-the-\nart", "state-of-the-\nart"),
+        ("in 2023-\n2024", "in 2023-\n2024"),
+        ("the end-\ning\n\nof it", "the ending\n\nof it"),
+    ],
+)
+def test_words_that_lines_of_a_pdf_share_with_a_hyphen_are_joined(page, text):
+    assert parse_document("a.pdf", make_pdf(page)).text.split() == text.split()
+    assert without_hyphenation([page]) == [text]
 
 
 def test_the_chunks_of_a_text_with_ligatures_are_spans_of_it(encoder):
