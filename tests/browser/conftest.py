@@ -67,25 +67,12 @@ Element.prototype.animate = function (...keyframes) {
 };"""
 # Streamlit keeps in the browser whether the sidebar is open: an open one would cover the next narrow tab.
 CLOSED_SIDEBAR = 'if (location.protocol === "http:") localStorage.removeItem("stSidebarCollapsed-");'
-# A page may send what was done a moment later, by a timer: those of up to 250 ms that wait are known.
-TIMERS = """{
-    const {setTimeout: set, clearTimeout: clear} = window, waiting = window.waitingTimers = new Set();
-    window.setTimeout = (callback, delay, ...given) => {
-        const id = set(() => { waiting.delete(id); callback(...given); }, delay);
-        if (delay <= 250) waiting.add(id);
-        return id;
-    };
-    window.clearTimeout = (id) => { waiting.delete(id); clear(id); };
-}"""
 # The page's own clock, as a slow page sends late; the server answers in the order in which it is sent to.
 HEARD = """async () => {
-    const pause = (time) => new Promise((over) => setTimeout(over, time));
-    await pause(50);
-    const before = [...waitingTimers];
-    for (let time = 0; time < 250 && before.some((id) => waitingTimers.has(id)); time += 25) await pause(25);
-    await fetch("/_stcore/health");
-    await pause(50);
-    await fetch("/_stcore/health");
+    for (const pause of [300, 50]) {
+        await new Promise((over) => setTimeout(over, pause));
+        await fetch("/_stcore/health");
+    }
 }"""
 
 
@@ -172,7 +159,6 @@ def window(browser, viewport):
     context = browser.new_context(viewport=viewport)
     context.set_default_timeout(PATIENCE)
     context.add_init_script(STILL)
-    context.add_init_script(TIMERS)
     context.add_init_script(CLOSED_SIDEBAR)
     yield context
     context.close()

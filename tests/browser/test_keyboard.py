@@ -73,6 +73,7 @@ def test_a_question_is_asked_diagnosed_and_a_chunk_opened_by_keyboard_alone(wide
         tab = main.get_by_role("tab", name=name, exact=True)
         if key:
             wide.keyboard.press(key)
+            expect(tab).to_be_focused()
             wide.keyboard.press("Enter")
         else:
             tab_to(wide, tab)
