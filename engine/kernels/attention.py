@@ -99,7 +99,7 @@ def entry(version: str) -> Callable[..., None]:
         start_of_sums = np.zeros(WIDE, np.float32)
         scores, zeros = block_scores.ctypes.data, start_of_sums.ctypes.data
         for head in range(n_heads):
-            if head % group == 0:
+            if head % group == 0:  # not a function of its own, which LLVM would round differently
                 for j in range(n_keys):
                     for d in range(d_head):
                         panels[j // WIDE, d, j % WIDE] = key[j, head // group, d] * scale
