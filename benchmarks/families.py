@@ -123,7 +123,7 @@ def tables(result: Result) -> Iterator[Table | str]:
     yield (
         f"a cross-encoder of 6 layers read {PAIRS} pairs ({reranker['tokens']:,} tokens) in "
         f"{reranker['seconds']:.2f} s; embedding the same tokens took {reranker['encode_seconds']:.2f} s, "
-        f"so reranking takes {reranker['ratio']:.2f} times as long"
+        f"by the median of the rounds reranking takes {reranker['ratio']:.2f} times as long"
     )
 
 
