@@ -1,6 +1,8 @@
-"""Measure searches of chunks whose vectors are brought along, beside the cells of a sweep."""
+"""Chunks whose vectors are brought along: their documents, and searches beside the cells of a sweep."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
 
 from engine.documents.document import Document
 from engine.errors import InputError
@@ -13,9 +15,20 @@ from engine.models.encoder import Encoder
 from engine.retrieval.embedding_model import Model, no_inside
 from engine.retrieval.index import Index, index_vectors
 from engine.retrieval.vector_cache import VectorCache
+from engine.retrieval.vector_files import MOST_CHARACTERS
 
 GIVEN = "given"  # in place of a splitter
 ROOM = 2  # times the vectors' bytes: the cache holds those of questions, too, and evicts nothing
+
+
+@dataclass(frozen=True)
+class GivenDocument(Document):
+    """A document put together from given chunks.
+
+    ``digest`` is that of all chunks and vectors of the file: documents with other vectors are not equal.
+    """
+
+    digest: str = ""
 
 
 def given_cells(
@@ -75,11 +88,54 @@ def chunks_in(index: Index, documents: Sequence[Document]) -> Index:
         )
     if index.idf is not None and len(rows) < len(index.chunks):
         raise InputError("pooling idf weighs words by all given chunks: search all of their documents")
+    check_places(index, rows, texts, "give the document that it was cut from")
+    return rows_of(index, rows)
+
+
+def check_places(index: Index, rows: Sequence[int], texts: Mapping[str, str], remedy: str) -> None:
+    """Raise `InputError` for a chunk that does not stand at its place in the text of its document."""
     for row in rows:
         chunk = index.chunks[row]
         if texts[chunk.document][chunk.start : chunk.end] != chunk.text:
             raise InputError(
-                f"given chunk {row} does not stand at {chunk.start} to {chunk.end} of {chunk.document}: give "
-                "the document that it was cut from"
+                f"given chunk {row} does not stand at {chunk.start} to {chunk.end} of {chunk.document}: "
+                f"{remedy}"
             )
-    return index_vectors([index.chunks[row] for row in rows], index.vectors[rows], index.spec, index.idf)
+
+
+def rows_of(index: Index, rows: Sequence[int]) -> Index:
+    """Return some rows of an index, in their order, as an index."""
+    return index_vectors(
+        [index.chunks[row] for row in rows], index.vectors[list(rows)], index.spec, index.idf
+    )
+
+
+def given_documents(index: Index) -> tuple[Index, tuple[GivenDocument, ...]]:
+    """Put the documents of given chunks together; return them with the index, its rows in their order.
+
+    Text between chunks is not known: `Index.document_text` has white space there.
+
+    Raises
+    ------
+    InputError
+        The documents would be longer than `MOST_CHARACTERS` together, or chunks that overlap have different
+        text there.
+    """
+    number = {name: place for place, name in enumerate(dict.fromkeys(c.document for c in index.chunks))}
+    places = [(number[chunk.document], chunk.start, chunk.end) for chunk in index.chunks]
+    index = rows_of(index, sorted(range(len(places)), key=places.__getitem__))
+    ends: dict[str, int] = {}
+    for chunk in index.chunks:
+        ends[chunk.document] = max(chunk.end, ends.get(chunk.document, 0))
+    if (length := sum(ends.values())) > MOST_CHARACTERS:
+        raise InputError(
+            f"the given chunks are of documents of {length:,} characters together, and {MOST_CHARACTERS:,} "
+            "are read: give chunks of fewer documents, or starts and ends that count their characters"
+        )
+    texts = {name: index.document_text(name) for name in number}
+    check_places(
+        index, range(len(places)), texts, "chunks that overlap have to repeat the same text, cut them again"
+    )
+    digest = sha256(f"{sorted(places)} {index.spec.model} {index.spec.pooling}".encode())
+    digest.update(index.vectors.tobytes())
+    return index, tuple(GivenDocument(name, text, digest=digest.hexdigest()) for name, text in texts.items())

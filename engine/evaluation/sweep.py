@@ -38,7 +38,7 @@ from engine.layers.tracing import Array
 from engine.models.embedding_head import OWN
 from engine.models.encoder import Encoder
 from engine.retrieval.bm25 import Bm25
-from engine.retrieval.embedding_model import Model
+from engine.retrieval.embedding_model import Model, inside_of
 from engine.retrieval.mmr import MMR_DEPTH
 from engine.retrieval.retrievers import (
     RETRIEVERS,
@@ -203,7 +203,7 @@ def measure_cells(
     poolings = list(dict.fromkeys(cell.pooling for cell in cells if cell.retriever != BM25))
     watch.begin(len(cells), (len(asked) + len(labelled.texts)) * n_passes(poolings))
     vectors = vectors_of(asked, labelled.texts, model, poolings, max_tokens, cache, watch.tell)
-    encoder = model if isinstance(model, Encoder) else None
+    encoder = inside_of(model)
     uses_words = any(RETRIEVERS[cell.retriever].uses_bm25 for cell in cells)
     words = Bm25(labelled.texts) if uses_words else None  # before any search, whose time is measured
     texts = SearchTexts(asked, tuple(labelled.texts), encoder, max_tokens, words)

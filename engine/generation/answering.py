@@ -24,7 +24,7 @@ from engine.generation.server import Piece
 from engine.generation.settings import DEFAULT_ANSWER, DEFAULT_SEARCH, AnswerSettings, SearchSettings
 from engine.generation.writer import Writer
 from engine.models.encoder import Encoder
-from engine.retrieval.embedding_model import Model, embedding_spec, encode_by, no_inside
+from engine.retrieval.embedding_model import Model, embedding_spec, encode_by, inside_of, no_inside
 from engine.retrieval.embedding_spec import Query
 from engine.retrieval.evidence import Quote, find_evidence
 from engine.retrieval.index import Hit, Index
@@ -245,7 +245,7 @@ def retrieve(
         tokenized = start  # its time is not known apart, and is part of encode_s
         vectors = encode_by(stamp, "query", texts, encoder)
     encoded = perf_counter()
-    inside = encoder if isinstance(encoder, Encoder) else None
+    inside = inside_of(encoder)
     by_cosine = settings.retriever == "dense" and searched_for is None
     order = None
     if not by_cosine:

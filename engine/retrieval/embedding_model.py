@@ -123,6 +123,11 @@ def text_limit(model: Model, max_tokens: int | None = None) -> int:
     return model.text_limit(max_tokens) if isinstance(model, Encoder) else model.token_limit(max_tokens)
 
 
+def inside_of(model: Model) -> Encoder | None:
+    """Return a model as an encoder, None for one without an inside."""
+    return model if isinstance(model, Encoder) else None
+
+
 def no_inside(what: str, model: BlackBoxModel) -> str:
     """Return why a model without an inside cannot do what reads token vectors."""
     return f"{what} reads the vectors of tokens, and {model.name} gives only those of whole texts"

@@ -11,6 +11,7 @@ from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
 from engine.retrieval.bm25 import Bm25
 from engine.retrieval.dense import dense_scores
+from engine.retrieval.embedding_model import Model
 from engine.retrieval.embedding_spec import Query
 from engine.retrieval.fusion import RRF_CONSTANT, reciprocal_rank_fusion, weighted_fusion
 from engine.retrieval.index import Index
@@ -183,6 +184,8 @@ class Retriever:
         Whether it needs BM25's index of the chunks.
     needs_reranker
         Whether it needs a cross-encoder.
+    needs_tokens
+        Whether it reads the vectors of tokens, which a model without an inside does not give.
     """
 
     scores: Callable[[SearchInputs, RetrieverOptions, Progress | None], Array]
@@ -190,6 +193,7 @@ class Retriever:
     help: str
     uses_bm25: bool = False
     needs_reranker: bool = False
+    needs_tokens: bool = False
 
 
 # To add a retriever, add an entry: the app and the command line take names and descriptions from here.
@@ -220,6 +224,7 @@ RETRIEVERS = {
         maxsim,
         "dense, reordered by tokens (MaxSim)",
         "The best 50 of dense, reordered by the best match of every single token.",
+        needs_tokens=True,
     ),
     "cross-encoder": Retriever(
         cross_encoder,
@@ -232,9 +237,11 @@ RETRIEVERS = {
 }
 
 
-def usable_retrievers(encoder: Encoder) -> list[str]:
-    """Return the names of `RETRIEVERS` that an encoder can be used with: some need its reranker."""
-    return [name for name, each in RETRIEVERS.items() if encoder.reranker or not each.needs_reranker]
+def usable_retrievers(model: Model) -> list[str]:
+    """Return the names of `RETRIEVERS` for a model: some need its tokens, and some a reranker."""
+    if not isinstance(model, Encoder):
+        return [name for name, each in RETRIEVERS.items() if not (each.needs_tokens or each.needs_reranker)]
+    return [name for name, each in RETRIEVERS.items() if model.reranker or not each.needs_reranker]
 
 
 # Better than dense on the bundled questions, on Cranfield and on the pages of `benchmarks/pages`.

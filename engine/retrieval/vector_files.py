@@ -8,6 +8,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -60,7 +61,13 @@ def save_npz(path: Path, index: Index, ids: Sequence[Sequence[int]]) -> None:
     )
 
 
-def read_index(path: Path, model: Model, pooling: str | None = None, max_tokens: int | None = None) -> Index:
+def read_index(
+    path: Path,
+    model: Model,
+    pooling: str | None = None,
+    max_tokens: int | None = None,
+    content: bytes | None = None,
+) -> Index:
     """Read chunks and vectors into an index.
 
     Parameters
@@ -70,6 +77,8 @@ def read_index(path: Path, model: Model, pooling: str | None = None, max_tokens:
         document, its span and text, and a list of numbers.
     model, pooling, max_tokens
         The model that made the vectors, and how, as in `build_index`: questions are embedded by it.
+    content
+        The content of a file that was uploaded, of which ``path`` is the name; None to read the path.
 
     Returns
     -------
@@ -83,7 +92,7 @@ def read_index(path: Path, model: Model, pooling: str | None = None, max_tokens:
     InputError
         The vectors were made by another model, or otherwise.
     """
-    rows = read_rows(path)
+    rows = read_rows(path, content)
     check_rows(rows, path.name)
     vectors = l2_normalize(rows.vectors)
     idf = None
@@ -108,25 +117,25 @@ def read_index(path: Path, model: Model, pooling: str | None = None, max_tokens:
     return index_vectors([Chunk(*each) for each in places], vectors, spec, idf)
 
 
-def read_rows(path: Path) -> Rows:
-    """Read a file by its ending; errors of the libraries become `DocumentError`."""
+def read_rows(path: Path, content: bytes | None = None) -> Rows:
+    """Read a file, or its content, by its ending; errors of the libraries become `DocumentError`."""
     if (suffix := path.suffix.lower()) not in READERS:
         raise DocumentError(f"{path.name} ends in none of {', '.join(READERS)}: give vectors as one of these")
-    if not path.is_file():
+    if content is None and not path.is_file():
         raise DocumentError(f"there is no file {path}: check the path")
     try:
-        return READERS[suffix](path)
+        return READERS[suffix](path, path.read_bytes() if content is None else content)
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         reason = str(error).strip().split("\n")[0][:200] or type(error).__name__
         raise DocumentError(f"{path.name} cannot be read ({reason}): write it again") from error
 
 
-def read_npz(path: Path) -> Rows:
+def read_npz(path: Path, content: bytes) -> Rows:
     """Read what `save_npz` wrote; the token ids are not needed."""
-    content = np.load(path, allow_pickle=False)
-    if not isinstance(content, np.lib.npyio.NpzFile):
+    arrays = np.load(BytesIO(content), allow_pickle=False)
+    if not isinstance(arrays, np.lib.npyio.NpzFile):
         raise ValueError("it is a single array")
-    with content as found:
+    with arrays as found:
         check_names(path, [name for name in ARRAYS if name not in found])
         documents, starts, ends, text, text_starts, vectors = (found[name] for name in ARRAYS)
     for name, array, kind in (
@@ -146,7 +155,7 @@ def read_npz(path: Path) -> Rows:
     return Rows(documents.tolist(), starts.tolist(), ends.tolist(), texts, single(vectors))
 
 
-def read_parquet(path: Path) -> Rows:
+def read_parquet(path: Path, content: bytes) -> Rows:
     """Read the columns of `COLUMNS`."""
     try:
         import pyarrow
@@ -156,9 +165,9 @@ def read_parquet(path: Path) -> Rows:
             f"{path.name} needs pyarrow, which is not installed: pip install pyarrow, or give an .npz file"
         ) from error
     try:
-        names = parquet.read_schema(path).names
+        names = parquet.read_schema(pyarrow.BufferReader(content)).names
         check_names(path, [name for name in COLUMNS if name not in names])
-        table = parquet.read_table(path, columns=list(COLUMNS))
+        table = parquet.read_table(pyarrow.BufferReader(content), columns=list(COLUMNS))
         for name in COLUMNS:
             if table[name].null_count:
                 raise ValueError(f"column {name} has {table[name].null_count} empty cells")
@@ -180,7 +189,7 @@ def single(vectors: Array) -> Array:
         return vectors.astype(np.float32)
 
 
-READERS: dict[str, Callable[[Path], Rows]] = {".npz": read_npz, ".parquet": read_parquet}
+READERS: dict[str, Callable[[Path, bytes], Rows]] = {".npz": read_npz, ".parquet": read_parquet}
 
 
 def check_names(path: Path, missing: Sequence[str]) -> None:

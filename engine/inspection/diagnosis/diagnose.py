@@ -18,7 +18,7 @@ from engine.inspection.pooling.stop_words import without_stop_words
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
 from engine.retrieval.bm25 import words
-from engine.retrieval.embedding_model import Model, embed_query, encode_by, text_limit
+from engine.retrieval.embedding_model import Model, embed_query, encode_by, inside_of, text_limit
 from engine.retrieval.index import Index
 
 COMPARED = 1000  # chunks above a passage that are searched for near duplicates
@@ -178,7 +178,7 @@ def diagnose(
     texts = [passage, middle]
     vectors = encode_by(spec, "document", texts, encoder)
     alone, centred = (rank_among(others, float(vector @ query.vector)) for vector in vectors)
-    inside = encoder if isinstance(encoder, Encoder) else None
+    inside = inside_of(encoder)
     cut = [each.row for each in held if each.row in own and each.read < each.share]
     return Diagnosis(
         k=k,
