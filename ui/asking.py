@@ -16,6 +16,7 @@ from engine.generation.prefix_cache import PrefixCache
 from engine.generation.server import Server
 from engine.generation.settings import DEFAULT_SEARCH
 from engine.generation.writer import Writer
+from engine.retrieval.embedding_model import Model
 from engine.retrieval.index import Index
 from engine.retrieval.relevance import NullScores
 from ui.current import set_passage, set_question
@@ -132,13 +133,21 @@ def waiting_until_done() -> Iterator[None]:
 
 
 def start_answer(
-    question: str, index: Index, null_scores: NullScores, settings: Settings, server: Server | None = None
+    question: str,
+    index: Index,
+    null_scores: NullScores,
+    settings: Settings,
+    server: Server | None = None,
+    model: Model | None = None,
 ) -> None:
-    """Start to answer a question; stop the answer that is being written, if any."""
+    """Start to answer a question; stop the answer that is being written, if any.
+
+    ``model`` made the vectors of the index, None for the app's encoder.
+    """
     state = st.session_state
     if "answer_job" in state:
         state["answer_job"].stop()
-    encoder, writer = load_encoder(), Writer(load_decoder(), server, session_prefix_cache())
+    encoder, writer = model or load_encoder(), Writer(load_decoder(), server, session_prefix_cache())
     own, turns = question, state.get("wanted_turns") or ()
     if state.get("wanted_turns") is None and settings.follow_ups:
         own, turns = follow_up(question, conversation(), index, encoder, null_scores)

@@ -8,6 +8,7 @@ import streamlit as st
 from engine import Encoder
 from engine.documents.splitters import MIN_CHUNK_TOKENS, SPLITTERS, Splitting
 from engine.models.prompts import PROMPT_USES, Role
+from engine.retrieval.embedding_model import Model, text_limit
 from engine.wording import counted
 from ui.settings_card import SETTINGS, default_settings, settings_in_use
 from ui.text import escape_markdown
@@ -23,21 +24,23 @@ class Cut:
     """How documents are cut and embedded.
 
     ``parent_tokens`` is the size of the larger chunk around each that an answer gets in its place, 0 for the
-    chunk itself; ``max_tokens`` is the token limit of the encoder, and ``prompts`` one of `PROMPT_USES`.
+    chunk itself; ``max_tokens`` is the token limit of the encoder, and ``prompts`` one of `PROMPT_USES`. Of
+    chunks that are ``given``, the splitting only tells the size of the longest.
     """
 
     splitting: Splitting
     parent_tokens: int
     max_tokens: int
     prompts: str = "own"
+    given: bool = False
 
     def encoder(self, encoder: Encoder) -> Encoder:
         """Return the encoder with or without its prompts."""
         return encoder.with_prompts(self.prompts)
 
-    def text_limit(self, encoder: Encoder) -> int:
+    def text_limit(self, model: Model) -> int:
         """Return how many tokens of a chunk are read: the limit without the prompt before it."""
-        return self.encoder(encoder).text_limit(self.max_tokens)
+        return text_limit(model.with_prompts(self.prompts), self.max_tokens)
 
 
 def chunk_settings(encoder: Encoder, suffix: str = "") -> Cut:
@@ -129,7 +132,9 @@ def cut_in_use(encoder: Encoder) -> Cut:
 
 
 def cut_values(cut: Cut) -> dict[str, Any]:
-    """Return the values of the widgets that give this cut, by their keys."""
+    """Return the values of the widgets that give this cut, by their keys; none for chunks that are given."""
+    if cut.given:
+        return {}
     splitting = cut.splitting
     sizes = splitting.method, splitting.chunk_tokens, splitting.overlap
     values = *sizes, cut.parent_tokens, cut.max_tokens, cut.prompts

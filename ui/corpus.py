@@ -15,6 +15,7 @@ from engine.documents.splitters import Splitting, split, split_small_to_big
 from engine.documents.token_spans import TokenSpans, token_spans
 from engine.errors import DocumentError
 from engine.layers.tracing import Array
+from engine.retrieval.embedding_model import Model
 from engine.retrieval.index import Index, build_index, join_indexes
 from engine.retrieval.relevance import NullScores, null_scores_of
 from engine.retrieval.retrievers import RETRIEVERS
@@ -24,12 +25,19 @@ from engine.wording import counted
 from ui.chunk_settings import Cut
 from ui.data_folder import VECTORS, kept_folder
 from ui.documents import bundled_names
+from ui.given_vectors import given_of
 from ui.models import load_encoder
 from ui.text import escape_markdown
 
 
 def split_documents(documents: Iterable[Document], cut: Cut) -> list[list[Chunk]]:
-    """Cut documents, each once a setting; the chunks of bundled ones are shared by all sessions."""
+    """Cut documents, each once a setting; the chunks of bundled ones are shared by all sessions.
+
+    Documents of vectors brought along have the chunks that came with them.
+    """
+    documents = list(documents)
+    if (given := given_of(documents)) is not None:
+        return [given.chunks[document.name] for document in documents]
     bundled = bundled_names()
     return [
         (shared_chunks if document.name in bundled else session_chunks)(
@@ -91,18 +99,22 @@ def session_vectors() -> VectorCache:
 
 @st.cache_resource(max_entries=3, show_spinner=False, scope="session")
 def index_documents(
-    documents: Sequence[Document], _encoder: Encoder, cut: Cut, pooling: str | None = None
+    documents: Sequence[Document], _model: Model, cut: Cut, pooling: str | None = None
 ) -> Index:
     """Index documents by a pooling, None for the model's own; no chunk is embedded twice.
 
     Sessions share the vectors of bundled documents; those of a user's own documents stay in the session.
+    Vectors brought along are indexed as they are.
 
     Raises
     ------
     DocumentError
         The documents hold no text.
     """
-    bar, _encoder = st.progress(0.0, "Cutting the documents…"), cut.encoder(_encoder)
+    if (given := given_of(documents)) is not None:
+        return given.index
+    assert isinstance(_model, Encoder), "the model of documents that the app embeds"
+    bar, encoder = st.progress(0.0, "Cutting the documents…"), cut.encoder(_model)
     bundled = bundled_names()
     shared = [document for document in documents if document.name in bundled]
     own = [document for document in documents if document.name not in bundled]
@@ -110,7 +122,7 @@ def index_documents(
     try:
         pieces = [[c for chunks in split_documents(part, cut) for c in chunks] for part in (shared, own)]
         if pooling == "idf":  # the weights of words depend on all documents
-            _encoder = _encoder.with_idf([chunk.text for chunks in pieces for chunk in chunks])
+            encoder = encoder.with_idf([chunk.text for chunks in pieces for chunk in chunks])
         for cache, chunks in zip((shared_vectors(), session_vectors()), pieces, strict=True):
             if not chunks:
                 continue
@@ -118,7 +130,7 @@ def index_documents(
             def show(done: int, total: int) -> None:
                 bar.progress(done / total, f"Embedding: {done:,} of {counted(total, 'chunk')}")
 
-            parts.append(build_index(chunks, _encoder, pooling, cut.max_tokens, show, cache))
+            parts.append(build_index(chunks, encoder, pooling, cut.max_tokens, show, cache))
     finally:
         bar.empty()
     if notice := session_vectors().notice:
@@ -137,10 +149,10 @@ def warm_bm25(index: Index, retriever: str) -> None:
 
 @st.cache_resource(max_entries=3, show_spinner="Asking these documents unrelated questions…", scope="session")
 def null_scores_of_documents(
-    documents: Sequence[Document], _encoder: Encoder, cut: Cut, pooling: str | None = None
+    documents: Sequence[Document], _model: Model, cut: Cut, pooling: str | None = None
 ) -> NullScores:
     """Return what unrelated questions score in the index of documents."""
-    return null_scores_of(index_documents(documents, _encoder, cut, pooling), _encoder)
+    return null_scores_of(index_documents(documents, _model, cut, pooling), _model)
 
 
 def content_hash(chunks: Sequence[Chunk], vectors: Array, questions: Array | None = None) -> str:

@@ -19,14 +19,17 @@ from engine.documents.loaders import (
 from engine.errors import DocumentError
 from engine.evaluation.questions import stem
 from engine.wording import counted
+from ui.given_vectors import bring_button, given_files, given_of, searched_alone, show_given
 from ui.text import escape_markdown, listed
 
 
 class NoDocumentError(Exception):
-    """A page needs documents, and none is chosen."""
+    """A page needs documents, and none is chosen that it can use."""
 
-    def __init__(self) -> None:
-        super().__init__("No document is chosen. Add one or pick some under “Search in” in the sidebar.")
+    def __init__(
+        self, reason: str = "No document is chosen. Add one or pick some under “Search in” in the sidebar."
+    ) -> None:
+        super().__init__(reason)
 
 
 @st.cache_data(show_spinner=False)
@@ -48,12 +51,13 @@ def uploads() -> dict[str, tuple[Document, ...]]:
 
 def has_own_files() -> bool:
     """Whether the user has added a file, which may not be read yet."""
-    return bool(uploads() or st.session_state.get("unread"))
+    return bool(uploads() or given_files() or st.session_state.get("unread"))
 
 
 def session_files() -> dict[str, tuple[Document, ...]]:
-    """Return the documents of every file, the bundled ones first."""
-    return {document.name: (document,) for document in bundled_documents()} | uploads()
+    """Return the documents of every file, the bundled ones first, those of vectors brought along last."""
+    given = {name: each.documents for name, each in given_files().items()}
+    return {document.name: (document,) for document in bundled_documents()} | uploads() | given
 
 
 def session_documents() -> list[Document]:
@@ -68,8 +72,7 @@ def documents_called(name: str) -> list[Document]:
 
 def searched_files() -> list[str]:
     """Return the names of the files to search: those picked in the sidebar, or all before any choice."""
-    names: list[str] = st.session_state.get("searched", list(session_files()))
-    return names
+    return searched_alone(st.session_state.get("searched", list(session_files())))
 
 
 def chosen_documents() -> list[Document]:
@@ -101,8 +104,12 @@ def document_picker(upload_place: DeltaGenerator | None = None) -> list[Document
     )
     state["new_files"] = ()
     note, chosen = st.container(), chosen_documents()
-    if uploads() and not bundled_names() & {document.name for document in chosen}:
-        note.caption("The samples are not searched; they can be added above.")
+    with note:
+        if (given := given_of(chosen)) is not None:
+            show_given(given)
+        elif uploads() and not bundled_names() & {document.name for document in chosen}:
+            st.caption("The samples are not searched; they can be added above.")
+    bring_button()
     return chosen
 
 

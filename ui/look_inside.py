@@ -10,6 +10,7 @@ from ui.chunk_settings import cut_in_use
 from ui.corpus import split_documents
 from ui.current import set_passage
 from ui.documents import chosen_documents
+from ui.given_vectors import given_of
 from ui.models import load_encoder
 from ui.tables import show_table
 from ui.text import shortened
@@ -19,8 +20,8 @@ TYPED, CHUNK, PAIR = "Type a text", "Take a chunk of the documents", "Two texts 
 
 
 def show_look_inside(chunk: Chunk, key: str) -> None:
-    """Draw the button that opens a chunk inside the model."""
-    if st.button(
+    """Draw the button that opens a chunk inside the model, unless vectors brought along are searched."""
+    if given_of(chosen_documents()) is None and st.button(
         "Look inside this chunk",
         key=f"look-inside-{key}",
         icon=":material/visibility:",
@@ -56,6 +57,8 @@ def chunk_table(
     if not chunks:
         return
     show_table(rows, alt, column_config)
+    if given_of(chosen_documents()) is not None:  # their model's inside is not here
+        return
     numbers = range(len(chunks))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         chosen = 0

@@ -8,15 +8,17 @@ import streamlit as st
 
 from engine import Encoder
 from engine.documents.document import Document
-from engine.documents.splitters import MIN_CHUNK_TOKENS, SPLITTERS
+from engine.documents.splitters import MIN_CHUNK_TOKENS, SPLITTERS, Splitting
 from engine.generation.sampling import RULES, Sampling, sampling_of
 from engine.generation.settings import CONTEXTS, DEFAULT_ANSWER, AnswerSettings, SearchSettings
 from engine.layers.pooling import POOLINGS, poolings_help
 from engine.models.embedding_head import OWN
 from engine.models.prompts import PROMPT_USES
+from engine.retrieval.embedding_model import Model
 from engine.retrieval.retrievers import RETRIEVERS, usable_retrievers
 from ui.chunk_settings import Cut, chunk_settings, cut_values
-from ui.documents import document_picker
+from ui.documents import NoDocumentError, document_picker
+from ui.given_vectors import given_of, search_model, why_not
 from ui.reranker import reranker_picker, show_reranking_time
 from ui.settings_card import SETTINGS, settings_in_use, show_settings_card
 from ui.tokens import AS_DECODER_COUNTS
@@ -57,13 +59,12 @@ class Settings:
     follow_ups: bool
 
 
-def settings_sidebar(encoder: Encoder, on_server: bool) -> Settings:
+def settings_sidebar(encoder: Encoder, on_server: bool, documents: Sequence[Document] = ()) -> Settings:
     """Draw the settings; those that servers do not share are disabled with ``on_server``."""
     with st.expander("Chunks", icon=":material/content_cut:"):
-        cut = chunk_settings(encoder)
-        pooling = pooling_setting(encoder)
+        cut, pooling = cut_settings(encoder, documents), pooling_settings(encoder, documents)
     with st.expander("Search", icon=":material/search:"):
-        retriever_setting(encoder)
+        retriever_setting(search_model(documents))
         passages_setting()
         count_setting(
             "min_relevance",
@@ -208,23 +209,45 @@ def evidence_settings() -> None:
 
 
 def chunks_sidebar(encoder: Encoder) -> tuple[list[Document], Cut]:
-    """Draw the sidebar of a page that needs chunks alone; return the documents, and how to cut them."""
+    """Draw the sidebar of a page that looks inside a model; return the documents, and how to cut them.
+
+    Raises
+    ------
+    NoDocumentError
+        The documents are those of vectors brought along, which have no inside.
+    """
     with st.sidebar:
         documents = document_picker()
         show_settings_card(documents, encoder)
         with st.expander("Chunks", icon=":material/content_cut:"):
-            return documents, chunk_settings(encoder)
+            cut = cut_settings(encoder, documents)
+    if (given := given_of(documents)) is not None:
+        raise NoDocumentError(why_not(given, "This page reads the vectors of tokens inside a model"))
+    return documents, cut
 
 
-def search_settings(encoder: Encoder) -> tuple[Cut, str, str, int]:
+def search_settings(encoder: Encoder, documents: Sequence[Document] = ()) -> tuple[Cut, str, str, int]:
     """Draw the settings of a search; return cut, pooling, retriever and number of passages."""
     with st.expander("Chunks", icon=":material/content_cut:"):
-        cut = chunk_settings(encoder)
-        pooling = pooling_setting(encoder)
+        cut, pooling = cut_settings(encoder, documents), pooling_settings(encoder, documents)
     with st.expander("Search", icon=":material/search:"):
-        retriever = retriever_setting(encoder)
+        retriever = retriever_setting(search_model(documents))
         k = passages_setting()
     return cut, pooling, retriever, k
+
+
+def cut_settings(encoder: Encoder, documents: Sequence[Document]) -> Cut:
+    """Draw how documents are cut, or that their chunks are given."""
+    if (given := given_of(documents)) is None:
+        return chunk_settings(encoder)
+    st.caption("These chunks and vectors were made elsewhere and stay as they are.")
+    longest = max(chunk.n_tokens for chunk in given.index.chunks)
+    return Cut(Splitting(chunk_tokens=longest), 0, given.index.spec.max_tokens, given=True)
+
+
+def pooling_settings(encoder: Encoder, documents: Sequence[Document]) -> str:
+    """Draw the choice of pooling, or return that of given vectors."""
+    return pooling_setting(encoder) if (given := given_of(documents)) is None else given.index.spec.pooling
 
 
 def pooling_setting(encoder: Encoder) -> str:
@@ -239,10 +262,10 @@ def pooling_setting(encoder: Encoder) -> str:
     )
 
 
-def retriever_setting(encoder: Encoder) -> str:
+def retriever_setting(model: Model) -> str:
     """Draw the choice of retriever, and of a cross-encoder for one of them."""
-    names, state = usable_retrievers(encoder), st.session_state
-    if state.get("retriever", names[0]) not in names:  # its cross-encoder is gone
+    names, state = usable_retrievers(model), st.session_state
+    if state.get("retriever", names[0]) not in names:  # its cross-encoder is gone, or the model has no inside
         state["retriever"] = SETTINGS["retriever"].default
     chosen = choice_setting(
         "retriever",

@@ -17,6 +17,7 @@ from engine.models.prompts import PROMPT_USES
 from engine.retrieval.retrievers import RETRIEVERS
 from engine.weights.catalog import DEFAULT_ENCODER
 from engine.wording import counted
+from ui.given_vectors import given_of
 from ui.models import ENCODER, model_words
 from ui.take_home import take_home
 from ui.text import escape_markdown
@@ -125,9 +126,13 @@ def show_settings_card(documents: Sequence[Document], encoder: Encoder) -> None:
         state["settings-before"], state["settings-seen"] = state["settings-seen"], now
     words = {key: SETTINGS[key].words(value) for key, value in now.items()}
     with st.container(border=True, gap="xxsmall", key="settings-card"):
+        given = given_of(documents)
+        chunks = f"{words['splitter']}, {words['chunk_tokens']} tokens · {words['pooling']}"
+        if given is not None:
+            chunks = f"{counted(len(given.index.chunks), 'chunk')} with their vectors"
         st.caption(
-            f"{counted(len(documents), 'document')} · {words['splitter']}, {words['chunk_tokens']} tokens · "
-            f"{words['pooling']} · {words['retriever']} · {counted(now['k'], 'passage')}"
+            f"{counted(len(documents), 'document')} · {chunks} · {words['retriever']} · "
+            f"{counted(now['k'], 'passage')}"
         )
         if encoder.name != DEFAULT_ENCODER:
             st.caption(escape_markdown(model_words(encoder)))
@@ -139,7 +144,7 @@ def show_settings_card(documents: Sequence[Document], encoder: Encoder) -> None:
             if undone := steps(now, before := state.get("settings-before", now)):
                 label = f"{len(undone)} settings" if len(undone) > 1 else next(iter(undone.values()))
                 change_button(f"Undo: {label}", now, before, ":material/undo:")
-            if st.button(
+            if given is None and st.button(
                 "Take it home",
                 key="take-home",
                 help="These settings as a Python script for sentence-transformers, LangChain, LlamaIndex or "

@@ -5,7 +5,6 @@ from html import escape
 
 import streamlit as st
 
-from engine import Encoder
 from engine.documents.document import Document
 from engine.documents.subjects import subjects
 from engine.documents.unread_text import limit_warning
@@ -33,6 +32,7 @@ from ui.asking import (
 from ui.corpus import index_documents, null_scores_of_documents, warm_bm25
 from ui.current import current_question, follow_question
 from ui.documents import NoDocumentError, bundled_names, document_picker, has_own_files
+from ui.given_vectors import search_model
 from ui.jobs import Job
 from ui.models import load_decoder, load_encoder
 from ui.settings import Settings, settings_sidebar
@@ -141,27 +141,25 @@ def show_last_job(documents: Sequence[Document], settings: Settings) -> None:
         show_job(st.session_state["answer_job"], asked, documents, settings)
 
 
-def ask_area(
-    encoder: Encoder, documents: Sequence[Document], settings: Settings, server: Server | None
-) -> None:
+def ask_area(documents: Sequence[Document], settings: Settings, server: Server | None) -> None:
     """Index the documents, draw the question box, and start to answer a question."""
     if not documents:
         raise NoDocumentError
-    question = question_box()
-    index = index_documents(documents, encoder, settings.cut, settings.pooling)
+    question, model = question_box(), search_model(documents)
+    index = index_documents(documents, model, settings.cut, settings.pooling)
     n_tokens = sum(chunk.n_tokens for chunk in index.chunks)
     st.caption(
         f"{counted(len(documents), 'document')} · {counted(len(index.chunks), 'chunk')} · "
-        f"{counted(n_tokens, 'token')} by the encoder {escape_markdown(encoder.name)} · "
+        f"{counted(n_tokens, 'token')} by the encoder {escape_markdown(model.name)} · "
         f"retriever {RETRIEVERS[settings.answer.search.retriever].label}"
     )
-    if warning := limit_warning(index.chunks, settings.cut.text_limit(encoder)):
+    if warning := limit_warning(index.chunks, settings.cut.text_limit(model)):
         st.warning(escape_markdown(warning), icon=":material/content_cut:")
     if question:
         with waiting_until_done():
-            null_scores = null_scores_of_documents(documents, encoder, settings.cut, settings.pooling)
+            null_scores = null_scores_of_documents(documents, model, settings.cut, settings.pooling)
             warm_bm25(index, settings.answer.search.retriever)
-            start_answer(question, index, null_scores, settings, server)
+            start_answer(question, index, null_scores, settings, server, model)
 
 
 def main() -> None:
@@ -182,12 +180,12 @@ def main() -> None:
         show_settings_card(documents, encoder)
         with st.expander("Model", icon=":material/smart_toy:"):
             server = model_picker()
-        settings = settings_sidebar(encoder, on_server=server is not None)
+        settings = settings_sidebar(encoder, on_server=server is not None, documents=documents)
     try:
         with samples:
             show_examples(documents)
         with asking:
-            ask_area(encoder, documents, settings, server)
+            ask_area(documents, settings, server)
         load_decoder()  # ready before the first question
     except (GlassboxError, NoDocumentError):  # the last answer stays in sight when the search fails
         show_last_job(documents, settings)

@@ -7,7 +7,6 @@ import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
 
-from engine import Encoder
 from engine.documents.document import Chunk, Document
 from engine.inspection.vectors.chunk_map import (
     MAX_CLUSTERS,
@@ -21,7 +20,7 @@ from engine.inspection.vectors.chunk_map import (
     umap_projection,
 )
 from engine.layers.tracing import Array
-from engine.retrieval.embedding_model import embed_query
+from engine.retrieval.embedding_model import Model, embed_query
 from pages.documents.chunk_map_figure import (
     document_groups,
     figure_config,
@@ -36,6 +35,7 @@ from ui.corpus import content_hash, index_documents
 from ui.current import follow_question
 from ui.export import show_save
 from ui.look_inside import show_look_inside
+from ui.models import load_encoder
 from ui.settings_card import settings_in_use
 from ui.text import show_text
 from ui.widgets import fragment
@@ -47,11 +47,10 @@ PCA, UMAP = "PCA", "UMAP"
 BY_DOCUMENT, BY_CLUSTER, BY_SIMILARITY = "Document", "Group", "Nearness to the question"
 
 
-def show_corpus_map(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> None:
+def show_corpus_map(documents: Sequence[Document], model: Model, cut: Cut) -> None:
     """Draw the map of all chunks, with a question if one is typed."""
     st.write("Every chunk is a point; near points have similar vectors. Select some to read them.")
-    pooling = settings_in_use(encoder)["pooling"]
-    index = index_documents(documents, encoder, cut, pooling)
+    index = index_documents(documents, model, cut, settings_in_use(load_encoder())["pooling"])
     changed = follow_question("map-question")
     question = st.text_input(
         "Question (optional)",
@@ -62,7 +61,8 @@ def show_corpus_map(documents: Sequence[Document], encoder: Encoder, cut: Cut) -
     )
     vector = None
     if question.strip():
-        vector = embed_query(question, index.encoder(encoder), pooling, cut.max_tokens).vector
+        spec = index.spec
+        vector = embed_query(question, index.encoder(model), spec.pooling, spec.max_tokens).vector
     show_map(index.chunks, index.vectors, question, vector)
 
 

@@ -14,6 +14,8 @@ from engine.documents.document import Chunk, Document
 from engine.documents.splitters import SPLITTERS
 from engine.documents.unread_text import read_ends
 from engine.errors import GlassboxError
+from engine.retrieval.embedding_model import Model
+from engine.retrieval.embedding_spec import NO_LIMIT
 from engine.wording import counted
 from ui.chunk_paint import near_to, painted
 from ui.chunk_settings import CHUNK_SETTINGS, Cut, chunk_settings
@@ -30,10 +32,14 @@ PART = 12_000  # characters marked at once
 HEADER_HEIGHT = 60  # pixels, above both sides, so that they begin at the same height
 
 
-def show_chunks(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> None:
+def show_chunks(documents: Sequence[Document], model: Model, cut: Cut) -> None:
     """Draw a document with its chunks, and on request a second time under other settings."""
     document = document_choice(documents, "chunks-document")
     start, end = part_of(document)
+    if not isinstance(model, Encoder) or cut.given:
+        show_one(document, model, cut, start, end, "a")
+        return
+    encoder = model
     compare = st.toggle(
         "Compare with other settings",
         key="chunks-compare",
@@ -87,7 +93,7 @@ def part_of(document: Document) -> tuple[int, int]:
     return (part - 1) * PART, min(part * PART, len(document.text))
 
 
-def show_one(document: Document, encoder: Encoder, cut: Cut, start: int, end: int, key: str) -> None:
+def show_one(document: Document, model: Model, cut: Cut, start: int, end: int, key: str) -> None:
     """Draw the chunks of a document under one setting: their sizes, and their places in the text."""
     began, splitter = perf_counter(), SPLITTERS[cut.splitting.method]
     try:
@@ -100,11 +106,14 @@ def show_one(document: Document, encoder: Encoder, cut: Cut, start: int, end: in
         st.info("This document has no text to cut.")
         return
     seconds = perf_counter() - began
-    st.caption(f"{splitter.label}: {splitter.help}" + parents_note(chunks))
-    limit = cut.text_limit(encoder)
-    show_numbers(document, chunks, limit, seconds)
+    how = "Brought along, with their vectors." if cut.given else f"{splitter.label}: {splitter.help}"
+    st.caption(how + parents_note(chunks))
+    limit = cut.text_limit(model)
+    show_numbers(document, chunks, limit)
+    if not cut.given:
+        st.caption(f"Cut in {readable_seconds(seconds)}.")
     near = near_to(chunks, start, end)
-    stops = read_ends([chunks[number] for number in near], encoder.tokenizer, limit)
+    stops = read_ends([chunks[number] for number in near], model.tokenizer, limit)
     with st.container(border=True):
         st.html(
             text_html(painted(document, chunks, dict(zip(near, stops, strict=True)), start, end), height=520)
@@ -133,7 +142,7 @@ def parents_note(chunks: Sequence[Chunk]) -> str:
     return f" An answer gets the larger chunk around each: {len(parents):,} of them." if parents else ""
 
 
-def show_numbers(document: Document, chunks: Sequence[Chunk], limit: int, seconds: float) -> None:
+def show_numbers(document: Document, chunks: Sequence[Chunk], limit: int) -> None:
     """Draw the number of chunks, their median size, the text in two of them, and those cut by the model."""
     sizes = [chunk.n_tokens for chunk in chunks]
     twice = sum(max(0, a.end - b.start) for a, b in pairwise(chunks))
@@ -152,13 +161,13 @@ def show_numbers(document: Document, chunks: Sequence[Chunk], limit: int, second
             help="Characters that a chunk repeats from the one before; striped in the text.",
             width="content",
         )
-        st.metric(
-            "Cut by the model",
-            f"{long:,}" if long else "none",
-            help=f"Chunks over the limit of {limit} tokens; the text after it is struck through.",
-            width="content",
-        )
-    st.caption(f"Cut in {readable_seconds(seconds)}.")
+        if limit != NO_LIMIT:
+            st.metric(
+                "Cut by the model",
+                f"{long:,}" if long else "none",
+                help=f"Chunks over the limit of {limit} tokens; the text after it is struck through.",
+                width="content",
+            )
 
 
 def size_figure(chunks: Sequence[Chunk], limit: int) -> go.Figure:

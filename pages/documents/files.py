@@ -4,14 +4,16 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from engine import Encoder
 from engine.documents.document import Chunk, Document
 from engine.documents.loaders import Failure, parse_file
 from engine.errors import DocumentError
+from engine.retrieval.embedding_model import Model
+from engine.retrieval.embedding_spec import NO_LIMIT
 from engine.wording import counted
 from ui.chunk_settings import Cut
 from ui.corpus import split_documents, tokens_of
 from ui.documents import add_file, searched_files, show_failures, uploads
+from ui.given_vectors import given_files
 from ui.tables import show_table
 from ui.tokens import AS_ENCODER_COUNTS
 
@@ -19,13 +21,13 @@ MAX_PASTED = 2_000_000  # characters
 PASTED = "pasted text"
 
 
-def show_files(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> None:
+def show_files(documents: Sequence[Document], model: Model, cut: Cut) -> None:
     """Draw a table of the documents, a box to paste a text, and a choice of files to remove."""
     if not documents:
         st.info("No document is chosen. Add one in the sidebar, paste a text below, or pick some there.")
     else:
         chunks = split_documents(documents, cut)
-        limit = cut.text_limit(encoder)
+        limit = cut.text_limit(model)
         show_finding(documents, [chunk for own in chunks for chunk in own], limit)
         show_documents(documents, chunks, limit)
         st.caption("Add files in the sidebar, or paste a text here. The other tabs show their chunks.")
@@ -39,7 +41,7 @@ def show_files(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> Non
         "every row becomes a document of all its columns.",
     )
     paste_box()
-    if own := list(uploads()):
+    if own := [*uploads(), *given_files()]:
         with st.expander("Take documents out of this session", icon=":material/delete:"):
             chosen = st.multiselect("Files", own, key="files-removed", placeholder="None")
             st.button("Take them out", on_click=remove_files, disabled=not chosen)
@@ -53,6 +55,11 @@ def show_finding(documents: Sequence[Document], chunks: Sequence[Chunk], limit: 
         st.warning(
             f"**{title}: {cut:,} lose their end.** They have more than the {limit} tokens that the encoder "
             "reads; the tab “Never read” shows what is lost, and remedies.",
+            icon=":material/content_cut:",
+        )
+    elif limit == NO_LIMIT:
+        st.info(
+            f"**{title}.** How many tokens of a chunk the model reads is not known here.",
             icon=":material/content_cut:",
         )
     elif chunks:
@@ -91,7 +98,8 @@ def show_documents(documents: Sequence[Document], chunks: Sequence[Sequence[Chun
             ),
             "Characters": st.column_config.NumberColumn(format="localized"),
             "Longest chunk": st.column_config.NumberColumn(
-                help=f"In tokens {AS_ENCODER_COUNTS}; it reads {limit} of a chunk."
+                help=f"In tokens {AS_ENCODER_COUNTS}"
+                + ("." if limit == NO_LIMIT else f"; it reads {limit} of a chunk.")
             ),
         },
     )
@@ -130,5 +138,6 @@ def remove_files() -> None:
     state = st.session_state
     for name in state["files-removed"]:
         uploads().pop(name, None)
+        given_files().pop(name, None)
     state["searched"] = [name for name in searched_files() if name not in state["files-removed"]]
     state["files-removed"] = []

@@ -6,7 +6,6 @@ from html import escape
 
 import streamlit as st
 
-from engine import Encoder
 from engine.documents.document import Chunk, Document
 from engine.inspection.health.removal import RankingChange, preview_removal
 from engine.inspection.health.report import (
@@ -19,6 +18,8 @@ from engine.inspection.health.report import (
     health_report,
 )
 from engine.layers.tracing import Array
+from engine.retrieval.embedding_model import Model, encode_by
+from engine.retrieval.embedding_spec import EmbeddingSpec
 from engine.wording import counted
 from ui.chunk_settings import Cut
 from ui.colours import FAINT
@@ -92,7 +93,7 @@ ADVICE: dict[FindingKind, Advice] = {
 }
 
 
-def show_corpus_health(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> None:
+def show_corpus_health(documents: Sequence[Document], model: Model, cut: Cut) -> None:
     """Draw the problems of the corpus, and the rankings of some questions without them."""
     st.write(
         "Duplicates push other passages out of the ranking, hubs are found by every question, empty and "
@@ -100,9 +101,9 @@ def show_corpus_health(documents: Sequence[Document], encoder: Encoder, cut: Cut
         "Chunks and questions are compared by the model's own vectors, whatever the pooling and retriever in "
         "use."
     )
-    index = index_documents(documents, encoder, cut)
+    index = index_documents(documents, model, cut)
     questions = question_lines(documents)
-    vectors = question_vectors(tuple(questions), encoder, cut) if questions else None
+    vectors = question_vectors(tuple(questions), index.encoder(model), index.spec) if questions else None
     show_health(index.chunks, index.vectors, questions, vectors, cut.max_tokens)
 
 
@@ -129,9 +130,9 @@ def example_questions(documents: Sequence[Document]) -> list[str]:
 
 
 @st.cache_data(show_spinner="Reading the questions…", max_entries=8, scope="session")
-def question_vectors(questions: tuple[str, ...], _encoder: Encoder, cut: Cut) -> Array:
-    """Embed questions once: ``(n_questions, d_model)``, of length 1."""
-    return cut.encoder(_encoder).encode_query(questions, normalize=True, max_tokens=cut.max_tokens)
+def question_vectors(questions: tuple[str, ...], _model: Model, spec: EmbeddingSpec) -> Array:
+    """Embed questions once as an index was: ``(n_questions, d_model)``, of length 1."""
+    return encode_by(spec, "query", questions, _model)
 
 
 @fragment

@@ -8,13 +8,15 @@ import streamlit as st
 from engine import Encoder
 from engine.documents.document import Document
 from engine.inspection.model.truncation import LimitReport, truncation_report
+from engine.retrieval.embedding_model import Model
 from engine.wording import counted
 from pages.documents.limit_figures import cosine_bars, cut_html, token_bars
 from pages.documents.unread_chunks import show_budget
 from ui.chunk_settings import Cut
 from ui.corpus import split_documents
-from ui.documents import bundled_documents
+from ui.documents import NoDocumentError, bundled_documents
 from ui.export import show_figure
+from ui.given_vectors import given_of, why_not
 from ui.models import limits_of, load_encoder
 from ui.text import escape_markdown, text_html
 
@@ -180,8 +182,11 @@ def show_advice() -> None:
         )
 
 
-def show_never_read(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> None:
+def show_never_read(documents: Sequence[Document], encoder: Model, cut: Cut) -> None:
     """Draw the text that the encoder never reads, of the chunks or of one whole text."""
+    if (given := given_of(documents)) is not None:
+        raise NoDocumentError(why_not(given, "What is never read is found by reading the documents anew"))
+    assert isinstance(encoder, Encoder), "the model of documents that the app embeds"
     view = st.segmented_control(
         "Show",
         VIEWS,

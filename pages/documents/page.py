@@ -4,19 +4,21 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from engine import Encoder
 from engine.documents.document import Document
+from engine.retrieval.embedding_model import Model
 from pages.documents.chunk_map import show_corpus_map
 from pages.documents.chunks import show_chunks
 from pages.documents.files import show_files
 from pages.documents.health import show_corpus_health
 from pages.documents.never_read import show_never_read
-from ui.chunk_settings import Cut, chunk_settings
+from ui.chunk_settings import Cut
 from ui.documents import NoDocumentError, document_picker
+from ui.given_vectors import search_model
 from ui.models import load_encoder
+from ui.settings import cut_settings
 from ui.settings_card import show_settings_card
 
-VIEWS: dict[str, Callable[[list[Document], Encoder, Cut], None]] = {
+VIEWS: dict[str, Callable[[list[Document], Model, Cut], None]] = {
     "Files": show_files,
     "Chunks": show_chunks,
     "Never read": show_never_read,
@@ -32,14 +34,14 @@ def main() -> None:
         documents = document_picker()
         show_settings_card(documents, encoder)
         with st.expander("Chunks", icon=":material/content_cut:", expanded=True):
-            cut = chunk_settings(encoder)
+            cut = cut_settings(encoder, documents)
     tabs = st.tabs(list(VIEWS), on_change="rerun", key="documents-tab")
     for tab, show in zip(tabs, VIEWS.values(), strict=True):
         if tab.open:
             with tab:
                 if not documents and show is not show_files:
                     raise NoDocumentError
-                show(documents, encoder, cut)
+                show(documents, search_model(documents), cut)
 
 
 main()

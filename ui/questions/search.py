@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from engine import Encoder
 from engine.documents.sentences import sentence_spans
 from engine.layers.tracing import Array
+from engine.retrieval.embedding_model import Model, inside_of
 from engine.retrieval.index import Index
 from engine.retrieval.retrievers import all_index_scores
 from engine.retrieval.vector_cache import VectorCache, cached_encode
@@ -12,7 +12,7 @@ from engine.wording import counted
 
 
 def all_scores(
-    questions: tuple[str, ...], index: Index, encoder: Encoder, retriever: str, cache: VectorCache
+    questions: tuple[str, ...], index: Index, model: Model, retriever: str, cache: VectorCache
 ) -> Array:
     """Score every chunk for every question, as the app searches, with a progress bar.
 
@@ -20,8 +20,8 @@ def all_scores(
     ----------
     questions
         Their texts.
-    index, encoder
-        The chunks, and the encoder of their vectors.
+    index, model
+        The chunks, and the model of their vectors.
     retriever
         One of `RETRIEVERS`. MMR orders all candidates, as in a sweep.
     cache
@@ -42,9 +42,9 @@ def all_scores(
 
     try:
         vectors = cached_encode(
-            questions, index.encoder(encoder), spec.pooling, spec.max_tokens, cache, embedding, "query"
+            questions, index.encoder(model), spec.pooling, spec.max_tokens, cache, embedding, "query"
         )  # (n_questions, d_model)
-        return all_index_scores(retriever, questions, vectors, index, encoder, on_progress=reading)
+        return all_index_scores(retriever, questions, vectors, index, inside_of(model), on_progress=reading)
     finally:
         bar.empty()
 

@@ -9,6 +9,7 @@ from engine import Encoder
 from engine.documents.document import Document
 from engine.evaluation.questions import Question
 from engine.inspection.diagnosis.location import Location, locate
+from engine.retrieval.embedding_model import Model
 from engine.retrieval.index import Index
 from pages.improve.diagnose.labelled import ranked_labels
 from ui.chunk_settings import Cut, cut_values
@@ -35,7 +36,7 @@ class Search:
     """Documents, their index, and how it is searched: the first ``k`` chunks count as found."""
 
     documents: tuple[Document, ...]
-    encoder: Encoder
+    model: Model
     cut: Cut
     index: Index
     retriever: str
@@ -50,7 +51,14 @@ class Search:
     @property
     def text_limit(self) -> int:
         """How many tokens of a chunk are read."""
-        return self.cut.text_limit(self.encoder)
+        return self.cut.text_limit(self.model)
+
+    @property
+    def longest(self) -> int:
+        """The most tokens of a chunk that can be read, or are where vectors are given."""
+        if isinstance(self.model, Encoder) and not self.cut.given:
+            return self.model.config.max_positions
+        return self.text_limit
 
     def document(self, name: str) -> Document:
         """Return the document of a name."""
@@ -114,7 +122,7 @@ def ask_labelled(search: Search, questions: tuple[Question, ...]) -> Asked | Non
         search.cut,
         pooling,
         search.retriever,
-        search.encoder,
+        search.model,
         search.index,
     )
     n_missing = sum(not one.is_among(search.k) for one in labelled)

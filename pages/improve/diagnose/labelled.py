@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from engine import Encoder
 from engine.documents.document import Document
 from engine.evaluation.metrics import reciprocal_rank
 from engine.evaluation.questions import Question, Reference, relevance, stem
 from engine.inspection.diagnosis.location import Location
 from engine.inspection.diagnosis.setting_changes import passage_question
+from engine.retrieval.embedding_model import Model
 from engine.retrieval.index import Index
 from engine.retrieval.vector_cache import VectorCache
 from ui.chunk_settings import Cut
@@ -48,7 +48,7 @@ def ranked_labels(
     cut: Cut,
     pooling: str,
     retriever: str,
-    _encoder: Encoder,
+    _model: Model,
     _index: Index,
 ) -> list[LabelledPassage]:
     """Rank the passages of labelled questions in the index; passages that no chunk contains are left out."""
@@ -63,7 +63,7 @@ def ranked_labels(
         for (question, _), place, document in zip(pairs, places, holding, strict=True)
     ]
     row_of = {text: row for row, text in enumerate(dict.fromkeys(question.text for question in asked))}
-    scores = all_scores(tuple(row_of), _index, _encoder, retriever, vector_cache(questions))
+    scores = all_scores(tuple(row_of), _index, _model, retriever, vector_cache(questions))
     scores = scores[[row_of[question.text] for question in asked]]  # (n_pairs, n_chunks)
     # A question names its document by its stem, which several may share; the passage is in one of them.
     names = np.array([chunk.document for chunk in _index.chunks], object)  # (n_chunks,)

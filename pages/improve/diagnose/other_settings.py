@@ -38,6 +38,10 @@ from ui.text import Strong, joined, readable_time, sentence_markdown
 
 OTHERS = "5 · Where would it rank under other settings?"
 UNMEASURED = "Nothing is measured yet for these settings."
+GIVEN = (
+    "Other settings cut and embed the documents anew, and these chunks and vectors were brought along. "
+    "Another retriever can be chosen in the sidebar."
+)
 OTHERS_HIT = "Others' hit@k"
 ROWS = "diagnose-rows"  # key of the session's state: questions and passage, and the rows measured for them
 ANY = 6  # settings differ at most: splitter, size, overlap, limit, pooling, retriever
@@ -78,11 +82,15 @@ def show_other_settings(
         The labelled questions about these documents, on which the effect of a change is measured.
     """
     st.header(OTHERS)
+    if search.cut.given:
+        st.info(GIVEN, icon=":material/tune:")
+        return None
+    assert isinstance(search.model, Encoder), "the model of documents that the app embeds"
     target = passage_question(asked.question, place, search.document(place.document))
     others = other_questions(target, questions, search.documents)
     current = current_cell(search)
-    cells = wanted_cells(current, search.encoder)
-    rows = kept_rows((target, *others), (place.document, search.documents, search.encoder.name))
+    cells = wanted_cells(current, search.model)
+    rows = kept_rows((target, *others), (place.document, search.documents, search.model.name))
     missing = [cell for cell in cells if cell not in {row.cell for row in rows}]
     show_cost(missing, cells, search)
     if st.button(
@@ -106,7 +114,11 @@ def show_other_settings(
 
 def current_cell(search: Search) -> Cell:
     """Return the present settings."""
-    return replace(cell_of(search.settings), model=search.encoder.name)
+    if search.cut.given:
+        size, spec = search.cut.splitting, search.index.spec
+        sizes = size.method, size.chunk_tokens, size.overlap
+        return Cell(*sizes, search.model.name, spec.max_tokens, spec.pooling, search.retriever, search.k)
+    return replace(cell_of(search.settings), model=search.model.name)
 
 
 def measure_cells(
@@ -126,7 +138,7 @@ def measure_cells(
         )
 
     cache = vector_cache(questions, search.documents)
-    models = {search.encoder.name: search.encoder}
+    models = {search.model.name: search.model}
     try:
         for row in sweep(search.documents, questions, cells, models, cache, show, done=tuple(rows)):
             rows.append(row)

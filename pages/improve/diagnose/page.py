@@ -17,6 +17,7 @@ from pages.improve.diagnose.steps import show_causes, show_chunks, show_lost, sh
 from ui.chunk_settings import Cut
 from ui.corpus import index_documents, warm_bm25
 from ui.documents import NoDocumentError, document_picker
+from ui.given_vectors import search_model
 from ui.models import load_encoder
 from ui.questions.sets import usable_questions
 from ui.report import report_button
@@ -36,7 +37,7 @@ def diagnosis_of(
 ) -> Diagnosis:
     """Diagnose a question and a passage under some settings; the result is cached."""
     document = _search.document(place.document)
-    return diagnose(asked.question, place, document, _search.index, _search.encoder, k)
+    return diagnose(asked.question, place, document, _search.index, _search.model, k)
 
 
 def show(asked: Asked, pooling: str, search: Search, questions: tuple[Question, ...]) -> None:
@@ -51,8 +52,8 @@ def show(asked: Asked, pooling: str, search: Search, questions: tuple[Question, 
     found = diagnosis_of(asked, asked.place, *settings, search.k, search)
     ranking = ranking_of(asked.question, asked.place, *settings, search.retriever, search)
     rank = ranking.rank if ranking.is_found else None
-    left_out = search.encoder.prompts.in_search if search.cut.prompts == "none" else {}
-    used = InUse(current_cell(search), search.encoder.config.max_positions, rank, left_out)
+    left_out = search.model.prompts.in_search if search.cut.prompts == "none" else {}
+    used = InUse(current_cell(search), search.longest, rank, left_out)
     found_causes = causes(found, used)
     short = st.container()
     show_place(asked)
@@ -72,12 +73,13 @@ def main() -> None:
     with st.sidebar:
         documents = document_picker()
         show_settings_card(documents, encoder)
-        cut, pooling, retriever, k = search_settings(encoder)
+        cut, pooling, retriever, k = search_settings(encoder, documents)
     if not documents:
         raise NoDocumentError
-    index = index_documents(documents, encoder, cut, pooling)
+    model = search_model(documents)
+    index = index_documents(documents, model, cut, pooling)
     warm_bm25(index, retriever)
-    search = Search(tuple(documents), encoder, cut, index, retriever, k)
+    search = Search(tuple(documents), model, cut, index, retriever, k)
     questions = tuple(usable_questions(documents))
     if asked := ask(search, questions):
         show(asked, pooling, search, questions)

@@ -5,12 +5,13 @@ from dataclasses import dataclass, field
 import numpy as np
 import streamlit as st
 
+from engine import Encoder
 from engine.documents.document import Document
 from engine.inspection.diagnosis.diagnose import Diagnosis
 from engine.inspection.diagnosis.location import Location, matching_rows
 from engine.inspection.health.report import NEAR_DUPLICATE
 from engine.layers.tracing import Array
-from engine.retrieval.embedding_model import embed_query
+from engine.retrieval.embedding_model import embed_query, inside_of, no_inside
 from engine.retrieval.index import Index
 from engine.retrieval.ranking import best_first
 from engine.retrieval.retrievers import RETRIEVERS, index_scores
@@ -23,6 +24,7 @@ from ui.widgets import chapters
 
 RANK = "4 · Where does it rank, and what outranks it?"
 MOST_ABOVE = 10
+SHARED = "What question and chunk share, word by word,"
 
 
 @dataclass(frozen=True)
@@ -67,9 +69,9 @@ def ranking_of(
 ) -> Ranking:
     """Rank a passage by a retriever; the result is cached."""
     index, spec = _search.index, _search.index.spec
-    encoder = index.encoder(_search.encoder)
-    query = embed_query(question, encoder, spec.pooling, spec.max_tokens)
-    scores = index_scores(retriever, question, query, index, encoder)  # (n_chunks,)
+    model = index.encoder(_search.model)
+    query = embed_query(question, model, spec.pooling, spec.max_tokens)
+    scores = index_scores(retriever, question, query, index, inside_of(model))  # (n_chunks,)
     order = best_first(scores[None])[0].tolist()
     own = set(matching_rows(place, index.chunks))
     rank = next(rank for rank, row in enumerate(order, 1) if row in own)
@@ -186,7 +188,10 @@ def repeats(row: int, group_of: dict[int, int], own: int) -> str:
 def show_contributions(question: str, search: Search, ranking: Ranking) -> None:
     """Draw, on demand, the similarity to the question explained, for the passage's chunk and the best one."""
     index = search.index
-    encoder, limit = index.encoder(search.encoder), index.spec.max_tokens
+    model, limit = index.encoder(search.model), index.spec.max_tokens
+    if not isinstance(model, Encoder):
+        st.caption(escape_markdown(no_inside(SHARED, model)))
+        return
     for key, (title, row) in explained_rows(ranking).items():
         if index.spec.pooling != "pooler":
             st.session_state.setdefault(f"diagnose-{key}-strategy", index.spec.pooling)
@@ -197,7 +202,7 @@ def show_contributions(question: str, search: Search, ranking: Ranking) -> None:
             with box:
                 chapter = chapters(CHAPTERS, f"diagnose-{key}-chapter")
                 texts = question, index.chunks[row].text
-                show_explained(encoder, limit, *texts, f"diagnose-{key}", chapter)
+                show_explained(model, limit, *texts, f"diagnose-{key}", chapter)
 
 
 def explained_rows(ranking: Ranking) -> dict[str, tuple[str, int]]:

@@ -6,6 +6,7 @@ from html import escape
 
 import numpy as np
 
+from engine import Encoder
 from engine.errors import GlassboxError
 from engine.evaluation.questions import Question
 from engine.inspection.diagnosis.causes import InUse
@@ -13,6 +14,7 @@ from engine.inspection.diagnosis.diagnose import Cause, Diagnosis
 from engine.inspection.diagnosis.location import Location
 from engine.inspection.diagnosis.setting_changes import Effect
 from engine.inspection.pooling.similarity_decomposition import decompose_similarity, sum_by_unit, text_units
+from engine.retrieval.embedding_model import no_inside
 from engine.retrieval.retrievers import RETRIEVERS
 from pages.improve.diagnose.ask import Asked, Search
 from pages.improve.diagnose.fix import (
@@ -24,6 +26,7 @@ from pages.improve.diagnose.fix import (
     effect_words,
 )
 from pages.improve.diagnose.other_settings import (
+    GIVEN,
     OTHERS,
     OTHERS_HIT,
     UNMEASURED,
@@ -33,6 +36,7 @@ from pages.improve.diagnose.other_settings import (
 )
 from pages.improve.diagnose.rank import (
     RANK,
+    SHARED,
     Ranking,
     above_rows,
     above_words,
@@ -117,7 +121,7 @@ def report(asked: Asked, search: Search, causes: Sequence[Cause], diagnosed: Dia
 def settings(search: Search) -> dict[str, str]:
     """Return the settings of the search in words, and what was searched."""
     return settings_words(search.settings) | {
-        "Encoder": search.encoder.name,
+        "Encoder": search.model.name,
         "Chunks": f"{len(search.index.chunks):,}",
         "Documents searched": ", ".join(document.name for document in search.documents),
     }
@@ -154,7 +158,7 @@ def step_sections(asked: Asked, search: Search, diagnosed: Diagnosed) -> Iterato
     )
     measured = diagnosed.measured
     if measured is None:
-        yield section(OTHERS, paragraph(UNMEASURED))
+        yield section(OTHERS, paragraph(GIVEN if search.cut.given else UNMEASURED))
         return
     yield section(
         OTHERS,
@@ -194,12 +198,15 @@ def rank_parts(search: Search, found: Diagnosis, ranking: Ranking) -> Iterator[H
 def explained_parts(question: str, search: Search, ranking: Ranking) -> Iterator[Html]:
     """The similarity to the question explained word by word, for the passage's chunk and the best one."""
     index = search.index
-    encoder, spec = index.encoder(search.encoder), index.spec
+    model, spec = index.encoder(search.model), index.spec
+    if not isinstance(model, Encoder):
+        yield paragraph(f"{no_inside(SHARED, model)}.", faint=True)
+        return
     yield paragraph(SHARES, faint=True)
     for title, row in explained_rows(ranking).values():
         try:
             shares = decompose_similarity(
-                encoder, question, index.chunks[row].text, spec.pooling, spec.max_tokens
+                model, question, index.chunks[row].text, spec.pooling, spec.max_tokens
             )
         except GlassboxError as error:  # a pooling that has no shares
             yield paragraph(f"{title}: {error}", faint=True)

@@ -10,6 +10,7 @@ from engine.inspection.diagnosis.causes import InUse
 from engine.inspection.diagnosis.counterfactual import RankedScore
 from engine.inspection.diagnosis.diagnose import Cause, Diagnosis
 from engine.inspection.diagnosis.location import Location
+from engine.retrieval.embedding_spec import NO_LIMIT
 from engine.retrieval.retrievers import RETRIEVERS
 from pages.improve.diagnose.ask import Asked, Search
 from pages.improve.diagnose.rank import Ranking
@@ -134,7 +135,7 @@ def passage_html(place: Location, search: Search) -> str:
     start = max(0, place.start - CONTEXT)
     end = min(len(document.text), place.end + CONTEXT)
     near = near_to(chunks, start, end)
-    stops = read_ends([chunks[n] for n in near], search.encoder.tokenizer, search.text_limit)
+    stops = read_ends([chunks[n] for n in near], search.model.tokenizer, search.text_limit)
     ends = dict(zip(near, stops, strict=True))
     parts = [(start, place.start), (place.start, place.end), (place.end, end)]
     before, passage, after = (
@@ -176,6 +177,8 @@ def show_lost(place: Location, search: Search, found: Diagnosis) -> None:
 def lost_sentence(search: Search, found: Diagnosis) -> tuple[str, ...]:
     """Say whether some of the passage is beyond the token limit."""
     limit = search.text_limit
+    if limit == NO_LIMIT:
+        return Strong("Not known:"), f" how many tokens {search.model.name} reads of a chunk is not told."
     if not found.unread:
         return Strong("No."), f" All of it is within the {limit} tokens that are read of a chunk."
     return (

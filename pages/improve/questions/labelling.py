@@ -6,10 +6,9 @@ from itertools import islice
 
 import streamlit as st
 
-from engine import Encoder
 from engine.documents.document import Document
 from engine.evaluation.questions import Reference, stem
-from engine.retrieval.embedding_model import embed_query
+from engine.retrieval.embedding_model import Model, embed_query, inside_of
 from engine.retrieval.ranking import best_first, candidates
 from engine.retrieval.retrievers import RETRIEVERS, index_scores
 from pages.improve.questions.coverage import finding, labelled_counts
@@ -31,7 +30,7 @@ MAX_QUESTION = 2000  # characters
 
 
 def show_labelling(
-    documents: Sequence[Document], encoder: Encoder, cut: Cut, pooling: str, retriever: str
+    documents: Sequence[Document], model: Model, cut: Cut, pooling: str, retriever: str
 ) -> None:
     """Draw the form that labels questions, and the set they go into.
 
@@ -39,7 +38,7 @@ def show_labelling(
     ----------
     documents
         The documents that are searched, in which answers are marked.
-    encoder, cut, pooling, retriever
+    model, cut, pooling, retriever
         How candidates are searched. A label is a span of the text, and does not depend on them.
     """
     st.markdown(f"**{escape_markdown(finding(*labelled_counts(documents)))}**")
@@ -57,7 +56,7 @@ def show_labelling(
         "not show which search is better.",
     ).strip()
     if question:
-        show_candidates(question, documents, encoder, cut, pooling, retriever)
+        show_candidates(question, documents, model, cut, pooling, retriever)
         st.markdown("**Mark the passage**")
         if found := passage_picker(documents):
             show_keep_button(name, question, *found)
@@ -69,7 +68,7 @@ def show_labelling(
 def show_candidates(
     question: str,
     documents: Sequence[Document],
-    encoder: Encoder,
+    model: Model,
     cut: Cut,
     pooling: str,
     retriever: str,
@@ -83,10 +82,10 @@ def show_candidates(
             f"The best passages of {RETRIEVERS[retriever].label}. Labels from one search alone favour that "
             "search: look by words, too."
         )
-        index = index_documents(documents, encoder, cut, pooling)
+        index = index_documents(documents, model, cut, pooling)
         warm_bm25(index, retriever)
-        query = embed_query(question, index.encoder(encoder), pooling, cut.max_tokens)
-        scores = index_scores(retriever, question, query, index, encoder)  # (n_chunks,)
+        query = embed_query(question, index.encoder(model), index.spec.pooling, index.spec.max_tokens)
+        scores = index_scores(retriever, question, query, index, inside_of(model))  # (n_chunks,)
         rows = candidates(best_first(scores[None])[0], scores, CANDIDATES)
         best = [index.chunks[row] for row in rows.tolist()]
         hits = [(by_name[chunk.document], chunk.start, chunk.end) for chunk in best]

@@ -5,6 +5,7 @@ import streamlit as st
 from pages.improve.questions.labelling import show_labelling
 from pages.improve.questions.self_test import show_self_test
 from ui.documents import NoDocumentError, document_picker
+from ui.given_vectors import search_model
 from ui.models import load_encoder
 from ui.settings import search_settings
 from ui.settings_card import show_settings_card
@@ -16,16 +17,17 @@ def main() -> None:
     with st.sidebar:
         documents = document_picker()
         show_settings_card(documents, encoder)
-        cut, pooling, retriever, _ = search_settings(encoder)
+        cut, pooling, retriever, _ = search_settings(encoder, documents)
     if not documents:
         raise NoDocumentError
+    model = search_model(documents)
     labels, smoke_test = st.tabs(["Label questions", "Smoke test"], on_change="rerun", key="questions-tab")
     if labels.open:
         with labels:
-            show_labelling(documents, encoder, cut, pooling, retriever)
+            show_labelling(documents, model, cut, pooling, retriever)
     if smoke_test.open:
         with smoke_test:
-            show_self_test(documents, encoder, cut, pooling, retriever)
+            show_self_test(documents, model, cut, pooling, retriever)
 
 
 main()

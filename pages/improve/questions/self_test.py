@@ -7,7 +7,6 @@ import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
 
-from engine import Encoder
 from engine.documents.document import Document
 from engine.evaluation.self_test import (
     DEPTHS,
@@ -19,6 +18,7 @@ from engine.evaluation.self_test import (
 )
 from engine.layers.pooling import pooling_label
 from engine.layers.tracing import Array
+from engine.retrieval.embedding_model import Model
 from engine.retrieval.retrievers import RETRIEVERS
 from ui.chunk_settings import Cut
 from ui.colours import BLUE, ORANGE
@@ -60,7 +60,7 @@ class Tested:
 
 
 def show_self_test(
-    documents: Sequence[Document], encoder: Encoder, cut: Cut, pooling: str, retriever: str
+    documents: Sequence[Document], model: Model, cut: Cut, pooling: str, retriever: str
 ) -> None:
     """Draw how often sentences of the documents find their own chunk.
 
@@ -68,7 +68,7 @@ def show_self_test(
     ----------
     documents
         The documents that are searched.
-    encoder, cut, pooling, retriever
+    model, cut, pooling, retriever
         How they are indexed and searched.
     """
     result = st.container()
@@ -82,7 +82,7 @@ def show_self_test(
         help="The number of chunks among which that of the sentence is expected (containment@k).",
     )
     st.caption(SMOKE_TEST)
-    tested = self_tested(documents, encoder, cut, pooling, retriever)
+    tested = self_tested(documents, model, cut, pooling, retriever)
     shares, counts = tested.shares(k), tested.counts()
     with result:
         st.markdown(f"**{summary(shares, k)}**")
@@ -103,14 +103,14 @@ def show_self_test(
 
 @st.cache_data(max_entries=4, show_spinner=False, scope="session")
 def self_tested(
-    documents: Sequence[Document], _encoder: Encoder, cut: Cut, pooling: str, retriever: str
+    documents: Sequence[Document], _model: Model, cut: Cut, pooling: str, retriever: str
 ) -> Tested:
     """Ask the self-test's questions; cached."""
-    index = index_documents(documents, _encoder, cut, pooling)
+    index = index_documents(documents, _model, cut, pooling)
     warm_bm25(index, retriever)
     probes = self_test_questions(documents, N_SENTENCES)
     texts = tuple(probe.question.text for probe in probes)
-    scores = all_scores(texts, index, _encoder, retriever, session_vectors())
+    scores = all_scores(texts, index, _model, retriever, session_vectors())
     return Tested(tuple(probes), scores, own_chunks([probe.question for probe in probes], index.chunks))
 
 

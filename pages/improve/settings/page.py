@@ -1,13 +1,17 @@
 """Best settings: grids of settings measured on questions, compared beyond chance, and applied to the app."""
 
+from collections.abc import Sequence
+
 import streamlit as st
 
+from engine.documents.document import Document
 from pages.improve.settings.answers import show_answers
 from pages.improve.settings.compare import show_runs
 from pages.improve.settings.grid import baseline_cell, show_grid
 from pages.improve.settings.results import show_results
 from pages.improve.settings.running import show_running
 from ui.documents import NoDocumentError, document_picker
+from ui.given_vectors import given_of, why_not
 from ui.models import load_encoder
 from ui.questions.sets import question_set_picker
 from ui.settings import search_settings
@@ -28,19 +32,27 @@ def tabs_key() -> str:
     return f"experiments-tab-{state.get('experiments-moves', 0)}"
 
 
+def check_documents(documents: Sequence[Document]) -> None:
+    """Raise `NoDocumentError` where there is no document that can be cut anew."""
+    if not documents:
+        raise NoDocumentError
+    if (given := given_of(documents)) is not None:
+        why = why_not(given, "Settings are compared by cutting and embedding documents anew")
+        raise NoDocumentError(f"{why} On the command line, sweep --vectors measures it beside a grid.")
+
+
 def main() -> None:
     """Draw the page."""
     encoder = load_encoder()
     with st.sidebar:
         documents = document_picker()
         show_settings_card(documents, encoder)
-        cut, *_ = search_settings(encoder)
+        cut, *_ = search_settings(encoder, documents)
     show_running()
     grid, results, runs, answers = st.tabs(list(TABS), on_change="rerun", key=tabs_key())
     if grid.open:
         with grid:
-            if not documents:
-                raise NoDocumentError
+            check_documents(documents)
             show_grid(documents, encoder, cut, question_set_picker(documents))
     if results.open:
         with results:
@@ -50,8 +62,7 @@ def main() -> None:
             show_runs()
     if answers.open:
         with answers:
-            if not documents:
-                raise NoDocumentError
+            check_documents(documents)
             show_answers(documents, encoder, cut)
 
 

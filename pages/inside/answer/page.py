@@ -28,6 +28,7 @@ from ui.asking import (
 )
 from ui.corpus import index_documents, null_scores_of_documents, warm_bm25
 from ui.documents import chosen_documents
+from ui.given_vectors import search_model
 from ui.jobs import Job
 from ui.models import load_decoder, load_encoder
 from ui.nothing_found import NO_TEXT, show_nothing_found
@@ -151,10 +152,10 @@ def begin(question: str, documents: Sequence[Document], settings: Settings) -> b
         )
         offer_less(question, settings)
     else:
-        chosen = documents, load_encoder(), settings.cut, settings.pooling
+        chosen = documents, search_model(documents), settings.cut, settings.pooling
         index, null_scores = index_documents(*chosen), null_scores_of_documents(*chosen)
         warm_bm25(index, settings.answer.search.retriever)
-        start_answer(question, index, null_scores, settings)
+        start_answer(question, index, null_scores, settings, model=search_model(documents))
         return True
     return False
 
@@ -186,7 +187,7 @@ def main() -> None:
     documents = chosen_documents()
     with st.sidebar:
         show_settings_card(documents, encoder)
-        settings = settings_sidebar(encoder, on_server=False)
+        settings = settings_sidebar(encoder, on_server=False, documents=documents)
     question = question_box(documents, has_answer="answer_job" in state)
     with st.container(), waiting_until_done():  # keeps the position of all that follows
         if question and not begin(question, documents, settings):

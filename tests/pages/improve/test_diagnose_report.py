@@ -59,7 +59,7 @@ def search(encoder):
 @pytest.fixture(scope="module")
 def diagnosed(search):
     place, [document] = locate(PASSAGE, search.documents), search.documents
-    found = diagnose(QUESTION, place, document, search.index, search.encoder, search.k)
+    found = diagnose(QUESTION, place, document, search.index, search.model, search.k)
     ranking = ranking_of.__wrapped__(
         QUESTION, place, (document,), search.cut, "mean", search.retriever, search
     )
@@ -86,7 +86,7 @@ def test_a_report_has_every_step_with_its_verdict_and_tables(search, diagnosed):
     assert "The chunks above it" in words
     assert "Nothing is measured yet for these settings." in words
     assert "Chunk size (tokens)48" in words
-    assert f"Encoder{search.encoder.name}" in words
+    assert f"Encoder{search.model.name}" in words
     assert html.count("<figure>") == 2  # the passage's chunk, and the best one
     assert html.count("plotly.js v") == 1
 

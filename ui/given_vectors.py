@@ -1,0 +1,187 @@
+"""Files of chunks with their vectors, brought along: the dialog that reads one, and the model that made it.
+
+A file is searched by itself, as its vectors compare only with those of its model. It stays in the session; a
+workspace leaves it out.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+import streamlit as st
+
+from engine import Encoder
+from engine.documents.document import Chunk, Document
+from engine.errors import GlassboxError, InputError
+from engine.evaluation.embedding_server import FORM
+from engine.evaluation.given_chunks import GivenDocument, given_documents
+from engine.evaluation.library_model import load_model
+from engine.layers.pooling import POOLINGS, pooling_label
+from engine.models.embedding_head import OWN
+from engine.models.prompts import PROMPT_USES
+from engine.retrieval.embedding_model import Model
+from engine.retrieval.index import Index
+from engine.retrieval.vector_files import ARRAYS, COLUMNS, READERS, read_index
+from engine.wording import counted
+from ui.models import ENCODER, load_encoder, model_name
+from ui.text import escape_markdown
+
+MAX_UPLOAD_MB = 200
+
+
+@dataclass(frozen=True)
+class Given:
+    """A file of chunks with their vectors, the model that embeds questions, and the chunks' documents."""
+
+    name: str
+    index: Index = field(repr=False)
+    model: Model
+    documents: tuple[GivenDocument, ...] = field(repr=False)
+
+    @cached_property
+    def chunks(self) -> dict[str, list[Chunk]]:
+        """The chunks of each document, by its name."""
+        found: dict[str, list[Chunk]] = {}
+        for chunk in self.index.chunks:
+            found.setdefault(chunk.document, []).append(chunk)
+        return found
+
+    @property
+    def words(self) -> str:
+        """``notes.npz: 120 chunks and their vectors of 384 numbers by all-MiniLM-L6-v2, mean pooling``."""
+        spec = self.index.spec
+        return (
+            f"{self.name}: {counted(len(self.index.chunks), 'chunk')} and their vectors of {spec.d_model:,} "
+            f"numbers by {model_name(spec.name)}, {pooling_label(spec.pooling)} pooling"
+        )
+
+
+def given_files() -> dict[str, Given]:
+    """Return the files of vectors that the user brought in this session, by their names."""
+    files: dict[str, Given] = st.session_state.setdefault("given-files", {})
+    return files
+
+
+def given_of(documents: Sequence[Document]) -> Given | None:
+    """Return the file of vectors whose documents these are, None for documents that the app cuts itself."""
+    if not documents or not isinstance(first := documents[0], GivenDocument):
+        return None
+    return next((each for each in given_files().values() if each.documents[0].digest == first.digest), None)
+
+
+def search_model(documents: Sequence[Document]) -> Model:
+    """Return the model that embeds questions about documents: the app's own, or that of given vectors."""
+    encoder, given = load_encoder(), given_of(documents)
+    if given is None:
+        return encoder
+    if isinstance(given.model, Encoder):
+        return replace(given.model, reranker=encoder.reranker)
+    return given.model
+
+
+def searched_alone(names: Sequence[str]) -> list[str]:
+    """Return the names of files that are searched together: of vectors and others, the last wins."""
+    given = given_files()
+    return [names[-1]] if names and names[-1] in given else [name for name in names if name not in given]
+
+
+def bring_button() -> None:
+    """Draw the button that opens the dialog."""
+    if st.button(
+        "Bring vectors",
+        key="bring-vectors",
+        icon=":material/deployed_code_update:",
+        type="tertiary",
+        help="A file of chunks with vectors that were made elsewhere, to search in place of documents.",
+    ):
+        show_bring()
+
+
+@st.dialog("Bring vectors", width="medium")
+def show_bring() -> None:
+    """Draw the choice of a file and of the model that made it; read them, or say why they cannot be read."""
+    st.write(
+        "Search chunks that were embedded elsewhere. Vectors alone do not say how they were made, so the "
+        "model has to be named: it embeds the questions, and one chunk to see that it is the right one."
+    )
+    file = st.file_uploader(
+        "Chunks with vectors",
+        type=[suffix.lstrip(".") for suffix in READERS],
+        key="given-file",
+        max_upload_size=MAX_UPLOAD_MB,
+        help=f"Parquet with the columns {', '.join(COLUMNS)}, a row a chunk; or .npz as `python -m engine "
+        f"embed` writes it, with {', '.join(ARRAYS)}. Starts and ends count characters of the document.",
+    )
+    name = st.text_input(
+        "Model that made them",
+        ENCODER,
+        key="given-model",
+        help=f"A known name, a folder, a Hugging Face id, or a server of embeddings as {FORM}.",
+    ).strip()
+    key = st.text_input(
+        "Key",
+        type="password",
+        key="given-key",
+        help="Only if a server needs one. It is sent to this address only and forgotten with this session.",
+    ).strip()
+    left, right = st.columns(2)
+    pooling = left.selectbox(
+        "Pooling",
+        [OWN, *(name for name in POOLINGS if name != OWN)],
+        format_func=lambda name: "the model's own" if name == OWN else pooling_label(name),
+        key="given-pooling",
+    )
+    prompts = right.selectbox(
+        "Prompts of the model",
+        list(PROMPT_USES),
+        format_func=lambda name: PROMPT_USES[name].label,
+        key="given-prompts",
+        help="For models that were trained with prompts before questions or chunks.",
+    )
+    if not st.button("Search these", type="primary", key="given-read", icon=":material/search:"):
+        return
+    try:
+        if file is None:
+            raise InputError("no file is chosen: give chunks with vectors as .npz or .parquet")
+        if not name:
+            raise InputError(
+                "no model is named: questions have to be embedded by the one that made the vectors"
+            )
+        with st.spinner("Reading the vectors, and embedding one chunk again…", show_time=True):
+            take_given(file.name, file.getvalue(), named_model(name, key).with_prompts(prompts), pooling)
+    except GlassboxError as error:
+        st.error(escape_markdown(str(error)), icon=":material/error:")
+        return
+    st.rerun()
+
+
+def named_model(name: str, api_key: str = "") -> Model:
+    """Load the model that made vectors; the app's own encoder is not loaded twice."""
+    return load_encoder() if name == ENCODER else load_model(name, api_key=api_key)
+
+
+def take_given(name: str, content: bytes, model: Model, pooling: str) -> None:
+    """Read a file of vectors into the session, and search it alone; one that cannot be read changes nothing.
+
+    Raises
+    ------
+    GlassboxError
+        It cannot be read, or another model made its vectors.
+    """
+    index, documents = given_documents(read_index(Path(name), model, pooling, content=content))
+    given_files()[name] = Given(name, index, model, documents)
+    st.session_state["searched"] = [name]
+
+
+def show_given(given: Given) -> None:
+    """Say what is searched in place of chunks that the app cuts."""
+    st.caption(f"{escape_markdown(given.words)}. A file of vectors is searched alone.")
+
+
+def why_not(given: Given, what: str) -> str:
+    """Return why a page or a tab cannot be drawn for given vectors, unescaped."""
+    return (
+        f"{what}, and {given.name} brings only its chunks and one vector for each. Choose other documents "
+        "under “Search in” in the sidebar."
+    )
