@@ -19,7 +19,7 @@ from engine.documents.loaders import (
 from engine.errors import DocumentError
 from engine.evaluation.questions import stem
 from engine.wording import counted
-from ui.given_vectors import bring_button, given_files, given_of, searched_alone, show_given
+from ui.given_vectors import given_files, given_of, searched_alone, show_given
 from ui.text import escape_markdown, listed
 
 
@@ -109,7 +109,6 @@ def document_picker(upload_place: DeltaGenerator | None = None) -> list[Document
             show_given(given)
         elif uploads() and not bundled_names() & {document.name for document in chosen}:
             st.caption("The samples are not searched; they can be added above.")
-    bring_button()
     return chosen
 
 

@@ -18,7 +18,7 @@ from engine.retrieval.embedding_model import Model
 from engine.retrieval.retrievers import RETRIEVERS, usable_retrievers
 from ui.chunk_settings import Cut, chunk_settings, cut_values
 from ui.documents import NoDocumentError, document_picker
-from ui.given_vectors import given_of, search_model, why_not
+from ui.given_vectors import bring_button, given_of, search_model, why_not
 from ui.reranker import reranker_picker, show_reranking_time
 from ui.settings_card import SETTINGS, settings_in_use, show_settings_card
 from ui.tokens import AS_DECODER_COUNTS
@@ -237,10 +237,13 @@ def search_settings(encoder: Encoder, documents: Sequence[Document] = ()) -> tup
 
 
 def cut_settings(encoder: Encoder, documents: Sequence[Document]) -> Cut:
-    """Draw how documents are cut, or that their chunks are given."""
+    """Draw how documents are cut, or that their chunks are given, and the way to bring some."""
     if (given := given_of(documents)) is None:
-        return chunk_settings(encoder)
+        cut = chunk_settings(encoder)
+        bring_button()
+        return cut
     st.caption("These chunks and vectors were made elsewhere and stay as they are.")
+    bring_button()
     longest = max(chunk.n_tokens for chunk in given.index.chunks)
     return Cut(Splitting(chunk_tokens=longest), 0, given.index.spec.max_tokens, given=True)
 

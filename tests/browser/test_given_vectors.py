@@ -9,7 +9,16 @@ from engine.documents.splitters import Splitting, split
 from engine.models.encoder import Encoder
 from engine.retrieval.index import build_index
 from engine.retrieval.vector_files import save_npz
-from tests.browser.conftest import assert_fits, figures, fill_area, fill_in, go_to, open_tab, settled
+from tests.browser.conftest import (
+    assert_fits,
+    figures,
+    fill_area,
+    fill_in,
+    go_to,
+    open_section,
+    open_tab,
+    settled,
+)
 
 ADDRESS = ""
 KEEPER = "The keeper of the lighthouse kept bees and sold their honey in Vardholm."
@@ -32,6 +41,7 @@ def vectors(tmp_path_factory):
 
 
 def bring(page, path):
+    """Bring a file of vectors; the section of chunks is open."""
     page.get_by_role("button", name="Bring vectors").click()
     dialog = page.get_by_role("dialog")
     dialog.locator("input[type=file]").set_input_files(path)
@@ -44,6 +54,7 @@ def bring(page, path):
 def test_vectors_brought_along_are_asked_mapped_and_diagnosed(wide, vectors, tmp_path):
     with np.load(vectors) as found:
         np.savez(tmp_path / "half.npz", **{**found, "vectors": found["vectors"][:1]})
+    open_section(wide, "Chunks")
     dialog = bring(wide, tmp_path / "half.npz")
     expect(dialog.get_by_text("not as many of each column")).to_be_visible()
     wide.keyboard.press("Escape")
