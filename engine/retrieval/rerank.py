@@ -6,18 +6,25 @@ through a model. So only the best chunks of a first stage are reordered (Nogueir
 
 from collections.abc import Sequence
 from threading import Lock
+from typing import Protocol
 
 import numpy as np
 
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder, check_several
-from engine.models.reranker import Reranker
 from engine.retrieval.maxsim import max_sim, maxsim_scores, unit_vectors
 from engine.retrieval.ranking import best_first, candidates, check_depth, ordered_scores
 from engine.weights.fetch import Progress
 
 RERANK_DEPTH = 50
 KEPT_TOKENS = 32_768  # vectors in the cache: 50 MB of 384 float32
+
+
+class Scorer(Protocol):
+    """What scores passages for a question, larger is better: a cross-encoder, or a decoder that asks it."""
+
+    def score(self, question: str, passages: Sequence[str], on_progress: Progress | None = None) -> Array:
+        """Score passages: ``(n_passages,)``."""
 
 
 class TokenVectors:
@@ -141,7 +148,7 @@ def cross_rerank(
     scores: Array,
     questions: Sequence[str],
     texts: Sequence[str],
-    reranker: Reranker,
+    reranker: Scorer,
     depth: int = RERANK_DEPTH,
     on_progress: Progress | None = None,
 ) -> Array:
@@ -154,7 +161,7 @@ def cross_rerank(
     questions, texts
         The questions, and the chunks' texts.
     reranker
-        The cross-encoder.
+        The cross-encoder, or another `Scorer`.
     depth
         How many chunks of each question are reordered, each read in a pass of its own.
     on_progress
