@@ -35,6 +35,8 @@ NAMES = [
     "seq2seq",
     "quality",
     "late",
+    "query_likelihood",
+    "distilled_reranker",
     "threshold",
     "journey",
 ]
