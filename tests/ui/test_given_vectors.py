@@ -7,13 +7,14 @@ import pytest
 
 from engine.documents.document import Document
 from engine.documents.splitters import Splitting, split
+from engine.errors import InputError, ModelUnavailableError
 from engine.evaluation.embedding_server import EmbeddingServer
 from engine.evaluation.given_chunks import given_documents
 from engine.retrieval.index import build_index
 from engine.retrieval.vector_files import save_npz
 from tests.apps import app_file, app_of, app_page, said
 from tests.embedding_server import embedding_server
-from ui.given_vectors import Given
+from ui.given_vectors import Given, named_model
 
 NAME = "light.npz"
 KEEPER = "The keeper of the lighthouse kept bees and sold their honey in Vardholm."
@@ -95,6 +96,17 @@ def test_what_reads_inside_a_model_or_cuts_anew_says_why_not(brought, folder):
 
 def test_never_read_says_why_not(brought):
     assert NOT_HERE in said(brought.opened("documents", **{"documents-tab": "Never read"}))
+
+
+def test_the_model_is_named_as_on_the_command_line(encoder, monkeypatch):
+    monkeypatch.setattr("ui.given_vectors.load_encoder", lambda: encoder)
+    assert named_model(encoder.name) is encoder
+    with embedding_server(encoder.encode, key="secret") as server:
+        assert named_model(server.address, "secret").d_model == 384
+        with pytest.raises(ModelUnavailableError, match="key"):
+            named_model(server.address)
+    with pytest.raises(InputError, match="names no model"):
+        named_model("http://localhost:1")
 
 
 def test_retrievers_that_read_tokens_need_an_inside(brought):
