@@ -192,7 +192,7 @@ def add_options(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--folds", type=int, default=2, help="how many folds the questions are dealt to")
     parser.add_argument("--epochs", type=int, default=3, help="how often each question is trained on")
-    parser.add_argument("--questions", type=int, default=120, help="how many of each collection are drawn")
+    parser.add_argument("--questions", type=int, default=200, help="how many of each collection are drawn")
     parser.add_argument("--depth", type=int, default=20, help="how many passages are reordered")
     parser.add_argument("--max-tokens", type=int, default=160, help="tokens of question and passage")
 
