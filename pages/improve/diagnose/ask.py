@@ -22,6 +22,7 @@ from ui.current import (
     set_question,
 )
 from ui.links import LABELLED, PASTED, SEARCHED
+from ui.models import reranker_name
 from ui.questions.search import sentences_with
 from ui.questions.sets import LABEL_SOME
 from ui.text import escape_markdown, shortened
@@ -122,6 +123,7 @@ def ask_labelled(search: Search, questions: tuple[Question, ...]) -> Asked | Non
         search.cut,
         pooling,
         search.retriever,
+        reranker_name(),
         search.model,
         search.index,
     )

@@ -48,6 +48,7 @@ def ranked_labels(
     cut: Cut,
     pooling: str,
     retriever: str,
+    reranker: str,
     _model: Model,
     _index: Index,
 ) -> list[LabelledPassage]:

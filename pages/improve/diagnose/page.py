@@ -18,7 +18,7 @@ from ui.chunk_settings import Cut
 from ui.corpus import index_documents, warm_bm25
 from ui.documents import NoDocumentError, document_picker
 from ui.given_vectors import search_model
-from ui.models import load_encoder
+from ui.models import load_encoder, reranker_name
 from ui.questions.sets import usable_questions
 from ui.report import report_button
 from ui.settings import search_settings
@@ -50,7 +50,7 @@ def show(asked: Asked, pooling: str, search: Search, questions: tuple[Question, 
         return
     settings = (search.documents, search.cut, pooling)
     found = diagnosis_of(asked, asked.place, *settings, search.k, search)
-    ranking = ranking_of(asked.question, asked.place, *settings, search.retriever, search)
+    ranking = ranking_of(asked.question, asked.place, *settings, search.retriever, reranker_name(), search)
     rank = ranking.rank if ranking.is_found else None
     left_out = search.model.prompts.in_search if search.cut.prompts == "none" else {}
     used = InUse(current_cell(search), search.longest, rank, left_out)

@@ -65,9 +65,10 @@ def ranking_of(
     cut: Cut,
     pooling: str,
     retriever: str,
+    reranker: str,
     _search: Search,
 ) -> Ranking:
-    """Rank a passage by a retriever; the result is cached."""
+    """Rank a passage by a retriever; the result is cached, for each cross-encoder by itself."""
     index, spec = _search.index, _search.index.spec
     model = index.encoder(_search.model)
     query = embed_query(question, model, spec.pooling, spec.max_tokens)

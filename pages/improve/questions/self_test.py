@@ -25,6 +25,7 @@ from ui.colours import BLUE, ORANGE
 from ui.corpus import index_documents, session_vectors, warm_bm25
 from ui.export import show_figure
 from ui.figures import styled
+from ui.models import reranker_name
 from ui.questions.search import all_scores
 from ui.questions.sets import N_SENTENCES, SMOKE_TEST
 
@@ -82,7 +83,7 @@ def show_self_test(
         help="The number of chunks among which that of the sentence is expected (containment@k).",
     )
     st.caption(SMOKE_TEST)
-    tested = self_tested(documents, model, cut, pooling, retriever)
+    tested = self_tested(documents, model, cut, pooling, retriever, reranker_name())
     shares, counts = tested.shares(k), tested.counts()
     with result:
         st.markdown(f"**{summary(shares, k)}**")
@@ -103,9 +104,9 @@ def show_self_test(
 
 @st.cache_data(max_entries=4, show_spinner=False, scope="session")
 def self_tested(
-    documents: Sequence[Document], _model: Model, cut: Cut, pooling: str, retriever: str
+    documents: Sequence[Document], _model: Model, cut: Cut, pooling: str, retriever: str, reranker: str
 ) -> Tested:
-    """Ask the self-test's questions; cached."""
+    """Ask the self-test's questions; cached, for each cross-encoder by itself."""
     index = index_documents(documents, _model, cut, pooling)
     warm_bm25(index, retriever)
     probes = self_test_questions(documents, N_SENTENCES)

@@ -1,10 +1,12 @@
 import pytest
+from safetensors.numpy import load_file, save_file
 
 from engine.documents.loaders import BUNDLED_CORPUS
 from engine.documents.sentences import sentence_spans
 from engine.evaluation.grid import Cell
 from pages.improve.diagnose.fix import change_words, changed_names
 from tests.apps import app_file, app_page, said, tables
+from tests.sentence_transformer_folders import save_reranker
 
 PAGE = "pages/improve/diagnose/page.py"
 CURRENT = Cell("fixed", 128, 16, "m", 256, "mean", "dense", 4)
@@ -164,3 +166,22 @@ def test_changes_are_told_change_words():
         "splitter Fixed size → Sentences, chunk size 128 → 64 and retriever dense (cosine) → BM25 (words)"
     )
     assert changed_names(CURRENT, cell) == ["splitter", "chunk size", "retriever"]
+
+
+def test_another_cross_encoder_ranks_anew(tmp_path):
+    first, second = save_reranker(tmp_path / "first"), save_reranker(tmp_path / "second")
+    weights = load_file(second / "model.safetensors")
+    weights["classifier.weight"] *= -1  # the order of the first, from the other end
+    save_file(weights, second / "model.safetensors")
+    passage = "A loader turns a file into plain text."
+    state = {
+        "diagnose-way-True": "Paste the passage",
+        "diagnose-question": "What does a loader do?",
+        "diagnose-passage": passage,
+        "retriever": "cross-encoder",
+    }
+    app = page(**state, reranker=str(first))
+    alone = page(**state, reranker=str(second)).metric[0].value
+    assert app.metric[0].value != alone
+    app.session_state["reranker"] = str(second)
+    assert app.run().metric[0].value == alone

@@ -61,7 +61,7 @@ def diagnosed(search):
     place, [document] = locate(PASSAGE, search.documents), search.documents
     found = diagnose(QUESTION, place, document, search.index, search.model, search.k)
     ranking = ranking_of.__wrapped__(
-        QUESTION, place, (document,), search.cut, "mean", search.retriever, search
+        QUESTION, place, (document,), search.cut, "mean", search.retriever, "", search
     )
     used = InUse(current_cell(search), 512, ranking.rank)
     return Diagnosed(place, found, ranking, used, None)

@@ -243,7 +243,7 @@ def smoke_test_page():
 
     state = st.session_state
     state["tested"] = self_tested(
-        state["given"], load_encoder(), Cut(*state["cut"]), state["pooling"], state["retriever"]
+        state["given"], load_encoder(), Cut(*state["cut"]), state["pooling"], state["retriever"], ""
     )
 
 
