@@ -44,6 +44,9 @@ CODE = (
 MAX_BYTES = 20 * 1024 * 1024
 MOST_LISTED = 3  # suffixes of a format, in messages
 MAX_DOCUMENTS = 100_000  # of one file: as many lists of a row fit in a few megabytes
+# Readers repeat some text, such as the header of a CSV file in every row. Small files may exceed the ratio up
+# to a limit in characters.
+MAX_TEXT, MAX_TEXT_RATIO, ANY_TEXT = 100_000_000, 4, 20_000_000
 BUNDLED_CORPUS = Path(__file__).parent.parent.parent / "data" / "corpus"
 BUNDLED_INDEX = BUNDLED_CORPUS.with_suffix(".glassbox")  # a workspace with its chunks and vectors by default
 
@@ -64,12 +67,15 @@ class Format:
         Yields the parts of a file, from its name, its content and the column for CSV files.
     holds_several
         Whether a file holds any number of documents, and not exactly one.
+    is_packed
+        Whether files are compressed, so that their size says little about their text.
     """
 
     label: str
     suffixes: tuple[str, ...]
     read: Callable[[str, bytes, str | None], Iterable[Part]]
     holds_several: bool = False
+    is_packed: bool = False
 
     @property
     def short(self) -> str:
@@ -107,8 +113,8 @@ FORMATS: dict[str, Format] = {
     "text": Format("Text", (".txt", ".rst", ".log"), one(read_plain)),
     "markdown": Format("Markdown", (".md", ".markdown"), one(read_markdown)),
     "html": Format("HTML", (".html", ".htm"), one(read_html)),
-    "pdf": Format("PDF", (".pdf",), one(read_pdf)),
-    "word": Format("Word", (".docx",), one(read_docx)),
+    "pdf": Format("PDF", (".pdf",), one(read_pdf), is_packed=True),
+    "word": Format("Word", (".docx",), one(read_docx), is_packed=True),
     "csv": Format("CSV", (".csv",), read_csv, holds_several=True),
     "jsonl": Format(
         "JSONL",
@@ -117,7 +123,7 @@ FORMATS: dict[str, Format] = {
         holds_several=True,
     ),
     "notebook": Format("notebooks", (".ipynb",), one(read_notebook)),
-    "zip": Format("ZIP archives", (".zip",), read_zip, holds_several=True),
+    "zip": Format("ZIP archives", (".zip",), read_zip, holds_several=True, is_packed=True),
     "code": Format("source code", CODE, one(read_plain)),
 }
 
@@ -209,7 +215,25 @@ def parts(name: str, content: bytes, csv_column: str | None) -> Iterable[Part]:
     """Return a file's documents and failures, and the names of members that are not read."""
     found = known_format(name)
     check_size(name, len(content))
-    return found.read(name, content, csv_column)
+    most = MAX_TEXT if found.is_packed else min(MAX_TEXT, max(ANY_TEXT, MAX_TEXT_RATIO * len(content)))
+    return bounded_text(name, found.read(name, content, csv_column), most)
+
+
+def bounded_text(name: str, found: Iterable[Part], most: int) -> Iterator[Part]:
+    """Yield the parts of a file; raise `DocumentError` before all together have over ``most`` characters.
+
+    Names and reasons count, too: those of an archive's members may be long, and stand before every row.
+    """
+    n_characters = 0
+    for part in found:
+        texts = (part,) if isinstance(part, str) else vars(part).values()
+        n_characters += sum(len(text) for text in texts if isinstance(text, str))
+        if n_characters > most:
+            raise DocumentError(
+                f"{name} would become over {most // 10**6} million characters of text, far more than it has: "
+                "split it, or give its columns short names"
+            )
+        yield part
 
 
 def load_corpus(path: Path) -> list[Document]:

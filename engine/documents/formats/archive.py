@@ -12,6 +12,7 @@ from engine.documents.formats.plain import kind_of
 from engine.errors import DocumentError
 
 MAX_MEMBERS = 5000
+MAX_PATH = 1000  # characters
 MAX_UNPACKED = 100 * 1024 * 1024
 # Text seldom shrinks below a fiftieth. Small archives may exceed the ratio up to a limit in bytes.
 MAX_RATIO, ANY_RATIO = 100, 20 * 1024 * 1024
@@ -36,7 +37,7 @@ def read_members(name: str, content: bytes) -> Iterator[tuple[str, bytes] | Fail
             try:
                 yield info.filename, read_member(archive, info)
             except DocumentError as error:
-                yield Failure(one_line(f"{name}/{info.filename}"), f"{name}/{error}")
+                yield Failure(one_line(f"{name}/{info.filename}")[:MAX_PATH], f"{name}/{error}")
 
 
 def open_archive(name: str, content: bytes) -> ZipFile:
@@ -77,7 +78,9 @@ def read_member(archive: ZipFile, info: ZipInfo) -> bytes:
 
 
 def check_path(path: str) -> None:
-    """Raise for a path that leaves its folder, or has characters that cannot be shown."""
+    """Raise for a path that leaves its folder, is very long, or has characters that cannot be shown."""
+    if len(path) > MAX_PATH:
+        raise DocumentError(f"{path[:100]!a}… is a path of over {MAX_PATH} characters: rename it")
     if not path or any(unicodedata.category(sign) in ("Cc", "Cs", "Zl", "Zp") for sign in path):
         raise DocumentError(f"{path!a} has no name that can be shown: rename it")
     if path.startswith(("/", "\\")) or "\\" in path or path[1:2] == ":" or ".." in path.split("/"):
