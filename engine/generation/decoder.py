@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.errors import ContextLengthError, InputError
+from engine.errors import ContextLengthError, InputError, ModelFileError
 from engine.generation.chat import Message, RenderedChat, render_chat
 from engine.generation.generated_token import Candidate, FinishReason, GeneratedToken
 from engine.generation.prefix_cache import PrefixCache
@@ -43,7 +43,7 @@ from engine.trace import MAX_TRACE_BYTES, Trace, check_trace, matches
 from engine.weights.catalog import DEFAULT_DECODER
 from engine.weights.fetch import Progress, model_path
 from engine.weights.gguf_file import GGUF
-from engine.weights.tensors import read_json
+from engine.weights.tensors import damaged_files, read_json, read_text, shortened
 
 # Prompt tokens go through the layers in blocks of this many, which bounds the attention scores
 # held at once to (n_heads, 512, n_tokens).
@@ -52,6 +52,8 @@ BLOCK_TOKENS = 512
 LOGIT_TOKENS = 64
 # The cache has room for this many tokens of an answer from the start, and grows for more.
 ROOM_TOKENS = 256
+MAX_TEMPLATE = 1024**2  # bytes of a chat template; those of models that call tools have some 20,000
+GGUF_SPECIAL = ("bos", "eos", "eot")  # tokens that begin a text, and that end it
 
 
 @dataclass(frozen=True)
@@ -395,43 +397,62 @@ class Decoder:
 
 def load_gguf(name: str, path: Path, compiled: bool) -> Decoder:
     """Load a decoder from a .gguf file."""
-    file = GGUF(path)
-    ends = {file.get(f"tokenizer.ggml.{kind}_token_id") for kind in ("eos", "eot")} - {None}
-    config, weights = read_gguf_model(file, compiled)
-    tokenizer = BPETokenizer.from_gguf(file)
-    return Decoder(
-        name=name,
-        config=config,
-        weights=weights,
-        tokenizer=tokenizer,
-        chat_template=file.get("tokenizer.chat_template"),
-        bos_id=file.get("tokenizer.ggml.bos_token_id"),
-        start_ids=tokenizer.start_ids,
-        end_ids=frozenset(ends),
-    )
+    with damaged_files(path):
+        file = GGUF(path)
+        config, weights = read_gguf_model(file, compiled)
+        tokenizer = BPETokenizer.from_gguf(file)
+        bos, *ends = (special_id(file.get(f"tokenizer.ggml.{k}_token_id"), k, config) for k in GGUF_SPECIAL)
+        template = file.get("tokenizer.chat_template")
+        return Decoder(
+            name=name,
+            config=config,
+            weights=weights,
+            tokenizer=tokenizer,
+            chat_template=template if isinstance(template, str) else None,
+            bos_id=bos,
+            start_ids=tokenizer.start_ids,
+            end_ids=frozenset(end for end in ends if end is not None),
+        )
 
 
 def load_folder(name: str, folder: Path, compiled: bool) -> Decoder:
     """Load a decoder from a folder with config.json, model.safetensors and tokenizer.json."""
-    config, weights = read_folder_model(folder, compiled)
-    tokenizer = BPETokenizer.from_json(folder / "tokenizer.json")
-    check_vocab_size(tokenizer.vocab_size, config.vocab_size, folder)
-    model, generation, chat = (
-        read_json(path) if (path := folder / file).is_file() else {}
-        for file in ("config.json", "generation_config.json", "tokenizer_config.json")
-    )
-    start_ids = tokenizer.start_ids  # which tokenizer_config.json has the last word on
-    if isinstance(wanted := chat.get("add_bos_token"), bool):
-        start_ids = (model["bos_token_id"],) if wanted and model.get("bos_token_id") is not None else ()
-    template = folder / "chat_template.jinja"
-    end = generation.get("eos_token_id", model.get("eos_token_id"))
-    return Decoder(
-        name=name,
-        config=config,
-        weights=weights,
-        tokenizer=tokenizer,
-        chat_template=template.read_text("utf-8") if template.is_file() else chat.get("chat_template"),
-        bos_id=model.get("bos_token_id"),
-        start_ids=start_ids,
-        end_ids=frozenset([end] if isinstance(end, int) else end or []),
-    )
+    with damaged_files(folder):
+        config, weights = read_folder_model(folder, compiled)
+        tokenizer = BPETokenizer.from_json(folder / "tokenizer.json")
+        check_vocab_size(tokenizer.vocab_size, config.vocab_size, folder)
+        model, generation, chat = (
+            read_json(path) if (path := folder / file).is_file() else {}
+            for file in ("config.json", "generation_config.json", "tokenizer_config.json")
+        )
+        bos = special_id(model.get("bos_token_id"), "bos", config)
+        start_ids = tokenizer.start_ids  # which tokenizer_config.json has the last word on
+        if isinstance(wanted := chat.get("add_bos_token"), bool):
+            start_ids = (bos,) if wanted and bos is not None else ()
+        end = generation.get("eos_token_id", model.get("eos_token_id"))
+        ends = [special_id(one, "eos", config) for one in (end if isinstance(end, list) else [end])]
+        template = folder / "chat_template.jinja"
+        return Decoder(
+            name=name,
+            config=config,
+            weights=weights,
+            tokenizer=tokenizer,
+            chat_template=read_text(template, MAX_TEMPLATE)
+            if template.is_file()
+            else chat.get("chat_template"),
+            bos_id=bos,
+            start_ids=start_ids,
+            end_ids=frozenset(one for one in ends if one is not None),
+        )
+
+
+def special_id(value: object, name: str, config: DecoderConfig) -> int | None:
+    """Return the id of a special token, None where a model has none."""
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < config.vocab_size:
+        raise ModelFileError(
+            f"the model's {name} token is {shortened(value)}, not an id below {config.vocab_size}: "
+            "download it again"
+        )
+    return value

@@ -18,7 +18,7 @@ from engine.layers.attention import merge_heads, split_heads
 from engine.layers.linear import Linear
 from engine.layers.norm import LayerNorm
 from engine.layers.tracing import Array, Shapes, Tracer, no_trace, scoped
-from engine.weights.tensors import TensorReader, config_float, config_size, read_json
+from engine.weights.tensors import MAX_EPS, TensorReader, config_float, config_size, read_json
 
 
 @dataclass(frozen=True)
@@ -219,7 +219,7 @@ def read_config(folder: Path, has_segments: bool = True) -> EncoderConfig:
             d_ff=config_size(raw, "intermediate_size"),
             max_positions=config_size(raw, "max_position_embeddings"),
             n_types=config_size(raw, "type_vocab_size") if has_segments else 0,
-            norm_eps=config_float(raw, "layer_norm_eps"),
+            norm_eps=config_float(raw, "layer_norm_eps", most=MAX_EPS),
             activation=raw.get("hidden_act", ""),
         ),
         folder,

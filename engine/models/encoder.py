@@ -27,7 +27,7 @@ from engine.tokenizers.tokenizer_file import read_tokenizer
 from engine.trace import MAX_TRACE_BYTES, Trace, check_trace
 from engine.weights.catalog import DEFAULT_ENCODER
 from engine.weights.fetch import Progress, model_path
-from engine.weights.tensors import read_json
+from engine.weights.tensors import damaged_files, read_json
 
 if TYPE_CHECKING:
     from engine.models.reranker import Reranker
@@ -129,15 +129,16 @@ class Encoder:
         folder = model_path(source, on_progress)
         if not folder.is_dir():
             raise ModelFileError(f"{folder} is a file: an encoder is a folder with config.json")
-        files = read_folder(folder, np.dtype(dtype))
-        model_type = read_model_type(files.model)
-        family = FAMILIES[model_type]
-        config = family.read_config(files.model)
-        check_widths(files.head, config.d_model, folder)
-        tensors = read_tensors(files.model)
-        weights = family.read_weights(tensors, config, np.dtype(dtype))
-        tokenizer = read_tokenizer(files.model / "tokenizer.json", files.lower_case)
-        check_vocab_size(tokenizer.vocab_size, config.vocab_size, folder)
+        with damaged_files(folder):
+            files = read_folder(folder, np.dtype(dtype))
+            model_type = read_model_type(files.model)
+            family = FAMILIES[model_type]
+            config = family.read_config(files.model)
+            check_widths(files.head, config.d_model, folder)
+            tensors = read_tensors(files.model)
+            weights = family.read_weights(tensors, config, np.dtype(dtype))
+            tokenizer = read_tokenizer(files.model / "tokenizer.json", files.lower_case)
+            check_vocab_size(tokenizer.vocab_size, config.vocab_size, folder)
         max_tokens = min(files.max_tokens or config.max_positions, config.max_positions)
         return cls(
             str(source),

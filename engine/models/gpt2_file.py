@@ -12,7 +12,7 @@ from engine.layers.norm import LayerNorm
 from engine.models.gpt2 import GPT2Config, GPT2Layer, GPT2Weights
 from engine.weights.gguf_file import GGUF
 from engine.weights.stored import StoredTensor
-from engine.weights.tensors import config_float, config_size, read_json, with_shape
+from engine.weights.tensors import MAX_EPS, config_float, config_size, read_json, with_shape
 
 GGUF_NAMES = {
     "token_table": "token_embd",
@@ -59,13 +59,13 @@ def read_gguf_config(file: GGUF) -> GPT2Config:
     raw = {key: file[f"gpt2.{key}"] for key in GGUF_SIZES}
     return checked(
         GPT2Config(
-            vocab_size=len(file["tokenizer.ggml.tokens"]),
+            vocab_size=len(file.texts("tokenizer.ggml.tokens")),
             d_model=config_size(raw, "embedding_length"),
             n_layers=config_size(raw, "block_count"),
             n_heads=config_size(raw, "attention.head_count"),
             d_ff=config_size(raw, "feed_forward_length"),
             max_positions=config_size(raw, "context_length"),
-            norm_eps=config_float(raw, "attention.layer_norm_epsilon"),
+            norm_eps=config_float(raw, "attention.layer_norm_epsilon", most=MAX_EPS),
             activation="gelu_new",
             tied="output.weight" not in file,
         ),
@@ -96,7 +96,7 @@ def read_folder_config(folder: Path) -> GPT2Config:
             n_heads=config_size(raw, "n_head"),
             d_ff=config_size(raw, "n_inner", default=4 * d_model),
             max_positions=config_size(raw, "n_positions"),
-            norm_eps=config_float(raw, "layer_norm_epsilon", default=1e-5),
+            norm_eps=config_float(raw, "layer_norm_epsilon", default=1e-5, most=MAX_EPS),
             activation=activation,
             tied=raw.get("tie_word_embeddings", True),
         ),

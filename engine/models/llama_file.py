@@ -14,7 +14,7 @@ from engine.layers.tracing import Array
 from engine.models.llama import LlamaConfig, LlamaLayer, LlamaWeights, matrix_shapes
 from engine.weights.gguf_file import GGUF
 from engine.weights.stored import StoredTensor
-from engine.weights.tensors import config_float, config_size, read_json, with_shape
+from engine.weights.tensors import MAX_EPS, config_float, config_size, read_json, with_shape
 
 QUERY_KEY_VALUE = ("query", "key", "value")
 GATE_UP = ("gate", "up")
@@ -76,7 +76,7 @@ def read_gguf_config(file: GGUF) -> LlamaConfig:
     biased = in_file | {QUERY_KEY_VALUE} if architecture == "qwen2" else in_file
     return checked(
         LlamaConfig(
-            vocab_size=len(file["tokenizer.ggml.tokens"]),
+            vocab_size=len(file.texts("tokenizer.ggml.tokens")),
             d_model=d_model,
             n_layers=config_size(raw, "block_count"),
             n_heads=n_heads,
@@ -84,7 +84,7 @@ def read_gguf_config(file: GGUF) -> LlamaConfig:
             d_head=d_head,
             d_ff=config_size(raw, "feed_forward_length"),
             max_positions=config_size(raw, "context_length"),
-            norm_eps=config_float(raw, "attention.layer_norm_rms_epsilon"),
+            norm_eps=config_float(raw, "attention.layer_norm_rms_epsilon", most=MAX_EPS),
             rope_theta=config_float(raw, "rope.freq_base", default=10000.0),
             rope_factors=gguf_rope_factors(file, architecture, d_head),
             tied="output.weight" not in file,
@@ -105,6 +105,8 @@ def gguf_rope_factors(file: GGUF, architecture: str, d_head: int) -> tuple[float
     if "rope_freqs.weight" in file:
         name = "rope_freqs.weight"
         factors = with_shape(file.tensor(name), name, factors.shape).float32()
+        if not (factors > 0).all():
+            raise ModelFileError(f"{file.path} has factors in {name} that are not above 0: download it again")
     if kind == "linear":
         key = f"{architecture}.rope.scaling.factor"
         factors = factors * config_float({key: file[key]}, key)
@@ -138,7 +140,7 @@ def read_folder_config(folder: Path) -> LlamaConfig:
             d_head=d_head,
             d_ff=config_size(raw, "intermediate_size"),
             max_positions=config_size(raw, "max_position_embeddings"),
-            norm_eps=config_float(raw, "rms_norm_eps"),
+            norm_eps=config_float(raw, "rms_norm_eps", most=MAX_EPS),
             rope_theta=config_float(rope, "rope_theta", default=10000.0),
             rope_factors=folder_rope_factors(rope, d_head, folder),
             tied=raw.get("tie_word_embeddings", False),

@@ -20,7 +20,7 @@ from engine.layers.norm import LayerNorm
 from engine.layers.positions import rope_tables
 from engine.layers.tracing import Array, Shapes, Tracer, no_trace, scoped
 from engine.models.bert import EncoderConfig, checked_config
-from engine.weights.tensors import TensorReader, config_float, config_size, read_json
+from engine.weights.tensors import MAX_EPS, TensorReader, config_float, config_size, read_json
 
 GLOBAL, LOCAL = "full_attention", "sliding_attention"
 THETAS = {GLOBAL: 160_000.0, LOCAL: 10_000.0}
@@ -188,7 +188,7 @@ def read_config(folder: Path) -> ModernBertConfig:
         d_ff=config_size(raw, "intermediate_size"),
         max_positions=config_size(raw, "max_position_embeddings"),
         n_types=0,
-        norm_eps=config_float(raw, "norm_eps"),
+        norm_eps=config_float(raw, "norm_eps", most=MAX_EPS),
         activation=raw.get("hidden_activation", ""),
         is_global=tuple(kind == GLOBAL for kind in kinds),
         reach=config_size(raw, "local_attention", default=128) // 2,

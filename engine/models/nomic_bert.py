@@ -19,7 +19,7 @@ from engine.layers.norm import LayerNorm
 from engine.layers.positions import rope_tables
 from engine.layers.tracing import Array, Shapes, Tracer, no_trace, scoped
 from engine.models.bert import EncoderConfig, checked_config
-from engine.weights.tensors import TensorReader, config_float, config_size, read_json
+from engine.weights.tensors import MAX_EPS, TensorReader, config_float, config_size, read_json
 
 # What the first files may ask for and is not read, with the only values that are.
 FIXED: dict[str, tuple[Any, ...]] = {
@@ -178,7 +178,8 @@ def read_config(folder: Path) -> NomicBertConfig:
 
 def read_norm_eps(raw: Mapping[str, Any]) -> float:
     """Return the constant of the norms, by its name in either form."""
-    return config_float(raw, "layer_norm_eps" if "layer_norm_eps" in raw else "layer_norm_epsilon")
+    name = "layer_norm_eps" if "layer_norm_eps" in raw else "layer_norm_epsilon"
+    return config_float(raw, name, most=MAX_EPS)
 
 
 def read_weights(tensors: dict[str, Array], config: NomicBertConfig, dtype: np.dtype) -> NomicBertWeights:

@@ -26,7 +26,7 @@ from engine.tokenizers.text_tokenizer import TextTokenizer
 from engine.tokenizers.tokenizer_file import read_tokenizer
 from engine.trace import MAX_TRACE_BYTES, Trace, check_trace
 from engine.weights.fetch import Progress, model_path
-from engine.weights.tensors import TensorReader, read_json
+from engine.weights.tensors import TensorReader, damaged_files, read_json
 
 BATCH_TOKENS = 1024  # of a pack, the pairs that one core reads at once
 OUTPUTS: dict[str, Callable[[Array], Array]] = {"Sigmoid": sigmoid, "Identity": np.positive}
@@ -139,25 +139,17 @@ class Reranker:
         folder = model_path(source, on_progress)
         if not folder.is_dir():
             raise ModelFileError(f"{folder} is a file: a cross-encoder is a folder with config.json")
-        model_type, settings = read_model_type(folder), read_json(folder / "config.json")
-        family = FAMILIES[model_type]
-        config, tensors = family.read_config(folder), read_tensors(folder)
-        head = read_head(tensors, settings, config, np.dtype(dtype), folder)
-        weights = family.read_weights(tensors, config, np.dtype(dtype))
-        tokenizer = read_tokenizer(folder / "tokenizer.json")
-        check_vocab_size(tokenizer.vocab_size, config.vocab_size, folder)
-        max_tokens = min(read_max_tokens(folder, {}) or config.max_positions, config.max_positions)
-        return cls(
-            str(source),
-            config,
-            weights,
-            head,
-            family,
-            tokenizer,
-            max_tokens,
-            has_segments(read_optional(folder / "tokenizer_config.json")),
-            compiled,
-        )
+        with damaged_files(folder):
+            model_type, settings = read_model_type(folder), read_json(folder / "config.json")
+            family = FAMILIES[model_type]
+            config, tensors = family.read_config(folder), read_tensors(folder)
+            head = read_head(tensors, settings, config, np.dtype(dtype), folder)
+            weights = family.read_weights(tensors, config, np.dtype(dtype))
+            tokenizer = read_tokenizer(folder / "tokenizer.json")
+            check_vocab_size(tokenizer.vocab_size, config.vocab_size, folder)
+            max_tokens = min(read_max_tokens(folder, {}) or config.max_positions, config.max_positions)
+            segments = has_segments(read_optional(folder / "tokenizer_config.json"))
+        return cls(str(source), config, weights, head, family, tokenizer, max_tokens, segments, compiled)
 
     def read(self, question: str, passage: str) -> Encoding:
         """Return the tokens of a pair, such as ``[CLS] question [SEP] passage [SEP]``, cut at the limit."""

@@ -4,7 +4,7 @@ Versions 2 to 6 of the library write it; the names of files and keys changed. A 
 is a plain model of transformers. Nothing in a folder is ever run: it is read as data, or refused.
 """
 
-import json
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,16 @@ from engine.models.decoders import shards
 from engine.models.embedding_head import DENSE_ACTIVATIONS, Dense, EmbeddingHead, Normalize
 from engine.models.prompts import Prompts
 from engine.weights.model_cards import model_card
-from engine.weights.tensors import config_size, read_json, read_safetensors, require, shaped
+from engine.weights.tensors import (
+    MAX_JSON,
+    config_size,
+    parse_json,
+    read_json,
+    read_safetensors,
+    read_text,
+    require,
+    shaped,
+)
 
 LIBRARY = "sentence_transformers."
 READ_MODULES = ("Transformer", "Pooling", "Dense", "Normalize")
@@ -127,8 +136,9 @@ def read_modules(folder: Path) -> list[tuple[str, str]]:
     if not path.is_file():
         return []
     try:
-        entries = [(str(entry["type"]), str(entry["path"])) for entry in json.loads(path.read_text("utf-8"))]
-    except (OSError, ValueError, LookupError, TypeError) as error:
+        content = parse_json(path, read_text(path, MAX_JSON))
+        entries = [(str(entry["type"]), str(entry["path"])) for entry in content]
+    except (LookupError, TypeError) as error:
         raise ModelFileError(f"{path} is no list of modules ({error!r}): download it again") from error
     modules = [(module_kind(name, path), place) for name, place in entries]
     kinds = [kind for kind, _ in modules]
@@ -175,7 +185,7 @@ def read_transformer_settings(model: Path) -> dict[str, Any]:
 def read_max_tokens(model: Path, settings: Mapping[str, Any]) -> int | None:
     """Return the token limit of the Transformer module, or of the tokenizer; None if neither has one."""
     if settings.get("max_seq_length") is not None:
-        return config_size(settings, "max_seq_length")
+        return config_size(settings, "max_seq_length", most=sys.maxsize)
     limit = read_optional(model / "tokenizer_config.json").get("model_max_length")
     # transformers writes 1e30 where it knows no limit.
     return int(limit) if isinstance(limit, int | float) and 0 < limit < 1e9 else None

@@ -48,7 +48,7 @@ def read_gguf(file: GGUF) -> BPEVocabulary:
             f"('llama') are read"
         )
     try:
-        texts = file["tokenizer.ggml.tokens"]
+        texts = file.texts("tokenizer.ggml.tokens")
         types = token_values(file, "tokenizer.ggml.token_type", len(texts))
         return (
             read_byte_level(file, texts, types) if kind == "gpt2" else read_sentencepiece(file, texts, types)
@@ -72,7 +72,7 @@ def read_byte_level(file: GGUF, texts: Sequence[str], types: Sequence[int]) -> B
         tokens=tokens,
         added=added,
         alphabet=BYTE_LEVEL,
-        rank=learnt_order(file["tokenizer.ggml.merges"], tokens, added, file.path),
+        rank=learnt_order(file.texts("tokenizer.ggml.merges"), tokens, added, file.path),
         normalization=[compose] if patterns == [QWEN2] else [],
         patterns=patterns,
         ignore_merges=patterns == [LLAMA3],
@@ -126,5 +126,5 @@ def token_values(file: GGUF, key: str, n_tokens: int) -> Sequence[Any]:
 
 def start_ids(file: GGUF, by_default: bool, bos: int | None) -> list[int]:
     """Return the tokens before a text: none, or the begin-of-sequence token."""
-    bos = file.get("tokenizer.ggml.bos_token_id", bos)
+    bos = file.get("tokenizer.ggml.bos_token_id", bos)  # checked with the decoder's sizes
     return [bos] if file.get("tokenizer.ggml.add_bos_token", by_default) and bos is not None else []

@@ -2,7 +2,8 @@
 
 The format is described in ggml's docs/gguf.md. The ``gguf`` package reads it too, but makes an object of
 every byte range of the metadata, which takes seconds for a vocabulary; here it only serves for quantised
-types.
+types. A file comes from strangers: every count is bounded by the bytes that are left before anything is
+allocated, and nothing is mapped into memory, where a file that shrinks would end the process.
 """
 
 import math
@@ -14,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from engine.errors import ModelFileError
-from engine.layers.tracing import Array
 from engine.weights.stored import FLOATS, StoredTensor, block_size, held_bytes, kind_name
+from engine.weights.tensors import file_size, shortened
 
 MAGIC = b"GGUF"
 VERSIONS = (2, 3)
@@ -34,6 +35,10 @@ NUMBERS = {
     12: "<d",
 }
 DEFAULT_ALIGNMENT = 32
+# Vocabularies of 300,000 tokens take some 15 MB and a million values; the largest models have 2000 tensors.
+MAX_HEADER = 64 * 1024**2
+MAX_VALUES, MAX_ENTRIES, MAX_AXES = 4_000_000, 100_000, 4
+MAX_ALIGNMENT = 1024**2
 
 
 @dataclass(frozen=True)
@@ -52,8 +57,6 @@ class TensorPlace:
     @property
     def n_bytes(self) -> int:
         """Bytes of the tensor in its file."""
-        if self.kind in FLOATS:
-            return self.n_numbers * np.dtype(FLOATS[self.kind]).itemsize
         n_columns, n_bytes = block_size(self.kind)
         return self.n_numbers // n_columns * n_bytes
 
@@ -64,11 +67,14 @@ class GGUF:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            self._bytes: Array = np.memmap(path, np.uint8, mode="r")
-            self._metadata, self._places = read_header(memoryview(self._bytes.data))
+            size = file_size(path)
+            with path.open("rb") as file:
+                content = file.read(MAX_HEADER)
+            self._metadata, self._places = read_header(memoryview(content))
+            check_places(self._places, size)
         except (OSError, ValueError, KeyError, IndexError, struct.error, MemoryError) as error:
             raise ModelFileError(
-                f"{path} is not a complete GGUF file ({error}): download it again"
+                f"{path} is not a complete GGUF file ({shortened(error)}): download it again"
             ) from error
 
     def get(self, key: str, default: Any = None) -> Any:
@@ -81,6 +87,13 @@ class GGUF:
             raise ModelFileError(f"{self.path} has no metadata {key!r}: it is not a language model's file")
         return value
 
+    def texts(self, key: str) -> list[str]:
+        """Return a metadata value that is a list of texts."""
+        value = self[key]
+        if not isinstance(value, list) or not value or not isinstance(value[0], str):
+            raise ModelFileError(f"{self.path} has no texts in {key!r}: download it again")
+        return value
+
     def __contains__(self, tensor: str) -> bool:
         return tensor in self._places
 
@@ -89,14 +102,17 @@ class GGUF:
         if name not in self._places:
             raise ModelFileError(f"{self.path} has no tensor {name!r}: download it again")
         place = self._places[name]
-        data = self._bytes[place.start : place.start + place.n_bytes]
-        if len(data) < place.n_bytes:
+        data = np.empty(place.n_bytes, np.uint8)
+        with self.path.open("rb") as file:
+            file.seek(place.start)
+            n_read = file.readinto(data.data)
+        if n_read < place.n_bytes:  # it has become shorter since it was opened
             raise ModelFileError(
                 f"{self.path} is not a complete GGUF file (it ends within tensor {name!r}): download it again"
             )
         if place.kind in FLOATS:
-            return StoredTensor(place.kind, np.asarray(data).view(FLOATS[place.kind]).reshape(place.shape))
-        return StoredTensor(place.kind, np.asarray(data).reshape(*place.shape[:-1], -1))
+            return StoredTensor(place.kind, data.view(FLOATS[place.kind]).reshape(place.shape))
+        return StoredTensor(place.kind, data.reshape(*place.shape[:-1], -1))
 
     @property
     def held_bytes(self) -> int:
@@ -105,11 +121,12 @@ class GGUF:
 
 
 class Header:
-    """A cursor over a file's header."""
+    """A cursor over a file's header; every count is checked against the bytes behind it."""
 
     def __init__(self, content: memoryview) -> None:
         self.content = content
         self.place = 0
+        self.n_values = 0  # in lists
 
     def number(self, form: str) -> Any:
         """Read a number."""
@@ -117,14 +134,18 @@ class Header:
         self.place += struct.calcsize(form)
         return value
 
+    def count(self, what: str, n_bytes: int, most: int) -> int:
+        """Read a number of things that take at least ``n_bytes`` each."""
+        n: int = self.number("<Q")
+        if n > most:
+            raise ValueError(f"it has {n} {what}, and at most {most} are read")
+        if n * n_bytes > len(self.content) - self.place:
+            raise ValueError(f"it ends within {n} {what}")
+        return n
+
     def string(self) -> str:
         """Read a string: its length in bytes, and UTF-8."""
-        end = self.number("<Q") + self.place
-        if end > len(self.content):
-            raise ValueError("it ends within a string")
-        text = str(self.content[self.place : end], "utf-8", "replace")
-        self.place = end
-        return text
+        return self.strings(1)[0]
 
     def strings(self, n: int) -> list[str]:
         """Read many strings."""
@@ -133,9 +154,9 @@ class Header:
         for _ in range(n):
             start = place + 8
             place = start + unpack(content, place)[0]
+            if place > len(content):
+                raise ValueError("it ends within a string")
             texts.append(str(content[start:place], "utf-8", "replace"))
-        if place > len(content):
-            raise ValueError("it ends within a string")
         self.place = place
         return texts
 
@@ -144,16 +165,25 @@ class Header:
         if kind == STRING:
             return self.string()
         if kind != LIST:
-            return self.number(NUMBERS[kind])
-        kind, n = self.number("<I"), self.number("<Q")
-        if kind == STRING:
-            return self.strings(n)
+            return self.number(number_form(kind))
+        kind = self.number("<I")
         if kind == LIST:
-            return [self.value(LIST) for _ in range(n)]
-        dtype = np.dtype(NUMBERS[kind])
-        numbers = np.frombuffer(self.content, dtype, n, self.place)
+            raise ValueError("it has a list of lists, which is not read")
+        form = None if kind == STRING else number_form(kind)
+        n = self.count("values", 8 if form is None else struct.calcsize(form), MAX_VALUES - self.n_values)
+        self.n_values += n
+        if form is None:
+            return self.strings(n)
+        numbers = np.frombuffer(self.content, np.dtype(form), n, self.place)
         self.place += numbers.nbytes
         return numbers.tolist()
+
+
+def number_form(kind: int) -> str:
+    """Return the struct format of a type of numbers; raise ``ValueError`` for unknown types."""
+    if kind not in NUMBERS:
+        raise ValueError(f"it has a value of the unknown type {kind}")
+    return NUMBERS[kind]
 
 
 def read_header(content: memoryview) -> tuple[dict[str, Any], dict[str, TensorPlace]]:
@@ -165,16 +195,41 @@ def read_header(content: memoryview) -> tuple[dict[str, Any], dict[str, TensorPl
     version = header.number("<I")
     if version not in VERSIONS:
         raise ValueError(f"version {version}; versions 2 and 3 in little-endian order are read")
-    n_tensors, n_keys = header.number("<Q"), header.number("<Q")
+    # A tensor takes 24 bytes and more, a key 13.
+    n_tensors, n_keys = header.count("tensors", 24, MAX_ENTRIES), header.count("keys", 13, MAX_ENTRIES)
     metadata = {header.string(): header.value(header.number("<I")) for _ in range(n_keys)}
-    places = {}
-    for _ in range(n_tensors):
-        name = header.string()
-        shape = [header.number("<Q") for _ in range(header.number("<I"))]
-        kind, start = header.number("<I"), header.number("<Q")
-        places[name] = TensorPlace(tuple(reversed(shape)), kind_name(kind), start)
     alignment = metadata.get("general.alignment", DEFAULT_ALIGNMENT)
+    if type(alignment) is not int or not 8 <= alignment <= MAX_ALIGNMENT or alignment.bit_count() != 1:
+        raise ValueError(f"its alignment is {shortened(alignment)}, not a power of two from 8 on")
+    places = dict(read_place(header, alignment) for _ in range(n_tensors))
+    if len(metadata) < n_keys or len(places) < n_tensors:
+        raise ValueError("two of its keys or tensors have the same name")
     beginning = -(-header.place // alignment) * alignment
     return metadata, {
         name: TensorPlace(place.shape, place.kind, beginning + place.start) for name, place in places.items()
     }
+
+
+def read_place(header: Header, alignment: int) -> tuple[str, TensorPlace]:
+    """Read a tensor's name and its place behind the header."""
+    name, n_axes = header.string(), header.number("<I")
+    if not name or not 1 <= n_axes <= MAX_AXES:
+        raise ValueError(f"it has a tensor {shortened(name)} of {n_axes} axes, not 1 to {MAX_AXES}")
+    shape = tuple(header.number("<Q") for _ in range(n_axes))[::-1]
+    place = TensorPlace(shape, kind_name(header.number("<I")), header.number("<Q"))
+    if shape[-1] % block_size(place.kind)[0] or not all(shape):
+        raise ValueError(f"tensor {shortened(name)} of shape {shape} is not in whole blocks of {place.kind}")
+    if place.start % alignment:
+        raise ValueError(f"tensor {shortened(name)} begins at {place.start}, no multiple of {alignment}")
+    return name, place
+
+
+def check_places(places: dict[str, TensorPlace], size: int) -> None:
+    """Raise ``ValueError`` unless the tensors lie one behind the other within the bytes of the file."""
+    end = 0
+    for name, place in sorted(places.items(), key=lambda entry: entry[1].start):
+        if place.start < end:
+            raise ValueError(f"tensor {shortened(name)} overlaps another")
+        end = place.start + place.n_bytes
+        if end > size:
+            raise ValueError(f"it ends within tensor {shortened(name)}")

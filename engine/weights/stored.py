@@ -13,7 +13,12 @@ FLOATS = {"F32": np.float32, "F16": np.float16, "BF16": np.uint16}
 # GGUF's numbers of the commonest types, and columns and bytes of their blocks; the others are looked up in
 # the gguf package, which is slow to import.
 NUMBERS = {0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 8: "Q8_0", 30: "BF16"}
-BLOCK_SIZES = {"Q4_0": (BLOCK, 18), "Q4_1": (BLOCK, 20), "Q8_0": (BLOCK, 34)}
+BLOCK_SIZES = {
+    **{kind: (1, np.dtype(dtype).itemsize) for kind, dtype in FLOATS.items()},
+    **{"Q4_0": (BLOCK, 18), "Q4_1": (BLOCK, 20), "Q8_0": (BLOCK, 34)},
+}
+# Float16 numbers that a block of codes begins with: scale and offset.
+SCALES = {"Q4_0": 1, "Q4_1": 2, "Q5_0": 1, "Q5_1": 2, "Q8_0": 1}
 KEPT = ("Q4_1", "Q8_0", *FLOATS)  # the types of matrices in memory
 
 
@@ -60,6 +65,18 @@ class StoredTensor:
                 f"use a file in Q4, Q5, Q6, Q8 or F16"
             ) from error
 
+    def is_finite(self) -> bool:
+        """Whether all numbers are finite: neither NaN nor infinite."""
+        if self.kind == "BF16":
+            return bool((self.rows & 0x7F80 != 0x7F80).all())  # the exponent's 8 bits
+        if self.kind in FLOATS:
+            return bool(np.isfinite(self.rows).all())
+        if self.kind not in SCALES:
+            return bool(np.isfinite(self.float32()).all())
+        blocks = self.rows.reshape(-1, block_size(self.kind)[1])
+        scales = np.ascontiguousarray(blocks[:, : 2 * SCALES[self.kind]]).view(np.float16)
+        return bool(np.isfinite(scales).all())
+
     def kept(self) -> "StoredTensor":
         """Return the matrix in one of the types of `KEPT`: its own, or one that loses almost nothing."""
         if self.kind in KEPT:
@@ -73,7 +90,12 @@ def kind_name(number: int) -> str:
         return NUMBERS[number]
     import gguf
 
-    return gguf.GGMLQuantizationType(number).name
+    try:
+        return gguf.GGMLQuantizationType(number).name
+    except ValueError as error:
+        raise ModelFileError(
+            f"the model has a tensor of the unknown type {number}: use another file"
+        ) from error
 
 
 def block_size(kind: str) -> tuple[int, int]:

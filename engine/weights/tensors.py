@@ -1,7 +1,10 @@
 """Named tensors of a model file, read through the safetensors library."""
 
 import json
-from collections.abc import Iterable, Mapping
+import reprlib
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -9,44 +12,108 @@ from typing import Any, TypeVar
 import numpy as np
 from safetensors import SafetensorError, deserialize, safe_open
 
-from engine.errors import ModelFileError
+from engine.errors import GlassboxError, ModelFileError
 from engine.layers.linear import Linear
 from engine.layers.norm import LayerNorm
 from engine.layers.tracing import Array
+from engine.weights.memory import require_memory
 from engine.weights.stored import FLOATS, StoredTensor
 
 T = TypeVar("T")
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """Read one of a model folder's JSON files."""
+MAX_JSON = 100 * 1024**2  # bytes; the largest tokenizer.json files have some 35 MB
+MAX_JSON_VALUES = 4_000_000  # a vocabulary of 300,000 tokens with its merges has 2 million
+MAX_SIZE, MAX_FLOAT, MAX_EPS = 2**24, 1e15, 1.0  # of the numbers in a model's config
+MAX_MESSAGE = 300
+
+
+def shortened(value: object) -> str:
+    """Return a value from a file as one short line for a message."""
+    return str(value)[:120] if isinstance(value, Exception) else reprlib.repr(value)[:60]
+
+
+@contextmanager
+def damaged_files(path: Path) -> Iterator[None]:
+    """Turn errors of values that nobody expects in a model's files into one short `ModelFileError`."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        yield
+    except ModelFileError as error:
+        message = str(error)
+        if len(message) <= MAX_MESSAGE:
+            raise
+        raise ModelFileError(f"{message[: MAX_MESSAGE - 100]}…{message[-90:]}") from error
+    except GlassboxError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
+        raise ModelFileError(
+            f"{str(path)[-120:]} is not a readable model ({type(error).__name__}: {shortened(error)}): "
+            "download it again"
+        ) from error
+
+
+def file_size(path: Path) -> int:
+    """Return the bytes of a file; raise ``OSError`` for one that is not regular, such as a pipe."""
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError("it is not a regular file")
+    return status.st_size
+
+
+def read_text(path: Path, most: int) -> str:
+    """Read a text of one of a model's files, in UTF-8 and of up to ``most`` bytes."""
+    try:
+        if file_size(path) > most:
+            raise ModelFileError(f"{path} has over {most / 1024**2:.0f} MB, the most that is read")
+        with path.open("rb") as file:
+            return file.read(most).decode("utf-8")
     except FileNotFoundError as error:
         raise ModelFileError(f"{path.parent} has no {path.name}: give a complete model folder") from error
     except (OSError, ValueError) as error:
-        raise ModelFileError(f"{path} is not readable JSON ({error}): download it again") from error
+        raise ModelFileError(f"{path} cannot be read ({shortened(error)}): download it again") from error
+
+
+def parse_json(path: Path, text: str) -> Any:
+    """Parse the text of one of a model's JSON files."""
+    if sum(map(text.count, ",[{")) > MAX_JSON_VALUES:
+        raise ModelFileError(f"{path} has over {MAX_JSON_VALUES} values, the most that are read")
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(
+            f"{path} is not readable JSON ({shortened(error)}): download it again"
+        ) from error
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read one of a model folder's JSON files."""
+    content = parse_json(path, read_text(path, MAX_JSON))
     if not isinstance(content, dict):
         raise ModelFileError(f"{path} holds no JSON object: download it again")
     return content
 
 
-def config_size(config: Mapping[str, Any], key: str, default: int | None = None) -> int:
-    """Return a whole number above 0 of a config.json; ``default`` stands in for a missing one."""
+def config_size(config: Mapping[str, Any], key: str, default: int | None = None, most: int = MAX_SIZE) -> int:
+    """Return a whole number from 1 to ``most`` of a config.json; ``default`` stands in for a missing one."""
     value = config.get(key)
     value = default if value is None else value
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise ModelFileError(f"the model's config has {key} {value!r}, not a size: download it again")
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
+        raise ModelFileError(
+            f"the model's config has {key} {shortened(value)}, not a size up to {most}: download it again"
+        )
     return value
 
 
-def config_float(config: Mapping[str, Any], key: str, default: float | None = None) -> float:
-    """Return a number above 0 of a config.json; ``default`` stands in for a missing one."""
+def config_float(
+    config: Mapping[str, Any], key: str, default: float | None = None, most: float = MAX_FLOAT
+) -> float:
+    """Return a number above 0, up to ``most``, of a config.json; ``default`` stands in for a missing one."""
     value = config.get(key)
     value = default if value is None else value
-    if not isinstance(value, int | float) or isinstance(value, bool) or not value > 0:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value <= most:
         raise ModelFileError(
-            f"the model's config has {key} {value!r}, not a number above 0: download it again"
+            f"the model's config has {key} {shortened(value)}, not a number above 0 and up to {most:g}: "
+            "download it again"
         )
     return float(value)
 
@@ -55,6 +122,7 @@ def read_safetensors(path: Path) -> dict[str, Array]:
     """Read every tensor of a .safetensors file; bfloat16 becomes float32."""
     if not path.is_file():
         raise ModelFileError(f"{path.parent} has no {path.name}: give a complete model folder")
+    require_memory(path.stat().st_size, str(path))
     try:
         with safe_open(path, framework="numpy") as file:
             names = list(file.keys())
@@ -90,6 +158,7 @@ def read_stored(path: Path) -> dict[str, StoredTensor]:
     """Read every numeric tensor of a .safetensors file in its stored type."""
     if not path.is_file():
         raise ModelFileError(f"{path.parent} has no {path.name}: give a complete model folder")
+    require_memory(path.stat().st_size, str(path))
     try:
         entries = deserialize(path.read_bytes())  # type: ignore[no-untyped-call]
         return {
@@ -106,14 +175,16 @@ def read_stored(path: Path) -> dict[str, StoredTensor]:
 
 
 def with_shape(stored: StoredTensor, name: str, shape: Iterable[int]) -> StoredTensor:
-    """Return a tensor after checking its shape."""
+    """Return a tensor after checking its shape, and that its numbers are finite."""
     check_shape(stored.shape, name, shape)
+    check_finite(stored.is_finite(), name)
     return stored
 
 
 def shaped(array: Array, name: str, shape: Iterable[int], dtype: np.dtype) -> Array:
-    """Return a tensor in ``dtype`` after checking its shape."""
+    """Return a tensor in ``dtype`` after checking its shape, and that its numbers are finite."""
     check_shape(array.shape, name, shape)
+    check_finite(bool(np.isfinite(array).all()), name)
     return np.ascontiguousarray(array, dtype)
 
 
@@ -149,3 +220,9 @@ def check_shape(found: tuple[int, ...], name: str, shape: Iterable[int]) -> None
             f"tensor {name!r} has shape {found}, but the model's sizes ask for {tuple(shape)}: "
             f"weights and config are not of one model"
         )
+
+
+def check_finite(is_finite: bool, name: str) -> None:
+    """Raise `ModelFileError` for a tensor with numbers that are not finite."""
+    if not is_finite:
+        raise ModelFileError(f"tensor {name!r} has numbers that are not finite: download the model again")

@@ -267,10 +267,10 @@ def test_a_damaged_tokenizer_file_is_refused(tmp_path, changes, reason):
         ({"pre": "tekken"}, "'tekken': known are gpt-2, smollm"),
         ({"token_type": [1] * 3}, "3 values in 'tokenizer.ggml.token_type' for 2001 tokens"),
         ({"tokens": ["a"]}, "2001 values in 'tokenizer.ggml.token_type' for 1 tokens"),
-        ({"tokens": "a"}, "2001 values"),
+        ({"tokens": "a"}, "no texts in 'tokenizer.ggml.tokens'"),
         ({"merges": ["Ġ t", "a qqq"]}, "'a qqq', which is not two tokens"),
         ({"merges": ["Ġt"]}, "'Ġt', which is not two tokens"),
-        ({"merges": 3}, "no complete tokenizer"),
+        ({"merges": 3}, "no texts in 'tokenizer.ggml.merges'"),
         *(
             ({key: None}, f"no metadata 'tokenizer.ggml.{key}'")
             for key in ("model", "tokens", "token_type", "merges")
