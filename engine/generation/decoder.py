@@ -403,12 +403,13 @@ def load_gguf(name: str, path: Path, compiled: bool) -> Decoder:
         tokenizer = BPETokenizer.from_gguf(file)
         bos, *ends = (special_id(file.get(f"tokenizer.ggml.{k}_token_id"), k, config) for k in GGUF_SPECIAL)
         template = file.get("tokenizer.chat_template")
+        template = template if isinstance(template, str) and len(template) <= MAX_TEMPLATE else None
         return Decoder(
             name=name,
             config=config,
             weights=weights,
             tokenizer=tokenizer,
-            chat_template=template if isinstance(template, str) else None,
+            chat_template=template,
             bos_id=bos,
             start_ids=tokenizer.start_ids,
             end_ids=frozenset(end for end in ends if end is not None),
@@ -431,19 +432,30 @@ def load_folder(name: str, folder: Path, compiled: bool) -> Decoder:
             start_ids = (bos,) if wanted and bos is not None else ()
         end = generation.get("eos_token_id", model.get("eos_token_id"))
         ends = [special_id(one, "eos", config) for one in (end if isinstance(end, list) else [end])]
-        template = folder / "chat_template.jinja"
         return Decoder(
             name=name,
             config=config,
             weights=weights,
             tokenizer=tokenizer,
-            chat_template=read_text(template, MAX_TEMPLATE)
-            if template.is_file()
-            else chat.get("chat_template"),
+            chat_template=folder_template(folder, chat.get("chat_template")),
             bos_id=bos,
             start_ids=start_ids,
             end_ids=frozenset(one for one in ends if one is not None),
         )
+
+
+def folder_template(folder: Path, setting: object) -> str | None:
+    """Return the chat template of a folder: a file of its own, or the setting of tokenizer_config.json."""
+    path = folder / "chat_template.jinja"
+    if path.is_file():
+        return read_text(path, MAX_TEMPLATE)
+    if isinstance(setting, list):  # several by their names
+        setting = {entry["name"]: entry["template"] for entry in setting}.get("default")
+    if not isinstance(setting, str | None) or len(setting or "") > MAX_TEMPLATE:
+        raise ModelFileError(
+            f"the chat template of {folder} is {shortened(setting)}, no text of up to 1 MB: download it again"
+        )
+    return setting
 
 
 def special_id(value: object, name: str, config: DecoderConfig) -> int | None:
