@@ -1,6 +1,6 @@
 """The encoder: texts in, one vector each out, as sentence-transformers does it."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 import numpy as np
 
 from engine.errors import ContextLengthError, InputError, ModelFileError
-from engine.kernels.cores import n_cores
 from engine.kernels.primitives import NUMPY, best_primitives, prepare_compiled
 from engine.layers.norm import l2_normalize
 from engine.layers.pooling import POOLINGS, TokenStates, idf
@@ -17,7 +16,7 @@ from engine.layers.tracing import Array, Shapes, Tracer, no_trace
 from engine.models import bert, distilbert, modern_bert, mpnet, nomic_bert, qwen3, roberta
 from engine.models.bert import EncoderConfig, EncoderWeights
 from engine.models.embedding_head import OWN, EmbeddingHead, check_dimensions, check_widths
-from engine.models.parallel import even_packs, run_parallel
+from engine.models.parallel import run_packs
 from engine.models.prompts import Prompts, Role
 from engine.models.sentence_transformer_folder import read_folder, read_tensors
 from engine.models.streaming import VectorSpool, each_once
@@ -629,33 +628,6 @@ def check_several(texts: object) -> None:
     """Raise `InputError` for a bare string, which would be read as a list of characters."""
     if isinstance(texts, str):
         raise InputError("a list of texts is wanted: pass [text] for a single one")
-
-
-def packs(sequences: Sequence[Sequence[int]], batch_tokens: int) -> Iterator[slice]:
-    """Cut a list of sequences into runs of about ``batch_tokens`` tokens, at least one sequence each."""
-    start = n_tokens = 0
-    for number, sequence in enumerate(sequences):
-        if number > start and n_tokens + len(sequence) > batch_tokens:
-            yield slice(start, number)
-            start, n_tokens = number, 0
-        n_tokens += len(sequence)
-    if start < len(sequences):
-        yield slice(start, len(sequences))
-
-
-def run_packs(
-    work: Callable[[slice], None],
-    sequences: Sequence[Sequence[int]],
-    batch_tokens: int,
-    on_progress: Progress | None = None,
-) -> None:
-    """Run `even_packs` of sequences in parallel; ``on_progress`` gets sequences done and sequences in all."""
-    n_done = 0
-    lengths = [len(sequence) for sequence in sequences]
-    for batch in run_parallel(work, even_packs(lengths, batch_tokens, n_cores())):
-        n_done += batch.stop - batch.start
-        if on_progress is not None:
-            on_progress(n_done, len(sequences))
 
 
 def read_model_type(folder: Path) -> str:

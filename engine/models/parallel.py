@@ -15,6 +15,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from engine.kernels.cores import n_cores
+from engine.weights.fetch import Progress
 
 T = TypeVar("T")
 
@@ -57,6 +58,21 @@ def even_packs(lengths: Sequence[int], pack_tokens: int, n_workers: int) -> list
     middles = np.cumsum(lengths) - np.asarray(lengths) / 2
     borders = np.flatnonzero(np.diff((middles * n_packs / n_tokens).astype(int))) + 1
     return [slice(start, stop) for start, stop in pairwise([0, *borders.tolist(), len(lengths)])]
+
+
+def run_packs(
+    work: Callable[[slice], None],
+    sequences: Sequence[Sequence[int]],
+    batch_tokens: int,
+    on_progress: Progress | None = None,
+) -> None:
+    """Run `even_packs` of sequences in parallel; ``on_progress`` gets sequences done and sequences in all."""
+    n_done = 0
+    lengths = [len(sequence) for sequence in sequences]
+    for batch in run_parallel(work, even_packs(lengths, batch_tokens, n_cores())):
+        n_done += batch.stop - batch.start
+        if on_progress is not None:
+            on_progress(n_done, len(sequences))
 
 
 def run_parallel(work: Callable[[T], None], batches: Sequence[T]) -> Iterator[T]:

@@ -19,7 +19,8 @@ from engine.layers.linear import Linear, linear
 from engine.layers.norm import LayerNorm, layer_norm
 from engine.layers.tracing import Array, Tracer, no_trace
 from engine.models.bert import EncoderConfig, EncoderWeights
-from engine.models.encoder import FAMILIES, check_several, read_model_type, run_packs
+from engine.models.encoder import FAMILIES, check_several, read_model_type
+from engine.models.parallel import run_packs
 from engine.models.sentence_transformer_folder import read_max_tokens, read_optional, read_tensors
 from engine.tokenizers.encoding import Encoding, check_vocab_size
 from engine.tokenizers.text_tokenizer import TextTokenizer

@@ -12,7 +12,8 @@ import numpy as np
 from engine.errors import InputError
 from engine.layers.norm import l2_normalize
 from engine.layers.tracing import Array
-from engine.models.encoder import BATCH_TOKENS, Encoder, check_several, run_packs
+from engine.models.encoder import BATCH_TOKENS, Encoder, check_several
+from engine.models.parallel import run_packs
 from engine.weights.fetch import Progress
 
 MAXSIM = "maxsim"

@@ -14,7 +14,8 @@ from engine.layers.norm import l2_normalize
 from engine.layers.pooling import mean_pooling
 from engine.layers.tracing import Array, Tracer, no_trace
 from engine.models.bert import encoder_forward
-from engine.models.encoder import BATCH_TOKENS, Encoder, check_bert, run_packs
+from engine.models.encoder import BATCH_TOKENS, Encoder, check_bert
+from engine.models.parallel import run_packs
 from engine.trace import Trace
 from engine.weights.fetch import Progress
 

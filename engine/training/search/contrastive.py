@@ -10,8 +10,7 @@ import numpy as np
 
 from engine.layers.tracing import Array
 from engine.models.bert import EncoderConfig
-from engine.models.encoder import packs
-from engine.models.parallel import run_parallel
+from engine.models.parallel import even_packs, run_parallel
 from engine.training.backward.encoder import (
     KeptLayer,
     layers_backward,
@@ -68,8 +67,10 @@ def mean_vectors(
 ) -> tuple[Array, list[PackPass]]:
     """Run texts through the trained layers: mean vectors ``(n_texts, d_model)``, not normalised."""
     layers = named_layers(params)
-    lengths = [range(frozen.spans[number].stop - frozen.spans[number].start) for number in numbers]
-    passes = [PackPass(*frozen.take(numbers[batch], dtype)) for batch in packs(lengths, PACK_TOKENS)]
+    lengths = [frozen.spans[number].stop - frozen.spans[number].start for number in numbers]
+    # The same packs on every machine, as the gradients are summed by packs.
+    batches = even_packs(lengths, PACK_TOKENS, n_workers=1)
+    passes = [PackPass(*frozen.take(numbers[batch], dtype)) for batch in batches]
 
     def run(one: PackPass) -> None:
         hidden, one.kept = layers_forward(one.hidden, layers, config, one.spans)

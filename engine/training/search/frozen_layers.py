@@ -10,7 +10,8 @@ from engine.kernels.primitives import NUMPY, best_primitives
 from engine.layers.norm import l2_normalize
 from engine.layers.tracing import Array
 from engine.models.bert import EncoderWeights, encoder_forward, encoder_layer
-from engine.models.encoder import Encoder, check_bert, run_packs
+from engine.models.encoder import Encoder, check_bert
+from engine.models.parallel import run_packs
 from engine.weights.fetch import Progress
 
 PACK_TOKENS = 1024  # in one pack, which runs on one core
