@@ -68,10 +68,12 @@ Element.prototype.animate = function (...keyframes) {
 # Streamlit keeps in the browser whether the sidebar is open: an open one would cover the next narrow tab.
 CLOSED_SIDEBAR = 'if (location.protocol === "http:") localStorage.removeItem("stSidebarCollapsed-");'
 # The page's own clock, as a slow page sends late; the server answers in the order in which it is sent to.
+# A connection that the server closes just then fails once.
 HEARD = """async () => {
+    const answer = () => fetch("/_stcore/health");
     for (const pause of [300, 50]) {
         await new Promise((over) => setTimeout(over, pause));
-        await fetch("/_stcore/health");
+        await answer().catch(answer);
     }
 }"""
 
