@@ -1,23 +1,19 @@
 """Chat messages to prompt text, by the model's own template."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Any
 
 from engine.errors import InputError, ModelFileError
 
-if TYPE_CHECKING:
-    from jinja2 import Template
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
-
 Message = Mapping[str, str]
 
-
-class Refusal(Exception):
-    """Raised by a template for messages unlike those the model was trained on."""
+PROGRAM = Path(__file__).with_name("chat_program.py")
+PATIENCE_S = 10.0  # for the child process on a busy machine; its own limit is 2 s of computing
 
 
 @dataclass(frozen=True)
@@ -33,65 +29,54 @@ def render_chat(
 ) -> RenderedChat:
     """Render messages up to the beginning of the assistant's turn.
 
-    The environment is that of transformers, and sandboxed: a template is a program from a downloaded file.
+    The environment is that of transformers, sandboxed, and in a process with limits on time and memory.
 
     Raises
     ------
     InputError
         A message lacks ``role`` or ``content``, or the template refuses these messages.
     ModelFileError
-        The template is broken.
+        The template is broken, or takes too long or too much memory.
     """
     for number, message in enumerate(messages):
         if not isinstance(message.get("role"), str) or not isinstance(message.get("content"), str):
             raise InputError(f"message {number} needs a role and a content, both strings")
 
-    environment = template_environment()
-
-    def render(program: "Template", contents: Sequence[str]) -> str:
-        filled = [{**message, "content": text} for message, text in zip(messages, contents, strict=True)]
-        return program.render(
-            messages=filled,
-            tools=None,
-            documents=None,
-            add_generation_prompt=True,
-            bos_token=bos_token,
-            eos_token=eos_token,
-        )
-
     contents = [message["content"] for message in messages]
     # Private-use characters in place of the contents show what the template puts between them.
     marks = [f"\ue000{number}\ue001" for number in range(len(messages))]
-    try:
-        program = environment.from_string(template)
-        text, skeleton = render(program, contents), render(program, marks)
-    except Refusal as refusal:
+    chats = [
+        [{**message, "content": content} for message, content in zip(messages, filled, strict=True)]
+        for filled in (contents, marks)
+    ]
+    tokens = {"bos_token": bos_token, "eos_token": eos_token}
+    answer = run_program({"template": template, "chats": chats, "tokens": tokens})
+    if "refused" in answer:
         roles = ", ".join(message["role"] for message in messages)
         raise InputError(
-            f"the model's chat template refuses messages of {roles}: {refusal}: give them as it asks"
-        ) from refusal
-    except Exception as error:  # a template is somebody else's program: anything may fail
-        reason = str(error) or type(error).__name__
+            f"the model's chat template refuses messages of {roles}: {answer['refused']}: give them so"
+        )
+    if "broken" in answer:
         raise ModelFileError(
-            f"the model's chat template cannot be rendered: {reason}: give the prompt as one text"
-        ) from error
+            f"the model's chat template cannot be rendered: {answer['broken']}: give the prompt as one text"
+        )
+    text, skeleton = answer["texts"]
     return RenderedChat(text, tuple(content_spans(text, contents, skeleton, marks)))
 
 
-def template_environment() -> "ImmutableSandboxedEnvironment":
-    """Return the environment of chat templates: loop controls, JSON, the date, and a way to refuse."""
-    from jinja2.sandbox import ImmutableSandboxedEnvironment  # slow to load, and only a chat needs it
-
-    def refuse(reason: str) -> None:
-        raise Refusal(reason)
-
-    environment = ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
-    )
-    environment.globals["raise_exception"] = refuse
-    environment.globals["strftime_now"] = lambda pattern: datetime.now().strftime(pattern)
-    environment.filters["tojson"] = partial(json.dumps, ensure_ascii=False)  # Jinja's own escapes HTML
-    return environment
+def run_program(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Render chats in a child process: see `engine.generation.chat_program`."""
+    command = [sys.executable, "-I", str(PROGRAM)]
+    try:
+        done = subprocess.run(
+            command, input=json.dumps(request).encode(), capture_output=True, timeout=PATIENCE_S, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return {"broken": f"it takes over {PATIENCE_S:.0f} s"}
+    if done.returncode:
+        return {"broken": "it takes over 2 s or 200 MB"}
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
 
 
 def content_spans(

@@ -21,7 +21,7 @@ from engine.tokenizers.bpe_vocabulary import BPEVocabulary
 from engine.tokenizers.encoding import Encoding, TokenSpan, cached_words, check_text
 from engine.tokenizers.merging import merge, merges
 from engine.tokenizers.normalized import apply
-from engine.tokenizers.patterns import cut
+from engine.tokenizers.patterns import compiled, cut
 from engine.weights.gguf_file import GGUF
 
 
@@ -63,7 +63,7 @@ class BPETokenizer:
 
     def __init__(self, vocabulary: BPEVocabulary) -> None:
         self._vocabulary = vocabulary
-        self._patterns = [regex.compile(pattern) for pattern in vocabulary.patterns]
+        self._patterns = [compiled(pattern) for pattern in vocabulary.patterns]
         self._added = AddedVocabulary(vocabulary.added, partial(apply, vocabulary.normalization))
         self.special = {token.content: token.id for token in vocabulary.added}
         self.control = frozenset(token.id for token in vocabulary.added if token.special)

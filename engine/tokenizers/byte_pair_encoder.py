@@ -12,6 +12,7 @@ from engine.tokenizers.bpe import BPEStages, BPETokenizer
 from engine.tokenizers.bpe_json import read_bpe_json
 from engine.tokenizers.encoding import Encoding
 from engine.tokenizers.normalized import compose, lower
+from engine.tokenizers.patterns import KNOWN
 from engine.tokenizers.text_tokenizer import TextTokenizer, checked_texts, read_shared
 from engine.weights.tensors import read_json
 
@@ -31,6 +32,7 @@ class BytePairEncoderTokenizer(TextTokenizer):
                 f"{path} is not a readable tokenizer ({error!r}): download it again"
             ) from error
         super().__init__(path, shared, lower_case)
+        self.in_library = KNOWN.issuperset(vocabulary.patterns)
         self._composes = compose in vocabulary.normalization
 
     def encode_batch(self, texts: Sequence[str]) -> list[Encoding]:

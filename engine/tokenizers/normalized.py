@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import regex
 
+from engine.tokenizers.patterns import matches
 from engine.tokenizers.unicode import is_white_space, lower_case
 
 
@@ -104,7 +105,7 @@ def replace_matches(text: Normalized, pattern: regex.Pattern[str], new: str) -> 
     characters: list[str] = []
     places: list[int] = []
     done = 0
-    for match in pattern.finditer(text.text):
+    for match in matches(pattern, text.text):
         characters += [*text.text[done : match.start()], *new]
         places += [*range(done, match.start()), *[match.end() - 1] * len(new)]
         done = match.end()

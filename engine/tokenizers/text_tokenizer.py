@@ -99,6 +99,8 @@ class TextTokenizer(ABC):
     """
 
     continuation = ""
+    # Whether the library may run the patterns of the file: it has no limit of time.
+    in_library = True
 
     def __init__(self, path: Path, settings: SharedSettings, lower_case: bool) -> None:
         self._path, self._lower_case, self._trim = path, lower_case, settings.trim
@@ -173,11 +175,15 @@ class TextTokenizer(ABC):
         InputError
             A text is not a string, or holds half of a surrogate pair.
         """
+        if not self.in_library:
+            return [self.encode(text) for text in checked_texts(texts)]
         encodings = self._library.encode_batch(checked_texts(texts))
         return [Encoding(e.ids, e.tokens, e.offsets, e.type_ids) for e in encodings]
 
     def ids_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """Return only the ids of many texts, which is faster; errors are those of `encode_batch`."""
+        if not self.in_library:
+            return [self.encode(text).ids for text in checked_texts(texts)]
         return [e.ids for e in self._library.encode_batch_fast(checked_texts(texts))]
 
     def _trimmed(self, text: str) -> Encoding:
@@ -192,7 +198,9 @@ class TextTokenizer(ABC):
 
         try:
             library = tokenizers.Tokenizer.from_file(str(self._path))
-        except Exception as error:  # the library raises bare Exception
+        except BaseException as error:  # the library raises bare Exception, and PanicException beside it
+            if isinstance(error, KeyboardInterrupt | SystemExit):
+                raise
             raise ModelFileError(
                 f"{self._path} is not a readable tokenizer ({error}): download it again"
             ) from error

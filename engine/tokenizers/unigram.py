@@ -67,6 +67,7 @@ class UnigramTokenizer(TextTokenizer):
         self._unknown, self._falls_back = settings.unknown, settings.byte_fallback
         self._unknown_score = min(settings.scores.values()) - UNKNOWN_PENALTY
         self._split = settings.split
+        self.in_library = settings.known_patterns
         self._added = AddedVocabulary(settings.shared.added, partial(apply, settings.normalization))
         self._cached_tokens = cached_words(self._tokens)
 

@@ -22,7 +22,7 @@ from engine.tokenizers.normalized import (
     replace_matches,
     strip,
 )
-from engine.tokenizers.patterns import cut
+from engine.tokenizers.patterns import BLANK_RUN, KNOWN, compiled, cut
 from engine.tokenizers.sentencepiece import BLANK, WORD_WITH_BLANK
 from engine.tokenizers.templates import checked
 from engine.tokenizers.text_tokenizer import SharedSettings, read_shared
@@ -47,7 +47,8 @@ class UnigramSettings:
 
     ``scores`` are the log-probabilities of the pieces, ``unknown`` is the id of what has no piece; with
     ``byte_fallback`` it becomes the pieces of its bytes. A text goes through ``normalization``, and each step
-    of ``split`` cuts the parts of the one before.
+    of ``split`` cuts the parts of the one before. ``known_patterns`` tells whether its regular expressions
+    are in `KNOWN`.
     """
 
     shared: SharedSettings
@@ -56,6 +57,7 @@ class UnigramSettings:
     byte_fallback: bool
     normalization: Sequence[Change]
     split: Sequence[Split]
+    known_patterns: bool
 
 
 def read_unigram(path: Path, lower_case: bool = False) -> UnigramSettings:
@@ -81,6 +83,11 @@ def read_unigram(path: Path, lower_case: bool = False) -> UnigramSettings:
             byte_fallback=bool(model.get("byte_fallback")),
             normalization=[lower, *normalization] if lower_case else normalization,
             split=read_split(content, path),
+            known_patterns=all(
+                part["pattern"].get("Regex", BLANK_RUN) in KNOWN
+                for part in parts_of(content.get("normalizer"), "normalizers")
+                if part["type"] == "Replace"
+            ),
         )
     except (LookupError, TypeError, ValueError, AttributeError, regex.error) as error:
         raise ModelFileError(f"{path} is not a readable tokenizer ({error!r}): download it again") from error
@@ -94,7 +101,7 @@ def read_normalization(content: Mapping[str, Any], path: Path) -> list[Change]:
             case {"type": "Precompiled", "precompiled_charsmap": str(encoded)}:
                 changes.append(CharsMap(encoded))
             case {"type": "Replace", "pattern": {"Regex": str(pattern)}, "content": str(new)}:
-                changes.append(partial(replace_matches, pattern=regex.compile(pattern), new=new))
+                changes.append(partial(replace_matches, pattern=compiled(pattern), new=new))
             case {"type": "Replace", "pattern": {"String": str(old)}, "content": str(new)}:
                 changes.append(partial(replace_matches, pattern=regex.compile(regex.escape(old)), new=new))
             case {"type": "Strip", "strip_left": bool(left), "strip_right": bool(right)}:

@@ -1,0 +1,69 @@
+"""The child process that renders chat templates: a template is a program from a downloaded file.
+
+Jinja's sandbox keeps a template from files and code, but not from endless loops and gigabytes. A subset of
+the language would refuse templates that models have; the limits of a process hold for all. This file runs as
+a script (``python -I chat_program.py``), without the engine, whose imports take longer than a template.
+"""
+
+import json
+import sys
+from contextlib import suppress
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+CPU_S, MEGABYTES, MAX_CHARACTERS = 2, 200, 20_000_000
+
+
+class Refusal(Exception):
+    """Raised by a template for messages unlike those the model was trained on."""
+
+
+def limit_process() -> None:
+    """Limit the seconds and the memory of this process, where the system can."""
+    with suppress(ImportError):  # Windows has no such limits: there the parent's time limit holds alone
+        import resource
+
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_CPU, (CPU_S, CPU_S))
+            resource.setrlimit(resource.RLIMIT_DATA, (MEGABYTES * 1024**2,) * 2)
+
+
+def template_environment() -> ImmutableSandboxedEnvironment:
+    """Return the environment of chat templates: loop controls, JSON, the date, and a way to refuse."""
+
+    def refuse(reason: str) -> None:
+        raise Refusal(reason)
+
+    environment = ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
+    )
+    environment.globals["raise_exception"] = refuse
+    environment.globals["strftime_now"] = lambda pattern: datetime.now().strftime(pattern)
+    environment.filters["tojson"] = partial(json.dumps, ensure_ascii=False)  # Jinja's own escapes HTML
+    return environment
+
+
+def rendered(template: str, chats: list[list[dict[str, str]]], tokens: dict[str, str]) -> dict[str, Any]:
+    """Render several chats: ``{"texts": …}``, or the reason why not as ``refused`` or ``broken``."""
+    try:
+        program = template_environment().from_string(template)
+        texts = [
+            program.render(messages=chat, tools=None, documents=None, add_generation_prompt=True, **tokens)
+            for chat in chats
+        ]
+    except Refusal as refusal:
+        return {"refused": str(refusal)[:200]}
+    except Exception as error:  # a template is somebody else's program: anything may fail
+        return {"broken": (str(error) or type(error).__name__)[:200]}
+    if sum(map(len, texts)) > MAX_CHARACTERS:
+        return {"broken": f"it makes over {MAX_CHARACTERS // 10**6} million characters"}
+    return {"texts": texts}
+
+
+if __name__ == "__main__":
+    limit_process()
+    answer = rendered(**json.loads(sys.stdin.buffer.read()))
+    sys.stdout.buffer.write(json.dumps(answer).encode())
