@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from engine.errors import InputError, ModelUnavailableError
-from engine.generation.server import ADVICE, Server, translated_errors
+from engine.generation.server import ADVICE, EMBEDDINGS_S, Ask, Server, translated_errors
 from engine.layers.norm import l2_normalize
 from engine.layers.tracing import Array
 from engine.models.embedding_head import OWN
@@ -25,7 +25,8 @@ from engine.tokenizers.wordpiece import WordPieceTokenizer
 from engine.weights.fetch import Progress
 
 if TYPE_CHECKING:
-    from openai import OpenAI
+    from openai import AsyncOpenAI
+    from openai.types import CreateEmbeddingResponse
 
 REQUEST_TEXTS = 32  # of one request: the most that text-embeddings-inference takes by default
 PROBE = "The length of this text's vector is that of all."
@@ -83,8 +84,8 @@ class EmbeddingServer:
             The server cannot be reached, refuses, or answers with something else than a vector.
         """
         server = server_at(address, api_key)
-        with server.client() as client:
-            vectors = requested(client, server, [PROBE])
+        with server.connection() as ask:
+            vectors = requested(ask, server, [PROBE])
         return cls(address, server, tokenizer, vectors.shape[1])
 
     @property
@@ -146,10 +147,10 @@ class EmbeddingServer:
             self.embedding_spec(strategy, max_tokens)
         for number, text in enumerate(texts):
             check_text(text, f"text {number}")
-        with self.server.client() as client:
+        with self.server.connection() as ask:
 
             def embed(block: list[str]) -> Array:
-                return requested(client, self.server, block, self.d_model)
+                return requested(ask, self.server, block, self.d_model)
 
             return embed_blocks(texts, self, embed, on_progress)
 
@@ -179,7 +180,7 @@ def server_at(address: str, api_key: str = "") -> Server:
     return Server(f"{url.rstrip('/')}/v1" if is_bare else url, model, api_key)
 
 
-def requested(client: "OpenAI", server: Server, texts: list[str], d_model: int | None = None) -> Array:
+def requested(ask: Ask, server: Server, texts: list[str], d_model: int | None = None) -> Array:
     """Have the server embed texts in one request: float32 ``(n_texts, d_model)``, rows of length 1.
 
     Raises
@@ -187,8 +188,12 @@ def requested(client: "OpenAI", server: Server, texts: list[str], d_model: int |
     ModelUnavailableError
         As in `EmbeddingServer.encode_as`; ``d_model`` is None before the first answer.
     """
+
+    async def embedded(client: "AsyncOpenAI") -> "CreateEmbeddingResponse":
+        return await client.embeddings.create(model=server.model, input=texts, encoding_format="float")
+
     with translated_errors(server, ADVICE_ON_TEXTS):
-        answer = client.embeddings.create(model=server.model, input=texts, encoding_format="float")
+        answer = ask(embedded, EMBEDDINGS_S)
         places = [int(each.index) for each in answer.data]
         rows = [np.array(each.embedding, np.float64) for each in answer.data]
     if sorted(places) != list(range(len(texts))):

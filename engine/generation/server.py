@@ -1,27 +1,34 @@
 """Answers from an OpenAI-compatible server: Ollama, vLLM, llama-server and the like, by their address."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from engine.errors import InputError, ModelUnavailableError
+from engine.generation.bounded_response import bounded_client
 from engine.generation.chat import Message
 from engine.generation.generated_token import FinishReason
 from engine.generation.sampling import GREEDY, Sampling, server_settings
 
 if TYPE_CHECKING:
-    from openai import APIStatusError, OpenAI
+    from openai import APIStatusError, AsyncOpenAI
+
+T = TypeVar("T")
 
 CONNECT_S = 4.0
 SILENCE_S = 120.0  # a server may have to load the model before its first word
 POLL_S = 0.05  # how soon a stop is noticed while the server is silent
-MAX_WORDS = 300  # characters quoted of a server's own explanation
+# Of all of an answer, whose pieces may come one by one with less silence between them.
+LIST_S, EMBEDDINGS_S, ANSWER_S = 30.0, 600.0, 3600.0
+MAX_WORDS = 200  # characters quoted of a server's own explanation
+MAX_MODELS, MAX_NAME = 1000, 200  # of a list of models, and characters of a name
+MAX_URL = 2000
 NO_KEY = "none"  # the client insists on a key; servers without one ignore it
 
 ADVICE = {
@@ -58,11 +65,22 @@ class Server:
         ModelUnavailableError
             The server cannot be reached, wants a key, or does not list its models.
         """
-        with self.client() as client, translated_errors(self):
-            return sorted(model.id for model in client.models.list())
 
-    def client(self) -> "OpenAI":
-        """Return a client of this server, to be closed; errors in its use are for `translated_errors`.
+        async def listed(client: "AsyncOpenAI") -> list[str]:
+            found = (await client.models.list()).data[:MAX_MODELS]
+            return sorted(str(model.id)[:MAX_NAME] for model in found)
+
+        with self.connection() as ask, translated_errors(self):
+            return ask(listed, LIST_S)
+
+    @contextmanager
+    def connection(self) -> Iterator["Ask"]:
+        """Open a client of this server; errors in its use are for `translated_errors`.
+
+        Yields
+        ------
+        Ask
+            A function that has the client do something, within some seconds in all.
 
         Raises
         ------
@@ -70,9 +88,27 @@ class Server:
             The address is not one of http or https, or the key cannot be one.
         """
         settings = self._client_settings()
-        from openai import OpenAI
+        from openai import AsyncOpenAI
 
-        return OpenAI(**settings)
+        # An asynchronous client, since only that can be stopped between two pieces of a header.
+        with loop_in_a_thread() as loop:
+            client = AsyncOpenAI(http_client=bounded_client(settings["timeout"]), **settings)
+
+            def ask(request: Callable[["AsyncOpenAI"], Awaitable[T]], seconds: float) -> T:
+                async def answer() -> T:
+                    async with asyncio.timeout(seconds):
+                        return await request(client)
+
+                answering = asyncio.run_coroutine_threadsafe(answer(), loop)
+                try:
+                    return answering.result()
+                finally:
+                    answering.cancel()
+
+            try:
+                yield ask
+            finally:
+                asyncio.run_coroutine_threadsafe(client.close(), loop).result()
 
     def generate(
         self,
@@ -147,7 +183,8 @@ class Server:
         settings, reason = self._client_settings(), None
         with translated_errors(self):
             async with (
-                AsyncOpenAI(**settings) as client,
+                asyncio.timeout(ANSWER_S),
+                AsyncOpenAI(http_client=bounded_client(settings["timeout"]), **settings) as client,
                 await client.chat.completions.create(stream=True, **request) as stream,
             ):
                 async for chunk in stream:
@@ -181,6 +218,13 @@ class Server:
         }
 
 
+class Ask(Protocol):
+    """Has a client do something, within some seconds in all."""
+
+    def __call__(self, request: Callable[["AsyncOpenAI"], Awaitable[T]], seconds: float) -> T:
+        """Return what ``request`` gives; raise ``TimeoutError`` after so many seconds."""
+
+
 @contextmanager
 def loop_in_a_thread() -> Iterator[asyncio.AbstractEventLoop]:
     """Run an event loop in a thread of its own: the caller's may have one already, as in a notebook."""
@@ -208,10 +252,14 @@ def loop_in_a_thread() -> Iterator[asyncio.AbstractEventLoop]:
 
 def is_web_address(url: str) -> bool:
     """Whether ``url`` has http or https, a host, and a port that there is."""
+    if len(url) > MAX_URL or not url.isprintable():
+        return False
     try:
         parts = urlsplit(url)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # of the port, or a bracket
+        (parts.hostname or "").encode("idna")  # labels of 1 to 63 characters
+        has_host = bool(parts.hostname) and not set(parts.hostname or "") & set(' <>"^`{|}\\%')
+        return parts.scheme in ("http", "https") and has_host and parts.port != 0
+    except ValueError:  # of the port, a bracket, or a label
         return False
 
 
@@ -222,15 +270,16 @@ def translated_errors(server: Server, advice: Mapping[int, str] = ADVICE) -> Ite
 
     try:
         yield
-    except APITimeoutError as error:
+    except (APITimeoutError, TimeoutError) as error:
         raise ModelUnavailableError(
             f"{server.url} did not answer in time ({CONNECT_S:.0f} s to connect, {SILENCE_S:.0f} s of "
-            "silence): check the address, or that the model is not too large for that machine"
+            "silence, or too long in all): check the address, or that the model is not too large for it"
         ) from error
     except APIConnectionError as error:
+        words = quoted(str(error.__cause__ or error), server)
         raise ModelUnavailableError(
-            f"the connection to {server.url} failed ({error.__cause__ or error}): check that the server is "
-            "running and that this is its address"
+            f"the connection to {server.url} failed ({words}): check that the server is running and that "
+            "this is its address"
         ) from error
     except APIStatusError as error:
         raise ModelUnavailableError(refusal(server, error, advice)) from error
@@ -238,9 +287,10 @@ def translated_errors(server: Server, advice: Mapping[int, str] = ADVICE) -> Ite
         raise ModelUnavailableError(
             f"{server.url} broke off its answer: {quoted(error.message, server)}"
         ) from error
-    except (ValueError, TypeError, AttributeError) as error:
+    except (ValueError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
+        words = quoted(str(error), server)
         raise ModelUnavailableError(
-            f"{server.url} does not speak as OpenAI's servers do ({error}): check the address, which mostly "
+            f"{server.url} does not speak as OpenAI's servers do ({words}): check the address, which mostly "
             "ends in /v1"
         ) from error
 
@@ -251,10 +301,13 @@ def refusal(server: Server, error: "APIStatusError", advice: Mapping[int, str] =
     words = error.body.get("message") if isinstance(error.body, dict) else None
     words = quoted(str(words or error.message), server)
     then = advice.get(error.status_code, "change the request, or see the server's log")
+    if 300 <= error.status_code < 400:
+        then = "it names another address, which is not asked in its place: give that one"
     return f"{server.url} refused {wanted} ({error.status_code}, {words!r}): {then}"
 
 
 def quoted(words: str, server: Server) -> str:
     """Return the beginning of a server's words on one line, without the key, which some servers repeat."""
     words = words.replace(server.api_key, "[key]") if server.api_key else words
-    return " ".join(words.split())[:MAX_WORDS]
+    words = " ".join(words[: 10 * MAX_WORDS].split())[:MAX_WORDS]
+    return "".join(sign if sign.isprintable() else "\ufffd" for sign in words)

@@ -1,0 +1,57 @@
+"""Answers of servers within a number of bytes, from the address that was asked and no other."""
+
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any
+
+from engine.errors import ModelUnavailableError
+
+if TYPE_CHECKING:
+    from httpx2 import AsyncClient, Response, Timeout
+
+# 32 vectors of 8192 numbers take some 6 MB.
+MAX_BYTES = 16 * 1024**2
+
+
+def bounded_client(timeout: "Timeout") -> "AsyncClient":
+    """Return a client of HTTP that follows no redirection and reads `MAX_BYTES` of an answer, unpacked.
+
+    A redirection would carry the prompt to another server, and a packed answer can unpack to gigabytes.
+    """
+    from httpx2 import AsyncClient
+
+    return AsyncClient(
+        timeout=timeout,
+        follow_redirects=False,
+        headers={"Accept-Encoding": "identity"},
+        event_hooks={"response": [bound]},
+    )
+
+
+async def bound(response: "Response") -> None:
+    """Bound the bytes of a response before they are read; refuse a packed one."""
+    from httpx2 import AsyncByteStream
+
+    packing = response.headers.get("Content-Encoding", "identity")
+    if packing.lower() != "identity":
+        raise ModelUnavailableError("it packs its answer, although it was asked not to")
+
+    class BoundedStream(AsyncByteStream):
+        """The bytes of a response, up to `MAX_BYTES`."""
+
+        def __init__(self, stream: Any) -> None:
+            self.stream, self.n_bytes = stream, 0
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            async for piece in self.stream:
+                self.n_bytes += len(piece)
+                if self.n_bytes > MAX_BYTES:
+                    raise ModelUnavailableError(
+                        f"the server's answer has over {MAX_BYTES // 1024**2} MB, the most that is read: "
+                        "check that its address is that of an OpenAI-compatible server"
+                    )
+                yield piece
+
+        async def aclose(self) -> None:
+            await self.stream.aclose()
+
+    response.stream = BoundedStream(response.stream)
