@@ -20,16 +20,18 @@ SUMMARY = 2  # numbers kept of a split's scores: their maximum, and the sum of t
 @njit
 def write_cache(op: Array, task: int) -> None:
     """Append keys and values to the cache as float16, some tokens to a task."""
-    n_tasks, key, stride, n_tokens, value, n_kv_heads, d_head, keys, values, capacity, length = op[1:12]
+    n_tasks, key, key_stride, n_tokens, value, value_stride, n_kv_heads, d_head = op[1:9]
+    keys, values, capacity, length = op[9:13]
     past = load(length)
     first, last = split_range(n_tokens, task, n_tasks)
     for i in range(first, last):
         for head in range(n_kv_heads):
             place = 2 * d_head * (head * capacity + past + i)
-            own = i * stride + 4 * d_head * head
+            own_key = key + i * key_stride + 4 * d_head * head
+            own_value = value + i * value_stride + 4 * d_head * head
             for d in range(0, d_head, HEAD):
-                narrow(key + own + 4 * d, keys + place + 2 * d)
-                narrow(value + own + 4 * d, values + place + 2 * d)
+                narrow(own_key + 4 * d, keys + place + 2 * d)
+                narrow(own_value + 4 * d, values + place + 2 * d)
 
 
 @njit(fastmath=FAST)
@@ -56,23 +58,26 @@ def exponentials(x: Array, largest: np.float32) -> np.float32:
 def attend_to_split(op: Array, task: int) -> None:
     """Attention of few tokens to a split of the keys of one key head (Dao et al. 2023, flash decoding).
 
-    Writes the values weighed by their scores' exponentials, and a `SUMMARY`. A token's result is the same,
-    to the last bit, whichever tokens follow it.
+    A token sees ``window`` keys at most, the last of which is its own. Writes the values weighed by their
+    scores' exponentials, and a `SUMMARY`. A token's result is the same, to the last bit, whichever tokens
+    follow it.
     """
     n_tasks, query, stride, n_tokens, n_heads, n_kv_heads, d_head = op[1:8]
-    keys, values, capacity, length, scores, splits = op[8:14]
+    keys, values, capacity, length, scores, splits, window, scale = op[8:16]
     n_splits = n_tasks // n_kv_heads
     past = load(length)
     for token in range(n_tokens):
+        unseen = max(past + token + 1 - window, 0)
         attend_token_to_split(
             query + token * stride,
             n_heads,
             n_kv_heads,
             d_head,
-            keys,
-            values,
+            keys + 2 * d_head * unseen,
+            values + 2 * d_head * unseen,
             capacity,
-            past + token + 1,
+            past + token + 1 - unseen,
+            floats_at(scale, 1)[0],
             scores + 4 * token * n_heads * capacity,
             splits + 4 * token * n_heads * n_splits * (d_head + SUMMARY),
             task // n_splits,
@@ -90,19 +95,19 @@ def attend_token_to_split(
     keys: int,
     values: int,
     capacity: int,
-    n_all: int,
+    n_seen: int,
+    scale: np.float32,
     scores: int,
     splits: int,
     kv_head: int,
     split: int,
     n_splits: int,
 ) -> None:
-    """`attend_to_split` of one token and the ``n_all`` keys it sees; heads that share keys are batched."""
-    first, last = split_range(-(-n_all // LANES), split, n_splits)
-    first, last = LANES * first, min(LANES * last, n_all)
+    """`attend_to_split` of one token and the ``n_seen`` keys it sees; heads that share keys are batched."""
+    first, last = split_range(-(-n_seen // LANES), split, n_splits)
+    first, last = LANES * first, min(LANES * last, n_seen)
     n_keys, group = last - first, n_heads // n_kv_heads
     width, place = d_head + SUMMARY, 2 * d_head * (kv_head * capacity + first)
-    scale = np.float32(1) / np.sqrt(np.float32(d_head))
     head, end = kv_head * group, (kv_head + 1) * group
     if n_keys == 0:
         for empty in range(head, end):
@@ -193,12 +198,12 @@ def merge_splits(op: Array, task: int) -> None:
 def widen_cache(op: Array, task: int, thread: int) -> None:
     """Convert cached keys and values to float32 for `attend`, `WIDE` of a head to a task.
 
-    Keys become panels ``(d_head, WIDE)`` of ``K^T / sqrt(d_head)``, the last padded with zeros.
+    Keys become panels ``(d_head, WIDE)`` of ``scale K^T``, the last padded with zeros.
     """
     n_tasks, keys, values, capacity, n_kv_heads, d_head, n_keys, key_panels, single_values = op[1:10]
+    scale = floats_at(op[10], 1)[0]
     n_panels = n_tasks // n_kv_heads
     head, first = task // n_panels, task % n_panels * WIDE
-    scale = np.float32(1) / np.sqrt(np.float32(d_head))
     columns = floats_at(key_panels + 4 * d_head * WIDE * task, d_head * WIDE).reshape(d_head, WIDE)
     for lane in range(WIDE):
         j = first + lane
@@ -218,9 +223,9 @@ def widen_cache(op: Array, task: int, thread: int) -> None:
 
 @njit(fastmath=FAST, error_model="numpy")
 def attend(op: Array, task: int, thread: int) -> None:
-    """Causal attention of `QUERY_BLOCK` tokens of a prompt, one head to a task."""
+    """Causal attention of `QUERY_BLOCK` tokens of a prompt to ``window`` keys, one head to a task."""
     n_tasks, query, stride, n_tokens, n_heads, n_kv_heads, d_head, key_panels, values, n_keys = op[1:11]
-    context, scratch, zeros = op[11:14]
+    context, scratch, zeros, window = op[11:15]
     n_blocks, n_panels = n_tasks // n_heads, (n_keys + WIDE - 1) // WIDE
     # The blocks with the most keys, which take longest, come first.
     head, block = task // n_blocks, n_blocks - 1 - task % n_blocks
@@ -228,10 +233,11 @@ def attend(op: Array, task: int, thread: int) -> None:
     first, last = block * QUERY_BLOCK, min((block + 1) * QUERY_BLOCK, n_tokens)
     past = n_keys - n_tokens
     seen = past + last  # keys that the last of these tokens sees
+    begin = max(past + first + 1 - window, 0) // WIDE * WIDE  # the first panel that the first of them sees
     width = n_panels * WIDE
     scores = scratch + 4 * QUERY_BLOCK * width * thread
     own_query = query + first * stride + 4 * d_head * head
-    for i in range((seen + WIDE - 1) // WIDE):
+    for i in range(begin // WIDE, (seen + WIDE - 1) // WIDE):
         panel = key_panels + 4 * d_head * WIDE * (kv_head * n_panels + i)
         wide_product(
             own_query,
@@ -246,21 +252,22 @@ def attend(op: Array, task: int, thread: int) -> None:
         )
     for i in range(first, last):
         row = floats_at(scores + 4 * width * (i - first), seen)
-        visible = row[: past + i + 1]
+        visible = row[max(past + i + 1 - window, 0) : past + i + 1]
         total = exponentials(visible, maximum(visible))
         visible *= np.float32(1) / total
+        row[begin : max(past + i + 1 - window, begin)] = np.float32(0)
         row[past + i + 1 :] = np.float32(0)
     own_context, context_stride = context + 4 * d_head * (n_heads * first + head), 4 * d_head * n_heads
-    own_values = values + 4 * d_head * n_keys * kv_head
+    own_values = values + 4 * d_head * (n_keys * kv_head + begin)
     for d in range(0, d_head, WIDE):
         wide_product(
-            scores,
+            scores + 4 * begin,
             4 * width,
             own_values + 4 * d,
             4 * d_head,
             own_context + 4 * d,
             context_stride,
             zeros,
-            seen,
+            seen - begin,
             last - first,
         )

@@ -16,7 +16,7 @@ from engine.kernels.attention_ops import attend, attend_to_split, merge_splits, 
 from engine.kernels.gemm import WIDE
 from engine.kernels.jit import njit, sources
 from engine.kernels.matrix_ops import linear, to_fixed_point, unpack
-from engine.kernels.row_ops import add_rows, gelu_new, layer_norm, rms_norm, rotate, swiglu
+from engine.kernels.row_ops import add_rows, geglu, gelu_new, layer_norm, rms_norm, rotate, swiglu
 from engine.kernels.simd import prefetch
 from engine.kernels.work_split import floats_at, split_range
 from engine.layers.tracing import Array
@@ -25,8 +25,8 @@ OP_SIZE = 16  # integers of an operation
 N_TOKENS = 4  # index of the number of tokens in an operation on few tokens
 LINE = 8  # integers of a cache line: counters of different threads lie in different lines
 
-LINEAR, TO_FIXED_POINT, RMS_NORM, LAYER_NORM, ROTATE, ADD, SWIGLU, GELU_NEW = range(8)
-WRITE_CACHE, ATTEND_TO_SPLIT, MERGE_SPLITS, WIDEN_CACHE, ATTEND = range(8, 13)
+LINEAR, TO_FIXED_POINT, RMS_NORM, LAYER_NORM, ROTATE, ADD, SWIGLU, GEGLU, GELU_NEW = range(9)
+WRITE_CACHE, ATTEND_TO_SPLIT, MERGE_SPLITS, WIDEN_CACHE, ATTEND = range(9, 14)
 
 SPINS_BEFORE_YIELD = 1000  # spins within which a running thread finishes its task
 
@@ -49,6 +49,8 @@ def execute(op: Array, task: int, thread: int) -> None:
         add_rows(op, task)
     elif opcode == SWIGLU:
         swiglu(op, task)
+    elif opcode == GEGLU:
+        geglu(op, task)
     elif opcode == GELU_NEW:
         gelu_new(op, task)
     elif opcode == WRITE_CACHE:

@@ -27,11 +27,13 @@ N_TASKS = 4 * n_threads  # of an operation that can be split so often: threads a
 TASK_BYTES = 16_384  # smallest part of a matrix that is worth a task
 N_SPLITS = 2 * n_threads  # of the keys of a head, for the attention of few tokens
 GELUS = ("gelu_new", "gelu_pytorch_tanh")
+GATED = {"silu": op_loop.SWIGLU, **dict.fromkeys(GELUS, op_loop.GEGLU)}
+ALL_KEYS = 2**32  # a window wider than any text
 
 
 def fits(d_head: int, activation: str) -> bool:
     """Whether the operations support a decoder with these heads and this activation."""
-    return d_head % HEAD == 0 and activation in ("swiglu", *GELUS)
+    return d_head % HEAD == 0 and activation in ("swiglu", "geglu", *GELUS)
 
 
 class OpTape:
@@ -109,10 +111,14 @@ class OpTape:
         return np.concatenate([bias, np.zeros(n - len(bias), np.float32)])
 
     def rms_norm(self, x: Array, weight: Array, eps: float) -> Array:
-        """``x / sqrt(mean(x^2) + eps) * weight`` of ``(n_tokens, d_model)``."""
-        y, floor = self.buffers.empty(x.shape), np.array([eps], np.float32)
-        self.emit(op_loop.RMS_NORM, row_tasks(len(x)), *row_layout(x), np.ascontiguousarray(weight), floor, y)
-        return y
+        """``x / sqrt(mean(x^2) + eps) * weight`` of ``(n_tokens, d)``, or of ``(n_heads, n_tokens, d)``."""
+        heads = x if x.ndim == 3 else x[None]
+        n_heads, n_tokens, d = heads.shape
+        y, floor = self.buffers.empty((n_tokens, n_heads, d)), np.array([eps], np.float32)
+        rows = (heads, heads.strides[1], n_tokens, d)
+        sizes = (*rows, np.ascontiguousarray(weight), floor, y, n_heads)
+        self.emit(op_loop.RMS_NORM, row_tasks(n_tokens), *sizes)
+        return y.swapaxes(0, 1) if x.ndim == 3 else y[:, 0]
 
     def layer_norm(self, x: Array, weight: Array, bias: Array, eps: float) -> Array:
         """``(x - mean) / sqrt(var + eps) * weight + bias`` of ``(n_tokens, d_model)``."""
@@ -127,10 +133,10 @@ class OpTape:
         self.emit(op_loop.ADD, row_tasks(len(x)), *row_layout(x), y, y.strides[0], z)
         return z
 
-    def swiglu(self, gate: Array, up: Array) -> Array:
-        """``silu(gate) * up`` of ``(n_tokens, d_ff)``."""
+    def gated(self, gate: Array, up: Array, activation: str) -> Array:
+        """``f(gate) * up`` of ``(n_tokens, d_ff)``; ``activation`` names f, a key of `GATED`."""
         y = self.buffers.empty(gate.shape)
-        self.emit(op_loop.SWIGLU, N_TASKS, *row_layout(gate), up, up.strides[0], y)
+        self.emit(GATED[activation], N_TASKS, *row_layout(gate), up, up.strides[0], y)
         return y
 
     def gelu_new(self, x: Array) -> Array:
@@ -142,7 +148,8 @@ class OpTape:
     def apply_rope(self, x: Array, cos: Array, sin: Array) -> Array:
         """Rotate the pairs of ``(n_heads, n_tokens, d_head)``, in place."""
         n_heads, n_tokens, d_head = x.shape
-        self.emit(op_loop.ROTATE, row_tasks(n_tokens), x, x.strides[1], n_tokens, n_heads, d_head, cos, sin)
+        sizes = (n_tokens, n_heads, d_head, cos, sin, cos.shape[1])
+        self.emit(op_loop.ROTATE, row_tasks(n_tokens), x, x.strides[1], *sizes)
         return x
 
     def causal_attention(
@@ -153,34 +160,39 @@ class OpTape:
         cache: CachedKeys,
         layer: int,
         trace: Tracer = no_trace,
+        window: int | None = None,
+        scale: float | None = None,
     ) -> Array:
-        """Add the new tokens to the cache, and attend to all tokens in it; nothing is traced."""
+        """Add the new tokens to the cache, and attend to the tokens in it; nothing is traced."""
         n_heads, n_tokens, d_head = query.shape
         n_kv_heads, n_keys = len(key), int(self.length[0]) + n_tokens
+        factor = np.array([1 / np.sqrt(d_head) if scale is None else scale], np.float32)
+        n_seen = ALL_KEYS if window is None else window
         if not self.record:  # a tape may be replayed with fewer tokens: the caller reserves the memory
             cache.reserve(n_keys)
         keys, values = cache.keys[layer], cache.values[layer]
         capacity = keys.shape[1]
         sizes = (n_kv_heads, d_head, keys, values, capacity, self.length)
-        self.emit(op_loop.WRITE_CACHE, row_tasks(n_tokens), key, key.strides[1], n_tokens, value, *sizes)
+        new = (key, key.strides[1], n_tokens, value, value.strides[1])
+        self.emit(op_loop.WRITE_CACHE, row_tasks(n_tokens), *new, *sizes)
         context = self.buffers.empty((n_tokens, n_heads, d_head))
         if n_tokens <= FEW_TOKENS:
             scores = self.buffers.empty((n_tokens, n_heads, capacity))
             parts = self.buffers.empty((n_tokens, n_heads, N_SPLITS, d_head + SUMMARY))
             heads = (query, query.strides[1], n_tokens, n_heads, n_kv_heads, d_head)
-            cached = (keys, values, capacity, self.length)
-            self.emit(op_loop.ATTEND_TO_SPLIT, n_kv_heads * N_SPLITS, *heads, *cached, scores, parts)
+            cached = (keys, values, capacity, self.length, scores, parts)
+            self.emit(op_loop.ATTEND_TO_SPLIT, n_kv_heads * N_SPLITS, *heads, *cached, n_seen, factor)
             self.emit(op_loop.MERGE_SPLITS, 1, parts, N_SPLITS, n_tokens, n_heads, d_head, context)
             return context.swapaxes(0, 1)
         n_panels, n_blocks = -(-n_keys // WIDE), -(-n_tokens // QUERY_BLOCK)
         key_panels = self.buffers.empty((n_kv_heads, n_panels, d_head, WIDE))
         single_values = self.buffers.empty((n_kv_heads, n_keys, d_head))
         sources = (keys, values, capacity, n_kv_heads, d_head, n_keys)
-        self.emit(op_loop.WIDEN_CACHE, n_kv_heads * n_panels, *sources, key_panels, single_values)
+        self.emit(op_loop.WIDEN_CACHE, n_kv_heads * n_panels, *sources, key_panels, single_values, factor)
         scores = self.buffers.empty((n_threads, QUERY_BLOCK, n_panels * WIDE))
         queries = (query, query.strides[1], n_tokens, n_heads, n_kv_heads, d_head)
         rest = (key_panels, single_values, n_keys, context, scores, self.padded_bias(WIDE, None))
-        self.emit(op_loop.ATTEND, n_heads * n_blocks, *queries, *rest)
+        self.emit(op_loop.ATTEND, n_heads * n_blocks, *queries, *rest, n_seen)
         return context.swapaxes(0, 1)
 
 

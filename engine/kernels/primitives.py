@@ -12,7 +12,7 @@ from functools import cache
 
 import numpy as np
 
-from engine.layers.activation import ACTIVATIONS, Activation, gated, gelu_backward, swiglu
+from engine.layers.activation import ACTIVATIONS, Activation, gated, gelu_backward
 from engine.layers.attention import attention, attention_backward, causal_attention, windowed_attention
 from engine.layers.linear import linear
 from engine.layers.norm import layer_norm, layer_norm_backward, rms_norm
@@ -48,7 +48,7 @@ class DecoderPrimitives:
     apply_rope: Callable[[Array, Array, Array], Array]
     causal_attention: Callable[..., Array]
     add: Callable[[Array, Array], Array]
-    swiglu: Callable[[Array, Array], Array]
+    gated: Callable[[Array, Array, str], Array]
     activations: Activations
 
 
@@ -67,7 +67,7 @@ NUMPY = Primitives(
     linear, attention, windowed_attention, layer_norm, rms_norm, apply_rope, gated, ACTIVATIONS
 )
 NUMPY_DECODER = DecoderPrimitives(
-    linear, rms_norm, layer_norm, apply_rope, causal_attention, np.add, swiglu, ACTIVATIONS
+    linear, rms_norm, layer_norm, apply_rope, causal_attention, np.add, gated, ACTIVATIONS
 )
 NUMPY_TRAINING = TrainingPrimitives(
     attention, attention_backward, layer_norm, layer_norm_backward, ACTIVATIONS

@@ -12,18 +12,20 @@ GELU_SCALE = np.float32(np.sqrt(2 / np.pi))
 
 @njit(fastmath=FAST, error_model="numpy")
 def rms_norm(op: Array, task: int) -> None:
-    """``x / sqrt(mean(x^2) + eps) * weight``, some rows to a task."""
-    n_tasks, x, x_stride, n_tokens, d, weight, eps, y = op[1:9]
+    """``x / sqrt(mean(x^2) + eps) * weight`` of every head, 1 or more; some tokens to a task."""
+    n_tasks, x, x_stride, n_tokens, d, weight, eps, y, n_heads = op[1:10]
     w, floor = floats_at(weight, d), floats_at(eps, 1)[0]
     first, last = split_range(n_tokens, task, n_tasks)
     for i in range(first, last):
-        row, out = floats_at(x + i * x_stride, d), floats_at(y + 4 * d * i, d)
-        squares = np.float32(0)
-        for j in range(d):
-            squares += row[j] * row[j]
-        scale = np.float32(1) / np.sqrt(squares / np.float32(d) + floor)
-        for j in range(d):
-            out[j] = row[j] * scale * w[j]
+        for head in range(n_heads):
+            row = floats_at(x + i * x_stride + 4 * d * head, d)
+            out = floats_at(y + 4 * d * (i * n_heads + head), d)
+            squares = np.float32(0)
+            for j in range(d):
+                squares += row[j] * row[j]
+            scale = np.float32(1) / np.sqrt(squares / np.float32(d) + floor)
+            for j in range(d):
+                out[j] = row[j] * scale * w[j]
 
 
 @njit(fastmath=FAST, error_model="numpy")
@@ -47,9 +49,8 @@ def layer_norm(op: Array, task: int) -> None:
 
 @njit(fastmath=FAST)
 def rotate(op: Array, task: int) -> None:
-    """RoPE, in place: pairs ``(x[i], x[i + d_head / 2])`` of some tokens' heads to a task."""
-    n_tasks, x, x_stride, n_tokens, n_heads, d_head, cos, sin = op[1:9]
-    half = d_head // 2
+    """RoPE, in place: pairs ``(x[i], x[i + half])`` of some tokens' heads to a task; the rest stays."""
+    n_tasks, x, x_stride, n_tokens, n_heads, d_head, cos, sin, half = op[1:10]
     first, last = split_range(n_tokens, task, n_tasks)
     for i in range(first, last):
         c, s = floats_at(cos + 4 * half * i, half), floats_at(sin + 4 * half * i, half)
@@ -90,14 +91,34 @@ def swiglu(op: Array, task: int) -> None:
             out[j] = a[j] / (np.float32(1) + exp(min(-a[j], np.float32(88)))) * b[j]
 
 
+@njit(fastmath=FAST, error_model="numpy", inline="always")
+def gelu_new_of(x: np.float32) -> np.float32:
+    """The tanh approximation of GELU of a number, ``x sigmoid(2 inner)``."""
+    inner = GELU_SCALE * (x + np.float32(0.044715) * x * x * x)
+    return x / (np.float32(1) + exp(min(np.float32(-2) * inner, np.float32(88))))
+
+
+@njit(fastmath=FAST, error_model="numpy")
+def geglu(op: Array, task: int) -> None:
+    """``gelu_new(gate) * up``, some columns of all rows to a task."""
+    n_tasks, gate, gate_stride, n_tokens, d, up, up_stride, y = op[1:9]
+    first, last = split_range(d, task, n_tasks)
+    n = last - first
+    for i in range(n_tokens):
+        a = floats_at(gate + i * gate_stride + 4 * first, n)
+        b = floats_at(up + i * up_stride + 4 * first, n)
+        out = floats_at(y + 4 * (d * i + first), n)
+        for j in range(n):  # from 0, as in `swiglu`
+            out[j] = gelu_new_of(a[j]) * b[j]
+
+
 @njit(fastmath=FAST, error_model="numpy")
 def gelu_new(op: Array, task: int) -> None:
-    """The tanh approximation of GELU, ``x sigmoid(2 inner)``; some columns of all rows to a task."""
+    """The tanh approximation of GELU; some columns of all rows to a task."""
     n_tasks, x, x_stride, n_tokens, d, y = op[1:7]
     first, last = split_range(d, task, n_tasks)
     n = last - first
     for i in range(n_tokens):
         row, out = floats_at(x + i * x_stride + 4 * first, n), floats_at(y + 4 * (d * i + first), n)
         for j in range(n):  # from 0, as in `swiglu`
-            inner = GELU_SCALE * (row[j] + np.float32(0.044715) * row[j] * row[j] * row[j])
-            out[j] = row[j] / (np.float32(1) + exp(min(np.float32(-2) * inner, np.float32(88))))
+            out[j] = gelu_new_of(row[j])

@@ -46,9 +46,14 @@ def causal_mask(n_query: int, n_key: int, dtype: np.dtype) -> Array:
 
 
 def attention(
-    query: Array, key: Array, value: Array, mask: Array | None = None, trace: Tracer = no_trace
+    query: Array,
+    key: Array,
+    value: Array,
+    mask: Array | None = None,
+    trace: Tracer = no_trace,
+    scale: float | None = None,
 ) -> Array:
-    """``softmax(Q K^T / sqrt(d_head) + mask) V`` for every head, of one text or of each of a batch.
+    """``softmax(scale Q K^T + mask) V`` for every head, of one text or of each of a batch.
 
     Parameters
     ----------
@@ -62,13 +67,15 @@ def attention(
         have a key that is not masked.
     trace
         Called with ``scores`` (before the mask), ``weights`` and ``context``.
+    scale
+        Factor of the scores; ``1 / sqrt(d_head)`` where it is None.
 
     Returns
     -------
     Array
         The context, ``(..., n_heads, n_query, d_head)``.
     """
-    return trace("context", attention_context(attention_weights(query, key, mask, trace), value))
+    return trace("context", attention_context(attention_weights(query, key, mask, trace, scale), value))
 
 
 WINDOW_BLOCK = 128  # queries of a text that `windowed_attention` computes at once
@@ -105,12 +112,18 @@ def windowed_attention(
     return np.concatenate(contexts, axis=1)
 
 
-def attention_weights(query: Array, key: Array, mask: Array | None = None, trace: Tracer = no_trace) -> Array:
-    """``softmax(Q K^T / sqrt(d_head) + mask)``, as in `attention`: ``(..., n_heads, n_query, n_key)``."""
+def attention_weights(
+    query: Array,
+    key: Array,
+    mask: Array | None = None,
+    trace: Tracer = no_trace,
+    scale: float | None = None,
+) -> Array:
+    """``softmax(scale Q K^T + mask)``, as in `attention`: ``(..., n_heads, n_query, n_key)``."""
     # (..., n_kv_heads, group * n_query, d_head), (..., d_head, n_key) -> (..., group * n_query, n_key)
     scores = _shared(query, key) @ key.swapaxes(-2, -1)
     scores = scores.reshape(*query.shape[:-1], key.shape[-2])
-    scores *= query.dtype.type(1 / np.sqrt(query.shape[-1]))
+    scores *= query.dtype.type(1 / np.sqrt(query.shape[-1]) if scale is None else scale)
     scores = trace("scores", scores)
     return trace("weights", softmax(scores if mask is None else scores + mask))
 
@@ -164,15 +177,28 @@ def _shared(x: Array, key: Array) -> Array:
 
 
 def causal_attention(
-    query: Array, key: Array, value: Array, cache: CachedKeys, layer: int, trace: Tracer = no_trace
+    query: Array,
+    key: Array,
+    value: Array,
+    cache: CachedKeys,
+    layer: int,
+    trace: Tracer = no_trace,
+    window: int | None = None,
+    scale: float | None = None,
 ) -> Array:
-    """Append new tokens to a layer's cache, and attend from them to all tokens in it.
+    """Append new tokens to a layer's cache, and attend from them to the tokens in it.
 
     Query ``(n_heads, n_new, d_head)``, key and value ``(n_kv_heads, n_new, d_head)``, to the context, of the
-    shape of the query. Traces ``query``, ``key`` and ``value`` besides the names of `attention`.
+    shape of the query. A token sees the last ``window`` tokens, itself among them, or all where it is None;
+    scores are multiplied by ``scale``, ``1 / sqrt(d_head)`` where it is None. Traces ``query``, ``key`` and
+    ``value`` besides the names of `attention`.
     """
     key, value = (cached.astype(query.dtype, copy=False) for cached in cache.extend(layer, key, value))
     query, key, value = trace("query", query), trace("key", key), trace("value", value)
     n_new, n_key = query.shape[1], key.shape[1]
-    mask = causal_mask(n_new, n_key, query.dtype) if n_new > 1 else None
-    return attention(query, key, value, mask, trace)
+    mask = None
+    if window is not None and window < n_key:
+        mask = window_mask(np.arange(n_key - n_new, n_key), np.arange(n_key), window - 1, 0, query.dtype)
+    elif n_new > 1:
+        mask = causal_mask(n_new, n_key, query.dtype)
+    return attention(query, key, value, mask, trace, scale)

@@ -72,10 +72,13 @@ def rope_tables(
 
 
 def apply_rope(x: Array, cos: Array, sin: Array) -> Array:
-    """Rotate each pair ``(x[i], x[i + d_head / 2])`` of ``(..., n_heads, n_tokens, d_head)``."""
-    half = x.shape[-1] // 2
-    first, second = x[..., :half], x[..., half:]
-    return np.concatenate([first * cos - second * sin, second * cos + first * sin], axis=-1)
+    """Rotate each pair ``(x[i], x[i + half])`` of ``(..., n_heads, n_tokens, d_head)``.
+
+    The tables are ``(n_tokens, half)``; dimensions behind the first ``2 half`` stay as they are.
+    """
+    half = cos.shape[-1]
+    first, second, rest = x[..., :half], x[..., half : 2 * half], x[..., 2 * half :]
+    return np.concatenate([first * cos - second * sin, second * cos + first * sin, rest], axis=-1)
 
 
 def rope_backward(d_y: Array, cos: Array, sin: Array) -> Array:

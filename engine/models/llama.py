@@ -128,7 +128,7 @@ def feed_forward(normed: Array, layer: LlamaLayer, d_ff: int, ops: DecoderPrimit
     """``W_down swiglu(W_gate x, W_up x)`` (Shazeer 2020): ``(n_tokens, d_model)`` to the same."""
     gate_up = ops.linear(normed, *layer.gate_up)  # (n_tokens, 2 d_ff)
     gate, up = trace("gate", gate_up[:, :d_ff]), trace("hidden", gate_up[:, d_ff:])
-    activation = trace("activation", ops.swiglu(gate, up))
+    activation = trace("activation", ops.gated(gate, up, "silu"))
     return trace("output", ops.linear(activation, *layer.ffn_output))
 
 

@@ -74,9 +74,6 @@ def of_pack(spans: Sequence[slice], ops: Primitives) -> DecoderPrimitives:
         ]
         return np.concatenate(contexts, axis=1)
 
-    def swiglu(gate: Array, up: Array) -> Array:
-        return ops.gated(gate, up, "silu")
-
     return DecoderPrimitives(
         ops.linear,
         ops.rms_norm,
@@ -84,7 +81,7 @@ def of_pack(spans: Sequence[slice], ops: Primitives) -> DecoderPrimitives:
         ops.apply_rope,
         causal_attention,
         np.add,
-        swiglu,
+        ops.gated,
         ops.activations,
     )
 

@@ -154,6 +154,17 @@ def test_rms_norm_equals_its_numpy_twin(n_tokens, d_model, scale, seed):
     np.testing.assert_allclose(OpTape(0).rms_norm(x, weight, 1e-5), expected, rtol=2e-6)
 
 
+@given(few_rows, st.integers(1, 4), st.sampled_from([6, 64]), seeds)
+def test_rms_norm_of_heads_equals_its_numpy_twin(n_tokens, n_heads, d_head, seed):
+    rng = np.random.default_rng(seed)
+    heads = split_heads(part_of_wider(rng, n_tokens, (n_heads + 1) * d_head), n_heads + 1)[1:]
+    weight = rng.normal(size=d_head).astype(np.float32)
+    expected = norm.rms_norm(heads.astype(np.float64), weight, 1e-5)
+    ours = OpTape(0).rms_norm(heads, weight, 1e-5)
+    np.testing.assert_allclose(ours, expected, rtol=2e-6)
+    assert ours.strides[0] == 4 * d_head  # the heads of a token lie side by side, as rotations need them
+
+
 def test_weights_may_lie_in_memory_in_any_order():
     rng = np.random.default_rng(0)
     x, weight, bias = (rng.normal(size=n).astype(np.float32) for n in ((3, 64), 128, 64))
@@ -191,14 +202,15 @@ far, near = st.floats(-(2.0**100), 2.0**100, width=32), st.floats(-110, 110, wid
 gates = arrays(np.float32, (3, 20), elements=far | near)
 
 
+@pytest.mark.parametrize("function", ["silu", "gelu_new"])
 @given(gates, seeds)
-def test_swiglu_equals_its_numpy_twin(gate, seed):
+def test_a_gated_unit_equals_its_numpy_twin(function, gate, seed):
     gate_up = part_of_wider(np.random.default_rng(seed), 3, 40)
     gate_up[:, :20] = gate
     gate, up = gate_up[:, :20], gate_up[:, 20:]
     with np.errstate(over="ignore"):  # where exp(-gate) is infinite, the 0 meant comes out
-        expected = activation.swiglu(gate.astype(np.float64), up)
-    np.testing.assert_allclose(OpTape(0).swiglu(gate, up), expected, rtol=1e-6, atol=1e-7)
+        expected = activation.gated(gate.astype(np.float64), up, function)
+    np.testing.assert_allclose(OpTape(0).gated(gate, up, function), expected, rtol=1e-6, atol=1e-6)
 
 
 @given(gates, seeds)
@@ -211,18 +223,27 @@ def test_gelu_new_equals_its_numpy_twin(x, seed):
 
 def test_what_is_not_a_number_stays_visible_in_an_activation():
     x = np.float32([[1, np.nan, -2]])
-    for y in (OpTape(0).gelu_new(x), OpTape(0).swiglu(x, np.ones_like(x))):
+    gated = (OpTape(0).gated(x, np.ones_like(x), function) for function in ("silu", "gelu_new"))
+    for y in (OpTape(0).gelu_new(x), *gated):
         np.testing.assert_array_equal(np.isnan(y), np.isnan(x))
 
 
-@given(few_rows, st.integers(1, 5), st.integers(0, 3), st.sampled_from([2, 6, 64, 128]), seeds)
+@given(
+    few_rows,
+    st.integers(1, 5),
+    st.integers(0, 3),
+    st.sampled_from([2, 6, 64, 128]),
+    st.sampled_from([1, 2, 4]),
+    seeds,
+)
 def test_apply_rope_equals_its_numpy_twin_and_leaves_other_heads_alone(
-    n_tokens, n_rotated, n_values, d_head, seed
+    n_tokens, n_rotated, n_values, d_head, part, seed
 ):
     rng = np.random.default_rng(seed)
     stacked = part_of_wider(rng, n_tokens, (n_rotated + n_values) * d_head)
     heads = split_heads(stacked, n_rotated + n_values)
-    cos, sin = positions.rope_tables(rng.integers(0, 8192, n_tokens), d_head, 1e4, np.dtype(np.float32))
+    d_rotary = max(2, d_head // part // 2 * 2)
+    cos, sin = positions.rope_tables(rng.integers(0, 8192, n_tokens), d_rotary, 1e4, np.dtype(np.float32))
     before = heads.copy()
     expected = positions.apply_rope(before[:n_rotated].astype(np.float64), cos, sin)
     rotated = OpTape(0).apply_rope(heads[:n_rotated], cos, sin)
@@ -248,15 +269,17 @@ def stacked_heads(rng, n_tokens, n_heads, sizes, scale=1.0):
     """Query, key and value ``(n_.._heads, n_tokens, d_head)`` as a model's stacked matrix gives them."""
     n_all = n_heads + 2 * sizes.n_kv_heads
     heads = split_heads(part_of_wider(rng, n_tokens, n_all * sizes.d_head, scale), n_all)
-    return np.split(heads, [n_heads, n_heads + sizes.n_kv_heads])
+    query, key, value = np.split(heads, [n_heads, n_heads + sizes.n_kv_heads])
+    apart = np.ascontiguousarray(key.swapaxes(0, 1)).swapaxes(0, 1)  # as a norm of heads leaves them
+    return query, apart, value
 
 
-def assert_attention_equal(ours, numpys, query, key, value):
+def assert_attention_equal(ours, numpys, query, key, value, **options):
     """Attend to one more piece of text with both caches, in which float16 keys and values stand."""
     length = ours.length
-    context = OpTape(length).causal_attention(query, key, value, ours, LAYER)
+    context = OpTape(length).causal_attention(query, key, value, ours, LAYER, **options)
     exact = query.astype(np.float64)
-    expected = attention.causal_attention(exact, key, value, numpys, LAYER)
+    expected = attention.causal_attention(exact, key, value, numpys, LAYER, **options)
     # Rounding in a score of size s moves a weight by a share of s.
     largest = np.abs(numpys.keys[LAYER, :, : length + query.shape[1]]).max() * np.abs(query).max()
     rounding = 1e-6 * (1 + largest * np.sqrt(query.shape[2])) * np.abs(numpys.values[LAYER]).max()
@@ -275,10 +298,12 @@ def assert_attention_equal(ours, numpys, query, key, value):
     st.integers(1, 3),
     st.sampled_from([64, 128]),
     st.floats(0.1, 5),
+    st.none() | st.sampled_from([1, 2, 40, 64, 65, 200]),
+    st.sampled_from([None, 0.1]),
     seeds,
 )
 def test_attention_equals_its_numpy_twin_with_float16_keys_and_values(
-    pieces, group, n_kv_heads, d_head, scale, seed
+    pieces, group, n_kv_heads, d_head, spread, window, scale, seed
 ):
     sizes, rng = Sizes(n_kv_heads, d_head), np.random.default_rng(seed)
     n_all = sum(pieces)
@@ -286,8 +311,8 @@ def test_attention_equals_its_numpy_twin_with_float16_keys_and_values(
     numpys = KVCache(sizes, n_all, dtype=np.float16)
     numpys.values[:] = 0
     for n_tokens in pieces:
-        heads = stacked_heads(rng, n_tokens, group * n_kv_heads, sizes, scale)
-        assert_attention_equal(ours, numpys, *heads)
+        heads = stacked_heads(rng, n_tokens, group * n_kv_heads, sizes, spread)
+        assert_attention_equal(ours, numpys, *heads, window=window, scale=scale)
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ class Layer:
         context = ops.causal_attention(rotated[:2], rotated[2:], heads[3:], self.cache, 0)
         x = ops.add(x, ops.linear(merge_heads(context), heads_out))
         both = ops.linear(x, gate_up)
-        hidden = ops.swiglu(both[:, : 3 * D_MODEL], both[:, 3 * D_MODEL :])
+        hidden = ops.gated(both[:, : 3 * D_MODEL], both[:, 3 * D_MODEL :], "silu")
         return ops.add(x, ops.linear(hidden, down))
 
     def read(self):
