@@ -57,13 +57,21 @@ def run_layers(
 
 
 def layer_trace_shapes(
-    config: DecoderSizes, n_tokens: int, embeddings: Iterable[str], hidden: Iterable[str]
+    config: DecoderSizes,
+    n_tokens: int,
+    embeddings: Iterable[str],
+    hidden: Iterable[str],
+    head_norms: bool = False,
 ) -> Shapes:
-    """Shapes that a pass over ``n_tokens`` traces, given the names of embeddings and of d_ff-wide arrays."""
+    """Shapes that a pass over ``n_tokens`` traces, given the names of embeddings and of d_ff-wide arrays.
+
+    With ``head_norms``, queries and keys are normed before they are rotated.
+    """
     vectors, maps = (n_tokens, config.d_model), (config.n_heads, n_tokens, n_tokens)
     heads, kv_heads = ((n, n_tokens, config.d_head) for n in (config.n_heads, config.n_kv_heads))
     layer: Shapes = {
         "attention.norm": vectors,
+        **({"attention.query_norm": heads, "attention.key_norm": kv_heads} if head_norms else {}),
         "attention.query": heads,
         "attention.key": kv_heads,
         "attention.value": kv_heads,

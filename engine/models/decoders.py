@@ -88,7 +88,12 @@ class Family:
 
 LLAMA = Family(llama.LlamaConfig, llama, llama_file)
 # By the architecture: config.json calls it model_type, and GGUF general.architecture.
-FAMILIES = {"llama": LLAMA, "qwen2": LLAMA, "gpt2": Family(gpt2.GPT2Config, gpt2, gpt2_file)}
+FAMILIES = {
+    "llama": LLAMA,
+    "qwen2": LLAMA,
+    "qwen3": LLAMA,
+    "gpt2": Family(gpt2.GPT2Config, gpt2, gpt2_file),
+}
 
 
 def file_module(architecture: object, path: Path) -> ModuleType:

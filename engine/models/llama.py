@@ -1,4 +1,8 @@
-"""Llama (Touvron et al. 2023) and Qwen2, forward: RMS norm, RoPE, grouped-query attention, SwiGLU."""
+"""Llama (Touvron et al. 2023) and its descendants, forward: RMS norm, RoPE, grouped queries, SwiGLU.
+
+Qwen2 adds biases to queries, keys and values; Qwen3 (Yang et al. 2025) norms the queries and keys of each
+head instead.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,6 +30,8 @@ class LlamaConfig:
         The unembedding is the table of token embeddings.
     biased
         Matrices with a bias, by their keys in `matrix_shapes`: ``query``, ``gate``, ….
+    head_norms
+        The queries and keys of each head are normed before they are rotated.
 
     The activation is always `swiglu`.
     """
@@ -43,6 +49,7 @@ class LlamaConfig:
     rope_factors: tuple[float, ...]
     tied: bool
     biased: frozenset[str]
+    head_norms: bool
     activation = "swiglu"
 
 
@@ -51,8 +58,7 @@ class LlamaLayer:
     """Parameters of one layer; matrices that read the same input are stacked into one.
 
     The weight of ``query_key_value`` is ``((n_heads + 2 n_kv_heads) d_head, d_model)``, that of
-    ``gate_up`` ``(2 d_ff, d_model)``. Qwen3 norms each head's queries and keys: ``query_norm`` and
-    ``key_norm`` are ``(d_head,)``, None for others.
+    ``gate_up`` ``(2 d_ff, d_model)``. With `head_norms`, ``query_norm`` and ``key_norm`` are ``(d_head,)``.
     """
 
     attention_norm: Array
@@ -95,7 +101,8 @@ def parameter_count(config: LlamaConfig) -> int:
     shapes = matrix_shapes(config)
     matrices = sum(d_out * d_in for d_out, d_in in shapes.values())
     biases = sum(shapes[part][0] for part in config.biased)
-    layer = matrices + biases + 2 * config.d_model  # and two norms
+    head_norms = 2 * config.d_head if config.head_norms else 0
+    layer = matrices + biases + head_norms + 2 * config.d_model  # and two norms
     tables = config.vocab_size * config.d_model * (1 if config.tied else 2)
     return tables + config.n_layers * layer + config.d_model
 
@@ -113,14 +120,12 @@ def causal_self_attention(
     """Grouped-query attention over the cached and the new tokens: ``(n_new, d_model)`` to the same."""
     n_rotated = config.n_heads + config.n_kv_heads
     heads = split_heads(ops.linear(normed, *layer.query_key_value), n_rotated + config.n_kv_heads)
-    before = heads[:n_rotated]
+    query, key, value = np.split(heads, [config.n_heads, n_rotated])  # (n_.._heads, n_new, d_head)
     if layer.query_norm is not None and layer.key_norm is not None:
-        query = ops.rms_norm(heads[: config.n_heads], layer.query_norm, config.norm_eps)
-        key = ops.rms_norm(heads[config.n_heads : n_rotated], layer.key_norm, config.norm_eps)
-        before = np.concatenate([query, key])
-    rotated = ops.apply_rope(before, *rope)
-    query, key = rotated[: config.n_heads], rotated[config.n_heads :]  # (n_.._heads, n_new, d_head)
-    context = ops.causal_attention(query, key, heads[n_rotated:], cache, number, trace)
+        query = trace("query_norm", ops.rms_norm(query, layer.query_norm, config.norm_eps))
+        key = trace("key_norm", ops.rms_norm(key, layer.key_norm, config.norm_eps))
+    query, key = ops.apply_rope(query, *rope), ops.apply_rope(key, *rope)
+    context = ops.causal_attention(query, key, value, cache, number, trace)
     return trace("output", ops.linear(merge_heads(context), *layer.attention_output))
 
 
@@ -177,4 +182,5 @@ def final_norm(
 
 def trace_shapes(config: LlamaConfig, n_tokens: int) -> Shapes:
     """Shape of every array that a forward pass over ``n_tokens`` names."""
-    return layer_trace_shapes(config, n_tokens, ("output",), ("gate", "hidden", "activation"))
+    hidden = ("gate", "hidden", "activation")
+    return layer_trace_shapes(config, n_tokens, ("output",), hidden, head_norms=config.head_norms)

@@ -20,6 +20,7 @@ QUERY_KEY_VALUE = ("query", "key", "value")
 GATE_UP = ("gate", "up")
 # Matrices that are stacked; all of a stack have a bias, or none.
 STACKS = (QUERY_KEY_VALUE, ("attention_output",), GATE_UP, ("ffn_output",))
+NORM_HEADS = ("qwen3",)  # architectures that norm the queries and keys of each head
 
 GGUF_NAMES = {
     "token_table": "token_embd",
@@ -29,6 +30,8 @@ GGUF_NAMES = {
     "query": "blk.{}.attn_q",
     "key": "blk.{}.attn_k",
     "value": "blk.{}.attn_v",
+    "query_norm": "blk.{}.attn_q_norm",
+    "key_norm": "blk.{}.attn_k_norm",
     "attention_output": "blk.{}.attn_output",
     "ffn_norm": "blk.{}.ffn_norm",
     "gate": "blk.{}.ffn_gate",
@@ -43,6 +46,8 @@ FOLDER_NAMES = {
     "query": "model.layers.{}.self_attn.q_proj",
     "key": "model.layers.{}.self_attn.k_proj",
     "value": "model.layers.{}.self_attn.v_proj",
+    "query_norm": "model.layers.{}.self_attn.q_norm",
+    "key_norm": "model.layers.{}.self_attn.k_norm",
     "attention_output": "model.layers.{}.self_attn.o_proj",
     "ffn_norm": "model.layers.{}.post_attention_layernorm",
     "gate": "model.layers.{}.mlp.gate_proj",
@@ -89,6 +94,7 @@ def read_gguf_config(file: GGUF) -> LlamaConfig:
             rope_factors=gguf_rope_factors(file, architecture, d_head),
             tied="output.weight" not in file,
             biased=frozenset(part for stack in biased for part in stack),
+            head_norms=architecture in NORM_HEADS,
         ),
         file.path,
     )
@@ -145,6 +151,7 @@ def read_folder_config(folder: Path) -> LlamaConfig:
             rope_factors=folder_rope_factors(rope, d_head, folder),
             tied=raw.get("tie_word_embeddings", False),
             biased=frozenset(biased),
+            head_norms=raw["model_type"] in NORM_HEADS,
         ),
         folder,
     )
@@ -232,8 +239,11 @@ def assemble_weights(
         ]
         return Linear(pack_or_float(packed, *weights), np.concatenate(biases) if biases else None)
 
-    def norm(part: str, number: int | None = None) -> Array:
-        return tensor(part, "weight", d_model, number=number).float32()
+    def norm(part: str, number: int | None = None, width: int = d_model) -> Array:
+        return tensor(part, "weight", width, number=number).float32()
+
+    def head_norm(part: str, number: int) -> Array | None:
+        return norm(part, number, config.d_head) if config.head_norms else None
 
     def read_layer(number: int) -> LlamaLayer:
         return LlamaLayer(
@@ -243,6 +253,8 @@ def assemble_weights(
             ffn_norm=norm("ffn_norm", number),
             gate_up=linear(number, *GATE_UP),
             ffn_output=linear(number, "ffn_output"),
+            query_norm=head_norm("query_norm", number),
+            key_norm=head_norm("key_norm", number),
         )
 
     def table(part: str) -> Matrix:

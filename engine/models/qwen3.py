@@ -115,7 +115,7 @@ def read_weights(tensors: dict[str, Array], config: LlamaConfig, dtype: np.dtype
         return read.tensor(f"{name(part, number)}.weight", config.d_model)
 
     def head_norm(part: str, number: int) -> Array:
-        return read.tensor(f"layers.{number}.self_attn.{part}_norm.weight", config.d_head)
+        return read.tensor(f"{name(part, number)}.weight", config.d_head)
 
     def layer(number: int) -> LlamaLayer:
         return LlamaLayer(
@@ -125,8 +125,8 @@ def read_weights(tensors: dict[str, Array], config: LlamaConfig, dtype: np.dtype
             ffn_norm=norm("ffn_norm", number),
             gate_up=stacked(number, *GATE_UP),
             ffn_output=stacked(number, "ffn_output"),
-            query_norm=head_norm("q", number),
-            key_norm=head_norm("k", number),
+            query_norm=head_norm("query_norm", number),
+            key_norm=head_norm("key_norm", number),
         )
 
     token_table = read.tensor(f"{name('token_table')}.weight", config.vocab_size, config.d_model)

@@ -62,11 +62,16 @@ MODERN_ATTENTION = NOMIC_ATTENTION | {
     "key": r"K = \mathrm{RoPE}(\tilde X W_K^\top)",
     "value": r"V = \tilde X W_V^\top",
 }
+NORMED_HEADS = {
+    "query norm": r"\tilde Q = \mathrm{RMSNorm}(\tilde X W_Q^\top)",
+    "key norm": r"\tilde K = \mathrm{RMSNorm}(\tilde X W_K^\top)",
+    "query": r"Q = \mathrm{RoPE}(\tilde Q)",
+    "key": r"K = \mathrm{RoPE}(\tilde K)",
+}
 QWEN3_ATTENTION = MODERN_ATTENTION | {
     "weights": r"A = \mathrm{softmax}(S + \mathrm{mask})",
     "norm": r"\tilde X = \mathrm{RMSNorm}(X)",
-    "query": r"Q = \mathrm{RoPE}(\mathrm{RMSNorm}(\tilde X W_Q^\top))",
-    "key": r"K = \mathrm{RoPE}(\mathrm{RMSNorm}(\tilde X W_K^\top))",
+    **NORMED_HEADS,
 }
 
 
@@ -79,7 +84,10 @@ def embeddings(description: str, equations: Mapping[str, str]) -> Stage:
 
 def attention(description: str, equations: Mapping[str, str]) -> Stage:
     """Return the stage of attention, given the equations of its arrays."""
-    tensors = (Tensor(label, f"layers.{{i}}.attention.{label}", equations[label]) for label in equations)
+    names = {label: label.replace(" ", "_") for label in equations}
+    tensors = (
+        Tensor(label, f"layers.{{i}}.attention.{names[label]}", equations[label]) for label in equations
+    )
     return Stage("Attention", description, tuple(tensors))
 
 

@@ -8,10 +8,11 @@ import streamlit as st
 from engine.inspection.model.model_view import ModelView
 from engine.inspection.model.residual_stream import top_next_tokens
 from engine.layers.tracing import Array
+from pages.inside.chunk.decoder_stages import decoder_stages
 from pages.inside.chunk.encoder_stages import encoder_stages
 from pages.inside.chunk.figures import tensor_map
 from pages.inside.chunk.model_pass import Input, official_stages, token_choice
-from pages.inside.chunk.tensor_equations import GPT2_STAGES, LLAMA_STAGES, Stage
+from pages.inside.chunk.tensor_equations import Stage
 from pages.inside.chunk.token_chips import token_chips
 from pages.inside.chunk.word_rows import word_rows
 from ui.colours import BLUE
@@ -54,7 +55,7 @@ def stages_of(given: Input, seen: ModelView, layer: int) -> Sequence[Stage]:
     """Return the stages of the model, with the tensors of a layer."""
     if given.model == "encoder":
         return encoder_stages(load_encoder(), layer)
-    return GPT2_STAGES if "embeddings.position" in seen.trace else LLAMA_STAGES
+    return decoder_stages(load_decoder().config, layer)
 
 
 def official_panel(given: Input, stages: Sequence[Stage], seen: ModelView, layer: int) -> dict[str, Array]:

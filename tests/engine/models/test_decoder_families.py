@@ -6,10 +6,11 @@ import pytest
 import torch
 from safetensors.numpy import load_file, save_file
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import AutoModelForCausalLM, GPT2Config, LlamaConfig, Qwen2Config
+from transformers import AutoModelForCausalLM, GPT2Config, LlamaConfig, Qwen2Config, Qwen3Config
 
 from engine import Decoder
 from engine.errors import MemoryLimitError, ModelFileError
+from engine.generation.prefix_cache import PrefixCache
 from engine.models.decoders import CACHE_TOKENS, final_norm, memory_bytes
 from engine.models.gpt2 import parameter_count as gpt2_parameters
 from engine.models.llama import parameter_count as llama_parameters
@@ -106,6 +107,9 @@ def write_gguf(path, model, tokenizer, change=lambda tensors: None, metadata=Non
         writer.add_head_count_kv(config.num_key_value_heads)
         writer.add_layer_norm_rms_eps(config.rms_norm_eps)
         writer.add_rope_freq_base(config.rope_parameters["rope_theta"])
+        if getattr(config, "head_dim", None):
+            writer.add_key_length(config.head_dim)
+            writer.add_value_length(config.head_dim)
     for key, value in (metadata or {}).items():
         writer.add_key_value(f"{kind}.{key}", value, gguf.GGUFValueType.get_type(value))
 
@@ -157,6 +161,8 @@ FAMILIES = [
     (LlamaConfig, {"mlp_bias": True, "tie_word_embeddings": True}),
     (Qwen2Config, {}),
     (Qwen2Config, {"tie_word_embeddings": True, "num_key_value_heads": 1}),
+    (Qwen3Config, {"head_dim": 8, "tie_word_embeddings": True}),
+    (Qwen3Config, {"head_dim": 14, "hidden_size": 36, "num_attention_heads": 6, "intermediate_size": 50}),
     (GPT2Config, {}),
     (GPT2Config, {"n_inner": 40, "n_head": 2, "layer_norm_epsilon": 1e-2}),
     (GPT2Config, {"tie_word_embeddings": False}),
@@ -229,13 +235,16 @@ def test_gpt2_says_where_its_tokens_and_positions_are_added(tmp_path, tokenizer)
     np.testing.assert_allclose(trace["layers.1.ffn.hidden"], inner, atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", [LlamaConfig, Qwen2Config, GPT2Config])
-def test_tokens_read_in_parts_give_the_same_as_at_once(tmp_path, tokenizer, kind):
-    save_folder(tmp_path, tokenizer, kind)
-    decoder = Decoder.load(tmp_path)
+@pytest.mark.parametrize(("kind", "sizes"), FAMILIES, ids=str)
+def test_tokens_read_in_parts_give_the_same_as_at_once(tmp_path, tokenizer, kind, sizes):
+    save_folder(tmp_path, tokenizer, kind, **sizes)
+    decoder, kept = Decoder.load(tmp_path), PrefixCache()
     ids = decoder.tokenizer.encode(TEXT).ids
-    cached = [step.token_id for step in decoder.generate(ids, max_new_tokens=20)]
-    assert cached == [step.token_id for step in decoder.generate(ids, max_new_tokens=20, kv_cache=False)]
+    at_once = [step.token_id for step in decoder.generate(ids, max_new_tokens=20, kv_cache=False)]
+    assert [step.token_id for step in decoder.generate(ids, max_new_tokens=20)] == at_once
+    list(decoder.generate([*ids[:-4], 1, 2], max_new_tokens=3, reuse=kept))
+    assert [step.token_id for step in decoder.generate(ids, max_new_tokens=20, reuse=kept)] == at_once
+    assert kept.reused_tokens == len(ids) - 4
 
 
 def test_gpt2_without_the_first_part_of_its_names_is_read(tmp_path, tokenizer):
@@ -283,9 +292,8 @@ def test_the_parameters_are_counted_from_the_sizes(tmp_path, tokenizer, kind, si
     count = gpt2_parameters if kind is GPT2Config else llama_parameters
     config = Decoder.load(tmp_path).config
     assert count(config) == model.num_parameters()
-    n_keys = config.n_layers * config.n_kv_heads * 8 * 64  # all 64 positions, heads of 8
-    if config.n_heads == 4:
-        assert memory_bytes(config, None) == 4 * (model.num_parameters() + 2 * n_keys)
+    n_keys = config.n_layers * config.n_kv_heads * config.d_head * 64  # all 64 positions
+    assert memory_bytes(config, None) == 4 * (model.num_parameters() + 2 * n_keys)
 
 
 def test_the_default_model_has_as_many_parameters_as_its_name_says(decoder):

@@ -1,0 +1,21 @@
+"""The stages of every decoder family's pipeline, with the equation of each tensor that a pass records."""
+
+from engine.models.decoders import DecoderConfig
+from engine.models.llama import LlamaConfig
+from pages.inside.chunk.encoder_stages import NORMED_HEADS, attention
+from pages.inside.chunk.tensor_equations import GPT2_STAGES, LLAMA_STAGES, Stage
+
+
+def decoder_stages(config: DecoderConfig, layer: int) -> tuple[Stage, ...]:
+    """Return the stages of a decoder, with what is particular to a layer."""
+    return llama_stages(config, layer) if isinstance(config, LlamaConfig) else GPT2_STAGES
+
+
+def llama_stages(config: LlamaConfig, layer: int) -> tuple[Stage, ...]:
+    """Stages of Llama and its descendants."""
+    tokens, embeddings, usual, *rest = LLAMA_STAGES
+    equations, particular = {tensor.label: tensor.equation for tensor in usual.tensors}, ""
+    if config.head_norms:
+        equations |= NORMED_HEADS
+        particular += " The queries and keys of each head are normed before they are rotated."
+    return tokens, embeddings, attention(usual.description + particular, equations), *rest
