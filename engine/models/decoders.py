@@ -92,6 +92,7 @@ FAMILIES = {
     "llama": LLAMA,
     "qwen2": LLAMA,
     "qwen3": LLAMA,
+    "mistral": LLAMA,
     "gpt2": Family(gpt2.GPT2Config, gpt2, gpt2_file),
 }
 

@@ -1,7 +1,7 @@
 """Llama (Touvron et al. 2023) and its descendants, forward: RMS norm, RoPE, grouped queries, SwiGLU.
 
 Qwen2 adds biases to queries, keys and values; Qwen3 (Yang et al. 2025) norms the queries and keys of each
-head instead.
+head instead. In Mistral (Jiang et al. 2023) a token sees a window of the last tokens.
 """
 
 from collections.abc import Sequence
@@ -32,6 +32,8 @@ class LlamaConfig:
         Matrices with a bias, by their keys in `matrix_shapes`: ``query``, ``gate``, ….
     head_norms
         The queries and keys of each head are normed before they are rotated.
+    windows
+        Number of last tokens that a token sees in each layer, itself among them; None for all.
 
     The activation is always `swiglu`.
     """
@@ -50,6 +52,7 @@ class LlamaConfig:
     tied: bool
     biased: frozenset[str]
     head_norms: bool
+    windows: tuple[int | None, ...]
     activation = "swiglu"
 
 
@@ -125,7 +128,8 @@ def causal_self_attention(
         query = trace("query_norm", ops.rms_norm(query, layer.query_norm, config.norm_eps))
         key = trace("key_norm", ops.rms_norm(key, layer.key_norm, config.norm_eps))
     query, key = ops.apply_rope(query, *rope), ops.apply_rope(key, *rope)
-    context = ops.causal_attention(query, key, value, cache, number, trace)
+    window = config.windows[number]
+    context = ops.causal_attention(query, key, value, cache, number, trace, window)
     return trace("output", ops.linear(merge_heads(context), *layer.attention_output))
 
 

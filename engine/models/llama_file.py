@@ -1,6 +1,6 @@
 """Llama-family decoders from files: sizes and parameters, of a folder or a .gguf file."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,9 @@ QUERY_KEY_VALUE = ("query", "key", "value")
 GATE_UP = ("gate", "up")
 # Matrices that are stacked; all of a stack have a bias, or none.
 STACKS = (QUERY_KEY_VALUE, ("attention_output",), GATE_UP, ("ffn_output",))
+# Where config.json has no use_sliding_window, the window of all layers if none is stated.
+ALWAYS_SLIDING = {"mistral": 4096}
+GLOBAL, LOCAL = "full_attention", "sliding_attention"  # the values of layer_types
 NORM_HEADS = ("qwen3",)  # architectures that norm the queries and keys of each head
 
 GGUF_NAMES = {
@@ -62,14 +65,22 @@ GGUF_SIZES = (
     "attention.head_count",
     "attention.layer_norm_rms_epsilon",
 )
+GGUF_OPTIONS = (
+    "attention.head_count_kv",
+    "attention.key_length",
+    "attention.sliding_window",
+    "rope.freq_base",
+    "rope.dimension_count",
+)
 
 
 def read_gguf_config(file: GGUF) -> LlamaConfig:
     """Read the sizes from a GGUF file's metadata."""
     architecture = file["general.architecture"]
-    optional = ("attention.head_count_kv", "attention.key_length", "rope.freq_base", "rope.dimension_count")
     raw = {key: file[f"{architecture}.{key}"] for key in GGUF_SIZES}
-    raw |= {key: file.get(f"{architecture}.{key}") for key in optional}
+    raw |= {key: file.get(f"{architecture}.{key}") for key in GGUF_OPTIONS}
+    if n_experts := file.get(f"{architecture}.expert_count"):
+        raise ModelFileError(f"{file.path} is a mixture of {n_experts} experts, which is not read")
     n_heads, d_model = config_size(raw, "attention.head_count"), config_size(raw, "embedding_length")
     d_head = config_size(raw, "attention.key_length", default=max(d_model // n_heads, 1))
     if config_size(raw, "rope.dimension_count", default=d_head) != d_head:
@@ -95,6 +106,7 @@ def read_gguf_config(file: GGUF) -> LlamaConfig:
             tied="output.weight" not in file,
             biased=frozenset(part for stack in biased for part in stack),
             head_norms=architecture in NORM_HEADS,
+            windows=(raw["attention.sliding_window"] or None,) * config_size(raw, "block_count"),
         ),
         file.path,
     )
@@ -124,11 +136,6 @@ def read_folder_config(folder: Path) -> LlamaConfig:
     raw = read_json(folder / "config.json")
     if raw.get("hidden_act", "silu") != "silu":
         raise ModelFileError(f"{folder}: activation {raw['hidden_act']!r} is not silu, the one that is read")
-    if has_sliding_window(raw):
-        raise ModelFileError(
-            f"{folder} attends to the last {raw['sliding_window']} tokens alone in some layers (sliding "
-            f"window), which is not read: use a model with use_sliding_window false"
-        )
     biased: tuple[str, ...] = QUERY_KEY_VALUE if raw["model_type"] == "qwen2" else ()
     biased += (*QUERY_KEY_VALUE, "attention_output") if raw.get("attention_bias") else ()
     biased += (*GATE_UP, "ffn_output") if raw.get("mlp_bias") else ()
@@ -152,18 +159,32 @@ def read_folder_config(folder: Path) -> LlamaConfig:
             tied=raw.get("tie_word_embeddings", False),
             biased=frozenset(biased),
             head_norms=raw["model_type"] in NORM_HEADS,
+            windows=folder_windows(raw, folder),
         ),
         folder,
     )
 
 
-def has_sliding_window(raw: Mapping[str, Any]) -> bool:
-    """Whether any layer of a Qwen2 config.json attends to a sliding window."""
-    if not (raw.get("use_sliding_window") and raw.get("sliding_window")):
-        return False
-    if raw.get("layer_types"):
-        return "sliding_attention" in raw["layer_types"]
-    return config_size(raw, "num_hidden_layers") > raw.get("max_window_layers", 28)
+def folder_windows(raw: Mapping[str, Any], folder: Path) -> tuple[int | None, ...]:
+    """Number of last tokens that a token sees in each layer of a config.json; None for all."""
+    n_layers, always = config_size(raw, "num_hidden_layers"), raw["model_type"] in ALWAYS_SLIDING
+    window = raw.get("sliding_window", ALWAYS_SLIDING.get(raw["model_type"], 4096))
+    if window is None or not (always or raw.get("use_sliding_window")):
+        return (None,) * n_layers
+    window = config_size({"sliding_window": window}, "sliding_window")
+    if always:
+        return (window,) * n_layers
+    first = raw.get("max_window_layers", 28)
+    usual = [LOCAL if number >= first else GLOBAL for number in range(n_layers)]
+    return tuple(window if kind == LOCAL else None for kind in layer_types(raw, usual, folder))
+
+
+def layer_types(raw: Mapping[str, Any], usual: Sequence[str], folder: Path) -> Sequence[str]:
+    """Return the kind of attention of each layer of a config.json, `GLOBAL` or `LOCAL`."""
+    kinds = raw.get("layer_types") or usual
+    if len(kinds) != len(usual) or not set(kinds) <= {GLOBAL, LOCAL}:
+        raise ModelFileError(f"{folder}: layer_types is not {len(usual)} of {GLOBAL} and {LOCAL}")
+    return kinds
 
 
 def folder_rope_factors(rope: Mapping[str, Any], d_head: int, folder: Path) -> tuple[float, ...]:

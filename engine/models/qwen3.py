@@ -65,7 +65,7 @@ def of_pack(spans: Sequence[slice], ops: Primitives) -> DecoderPrimitives:
     """Primitives of a decoder that reads the texts of a pack, each from its first token, without a cache."""
 
     def causal_attention(
-        query: Array, key: Array, value: Array, cache: None, layer: int, trace: Tracer
+        query: Array, key: Array, value: Array, cache: None, layer: int, trace: Tracer, window: None
     ) -> Array:
         query, key, value = trace("query", query), trace("key", key), trace("value", value)
         contexts = [
@@ -91,7 +91,10 @@ def read_config(folder: Path) -> LlamaConfig:
     raw = read_json(folder / "config.json")
     if raw.get("is_causal") is False or raw.get("use_bidirectional_attention"):
         raise ModelFileError(f"{folder} reads texts in both directions, which is not read for this family")
-    return read_folder_config(folder)
+    config = read_folder_config(folder)
+    if any(config.windows):
+        raise ModelFileError(f"{folder} has sliding windows, which are not read for this family")
+    return config
 
 
 def read_weights(tensors: dict[str, Array], config: LlamaConfig, dtype: np.dtype) -> Qwen3Weights:

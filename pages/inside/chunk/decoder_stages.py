@@ -18,4 +18,6 @@ def llama_stages(config: LlamaConfig, layer: int) -> tuple[Stage, ...]:
     if config.head_norms:
         equations |= NORMED_HEADS
         particular += " The queries and keys of each head are normed before they are rotated."
+    if window := config.windows[layer]:
+        particular += f" In layer {layer} a token sees the last {window} tokens at most."
     return tokens, embeddings, attention(usual.description + particular, equations), *rest

@@ -368,7 +368,14 @@ def make_model(folder, family, dtype="float32", **sizes):
     """Save a small random model with heads of 64 dimensions, and a tokenizer of single bytes."""
     import torch
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-    from transformers import AutoModelForCausalLM, GPT2Config, LlamaConfig, Qwen2Config, Qwen3Config
+    from transformers import (
+        AutoModelForCausalLM,
+        GPT2Config,
+        LlamaConfig,
+        MistralConfig,
+        Qwen2Config,
+        Qwen3Config,
+    )
 
     ends = {"eos_token_id": 0, "bos_token_id": 0}
     tokens = ["<end>", *sorted(pre_tokenizers.ByteLevel.alphabet())]  # 257: panels are left half empty
@@ -389,7 +396,8 @@ def make_model(folder, family, dtype="float32", **sizes):
             "intermediate_size": 90,
             "max_position_embeddings": 256,
         }
-        kind = {"llama": LlamaConfig, "qwen2": Qwen2Config, "qwen3": Qwen3Config}[family]
+        llamas = (LlamaConfig, MistralConfig, Qwen2Config, Qwen3Config)
+        kind = {config.model_type: config for config in llamas}[family]
         config = kind(vocab_size=len(tokens), **{**defaults, **ends, **sizes})
     torch.manual_seed(0)
     model = AutoModelForCausalLM.from_config(config)
@@ -410,6 +418,7 @@ MODELS = {
     "qwen2": ("qwen2", {}),
     "qwen2, bfloat16": ("qwen2", {"dtype": "bfloat16", "tie_word_embeddings": True}),
     "qwen3": ("qwen3", {"head_dim": 128}),
+    "mistral": ("mistral", {"sliding_window": 20}),
     "gpt2": ("gpt2", {}),
     "gpt2, float16": ("gpt2", {"dtype": "float16", "tie_word_embeddings": False}),
 }

@@ -109,8 +109,8 @@ KEY = "model.layers.1.self_attn.k_proj.weight"
             "not a complete safetensors file",
         ),
         (
-            lambda f: edit_config(f, model_type="mistral"),
-            "'mistral' model.*: give one of .* llama, qwen2, gpt2",
+            lambda f: edit_config(f, model_type="gpt_neox"),
+            "'gpt_neox' model.*: give one of .* llama, qwen2, .*, gpt2",
         ),
         (lambda f: edit_config(f, attention_bias=True), "no tensor 'model.layers.0.self_attn.q_proj.bias'"),
         (lambda f: edit_config(f, mlp_bias=True), "no tensor 'model.layers.0.mlp.gate_proj.bias'"),
@@ -144,7 +144,7 @@ def test_a_file_that_is_no_gguf_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("architecture", "reason"),
     [
-        ("phi3", "'phi3' model, which is not read: give one of the architectures llama, qwen2, gpt2"),
+        ("gemma2", "'gemma2' model, which is not read: give one of the architectures llama, qwen2, "),
         ("llama", "no metadata 'llama.block_count'"),
         ("qwen2", "no metadata 'qwen2.block_count'"),
         ("gpt2", "no metadata 'gpt2.block_count'"),
@@ -164,10 +164,10 @@ def test_a_gguf_of_another_model_is_refused(tmp_path, architecture, reason):
 
 def test_a_new_family_is_one_entry(tmp_path, tokenizer, monkeypatch):
     official = save_model(tmp_path, tokenizer)
-    edit_config(tmp_path, model_type="mistral")
-    with pytest.raises(ModelFileError, match="'mistral' model, which is not read"):
+    edit_config(tmp_path, model_type="arcee")
+    with pytest.raises(ModelFileError, match="'arcee' model, which is not read"):
         Decoder.load(tmp_path)
-    monkeypatch.setitem(FAMILIES, "mistral", FAMILIES["llama"])
+    monkeypatch.setitem(FAMILIES, "arcee", FAMILIES["llama"])
     ids = [5, 6, 7]
     with torch.no_grad():
         expected = official(torch.tensor([ids])).logits[0].numpy()
@@ -175,7 +175,7 @@ def test_a_new_family_is_one_entry(tmp_path, tokenizer, monkeypatch):
 
 
 def test_sizes_of_an_unknown_family_are_an_error():
-    with pytest.raises(InputError, match="no decoder family: give sizes of llama, qwen2, gpt2"):
+    with pytest.raises(InputError, match=r"no decoder family: give sizes of llama, qwen2, .*, gpt2"):
         forward_module(object())
 
 
