@@ -93,6 +93,7 @@ FAMILIES = {
     "qwen2": LLAMA,
     "qwen3": LLAMA,
     "mistral": LLAMA,
+    "smollm3": LLAMA,
     "gpt2": Family(gpt2.GPT2Config, gpt2, gpt2_file),
 }
 

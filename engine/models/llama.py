@@ -1,7 +1,8 @@
 """Llama (Touvron et al. 2023) and its descendants, forward: RMS norm, RoPE, grouped queries, SwiGLU.
 
 Qwen2 adds biases to queries, keys and values; Qwen3 (Yang et al. 2025) norms the queries and keys of each
-head instead. In Mistral (Jiang et al. 2023) a token sees a window of the last tokens.
+head instead. In Mistral (Jiang et al. 2023) a token sees a window of the last tokens. SmolLM3
+leaves the rotations out in some layers (Yang et al. 2025, RNoPE).
 """
 
 from collections.abc import Sequence
@@ -34,6 +35,8 @@ class LlamaConfig:
         The queries and keys of each head are normed before they are rotated.
     windows
         Number of last tokens that a token sees in each layer, itself among them; None for all.
+    rotated
+        Whether each layer rotates queries and keys; the others do not know positions.
 
     The activation is always `swiglu`.
     """
@@ -53,6 +56,7 @@ class LlamaConfig:
     biased: frozenset[str]
     head_norms: bool
     windows: tuple[int | None, ...]
+    rotated: tuple[bool, ...]
     activation = "swiglu"
 
 
@@ -127,7 +131,8 @@ def causal_self_attention(
     if layer.query_norm is not None and layer.key_norm is not None:
         query = trace("query_norm", ops.rms_norm(query, layer.query_norm, config.norm_eps))
         key = trace("key_norm", ops.rms_norm(key, layer.key_norm, config.norm_eps))
-    query, key = ops.apply_rope(query, *rope), ops.apply_rope(key, *rope)
+    if config.rotated[number]:
+        query, key = ops.apply_rope(query, *rope), ops.apply_rope(key, *rope)
     window = config.windows[number]
     context = ops.causal_attention(query, key, value, cache, number, trace, window)
     return trace("output", ops.linear(merge_heads(context), *layer.attention_output))

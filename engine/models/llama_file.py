@@ -23,6 +23,7 @@ STACKS = (QUERY_KEY_VALUE, ("attention_output",), GATE_UP, ("ffn_output",))
 # Where config.json has no use_sliding_window, the window of all layers if none is stated.
 ALWAYS_SLIDING = {"mistral": 4096}
 GLOBAL, LOCAL = "full_attention", "sliding_attention"  # the values of layer_types
+NOPE_INTERVAL = 4  # every so many layers of SmolLM3, one does not rotate
 NORM_HEADS = ("qwen3",)  # architectures that norm the queries and keys of each head
 
 GGUF_NAMES = {
@@ -81,6 +82,7 @@ def read_gguf_config(file: GGUF) -> LlamaConfig:
     raw |= {key: file.get(f"{architecture}.{key}") for key in GGUF_OPTIONS}
     if n_experts := file.get(f"{architecture}.expert_count"):
         raise ModelFileError(f"{file.path} is a mixture of {n_experts} experts, which is not read")
+    n_layers = config_size(raw, "block_count")
     n_heads, d_model = config_size(raw, "attention.head_count"), config_size(raw, "embedding_length")
     d_head = config_size(raw, "attention.key_length", default=max(d_model // n_heads, 1))
     if config_size(raw, "rope.dimension_count", default=d_head) != d_head:
@@ -94,7 +96,7 @@ def read_gguf_config(file: GGUF) -> LlamaConfig:
         LlamaConfig(
             vocab_size=len(file.texts("tokenizer.ggml.tokens")),
             d_model=d_model,
-            n_layers=config_size(raw, "block_count"),
+            n_layers=n_layers,
             n_heads=n_heads,
             n_kv_heads=config_size(raw, "attention.head_count_kv", default=n_heads),
             d_head=d_head,
@@ -106,7 +108,8 @@ def read_gguf_config(file: GGUF) -> LlamaConfig:
             tied="output.weight" not in file,
             biased=frozenset(part for stack in biased for part in stack),
             head_norms=architecture in NORM_HEADS,
-            windows=(raw["attention.sliding_window"] or None,) * config_size(raw, "block_count"),
+            windows=(raw["attention.sliding_window"] or None,) * n_layers,
+            rotated=all_but_every(NOPE_INTERVAL if architecture == "smollm3" else None, n_layers),
         ),
         file.path,
     )
@@ -160,6 +163,7 @@ def read_folder_config(folder: Path) -> LlamaConfig:
             biased=frozenset(biased),
             head_norms=raw["model_type"] in NORM_HEADS,
             windows=folder_windows(raw, folder),
+            rotated=folder_rotated(raw, folder),
         ),
         folder,
     )
@@ -176,7 +180,30 @@ def folder_windows(raw: Mapping[str, Any], folder: Path) -> tuple[int | None, ..
         return (window,) * n_layers
     first = raw.get("max_window_layers", 28)
     usual = [LOCAL if number >= first else GLOBAL for number in range(n_layers)]
+    if raw["model_type"] == "smollm3":
+        usual = [GLOBAL if rotated else LOCAL for rotated in folder_rotated(raw, folder)]
     return tuple(window if kind == LOCAL else None for kind in layer_types(raw, usual, folder))
+
+
+def folder_rotated(raw: Mapping[str, Any], folder: Path) -> tuple[bool, ...]:
+    """Whether each layer of a config.json rotates queries and keys.
+
+    SmolLM3's ``no_rope_layers`` has 1 for those that do.
+    """
+    n_layers = config_size(raw, "num_hidden_layers")
+    if raw["model_type"] != "smollm3":
+        return (True,) * n_layers
+    listed = raw.get("no_rope_layers")
+    if listed is None:
+        return all_but_every(config_size(raw, "no_rope_layer_interval", NOPE_INTERVAL), n_layers)
+    if len(listed) < n_layers or not set(listed) <= {0, 1}:
+        raise ModelFileError(f"{folder}: no_rope_layers is not {n_layers} of 0 and 1")
+    return tuple(map(bool, listed[:n_layers]))
+
+
+def all_but_every(interval: int | None, n_layers: int) -> tuple[bool, ...]:
+    """False for every ``interval``-th of the layers, True for all others."""
+    return tuple(interval is None or number % interval != 0 for number in range(1, n_layers + 1))
 
 
 def layer_types(raw: Mapping[str, Any], usual: Sequence[str], folder: Path) -> Sequence[str]:
@@ -220,8 +247,8 @@ def checked(config: LlamaConfig, path: Path) -> LlamaConfig:
 
 def read_gguf_weights(file: GGUF, config: LlamaConfig, packed: bool) -> LlamaWeights:
     """Read a GGUF file's tensors; matrices ``packed``, or as float32."""
-    # llama.cpp rotates neighbouring rows of 'llama' models, so its converter reorders them.
-    interleaved = file["general.architecture"] == "llama"
+    # llama.cpp rotates neighbouring rows of these models, so its converter reorders them.
+    interleaved = file["general.architecture"] in ("llama", "smollm3")
     return assemble_weights(GGUF_NAMES, file.tensor, config, packed, interleaved)
 
 

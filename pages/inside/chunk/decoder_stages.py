@@ -18,6 +18,9 @@ def llama_stages(config: LlamaConfig, layer: int) -> tuple[Stage, ...]:
     if config.head_norms:
         equations |= NORMED_HEADS
         particular += " The queries and keys of each head are normed before they are rotated."
+    if not config.rotated[layer]:
+        equations |= {"query": r"Q = \tilde X W_Q^\top", "key": r"K = \tilde X W_K^\top"}
+        particular += f" Layer {layer} leaves out the rotations: it does not know positions."
     if window := config.windows[layer]:
         particular += f" In layer {layer} a token sees the last {window} tokens at most."
     return tokens, embeddings, attention(usual.description + particular, equations), *rest

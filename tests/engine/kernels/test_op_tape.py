@@ -375,9 +375,10 @@ def make_model(folder, family, dtype="float32", **sizes):
         MistralConfig,
         Qwen2Config,
         Qwen3Config,
+        SmolLM3Config,
     )
 
-    ends = {"eos_token_id": 0, "bos_token_id": 0}
+    ends = {"eos_token_id": 0, "bos_token_id": 0, "pad_token_id": None}
     tokens = ["<end>", *sorted(pre_tokenizers.ByteLevel.alphabet())]  # 257: panels are left half empty
     tokenizer = Tokenizer(models.BPE({token: i for i, token in enumerate(tokens)}, []))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -396,7 +397,7 @@ def make_model(folder, family, dtype="float32", **sizes):
             "intermediate_size": 90,
             "max_position_embeddings": 256,
         }
-        llamas = (LlamaConfig, MistralConfig, Qwen2Config, Qwen3Config)
+        llamas = (LlamaConfig, MistralConfig, Qwen2Config, Qwen3Config, SmolLM3Config)
         kind = {config.model_type: config for config in llamas}[family]
         config = kind(vocab_size=len(tokens), **{**defaults, **ends, **sizes})
     torch.manual_seed(0)
@@ -419,6 +420,7 @@ MODELS = {
     "qwen2, bfloat16": ("qwen2", {"dtype": "bfloat16", "tie_word_embeddings": True}),
     "qwen3": ("qwen3", {"head_dim": 128}),
     "mistral": ("mistral", {"sliding_window": 20}),
+    "smollm3": ("smollm3", {"no_rope_layer_interval": 2}),
     "gpt2": ("gpt2", {}),
     "gpt2, float16": ("gpt2", {"dtype": "float16", "tie_word_embeddings": False}),
 }

@@ -13,6 +13,7 @@ from transformers import (
     MistralConfig,
     Qwen2Config,
     Qwen3Config,
+    SmolLM3Config,
 )
 
 from engine import Decoder
@@ -24,7 +25,7 @@ from engine.models.llama import parameter_count as llama_parameters
 from tests.model_files import edit_config, edit_tensors
 
 TEXT = "the cat sat on 12 rugs, naïve 🙂"
-ENDS = {"eos_token_id": 0, "bos_token_id": 0}
+ENDS = {"eos_token_id": 0, "bos_token_id": 0, "pad_token_id": None}
 LLAMA_SIZES = {
     "hidden_size": 32,
     "num_hidden_layers": 2,
@@ -86,7 +87,7 @@ def interleaved(rows, n_heads):
     return rows.reshape(n_heads, 2, -1, *rows.shape[1:]).swapaxes(1, 2).reshape(rows.shape)
 
 
-INTERLEAVED = ("llama", "mistral")
+INTERLEAVED = ("llama", "mistral", "smollm3")
 
 
 def gguf_architecture(kind):
@@ -187,6 +188,8 @@ FAMILIES = [
     (Qwen3Config, {"head_dim": 14, "hidden_size": 36, "num_attention_heads": 6, "intermediate_size": 50}),
     (MistralConfig, {"sliding_window": 4, "head_dim": 12}),
     (MistralConfig, {"sliding_window": None, "tie_word_embeddings": True}),
+    (SmolLM3Config, {"num_hidden_layers": 5, "attention_bias": True}),
+    (SmolLM3Config, {"num_hidden_layers": 4, "tie_word_embeddings": False}),
     (GPT2Config, {}),
     (GPT2Config, {"n_inner": 40, "n_head": 2, "layer_norm_epsilon": 1e-2}),
     (GPT2Config, {"tie_word_embeddings": False}),
@@ -214,6 +217,8 @@ def test_a_gguf_file_equals_transformers(tmp_path, tokenizer, official_greedy, k
         (GPT2Config, {"activation_function": "gelu"}),
         (Qwen2Config, {"use_sliding_window": True, "sliding_window": 4, "max_window_layers": 1}),
         (Qwen3Config, {"head_dim": 8, **LOCAL_FIRST}),
+        (SmolLM3Config, {"no_rope_layers": [0, 1]}),
+        (SmolLM3Config, {"no_rope_layer_interval": 2, "use_sliding_window": True, "sliding_window": 4}),
         (Qwen2Config, {"use_sliding_window": False, "sliding_window": 4, "max_window_layers": 0}),
         (LlamaConfig, {"rope_parameters": LINEAR_ROPE}),
         (LlamaConfig, {"rope_parameters": LLAMA3_ROPE}),
@@ -368,6 +373,7 @@ C_ATTN = "transformer.h.2.attn.c_attn.weight"
             ),
             "not 2 of full_attention and sliding_attention",
         ),
+        (SmolLM3Config, lambda f: edit_config(f, no_rope_layers=[1]), "not 2 of 0 and 1"),
         (MistralConfig, lambda f: edit_config(f, sliding_window=[4]), "sliding_window .4., not a size"),
         (Qwen2Config, lambda f: edit_config(f, hidden_act="gelu"), "'gelu' is not silu"),
         (Qwen2Config, lambda f: edit_config(f, rope_parameters={"rope_type": "yarn"}), "yarn.*linear and"),
@@ -394,7 +400,7 @@ C_ATTN = "transformer.h.2.attn.c_attn.weight"
         (
             GPT2Config,
             lambda f: edit_config(f, model_type="gpt_neox"),
-            "'gpt_neox'.* llama, qwen2, qwen3, mistral, gpt2",
+            "'gpt_neox'.* llama, qwen2, .*, gpt2",
         ),
         (MistralConfig, lambda f: edit_config(f, model_type="mixtral"), "'mixtral' model, which is not read"),
         (Qwen2Config, lambda f: edit_config(f, model_type="qwen2_moe"), "'qwen2_moe' model, which is not"),
