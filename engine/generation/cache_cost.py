@@ -7,7 +7,7 @@ from time import perf_counter
 
 from engine.errors import InputError
 from engine.generation.decoder import Decoder
-from engine.models.decoders import new_cache
+from engine.models.decoders import fit_length, new_cache
 from engine.models.kv_cache import KVCache
 
 REPEATS = 3  # of a token with the cache, which is fast: the median is taken
@@ -62,6 +62,7 @@ def measure_cache(
 
 def seconds(decoder: Decoder, ids: Sequence[int], cache: KVCache, keep: int) -> float:
     """Seconds to the logits after ``ids``, of which the cache holds the first ``keep``."""
+    fit_length(cache, decoder.config, len(ids))
     cache.rollback(keep)
     start = perf_counter()
     decoder.next_logits(ids[keep:], cache)

@@ -28,6 +28,7 @@ from engine.models.decoders import (
     DecoderConfig,
     DecoderWeights,
     decoder_forward,
+    fit_length,
     is_packed,
     new_cache,
     next_logits,
@@ -162,6 +163,7 @@ class Decoder:
             cache = new_cache(self.weights, self.config, n_tokens)
         else:  # to be seen in full precision
             cache = KVCache(self.config, n_tokens)
+        fit_length(cache, self.config, n_tokens)
         return decoder_forward(ids, self.weights, self.config, cache, trace)
 
     def unembed(self, hidden: Array) -> Array:
@@ -276,8 +278,9 @@ class Decoder:
                 while reason is None:
                     if not kv_cache:
                         cache.rollback(0)
-                    unread, n_left = ids[cache.length :], n_prompt + n_new - len(ids)
-                    guess = lookup.guess(ids, n_left - 1) if guesses and len(unread) == 1 else []
+                    longest = min(fit_length(cache, self.config, len(ids)), n_prompt + n_new - 1)
+                    unread, n_left = ids[cache.length :], longest - len(ids)
+                    guess = lookup.guess(ids, n_left) if guesses and len(unread) == 1 else []
                     rows = self.next_logits(unread, cache, guess)  # (1 + n_guessed, vocab_size)
                     for logits, guessed in zip(rows, [*guess, None], strict=True):
                         token = sample(logits, sampling, ids, rng)

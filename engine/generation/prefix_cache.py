@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from threading import Lock
 from weakref import ReferenceType, ref
 
-from engine.models.decoders import DecoderConfig, DecoderWeights, new_cache
+from engine.models.decoders import DecoderConfig, DecoderWeights, fit_length, new_cache
 from engine.models.kv_cache import KVCache
 
 
@@ -63,6 +63,7 @@ class PrefixCache:
         cache = self._take(ids, at_most, weights) or new_cache(
             weights, config, capacity=0, limit=config.max_positions
         )
+        fit_length(cache, config, len(ids))
         self.reused_tokens = cache.length
         try:
             yield cache

@@ -94,6 +94,7 @@ FAMILIES = {
     "qwen3": LLAMA,
     "mistral": LLAMA,
     "smollm3": LLAMA,
+    "phi3": LLAMA,
     "gpt2": Family(gpt2.GPT2Config, gpt2, gpt2_file),
 }
 
@@ -162,6 +163,20 @@ def new_cache(
     return KVCache(config, capacity, limit, np.float16 if is_packed(weights) else np.float32)
 
 
+def fit_length(cache: KVCache, config: DecoderConfig, n_tokens: int) -> int:
+    """Prepare a cache for a text of ``n_tokens``; return the most tokens that it then serves.
+
+    Where the rotations of long texts differ (`LongRope`), those of all tokens do: a cache filled with the
+    others is emptied.
+    """
+    long = config.rope.long if isinstance(config, llama.LlamaConfig) else None
+    is_long = long is not None and n_tokens > long.n_positions
+    if cache.is_long != is_long:
+        cache.rollback(0)
+        cache.is_long = is_long
+    return config.max_positions if long is None or is_long else long.n_positions
+
+
 def is_packed(weights: DecoderWeights) -> bool:
     """Whether a decoder's matrices are packed, for compiled operations."""
     return not isinstance(weights.token_table, np.ndarray)
@@ -182,7 +197,7 @@ def decoder_forward(
     family, ops = forward_module(config), NUMPY_DECODER
     if cache.keys.dtype == np.float16 and trace is no_trace:
         ops = new_op_tape(cache.length)
-    inputs = family.embed(ids, weights, config, cache.length, trace)
+    inputs = family.embed(ids, weights, config, cache, trace)
     hidden = family.layers(inputs, weights, config, cache, ops, trace)
     cache.length += len(ids)
     return trace("norm", family.final_norm(hidden, weights, config, ops))
@@ -212,7 +227,7 @@ def record_pass(
 ) -> RecordedPass:
     """Record the operations of a forward pass of up to ``n_tokens`` without running them."""
     family, tape = forward_module(config), new_op_tape(cache.length, record=True)
-    inputs = family.embed([0] * n_tokens, weights, config, start=0)
+    inputs = family.embed([0] * n_tokens, weights, config, KVCache(config, capacity=0))
     hidden = family.final_norm(family.layers(inputs, weights, config, cache, tape), weights, config, tape)
     return RecordedPass(inputs, tape, tape.linear(hidden, weights.unembedding))
 
@@ -231,7 +246,7 @@ def next_logits(ids: Sequence[int], weights: DecoderWeights, config: DecoderConf
     if not isinstance(cache.recorded, RecordedPass):
         cache.recorded = record_pass(min(FEW_TOKENS, config.max_positions), weights, config, cache)
     recorded = cache.recorded
-    inputs = forward_module(config).embed(ids, weights, config, cache.length)
+    inputs = forward_module(config).embed(ids, weights, config, cache)
     for recorded_input, value in zip(recorded.inputs, inputs, strict=True):
         recorded_input[:n_tokens] = value
     recorded.tape.replay(cache.length, n_tokens)

@@ -103,10 +103,10 @@ def feed_forward(
 
 
 def embed(
-    ids: Sequence[int], weights: GPT2Weights, config: GPT2Config, start: int, trace: Tracer = no_trace
+    ids: Sequence[int], weights: GPT2Weights, config: GPT2Config, cache: KVCache, trace: Tracer = no_trace
 ) -> tuple[Array]:
-    """Input of the layers: sums of token and position vectors from ``start`` on, ``(n_new, d_model)``."""
-    positions = np.arange(start, start + len(ids))
+    """Input of the layers: sums of token and position vectors behind ``cache``, ``(n_new, d_model)``."""
+    positions = np.arange(cache.length, cache.length + len(ids))
     token = trace("embeddings.token", weights.token_table[np.asarray(ids)])
     position = trace("embeddings.position", learned(weights.position_table, positions))
     return (trace("embeddings.output", token + position),)

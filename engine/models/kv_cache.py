@@ -39,6 +39,8 @@ class KVCache:
         ``(n_layers, n_kv_heads, capacity, d_head)``, of which ``length`` positions are filled.
     length
         Number of tokens read.
+    is_long
+        Keys have the rotations of long texts, where these differ (`LongRope`).
     recorded
         A recorded pass that works on these arrays, or None after they are reallocated.
     """
@@ -50,6 +52,7 @@ class KVCache:
         self.keys: Array = np.empty(shape, dtype)
         self.values: Array = np.empty(shape, dtype)
         self.length = 0
+        self.is_long = False
         self.limit = capacity if limit is None else limit
         self.recorded: object = None
 

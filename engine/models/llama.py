@@ -1,8 +1,9 @@
 """Llama (Touvron et al. 2023) and its descendants, forward: RMS norm, RoPE, grouped queries, SwiGLU.
 
 Qwen2 adds biases to queries, keys and values; Qwen3 (Yang et al. 2025) norms the queries and keys of each
-head instead. In Mistral (Jiang et al. 2023) a token sees a window of the last tokens. SmolLM3
-leaves the rotations out in some layers (Yang et al. 2025, RNoPE).
+head instead. In Mistral (Jiang et al. 2023) a token sees a window of the last tokens. SmolLM3 leaves the
+rotations out in some layers (Yang et al. 2025, RNoPE). Phi-3 (Abdin et al. 2024) rotates a part of each head,
+and long texts in another way (LongRoPE).
 """
 
 from collections.abc import Sequence
@@ -13,10 +14,10 @@ import numpy as np
 from engine.kernels.primitives import NUMPY_DECODER, DecoderPrimitives
 from engine.layers.attention import merge_heads, split_heads
 from engine.layers.linear import Linear, Matrix
-from engine.layers.positions import rope_tables
 from engine.layers.tracing import Array, Shapes, Tracer, no_trace
 from engine.models.decoder_layers import layer_trace_shapes, run_layers
 from engine.models.kv_cache import KVCache
+from engine.models.rope import Rope, new_rotations
 
 
 @dataclass(frozen=True)
@@ -25,8 +26,8 @@ class LlamaConfig:
 
     Attributes
     ----------
-    rope_theta, rope_factors
-        Base of the rotary frequencies, and the factor that each of the ``d_head / 2`` is divided by.
+    rope
+        Rotations of queries and keys.
     tied
         The unembedding is the table of token embeddings.
     biased
@@ -37,6 +38,8 @@ class LlamaConfig:
         Number of last tokens that a token sees in each layer, itself among them; None for all.
     rotated
         Whether each layer rotates queries and keys; the others do not know positions.
+    stacked
+        Files hold query, key and value as one matrix, and gate and up as another.
 
     The activation is always `swiglu`.
     """
@@ -50,13 +53,13 @@ class LlamaConfig:
     d_ff: int
     max_positions: int
     norm_eps: float
-    rope_theta: float
-    rope_factors: tuple[float, ...]
+    rope: Rope
     tied: bool
     biased: frozenset[str]
     head_norms: bool
     windows: tuple[int | None, ...]
     rotated: tuple[bool, ...]
+    stacked: bool
     activation = "swiglu"
 
 
@@ -147,13 +150,11 @@ def feed_forward(normed: Array, layer: LlamaLayer, d_ff: int, ops: DecoderPrimit
 
 
 def embed(
-    ids: Sequence[int], weights: LlamaWeights, config: LlamaConfig, start: int, trace: Tracer = no_trace
+    ids: Sequence[int], weights: LlamaWeights, config: LlamaConfig, cache: KVCache, trace: Tracer = no_trace
 ) -> tuple[Array, Array, Array]:
-    """Inputs of the layers: token vectors ``(n_new, d_model)``, and `rope_tables` from ``start`` on."""
+    """Inputs of the layers: token vectors ``(n_new, d_model)``, and `new_rotations` behind ``cache``."""
     hidden = trace("embeddings.output", weights.token_table[np.asarray(ids)])
-    positions = np.arange(start, start + len(ids))
-    cos, sin = rope_tables(positions, config.d_head, config.rope_theta, hidden.dtype, config.rope_factors)
-    return hidden, cos, sin
+    return hidden, *new_rotations(config.rope, len(ids), cache, hidden.dtype)
 
 
 def layers(

@@ -9,9 +9,9 @@ import numpy as np
 from engine.errors import ModelFileError
 from engine.kernels.matrix_storage import pack_or_float
 from engine.layers.linear import Linear, Matrix
-from engine.layers.positions import llama3_factors
 from engine.layers.tracing import Array
 from engine.models.llama import LlamaConfig, LlamaLayer, LlamaWeights, matrix_shapes
+from engine.models.rope import read_folder_rope, read_gguf_rope
 from engine.weights.gguf_file import GGUF
 from engine.weights.stored import StoredTensor
 from engine.weights.tensors import MAX_EPS, config_float, config_size, read_json, with_shape
@@ -21,7 +21,8 @@ GATE_UP = ("gate", "up")
 # Matrices that are stacked; all of a stack have a bias, or none.
 STACKS = (QUERY_KEY_VALUE, ("attention_output",), GATE_UP, ("ffn_output",))
 # Where config.json has no use_sliding_window, the window of all layers if none is stated.
-ALWAYS_SLIDING = {"mistral": 4096}
+ALWAYS_SLIDING = {"mistral": 4096, "phi3": None}
+STACKED = ("phi3",)  # architectures whose files hold stacked matrices
 GLOBAL, LOCAL = "full_attention", "sliding_attention"  # the values of layer_types
 NOPE_INTERVAL = 4  # every so many layers of SmolLM3, one does not rotate
 NORM_HEADS = ("qwen3",)  # architectures that norm the queries and keys of each head
@@ -31,6 +32,7 @@ GGUF_NAMES = {
     "final_norm": "output_norm",
     "unembedding": "output",
     "attention_norm": "blk.{}.attn_norm",
+    "query_key_value": "blk.{}.attn_qkv",
     "query": "blk.{}.attn_q",
     "key": "blk.{}.attn_k",
     "value": "blk.{}.attn_v",
@@ -38,6 +40,7 @@ GGUF_NAMES = {
     "key_norm": "blk.{}.attn_k_norm",
     "attention_output": "blk.{}.attn_output",
     "ffn_norm": "blk.{}.ffn_norm",
+    "gate_up": "blk.{}.ffn_up",
     "gate": "blk.{}.ffn_gate",
     "up": "blk.{}.ffn_up",
     "ffn_output": "blk.{}.ffn_down",
@@ -47,6 +50,7 @@ FOLDER_NAMES = {
     "final_norm": "model.norm",
     "unembedding": "lm_head",
     "attention_norm": "model.layers.{}.input_layernorm",
+    "query_key_value": "model.layers.{}.self_attn.qkv_proj",
     "query": "model.layers.{}.self_attn.q_proj",
     "key": "model.layers.{}.self_attn.k_proj",
     "value": "model.layers.{}.self_attn.v_proj",
@@ -54,6 +58,7 @@ FOLDER_NAMES = {
     "key_norm": "model.layers.{}.self_attn.k_norm",
     "attention_output": "model.layers.{}.self_attn.o_proj",
     "ffn_norm": "model.layers.{}.post_attention_layernorm",
+    "gate_up": "model.layers.{}.mlp.gate_up_proj",
     "gate": "model.layers.{}.mlp.gate_proj",
     "up": "model.layers.{}.mlp.up_proj",
     "ffn_output": "model.layers.{}.mlp.down_proj",
@@ -70,8 +75,6 @@ GGUF_OPTIONS = (
     "attention.head_count_kv",
     "attention.key_length",
     "attention.sliding_window",
-    "rope.freq_base",
-    "rope.dimension_count",
 )
 
 
@@ -85,11 +88,6 @@ def read_gguf_config(file: GGUF) -> LlamaConfig:
     n_layers = config_size(raw, "block_count")
     n_heads, d_model = config_size(raw, "attention.head_count"), config_size(raw, "embedding_length")
     d_head = config_size(raw, "attention.key_length", default=max(d_model // n_heads, 1))
-    if config_size(raw, "rope.dimension_count", default=d_head) != d_head:
-        raise ModelFileError(
-            f"{file.path} rotates {raw['rope.dimension_count']} of the {d_head} dimensions of a head, "
-            f"which is not read: use a model that rotates all of them"
-        )
     in_file = {stack for stack in STACKS if f"{GGUF_NAMES[stack[0]].format(0)}.bias" in file}
     biased = in_file | {QUERY_KEY_VALUE} if architecture == "qwen2" else in_file
     return checked(
@@ -103,35 +101,16 @@ def read_gguf_config(file: GGUF) -> LlamaConfig:
             d_ff=config_size(raw, "feed_forward_length"),
             max_positions=config_size(raw, "context_length"),
             norm_eps=config_float(raw, "attention.layer_norm_rms_epsilon", most=MAX_EPS),
-            rope_theta=config_float(raw, "rope.freq_base", default=10000.0),
-            rope_factors=gguf_rope_factors(file, architecture, d_head),
+            rope=read_gguf_rope(file, architecture, d_head),
             tied="output.weight" not in file,
             biased=frozenset(part for stack in biased for part in stack),
             head_norms=architecture in NORM_HEADS,
             windows=(raw["attention.sliding_window"] or None,) * n_layers,
             rotated=all_but_every(NOPE_INTERVAL if architecture == "smollm3" else None, n_layers),
+            stacked=architecture in STACKED,
         ),
         file.path,
     )
-
-
-def gguf_rope_factors(file: GGUF, architecture: str, d_head: int) -> tuple[float, ...]:
-    """Factors by which a GGUF file slows the rotations: one for all, or a tensor of them."""
-    kind = file.get(f"{architecture}.rope.scaling.type", "none")
-    if kind not in ("none", "linear"):
-        raise ModelFileError(
-            f"{file.path} scales its rotary positions ({kind}), which is not read: linear and llama3 are"
-        )
-    factors = np.ones(d_head // 2, np.float32)
-    if "rope_freqs.weight" in file:
-        name = "rope_freqs.weight"
-        factors = with_shape(file.tensor(name), name, factors.shape).float32()
-        if not (factors > 0).all():
-            raise ModelFileError(f"{file.path} has factors in {name} that are not above 0: download it again")
-    if kind == "linear":
-        key = f"{architecture}.rope.scaling.factor"
-        factors = factors * config_float({key: file[key]}, key)
-    return tuple(factors.tolist())
 
 
 def read_folder_config(folder: Path) -> LlamaConfig:
@@ -144,8 +123,6 @@ def read_folder_config(folder: Path) -> LlamaConfig:
     biased += (*GATE_UP, "ffn_output") if raw.get("mlp_bias") else ()
     n_heads, d_model = config_size(raw, "num_attention_heads"), config_size(raw, "hidden_size")
     d_head = config_size(raw, "head_dim", default=max(d_model // n_heads, 1))
-    rope = raw.get("rope_parameters") or raw.get("rope_scaling") or {}
-    rope = {**raw, **rope} if isinstance(rope, dict) else {**raw, "rope_type": rope}
     return checked(
         LlamaConfig(
             vocab_size=config_size(raw, "vocab_size"),
@@ -157,13 +134,13 @@ def read_folder_config(folder: Path) -> LlamaConfig:
             d_ff=config_size(raw, "intermediate_size"),
             max_positions=config_size(raw, "max_position_embeddings"),
             norm_eps=config_float(raw, "rms_norm_eps", most=MAX_EPS),
-            rope_theta=config_float(rope, "rope_theta", default=10000.0),
-            rope_factors=folder_rope_factors(rope, d_head, folder),
+            rope=read_folder_rope(raw, d_head, folder),
             tied=raw.get("tie_word_embeddings", False),
             biased=frozenset(biased),
             head_norms=raw["model_type"] in NORM_HEADS,
             windows=folder_windows(raw, folder),
             rotated=folder_rotated(raw, folder),
+            stacked=raw["model_type"] in STACKED,
         ),
         folder,
     )
@@ -212,23 +189,6 @@ def layer_types(raw: Mapping[str, Any], usual: Sequence[str], folder: Path) -> S
     if len(kinds) != len(usual) or not set(kinds) <= {GLOBAL, LOCAL}:
         raise ModelFileError(f"{folder}: layer_types is not {len(usual)} of {GLOBAL} and {LOCAL}")
     return kinds
-
-
-def folder_rope_factors(rope: Mapping[str, Any], d_head: int, folder: Path) -> tuple[float, ...]:
-    """Factors by which a config.json slows the rotations: 1, one for all, or those of Llama 3.1."""
-    kind = rope.get("rope_type", rope.get("type", "default"))
-    if kind == "default":
-        return (1.0,) * (d_head // 2)
-    if kind == "linear":
-        return (config_float(rope, "factor"),) * (d_head // 2)
-    if kind == "llama3":
-        theta = config_float(rope, "rope_theta", default=10000.0)
-        factor, low, high = (config_float(rope, f"{key}factor") for key in ("", "low_freq_", "high_freq_"))
-        n_positions = config_size(rope, "original_max_position_embeddings", rope["max_position_embeddings"])
-        return tuple(llama3_factors(d_head, theta, factor, low, high, n_positions).tolist())
-    raise ModelFileError(
-        f"{folder} scales its rotary positions ({kind}), which is not read: linear and llama3 are"
-    )
 
 
 def checked(config: LlamaConfig, path: Path) -> LlamaConfig:
@@ -287,6 +247,12 @@ def assemble_weights(
         ]
         return Linear(pack_or_float(packed, *weights), np.concatenate(biases) if biases else None)
 
+    def stack(name: str, number: int, *parts: str) -> Linear:
+        if not config.stacked:
+            return linear(number, *parts)
+        d_out = sum(shapes[part][0] for part in parts)
+        return Linear(pack_or_float(packed, tensor(name, "weight", d_out, d_model, number=number)), None)
+
     def norm(part: str, number: int | None = None, width: int = d_model) -> Array:
         return tensor(part, "weight", width, number=number).float32()
 
@@ -296,10 +262,10 @@ def assemble_weights(
     def read_layer(number: int) -> LlamaLayer:
         return LlamaLayer(
             attention_norm=norm("attention_norm", number),
-            query_key_value=linear(number, *QUERY_KEY_VALUE),
+            query_key_value=stack("query_key_value", number, *QUERY_KEY_VALUE),
             attention_output=linear(number, "attention_output"),
             ffn_norm=norm("ffn_norm", number),
-            gate_up=linear(number, *GATE_UP),
+            gate_up=stack("gate_up", number, *GATE_UP),
             ffn_output=linear(number, "ffn_output"),
             query_norm=head_norm("query_norm", number),
             key_norm=head_norm("key_norm", number),

@@ -54,7 +54,7 @@ def encoder_forward(
     positions = np.concatenate([np.arange(len(sequence)) for sequence in sequences])
     ids = np.concatenate([np.asarray(sequence) for sequence in sequences])  # (all tokens of the pack,)
     hidden = trace("embeddings.output", weights.token_table[ids])
-    rope = rope_tables(positions, config.d_head, config.rope_theta, hidden.dtype, config.rope_factors)
+    rope = rope_tables(positions, config.d_head, config.rope.theta, hidden.dtype, config.rope.factors)
     decoder_ops = of_pack(spans, ops)
     hidden = layers((hidden, *rope), weights, config, None, decoder_ops, trace)
     hidden = trace("norm", final_norm(hidden, weights, config, decoder_ops))

@@ -82,7 +82,7 @@ def score_by_distance(
     return (
         learned_scores(table, n_distances),
         sinusoidal_scores(d_model, n_distances),
-        rope_scores(rope_frequencies(d_model // n_heads, theta), n_distances),
+        rope_scores(rope_frequencies(d_model // n_heads, theta), n_distances, d_model // n_heads),
         alibi_scores(n_heads, n_distances),
     )
 
@@ -95,8 +95,9 @@ def decoder_score_by_distance(decoder: Decoder, n_distances: int) -> DistanceSco
     """
     config, weights = decoder.config, decoder.weights
     if isinstance(config, LlamaConfig):
-        frequencies = rope_frequencies(config.d_head, config.rope_theta, config.rope_factors)
-        return rope_scores(frequencies, n_distances)
+        rope = config.rope
+        frequencies = rope_frequencies(2 * len(rope.factors), rope.theta, rope.factors)
+        return rope_scores(frequencies, n_distances, config.d_head, rope.scale)
     assert isinstance(weights, GPT2Weights)  # the only other family
     return learned_scores(weights.position_table / root_mean_square(weights.token_table.T), n_distances)
 
@@ -140,13 +141,14 @@ def sinusoidal_scores(d_model: int, n_distances: int) -> DistanceScores:
     return by_distance_alone("sinusoidal", ("sinusoidal",), change[None])
 
 
-def rope_scores(frequencies: Array, n_distances: int) -> DistanceScores:
-    """``x (R(distance) - 1) x / sqrt(d_head)``: the mean over x, from ``frequencies`` ``(d_head / 2,)``.
+def rope_scores(frequencies: Array, n_distances: int, d_head: int, scale: float = 1.0) -> DistanceScores:
+    """``scale^2 x (R(distance) - 1) x / sqrt(d_head)``: the mean over x.
 
-    That is ``sqrt(d_head) (mean cos(distance * frequency) - 1)``, the mean over the frequencies.
+    That is ``2 scale^2 / sqrt(d_head)`` times the sum of ``cos(distance * frequency) - 1`` over the
+    ``frequencies``, one for each pair of dimensions that is rotated.
     """
-    angle = np.arange(n_distances)[:, None] * frequencies.astype(np.float64)  # (n_distances, d_head / 2)
-    change = np.sqrt(2 * len(frequencies)) * (np.cos(angle).mean(axis=-1) - 1)
+    angle = np.arange(n_distances)[:, None] * frequencies.astype(np.float64)  # (n_distances, d_rotary / 2)
+    change = 2 * scale**2 / np.sqrt(d_head) * (np.cos(angle) - 1).sum(axis=-1)
     return by_distance_alone("RoPE", ("RoPE",), change[None])
 
 

@@ -18,6 +18,8 @@ def llama_stages(config: LlamaConfig, layer: int) -> tuple[Stage, ...]:
     if config.head_norms:
         equations |= NORMED_HEADS
         particular += " The queries and keys of each head are normed before they are rotated."
+    if (d_rotary := 2 * len(config.rope.factors)) < config.d_head:
+        particular += f" Of the {config.d_head} dimensions of a head, the first {d_rotary} are rotated."
     if not config.rotated[layer]:
         equations |= {"query": r"Q = \tilde X W_Q^\top", "key": r"K = \tilde X W_K^\top"}
         particular += f" Layer {layer} leaves out the rotations: it does not know positions."

@@ -373,6 +373,7 @@ def make_model(folder, family, dtype="float32", **sizes):
         GPT2Config,
         LlamaConfig,
         MistralConfig,
+        Phi3Config,
         Qwen2Config,
         Qwen3Config,
         SmolLM3Config,
@@ -397,7 +398,7 @@ def make_model(folder, family, dtype="float32", **sizes):
             "intermediate_size": 90,
             "max_position_embeddings": 256,
         }
-        llamas = (LlamaConfig, MistralConfig, Qwen2Config, Qwen3Config, SmolLM3Config)
+        llamas = (LlamaConfig, MistralConfig, Phi3Config, Qwen2Config, Qwen3Config, SmolLM3Config)
         kind = {config.model_type: config for config in llamas}[family]
         config = kind(vocab_size=len(tokens), **{**defaults, **ends, **sizes})
     torch.manual_seed(0)
@@ -409,6 +410,7 @@ def make_model(folder, family, dtype="float32", **sizes):
     return folder
 
 
+SMALL_PHI3 = {"hidden_size": 128, "num_attention_heads": 2, "num_key_value_heads": 1}
 MODELS = {
     "llama": ("llama", {}),
     "llama, bfloat16": (
@@ -421,6 +423,7 @@ MODELS = {
     "qwen3": ("qwen3", {"head_dim": 128}),
     "mistral": ("mistral", {"sliding_window": 20}),
     "smollm3": ("smollm3", {"no_rope_layer_interval": 2}),
+    "phi3": ("phi3", SMALL_PHI3 | {"rope_parameters": {"partial_rotary_factor": 0.75}}),
     "gpt2": ("gpt2", {}),
     "gpt2, float16": ("gpt2", {"dtype": "float16", "tie_word_embeddings": False}),
 }
@@ -543,6 +546,23 @@ def test_after_a_rollback_it_is_as_if_no_more_had_been_read(models, n_kept):
         decoder_forward(IDS[50:n_kept], decoder.weights, decoder.config, fresh)
     ours, expected = read_singly(decoder, other, cache), read_singly(decoder, other, fresh)
     np.testing.assert_allclose(ours, expected, rtol=0, atol=1e-4)
+
+
+def test_a_text_that_grows_beyond_the_first_training_is_read_again(tmp_path):
+    rope = {"rope_type": "longrope", "short_factor": [1.0] * 32, "long_factor": [3.0] * 32}
+    rope["attention_factor"] = 1.2
+    sizes = SMALL_PHI3 | {"rope_parameters": rope, "original_max_position_embeddings": 40}
+    decoder = Decoder.load(make_model(tmp_path, "phi3", **sizes))
+    assert is_packed(decoder.weights)
+    ours, again, singly = (
+        [step.token_id for step in decoder.generate(IDS[:25], max_new_tokens=60, stop_ids=[], **options)]
+        for options in ({}, {"kv_cache": False}, {"prompt_lookup": False})
+    )
+    assert ours == again == singly
+    short = make_model(tmp_path, "phi3", **sizes | {"original_max_position_embeddings": 128})
+    other = [step.token_id for step in Decoder.load(short).generate(IDS[:25], max_new_tokens=60)]
+    assert other[:15] == ours[:15]
+    assert other != ours
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
 import json
+import math
 
 import gguf
 import numpy as np
@@ -11,6 +12,7 @@ from transformers import (
     GPT2Config,
     LlamaConfig,
     MistralConfig,
+    Phi3Config,
     Qwen2Config,
     Qwen3Config,
     SmolLM3Config,
@@ -49,6 +51,17 @@ LOCAL_FIRST = {
     "use_sliding_window": True,
     "sliding_window": 2,
     "layer_types": ["sliding_attention", "full_attention"],
+}
+# Of the prompt and 20 more tokens, the first 35 are as few as those of the first training.
+LONG_ROPE = {
+    "rope_parameters": {
+        "rope_type": "longrope",
+        "rope_theta": 100.0,
+        "partial_rotary_factor": 0.75,
+        "short_factor": [1.0, 1.1, 1.5],
+        "long_factor": [2.0, 5.0, 9.0],
+    },
+    "original_max_position_embeddings": 35,
 }
 LINEAR_ROPE = {"rope_type": "linear", "rope_theta": 10000.0, "factor": 2.5}
 
@@ -111,6 +124,9 @@ def gguf_tensors(model):
         if kind in INTERLEAVED and ".k_proj." in name:
             array = interleaved(array, config.num_key_value_heads)
         yield names.get_name(name, try_suffixes=(".weight", ".bias")), np.ascontiguousarray(array)
+    if kind == "phi3" and config.rope_parameters["rope_type"] == "longrope":
+        for text in ("short", "long"):
+            yield f"rope_factors_{text}.weight", np.float32(config.rope_parameters[f"{text}_factor"])
 
 
 def write_gguf(path, model, tokenizer, change=lambda tensors: None, metadata=None):
@@ -131,8 +147,17 @@ def write_gguf(path, model, tokenizer, change=lambda tensors: None, metadata=Non
         if getattr(config, "head_dim", None):
             writer.add_key_length(config.head_dim)
             writer.add_value_length(config.head_dim)
-        if getattr(config, "sliding_window", None):
-            writer.add_sliding_window(config.sliding_window)
+        if kind == "phi3":
+            rope = config.rope_parameters
+            d_head = config.hidden_size // config.num_attention_heads
+            writer.add_rope_dimension_count(int(d_head * rope["partial_rotary_factor"]))
+            writer.add_rope_scaling_orig_ctx_len(config.original_max_position_embeddings)
+            if rope["rope_type"] == "longrope":
+                longer = config.max_position_embeddings / config.original_max_position_embeddings
+                factor = math.log(longer) / math.log(config.original_max_position_embeddings)
+                writer.add_rope_scaling_attn_factors(math.sqrt(1 + factor))
+        if kind == "phi3" or getattr(config, "sliding_window", None):
+            writer.add_sliding_window(config.sliding_window or 0)
     for key, value in (metadata or {}).items():
         writer.add_key_value(f"{kind}.{key}", value, gguf.GGUFValueType.get_type(value))
 
@@ -190,6 +215,9 @@ FAMILIES = [
     (MistralConfig, {"sliding_window": None, "tie_word_embeddings": True}),
     (SmolLM3Config, {"num_hidden_layers": 5, "attention_bias": True}),
     (SmolLM3Config, {"num_hidden_layers": 4, "tie_word_embeddings": False}),
+    (Phi3Config, {"sliding_window": None, "rope_parameters": {"partial_rotary_factor": 0.5}}),
+    (Phi3Config, {"sliding_window": 6, "tie_word_embeddings": True, "num_key_value_heads": 4}),
+    (Phi3Config, LONG_ROPE),
     (GPT2Config, {}),
     (GPT2Config, {"n_inner": 40, "n_head": 2, "layer_norm_epsilon": 1e-2}),
     (GPT2Config, {"tie_word_embeddings": False}),
@@ -218,6 +246,8 @@ def test_a_gguf_file_equals_transformers(tmp_path, tokenizer, official_greedy, k
         (Qwen2Config, {"use_sliding_window": True, "sliding_window": 4, "max_window_layers": 1}),
         (Qwen3Config, {"head_dim": 8, **LOCAL_FIRST}),
         (SmolLM3Config, {"no_rope_layers": [0, 1]}),
+        (Phi3Config, LONG_ROPE | {"original_max_position_embeddings": 10}),
+        (Phi3Config, LONG_ROPE | {"original_max_position_embeddings": 64}),
         (SmolLM3Config, {"no_rope_layer_interval": 2, "use_sliding_window": True, "sliding_window": 4}),
         (Qwen2Config, {"use_sliding_window": False, "sliding_window": 4, "max_window_layers": 0}),
         (LlamaConfig, {"rope_parameters": LINEAR_ROPE}),
@@ -372,6 +402,11 @@ C_ATTN = "transformer.h.2.attn.c_attn.weight"
                 f, use_sliding_window=True, sliding_window=4, layer_types=["chunked_attention"] * 2
             ),
             "not 2 of full_attention and sliding_attention",
+        ),
+        (
+            Phi3Config,
+            lambda f: edit_config(f, rope_parameters={"rope_type": "su", "short_factor": [1.0]}),
+            r"short_factor \[1.0\], not 4 numbers",
         ),
         (SmolLM3Config, lambda f: edit_config(f, no_rope_layers=[1]), "not 2 of 0 and 1"),
         (MistralConfig, lambda f: edit_config(f, sliding_window=[4]), "sliding_window .4., not a size"),

@@ -81,7 +81,7 @@ def test_rope_theta_matters(tmp_path, tokenizer):
         folder.mkdir()
         save_model(folder, tokenizer, rope_parameters={"rope_theta": theta, "rope_type": "default"})
         decoder = Decoder.load(folder)
-        assert decoder.config.rope_theta == theta
+        assert decoder.config.rope.theta == theta
         logits.append(decoder.logits(range(1, 30)))
     assert np.abs(logits[0] - logits[1]).max() > 1e-3
 

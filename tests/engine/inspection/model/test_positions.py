@@ -155,7 +155,7 @@ def test_the_lines_of_added_positions_are_what_they_do_to_a_token():
 def test_the_line_of_rope_is_the_mean_over_tokens_of_its_own_rotation():
     d_head, n_tokens = 16, 4000
     tokens = random(n_tokens, 1, d_head)
-    line = rope_scores(rope_frequencies(d_head, 100.0), 12)
+    line = rope_scores(rope_frequencies(d_head, 100.0), 12, d_head)
     for distance in line.distances:
         cos, sin = rope_tables(np.array([3 + distance, 3]), d_head, 100.0, np.dtype(np.float64))
         query, key = apply_rope(tokens, cos[0], sin[0]), apply_rope(tokens, cos[1], sin[1])

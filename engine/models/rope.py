@@ -1,0 +1,150 @@
+"""Rotary positions of decoders (RoPE, Su et al. 2021) and how they are scaled, from config.json or GGUF."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.errors import ModelFileError
+from engine.layers.positions import llama3_factors, rope_tables
+from engine.layers.tracing import Array
+from engine.models.kv_cache import KVCache
+from engine.weights.gguf_file import GGUF
+from engine.weights.tensors import config_float, config_size, with_shape
+
+
+@dataclass(frozen=True)
+class LongRope:
+    """LongRoPE (Ding et al. 2024): ``factors`` for texts of more than ``n_positions`` tokens."""
+
+    n_positions: int
+    factors: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Rope:
+    """Rotations of queries and keys.
+
+    Attributes
+    ----------
+    theta
+        Base of the frequencies.
+    factors
+        Factor that the frequency of each pair is divided by: two dimensions of a head for each, which may
+        have more, not rotated.
+    scale
+        Factor of cosines and sines.
+    long
+        Other factors for long texts.
+    """
+
+    theta: float
+    factors: tuple[float, ...]
+    scale: float = 1.0
+    long: LongRope | None = None
+
+
+def new_rotations(rope: Rope, n_new: int, cache: KVCache, dtype: np.dtype) -> tuple[Array, Array]:
+    """Cosine and sine for the tokens that follow those in ``cache``: ``(n_new, d_rotary / 2)`` each."""
+    positions = np.arange(cache.length, cache.length + n_new)
+    factors = rope.long.factors if rope.long is not None and cache.is_long else rope.factors
+    cos, sin = rope_tables(positions, 2 * len(factors), rope.theta, dtype, factors)
+    return cos * dtype.type(rope.scale), sin * dtype.type(rope.scale)
+
+
+def read_folder_rope(raw: Mapping[str, Any], d_head: int, folder: Path) -> Rope:
+    """Read the rotations from a config.json."""
+    stated = raw.get("rope_parameters") or raw.get("rope_scaling") or {}
+    rope = {**raw, **stated} if isinstance(stated, dict) else {**raw, "rope_type": stated}
+    theta = config_float(rope, "rope_theta", default=2e6 if raw["model_type"] == "smollm3" else 1e4)
+    kind = rope.get("rope_type", rope.get("type", "default"))
+    is_phi3 = raw["model_type"] == "phi3"
+    d_rotary = int(d_head * config_float(rope, "partial_rotary_factor", default=1.0)) if is_phi3 else d_head
+    n_pairs = d_rotary // 2
+    if kind == "default":
+        return Rope(theta, (1.0,) * n_pairs)
+    if kind == "linear":
+        return Rope(theta, (config_float(rope, "factor"),) * n_pairs)
+    if kind == "llama3":
+        factor, low, high = (config_float(rope, f"{key}factor") for key in ("", "low_freq_", "high_freq_"))
+        n_positions = config_size(rope, "original_max_position_embeddings", rope["max_position_embeddings"])
+        return Rope(theta, tuple(llama3_factors(d_head, theta, factor, low, high, n_positions).tolist()))
+    if is_phi3 and kind in ("longrope", "su", "yarn"):  # as early files call it
+        n_positions = config_size(raw, "original_max_position_embeddings", default=4096)
+        short, long = (pair_factors(rope, f"{text}_factor", n_pairs) for text in ("short", "long"))
+        longer = config_float(
+            rope, "factor", default=config_size(raw, "max_position_embeddings") / n_positions
+        )
+        scale = config_float(rope, "attention_factor", default=long_scale(longer, n_positions))
+        return Rope(theta, short, scale, LongRope(n_positions, long))
+    raise ModelFileError(
+        f"{folder} scales its rotary positions ({kind}), which is not read: linear and llama3 are"
+    )
+
+
+def long_scale(longer: float, n_positions: int) -> float:
+    """Factor of cosines and sines of a context ``longer`` times the ``n_positions`` of the first training."""
+    return math.sqrt(1 + math.log(longer) / math.log(n_positions)) if longer > 1 else 1.0
+
+
+def pair_factors(rope: Mapping[str, Any], key: str, n_pairs: int) -> tuple[float, ...]:
+    """Return a list of factors of a config.json, one for each pair of dimensions that is rotated."""
+    listed = rope.get(key)
+    if not isinstance(listed, list) or len(listed) != n_pairs:
+        raise ModelFileError(
+            f"the model's config has {key} {listed!r}, not {n_pairs} numbers: download it again"
+        )
+    return tuple(config_float({key: factor}, key) for factor in listed)
+
+
+def read_gguf_rope(file: GGUF, architecture: str, d_head: int) -> Rope:
+    """Read the rotations from a GGUF file: scaled by a number, a tensor, or one each of short and long texts.
+
+    Raises
+    ------
+    ModelFileError
+        They are scaled in another way, or rotate a part of the heads in a model other than Phi-3.
+    """
+    theta = config_float(
+        {"rope.freq_base": file.get(f"{architecture}.rope.freq_base")}, "rope.freq_base", 1e4
+    )
+    key = "rope.dimension_count"
+    d_rotary = config_size({key: file.get(f"{architecture}.{key}")}, key, default=d_head)
+    if d_rotary != d_head and (architecture != "phi3" or d_rotary > d_head or d_rotary % 2):
+        raise ModelFileError(
+            f"{file.path} rotates {d_rotary} of the {d_head} dimensions of a head, "
+            f"which is not read: use a model that rotates all of them"
+        )
+
+    def tensor(name: str) -> Array:
+        factors = with_shape(file.tensor(name), name, (d_rotary // 2,)).float32()
+        if not (factors > 0).all():
+            raise ModelFileError(f"{file.path} has factors in {name} that are not above 0: download it again")
+        return factors
+
+    kind = file.get(f"{architecture}.rope.scaling.type", "none")
+    if architecture == "phi3" and "rope_factors_long.weight" in file:
+        n_positions, scale = (
+            file.get(f"{architecture}.rope.scaling.{name}")
+            for name in ("original_context_length", "attn_factor")
+        )
+        long = LongRope(
+            config_size({"original_context_length": n_positions}, "original_context_length"),
+            tuple(tensor("rope_factors_long.weight").tolist()),
+        )
+        scale = config_float({"attn_factor": scale}, "attn_factor", default=1.0)
+        return Rope(theta, tuple(tensor("rope_factors_short.weight").tolist()), scale, long)
+    if kind not in ("none", "linear"):
+        raise ModelFileError(
+            f"{file.path} scales its rotary positions ({kind}), which is not read: linear and llama3 are"
+        )
+    factors = (
+        tensor("rope_freqs.weight") if "rope_freqs.weight" in file else np.ones(d_rotary // 2, np.float32)
+    )
+    if kind == "linear":
+        key = f"{architecture}.rope.scaling.factor"
+        factors = factors * config_float({key: file[key]}, key)
+    return Rope(theta, tuple(factors.tolist()))
