@@ -168,7 +168,7 @@ class Decoder:
 
     def unembed(self, hidden: Array) -> Array:
         """Hidden states to logits: ``(n_tokens, d_model) -> (n_tokens, vocab_size)``."""
-        return unembed(hidden, self.weights)
+        return unembed(hidden, self.weights, self.config)
 
     def chat_encoding(self, messages: Sequence[Message]) -> tuple[RenderedChat, Encoding]:
         """Render messages with the model's template; return the prompt and its tokens.

@@ -39,6 +39,11 @@ def sigmoid(x: Array) -> Array:
     return half + half * np.tanh(half * x)
 
 
+def soft_cap(x: Array, cap: float) -> Array:
+    """``cap tanh(x / cap)`` (Bello et al. 2016): about x near 0, and never beyond ``cap``."""
+    return cap * np.tanh(x / cap)
+
+
 def relu(x: Array) -> Array:
     """``max(x, 0)``."""
     return np.maximum(x, 0)

@@ -62,10 +62,12 @@ def layer_trace_shapes(
     embeddings: Iterable[str],
     hidden: Iterable[str],
     head_norms: bool = False,
+    post_norms: bool = False,
 ) -> Shapes:
     """Shapes that a pass over ``n_tokens`` traces, given the names of embeddings and of d_ff-wide arrays.
 
-    With ``head_norms``, queries and keys are normed before they are rotated.
+    With ``head_norms``, queries and keys are normed before they are rotated; with ``post_norms``, the outputs
+    of attention and feed-forward network before they are added.
     """
     vectors, maps = (n_tokens, config.d_model), (config.n_heads, n_tokens, n_tokens)
     heads, kv_heads = ((n, n_tokens, config.d_head) for n in (config.n_heads, config.n_kv_heads))
@@ -79,6 +81,7 @@ def layer_trace_shapes(
         "attention.weights": maps,
         "attention.context": heads,
         "attention.output": vectors,
+        **({"attention.post_norm": vectors, "ffn.post_norm": vectors} if post_norms else {}),
         "ffn.norm": vectors,
         **dict.fromkeys((f"ffn.{name}" for name in hidden), (n_tokens, config.d_ff)),
         "ffn.output": vectors,

@@ -13,9 +13,10 @@ import numpy as np
 
 from engine.errors import InputError, ModelFileError
 from engine.kernels.primitives import NUMPY_DECODER, has_op_tape
+from engine.layers.activation import soft_cap
 from engine.layers.linear import linear
 from engine.layers.tracing import Array, Shapes, Tracer, no_trace
-from engine.models import gpt2, gpt2_file, llama, llama_file
+from engine.models import gemma3, gemma3_file, gpt2, gpt2_file, llama, llama_file
 from engine.models.kv_cache import KVCache
 from engine.weights.gguf_file import GGUF
 from engine.weights.memory import require_memory
@@ -87,7 +88,9 @@ class Family:
 
 
 LLAMA = Family(llama.LlamaConfig, llama, llama_file)
-# By the architecture: config.json calls it model_type, and GGUF general.architecture.
+GEMMA3 = Family(gemma3.Gemma3Config, gemma3, gemma3_file)
+# By the architecture: config.json calls it model_type, and GGUF general.architecture. The GGUF files of
+# Mistral are llama's.
 FAMILIES = {
     "llama": LLAMA,
     "qwen2": LLAMA,
@@ -95,6 +98,8 @@ FAMILIES = {
     "mistral": LLAMA,
     "smollm3": LLAMA,
     "phi3": LLAMA,
+    "gemma3_text": GEMMA3,
+    "gemma3": GEMMA3,
     "gpt2": Family(gpt2.GPT2Config, gpt2, gpt2_file),
 }
 
@@ -112,7 +117,7 @@ def file_module(architecture: object, path: Path) -> ModuleType:
 def forward_module(config: DecoderConfig) -> ModuleType:
     """Return the module of the forward pass for these sizes; raise `InputError` for unknown ones."""
     for family in FAMILIES.values():
-        if isinstance(config, family.config):
+        if type(config) is family.config:
             return family.forward
     raise InputError(
         f"{type(config).__name__} belongs to no decoder family: give sizes of {', '.join(FAMILIES)}"
@@ -238,7 +243,7 @@ def next_logits(ids: Sequence[int], weights: DecoderWeights, config: DecoderConf
     Compiled operations give a token the same logits, to the last bit, whichever tokens follow it.
     """
     if cache.keys.dtype != np.float16:
-        return unembed(decoder_forward(ids, weights, config, cache), weights)
+        return unembed(decoder_forward(ids, weights, config, cache), weights, config)
     from engine.kernels.matrix_ops import FEW_TOKENS  # needs numba
 
     n_tokens = len(ids)
@@ -251,7 +256,7 @@ def next_logits(ids: Sequence[int], weights: DecoderWeights, config: DecoderConf
         recorded_input[:n_tokens] = value
     recorded.tape.replay(cache.length, n_tokens)
     cache.length += n_tokens
-    return recorded.logits[:n_tokens].copy()
+    return capped(recorded.logits[:n_tokens].copy(), config)
 
 
 def final_norm(hidden: Array, weights: DecoderWeights, config: DecoderConfig) -> Array:
@@ -259,11 +264,17 @@ def final_norm(hidden: Array, weights: DecoderWeights, config: DecoderConfig) ->
     return forward_module(config).final_norm(hidden, weights, config)
 
 
-def unembed(hidden: Array, weights: DecoderWeights) -> Array:
+def unembed(hidden: Array, weights: DecoderWeights, config: DecoderConfig) -> Array:
     """Hidden states to logits: ``(n_tokens, d_model) -> (n_tokens, vocab_size)``."""
     if is_packed(weights):
-        return new_op_tape(0).linear(np.ascontiguousarray(hidden), weights.unembedding)
-    return linear(hidden, weights.unembedding)
+        return capped(new_op_tape(0).linear(np.ascontiguousarray(hidden), weights.unembedding), config)
+    return capped(linear(hidden, weights.unembedding), config)
+
+
+def capped(logits: Array, config: DecoderConfig) -> Array:
+    """Return the logits, bounded softly where the model has a bound: ``(n_tokens, vocab_size)``."""
+    cap = config.logit_cap if isinstance(config, gemma3.Gemma3Config) else None
+    return logits if cap is None else soft_cap(logits, cap)
 
 
 def trace_shapes(config: DecoderConfig, n_tokens: int) -> Shapes:

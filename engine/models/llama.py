@@ -69,6 +69,7 @@ class LlamaLayer:
 
     The weight of ``query_key_value`` is ``((n_heads + 2 n_kv_heads) d_head, d_model)``, that of
     ``gate_up`` ``(2 d_ff, d_model)``. With `head_norms`, ``query_norm`` and ``key_norm`` are ``(d_head,)``.
+    Gemma 3 has norms behind attention and feed-forward network, too.
     """
 
     attention_norm: Array
@@ -79,6 +80,8 @@ class LlamaLayer:
     ffn_output: Linear
     query_norm: Array | None = None
     key_norm: Array | None = None
+    attention_post_norm: Array | None = None
+    ffn_post_norm: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -126,8 +129,12 @@ def causal_self_attention(
     cache: KVCache | None,
     ops: DecoderPrimitives,
     trace: Tracer,
+    scale: float | None = None,
 ) -> Array:
-    """Grouped-query attention over the cached and the new tokens: ``(n_new, d_model)`` to the same."""
+    """Grouped-query attention over the cached and the new tokens: ``(n_new, d_model)`` to the same.
+
+    Scores are multiplied by ``scale``, ``1 / sqrt(d_head)`` where it is None.
+    """
     n_rotated = config.n_heads + config.n_kv_heads
     heads = split_heads(ops.linear(normed, *layer.query_key_value), n_rotated + config.n_kv_heads)
     query, key, value = np.split(heads, [config.n_heads, n_rotated])  # (n_.._heads, n_new, d_head)
@@ -137,15 +144,20 @@ def causal_self_attention(
     if config.rotated[number]:
         query, key = ops.apply_rope(query, *rope), ops.apply_rope(key, *rope)
     window = config.windows[number]
-    context = ops.causal_attention(query, key, value, cache, number, trace, window)
+    context = ops.causal_attention(query, key, value, cache, number, trace, window, scale)
     return trace("output", ops.linear(merge_heads(context), *layer.attention_output))
 
 
-def feed_forward(normed: Array, layer: LlamaLayer, d_ff: int, ops: DecoderPrimitives, trace: Tracer) -> Array:
-    """``W_down swiglu(W_gate x, W_up x)`` (Shazeer 2020): ``(n_tokens, d_model)`` to the same."""
+def feed_forward(
+    normed: Array, layer: LlamaLayer, d_ff: int, ops: DecoderPrimitives, trace: Tracer, function: str = "silu"
+) -> Array:
+    """``W_down (f(W_gate x) * W_up x)`` (Shazeer 2020): ``(n_tokens, d_model)`` to the same.
+
+    ``function`` names f: ``silu`` makes it SwiGLU.
+    """
     gate_up = ops.linear(normed, *layer.gate_up)  # (n_tokens, 2 d_ff)
     gate, up = trace("gate", gate_up[:, :d_ff]), trace("hidden", gate_up[:, d_ff:])
-    activation = trace("activation", ops.gated(gate, up, "silu"))
+    activation = trace("activation", ops.gated(gate, up, function))
     return trace("output", ops.linear(activation, *layer.ffn_output))
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,12 +16,15 @@ from engine.weights.gguf_file import GGUF
 from engine.weights.stored import StoredTensor
 from engine.weights.tensors import MAX_EPS, config_float, config_size, read_json, with_shape
 
+Config = TypeVar("Config", bound=LlamaConfig)
+
 QUERY_KEY_VALUE = ("query", "key", "value")
 GATE_UP = ("gate", "up")
 # Matrices that are stacked; all of a stack have a bias, or none.
 STACKS = (QUERY_KEY_VALUE, ("attention_output",), GATE_UP, ("ffn_output",))
 # Where config.json has no use_sliding_window, the window of all layers if none is stated.
 ALWAYS_SLIDING = {"mistral": 4096, "phi3": None}
+POST_NORMS = ("attention_post_norm", "ffn_post_norm")  # of families that have them
 STACKED = ("phi3",)  # architectures whose files hold stacked matrices
 GLOBAL, LOCAL = "full_attention", "sliding_attention"  # the values of layer_types
 NOPE_INTERVAL = 4  # every so many layers of SmolLM3, one does not rotate
@@ -191,7 +194,7 @@ def layer_types(raw: Mapping[str, Any], usual: Sequence[str], folder: Path) -> S
     return kinds
 
 
-def checked(config: LlamaConfig, path: Path) -> LlamaConfig:
+def checked(config: Config, path: Path) -> Config:
     """Return the sizes; raise `ModelFileError` if two of them contradict each other."""
     if config.n_heads % config.n_kv_heads:
         raise ModelFileError(
@@ -216,7 +219,7 @@ def read_folder_weights(
     read: Callable[[str], StoredTensor], config: LlamaConfig, packed: bool
 ) -> LlamaWeights:
     """Read a folder's tensors, which ``read`` returns by name; matrices ``packed``, or as float32."""
-    return assemble_weights(FOLDER_NAMES, read, config, packed, interleaved=False)
+    return assemble_weights(FOLDER_NAMES, read, config, packed)
 
 
 def assemble_weights(
@@ -224,11 +227,13 @@ def assemble_weights(
     read: Callable[[str], StoredTensor],
     config: LlamaConfig,
     packed: bool,
-    interleaved: bool,
+    interleaved: bool = False,
+    norm_offset: int = 0,
 ) -> LlamaWeights:
     """Read every tensor by its name in the file, and stack those with the same input.
 
-    In ``interleaved`` files, rows of the two halves of each head's rotary dimensions alternate.
+    In ``interleaved`` files, rows of the two halves of each head's rotary dimensions alternate. To the
+    weights of norms ``norm_offset`` is added.
     """
     shapes, d_model = matrix_shapes(config), config.d_model
 
@@ -254,7 +259,7 @@ def assemble_weights(
         return Linear(pack_or_float(packed, tensor(name, "weight", d_out, d_model, number=number)), None)
 
     def norm(part: str, number: int | None = None, width: int = d_model) -> Array:
-        return tensor(part, "weight", width, number=number).float32()
+        return tensor(part, "weight", width, number=number).float32() + np.float32(norm_offset)
 
     def head_norm(part: str, number: int) -> Array | None:
         return norm(part, number, config.d_head) if config.head_norms else None
@@ -269,6 +274,7 @@ def assemble_weights(
             ffn_output=linear(number, "ffn_output"),
             query_norm=head_norm("query_norm", number),
             key_norm=head_norm("key_norm", number),
+            **{part: norm(part, number) for part in POST_NORMS if part in names},
         )
 
     def table(part: str) -> Matrix:

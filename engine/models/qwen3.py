@@ -65,7 +65,7 @@ def of_pack(spans: Sequence[slice], ops: Primitives) -> DecoderPrimitives:
     """Primitives of a decoder that reads the texts of a pack, each from its first token, without a cache."""
 
     def causal_attention(
-        query: Array, key: Array, value: Array, cache: None, layer: int, trace: Tracer, window: None
+        query: Array, key: Array, value: Array, cache: None, layer: int, trace: Tracer, *_: None
     ) -> Array:
         query, key, value = trace("query", query), trace("key", key), trace("value", value)
         contexts = [

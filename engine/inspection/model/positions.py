@@ -8,6 +8,7 @@ from engine.errors import InputError
 from engine.generation.decoder import Decoder
 from engine.layers.positions import alibi_slopes, rope_frequencies, sinusoidal
 from engine.layers.tracing import Array
+from engine.models.gemma3 import Gemma3Config
 from engine.models.gpt2 import GPT2Weights
 from engine.models.llama import LlamaConfig
 
@@ -27,7 +28,7 @@ class DistanceScores:
     scheme
         "learned", "sinusoidal", "RoPE" or "ALiBi".
     lines
-        Name of each line: one of the scheme, or one of each head.
+        Name of each line: one of the scheme, or one of each head or kind of layers.
     distances
         Number of tokens between the two, ``(n_distances,)``, from 0.
     change
@@ -97,9 +98,18 @@ def decoder_score_by_distance(decoder: Decoder, n_distances: int) -> DistanceSco
     if isinstance(config, LlamaConfig):
         rope = config.rope
         frequencies = rope_frequencies(2 * len(rope.factors), rope.theta, rope.factors)
-        return rope_scores(frequencies, n_distances, config.d_head, rope.scale)
+        scores = rope_scores(frequencies, n_distances, config.d_head, rope.scale)
+        return with_local_layers(scores, config) if isinstance(config, Gemma3Config) else scores
     assert isinstance(weights, GPT2Weights)  # the only other family
     return learned_scores(weights.position_table / root_mean_square(weights.token_table.T), n_distances)
+
+
+def with_local_layers(scores: DistanceScores, config: Gemma3Config) -> DistanceScores:
+    """Return the lines of Gemma 3: of the layers that see all tokens, and of those with a window."""
+    rope, n_distances = config.local_rope, len(scores.distances)
+    local = rope_scores(rope_frequencies(config.d_head, rope.theta, rope.factors), n_distances, config.d_head)
+    change = np.concatenate([scores.change, local.change])
+    return by_distance_alone("RoPE", ("layers that see all tokens", "layers with a window"), change)
 
 
 def root_mean_square(x: Array) -> float:

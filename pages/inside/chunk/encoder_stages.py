@@ -84,17 +84,19 @@ def embeddings(description: str, equations: Mapping[str, str]) -> Stage:
 
 def attention(description: str, equations: Mapping[str, str]) -> Stage:
     """Return the stage of attention, given the equations of its arrays."""
-    names = {label: label.replace(" ", "_") for label in equations}
-    tensors = (
-        Tensor(label, f"layers.{{i}}.attention.{names[label]}", equations[label]) for label in equations
-    )
-    return Stage("Attention", description, tuple(tensors))
+    return Stage("Attention", description, of_sublayer("attention", equations))
 
 
 def feed_forward(description: str, output: str, equations: Mapping[str, str]) -> Stage:
     """Return the stage of the feed-forward network, given the equations of its output and its arrays."""
-    inner = (Tensor(label, f"layers.{{i}}.ffn.{label}", equations[label]) for label in equations)
+    inner = of_sublayer("ffn", equations)
     return Stage("Feed-forward", description, (Tensor("layer output", "layers.{i}.output", output), *inner))
+
+
+def of_sublayer(sublayer: str, equations: Mapping[str, str]) -> tuple[Tensor, ...]:
+    """Return the tensors of attention or of the feed-forward network, given their equations by label."""
+    names = {label: f"layers.{{i}}.{sublayer}.{label.replace(' ', '_')}" for label in equations}
+    return tuple(Tensor(label, names[label], equation) for label, equation in equations.items())
 
 
 def final_norm(norm: str) -> Stage:

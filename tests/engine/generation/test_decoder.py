@@ -205,9 +205,9 @@ def test_log_probabilities_of_a_text_equal_those_of_its_logits(readable_decoder,
 def test_no_more_logits_are_held_at_once_than_a_block_of_tokens(decoder, monkeypatch):
     rows, unembed = [], decoder_module.unembed
 
-    def watch(hidden, weights):
+    def watch(hidden, weights, config):
         rows.append(len(hidden))
-        return unembed(hidden, weights)
+        return unembed(hidden, weights, config)
 
     monkeypatch.setattr(decoder_module, "unembed", watch)
     monkeypatch.setattr(decoder_module, "LOGIT_TOKENS", 7)

@@ -370,6 +370,7 @@ def make_model(folder, family, dtype="float32", **sizes):
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
     from transformers import (
         AutoModelForCausalLM,
+        Gemma3TextConfig,
         GPT2Config,
         LlamaConfig,
         MistralConfig,
@@ -399,7 +400,7 @@ def make_model(folder, family, dtype="float32", **sizes):
             "max_position_embeddings": 256,
         }
         llamas = (LlamaConfig, MistralConfig, Phi3Config, Qwen2Config, Qwen3Config, SmolLM3Config)
-        kind = {config.model_type: config for config in llamas}[family]
+        kind = {config.model_type: config for config in (*llamas, Gemma3TextConfig)}[family]
         config = kind(vocab_size=len(tokens), **{**defaults, **ends, **sizes})
     torch.manual_seed(0)
     model = AutoModelForCausalLM.from_config(config)
@@ -411,6 +412,13 @@ def make_model(folder, family, dtype="float32", **sizes):
 
 
 SMALL_PHI3 = {"hidden_size": 128, "num_attention_heads": 2, "num_key_value_heads": 1}
+SMALL_GEMMA3 = {
+    "hidden_size": 128,
+    "sliding_window": 20,
+    "query_pre_attn_scalar": 168,
+    "final_logit_softcapping": 30.0,
+    "layer_types": ["sliding_attention", "full_attention"],
+}
 MODELS = {
     "llama": ("llama", {}),
     "llama, bfloat16": (
@@ -424,6 +432,10 @@ MODELS = {
     "mistral": ("mistral", {"sliding_window": 20}),
     "smollm3": ("smollm3", {"no_rope_layer_interval": 2}),
     "phi3": ("phi3", SMALL_PHI3 | {"rope_parameters": {"partial_rotary_factor": 0.75}}),
+    "gemma3": (
+        "gemma3_text",
+        {"head_dim": 256, "num_attention_heads": 2, "num_key_value_heads": 1, **SMALL_GEMMA3},
+    ),
     "gpt2": ("gpt2", {}),
     "gpt2, float16": ("gpt2", {"dtype": "float16", "tie_word_embeddings": False}),
 }
@@ -445,7 +457,9 @@ def readable_logits(decoder, ids, dtype):
     """Logits of NumPy alone, with keys and values rounded to a type."""
     cache = KVCache(decoder.config, len(ids), dtype=dtype)
     return unembed(
-        decoder_forward(ids, decoder.weights, decoder.config, cache, lambda _, x: x), decoder.weights
+        decoder_forward(ids, decoder.weights, decoder.config, cache, lambda _, x: x),
+        decoder.weights,
+        decoder.config,
     )
 
 
@@ -484,7 +498,7 @@ def test_a_replayed_pass_equals_its_primitives_one_by_one(models):
     recorded = None
     for token in IDS:
         ours = next_logits([token], weights, config, cache)
-        expected = unembed(decoder_forward([token], weights, config, plain), weights)
+        expected = unembed(decoder_forward([token], weights, config, plain), weights, config)
         np.testing.assert_array_equal(ours, expected)
         recorded = recorded or cache.recorded
         assert cache.recorded is recorded  # once for all tokens

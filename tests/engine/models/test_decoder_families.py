@@ -9,6 +9,7 @@ from safetensors.numpy import load_file, save_file
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import (
     AutoModelForCausalLM,
+    Gemma3TextConfig,
     GPT2Config,
     LlamaConfig,
     MistralConfig,
@@ -21,8 +22,7 @@ from transformers import (
 from engine import Decoder
 from engine.errors import MemoryLimitError, ModelFileError
 from engine.generation.prefix_cache import PrefixCache
-from engine.models.decoders import CACHE_TOKENS, final_norm, memory_bytes
-from engine.models.gpt2 import parameter_count as gpt2_parameters
+from engine.models.decoders import CACHE_TOKENS, final_norm, forward_module, memory_bytes
 from engine.models.llama import parameter_count as llama_parameters
 from tests.model_files import edit_config, edit_tensors
 
@@ -63,6 +63,8 @@ LONG_ROPE = {
     },
     "original_max_position_embeddings": 35,
 }
+SIX_LAYERS = {"num_hidden_layers": 6, "sliding_window": 4}
+CAPPED = {"final_logit_softcapping": 2.0, "num_key_value_heads": 1, "tie_word_embeddings": False}
 LINEAR_ROPE = {"rope_type": "linear", "rope_theta": 10000.0, "factor": 2.5}
 
 
@@ -105,7 +107,7 @@ INTERLEAVED = ("llama", "mistral", "smollm3")
 
 def gguf_architecture(kind):
     """How llama.cpp's converter calls models of a kind."""
-    return {"mistral": "llama"}.get(kind, kind)
+    return {"mistral": "llama", "gemma3_text": "gemma3"}.get(kind, kind)
 
 
 def gguf_tensors(model):
@@ -123,6 +125,8 @@ def gguf_tensors(model):
             array = interleaved(array, config.num_attention_heads)
         if kind in INTERLEAVED and ".k_proj." in name:
             array = interleaved(array, config.num_key_value_heads)
+        if kind == "gemma3_text" and name.endswith("norm.weight"):
+            array = array + 1
         yield names.get_name(name, try_suffixes=(".weight", ".bias")), np.ascontiguousarray(array)
     if kind == "phi3" and config.rope_parameters["rope_type"] == "longrope":
         for text in ("short", "long"):
@@ -143,12 +147,12 @@ def write_gguf(path, model, tokenizer, change=lambda tensors: None, metadata=Non
         writer.add_feed_forward_length(config.intermediate_size)
         writer.add_head_count_kv(config.num_key_value_heads)
         writer.add_layer_norm_rms_eps(config.rms_norm_eps)
-        writer.add_rope_freq_base(config.rope_parameters["rope_theta"])
+        rope = config.rope_parameters.get("full_attention", config.rope_parameters)
+        writer.add_rope_freq_base(rope["rope_theta"])
         if getattr(config, "head_dim", None):
             writer.add_key_length(config.head_dim)
             writer.add_value_length(config.head_dim)
         if kind == "phi3":
-            rope = config.rope_parameters
             d_head = config.hidden_size // config.num_attention_heads
             writer.add_rope_dimension_count(int(d_head * rope["partial_rotary_factor"]))
             writer.add_rope_scaling_orig_ctx_len(config.original_max_position_embeddings)
@@ -156,6 +160,8 @@ def write_gguf(path, model, tokenizer, change=lambda tensors: None, metadata=Non
                 longer = config.max_position_embeddings / config.original_max_position_embeddings
                 factor = math.log(longer) / math.log(config.original_max_position_embeddings)
                 writer.add_rope_scaling_attn_factors(math.sqrt(1 + factor))
+        if getattr(config, "final_logit_softcapping", None):
+            writer.add_final_logit_softcapping(config.final_logit_softcapping)
         if kind == "phi3" or getattr(config, "sliding_window", None):
             writer.add_sliding_window(config.sliding_window or 0)
     for key, value in (metadata or {}).items():
@@ -218,6 +224,8 @@ FAMILIES = [
     (Phi3Config, {"sliding_window": None, "rope_parameters": {"partial_rotary_factor": 0.5}}),
     (Phi3Config, {"sliding_window": 6, "tie_word_embeddings": True, "num_key_value_heads": 4}),
     (Phi3Config, LONG_ROPE),
+    (Gemma3TextConfig, {"head_dim": 8, "query_pre_attn_scalar": 8, **SIX_LAYERS}),
+    (Gemma3TextConfig, {"head_dim": 12, "query_pre_attn_scalar": 12, **SIX_LAYERS, **CAPPED}),
     (GPT2Config, {}),
     (GPT2Config, {"n_inner": 40, "n_head": 2, "layer_norm_epsilon": 1e-2}),
     (GPT2Config, {"tie_word_embeddings": False}),
@@ -250,6 +258,8 @@ def test_a_gguf_file_equals_transformers(tmp_path, tokenizer, official_greedy, k
         (Phi3Config, LONG_ROPE | {"original_max_position_embeddings": 64}),
         (SmolLM3Config, {"no_rope_layer_interval": 2, "use_sliding_window": True, "sliding_window": 4}),
         (Qwen2Config, {"use_sliding_window": False, "sliding_window": 4, "max_window_layers": 0}),
+        (Gemma3TextConfig, {"head_dim": 8, "query_pre_attn_scalar": 21, **LOCAL_FIRST}),
+        (Gemma3TextConfig, {"head_dim": 8, "rope_parameters": {"full_attention": LINEAR_ROPE}}),
         (LlamaConfig, {"rope_parameters": LINEAR_ROPE}),
         (LlamaConfig, {"rope_parameters": LLAMA3_ROPE}),
         (Qwen2Config, {"rope_parameters": LINEAR_ROPE}),
@@ -349,9 +359,8 @@ def test_a_wrong_list_of_files_is_refused(tmp_path, tokenizer, index, reason):
 @pytest.mark.parametrize(("kind", "sizes"), FAMILIES, ids=str)
 def test_the_parameters_are_counted_from_the_sizes(tmp_path, tokenizer, kind, sizes):
     model = save_folder(tmp_path, tokenizer, kind, **sizes)
-    count = gpt2_parameters if kind is GPT2Config else llama_parameters
     config = Decoder.load(tmp_path).config
-    assert count(config) == model.num_parameters()
+    assert forward_module(config).parameter_count(config) == model.num_parameters()
     n_keys = config.n_layers * config.n_kv_heads * config.d_head * 64  # all 64 positions
     assert memory_bytes(config, None) == 4 * (model.num_parameters() + 2 * n_keys)
 
@@ -437,6 +446,10 @@ C_ATTN = "transformer.h.2.attn.c_attn.weight"
             lambda f: edit_config(f, model_type="gpt_neox"),
             "'gpt_neox'.* llama, qwen2, .*, gpt2",
         ),
+        (Gemma3TextConfig, lambda f: edit_config(f, model_type="gemma3"), "a model of images and texts"),
+        (Gemma3TextConfig, lambda f: edit_config(f, model_type="gemma2"), "'gemma2' model, which is not"),
+        (Gemma3TextConfig, lambda f: edit_config(f, attn_logit_softcapping=50), "attn_logit_softcapping 50"),
+        (Gemma3TextConfig, lambda f: edit_config(f, hidden_activation="gelu"), "'gelu' is not gelu_pytorch"),
         (MistralConfig, lambda f: edit_config(f, model_type="mixtral"), "'mixtral' model, which is not read"),
         (Qwen2Config, lambda f: edit_config(f, model_type="qwen2_moe"), "'qwen2_moe' model, which is not"),
         (GPT2Config, lambda f: edit_config(f, model_type=["gpt2"]), "which is not read"),

@@ -1,0 +1,102 @@
+"""Gemma 3 (Kamath et al. 2025), forward: norms around each sublayer, local and global attention, GeGLU.
+
+It is Llama with these differences. Token vectors are multiplied by ``sqrt(d_model)``. The output of attention
+and of the feed-forward network is normed, too, before it is added. Queries and keys are normed head by head,
+as in Qwen3. Most layers see a window of the last tokens, and rotate by frequencies of their own. The gate of
+the feed-forward network is the tanh approximation of GELU.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.kernels.primitives import NUMPY_DECODER, DecoderPrimitives
+from engine.layers.tracing import Array, Shapes, Tracer, no_trace
+from engine.models import llama
+from engine.models.decoder_layers import layer_trace_shapes, run_layers
+from engine.models.kv_cache import KVCache
+from engine.models.llama import LlamaConfig, LlamaLayer, LlamaWeights, causal_self_attention, feed_forward
+from engine.models.llama import final_norm as final_norm
+from engine.models.rope import Rope, new_rotations
+
+
+@dataclass(frozen=True)
+class Gemma3Config(LlamaConfig):
+    """Sizes of a Gemma 3 decoder.
+
+    Attributes
+    ----------
+    local_rope
+        Rotations of the layers with a window; `rope` is of those that see all tokens.
+    query_scalar
+        Scores are divided by its square root: by that of ``d_head``, but in the largest model.
+    logit_cap
+        Logits are bounded softly by it; None for no bound.
+
+    The activation is always `gated` by `gelu_new`.
+    """
+
+    local_rope: Rope
+    query_scalar: float
+    logit_cap: float | None
+    activation = "geglu"
+
+
+def parameter_count(config: Gemma3Config) -> int:
+    """Number of parameters of a model of these sizes."""
+    post_norms = 2 * config.n_layers * config.d_model
+    return llama.parameter_count(config) + post_norms
+
+
+def embed(
+    ids: Sequence[int],
+    weights: LlamaWeights,
+    config: Gemma3Config,
+    cache: KVCache,
+    trace: Tracer = no_trace,
+) -> tuple[Array, ...]:
+    """Inputs of the layers: scaled token vectors ``(n_new, d_model)``, and `new_rotations` of both kinds."""
+    token = trace("embeddings.token", weights.token_table[np.asarray(ids)])
+    hidden = trace("embeddings.output", token * token.dtype.type(np.sqrt(config.d_model)))
+    everywhere, local = (
+        new_rotations(rope, len(ids), cache, hidden.dtype) for rope in (config.rope, config.local_rope)
+    )
+    return hidden, *everywhere, *local
+
+
+def layers(
+    inputs: tuple[Array, ...],
+    weights: LlamaWeights,
+    config: Gemma3Config,
+    cache: KVCache,
+    ops: DecoderPrimitives = NUMPY_DECODER,
+    trace: Tracer = no_trace,
+) -> Array:
+    """Hidden states of the last layer, of tokens that follow those in ``cache``: ``(n_new, d_model)``."""
+    hidden, cos, sin, local_cos, local_sin = inputs
+    scale = config.query_scalar**-0.5
+
+    def norm(x: Array, weight: Array) -> Array:
+        return ops.rms_norm(x, weight, config.norm_eps)
+
+    def post_norm(output: Array, weight: Array | None, trace: Tracer) -> Array:
+        assert weight is not None  # all layers of the family have it
+        return trace("post_norm", norm(output, weight))
+
+    def attend(normed: Array, layer: LlamaLayer, number: int, trace: Tracer) -> Array:
+        rope = (cos, sin) if config.windows[number] is None else (local_cos, local_sin)
+        output = causal_self_attention(normed, layer, number, config, rope, cache, ops, trace, scale)
+        return post_norm(output, layer.attention_post_norm, trace)
+
+    def transform(normed: Array, layer: LlamaLayer, trace: Tracer) -> Array:
+        output = feed_forward(normed, layer, config.d_ff, ops, trace, "gelu_new")
+        return post_norm(output, layer.ffn_post_norm, trace)
+
+    return run_layers(hidden, weights.layers, norm, attend, transform, ops, trace)
+
+
+def trace_shapes(config: Gemma3Config, n_tokens: int) -> Shapes:
+    """Shape of every array that a forward pass over ``n_tokens`` names."""
+    hidden = ("gate", "hidden", "activation")
+    return layer_trace_shapes(config, n_tokens, ("token", "output"), hidden, head_norms=True, post_norms=True)

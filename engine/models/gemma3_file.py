@@ -1,0 +1,146 @@
+"""Gemma 3 from files: sizes and parameters, of a folder or a .gguf file.
+
+Folders hold the weights of norms less 1; GGUF files hold them as they are used.
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from engine.errors import ModelFileError
+from engine.models import llama_file
+from engine.models.gemma3 import Gemma3Config
+from engine.models.llama import LlamaWeights
+from engine.models.llama_file import GLOBAL, LOCAL, all_but_every, assemble_weights, checked, layer_types
+from engine.models.rope import Rope, read_folder_rope, read_gguf_rope
+from engine.weights.gguf_file import GGUF
+from engine.weights.stored import StoredTensor
+from engine.weights.tensors import config_float, config_size, read_json
+
+GGUF_NAMES = llama_file.GGUF_NAMES | {
+    "attention_post_norm": "blk.{}.post_attention_norm",
+    "ffn_post_norm": "blk.{}.post_ffw_norm",
+}
+FOLDER_NAMES = llama_file.FOLDER_NAMES | {
+    "attention_post_norm": "model.layers.{}.post_attention_layernorm",
+    "ffn_norm": "model.layers.{}.pre_feedforward_layernorm",
+    "ffn_post_norm": "model.layers.{}.post_feedforward_layernorm",
+}
+GELU = "gelu_pytorch_tanh"
+LOCAL_THETA, GLOBAL_THETA = 1e4, 1e6
+PATTERN = 6  # every so many layers, one sees all tokens
+# llama.cpp knows the largest model by its layers; its scores are scaled in a way that files do not state.
+LAYERS_OF_27B = 62
+# Settings of config.json that are not implemented, none of which a released Gemma 3 decoder has.
+UNREAD = ("attn_logit_softcapping", "attention_bias", "use_bidirectional_attention")
+
+
+def read_gguf_config(file: GGUF) -> Gemma3Config:
+    """Read the sizes from a GGUF file's metadata."""
+    raw = {key: file[f"gemma3.{key}"] for key in llama_file.GGUF_SIZES}
+    optional = ("attention.sliding_window_pattern", "rope.freq_base_swa", "final_logit_softcapping")
+    raw |= {key: file.get(f"gemma3.{key}") for key in (*llama_file.GGUF_OPTIONS, *optional)}
+    n_layers, n_heads = config_size(raw, "block_count"), config_size(raw, "attention.head_count")
+    d_model = config_size(raw, "embedding_length")
+    d_head = config_size(raw, "attention.key_length", default=256)
+    window = raw["attention.sliding_window"] or None
+    pattern = config_size(raw, "attention.sliding_window_pattern", default=PATTERN)
+    local_theta = config_float(raw, "rope.freq_base_swa", default=LOCAL_THETA)
+    return checked(
+        Gemma3Config(
+            vocab_size=len(file["tokenizer.ggml.tokens"]),
+            d_model=d_model,
+            n_layers=n_layers,
+            n_heads=n_heads,
+            n_kv_heads=config_size(raw, "attention.head_count_kv", default=n_heads),
+            d_head=d_head,
+            d_ff=config_size(raw, "feed_forward_length"),
+            max_positions=config_size(raw, "context_length"),
+            norm_eps=config_float(raw, "attention.layer_norm_rms_epsilon"),
+            rope=read_gguf_rope(file, "gemma3", d_head),
+            tied="output.weight" not in file,
+            biased=frozenset(),
+            head_norms=True,
+            windows=tuple(window if local else None for local in all_but_every(pattern, n_layers)),
+            rotated=(True,) * n_layers,
+            stacked=False,
+            local_rope=Rope(local_theta, (1.0,) * (d_head // 2)),
+            query_scalar=d_model / n_heads if n_layers == LAYERS_OF_27B else d_head,
+            logit_cap=optional_float(raw, "final_logit_softcapping"),
+        ),
+        file.path,
+    )
+
+
+def read_folder_config(folder: Path) -> Gemma3Config:
+    """Read the sizes from a Gemma 3 folder's config.json."""
+    raw = read_json(folder / "config.json")
+    if raw["model_type"] != "gemma3_text":
+        raise ModelFileError(
+            f"{folder} is a model of images and texts, which is not read: "
+            f"use a Gemma 3 of text alone (gemma3_text), or a GGUF file"
+        )
+    for key in UNREAD:
+        if raw.get(key):
+            raise ModelFileError(f"{folder} has {key} {raw[key]!r}, which is not read: use a model without")
+    if raw.get("hidden_activation", GELU) != GELU:
+        raise ModelFileError(
+            f"{folder}: activation {raw['hidden_activation']!r} is not {GELU}, the one that is read"
+        )
+    n_layers, n_heads = config_size(raw, "num_hidden_layers"), config_size(raw, "num_attention_heads")
+    d_head = config_size(raw, "head_dim", default=256)
+    is_local = all_but_every(config_size(raw, "sliding_window_pattern", default=PATTERN), n_layers)
+    kinds = layer_types(raw, [LOCAL if local else GLOBAL for local in is_local], folder)
+    window = config_size(raw, "sliding_window", default=4096)
+    return checked(
+        Gemma3Config(
+            vocab_size=config_size(raw, "vocab_size"),
+            d_model=config_size(raw, "hidden_size"),
+            n_layers=n_layers,
+            n_heads=n_heads,
+            n_kv_heads=config_size(raw, "num_key_value_heads", default=4),
+            d_head=d_head,
+            d_ff=config_size(raw, "intermediate_size"),
+            max_positions=config_size(raw, "max_position_embeddings", default=131_072),
+            norm_eps=config_float(raw, "rms_norm_eps", default=1e-6),
+            rope=folder_rope(raw, GLOBAL, d_head, folder),
+            tied=raw.get("tie_word_embeddings", True),
+            biased=frozenset(),
+            head_norms=True,
+            windows=tuple(window if kind == LOCAL else None for kind in kinds),
+            rotated=(True,) * n_layers,
+            stacked=False,
+            local_rope=folder_rope(raw, LOCAL, d_head, folder),
+            query_scalar=config_float(raw, "query_pre_attn_scalar", default=256),
+            logit_cap=optional_float(raw, "final_logit_softcapping"),
+        ),
+        folder,
+    )
+
+
+def optional_float(raw: Mapping[str, Any], key: str) -> float | None:
+    """Return a number above 0, or None where there is none."""
+    return None if raw.get(key) is None else config_float(raw, key)
+
+
+def folder_rope(raw: Mapping[str, Any], kind: str, d_head: int, folder: Path) -> Rope:
+    """Read the rotations of a kind of layers: older files scale those of the global layers alone."""
+    stated = raw.get("rope_parameters") or {}
+    if kind == GLOBAL:
+        theta, scaling = raw.get("rope_theta", GLOBAL_THETA), raw.get("rope_scaling")
+    else:
+        theta, scaling = raw.get("rope_local_base_freq", LOCAL_THETA), None
+    own = {"rope_parameters": stated.get(kind), "rope_scaling": scaling, "rope_theta": theta}
+    return read_folder_rope({**raw, **own}, d_head, folder)
+
+
+def read_gguf_weights(file: GGUF, config: Gemma3Config, packed: bool) -> LlamaWeights:
+    """Read a GGUF file's tensors; matrices ``packed``, or as float32."""
+    return assemble_weights(GGUF_NAMES, file.tensor, config, packed)
+
+
+def read_folder_weights(
+    read: Callable[[str], StoredTensor], config: Gemma3Config, packed: bool
+) -> LlamaWeights:
+    """Read a folder's tensors, which ``read`` returns by name; matrices ``packed``, or as float32."""
+    return assemble_weights(FOLDER_NAMES, read, config, packed, norm_offset=1)
