@@ -68,8 +68,7 @@ CAPPED = {"final_logit_softcapping": 2.0, "num_key_value_heads": 1, "tie_word_em
 LINEAR_ROPE = {"rope_type": "linear", "rope_theta": 10000.0, "factor": 2.5}
 
 
-@pytest.fixture(scope="module")
-def tokenizer():
+def train_tokenizer():
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -77,6 +76,11 @@ def tokenizer():
     trainer = trainers.BpeTrainer(vocab_size=300, special_tokens=["<end>"], initial_alphabet=alphabet)
     tokenizer.train_from_iterator(["the cat sat on the mat", "a feline rests on 12 rugs"] * 4, trainer)
     return tokenizer
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return train_tokenizer()
 
 
 def random_model(tokenizer, kind, **sizes):

@@ -1,0 +1,114 @@
+"""The pages about the decoder, opened on models of every family, which have random weights."""
+
+import json
+
+import pytest
+import streamlit as st
+from transformers import (
+    Gemma3TextConfig,
+    GPT2Config,
+    LlamaConfig,
+    MistralConfig,
+    Phi3Config,
+    Qwen3Config,
+    SmolLM3Config,
+)
+
+from engine import Decoder
+from engine.documents.document import Document
+from pages.inside.chunk.decoder_stages import decoder_stages
+from tests.apps import app_page, said
+from tests.engine.models.test_decoder_families import save_folder, train_tokenizer
+
+DOCUMENTS = {
+    "bees.md": (Document("bees.md", "The bee gave a bad cafe a deed, and he hid a big cab.\n\n" * 4),)
+}
+TEMPLATE = "{% for message in messages %}{{ message.role }}: {{ message.content }}\n{% endfor %}assistant: "
+LONG = {"num_hidden_layers": 2, "max_position_embeddings": 4096}
+# The sizes of a model of each family, and a sentence of its own on the attention of the last layer.
+FAMILIES = {
+    "llama": (LlamaConfig, LONG, "the rest is masked."),
+    "gpt2": (GPT2Config, {"n_layer": 2, "n_positions": 4096}, "the rest is masked."),
+    "qwen3": (Qwen3Config, LONG | {"head_dim": 8}, "The queries and keys of each head are normed"),
+    "mistral": (MistralConfig, LONG | {"sliding_window": 7}, "a token sees the last 7 tokens at most"),
+    "smollm3": (SmolLM3Config, LONG | {"no_rope_layers": [1, 0]}, "it does not know positions"),
+    "phi3": (
+        Phi3Config,
+        LONG | {"rope_parameters": {"partial_rotary_factor": 0.5}},
+        "the first 4 are rotated",
+    ),
+    "gemma3": (
+        Gemma3TextConfig,
+        LONG | {"head_dim": 8, "layer_types": ["sliding_attention", "full_attention"], "sliding_window": 7},
+        "Layer 1 attends to the whole text",
+    ),
+}
+ON_DECODER = {
+    "inside-model": "decoder",
+    "source-decoder": "Take a chunk of the documents",
+    "layer-decoder": 1,
+}
+
+
+@pytest.fixture(scope="module", params=list(FAMILIES))
+def family(request, tmp_path_factory):
+    """The name of a family, and the folder of a random model."""
+    kind, sizes, _ = FAMILIES[request.param]
+    folder = tmp_path_factory.mktemp("models") / f"*{request.param}*"
+    save_folder(folder, train_tokenizer(), kind, **sizes)
+    (folder / "tokenizer_config.json").write_text(json.dumps({"chat_template": TEMPLATE}))
+    st.cache_data.clear()  # results are kept by the model's name
+    yield request.param, folder
+    st.cache_data.clear()
+
+
+def opened(page, folder, **state):
+    """A page on the model, which has no error."""
+    app = app_page(page, uploads=DOCUMENTS, searched=list(DOCUMENTS), decoder=str(folder), **state).run()
+    assert not app.exception
+    assert not app.error
+    return app
+
+
+def test_every_traced_array_has_its_equation(family):
+    decoder = Decoder.load(family[1])
+    for layer in (0, 1):
+        shown = [
+            tensor.in_layer(layer)
+            for stage in decoder_stages(decoder.config, layer)
+            for tensor in stage.tensors
+        ]
+        traced = [
+            name
+            for name in decoder.trace_shapes(3)
+            if not name.startswith("layers.") or name.startswith(f"layers.{layer}.")
+        ]
+        assert sorted([*shown, "logits"]) == sorted(traced)
+
+
+def test_the_stages_are_those_of_the_family(family):
+    name, folder = family
+    assert FAMILIES[name][2] in said(opened("inside/chunk", folder, **ON_DECODER))
+    for stage in (0, 1, 3, 4, 5):
+        opened("inside/chunk", folder, **ON_DECODER, **{"stage-decoder": stage})
+
+
+@pytest.mark.parametrize("tab", ["Attention", "Across layers", "A token's way"])
+def test_attention_and_a_tokens_way_are_drawn(family, tab):
+    opened("inside/chunk", family[1], **ON_DECODER, **{"inside-tab": tab})
+
+
+def test_positions_are_drawn(family):
+    words = said(opened("inside/positions", family[1]))
+    assert f"\\({'learned' if family[0] == 'gpt2' else 'RoPE'}\\) lower the score" in words
+
+
+def test_an_answer_is_looked_into(family):
+    state = {"wanted_question": "Who gave a deed?", "max_new_tokens": 16}
+    app = opened("inside/answer", family[1], **state)
+    answer = app.session_state["answer"]
+    assert len(answer.ids) > 0
+    kept = {key: app.session_state[key] for key in ("answer", "answer_job", "asked", "max_new_tokens")}
+    for tab in ("What it rests on", "Passages off"):
+        opened("inside/answer", family[1], **kept, **{"inside-answer-tab": tab})
+    assert "one more token takes" in said(opened("inside/cache", family[1], answer=answer))
