@@ -15,8 +15,14 @@ from engine.weights.gguf_file import GGUF
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, BYTE = 1, 2, 3, 4, 6
 WORD = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+"
 REST = r" ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-BYTE_LEVEL = ["gpt-2", "smollm", "qwen2", "llama-bpe"]
-SENTENCEPIECE = ["prepend", "first", "always", "split"]
+CASED = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+"
+CAPITAL = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*"
+SUFFIX = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+SLASHES = r" ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+GPT4O = rf"{CASED}{SUFFIX}|{CAPITAL}{SUFFIX}|\p{{N}}{{1,3}}|{SLASHES}"
+TEKKEN = rf"{CASED}|{CAPITAL}|\p{{N}}|{SLASHES}"
+BYTE_LEVEL = ["gpt-2", "smollm", "qwen2", "llama-bpe", "gpt-4o", "tekken"]
+SENTENCEPIECE = ["prepend", "first", "always", "split", "gemma"]
 # The library knows the letters of the Unicode version it was built with, and the marks of an older one.
 ASSIGNED = st.characters(exclude_categories=["Cs", "Cn"]).filter(
     lambda c: not unicodedata.combining(c) or unicodedata.ucd_3_2_0.category(c) != "Cn"
@@ -37,12 +43,14 @@ def corpus():
 
 
 def byte_level(family):
-    """Train a tokenizer that is set up as GPT-2's, SmolLM's, Qwen2's or Llama 3's tokenizer.json is."""
-    tokenizer = Tokenizer(models.BPE(ignore_merges=family == "llama-bpe"))
+    """Train a tokenizer that is set up as a family's tokenizer.json, by the name of its rules in GGUF."""
+    tokenizer = Tokenizer(models.BPE(ignore_merges=family in ("llama-bpe", "tekken")))
     before, after = {
         "gpt-2": ([], True),
         "smollm": ([pre_tokenizers.Digits(individual_digits=True)], True),
         "qwen2": ([pre_tokenizers.Split(Regex(rf"{WORD}|\p{{N}}|{REST}"), "isolated")], False),
+        "gpt-4o": ([pre_tokenizers.Split(Regex(GPT4O), "isolated")], False),
+        "tekken": ([pre_tokenizers.Split(Regex(TEKKEN), "isolated")], False),
         "llama-bpe": ([pre_tokenizers.Split(Regex(rf"{WORD}|\p{{N}}{{1,3}}|{REST}"), "isolated")], False),
     }[family]
     steps = [*before, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=after)]
@@ -61,7 +69,7 @@ def byte_level(family):
 
 
 def sentencepiece(style):
-    """Train a tokenizer that is set up as Llama 2's tokenizer.json is: the older way, or one of the newer."""
+    """Train a tokenizer that is set up as Gemma's tokenizer.json, or Llama 2's, the older or a newer way."""
     trained = Tokenizer(models.BPE())
     trained.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always", split=True)
     trained.train_from_iterator(corpus(), trainers.BpeTrainer(vocab_size=2000))
@@ -74,11 +82,15 @@ def sentencepiece(style):
     if style == "prepend":
         steps = [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
         tokenizer.normalizer = normalizers.Sequence(steps)
+    elif style == "gemma":
+        tokenizer.normalizer = normalizers.Replace(" ", "▁")
+        tokenizer.pre_tokenizer = pre_tokenizers.Split(" ", "merged_with_previous")
     else:
         scheme = "always" if style == "split" else style
         tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme=scheme, split=style == "split")
+    last = [] if style == "gemma" else [decoders.Strip(" ", 1, 0)]
     tokenizer.decoder = decoders.Sequence(
-        [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+        [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), *last]
     )
     tokenizer.add_special_tokens([AddedToken(token, normalized=False) for token in tokens[:3]])
     tokenizer.add_tokens([AddedToken("<tool>", normalized=False)])

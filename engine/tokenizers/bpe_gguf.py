@@ -15,7 +15,7 @@ from engine.tokenizers.bpe_vocabulary import (
     word_patterns,
 )
 from engine.tokenizers.normalized import compose, prepend, replace
-from engine.tokenizers.patterns import DIGIT, GPT2, LLAMA3, QWEN2
+from engine.tokenizers.patterns import DIGIT, GPT2, GPT4O, LLAMA3, QWEN2, TEKKEN
 from engine.tokenizers.sentencepiece import BLANK
 from engine.weights.gguf_file import GGUF
 
@@ -28,7 +28,11 @@ WORD_PATTERNS = {
     "llama-bpe": [LLAMA3],
     "llama3": [LLAMA3],
     "llama-v3": [LLAMA3],
+    "gpt-4o": [GPT4O],
+    "tekken": [TEKKEN],
 }
+# With these, a word that is a token is not merged, and the first token is added where the file says nothing.
+WHOLE_WORDS = ([LLAMA3], [TEKKEN])
 # Values of `tokenizer.ggml.token_type`.
 UNKNOWN, CONTROL, USER_DEFINED, BYTE = 2, 3, 4, 6
 
@@ -75,8 +79,8 @@ def read_byte_level(file: GGUF, texts: Sequence[str], types: Sequence[int]) -> B
         rank=learnt_order(file.texts("tokenizer.ggml.merges"), tokens, added, file.path),
         normalization=[compose] if patterns == [QWEN2] else [],
         patterns=patterns,
-        ignore_merges=patterns == [LLAMA3],
-        start_ids=start_ids(file, by_default=patterns == [LLAMA3], bos=None),
+        ignore_merges=patterns in WHOLE_WORDS,
+        start_ids=start_ids(file, by_default=patterns in WHOLE_WORDS, bos=None),
     )
 
 

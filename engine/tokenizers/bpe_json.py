@@ -145,9 +145,19 @@ def read_pre_tokenizer(
                 scheme = part.get("prepend_scheme", "always") if prefixed else "never"
                 changes += [partial(replace, old=" ", new=BLANK), *PREFIX_CHANGES[scheme]]
                 patterns += [WORD_WITH_BLANK] if part.get("split", True) else []
+            case {"type": "Split", "pattern": {"String": " "}} if replaces_blanks(content):
+                pass  # no space is left to split at (Gemma)
             case _:
                 raise ModelFileError(f"{path}: pre-tokenizer {part!r} cannot be read")
     return changes, patterns
+
+
+def replaces_blanks(content: Mapping[str, Any]) -> bool:
+    """Whether a normalizer replaces all spaces of a text."""
+    return any(
+        part["type"] == "Replace" and part["pattern"] == {"String": " "}
+        for part in parts_of(content.get("normalizer"), "normalizers")
+    )
 
 
 def drops_blank(decoder: Mapping[str, Any]) -> bool:

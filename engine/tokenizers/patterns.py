@@ -19,6 +19,17 @@ QWEN2 = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*"
     r"|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
+# Words begin with capitals and go on in small letters; GPT-4o's end with what an apostrophe adds.
+CAPITALS, SMALL = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
+ADDED = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+GPT4O = (
+    rf"[^\r\n\p{{L}}\p{{N}}]?{CAPITALS}*{SMALL}+{ADDED}|[^\r\n\p{{L}}\p{{N}}]?{CAPITALS}+{SMALL}*{ADDED}"
+    r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+TEKKEN = (
+    rf"[^\r\n\p{{L}}\p{{N}}]?{CAPITALS}*{SMALL}+|[^\r\n\p{{L}}\p{{N}}]?{CAPITALS}+{SMALL}*"
+    r"|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
 
 
 BLANK_RUN = " {2,}"  # which SentencePiece makes one

@@ -1,4 +1,4 @@
-"""Byte-level BPE as GPT-2, SmolLM, Qwen2 and Llama 3 have it, in tokenizer.json and in GGUF."""
+"""Byte-level BPE as several families have it, in tokenizer.json and in GGUF."""
 
 import json
 import unicodedata
@@ -264,7 +264,7 @@ def test_a_damaged_tokenizer_file_is_refused(tmp_path, changes, reason):
     ("changes", "reason"),
     [
         ({"model": "bert"}, "'bert' tokenizer: only byte-level BPE"),
-        ({"pre": "tekken"}, "'tekken': known are gpt-2, smollm"),
+        ({"pre": "chatglm4"}, "'chatglm4': known are gpt-2, smollm"),
         ({"token_type": [1] * 3}, "3 values in 'tokenizer.ggml.token_type' for 2001 tokens"),
         ({"tokens": ["a"]}, "2001 values in 'tokenizer.ggml.token_type' for 1 tokens"),
         ({"tokens": "a"}, "no texts in 'tokenizer.ggml.tokens'"),

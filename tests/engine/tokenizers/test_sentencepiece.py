@@ -25,6 +25,8 @@ from tests.tokenizer_files import (
     write_gguf,
 )
 
+SPLIT = {"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious", "invert": False}
+
 
 @pytest.fixture(scope="module", params=SENTENCEPIECE)
 def style(request, tmp_path_factory):
@@ -220,6 +222,7 @@ def test_a_damaged_gguf_tokenizer_is_refused(tmp_path, changes, reason):
         ({"pre_tokenizer": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "?"}}, "'?'"),
         ({"normalizer": {"type": "Prepend", "prepend": "ab"}}, "normalizer .* cannot be read"),
         ({"normalizer": {"type": "Replace", "pattern": {"Regex": " "}, "content": "▁"}}, "normalizer"),
+        ({"pre_tokenizer": SPLIT, "normalizer": None}, "pre-tokenizer .* cannot be read"),
         ({"pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False}}, "byte fallback, are read"),
     ],
     ids=str,
