@@ -30,6 +30,7 @@ def render_chat(
     """Render messages up to the beginning of the assistant's turn.
 
     The environment is that of transformers, sandboxed, and in a process with limits on time and memory.
+    Models that may think before they answer (Qwen3, SmolLM3) are asked not to: ``enable_thinking`` is False.
 
     Raises
     ------

@@ -12,6 +12,9 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
+from jinja2.ext import Extension, loopcontrols
+from jinja2.nodes import Node
+from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 CPU_S, MEGABYTES, MAX_CHARACTERS = 2, 200, 20_000_000
@@ -19,6 +22,17 @@ CPU_S, MEGABYTES, MAX_CHARACTERS = 2, 200, 20_000_000
 
 class Refusal(Exception):
     """Raised by a template for messages unlike those the model was trained on."""
+
+
+class Generation(Extension):
+    """The block ``generation``, which marks the model's own turns and changes nothing in the text."""
+
+    tags = {"generation"}  # noqa: RUF012, as Jinja declares it
+
+    def parse(self, parser: Parser) -> list[Node]:
+        """Return what the block contains."""
+        next(parser.stream)
+        return parser.parse_statements(("name:endgeneration",), drop_needle=True)
 
 
 def limit_process() -> None:
@@ -38,7 +52,7 @@ def template_environment() -> ImmutableSandboxedEnvironment:
         raise Refusal(reason)
 
     environment = ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
+        trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols, Generation]
     )
     environment.globals["raise_exception"] = refuse
     environment.globals["strftime_now"] = lambda pattern: datetime.now().strftime(pattern)
@@ -50,10 +64,8 @@ def rendered(template: str, chats: list[list[dict[str, str]]], tokens: dict[str,
     """Render several chats: ``{"texts": …}``, or the reason why not as ``refused`` or ``broken``."""
     try:
         program = template_environment().from_string(template)
-        texts = [
-            program.render(messages=chat, tools=None, documents=None, add_generation_prompt=True, **tokens)
-            for chat in chats
-        ]
+        given = {"tools": None, "documents": None, "add_generation_prompt": True, "enable_thinking": False}
+        texts = [program.render(messages=chat, **given, **tokens) for chat in chats]
     except Refusal as refusal:
         return {"refused": str(refusal)[:200]}
     except Exception as error:  # a template is somebody else's program: anything may fail

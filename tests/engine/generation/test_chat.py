@@ -31,6 +31,9 @@ TEMPLATES = {
     "namespace": "{% set ns = namespace(n=0) %}{% for m in messages %}{% set ns.n = ns.n + 1 %}{% endfor %}"
     "{{ ns.n }}{% macro turn(m) %}<{{ m.content }}>{% endmacro %}{{ turn(messages[0]) }}",
     "blocks": "{% for m in messages %}\n    {% if true %}\n    {{ m.role }}\n    {% endif %}\n{% endfor %}\n",
+    "generation": "{% for m in messages %}{% generation %}{{ m.content }}{% endgeneration %}\n{% endfor %}",
+    "thinking": TURNS
+    + "{% if enable_thinking is defined and not enable_thinking %}<think>\n</think>{% endif %}",
     "generation prompt": TURNS + "{% if add_generation_prompt %}[assistant]{% endif %}",
 }
 
@@ -51,7 +54,11 @@ def test_any_template_renders_as_in_transformers(name):
 
     messages, marks = MESSAGES[1:], {"bos_token": "<s>", "eos_token": "</s>"}
     [expected], _ = render_jinja_template(
-        [messages], chat_template=TEMPLATES[name], add_generation_prompt=True, **marks
+        [messages],
+        chat_template=TEMPLATES[name],
+        add_generation_prompt=True,
+        enable_thinking=False,
+        **marks,
     )
     assert render_chat(TEMPLATES[name], messages, *marks.values()).text == expected
 
