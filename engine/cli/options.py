@@ -129,7 +129,7 @@ class RetrievalOptions:
     ] = False
     decoder: Annotated[
         str,
-        typer.Option(help="Decoder: a known name, a .gguf file, a Llama-family folder or a Hugging Face id."),
+        typer.Option(help="Decoder: a known name, a .gguf file, a folder or a Hugging Face id."),
     ] = DEFAULT_DECODER
 
 

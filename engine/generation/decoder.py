@@ -59,7 +59,7 @@ GGUF_SPECIAL = ("bos", "eos", "eot")  # tokens that begin a text, and that end i
 
 @dataclass(frozen=True)
 class Decoder:
-    """A decoder of the Llama family, or GPT-2, with its tokenizer and chat template.
+    """A decoder of one of the `FAMILIES`, with its tokenizer and chat template.
 
     ``start_ids`` are the tokens that the model expects before a text that is no chat.
     """

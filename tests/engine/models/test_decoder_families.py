@@ -63,6 +63,7 @@ LONG_ROPE = {
     },
     "original_max_position_embeddings": 35,
 }
+EIGHTS = {"head_dim": 8, "query_pre_attn_scalar": 8}
 SIX_LAYERS = {"num_hidden_layers": 6, "sliding_window": 4}
 CAPPED = {"final_logit_softcapping": 2.0, "num_key_value_heads": 1, "tie_word_embeddings": False}
 LINEAR_ROPE = {"rope_type": "linear", "rope_theta": 10000.0, "factor": 2.5}
@@ -228,7 +229,7 @@ FAMILIES = [
     (Phi3Config, {"sliding_window": None, "rope_parameters": {"partial_rotary_factor": 0.5}}),
     (Phi3Config, {"sliding_window": 6, "tie_word_embeddings": True, "num_key_value_heads": 4}),
     (Phi3Config, LONG_ROPE),
-    (Gemma3TextConfig, {"head_dim": 8, "query_pre_attn_scalar": 8, **SIX_LAYERS}),
+    (Gemma3TextConfig, {**EIGHTS, **SIX_LAYERS}),
     (Gemma3TextConfig, {"head_dim": 12, "query_pre_attn_scalar": 12, **SIX_LAYERS, **CAPPED}),
     (GPT2Config, {}),
     (GPT2Config, {"n_inner": 40, "n_head": 2, "layer_norm_epsilon": 1e-2}),
@@ -275,8 +276,15 @@ def test_what_a_config_may_ask_for_is_read(tmp_path, tokenizer, official_greedy,
     assert_equal_to(model, Decoder.load(tmp_path), official_greedy)
 
 
-def test_a_gguf_file_scales_its_positions_by_a_factor(tmp_path, tokenizer, official_greedy):
-    model = random_model(tokenizer, LlamaConfig, rope_parameters=LINEAR_ROPE)
+@pytest.mark.parametrize(
+    ("kind", "sizes"),
+    [
+        (LlamaConfig, {"rope_parameters": LINEAR_ROPE}),
+        (Gemma3TextConfig, SIX_LAYERS | {"rope_parameters": {"full_attention": LINEAR_ROPE}} | EIGHTS),
+    ],
+)
+def test_a_gguf_file_scales_its_positions_by_a_factor(tmp_path, tokenizer, official_greedy, kind, sizes):
+    model = random_model(tokenizer, kind, **sizes)
     metadata = {"rope.scaling.type": "linear", "rope.scaling.factor": 2.5}
     write_gguf(tmp_path / "model.gguf", model, tokenizer, metadata=metadata)
     assert_equal_to(model, Decoder.load(tmp_path / "model.gguf"), official_greedy)
