@@ -230,8 +230,8 @@ def bounded_text(name: str, found: Iterable[Part], most: int) -> Iterator[Part]:
         n_characters += sum(len(text) for text in texts if isinstance(text, str))
         if n_characters > most:
             raise DocumentError(
-                f"{name} would become over {most // 10**6} million characters of text, far more than it has: "
-                "split it, or give its columns short names"
+                f"{name} would become over {most // 10**6} million characters of text: split it (each "
+                "row of a table repeats the names of its columns: give them short ones)"
             )
         yield part
 

@@ -121,7 +121,7 @@ def wrapping_of_block(block: list[tuple[int, str]]) -> list[int]:
         for (start, line), (_, after) in pairs
         if len(line.rstrip()) + 1 + len(after.split(maxsplit=1)[0]) > (1 - RAGGED) * width
     ]
-    is_prose = 2 * len(full) > len(pairs)
+    is_prose = len(pairs) > 1 and 2 * len(full) > len(pairs)  # of two lines, the longer one is always full
     return [place for place, goes_on in full if is_prose or goes_on]
 
 

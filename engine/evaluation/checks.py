@@ -209,7 +209,8 @@ def unfound_passages(questions: Sequence[Question]) -> list[Problem]:
         Problem(
             (number,),
             f"question {number + 1}: its passage {quoted(question.references[0].content)} stands in none of "
-            "the documents, or in several: copy it word for word from one, and name that under “document”",
+            "the documents, in several, or in too many places: copy more of it, word for word, and name the "
+            "document under “document”",
         )
         for number, question in enumerate(questions)
         if not question.corpus_id and question.references

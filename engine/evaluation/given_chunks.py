@@ -123,7 +123,7 @@ def given_documents(index: Index) -> tuple[Index, tuple[GivenDocument, ...]]:
     """
     number = {name: place for place, name in enumerate(dict.fromkeys(c.document for c in index.chunks))}
     places = [(number[chunk.document], chunk.start, chunk.end) for chunk in index.chunks]
-    index = rows_of(index, sorted(range(len(places)), key=places.__getitem__))
+    given, index = index, rows_of(index, sorted(range(len(places)), key=places.__getitem__))
     ends: dict[str, int] = {}
     for chunk in index.chunks:
         ends[chunk.document] = max(chunk.end, ends.get(chunk.document, 0))
@@ -134,8 +134,10 @@ def given_documents(index: Index) -> tuple[Index, tuple[GivenDocument, ...]]:
         )
     texts = {name: index.document_text(name) for name in number}
     check_places(
-        index, range(len(places)), texts, "chunks that overlap have to repeat the same text, cut them again"
+        given, range(len(places)), texts, "chunks that overlap have to repeat the same text, cut them again"
     )
     digest = sha256(f"{sorted(places)} {index.spec.model} {index.spec.pooling}".encode())
+    for chunk in index.chunks:
+        digest.update(f"{chunk.document}\0{chunk.text}\0".encode())
     digest.update(index.vectors.tobytes())
     return index, tuple(GivenDocument(name, text, digest=digest.hexdigest()) for name, text in texts.items())

@@ -17,6 +17,7 @@ ALIKE = str.maketrans("‘’‚‛′`“”„‟″«»‐‑‒–—―−"
 # Chinese, Japanese and Korean have no space between words: each character counts as a word.
 CJK = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 WORD = re.compile(f"[{CJK}]|[^\\W{CJK}]+")
+LETTER = re.compile(f"[^\\W{CJK}]")  # or digit, of a script that puts spaces between words
 # Share of common words, in order, of both texts, below which a place does not match the passage.
 LEAST_ALIKE = 0.6
 # Most words that a place may have in addition between two common words.
@@ -67,8 +68,21 @@ class SearchableText:
         before = max(0, int(np.searchsorted(starts, start, "right")) - 1)
         near = plain_starts[before] if len(starts) else 0
         span = nearest(plain, " ".join(content.split()).translate(ALIKE), int(near))
-        if span is None:
-            return None
+        return None if span is None else self.of_plain(span)
+
+    def everywhere(self, content: str) -> list[tuple[int, int]]:
+        """Find all places of a passage, as whole words, where white space and marks may differ."""
+        wanted = " ".join(content.split()).translate(ALIKE)
+        before = r"(?<!\w)" if LETTER.match(wanted) else ""
+        after = r"(?!\w)" if LETTER.match(wanted[-1:]) else ""
+        plain = self.plain[0]
+        return [
+            self.of_plain(match.span()) for match in re.finditer(before + re.escape(wanted) + after, plain)
+        ]
+
+    def of_plain(self, span: tuple[int, int]) -> tuple[int, int]:
+        """Return the span of the text that a span of the plain text stands for."""
+        _, starts, plain_starts = self.plain
         ends = np.array([span[0], span[1] - 1])  # the first and the last character
         runs = np.searchsorted(plain_starts, ends, "right") - 1
         first, last = (starts[runs] + ends - plain_starts[runs]).tolist()

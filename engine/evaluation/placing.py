@@ -1,6 +1,5 @@
 """Places of the passages that a file of questions gives by their words alone."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -14,9 +13,9 @@ MOST_PLACES = 20  # of one passage in a document
 def placed(questions: Sequence[Question], documents: Sequence[Document]) -> list[Question]:
     """Return questions, in their order, with the passages without a place put where documents hold them.
 
-    A passage is searched word for word, then with other white space, quotation marks and dashes, in the
-    document that the question names, or in all. Every place where it stands counts. A question whose
-    passages stand in no document, or in several, is returned as it is.
+    A passage is searched in the document that the question names, or in all; white space, quotation marks
+    and dashes may differ. Every place where it stands counts. A question whose passages stand in no document,
+    in several, or in more than `MOST_PLACES` places of one, is returned as it is.
     """
     texts = [SearchableText(document.name, document.text) for document in documents]
     return [
@@ -27,26 +26,26 @@ def placed(questions: Sequence[Question], documents: Sequence[Document]) -> list
 
 def placed_in(question: Question, texts: Sequence[SearchableText]) -> Question:
     """Return a question with its passages at their places in the one document that holds them all."""
-    found = {
-        text.name: [places(text, one) if is_unplaced(one) else [one] for one in question.references]
+    found = [
+        (stem(text.name), [places(text, one) if is_unplaced(one) else (one,) for one in question.references])
         for text in texts
         if question.corpus_id in ("", stem(text.name))
-    }
-    holding = {name: each for name, each in found.items() if all(each)}
+    ]
+    # A document may be there twice, cut by the app and with vectors brought along: the places are the same.
+    holding = {(name, tuple(each)) for name, each in found if all(each)}
     if len(holding) != 1:
         return question
-    [(name, each)] = holding.items()
+    [(name, each)] = holding
     references = tuple(dict.fromkeys(one for places in each for one in places))
-    return replace(question, corpus_id=stem(name), references=references)
+    return replace(question, corpus_id=name, references=references)
 
 
-def places(text: SearchableText, passage: Reference) -> list[Reference]:
-    """Return where a text holds a passage, at most `MOST_PLACES`: word for word, else spelled alike."""
-    starts = [match.start() for match in re.finditer(re.escape(passage.content), text.text)][:MOST_PLACES]
-    if starts:
-        return [Reference(passage.content, start, start + len(passage.content)) for start in starts]
-    span = text.alike(passage.content, 0)
-    return [Reference(text.text[slice(*span)], *span)] if span else []
+def places(text: SearchableText, passage: Reference) -> tuple[Reference, ...]:
+    """Return where a text holds a passage; none where that is more than `MOST_PLACES`."""
+    spans = text.everywhere(passage.content)
+    if len(spans) > MOST_PLACES:
+        return ()
+    return tuple(Reference(text.text[slice(*span)], *span) for span in spans)
 
 
 def is_unplaced(reference: Reference) -> bool:

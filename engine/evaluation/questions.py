@@ -170,8 +170,8 @@ def to_question(row: Any, place: str) -> Question:
         if not isinstance(references, list):
             raise ValueError("its references are no list")
         passages = tuple(to_reference(fields) for fields in references)
-        is_placed = not passages or any(one.start != UNPLACED for one in passages)
-        if not is_text(question) or not (is_text(corpus_id) or (corpus_id == "" and not is_placed)):
+        has_places = any(one.start != UNPLACED for one in passages)
+        if not is_text(question) or not (is_text(corpus_id) or (corpus_id == "" and not has_places)):
             raise ValueError("question and corpus_id are text, not blank, without half a surrogate pair")
         return Question(question, corpus_id, passages)
     except (KeyError, ValueError) as error:
@@ -197,7 +197,12 @@ def to_reference(fields: Any) -> Reference:
         raise ValueError(f"no span of text: {repr(fields)[:80]}")
     content, start, end = fields["content"], fields["start_index"], fields["end_index"]
     has_place = type(start) is int and type(end) is int and 0 <= start < end <= LAST_PLACE
-    if not (has_place or start == end == UNPLACED) or type(content) is not str or HALF_PAIR.search(content):
+    is_unplaced = (start, end) == (UNPLACED, UNPLACED) and type(start) is type(end) is int
+    if (
+        not (has_place or (is_unplaced and str(content).strip()))
+        or type(content) is not str
+        or HALF_PAIR.search(content)
+    ):
         raise ValueError(f"no span of text: {repr(fields)[:80]}")
     return Reference(content, start, end)
 

@@ -405,8 +405,7 @@ def load_gguf(name: str, path: Path, compiled: bool) -> Decoder:
         config, weights = read_gguf_model(file, compiled)
         tokenizer = BPETokenizer.from_gguf(file)
         bos, *ends = (special_id(file.get(f"tokenizer.ggml.{k}_token_id"), k, config) for k in GGUF_SPECIAL)
-        template = file.get("tokenizer.chat_template")
-        template = template if isinstance(template, str) and len(template) <= MAX_TEMPLATE else None
+        template = checked_template(file.get("tokenizer.chat_template"), path)
         return Decoder(
             name=name,
             config=config,
@@ -454,9 +453,14 @@ def folder_template(folder: Path, setting: object) -> str | None:
         return read_text(path, MAX_TEMPLATE)
     if isinstance(setting, list):  # several by their names
         setting = {entry["name"]: entry["template"] for entry in setting}.get("default")
+    return checked_template(setting, folder)
+
+
+def checked_template(setting: object, path: Path) -> str | None:
+    """Return a chat template, None where there is none; raise `ModelFileError` for what can be none."""
     if not isinstance(setting, str | None) or len(setting or "") > MAX_TEMPLATE:
         raise ModelFileError(
-            f"the chat template of {folder} is {shortened(setting)}, no text of up to 1 MB: download it again"
+            f"the chat template of {path} is {shortened(setting)}, no text of up to 1 MB: download it again"
         )
     return setting
 

@@ -22,13 +22,22 @@ PASSAGE_TOKENS = 512
 
 @dataclass(frozen=True)
 class QueryLikelihood:
-    """A decoder that scores passages for a question, with the interface of a `Reranker`.
+    """A decoder that scores passages for a question, as a `Reranker` does.
 
     ``max_tokens`` is the limit of the tokens of a passage; what is beyond it is not read.
+
+    Raises
+    ------
+    InputError
+        The limit is below 1.
     """
 
     decoder: Decoder
     max_tokens: int = PASSAGE_TOKENS
+
+    def __post_init__(self) -> None:
+        if self.max_tokens < 1:
+            raise InputError(f"max_tokens is {self.max_tokens}: read at least 1 token of a passage")
 
     def read(self, question: str, passage: str) -> tuple[list[int], int]:
         """Return the tokens of prompt and question, and the place of the question's first token."""

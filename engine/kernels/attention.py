@@ -97,8 +97,9 @@ def entry(version: str) -> Callable[..., None]:
         panels = np.zeros((n_panels, d_head, WIDE), np.float32)  # K^T / sqrt(d_head) of a head
         block_scores = np.empty((min(QUERIES, n_queries), n_panels * WIDE), np.float32)
         start_of_sums = np.zeros(WIDE, np.float32)
-        scores, zeros = block_scores.ctypes.data, start_of_sums.ctypes.data
         for head in range(n_heads):
+            # Taken inside the loop: numba frees arrays behind the last line that names them.
+            scores, zeros = block_scores.ctypes.data, start_of_sums.ctypes.data
             if head % group == 0:  # not a function of its own, which LLVM would round differently
                 for j in range(n_keys):
                     for d in range(d_head):
@@ -149,7 +150,7 @@ def entry(version: str) -> Callable[..., None]:
     return attend
 
 
-attend = entry(sources("gemm", "work_split", "attention"))
+attend = entry(sources("atomics", "gemm", "work_split", "attention"))
 
 
 def fits(query: Array, key: Array, value: Array) -> bool:

@@ -4,6 +4,7 @@ Vectors alone do not say how they were made, so the model that embeds the questi
 is embedded by it again, and its vector has to be the same.
 """
 
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Callable, Sequence
@@ -25,6 +26,8 @@ from engine.retrieval.index import Index, index_vectors
 
 LEAST_COSINE = 0.99  # of a chunk's vector with that which the named model makes: float16 stays far above
 MOST_CHARACTERS = 100_000_000  # of a document, whose text is put together from its chunks
+MAX_UNPACKED = 2_000_000_000  # bytes
+ROW_BYTES = 200  # of a row of Parquet, whose repeated texts are stored once
 ARRAYS = ("documents", "starts", "ends", "text", "text_starts", "vectors")
 COLUMNS = ("document", "start", "end", "text", "vector")
 
@@ -125,9 +128,18 @@ def read_rows(path: Path, content: bytes | None = None) -> Rows:
         raise DocumentError(f"there is no file {path}: check the path")
     try:
         return READERS[suffix](path, path.read_bytes() if content is None else content)
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+    except (
+        *(OSError, ValueError, EOFError, RuntimeError, MemoryError),
+        *(zipfile.BadZipFile, zlib.error, tokenize.TokenError),
+    ) as error:
         reason = str(error).strip().split("\n")[0][:200] or type(error).__name__
         raise DocumentError(f"{path.name} cannot be read ({reason}): write it again") from error
+
+
+def check_unpacked(n_bytes: int) -> None:
+    """Refuse a small file that becomes gigabytes."""
+    if n_bytes > MAX_UNPACKED:
+        raise ValueError(f"it unpacks to {n_bytes / 1e9:,.1f} GB, over {MAX_UNPACKED / 1e9:,.0f}")
 
 
 def read_npz(path: Path, content: bytes) -> Rows:
@@ -137,6 +149,8 @@ def read_npz(path: Path, content: bytes) -> Rows:
         raise ValueError("it is a single array")
     with arrays as found:
         check_names(path, [name for name in ARRAYS if name not in found])
+        with zipfile.ZipFile(BytesIO(content)) as members:
+            check_unpacked(sum(member.file_size for member in members.infolist()))
         documents, starts, ends, text, text_starts, vectors = (found[name] for name in ARRAYS)
     for name, array, kind in (
         ("documents", documents, np.str_),
@@ -146,6 +160,8 @@ def read_npz(path: Path, content: bytes) -> Rows:
         ("text_starts", text_starts, np.integer),
         ("vectors", vectors, np.floating),
     ):
+        if not isinstance(array, np.ndarray):
+            raise ValueError(f"{name} is no array")
         if not np.issubdtype(array.dtype, kind) or array.ndim != (2 if name == "vectors" else 1):
             raise ValueError(f"{name} is {array.dtype} of shape {array.shape}")
     borders = text_starts.tolist()
@@ -167,6 +183,9 @@ def read_parquet(path: Path, content: bytes) -> Rows:
     try:
         names = parquet.read_schema(pyarrow.BufferReader(content)).names
         check_names(path, [name for name in COLUMNS if name not in names])
+        stored = parquet.read_metadata(pyarrow.BufferReader(content))
+        groups = [stored.row_group(number) for number in range(stored.num_row_groups)]
+        check_unpacked(sum(group.total_byte_size for group in groups) + ROW_BYTES * stored.num_rows)
         table = parquet.read_table(pyarrow.BufferReader(content), columns=list(COLUMNS))
         for name in COLUMNS:
             if table[name].null_count:

@@ -150,7 +150,7 @@ def ask_area(documents: Sequence[Document], settings: Settings, server: Server |
     n_tokens = sum(chunk.n_tokens for chunk in index.chunks)
     st.caption(
         f"{counted(len(documents), 'document')} · {counted(len(index.chunks), 'chunk')} · "
-        f"{counted(n_tokens, 'token')} by the encoder {escape_markdown(model.name)} · "
+        f"{counted(n_tokens, 'token')} · model {escape_markdown(model.name)} · "
         f"retriever {RETRIEVERS[settings.answer.search.retriever].label}"
     )
     if warning := limit_warning(index.chunks, settings.cut.text_limit(model)):

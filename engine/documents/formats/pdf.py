@@ -18,7 +18,13 @@ GAP = "\n\n"  # between pages
 SOFT_HYPHEN = "\u00ad"
 WORD = re.compile(r"[^\W\d_]+")
 # The parts of a word on two lines, the mark behind it, and the space at which the second line goes on.
-HYPHENATED = re.compile(r"(?<![\w-])([^\W\d_]+)-\n([^\W\d_]+)(?!-)(\S*)( ?)")
+HYPHENATED = re.compile(r"(?<![\w-])([^\W\d_]+)-\n([^\W\d_]++)(?!-)(\S*)( ?)")
+# First parts of compounds that are written with a hyphen, and words that follow one ("pre- and post-war").
+PREFIX = re.compile(
+    "anti|co|cross|ex|half|high|inter|long|low|mid|multi|non|post|pre|pro|re|self|semi|short|sub|super|two"
+    "|under|well"
+)
+JOINING = ("and", "or", "to", "und", "oder", "bis")
 
 
 def read_pdf(name: str, content: bytes) -> Document:
@@ -53,15 +59,18 @@ def read_pdf(name: str, content: bytes) -> Document:
 def without_hyphenation(pages: Sequence[str]) -> list[str]:
     """Join the words that two lines share with a hyphen ("contain-" and "ing"), on the first line.
 
-    The hyphen goes where the whole word occurs elsewhere, or its first part nowhere else: "well-" and "known"
-    stay apart.
+    The hyphen goes where the whole word occurs elsewhere, or, before a lower-case letter, where the first
+    part occurs nowhere else and is no usual prefix or acronym: "well-known", "Navier-Stokes" keep theirs.
     """
     words = Counter(word.casefold() for page in pages for word in WORD.findall(page))
     first_parts = Counter(match[1].casefold() for page in pages for match in HYPHENATED.finditer(page))
 
     def joined(match: re.Match[str]) -> str:
         first, whole = match[1].casefold(), (match[1] + match[2]).casefold()
-        is_one_word = words[whole] or words[first] == first_parts[first]
+        is_compound = match[2][0].isupper() or match[1].isupper() or PREFIX.fullmatch(first)
+        is_one_word = words[whole] or (not is_compound and words[first] == first_parts[first])
+        if match[2] in JOINING:
+            return match[0]
         line_end = "\n" if match[4] else ""
         return match[1] + match[2] + match[3] + line_end if is_one_word else match[0]
 

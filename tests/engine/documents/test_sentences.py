@@ -44,6 +44,10 @@ TEXTS = st.lists(ALPHABET, max_size=40).map("".join)
             ],
         ),
         (
+            "How the tides of the northern Atlantic Ocean work\nThe moon pulls the water.",
+            ["How the tides of the northern Atlantic Ocean work", "\nThe moon pulls the water."],
+        ),
+        (
             "- an item long enough to go on in the line that follows it,\n  as far as here\n- the next",
             [
                 "- an item long enough to go on in the line that follows it,\n  as far as here",

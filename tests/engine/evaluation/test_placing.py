@@ -41,6 +41,26 @@ def test_every_place_in_the_document_counts():
     assert spans(question) == [(48, 57), (58, 67)]
 
 
+def test_every_place_counts_in_wrapped_text_too_and_only_whole_words_do():
+    wrapped = Document("notes.md", "No cat. A cat\nsleeps. Category: a cat sleeps.")
+    [question] = placed(
+        read("Who?,A cat sleeps."), [Document("notes.md", wrapped.text.replace("a cat", "A cat"))]
+    )
+    assert spans(question) == [(8, 21), (32, 45)]
+    [question] = placed(read("What?,cat"), [wrapped])
+    assert spans(question) == [(3, 6), (10, 13), (34, 37)]
+
+
+def test_a_word_that_stands_everywhere_is_not_placed():
+    rows = read("What?,cat")
+    assert placed(rows, [Document("cats.md", "cat " * 21)]) == rows
+
+
+def test_a_document_that_is_there_twice_is_one():
+    [question] = placed(read("When?,The harbour opens at 9."), [*DOCUMENTS, HARBOUR])
+    assert question.corpus_id == "harbour"
+
+
 COLUMNS = "question,passage,document"
 
 
@@ -57,8 +77,7 @@ def test_a_passage_in_several_documents_or_none_is_not_placed_and_the_reason_is_
     assert measurable(rows, DOCUMENTS) == []
     twice, none = check_questions(rows, DOCUMENTS)
     assert (
-        "question 1: its passage “It turns “twice” a day.” stands in none of the documents, or in"
-        in twice.text
+        "question 1: its passage “It turns “twice” a day.” stands in none of the documents, in" in twice.text
     )
     assert "“document”" in none.text
 
@@ -83,6 +102,13 @@ def test_passages_without_a_place_are_written_and_read_again():
 
 def test_a_question_without_a_passage_has_no_answer():
     assert read("Why?,") == [Question("Why?", "", ())]
+    assert parse_questions("mine.jsonl", to_jsonl(read("Why?,")).encode()) == read("Why?,")
+
+
+UNPLACED_ROW = (
+    '{"question": "Why?", "corpus_id": "", '
+    '"references": [{"content": "words", "start_index": -1, "end_index": -1}]}'
+)
 
 
 @pytest.mark.parametrize(
@@ -93,6 +119,8 @@ def test_a_question_without_a_passage_has_no_answer():
         ('{"question": "Why?", "passage": "\\ud800"}', "question and passage are text"),
         ('{"question": "Why?", "passage": "a", "document": ["b"]}', "its document is no name"),
         ('{"question": "Why?", "answer": "a"}', "it needs question and passage"),
+        (UNPLACED_ROW.replace("words", " "), "no span of text"),
+        (UNPLACED_ROW.replace("-1}", "true}"), "no span of text"),
     ],
 )
 def test_a_malformed_row_is_named_with_what_it_needs(line, said):
