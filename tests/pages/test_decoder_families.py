@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 import streamlit as st
 from transformers import (
@@ -16,6 +17,7 @@ from transformers import (
 
 from engine import Decoder
 from engine.documents.document import Document
+from engine.inspection.model.positions import decoder_score_by_distance
 from pages.inside.chunk.decoder_stages import decoder_stages
 from tests.apps import app_page, said
 from tests.engine.models.test_decoder_families import save_folder, train_tokenizer
@@ -99,6 +101,11 @@ def test_attention_and_a_tokens_way_are_drawn(family, tab):
 
 
 def test_positions_are_drawn(family):
+    lines = decoder_score_by_distance(Decoder.load(family[1]), 10)
+    np.testing.assert_array_equal(lines.change[:, 0], 0)
+    if family[0] == "gemma3":
+        assert lines.lines == ("layers that see all tokens", "layers with a window")
+        assert np.isnan(lines.change).tolist() == [[False] * 10, [False] * 7 + [True] * 3]
     words = said(opened("inside/positions", family[1]))
     assert f"\\({'learned' if family[0] == 'gpt2' else 'RoPE'}\\) lower the score" in words
 

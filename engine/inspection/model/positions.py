@@ -32,7 +32,7 @@ class DistanceScores:
     distances
         Number of tokens between the two, ``(n_distances,)``, from 0.
     change
-        Score at each distance minus that at distance 0, ``(n_lines, n_distances)``.
+        Score at each distance minus that at distance 0, ``(n_lines, n_distances)``; NaN beyond a window.
     lowest, highest
         The lowest and highest change over all pairs of positions at each distance. They equal ``change``
         except for learned positions.
@@ -109,6 +109,7 @@ def with_local_layers(scores: DistanceScores, config: Gemma3Config) -> DistanceS
     rope, n_distances = config.local_rope, len(scores.distances)
     local = rope_scores(rope_frequencies(config.d_head, rope.theta, rope.factors), n_distances, config.d_head)
     change = np.concatenate([scores.change, local.change])
+    change[1, max(filter(None, config.windows), default=0) :] = np.nan
     return by_distance_alone("RoPE", ("layers that see all tokens", "layers with a window"), change)
 
 

@@ -28,7 +28,9 @@ def llama_stages(config: LlamaConfig, layer: int) -> tuple[Stage, ...]:
     tokens, inputs, usual, *rest = LLAMA_STAGES
     equations, particular = {tensor.label: tensor.equation for tensor in usual.tensors}, ""
     if config.head_norms:
-        equations |= NORMED_HEADS
+        first = {label: equations.pop(label) for label in ("weights", "norm")}
+        others = {label: equation for label, equation in equations.items() if label not in NORMED_HEADS}
+        equations = first | NORMED_HEADS | others
         particular += " The queries and keys of each head are normed before they are rotated."
     if (d_rotary := 2 * len(config.rope.factors)) < config.d_head:
         particular += f" Of the {config.d_head} dimensions of a head, the first {d_rotary} are rotated."

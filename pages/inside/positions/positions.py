@@ -1,6 +1,7 @@
 """The effect of four position schemes on the attention score over distance."""
 
 from collections.abc import Sequence
+from itertools import cycle
 
 import numpy as np
 import plotly.graph_objects as go
@@ -15,7 +16,7 @@ from ui.colours import BLUE, GREEN, GREY, ORANGE, PURPLE
 from ui.corpus import split_documents
 from ui.documents import chosen_documents
 from ui.export import show_figure
-from ui.figures import add_line, styled
+from ui.figures import LEGEND_ABOVE, add_line, styled
 from ui.models import load_decoder, load_encoder
 from ui.text import escape_markdown
 
@@ -134,10 +135,11 @@ def positions_figure(schemes: Sequence[DistanceScores]) -> go.Figure:
     figure = go.Figure()
     for scheme in schemes:
         colour = LINE_COLOURS[scheme.scheme]
-        for name, change, low, high in zip(
-            scheme.lines, scheme.change, scheme.lowest, scheme.highest, strict=True
+        of_layers = scheme.scheme == "RoPE" and len(scheme.lines) > 1
+        for name, change, low, high, dash in zip(
+            scheme.lines, scheme.change, scheme.lowest, scheme.highest, cycle(("solid", "dot")), strict=False
         ):
-            if not np.array_equal(low, high):
+            if not np.array_equal(low, high, equal_nan=True):
                 figure.add_scatter(
                     x=[*scheme.distances, *scheme.distances[::-1]],
                     y=[*low, *high[::-1]],
@@ -149,8 +151,9 @@ def positions_figure(schemes: Sequence[DistanceScores]) -> go.Figure:
                     showlegend=False,
                 )
             hover = f"{name}<br>distance %{{x}}: %{{y:.2f}}"
-            add_line(figure, scheme.distances, change, name, colour, hover, line_width=2)
+            look = {"line_dash": dash, "showlegend": True} if of_layers else {"showlegend": False}
+            add_line(figure, scheme.distances, change, name, colour, hover, line_width=2, **look)
     figure.update_xaxes(title="distance in tokens")
     figure.update_yaxes(title="change of the score")
-    figure.update_layout(showlegend=False)
+    figure.update_layout(legend=LEGEND_ABOVE)
     return styled(figure, height=300)

@@ -152,14 +152,16 @@ def test_the_lines_of_added_positions_are_what_they_do_to_a_token():
         np.testing.assert_allclose(line.change[0], expected, atol=1e-9)
 
 
-def test_the_line_of_rope_is_the_mean_over_tokens_of_its_own_rotation():
+@pytest.mark.parametrize(("d_rotary", "scale"), [(16, 1.0), (12, 1.2)])
+def test_the_line_of_rope_is_the_mean_over_tokens_of_its_own_rotation(d_rotary, scale):
     d_head, n_tokens = 16, 4000
     tokens = random(n_tokens, 1, d_head)
-    line = rope_scores(rope_frequencies(d_head, 100.0), 12, d_head)
+    line = rope_scores(rope_frequencies(d_rotary, 100.0), 12, d_head, scale)
     for distance in line.distances:
-        cos, sin = rope_tables(np.array([3 + distance, 3]), d_head, 100.0, np.dtype(np.float64))
+        cos, sin = rope_tables(np.array([3 + distance, 3]), d_rotary, 100.0, np.dtype(np.float64))
         query, key = apply_rope(tokens, cos[0], sin[0]), apply_rope(tokens, cos[1], sin[1])
         scores = ((query * key).sum(-1) - np.square(tokens).sum(-1)) / np.sqrt(d_head)
+        scores *= scale**2
         error = scores.std() / np.sqrt(n_tokens)
         assert line.change[0, distance] == pytest.approx(scores.mean(), abs=5 * error + 1e-5)
 
