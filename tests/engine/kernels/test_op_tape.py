@@ -680,12 +680,12 @@ def test_the_kernel_cache_depends_on_all_files_of_a_kernel(monkeypatch):
         file for entry in (op_loop.run_thread, op_loop.unpack_rows) for file in files_of(entry, set())
     }
     assert {path.name for path in made_from} >= {"op_loop.py", "simd.py"}
-    version, read_bytes = op_loop.sources(), Path.read_bytes
+    version, read_bytes = op_loop.sources(*op_loop.SOURCES), Path.read_bytes
     for changed in made_from:
         with monkeypatch.context() as context:
             context.setattr(Path, "read_bytes", lambda p: read_bytes(p) + b"#" * (p == changed))  # noqa: B023
-            assert op_loop.sources() != version
-    assert op_loop.sources() == version
+            assert op_loop.sources(*op_loop.SOURCES) != version
+    assert op_loop.sources(*op_loop.SOURCES) == version
 
 
 FIVE_TOKENS = """
