@@ -13,6 +13,7 @@ import streamlit as st
 
 from engine.errors import InputError
 from engine.evaluation.sweep_store import line_of, row_line, to_row
+from engine.storage.whole_file import write_whole
 from pages.improve.settings.runs import Experiment, content_of, drop, session_experiments, to_experiment
 from ui.data_folder import EXPERIMENTS, VARIABLE, kept_folder
 
@@ -39,7 +40,8 @@ def begin(experiment: Experiment) -> Path | None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         file = folder / file_name(experiment.key)
-        file.write_bytes(head + b"".join(map(row_line, experiment.rows)))
+        # Written beside and renamed: a crash keeps the rows of the run that is resumed.
+        write_whole(file, head + b"".join(map(row_line, experiment.rows)))
     except OSError as error:
         raise InputError(
             f"experiments cannot be kept in {folder} ({error.strerror}): make it writable, or start the app "
