@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 
 from engine.documents.document import Document
-from engine.documents.formats.outline import Heading, sections_under, title_of
+from engine.documents.formats.outline import MAX_HEADINGS, Heading, bounded, sections_under, title_of
 from engine.documents.formats.plain import decode
 
 
 def read_markdown(name: str, content: bytes) -> Document:
     """Make a document with a section under each ATX heading (``#`` to ``######``)."""
     text = decode(name, content)
-    headings = list(atx_headings(text))
+    headings = list(bounded(name, atx_headings(text), MAX_HEADINGS, "headings"))
     return Document(name, text, title_of(headings), sections_under(headings))
 
 

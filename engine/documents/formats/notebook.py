@@ -5,7 +5,7 @@ from typing import Any
 from engine.documents.document import Document
 from engine.documents.formats.json_lines import parse_json
 from engine.documents.formats.markdown import atx_headings
-from engine.documents.formats.outline import Heading, sections_under, title_of
+from engine.documents.formats.outline import MAX_HEADINGS, Heading, bounded, sections_under, title_of
 from engine.documents.formats.plain import decode, unified
 from engine.errors import DocumentError
 
@@ -33,11 +33,13 @@ def read_notebook(name: str, content: bytes) -> Document:
     for cell in cells:
         kind, text = cell_source(cell)
         if text.strip():
-            headings += atx_headings(text, start) if kind == "markdown" else ()
+            found = atx_headings(text, start) if kind == "markdown" else ()
+            headings += bounded(name, found, MAX_HEADINGS, "headings")
             texts.append(text)
             start += len(text) + len(GAP)
     if not texts:
         raise DocumentError(f"{name} is empty: there is no text to search")
+    headings = list(bounded(name, headings, MAX_HEADINGS, "headings"))
     return Document(name, GAP.join(texts), title_of(headings), sections_under(headings))
 
 

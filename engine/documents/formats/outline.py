@@ -1,9 +1,16 @@
 """Texts built from blocks, and sections from headings."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from engine.documents.document import Section
+from engine.errors import DocumentError
+
+T = TypeVar("T")
+
+MAX_HEADINGS = 100_000
+MAX_HEADING = 1000  # characters kept of one
 
 
 @dataclass(frozen=True)
@@ -22,6 +29,14 @@ class Heading:
     start: int
     level: int
     text: str
+
+
+def bounded(name: str, found: Iterable[T], most: int, what: str) -> Iterator[T]:
+    """Yield the parts of a file; raise `DocumentError` once there are over ``most``."""
+    for number, part in enumerate(found):
+        if number >= most:
+            raise DocumentError(f"{name} has over {most} {what}, the most that are read: split it")
+        yield part
 
 
 def join_blocks(blocks: Iterable[Block]) -> tuple[str, tuple[Section, ...]]:
@@ -44,13 +59,13 @@ def sections_under(headings: Iterable[Heading]) -> tuple[Section, ...]:
     sections = []
     for heading in headings:
         path = [outer for outer in path if outer.level < heading.level] + [heading]
-        sections.append(Section(heading.start, tuple(outer.text for outer in path)))
+        sections.append(Section(heading.start, tuple(outer.text[:MAX_HEADING] for outer in path)))
     return tuple(sections)
 
 
 def title_of(headings: Sequence[Heading]) -> str:
     """Return the text of the first heading if its level is 1, else an empty title."""
-    return headings[0].text if headings and headings[0].level == 1 else ""
+    return headings[0].text[:MAX_HEADING] if headings and headings[0].level == 1 else ""
 
 
 def one_line(text: str) -> str:

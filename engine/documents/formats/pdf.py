@@ -14,6 +14,7 @@ from engine.errors import DocumentError
 
 # A hostile file can keep pypdf busy for hours: its own limits hold for one page.
 MAX_SECONDS = 60.0
+MAX_CHARACTERS = 100_000_000
 GAP = "\n\n"  # between pages
 SOFT_HYPHEN = "\u00ad"
 WORD = re.compile(r"[^\W\d_]+")
@@ -85,6 +86,7 @@ def read_pages(name: str, content: bytes) -> tuple[str, list[str]]:
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # its warnings are not errors
     deadline = time.monotonic() + MAX_SECONDS
     pages: list[str] = []
+    n_characters = 0
     try:
         reader = PdfReader(BytesIO(content))
         for page in reader.pages:
@@ -94,6 +96,9 @@ def read_pages(name: str, content: bytes) -> tuple[str, list[str]]:
                 )
             text = page.extract_text().replace(f"{SOFT_HYPHEN}\n", "")  # a word that two lines share
             pages.append(unified(text).strip())
+            n_characters += len(text)
+            if n_characters > MAX_CHARACTERS:
+                raise DocumentError(f"{name} has over {MAX_CHARACTERS} characters of text: split it")
         metadata = reader.metadata
         return one_line(unified(str((metadata and metadata.title) or ""))), pages
     except DocumentError:

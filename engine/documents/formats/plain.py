@@ -1,5 +1,6 @@
 """Text files: detection of binary files and of encodings, and the characters of text of any format."""
 
+import codecs
 import unicodedata
 
 from engine.documents.document import Document
@@ -36,6 +37,17 @@ LEGACY = (
     "cp932", "shift_jis", "euc_jp", "iso2022_jp", "gb18030", "big5", "cp949",
 )  # fmt: skip
 
+# Those that a page may declare, of the same list: Python knows others, which rewrite a text (unicode_escape)
+# or are of no page (cp037).
+DECLARED = frozenset(
+    codecs.lookup(name).name
+    for name in (
+        *LEGACY, "ascii", "latin_1", "utf_8", "iso8859_3", "iso8859_4", "iso8859_6", "iso8859_8",
+        "iso8859_10", "iso8859_13", "iso8859_14", "iso8859_16", "mac_cyrillic", "gbk", "gb2312",
+        "big5hkscs", "euc_kr",
+    )
+)  # fmt: skip
+
 # Marks of typesetting that hide words from a search: the ligatures ff, fi, fl, ffi, ffl and st, which become
 # letters, and the soft hyphen.
 TYPESETTING: dict[int, str | None] = {
@@ -69,7 +81,7 @@ def decode(name: str, content: bytes, declared: str | None = None) -> str:
     text = decoded(content, marked or "utf-8")
     if text is None and marked:
         raise DocumentError(f"{name} begins as {marked.upper()} and is not: save it as UTF-8 text")
-    if text is None and declared:
+    if text is None and declared and is_declarable(declared):
         text = decoded(content, declared)
     if text is None:
         text = guessed(name, content)
@@ -90,6 +102,14 @@ def decoded(content: bytes, encoding: str) -> str | None:
         return content.decode(encoding)
     except (UnicodeError, LookupError):
         return None
+
+
+def is_declarable(encoding: str) -> bool:
+    """Whether an encoding is one that pages are written in."""
+    try:
+        return codecs.lookup(encoding).name in DECLARED
+    except LookupError:
+        return False
 
 
 def guessed(name: str, content: bytes) -> str:

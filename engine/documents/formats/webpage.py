@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from engine.documents.document import Document
-from engine.documents.formats.outline import Block, join_blocks, one_line
+from engine.documents.formats.outline import Block, bounded, join_blocks, one_line
 from engine.documents.formats.plain import decode, unified
 from engine.errors import DocumentError
 
@@ -25,6 +25,7 @@ LINES = frozenset(("body", "div", "li", "dt", "dd", "tr", "br", "caption", "figc
 CELLS = frozenset(("td", "th"))
 CELL_GAP = " | "
 MAX_ATTRIBUTES = 2000
+MAX_ELEMENTS = 500_000  # 2 s and 250 MB; the specification of HTML, on one page of 12 MB, has fewer
 TAG = re.compile(r"""<[a-zA-Z](?:=\s*(?:"[^"]*"|'[^']*')|[^>])*+""")
 VALUE = re.compile(r"""=\s*(?:"[^"]*"|'[^']*'|[^\s>]*)""")
 BETWEEN_ATTRIBUTES = re.compile(r"[\s/]+")
@@ -53,7 +54,7 @@ def parsed(name: str, text: str) -> Any:
     """Return the root element of a page, None for an empty one."""
     from lxml import etree
 
-    check_attributes(name, text)
+    check_tags(name, text)
     # As UTF-8 bytes: lxml refuses strings that declare an encoding.
     parser = etree.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True)
     root = etree.fromstring(text.encode(), parser)
@@ -62,9 +63,9 @@ def parsed(name: str, text: str) -> Any:
     return root
 
 
-def check_attributes(name: str, text: str) -> None:
-    """Raise for a tag with very many attributes: libxml2 takes time quadratic in their number."""
-    for tag in TAG.finditer(text):
+def check_tags(name: str, text: str) -> None:
+    """Raise for very many tags, or attributes of one: libxml2 takes time quadratic in the attributes."""
+    for tag in bounded(name, TAG.finditer(text), MAX_ELEMENTS, "elements"):
         long = tag.end() - tag.start() > 2 * MAX_ATTRIBUTES
         if long and len(BETWEEN_ATTRIBUTES.split(VALUE.sub(" ", tag[0]))) > MAX_ATTRIBUTES:
             raise DocumentError(f"{name} has a tag of over {MAX_ATTRIBUTES} attributes: save it as text")

@@ -1,5 +1,6 @@
 """Word files (.docx): paragraphs, headings and tables, in their order (python-docx)."""
 
+from collections import deque
 from collections.abc import Iterator
 from io import BytesIO
 from typing import Any
@@ -7,13 +8,15 @@ from zipfile import ZipFile
 
 from engine.documents.document import Document
 from engine.documents.formats.archive import open_archive, read_member
-from engine.documents.formats.outline import Block, join_blocks, one_line
+from engine.documents.formats.outline import Block, bounded, join_blocks, one_line
 from engine.documents.formats.plain import unified
 from engine.errors import DocumentError
 
 WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 PARAGRAPH, TABLE = f"{WORD}p", f"{WORD}tbl"
 MARKS = {f"{WORD}tab": "\t", f"{WORD}br": "\n", f"{WORD}cr": "\n", f"{WORD}noBreakHyphen": "-"}
+# A book of 1000 pages has some 30,000 paragraphs and a million tags; python-docx takes seconds for them.
+MAX_PARAGRAPHS, MAX_TAGS, MAX_STYLES = 300_000, 3_000_000, 10_000
 # Deleted text, and copies of text boxes for old versions of Word.
 UNSEEN = (
     f"{WORD}del",
@@ -39,11 +42,16 @@ def read_docx(name: str, content: bytes) -> Document:
     plain = repacked(name, content)
     try:
         document = docx.Document(plain)
-        levels = {style.style_id: heading_level(style.name or "") for style in document.styles}
+        styles = bounded(name, document.styles, MAX_STYLES, "styles")
+        levels = {style.style_id: heading_level(style.name or "") for style in styles}
         body = document.element.body
         etree.strip_elements(body, *UNSEEN, with_tail=False)
+        paragraphs = bounded(name, body.iter(PARAGRAPH), MAX_PARAGRAPHS, "paragraphs")
+        deque(paragraphs, maxlen=0)  # before any is read
         text, sections = join_blocks(body_blocks(body, levels))
         title = document.core_properties.title
+    except DocumentError:
+        raise
     except Exception as error:  # of any kind: python-docx does not check the parts of a file
         raise DocumentError(
             f"{name} is no Word file, or damaged ({one_line(str(error))[:200]}): save it again as .docx"
@@ -55,14 +63,18 @@ def read_docx(name: str, content: bytes) -> Document:
 
 def repacked(name: str, content: bytes) -> BytesIO:
     """Return the archive with its members unpacked within limits, which python-docx does not check."""
-    plain = BytesIO()
+    plain, n_tags = BytesIO(), 0
     with open_archive(name, content) as archive, ZipFile(plain, "w") as copy:
         for info in {info.filename: info for info in archive.infolist()}.values():  # the last of equal names
             if not info.filename.endswith("/"):
                 try:
-                    copy.writestr(info.filename, read_member(archive, info))
+                    member = read_member(archive, info)
                 except DocumentError as error:
                     raise DocumentError(f"{name}/{error}") from error
+                copy.writestr(info.filename, member)
+                n_tags += member.count(b"<")
+                if n_tags > MAX_TAGS:
+                    raise DocumentError(f"{name} has over {MAX_TAGS} tags, the most that are read: split it")
     return plain
 
 

@@ -1,0 +1,114 @@
+"""Documents of millions of elements: refused or read within seconds and some hundred megabytes."""
+
+import zlib
+from io import BytesIO
+from itertools import accumulate
+from zipfile import ZIP_DEFLATED, ZipFile
+
+import docx
+import pytest
+
+from engine.documents.loaders import parse_file
+from tests.hostile.child import in_child
+
+N_BYTES = 19_000_000
+MAIN = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+WORD = f'<w:document xmlns:w="{MAIN}"><w:body>{{}}</w:body></w:document>'
+
+
+def repeated(unit):
+    return unit * (N_BYTES // len(unit))
+
+
+def word(name="word/document.xml", xml=""):
+    """A Word file with one part replaced."""
+    plain, file = BytesIO(), BytesIO()
+    docx.Document().save(plain)
+    with ZipFile(plain) as source, ZipFile(file, "w", ZIP_DEFLATED) as archive:
+        for part in source.infolist():
+            archive.writestr(part.filename, xml if part.filename == name else source.read(part))
+    return file.getvalue()
+
+
+def pdf(n_pages, stream, n_filters):
+    """A PDF whose pages share one stream, packed several times."""
+    for _ in range(n_filters):
+        stream = zlib.compress(stream, 9)
+    kids = b" ".join(b"%d 0 R" % (5 + page) for page in range(n_pages))
+    about = b"<</Length %d/Filter[%s]>>" % (len(stream), b"/FlateDecode" * n_filters)
+    page = b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]/Contents 4 0 R/Resources<</Font<</F 3 0 R>>>>>>"
+    objects = [
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        b"<</Type/Pages/Kids[%s]/Count %d>>" % (kids, n_pages),
+        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+        b"%s stream\n%s\nendstream" % (about, stream),
+        *[page] * n_pages,
+    ]
+    parts = [b"%d 0 obj\n%s\nendobj\n" % (number, each) for number, each in enumerate(objects, 1)]
+    starts = accumulate(map(len, parts), initial=9)
+    places = b"".join(b"%010d 00000 n \n" % start for start, _ in zip(starts, parts, strict=False))
+    n, end = len(objects) + 1, 9 + sum(map(len, parts))
+    table = b"xref\n0 %d\n0000000000 65535 f \n%strailer<</Size %d/Root 1 0 R>>" % (n, places, n)
+    return b"%%PDF-1.4\n%s%s\nstartxref\n%d\n%%%%EOF" % (b"".join(parts), table, end)
+
+
+REFUSED = {
+    **{
+        f"page of {unit.decode()}": ("a.html", lambda unit=unit: repeated(unit), "500000 elements")
+        for unit in (b"<li>", b"<td>", b"<p>x", b"x<br>", b"<option>")
+    },
+    "paragraphs": ("a.docx", lambda: word(xml=WORD.format("<w:p/>" * 2_400_000)), "300000 paragraphs"),
+    "tags": ("a.docx", lambda: word(xml="<a/>" * 4_900_000), "3000000 tags"),
+    "headings": ("a.md", lambda: repeated(b"# x\n"), "100000 headings"),
+    "headings of a notebook": (
+        "a.ipynb",
+        lambda: b'{"cells": [%s{}]}' % (b'{"cell_type": "markdown", "source": "# x"},' * 110_000),
+        "100000 headings",
+    ),
+    "stacked Flate": ("a.pdf", lambda: pdf(1, b" " * 200_000_000, 2), "is damaged from its start"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_file_of_very_many_parts_is_refused_by_one_line(case):
+    name, content, reason = REFUSED[case]
+    outcome = in_child(parse_file, name, content(), seconds=20, megabytes=1200)
+    assert not outcome.error, outcome
+    assert not outcome.result.documents
+    [failure] = outcome.result.failures
+    assert reason in failure.reason
+    assert len(failure.reason) < 300
+
+
+def test_the_time_of_a_pdf_is_bounded(monkeypatch):
+    monkeypatch.setattr("engine.documents.formats.pdf.MAX_SECONDS", 0.2)
+    content = pdf(1000, b"BT /F 9 Tf (x) Tj ET\n" * 2000, 2)
+    [failure] = parse_file("a.pdf", content).failures
+    assert "takes over 0 s" in failure.reason
+
+
+def test_the_text_of_a_pdf_is_bounded(monkeypatch):
+    monkeypatch.setattr("engine.documents.formats.pdf.MAX_CHARACTERS", 100)
+    [failure] = parse_file("a.pdf", pdf(9, b"BT /F 9 Tf (x) Tj ET\n" * 30, 1)).failures
+    assert "over 100 characters" in failure.reason
+
+
+@pytest.mark.parametrize(
+    "charset", ["unicode_escape", "raw_unicode_escape", "cp037", "utf-7", "punycode", "idna"]
+)
+def test_an_encoding_that_no_page_has_rewrites_nothing(charset):
+    content = f"<meta charset={charset}><p>caf\xe9 \\u0041 +AGE- hello world</p>".encode("latin-1")
+    [document] = parse_file("a.html", content).documents
+    assert document.text == "café \\u0041 +AGE- hello world"
+
+
+def test_an_encoding_that_pages_have_is_read():
+    content = "<meta charset=windows-1251><p>Привет, мир</p>".encode("cp1251")
+    [document] = parse_file("a.html", content).documents
+    assert document.text == "Привет, мир"
+
+
+def test_a_heading_of_a_megabyte_is_not_kept_at_every_section():
+    [document] = parse_file("a.md", b"# " + b"x" * 1_000_000 + b"\n## y\n").documents
+    assert [len(heading) for heading in document.sections[1].headings] == [1000, 1]
+    assert len(document.title) == 1000
