@@ -16,9 +16,13 @@ from engine.documents.offset_spans import as_arrays, counted_words
 from engine.documents.word_tokens import BLANKS, Ints, Words, word_cache, words_of_runs
 from engine.tokenizers.encoding import check_text
 from engine.tokenizers.text_tokenizer import TextTokenizer
+from engine.tokenizers.unicode import CHINESE, PUNCTUATION, character_class
 from engine.tokenizers.wordpiece import WordPieceTokenizer
 
 BLOCK_CHARACTERS = 1 << 20  # processed at a time, which bounds the memory
+# Longer runs without a blank, of punctuation or Chinese, are cut, which bounds it, too.
+LONGEST_RUN = 1 << 12
+BORDER = re.compile(f"(?![\\[\\]<>|_])[{character_class(PUNCTUATION, CHINESE)}]")
 
 
 @dataclass(frozen=True)
@@ -111,7 +115,25 @@ def number_runs(text: str, start: int, end: int, blanks: str, numbers: Numbers) 
     is_blank[[ord(character) for character in blanks]] = True
     blank = is_blank[np.minimum(codes, len(is_blank) - 1)]
     starts = start + np.flatnonzero(np.diff(blank, prepend=True, append=True))[::2]
+    if max(map(len, runs), default=0) > LONGEST_RUN:
+        cut = [list(pieces_of(run)) for run in runs]
+        starts = np.array(
+            [place + first for place, pieces in zip(starts, cut, strict=True) for first, _ in pieces]
+        )
+        runs = [piece for pieces in cut for _, piece in pieces]
     return starts.astype(np.int32), np.fromiter(map(numbers.__getitem__, runs), np.int32, len(runs))
+
+
+def pieces_of(run: str) -> Iterator[tuple[int, str]]:
+    """Cut a long run in front of words of one character, such as marks: start and text of each piece.
+
+    Brackets are no such words: added tokens are written in them.
+    """
+    start = 0
+    while len(run) - start > LONGEST_RUN and (border := BORDER.search(run, start + LONGEST_RUN)):
+        yield start, run[start : border.start()]
+        start = border.start()
+    yield start, run[start:]
 
 
 def place_words(places: Ints, which: Ints, words: Words, n_special: int) -> TokenSpans:

@@ -30,8 +30,9 @@ WORD = re.compile(f"{ALONE}[{character_class(NONSPACING_MARK)}]*|[^{ALONE[1:]}+"
 PLAIN = re.compile("[!-^`-~\u00c0-\u024f\u2010-\u2027]+")
 # Whether each plain character, or the blank, is a word of its own.
 IS_ALONE = np.array([re.match(f"{ALONE}| ", chr(code)) is not None for code in range(0x2028)])
-# Runs cut at a time, plain runs joined to one text, and words of a run compared at a time: bounds of memory.
-BATCH_RUNS, TEXT_RUNS, GROUP_WORDS = 1 << 14, 128, 256
+# Runs and characters cut at a time, plain runs joined to one text, and words of a run compared at a time:
+# bounds of memory.
+BATCH_RUNS, BATCH_CHARACTERS, TEXT_RUNS, GROUP_WORDS = 1 << 14, 1 << 20, 128, 256
 ROW_BYTES = 3 * np.dtype(np.int32).itemsize
 MOST_RUNS = 1 << 17  # in a cache, which is then emptied
 
@@ -95,8 +96,7 @@ class Words:
 def words_of_runs(runs: Sequence[str], tokenizer: WordPieceTokenizer, cache: WordCache) -> Words:
     """Return the words of runs without blanks, from the cache where possible."""
     new = [run for run in runs if run not in cache.runs]
-    for begin in range(0, len(new), BATCH_RUNS):
-        batch = new[begin : begin + BATCH_RUNS]
+    for batch in batches(new):
         cache.runs.update(cut_plain([run for run in batch if PLAIN.fullmatch(run)], tokenizer, cache))
         cache.runs.update(cut_any([run for run in batch if run not in cache.runs], tokenizer))
     rows = [cache.runs[run] for run in runs]
@@ -105,6 +105,20 @@ def words_of_runs(runs: Sequence[str], tokenizer: WordPieceTokenizer, cache: Wor
     words = np.frombuffer(b"".join(rows), np.int32).reshape(-1, 3)
     first = np.cumsum([0, *map(len, rows)], dtype=np.int32) // ROW_BYTES
     return Words(first, words[:, 0], words[:, 1], words[:, 2])
+
+
+def batches(runs: Sequence[str]) -> Iterator[list[str]]:
+    """Yield runs in batches of up to `BATCH_RUNS`, and of hardly more than `BATCH_CHARACTERS`."""
+    batch: list[str] = []
+    n_characters = 0
+    for run in runs:
+        batch.append(run)
+        n_characters += len(run)
+        if len(batch) == BATCH_RUNS or n_characters >= BATCH_CHARACTERS:
+            yield batch
+            batch, n_characters = [], 0
+    if batch:
+        yield batch
 
 
 def cut_plain(

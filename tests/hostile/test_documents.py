@@ -6,9 +6,14 @@ from itertools import accumulate
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import docx
+import numpy as np
 import pytest
 
 from engine.documents.loaders import parse_file
+from engine.documents.token_spans import token_spans
+from engine.tokenizers.wordpiece import WordPieceTokenizer
+from engine.weights.catalog import DEFAULT_ENCODER
+from engine.weights.fetch import model_path
 from tests.hostile.child import in_child
 
 N_BYTES = 19_000_000
@@ -112,3 +117,24 @@ def test_a_heading_of_a_megabyte_is_not_kept_at_every_section():
     [document] = parse_file("a.md", b"# " + b"x" * 1_000_000 + b"\n## y\n").documents
     assert [len(heading) for heading in document.sections[1].headings] == [1000, 1]
     assert len(document.title) == 1000
+
+
+def n_words(text):
+    return len(token_spans(text, WordPieceTokenizer(model_path(DEFAULT_ENCODER) / "tokenizer.json")).starts)
+
+
+def test_text_without_a_blank_is_counted_in_little_memory():
+    outcome = in_child(n_words, "東.(x" * 500_000, seconds=30, megabytes=700)
+    assert outcome.result == 2_000_000, outcome
+
+
+@pytest.mark.parametrize("signs", [".,ab", "東京a.", "[MASK]", ".\u0301東"])
+def test_a_long_run_has_the_same_words_in_pieces(monkeypatch, signs):
+    tokenizer = WordPieceTokenizer(model_path(DEFAULT_ENCODER) / "tokenizer.json")
+    run = "".join(np.random.default_rng(0).choice([*signs, "[MASK]"], 20_000))
+    text = f"some {run} words {run[:9000]}."
+    cut = token_spans(text, tokenizer)
+    monkeypatch.setattr("engine.documents.token_spans.LONGEST_RUN", len(text))
+    whole = token_spans(text, tokenizer)
+    for name in ("starts", "ends", "totals"):
+        np.testing.assert_array_equal(getattr(cut, name), getattr(whole, name))
