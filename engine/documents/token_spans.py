@@ -20,6 +20,7 @@ from engine.tokenizers.unicode import CHINESE, PUNCTUATION, character_class
 from engine.tokenizers.wordpiece import WordPieceTokenizer
 
 BLOCK_CHARACTERS = 1 << 20  # processed at a time, which bounds the memory
+LONGEST_BLOCK = 1 << 21  # where the text has no blank
 # Longer runs without a blank, of punctuation or Chinese, are cut, which bounds it, too.
 LONGEST_RUN = 1 << 12
 BORDER = re.compile(f"(?![\\[\\]<>|_])[{character_class(PUNCTUATION, CHINESE)}]")
@@ -95,14 +96,15 @@ class Numbers(dict[str, int]):
 
 
 def blocks_of(text: str, blanks: str) -> Iterator[tuple[int, int]]:
-    """Yield long spans that cover a text and end behind a blank."""
+    """Yield long spans that cover a text and end behind a blank; without one, after `LONGEST_BLOCK`."""
     gap = re.compile(f"[{re.escape(blanks)}]")
     start = 0
     while True:
-        match = gap.search(text, start + BLOCK_CHARACTERS)
-        end = match.end() if match else len(text)
+        last = min(len(text), start + LONGEST_BLOCK)
+        match = gap.search(text, start + BLOCK_CHARACTERS, last)
+        end = match.end() if match else last
         yield start, end
-        if match is None:
+        if match is None and end == len(text):
             return
         start = end
 

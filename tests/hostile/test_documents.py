@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from engine.documents.loaders import parse_file
-from engine.documents.token_spans import token_spans
+from engine.documents.token_spans import LONGEST_BLOCK, blocks_of, token_spans
 from engine.tokenizers.wordpiece import WordPieceTokenizer
 from engine.weights.catalog import DEFAULT_ENCODER
 from engine.weights.fetch import model_path
@@ -138,3 +138,10 @@ def test_a_long_run_has_the_same_words_in_pieces(monkeypatch, signs):
     whole = token_spans(text, tokenizer)
     for name in ("starts", "ends", "totals"):
         np.testing.assert_array_equal(getattr(cut, name), getattr(whole, name))
+
+
+@pytest.mark.parametrize("text", ["x" * 5_000_000, "a " * 2_500_000, "x" * 3_000_000 + " y", ""])
+def test_the_tokenizer_never_gets_more_than_a_block(text):
+    blocks = list(blocks_of(text, " "))
+    assert "".join(text[start:end] for start, end in blocks) == text
+    assert max(end - start for start, end in blocks) <= LONGEST_BLOCK
