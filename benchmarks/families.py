@@ -133,7 +133,8 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 EXPLANATION = """\
-The stored rates were taken while others used the same cores: the ratios count, since the two take turns.
+Rates and ratios are medians of the rounds, in which the two take turns: where other
+programs use the same cores, the ratios count.
 With random weights the vectors of all texts are much alike, so their differences are small. DistilBERT,
 RoBERTa and XLM-R have the layers of BERT. All families run by the same compiled kernels: attention takes a
 bias by distance (MPNet), a window (ModernBERT) or the tokens to the left alone (Qwen3), and does not compute

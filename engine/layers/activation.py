@@ -99,7 +99,7 @@ def gelu_new_backward(d_y: Array, x: Array) -> Array:
 
 
 def silu(x: Array) -> Array:
-    """``x * sigmoid(x)``, the gate of `swiglu`."""
+    """``x * sigmoid(x)``, the gate of SwiGLU (Shazeer 2020)."""
     with np.errstate(over="ignore"):  # exp(-x) is inf for very negative x, and x / inf is 0 as it should be
         return x / (1 + np.exp(-x))
 
@@ -109,16 +109,6 @@ def silu_backward(d_y: Array, x: Array) -> Array:
     with np.errstate(over="ignore"):  # as in `silu`
         sigmoid = 1 / (1 + np.exp(-x))
     return d_y * sigmoid * (1 + x * (1 - sigmoid))
-
-
-def swiglu(gate: Array, up: Array) -> Array:
-    """``silu(gate) * up``, the element-wise part of SwiGLU (Shazeer 2020): ``(n_tokens, d_ff)`` each."""
-    return silu(gate) * up
-
-
-def swiglu_backward(d_y: Array, gate: Array, up: Array) -> tuple[Array, Array]:
-    """Gradients of `swiglu` from both inputs: ``d_gate, d_up``, all of one shape."""
-    return silu_backward(d_y * up, gate), d_y * silu(gate)
 
 
 class Activation(NamedTuple):

@@ -41,7 +41,7 @@ class LlamaConfig:
     stacked
         Files hold query, key and value as one matrix, and gate and up as another.
 
-    The activation is always `swiglu`.
+    The feed-forward part is always SwiGLU (`engine.layers.activation.gated`).
     """
 
     vocab_size: int

@@ -133,12 +133,6 @@ CASES = {
         lambda d_y, x: (activation.silu_backward(d_y, x),),
         functional.silu,
     ),
-    "swiglu": (
-        lambda batch, d: [(*batch, d), (*batch, d)],
-        activation.swiglu,
-        activation.swiglu_backward,
-        lambda gate, up: functional.silu(gate) * up,
-    ),
     "softmax": (
         lambda batch, d: [(*batch, d)],
         activation.softmax,
