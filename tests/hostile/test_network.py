@@ -72,8 +72,8 @@ def embeddings(url):
 @pytest.fixture
 def _short(monkeypatch):
     for name in ("LIST_S", "EMBEDDINGS_S", "ANSWER_S"):
-        monkeypatch.setattr(server, name, 0.5)
-    monkeypatch.setattr("engine.evaluation.embedding_server.EMBEDDINGS_S", 0.5)
+        monkeypatch.setattr(server, name, 0.25)
+    monkeypatch.setattr("engine.evaluation.embedding_server.EMBEDDINGS_S", 0.25)
     monkeypatch.setattr(bounded_response, "MAX_BYTES", MEGABYTE)
 
 

@@ -57,7 +57,12 @@ def parsed(name: str, text: str) -> Any:
     check_tags(name, text)
     # As UTF-8 bytes: lxml refuses strings that declare an encoding.
     parser = etree.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True)
-    root = etree.fromstring(text.encode(), parser)
+    try:
+        root = etree.fromstring(text.encode(), parser)
+    except etree.XMLSyntaxError as error:  # of a page without elements, or where the memory is short
+        raise DocumentError(
+            f"{name} cannot be read ({one_line(str(error))[:200]}): save it as text"
+        ) from error
     if any(entry.type_name == "ERR_RESOURCE_LIMIT" for entry in parser.error_log):
         raise DocumentError(f"{name} nests its elements deeper than 2048: save it as text")
     return root
