@@ -8,7 +8,7 @@ from engine.tokenizers.text_tokenizer import TextTokenizer
 from ui.colours import BLUE, VERMILION, paint
 from ui.text import escape_plotly, joined
 
-AS_ENCODER_COUNTS = "as the model's tokenizer counts them, special tokens included"
+AS_ENCODER_COUNTS = "as the embedding model counts them, special tokens included"
 AS_DECODER_COUNTS = "as the decoder counts them"
 LABELLED_TOKENS = 48  # more labels than this overlap
 

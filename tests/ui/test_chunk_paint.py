@@ -49,7 +49,7 @@ def test_a_chunk_has_its_number_its_place_and_its_text():
     html = paint([chunk(0, 7), chunk(8, 23, headings=("Tides", "Spring & neap"), page=3)])
     assert marks(html) == [TEXT[0:7], TEXT[8:23]]
     assert re.findall(r"<sup[^>]*>(\d+)</sup>", html) == ["1", "2"]
-    size = "8 tokens as the model's tokenizer counts them, special tokens included"
+    size = "8 tokens as the embedding model counts them, special tokens included"
     assert f"{size}, characters 8–23, page 3, Tides › Spring &amp; neap" in html
 
 

@@ -166,7 +166,7 @@ def test_sizes_in_tokens_say_which_model_counts_them(encoder):
         "max_new_tokens",
     }
     for key, counts in in_tokens.items():
-        model = "decoder" if key in ("max_prompt_tokens", "max_new_tokens") else "encoder"
+        model = "decoder" if key in ("max_prompt_tokens", "max_new_tokens") else "embedding model"
         assert f"as the {model} counts them" in counts
 
 
