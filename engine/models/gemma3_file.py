@@ -11,11 +11,21 @@ from engine.errors import ModelFileError
 from engine.models import llama_file
 from engine.models.gemma3 import Gemma3Config
 from engine.models.llama import LlamaWeights
-from engine.models.llama_file import GLOBAL, LOCAL, all_but_every, assemble_weights, checked, layer_types
-from engine.models.rope import Rope, read_folder_rope, read_gguf_rope
+from engine.models.llama_file import (
+    GLOBAL,
+    LOCAL,
+    all_but_every,
+    assemble_weights,
+    checked,
+    gguf_settings,
+    gguf_sizes,
+    gguf_window,
+    layer_types,
+)
+from engine.models.rope import Rope, read_folder_rope
 from engine.weights.gguf_file import GGUF
 from engine.weights.stored import StoredTensor
-from engine.weights.tensors import config_float, config_size, read_json
+from engine.weights.tensors import MAX_EPS, config_float, config_size, read_json
 
 GGUF_NAMES = llama_file.GGUF_NAMES | {
     "attention_post_norm": "blk.{}.post_attention_norm",
@@ -37,35 +47,22 @@ UNREAD = ("attn_logit_softcapping", "attention_bias", "use_bidirectional_attenti
 
 def read_gguf_config(file: GGUF) -> Gemma3Config:
     """Read the sizes from a GGUF file's metadata."""
-    raw = {key: file[f"gemma3.{key}"] for key in llama_file.GGUF_SIZES}
-    optional = ("attention.sliding_window_pattern", "rope.freq_base_swa", "final_logit_softcapping")
-    raw |= {key: file.get(f"gemma3.{key}") for key in (*llama_file.GGUF_OPTIONS, *optional)}
-    n_layers, n_heads = config_size(raw, "block_count"), config_size(raw, "attention.head_count")
-    d_model = config_size(raw, "embedding_length")
-    d_head = config_size(raw, "attention.key_length", default=256)
-    window = raw["attention.sliding_window"] or None
+    own = ("attention.sliding_window_pattern", "rope.freq_base_swa", "final_logit_softcapping")
+    raw = gguf_settings(file, "gemma3", (*llama_file.GGUF_OPTIONS, *own))
+    sizes, window = gguf_sizes(file, "gemma3", raw, d_head=256), gguf_window(raw)
+    n_layers, n_heads, d_head = sizes["n_layers"], sizes["n_heads"], sizes["d_head"]
     pattern = config_size(raw, "attention.sliding_window_pattern", default=PATTERN)
     local_theta = config_float(raw, "rope.freq_base_swa", default=LOCAL_THETA)
     return checked(
         Gemma3Config(
-            vocab_size=len(file["tokenizer.ggml.tokens"]),
-            d_model=d_model,
-            n_layers=n_layers,
-            n_heads=n_heads,
-            n_kv_heads=config_size(raw, "attention.head_count_kv", default=n_heads),
-            d_head=d_head,
-            d_ff=config_size(raw, "feed_forward_length"),
-            max_positions=config_size(raw, "context_length"),
-            norm_eps=config_float(raw, "attention.layer_norm_rms_epsilon"),
-            rope=read_gguf_rope(file, "gemma3", d_head),
-            tied="output.weight" not in file,
+            **sizes,
             biased=frozenset(),
             head_norms=True,
             windows=tuple(window if local else None for local in all_but_every(pattern, n_layers)),
             rotated=(True,) * n_layers,
             stacked=False,
             local_rope=Rope(local_theta, (1.0,) * (d_head // 2)),
-            query_scalar=d_model / n_heads if n_layers == LAYERS_OF_27B else d_head,
+            query_scalar=sizes["d_model"] / n_heads if n_layers == LAYERS_OF_27B else d_head,
             logit_cap=optional_float(raw, "final_logit_softcapping"),
         ),
         file.path,
@@ -102,7 +99,7 @@ def read_folder_config(folder: Path) -> Gemma3Config:
             d_head=d_head,
             d_ff=config_size(raw, "intermediate_size"),
             max_positions=config_size(raw, "max_position_embeddings", default=131_072),
-            norm_eps=config_float(raw, "rms_norm_eps", default=1e-6),
+            norm_eps=config_float(raw, "rms_norm_eps", default=1e-6, most=MAX_EPS),
             rope=folder_rope(raw, GLOBAL, d_head, folder),
             tied=raw.get("tie_word_embeddings", True),
             biased=frozenset(),

@@ -84,36 +84,54 @@ GGUF_OPTIONS = (
 def read_gguf_config(file: GGUF) -> LlamaConfig:
     """Read the sizes from a GGUF file's metadata."""
     architecture = file["general.architecture"]
-    raw = {key: file[f"{architecture}.{key}"] for key in GGUF_SIZES}
-    raw |= {key: file.get(f"{architecture}.{key}") for key in GGUF_OPTIONS}
+    raw = gguf_settings(file, architecture, GGUF_OPTIONS)
     if n_experts := file.get(f"{architecture}.expert_count"):
         raise ModelFileError(f"{file.path} is a mixture of {n_experts} experts, which is not read")
-    n_layers = config_size(raw, "block_count")
     n_heads, d_model = config_size(raw, "attention.head_count"), config_size(raw, "embedding_length")
-    d_head = config_size(raw, "attention.key_length", default=max(d_model // n_heads, 1))
+    sizes = gguf_sizes(file, architecture, raw, d_head=max(d_model // n_heads, 1))
     in_file = {stack for stack in STACKS if f"{GGUF_NAMES[stack[0]].format(0)}.bias" in file}
     biased = in_file | {QUERY_KEY_VALUE} if architecture == "qwen2" else in_file
     return checked(
         LlamaConfig(
-            vocab_size=len(file.texts("tokenizer.ggml.tokens")),
-            d_model=d_model,
-            n_layers=n_layers,
-            n_heads=n_heads,
-            n_kv_heads=config_size(raw, "attention.head_count_kv", default=n_heads),
-            d_head=d_head,
-            d_ff=config_size(raw, "feed_forward_length"),
-            max_positions=config_size(raw, "context_length"),
-            norm_eps=config_float(raw, "attention.layer_norm_rms_epsilon", most=MAX_EPS),
-            rope=read_gguf_rope(file, architecture, d_head),
-            tied="output.weight" not in file,
+            **sizes,
             biased=frozenset(part for stack in biased for part in stack),
             head_norms=architecture in NORM_HEADS,
-            windows=(raw["attention.sliding_window"] or None,) * n_layers,
-            rotated=all_but_every(NOPE_INTERVAL if architecture == "smollm3" else None, n_layers),
+            windows=(gguf_window(raw),) * sizes["n_layers"],
+            rotated=all_but_every(NOPE_INTERVAL if architecture == "smollm3" else None, sizes["n_layers"]),
             stacked=architecture in STACKED,
         ),
         file.path,
     )
+
+
+def gguf_settings(file: GGUF, architecture: str, optional: Sequence[str]) -> dict[str, Any]:
+    """Return `GGUF_SIZES` and optional settings of a GGUF file, None for those that it does not state."""
+    settings = {key: file[f"{architecture}.{key}"] for key in GGUF_SIZES}
+    return settings | {key: file.get(f"{architecture}.{key}") for key in optional}
+
+
+def gguf_sizes(file: GGUF, architecture: str, raw: Mapping[str, Any], d_head: int) -> dict[str, Any]:
+    """Return the fields of `LlamaConfig` that all families state alike; ``d_head`` where none is stated."""
+    n_heads = config_size(raw, "attention.head_count")
+    d_head = config_size(raw, "attention.key_length", default=d_head)
+    return {
+        "vocab_size": len(file.texts("tokenizer.ggml.tokens")),
+        "d_model": config_size(raw, "embedding_length"),
+        "n_layers": config_size(raw, "block_count"),
+        "n_heads": n_heads,
+        "n_kv_heads": config_size(raw, "attention.head_count_kv", default=n_heads),
+        "d_head": d_head,
+        "d_ff": config_size(raw, "feed_forward_length"),
+        "max_positions": config_size(raw, "context_length"),
+        "norm_eps": config_float(raw, "attention.layer_norm_rms_epsilon", most=MAX_EPS),
+        "rope": read_gguf_rope(file, architecture, d_head),
+        "tied": "output.weight" not in file,
+    }
+
+
+def gguf_window(raw: Mapping[str, Any]) -> int | None:
+    """Return the number of last tokens that a token sees, None for all (0, or nothing stated)."""
+    return config_size(raw, "attention.sliding_window") if raw["attention.sliding_window"] else None
 
 
 def read_folder_config(folder: Path) -> LlamaConfig:
