@@ -1,0 +1,84 @@
+"""What llama.cpp makes of random GGUF files: `python -m tests.llama_cpp_answers` writes ANSWERS anew.
+
+It needs what benchmarks/requirements.txt installs. The files are those of `FAMILIES` that llama.cpp reads as
+transformers does: it leaves the windows of Mistral and Phi-3 out, and refuses SmolLM3 with biases.
+"""
+
+import json
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from transformers import (
+    Gemma3TextConfig,
+    GPT2Config,
+    LlamaConfig,
+    MistralConfig,
+    Phi3Config,
+    Qwen2Config,
+    Qwen3Config,
+    SmolLM3Config,
+)
+
+from tests.engine.models.test_decoder_families import (
+    CAPPED,
+    EIGHTS,
+    LONG_ROPE,
+    SIX_LAYERS,
+    TEXT,
+    random_model,
+    train_tokenizer,
+    write_gguf,
+)
+
+ANSWERS = Path(__file__).parent / "engine" / "models" / "llama_cpp_answers.json"
+N_NEW = 12
+KINDS = {
+    "llama": (LlamaConfig, {}),
+    "llama with biases": (LlamaConfig, {"attention_bias": True, "num_key_value_heads": 4}),
+    "qwen2": (Qwen2Config, {"tie_word_embeddings": True, "num_key_value_heads": 1}),
+    "qwen3": (Qwen3Config, {"head_dim": 14, "hidden_size": 36, "num_attention_heads": 6}),
+    "mistral": (MistralConfig, {"sliding_window": None, "tie_word_embeddings": True}),
+    "smollm3": (SmolLM3Config, {"num_hidden_layers": 4, "tie_word_embeddings": False}),
+    "phi3": (Phi3Config, {"sliding_window": None, "rope_parameters": {"partial_rotary_factor": 0.5}}),
+    "phi3 of a long text": (Phi3Config, LONG_ROPE | {"original_max_position_embeddings": 10}),
+    "gemma3": (Gemma3TextConfig, EIGHTS | SIX_LAYERS),
+    "gemma3 with a bound of the logits": (Gemma3TextConfig, EIGHTS | SIX_LAYERS | CAPPED),
+    "gpt2": (GPT2Config, {}),
+}
+
+
+def write_file(path, name, tokenizer):
+    """Write the random model of a kind, the same one every time."""
+    kind, sizes = KINDS[name]
+    write_gguf(path, random_model(tokenizer, kind, **sizes), tokenizer)
+
+
+def answers(path, ids):
+    """The greedy tokens after ``ids``, and the logits behind the last of ``ids``."""
+    import llama_cpp
+
+    model = llama_cpp.Llama(str(path), n_ctx=64, n_threads=1, type_k=0, type_v=0, verbose=False)
+    tokens, rows, unread = [], [], ids
+    for _ in range(N_NEW):
+        model.eval(unread)
+        last = llama_cpp.llama_get_logits_ith(model.ctx, -1)
+        rows.append(np.ctypeslib.as_array(last, (model.n_vocab(),)).copy())
+        unread = [int(rows[-1].argmax())]
+        tokens += unread
+    return {"tokens": tokens, "logits": [round(float(logit), 5) for logit in rows[0]]}
+
+
+def main():
+    tokenizer = train_tokenizer()
+    ids, found = tokenizer.encode(TEXT).ids, {}
+    with tempfile.TemporaryDirectory() as folder:
+        for name in KINDS:
+            write_file(Path(folder) / "model.gguf", name, tokenizer)
+            found[name] = answers(Path(folder) / "model.gguf", ids)
+    lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(answer)}" for name, answer in found.items())
+    ANSWERS.write_text(f"{{\n{lines}\n}}\n")
+
+
+if __name__ == "__main__":
+    main()
