@@ -3,7 +3,10 @@
 import json
 import subprocess
 import sys
+import threading
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +17,7 @@ Message = Mapping[str, str]
 
 PROGRAM = Path(__file__).with_name("chat_program.py")
 PATIENCE_S = 10.0  # for the child process on a busy machine; its own limit is 2 s of computing
+IDLE: deque[subprocess.Popen[bytes]] = deque()  # processes that wait for a request
 
 
 @dataclass(frozen=True)
@@ -66,18 +70,44 @@ def render_chat(
 
 
 def run_program(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Render chats in a child process: see `engine.generation.chat_program`."""
-    command = [sys.executable, "-I", str(PROGRAM)]
+    """Render chats in a child process: see `engine.generation.chat_program`.
+
+    A process goes on with the next request, since starting one takes longer than most templates.
+    """
+    process = idle_process()
+    timer = threading.Timer(PATIENCE_S, process.kill)
+    timer.start()
     try:
-        done = subprocess.run(
-            command, input=json.dumps(request).encode(), capture_output=True, timeout=PATIENCE_S, check=False
-        )
-    except subprocess.TimeoutExpired:
+        line = exchange(process, json.dumps(request).encode() + b"\n")
+    finally:
+        timer.cancel()
+    if not line.endswith(b"\n"):
+        process.kill()
+        process.communicate()
         return {"broken": f"it takes over {PATIENCE_S:.0f} s"}
-    if done.returncode:
-        return {"broken": "it takes over 2 s or 200 MB"}
-    answer: dict[str, Any] = json.loads(done.stdout)
+    IDLE.append(process)
+    answer: dict[str, Any] = json.loads(line)
     return answer
+
+
+def idle_process() -> subprocess.Popen[bytes]:
+    """Return a process that renders nothing just now: one that is there, or a new one."""
+    with suppress(IndexError):
+        while (process := IDLE.pop()).poll() is not None:
+            pass
+        return process
+    command, pipe = [sys.executable, "-I", str(PROGRAM)], subprocess.PIPE
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL)
+
+
+def exchange(process: subprocess.Popen[bytes], request: bytes) -> bytes:
+    """Return a process's answer to a line, without its end if the process is killed before."""
+    assert process.stdin
+    assert process.stdout
+    with suppress(BrokenPipeError):
+        process.stdin.write(request)
+        process.stdin.flush()
+    return process.stdout.readline()
 
 
 def content_spans(

@@ -2,10 +2,12 @@
 
 Jinja's sandbox keeps a template from files and code, but not from endless loops and gigabytes. A subset of
 the language would refuse templates that models have; the limits of a process hold for all. This file runs as
-a script (``python -I chat_program.py``), without the engine, whose imports take longer than a template.
+a script (``python -I chat_program.py``), without the engine, whose imports take longer than a template. It
+reads requests from standard input, a JSON object a line, and answers each with a line.
 """
 
 import json
+import os
 import sys
 from contextlib import suppress
 from datetime import datetime
@@ -75,7 +77,26 @@ def rendered(template: str, chats: list[list[dict[str, str]]], tokens: dict[str,
     return {"texts": texts}
 
 
+def answer(request: bytes) -> bytes:
+    """Render the chats of a request in a forked process with limits: JSON to JSON."""
+    if not hasattr(os, "fork"):  # Windows
+        return json.dumps(rendered(**json.loads(request))).encode()
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(sys.stdout.fileno())  # or the parent would wait for this process when the other is killed
+        limit_process()
+        with os.fdopen(writer, "wb") as pipe:
+            pipe.write(json.dumps(rendered(**json.loads(request))).encode())
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as pipe:
+        found = pipe.read()
+    _, status = os.waitpid(child, 0)
+    return json.dumps({"broken": f"it takes over {CPU_S} s or {MEGABYTES} MB"}).encode() if status else found
+
+
 if __name__ == "__main__":
-    limit_process()
-    answer = rendered(**json.loads(sys.stdin.buffer.read()))
-    sys.stdout.buffer.write(json.dumps(answer).encode())
+    for line in sys.stdin.buffer:
+        sys.stdout.buffer.write(answer(line) + b"\n")
+        sys.stdout.buffer.flush()

@@ -1,10 +1,11 @@
 import re
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
 
 from engine.errors import InputError, ModelFileError
-from engine.generation.chat import render_chat
+from engine.generation.chat import IDLE, render_chat
 
 MESSAGES = [
     {"role": "system", "content": "Be brief."},
@@ -174,3 +175,25 @@ def test_a_template_cannot_change_the_messages():
         with pytest.raises(ModelFileError):
             render_chat(template, messages)
     assert messages == MESSAGES
+
+
+def test_requests_one_after_another_share_a_process_and_one_that_ended_is_replaced():
+    render_chat("{{ messages[0]['content'] }}", MESSAGES)
+    process = IDLE[-1]
+    with pytest.raises(ModelFileError):
+        render_chat("{{ 1 / 0 }}", MESSAGES)
+    assert IDLE[-1] is process
+    process.kill()
+    process.wait()
+    assert render_chat("{{ messages[0]['role'] }}", MESSAGES).text == MESSAGES[0]["role"]
+    assert process not in IDLE
+
+
+def test_a_request_is_answered_while_another_takes_its_time():
+    endless = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
+    with ThreadPoolExecutor() as pool:
+        slow = pool.submit(render_chat, endless, MESSAGES)
+        assert render_chat("{{ messages[0]['role'] }}", MESSAGES).text == MESSAGES[0]["role"]
+        assert not slow.done()
+        with pytest.raises(ModelFileError, match="it takes over 2 s or 200 MB"):
+            slow.result()
