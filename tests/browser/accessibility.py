@@ -6,7 +6,7 @@ from pathlib import Path
 import axe_playwright_python
 from playwright.sync_api import expect
 
-from tests.browser.conftest import WIDE, assert_no_wider, is_narrow
+from tests.browser.conftest import WIDE, assert_no_wider, is_narrow, settled
 
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
 # Each finding comes with the number of the known one that it is, or -1.
@@ -80,7 +80,11 @@ def assert_usable(page):
     """What is drawn now has no finding in either theme, and at 200 % the page does not scroll sideways."""
     page.mouse.move(0, 0)
     expect(page.get_by_test_id("stTooltipContent")).to_have_count(0)  # of the button pressed last
-    found = [each for each in findings(page) + findings_when_dark(page) if each["known"] < 0]
+    for _ in range(3):  # what is there only while the page is drawn again is no finding
+        found = [each for each in findings(page) + findings_when_dark(page) if each["known"] < 0]
+        if not found:
+            break
+        settled(page)
     assert not found, found
     if not is_narrow(page):
         resize(page, MAGNIFIED)

@@ -23,7 +23,7 @@ LOOK = """() => {
         const style = getComputedStyle(part, pseudo);
         return styles.map((name) => style[name]).join();
     })).join();
-    const focused = look(), isPlain = !active.matches("body, canvas, [role=combobox]");
+    const focused = look(), isPlain = !active.matches("body, canvas, [role=gridcell], [role=combobox]");
     const before = window.unseen?.();
     window.unseen = () => isPlain && active.isConnected && look() === focused ? active.outerHTML : "";
     return before;
