@@ -105,7 +105,7 @@ def attention_to_passages(
     column[0] = first
     trace = ColumnShares(column, answer + 1)
     with (PrefixCache() if reuse is None else reuse).borrow(
-        ids, start - 1, decoder.weights, decoder.config
+        ids, start - 1, decoder.weights, decoder.config, decoder.kv_bits
     ) as cache:
         cache.reserve(len(ids))
         decoder.prefill(ids[: start - 1], cache)

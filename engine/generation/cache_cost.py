@@ -7,7 +7,7 @@ from time import perf_counter
 
 from engine.errors import InputError
 from engine.generation.decoder import Decoder
-from engine.models.decoders import fit_length, new_cache
+from engine.models.decoders import fit_length
 from engine.models.kv_cache import KVCache
 
 REPEATS = 3  # of a token with the cache, which is fast: the median is taken
@@ -51,7 +51,7 @@ def measure_cache(
             raise InputError(f"length {length} is not within the text: give 1 to {len(ids)} tokens")
     cached, uncached = [], []
     for n_done, length in enumerate(lengths, start=1):
-        cache = new_cache(decoder.weights, decoder.config, capacity=length)
+        cache = decoder.new_cache(length)
         uncached.append(seconds(decoder, ids[:length], cache, keep=0))
         times = [seconds(decoder, ids[:length], cache, keep=length - 1) for _ in range(REPEATS)]
         cached.append(median(times))
@@ -71,4 +71,4 @@ def seconds(decoder: Decoder, ids: Sequence[int], cache: KVCache, keep: int) -> 
 
 def cache_bytes(decoder: Decoder, n_tokens: int) -> int:
     """Bytes of the keys and values of ``n_tokens``."""
-    return new_cache(decoder.weights, decoder.config, capacity=n_tokens).n_bytes
+    return decoder.new_cache(n_tokens).n_bytes

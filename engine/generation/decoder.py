@@ -25,6 +25,7 @@ from engine.generation.stream import TextStream
 from engine.layers.activation import softmax
 from engine.layers.tracing import Array, Shapes, Tracer, no_trace
 from engine.models.decoders import (
+    BLOCK_TOKENS,
     DecoderConfig,
     DecoderWeights,
     decoder_forward,
@@ -37,7 +38,7 @@ from engine.models.decoders import (
     trace_shapes,
     unembed,
 )
-from engine.models.kv_cache import KVCache
+from engine.models.kv_cache import KVCache, check_kv_bits
 from engine.tokenizers.bpe import BPETokenizer
 from engine.tokenizers.encoding import Encoding, check_vocab_size
 from engine.trace import MAX_TRACE_BYTES, Trace, check_trace, matches
@@ -46,9 +47,6 @@ from engine.weights.fetch import Progress, model_path
 from engine.weights.gguf_file import GGUF
 from engine.weights.tensors import damaged_files, read_json, read_text, shortened
 
-# Prompt tokens go through the layers in blocks of this many, which bounds the attention scores
-# held at once to (n_heads, 512, n_tokens).
-BLOCK_TOKENS = 512
 # Hidden states are turned into logits this many at a time: (64, vocab_size) are held at once.
 LOGIT_TOKENS = 64
 # The cache has room for this many tokens of an answer from the start, and grows for more.
@@ -61,7 +59,8 @@ GGUF_SPECIAL = ("bos", "eos", "eot")  # tokens that begin a text, and that end i
 class Decoder:
     """A decoder of one of the `FAMILIES`, with its tokenizer and chat template.
 
-    ``start_ids`` are the tokens that the model expects before a text that is no chat.
+    ``start_ids`` are the tokens that the model expects before a text that is no chat. Keys and values are
+    cached in ``kv_bits`` bits a number, 16 (NumPy's in 32) or 8.
     """
 
     name: str
@@ -72,6 +71,10 @@ class Decoder:
     bos_id: int | None
     start_ids: tuple[int, ...]
     end_ids: frozenset[int]
+    kv_bits: int = 16
+
+    def __post_init__(self) -> None:
+        check_kv_bits(self.kv_bits)
 
     @classmethod
     def load(
@@ -79,6 +82,7 @@ class Decoder:
         source: str | Path = DEFAULT_DECODER,
         on_progress: Progress | None = None,
         compiled: bool = True,
+        kv_bits: int = 16,
     ) -> "Decoder":
         """Load a decoder from a known name, a .gguf file, a folder or a Hub id.
 
@@ -92,17 +96,23 @@ class Decoder:
         compiled
             Hold matrices in the few bits of their file and generate with compiled kernels, where numba
             is installed and has them for this processor and model; else all weights are float32.
+        kv_bits
+            Bits of a number in the KV cache: 16, or 8 with a scale for each key and value, which halves the
+            cache and is faster behind long texts, and a little less exact. `dataclasses.replace` changes it.
 
         Raises
         ------
+        InputError
+            ``kv_bits`` is neither.
         ModelUnavailableError
             The model cannot be found or downloaded.
         ModelFileError
             Its files are damaged, incomplete, or of another architecture.
         """
+        check_kv_bits(kv_bits)
         path = model_path(source, on_progress)
         load = load_folder if path.is_dir() else load_gguf
-        return load(str(source), path, compiled)
+        return load(str(source), path, compiled, kv_bits)
 
     @property
     def max_tokens(self) -> int:
@@ -159,12 +169,14 @@ class Decoder:
     def inspect(self, ids: Sequence[int], trace: Tracer = no_trace) -> Array:
         """Run ``ids`` under a tracer; return the final hidden states ``(n_tokens, d_model)``."""
         n_tokens = self.check_ids(ids)
-        if trace is no_trace:
-            cache = new_cache(self.weights, self.config, n_tokens)
-        else:  # to be seen in full precision
-            cache = KVCache(self.config, n_tokens)
+        # A trace shows keys and values in full precision.
+        cache = self.new_cache(n_tokens) if trace is no_trace else KVCache(self.config, n_tokens)
         fit_length(cache, self.config, n_tokens)
         return decoder_forward(ids, self.weights, self.config, cache, trace)
+
+    def new_cache(self, capacity: int, limit: int | None = None) -> KVCache:
+        """Return an empty cache with room for ``capacity`` tokens, which grows up to ``limit``."""
+        return new_cache(self.weights, self.config, capacity, limit, self.kv_bits)
 
     def unembed(self, hidden: Array) -> Array:
         """Hidden states to logits: ``(n_tokens, d_model) -> (n_tokens, vocab_size)``."""
@@ -272,7 +284,8 @@ class Decoder:
 
         def steps() -> Iterator[GeneratedToken]:
             rng, lookup = np.random.default_rng(sampling.seed), PromptLookup()
-            with kept.borrow(ids, n_prompt - 1 if kv_cache else 0, self.weights, self.config) as cache:
+            n_reused = n_prompt - 1 if kv_cache else 0
+            with kept.borrow(ids, n_reused, self.weights, self.config, self.kv_bits) as cache:
                 cache.reserve(n_prompt + min(n_new, ROOM_TOKENS))
                 reason: FinishReason | None = None
                 while reason is None:
@@ -345,7 +358,7 @@ class Decoder:
             raise InputError(f"start is {start}: give 1 to {n_tokens}, the number of tokens")
         kept = PrefixCache() if reuse is None else reuse
         found = [np.empty(0, np.float32)]
-        with kept.borrow(ids, start - 1, self.weights, self.config) as cache:
+        with kept.borrow(ids, start - 1, self.weights, self.config, self.kv_bits) as cache:
             cache.reserve(n_tokens)
             self.prefill(ids[: start - 1], cache)
             for hidden in self.read(ids[start - 1 : -1], cache):  # (n_block, d_model), each before its token
@@ -398,11 +411,11 @@ class Decoder:
         return n_tokens
 
 
-def load_gguf(name: str, path: Path, compiled: bool) -> Decoder:
+def load_gguf(name: str, path: Path, compiled: bool, kv_bits: int) -> Decoder:
     """Load a decoder from a .gguf file."""
     with damaged_files(path):
         file = GGUF(path)
-        config, weights = read_gguf_model(file, compiled)
+        config, weights = read_gguf_model(file, compiled, kv_bits)
         tokenizer = BPETokenizer.from_gguf(file)
         bos, *ends = (special_id(file.get(f"tokenizer.ggml.{k}_token_id"), k, config) for k in GGUF_SPECIAL)
         template = checked_template(file.get("tokenizer.chat_template"), path)
@@ -415,13 +428,14 @@ def load_gguf(name: str, path: Path, compiled: bool) -> Decoder:
             bos_id=bos,
             start_ids=tokenizer.start_ids,
             end_ids=frozenset(end for end in ends if end is not None),
+            kv_bits=kv_bits,
         )
 
 
-def load_folder(name: str, folder: Path, compiled: bool) -> Decoder:
+def load_folder(name: str, folder: Path, compiled: bool, kv_bits: int) -> Decoder:
     """Load a decoder from a folder with config.json, model.safetensors and tokenizer.json."""
     with damaged_files(folder):
-        config, weights = read_folder_model(folder, compiled)
+        config, weights = read_folder_model(folder, compiled, kv_bits)
         tokenizer = BPETokenizer.from_json(folder / "tokenizer.json")
         check_vocab_size(tokenizer.vocab_size, config.vocab_size, folder)
         model, generation, chat = (
@@ -443,6 +457,7 @@ def load_folder(name: str, folder: Path, compiled: bool) -> Decoder:
             bos_id=bos,
             start_ids=start_ids,
             end_ids=frozenset(one for one in ends if one is not None),
+            kv_bits=kv_bits,
         )
 
 

@@ -5,6 +5,8 @@ from contextlib import contextmanager
 from threading import Lock
 from weakref import ReferenceType, ref
 
+import numpy as np
+
 from engine.models.decoders import DecoderConfig, DecoderWeights, fit_length, new_cache
 from engine.models.kv_cache import KVCache
 
@@ -13,7 +15,8 @@ class PrefixCache:
     """Keys and values of the last prompt and answer, for the next prompt that begins like them.
 
     A token's keys and values depend only on the tokens before it, so they are valid for the common beginning
-    of two texts. The cache belongs to the decoder that filled it: another decoder starts with an empty one.
+    of two texts. The cache belongs to the decoder that filled it: another decoder, or another ``kv_bits``,
+    starts with an empty one.
     A generation takes the content out and puts its own back at its end: of two at once the second starts
     without reuse, and the cache keeps the content of the one that ends last.
 
@@ -41,7 +44,12 @@ class PrefixCache:
 
     @contextmanager
     def borrow(
-        self, ids: Sequence[int], at_most: int, weights: DecoderWeights, config: DecoderConfig
+        self,
+        ids: Sequence[int],
+        at_most: int,
+        weights: DecoderWeights,
+        config: DecoderConfig,
+        kv_bits: int = 16,
     ) -> Iterator[KVCache]:
         """Yield a cache that holds the longest known beginning of ``ids``, and keep it afterwards.
 
@@ -52,17 +60,16 @@ class PrefixCache:
             ``cache.length`` of them.
         at_most
             Most tokens to reuse: those after them have to be read again.
-        weights, config
-            The decoder that reads.
+        weights, config, kv_bits
+            Of the decoder that reads.
 
         Yields
         ------
         KVCache
             With room to grow up to the decoder's context.
         """
-        cache = self._take(ids, at_most, weights) or new_cache(
-            weights, config, capacity=0, limit=config.max_positions
-        )
+        fresh = new_cache(weights, config, capacity=0, limit=config.max_positions, kv_bits=kv_bits)
+        cache = self._take(ids, at_most, weights, fresh.keys.dtype) or fresh
         fit_length(cache, config, len(ids))
         self.reused_tokens = cache.length
         try:
@@ -76,11 +83,13 @@ class PrefixCache:
                 self._ids, self._cache = list(ids[: cache.length]), cache
                 self._weights = ref(weights, forget_pass)
 
-    def _take(self, ids: Sequence[int], at_most: int, weights: DecoderWeights) -> KVCache | None:
+    def _take(
+        self, ids: Sequence[int], at_most: int, weights: DecoderWeights, dtype: np.dtype
+    ) -> KVCache | None:
         with self._lock:
             known, cache, owner = self._ids, self._cache, self._weights
             self._ids, self._cache, self._weights = [], None, None
-        if cache is None or owner is None or owner() is not weights:
+        if cache is None or owner is None or owner() is not weights or cache.keys.dtype != dtype:
             return None
         cache.rollback(min(common_prefix(known, ids), at_most))
         return cache

@@ -53,7 +53,7 @@ def replay(
     texts = iter(token_texts(spoken, decoder.tokenizer))
     tokens: list[GeneratedToken] = []
     kept = PrefixCache() if reuse is None else reuse
-    with kept.borrow(ids, start - 1, decoder.weights, decoder.config) as cache:
+    with kept.borrow(ids, start - 1, decoder.weights, decoder.config, decoder.kv_bits) as cache:
         cache.reserve(len(ids))
         decoder.prefill(ids[: start - 1], cache)
         hidden = np.concatenate(list(decoder.read(ids[start - 1 : -1], cache)))  # (n_answer, d_model)

@@ -1,37 +1,68 @@
 """Operations of attention: of a few tokens to cached keys, and of a whole prompt (see `op_loop`)."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from engine.kernels.atomics import load
 from engine.kernels.gemm import FAST, LANES, WIDE, exp, ordered, wide_product
 from engine.kernels.jit import njit
 from engine.kernels.simd import HEAD
-from engine.kernels.simd_attention import HEADS_TOGETHER, make_dots, make_weighted_sum, narrow, widen
+from engine.kernels.simd_attention import (
+    HEADS_TOGETHER,
+    make_dots,
+    make_weighted_sum,
+    make_widen,
+    narrow,
+    round_to_codes,
+)
 from engine.kernels.work_split import floats_at, split_range
+from engine.layers.quantization import LARGEST_CODE, SMALLEST_SCALE
 from engine.layers.tracing import Array
-
-dot, dots, heads_dots = make_dots(1), make_dots(LANES), make_dots(LANES, HEADS_TOGETHER)
-weighted_sum, heads_weighted_sum = make_weighted_sum(), make_weighted_sum(HEADS_TOGETHER)
 
 QUERY_BLOCK = 64  # queries of a prompt in a task
 SUMMARY = 2  # numbers kept of a split's scores: their maximum, and the sum of their exponentials
+LARGEST, SMALLEST = np.float32(LARGEST_CODE), np.float32(SMALLEST_SCALE)
+
+# Cached keys and values are float16, or codes of 8 bits with a float32 scale for each key and value; where
+# they are float16, the address of the scales is 0.
 
 
 @njit
 def write_cache(op: Array, task: int) -> None:
-    """Append keys and values to the cache as float16, some tokens to a task."""
+    """Append keys and values to the cache, some tokens to a task."""
     n_tasks, key, key_stride, n_tokens, value, value_stride, n_kv_heads, d_head = op[1:9]
-    keys, values, capacity, length = op[9:13]
+    keys, values, key_scales, value_scales, capacity, length = op[9:15]
     past = load(length)
     first, last = split_range(n_tokens, task, n_tasks)
     for i in range(first, last):
         for head in range(n_kv_heads):
-            place = 2 * d_head * (head * capacity + past + i)
-            own_key = key + i * key_stride + 4 * d_head * head
-            own_value = value + i * value_stride + 4 * d_head * head
-            for d in range(0, d_head, HEAD):
-                narrow(own_key + 4 * d, keys + place + 2 * d)
-                narrow(own_value + 4 * d, values + place + 2 * d)
+            place = head * capacity + past + i
+            write_head(key + i * key_stride + 4 * d_head * head, d_head, keys, key_scales, place)
+            write_head(value + i * value_stride + 4 * d_head * head, d_head, values, value_scales, place)
+
+
+@njit
+def write_head(numbers: int, d_head: int, cached: int, scales: int, place: int) -> None:
+    """Write a key or value to the cache as float16, or as codes and their scale (see `quantize`)."""
+    if scales == 0:
+        for d in range(0, d_head, HEAD):
+            narrow(numbers + 4 * d, cached + 2 * (d_head * place + d))
+        return
+    scale = largest_absolute(floats_at(numbers, d_head)) / LARGEST
+    floats_at(scales + 4 * place, 1)[0] = scale
+    divisor = scale if scale >= SMALLEST else np.float32(1)
+    for d in range(0, d_head, HEAD):
+        round_to_codes(numbers + 4 * d, divisor, cached + d_head * place + d)
+
+
+@njit
+def largest_absolute(x: Array) -> np.float32:
+    """Largest absolute value, NaN where there is one: without the sign, bits compare as numbers do."""
+    bits, largest = x.view(np.int32), np.int32(0)
+    for j in range(len(x)):
+        largest = max(largest, bits[j] & np.int32(0x7FFFFFFF))
+    return np.int32(largest).view(np.float32)
 
 
 @njit(fastmath=FAST)
@@ -63,7 +94,7 @@ def attend_to_split(op: Array, task: int) -> None:
     follow it.
     """
     n_tasks, query, stride, n_tokens, n_heads, n_kv_heads, d_head = op[1:8]
-    keys, values, capacity, length, scores, splits, window, scale = op[8:16]
+    keys, values, key_scales, value_scales, capacity, length, scores, splits, window, scale = op[8:18]
     n_splits = n_tasks // n_kv_heads
     past = load(length)
     for token in range(n_tokens):
@@ -73,9 +104,12 @@ def attend_to_split(op: Array, task: int) -> None:
             n_heads,
             n_kv_heads,
             d_head,
-            keys + 2 * d_head * unseen,
-            values + 2 * d_head * unseen,
+            keys,
+            values,
+            key_scales,
+            value_scales,
             capacity,
+            unseen,
             past + token + 1 - unseen,
             floats_at(scale, 1)[0],
             scores + 4 * token * n_heads * capacity,
@@ -94,7 +128,10 @@ def attend_token_to_split(
     d_head: int,
     keys: int,
     values: int,
+    key_scales: int,
+    value_scales: int,
     capacity: int,
+    unseen: int,
     n_seen: int,
     scale: np.float32,
     scores: int,
@@ -107,7 +144,7 @@ def attend_token_to_split(
     first, last = split_range(-(-n_seen // LANES), split, n_splits)
     first, last = LANES * first, min(LANES * last, n_seen)
     n_keys, group = last - first, n_heads // n_kv_heads
-    width, place = d_head + SUMMARY, 2 * d_head * (kv_head * capacity + first)
+    width, place = d_head + SUMMARY, kv_head * capacity + unseen + first
     head, end = kv_head * group, (kv_head + 1) * group
     if n_keys == 0:
         for empty in range(head, end):
@@ -116,56 +153,91 @@ def attend_token_to_split(
         return
     while head < end:
         n_together = HEADS_TOGETHER if head + HEADS_TOGETHER <= end else 1
+        own_query = query + 4 * d_head * head
         own, out = scores + 4 * (head * capacity + first), splits + 4 * width * (head * n_splits + split)
         for i in range(n_together):
             floats_at(own + 4 * capacity * i, n_keys)[:] = np.float32(0)
-        add_scores(query + 4 * d_head * head, d_head, keys + place, own, 4 * capacity, n_keys, n_together)
+        if key_scales == 0:
+            own_keys = keys + 2 * d_head * place
+            add_half_scores(own_query, d_head, own_keys, own, 4 * capacity, n_keys, n_together)
+        else:
+            own_keys = keys + d_head * place
+            add_code_scores(own_query, d_head, own_keys, own, 4 * capacity, n_keys, n_together)
         for i in range(n_together):
             s = floats_at(own + 4 * capacity * i, n_keys)
             summary = floats_at(out + 4 * (width * n_splits * i + d_head), SUMMARY)
             s *= scale
+            if key_scales != 0:
+                s *= floats_at(key_scales + 4 * place, n_keys)
             summary[0] = maximum(s)
             summary[1] = exponentials(s, summary[0])
-        weigh(own, 4 * capacity, values + place, d_head, out, 4 * width * n_splits, n_keys, n_together)
+            if value_scales != 0:
+                s *= floats_at(value_scales + 4 * place, n_keys)
+        if value_scales == 0:
+            own_values = values + 2 * d_head * place
+            weigh_halves(own, 4 * capacity, own_values, d_head, out, 4 * width * n_splits, n_keys, n_together)
+        else:
+            own_values = values + d_head * place
+            weigh_codes(own, 4 * capacity, own_values, d_head, out, 4 * width * n_splits, n_keys, n_together)
         head += n_together
 
 
-@njit
-def add_scores(
-    query: int, d_head: int, keys: int, scores: int, scores_stride: int, n_keys: int, n_heads: int
-) -> None:
-    """Add ``query . key`` of all keys to the scores, for one head or `HEADS_TOGETHER`."""
-    n_iterations, stride = n_keys // LANES, 2 * d_head
-    rest = LANES * n_iterations
-    for d in range(0, d_head, HEAD):
-        q, k = query + 4 * d, keys + 2 * d
-        if n_iterations > 0 and n_heads == HEADS_TOGETHER:
-            heads_dots(q, 4 * d_head, k, stride, scores, scores_stride, n_iterations)
-        elif n_iterations > 0:
-            dots(q, 0, k, stride, scores, 0, n_iterations)
-        for i in range(n_heads if rest < n_keys else 0):
-            own = scores + scores_stride * i + 4 * rest
-            dot(q + 4 * d_head * i, 0, k + stride * rest, stride, own, 0, n_keys - rest)
+def make_add_scores(bits: int) -> Callable[..., None]:
+    """Return a function that adds ``query . key`` of all keys to the scores, for a type of keys."""
+    n_bytes = bits // 8
+    dot, dots = make_dots(bits, 1), make_dots(bits, LANES)
+    heads_dots = make_dots(bits, LANES, HEADS_TOGETHER)
+
+    @njit
+    def add_scores(
+        query: int, d_head: int, keys: int, scores: int, scores_stride: int, n_keys: int, n_heads: int
+    ) -> None:
+        """Add the products of all keys to the scores, for one head or `HEADS_TOGETHER`."""
+        n_iterations, stride = n_keys // LANES, n_bytes * d_head
+        rest = LANES * n_iterations
+        for d in range(0, d_head, HEAD):
+            q, k = query + 4 * d, keys + n_bytes * d
+            if n_iterations > 0 and n_heads == HEADS_TOGETHER:
+                heads_dots(q, 4 * d_head, k, stride, scores, scores_stride, n_iterations)
+            elif n_iterations > 0:
+                dots(q, 0, k, stride, scores, 0, n_iterations)
+            for i in range(n_heads if rest < n_keys else 0):
+                own = scores + scores_stride * i + 4 * rest
+                dot(q + 4 * d_head * i, 0, k + stride * rest, stride, own, 0, n_keys - rest)
+
+    return add_scores
 
 
-@njit
-def weigh(
-    weights: int,
-    weights_stride: int,
-    values: int,
-    d_head: int,
-    out: int,
-    out_stride: int,
-    n_keys: int,
-    n_heads: int,
-) -> None:
-    """Write the sum of all values times their weights, for one head or `HEADS_TOGETHER`."""
-    for d in range(0, d_head, HEAD):
-        v, own = values + 2 * d, out + 4 * d
-        if n_heads == HEADS_TOGETHER:
-            heads_weighted_sum(weights, weights_stride, v, 2 * d_head, own, out_stride, n_keys)
-        else:
-            weighted_sum(weights, 0, v, 2 * d_head, own, 0, n_keys)
+def make_weigh(bits: int) -> Callable[..., None]:
+    """Return a function that writes the sum of all values times their weights, for a type of values."""
+    n_bytes = bits // 8
+    weighted_sum, heads_weighted_sum = make_weighted_sum(bits), make_weighted_sum(bits, HEADS_TOGETHER)
+
+    @njit
+    def weigh(
+        weights: int,
+        weights_stride: int,
+        values: int,
+        d_head: int,
+        out: int,
+        out_stride: int,
+        n_keys: int,
+        n_heads: int,
+    ) -> None:
+        """Write the weighted sum of all values, for one head or `HEADS_TOGETHER`."""
+        for d in range(0, d_head, HEAD):
+            v, own = values + n_bytes * d, out + 4 * d
+            if n_heads == HEADS_TOGETHER:
+                heads_weighted_sum(weights, weights_stride, v, n_bytes * d_head, own, out_stride, n_keys)
+            else:
+                weighted_sum(weights, 0, v, n_bytes * d_head, own, 0, n_keys)
+
+    return weigh
+
+
+add_half_scores, add_code_scores = make_add_scores(16), make_add_scores(8)
+weigh_halves, weigh_codes = make_weigh(16), make_weigh(8)
+widen_halves, widen_codes = make_widen(16), make_widen(8)
 
 
 @njit(fastmath=FAST, error_model="numpy")
@@ -200,8 +272,9 @@ def widen_cache(op: Array, task: int, thread: int) -> None:
 
     Keys become panels ``(d_head, WIDE)`` of ``scale K^T``, the last padded with zeros.
     """
-    n_tasks, keys, values, capacity, n_kv_heads, d_head, n_keys, key_panels, single_values = op[1:10]
-    scale = floats_at(op[10], 1)[0]
+    n_tasks, keys, values, key_scales, value_scales, capacity, n_kv_heads, d_head, n_keys = op[1:10]
+    key_panels, single_values = op[10:12]
+    scale = floats_at(op[12], 1)[0]
     n_panels = n_tasks // n_kv_heads
     head, first = task // n_panels, task % n_panels * WIDE
     columns = floats_at(key_panels + 4 * d_head * WIDE * task, d_head * WIDE).reshape(d_head, WIDE)
@@ -210,15 +283,26 @@ def widen_cache(op: Array, task: int, thread: int) -> None:
         if j >= n_keys:
             columns[:, lane] = np.float32(0)
             continue
-        place = 2 * d_head * (head * capacity + j)
+        place = head * capacity + j
         single = single_values + 4 * d_head * (head * n_keys + j)
-        for d in range(0, d_head, HEAD):  # the key, in memory that the value then overwrites
-            widen(keys + place + 2 * d, single + 4 * d)
+        read_head(keys, key_scales, place, d_head, single)  # in memory that the value then overwrites
         key = floats_at(single, d_head)
         for d in range(d_head):
             columns[d, lane] = key[d] * scale
+        read_head(values, value_scales, place, d_head, single)
+
+
+@njit
+def read_head(cached: int, scales: int, place: int, d_head: int, single: int) -> None:
+    """Write a cached key or value as float32."""
+    if scales == 0:
         for d in range(0, d_head, HEAD):
-            widen(values + place + 2 * d, single + 4 * d)
+            widen_halves(cached + 2 * (d_head * place + d), single + 4 * d)
+        return
+    for d in range(0, d_head, HEAD):
+        widen_codes(cached + d_head * place + d, single + 4 * d)
+    numbers = floats_at(single, d_head)
+    numbers *= floats_at(scales + 4 * place, 1)[0]
 
 
 @njit(fastmath=FAST, error_model="numpy")

@@ -21,7 +21,7 @@ from engine.kernels.simd import prefetch
 from engine.kernels.work_split import floats_at, split_range
 from engine.layers.tracing import Array
 
-OP_SIZE = 16  # integers of an operation
+OP_SIZE = 18  # integers of an operation
 N_TOKENS = 4  # index of the number of tokens in an operation on few tokens
 LINE = 8  # integers of a cache line: counters of different threads lie in different lines
 

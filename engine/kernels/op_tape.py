@@ -36,6 +36,11 @@ def fits(d_head: int, activation: str) -> bool:
     return d_head % HEAD == 0 and activation in ("swiglu", "geglu", *GELUS)
 
 
+def scores_per_key(n_heads: int) -> int:
+    """Most scores of each key that attention holds at once: of few tokens, or of blocks of a prompt."""
+    return max(FEW_TOKENS * n_heads, n_threads * QUERY_BLOCK)
+
+
 class OpTape:
     """Compiled twins of the decoder's primitives, which run at once or are recorded on a tape.
 
@@ -55,7 +60,11 @@ class OpTape:
         self.buffers = BufferPool()
         self.arrays: list[Array] = []  # of the recorded operations, besides those in the buffers
         self.zeros: dict[int, Array] = {}
-        self.activations = dict.fromkeys(GELUS, Activation(self.gelu_new, gelu_new_backward))
+
+    @property
+    def activations(self) -> dict[str, Activation]:
+        """The activations by name; an attribute would hold the tape, and its buffers, beyond its last use."""
+        return dict.fromkeys(GELUS, Activation(self.gelu_new, gelu_new_backward))
 
     def replay(self, length: int, n_tokens: int) -> None:
         """Run the recorded operations on the first ``n_tokens`` rows, behind ``length`` cached tokens.
@@ -170,25 +179,26 @@ class OpTape:
         n_seen = ALL_KEYS if window is None else window
         if not self.record:  # a tape may be replayed with fewer tokens: the caller reserves the memory
             cache.reserve(n_keys)
-        keys, values = cache.keys[layer], cache.values[layer]
-        capacity = keys.shape[1]
-        sizes = (n_kv_heads, d_head, keys, values, capacity, self.length)
+        capacity = cache.keys.shape[2]
+        scales = (0 if own is None else own[layer] for own in (cache.key_scales, cache.value_scales))
+        cached = (cache.keys[layer], cache.values[layer], *scales, capacity)
         new = (key, key.strides[1], n_tokens, value, value.strides[1])
-        self.emit(op_loop.WRITE_CACHE, row_tasks(n_tokens), *new, *sizes)
+        self.emit(op_loop.WRITE_CACHE, row_tasks(n_tokens), *new, n_kv_heads, d_head, *cached, self.length)
         context = self.buffers.empty((n_tokens, n_heads, d_head))
         if n_tokens <= FEW_TOKENS:
             scores = self.buffers.empty((n_tokens, n_heads, capacity))
             parts = self.buffers.empty((n_tokens, n_heads, N_SPLITS, d_head + SUMMARY))
             heads = (query, query.strides[1], n_tokens, n_heads, n_kv_heads, d_head)
-            cached = (keys, values, capacity, self.length, scores, parts)
-            self.emit(op_loop.ATTEND_TO_SPLIT, n_kv_heads * N_SPLITS, *heads, *cached, n_seen, factor)
+            written = (self.length, scores, parts)
+            tasks = n_kv_heads * N_SPLITS
+            self.emit(op_loop.ATTEND_TO_SPLIT, tasks, *heads, *cached, *written, n_seen, factor)
             self.emit(op_loop.MERGE_SPLITS, 1, parts, N_SPLITS, n_tokens, n_heads, d_head, context)
             return context.swapaxes(0, 1)
         n_panels, n_blocks = -(-n_keys // WIDE), -(-n_tokens // QUERY_BLOCK)
         key_panels = self.buffers.empty((n_kv_heads, n_panels, d_head, WIDE))
         single_values = self.buffers.empty((n_kv_heads, n_keys, d_head))
-        sources = (keys, values, capacity, n_kv_heads, d_head, n_keys)
-        self.emit(op_loop.WIDEN_CACHE, n_kv_heads * n_panels, *sources, key_panels, single_values, factor)
+        copies = (n_kv_heads, d_head, n_keys, key_panels, single_values, factor)
+        self.emit(op_loop.WIDEN_CACHE, n_kv_heads * n_panels, *cached, *copies)
         scores = self.buffers.empty((n_threads, QUERY_BLOCK, n_panels * WIDE))
         queries = (query, query.strides[1], n_tokens, n_heads, n_kv_heads, d_head)
         rest = (key_panels, single_values, n_keys, context, scores, self.padded_bias(WIDE, None))

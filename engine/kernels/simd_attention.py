@@ -1,20 +1,30 @@
-"""SIMD code of attention to float16 keys and values (see `simd`)."""
+"""SIMD code of attention to keys and values in float16, or in codes of 8 bits (see `simd`)."""
 
 from collections.abc import Callable
 from typing import Any
 
+from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
 from engine.kernels.gemm import LANES, WIDE_REGISTERS
-from engine.kernels.simd import HALVES, LONG, PARTS, QUAD, SINGLE, VECTOR, Code, loop
+from engine.kernels.simd import BYTES, HALVES, INTEGERS, LONG, PARTS, QUAD, SINGLE, VECTOR, Code, loop
 
 # Heads that a key, once converted, is multiplied with: as many as there are registers for their sums.
 HEADS_TOGETHER = 3 if WIDE_REGISTERS else 1
+CODES = ir.VectorType(BYTES, LANES)
 
 
-def make_dots(n_together: int, n_rows: int = 1) -> Callable[..., None]:
-    """Return a function that adds ``query . key`` of `HEAD` numbers to the scores of float16 keys.
+def cached_head(code: Code, address: Any, bits: int) -> list[Any]:
+    """Load `HEAD` numbers of ``bits`` 16 (float16) or 8 (codes, without their scale) as float32."""
+    if bits == 16:
+        return code.half_head(address)
+    codes = (code.builder.sext(code.load(address, part, CODES), INTEGERS) for part in PARTS)
+    return [code.builder.sitofp(own, VECTOR) for own in codes]
+
+
+def make_dots(bits: int, n_together: int, n_rows: int = 1) -> Callable[..., None]:
+    """Return a function that adds ``query . key`` to the scores of keys, for a `cached_head` of them.
 
     An iteration takes ``n_together`` keys, 1 or `LANES`, for ``n_rows`` queries and rows of scores. Its
     arguments are ``query, query_stride, keys, stride, scores, scores_stride, n_iterations``.
@@ -27,11 +37,11 @@ def make_dots(n_together: int, n_rows: int = 1) -> Callable[..., None]:
         rows = code.row_addresses(scores, scores_stride, n_rows)
 
         def products(key: Any) -> list[Any]:
-            halves = code.half_head(key)
-            totals = [builder.fmul(own[0], halves[0]) for own in queries]
+            numbers = cached_head(code, key, bits)
+            totals = [builder.fmul(own[0], numbers[0]) for own in queries]
             for place in range(1, len(PARTS)):
                 totals = [
-                    code.multiply_add(own[place], halves[place], total)
+                    code.multiply_add(own[place], numbers[place], total)
                     for own, total in zip(queries, totals, strict=True)
                 ]
             return totals
@@ -63,8 +73,8 @@ def make_dots(n_together: int, n_rows: int = 1) -> Callable[..., None]:
     return dots
 
 
-def make_weighted_sum(n_rows: int = 1) -> Callable[..., None]:
-    """Return a function that writes the sum of `HEAD` numbers of each float16 value times its weight.
+def make_weighted_sum(bits: int, n_rows: int = 1) -> Callable[..., None]:
+    """Return a function that writes the sum of values times their weights, for a `cached_head` of them.
 
     For ``n_rows`` rows of weights and totals; its arguments are ``weights, weights_stride, values, stride,
     total, total_stride, n``, where ``n`` is the number of keys.
@@ -76,10 +86,10 @@ def make_weighted_sum(n_rows: int = 1) -> Callable[..., None]:
         rows = code.row_addresses(weights, weights_stride, n_rows)
 
         def body(i: Any, sums: list[Any]) -> list[Any]:
-            halves = code.half_head(builder.add(values, builder.mul(i, stride)))
+            numbers = cached_head(code, builder.add(values, builder.mul(i, stride)), bits)
             places = [builder.add(row, builder.mul(i, LONG(4))) for row in rows]
             own = [code.spread(code.load(place, 0, SINGLE), VECTOR) for place in places]
-            products = [(weight, half) for weight in own for half in halves]
+            products = [(weight, number) for weight in own for number in numbers]
             return [code.multiply_add(*product, s) for product, s in zip(products, sums, strict=True)]
 
         sums = loop(builder, n, [VECTOR([0.0] * LANES)] * (n_rows * len(PARTS)), body)
@@ -109,13 +119,34 @@ def narrow(typing_context: Any, numbers, halves):  # type: ignore[no-untyped-def
 
 
 @intrinsic
-def widen(typing_context: Any, halves, numbers):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """Write `HEAD` float16 as float32."""
+def round_to_codes(typing_context: Any, numbers, divisor, codes):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Write `HEAD` float32, divided by a number, as the nearest whole numbers of 8 bits; NaN as 0."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        numbers, divisor, codes = arguments
+        code = Code(builder)
+        nearest = code.function(f"llvm.roundeven.v{LANES}f32", VECTOR, [VECTOR])
+        to_bytes = code.function(f"llvm.fptosi.sat.v{LANES}i8.v{LANES}f32", CODES, [VECTOR])
+        divisors = code.spread(divisor, VECTOR)
+        for part, own in zip(PARTS, code.head(numbers), strict=True):
+            rounded = builder.call(nearest, [builder.fdiv(own, divisors)])
+            code.store(builder.call(to_bytes, [rounded]), codes, part)
+        return context.get_dummy_value()
+
+    return types.void(types.intp, types.float32, types.intp), generate
+
+
+def make_widen(bits: int) -> Callable[..., None]:
+    """Return a function that writes a `cached_head` as float32."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         code = Code(builder)
-        for part, numbers in zip(PARTS, code.half_head(arguments[0]), strict=True):
+        for part, numbers in zip(PARTS, cached_head(code, arguments[0], bits), strict=True):
             code.store(numbers, arguments[1], 4 * part)
         return context.get_dummy_value()
 
-    return types.void(*[types.intp] * 2), generate
+    @intrinsic
+    def widen(typing_context: Any, cached, numbers):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+        return types.void(*[types.intp] * 2), generate
+
+    return widen

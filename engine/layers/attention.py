@@ -9,10 +9,15 @@ from engine.layers.tracing import Array, Tracer, no_trace
 
 
 class CachedKeys(Protocol):
-    """A cache of keys and values, both ``(n_layers, n_kv_heads, capacity, d_head)``."""
+    """A cache of keys and values, both ``(n_layers, n_kv_heads, capacity, d_head)``.
+
+    Those in 8 bits have scales, ``(n_layers, n_kv_heads, capacity)``.
+    """
 
     keys: Array
     values: Array
+    key_scales: Array | None
+    value_scales: Array | None
 
     def reserve(self, n_tokens: int) -> None:
         """Reserve memory for ``n_tokens`` in all."""

@@ -17,7 +17,7 @@ from engine.layers.activation import soft_cap
 from engine.layers.linear import linear
 from engine.layers.tracing import Array, Shapes, Tracer, no_trace
 from engine.models import gemma3, gemma3_file, gpt2, gpt2_file, llama, llama_file
-from engine.models.kv_cache import KVCache
+from engine.models.kv_cache import KVCache, check_kv_bits, kv_bytes
 from engine.weights.gguf_file import GGUF
 from engine.weights.memory import require_memory
 from engine.weights.stored import StoredTensor
@@ -31,13 +31,18 @@ DecoderWeights = llama.LlamaWeights | gpt2.GPT2Weights
 
 FLOAT32_BYTES = 4
 # Tokens of a long prompt and its answer, whose keys and values count as memory; a model may have more.
-CACHE_TOKENS = 2048
+CACHE_TOKENS = 8192
+# Prompt tokens go through the layers in blocks of this many, which bounds the attention scores
+# held at once to (n_heads, 512, n_tokens).
+BLOCK_TOKENS = 512
+SCORE_COPIES = 4  # of the scores that NumPy holds at once, in `attention_weights` and `softmax`
 
 
-def read_gguf_model(file: GGUF, compiled: bool) -> tuple[DecoderConfig, DecoderWeights]:
+def read_gguf_model(file: GGUF, compiled: bool, kv_bits: int = 16) -> tuple[DecoderConfig, DecoderWeights]:
     """Read sizes and parameters of a decoder from a GGUF file.
 
     With ``compiled``, matrices keep the file's quantization if the compiled operations support the model.
+    The numbers of its cache are to have ``kv_bits``.
 
     Raises
     ------
@@ -49,11 +54,14 @@ def read_gguf_model(file: GGUF, compiled: bool) -> tuple[DecoderConfig, DecoderW
     family = file_module(file["general.architecture"], file.path)
     config = family.read_gguf_config(file)
     packed = compiled and has_compiled_ops(config)
-    require_memory(memory_bytes(config, file.held_bytes if packed else None), str(file.path))
+    n_bytes = file.held_bytes if packed else None
+    require_memory(memory_bytes(config, n_bytes, kv_bits), str(file.path))
     return config, family.read_gguf_weights(file, config, packed)
 
 
-def read_folder_model(folder: Path, compiled: bool) -> tuple[DecoderConfig, DecoderWeights]:
+def read_folder_model(
+    folder: Path, compiled: bool, kv_bits: int = 16
+) -> tuple[DecoderConfig, DecoderWeights]:
     """Read sizes and parameters of a decoder from a folder with config.json and safetensors.
 
     As `read_gguf_model` does; 16-bit numbers stay so.
@@ -62,7 +70,7 @@ def read_folder_model(folder: Path, compiled: bool) -> tuple[DecoderConfig, Deco
     config = family.read_folder_config(folder)
     packed = compiled and has_compiled_ops(config)
     n_bytes = sum(path.stat().st_size for path in folder.glob("*.safetensors")) if packed else None
-    require_memory(memory_bytes(config, n_bytes), str(folder))
+    require_memory(memory_bytes(config, n_bytes, kv_bits), str(folder))
     return config, family.read_folder_weights(folder_tensors(folder), config, packed)
 
 
@@ -152,20 +160,49 @@ def shards(index: Path) -> list[str]:
     return sorted(set(names))
 
 
-def memory_bytes(config: DecoderConfig, packed_bytes: int | None) -> int:
-    """Bytes of a decoder: its parameters, packed or as float32, and the cache of a long prompt."""
+def memory_bytes(config: DecoderConfig, packed_bytes: int | None, kv_bits: int = 16) -> int:
+    """Bytes of a decoder: its parameters, packed or as float32, and the attention to a long prompt."""
+    packed = packed_bytes is not None
     n_tokens = min(config.max_positions, CACHE_TOKENS)
-    n_cached = 2 * config.n_layers * config.n_kv_heads * config.d_head * n_tokens
+    n_cached = kv_bytes(config, n_tokens, cache_type(packed, kv_bits))
+    # While a full cache grows, the old keys, or the old values, are in memory beside the new ones.
+    attention = n_cached + n_cached // 2 + scores_bytes(config, n_tokens, packed)
     if packed_bytes is not None:
-        return packed_bytes + n_cached * np.dtype(np.float16).itemsize
-    return FLOAT32_BYTES * (forward_module(config).parameter_count(config) + n_cached)
+        return packed_bytes + attention
+    return FLOAT32_BYTES * forward_module(config).parameter_count(config) + attention
+
+
+def scores_bytes(config: DecoderConfig, n_tokens: int, packed: bool) -> int:
+    """Bytes of a layer's attention scores to ``n_tokens``, and of copies of its keys and values."""
+    if not packed:
+        return SCORE_COPIES * FLOAT32_BYTES * config.n_heads * min(n_tokens, BLOCK_TOKENS) * n_tokens
+    from engine.kernels.op_tape import scores_per_key  # needs numba
+
+    n_copied = 2 * config.n_kv_heads * config.d_head
+    return FLOAT32_BYTES * n_tokens * (n_copied + scores_per_key(config.n_heads))
+
+
+def cache_type(packed: bool, kv_bits: int) -> type:
+    """Return the type of cached numbers: of 16 bits those of the operations, float16 or NumPy's float32."""
+    if check_kv_bits(kv_bits) == 8:
+        return np.int8
+    return np.float16 if packed else np.float32
 
 
 def new_cache(
-    weights: DecoderWeights, config: DecoderConfig, capacity: int, limit: int | None = None
+    weights: DecoderWeights,
+    config: DecoderConfig,
+    capacity: int,
+    limit: int | None = None,
+    kv_bits: int = 16,
 ) -> KVCache:
-    """Return an empty cache: float16 for compiled operations, float32 otherwise."""
-    return KVCache(config, capacity, limit, np.float16 if is_packed(weights) else np.float32)
+    """Return an empty cache of a `cache_type`."""
+    return KVCache(config, capacity, limit, cache_type(is_packed(weights), kv_bits))
+
+
+def is_compiled(weights: DecoderWeights, cache: KVCache) -> bool:
+    """Whether compiled operations read the cache, which takes packed weights and 16 or 8 bits a number."""
+    return is_packed(weights) and cache.keys.dtype != np.float32
 
 
 def fit_length(cache: KVCache, config: DecoderConfig, n_tokens: int) -> int:
@@ -200,7 +237,7 @@ def decoder_forward(
     tracer; otherwise NumPy runs.
     """
     family, ops = forward_module(config), NUMPY_DECODER
-    if cache.keys.dtype == np.float16 and trace is no_trace:
+    if is_compiled(weights, cache) and trace is no_trace:
         ops = new_op_tape(cache.length)
     inputs = family.embed(ids, weights, config, cache, trace)
     hidden = family.layers(inputs, weights, config, cache, ops, trace)
@@ -242,7 +279,7 @@ def next_logits(ids: Sequence[int], weights: DecoderWeights, config: DecoderConf
 
     Compiled operations give a token the same logits, to the last bit, whichever tokens follow it.
     """
-    if cache.keys.dtype != np.float16:
+    if not is_compiled(weights, cache):
         return unembed(decoder_forward(ids, weights, config, cache), weights, config)
     from engine.kernels.matrix_ops import FEW_TOKENS  # needs numba
 

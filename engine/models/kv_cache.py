@@ -5,7 +5,10 @@ from typing import Protocol
 import numpy as np
 
 from engine.errors import ContextLengthError, InputError
+from engine.layers.quantization import dequantize, quantize
 from engine.layers.tracing import Array
+
+KV_BITS = (16, 8)  # of a key's or value's numbers
 
 
 class CacheSizes(Protocol):
@@ -31,12 +34,14 @@ class KVCache:
     limit
         Largest number of tokens; ``capacity`` by default.
     dtype
-        Of keys and values.
+        Of keys and values. As int8 each is quantized when it is written (`quantize`).
 
     Attributes
     ----------
     keys, values
         ``(n_layers, n_kv_heads, capacity, d_head)``, of which ``length`` positions are filled.
+    key_scales, value_scales
+        Scales of int8 keys and values, ``(n_layers, n_kv_heads, capacity)``; None for other types.
     length
         Number of tokens read.
     is_long
@@ -51,6 +56,9 @@ class KVCache:
         shape = (config.n_layers, config.n_kv_heads, capacity, config.d_head)
         self.keys: Array = np.empty(shape, dtype)
         self.values: Array = np.empty(shape, dtype)
+        is_quantized = self.keys.dtype == np.int8
+        self.key_scales: Array | None = np.empty(shape[:-1], np.float32) if is_quantized else None
+        self.value_scales: Array | None = np.empty(shape[:-1], np.float32) if is_quantized else None
         self.length = 0
         self.is_long = False
         self.limit = capacity if limit is None else limit
@@ -63,24 +71,25 @@ class KVCache:
 
     @property
     def n_bytes(self) -> int:
-        """Bytes of the allocated keys and values."""
-        return self.keys.nbytes + self.values.nbytes
+        """Bytes of the allocated keys and values, and of their scales."""
+        arrays = (self.keys, self.values, self.key_scales, self.value_scales)
+        return sum(array.nbytes for array in arrays if array is not None)
 
     def extend(self, layer: int, key: Array, value: Array) -> tuple[Array, Array]:
         """Write a layer's new keys and values behind ``length``; return all of that layer.
 
-        ``(n_kv_heads, n_new, d_head) -> (n_kv_heads, length + n_new, d_head)``, twice.
+        ``(n_kv_heads, n_new, d_head) -> (n_kv_heads, length + n_new, d_head)``, twice; int8 ones as float32.
 
         Raises
         ------
         ContextLengthError
             The tokens exceed the cache's limit.
         """
-        end = self.length + key.shape[1]
-        self.reserve(end)
-        self.keys[layer, :, self.length : end] = key
-        self.values[layer, :, self.length : end] = value
-        return self.keys[layer, :, :end], self.values[layer, :, :end]
+        self.reserve(self.length + key.shape[1])
+        return (
+            self._appended(self.keys, self.key_scales, layer, key),
+            self._appended(self.values, self.value_scales, layer, value),
+        )
 
     def reserve(self, n_tokens: int) -> None:
         """Allocate memory for ``n_tokens`` in all: at least twice as much as before, so that copies are rare.
@@ -99,6 +108,9 @@ class KVCache:
         capacity = min(self.limit, max(n_tokens, 2 * self.capacity))
         self.keys = self._moved(self.keys, capacity)
         self.values = self._moved(self.values, capacity)
+        if self.key_scales is not None and self.value_scales is not None:
+            self.key_scales = self._moved(self.key_scales, capacity)
+            self.value_scales = self._moved(self.value_scales, capacity)
         self.recorded = None
 
     def rollback(self, length: int) -> None:
@@ -115,8 +127,32 @@ class KVCache:
             )
         self.length = length
 
+    def _appended(self, cached: Array, scales: Array | None, layer: int, new: Array) -> Array:
+        """Write a layer's new keys (or values) behind ``length``, and return all of them."""
+        end = self.length + new.shape[1]
+        places = layer, slice(None), slice(self.length, end)
+        if scales is None:
+            cached[places] = new
+            return cached[layer, :, :end]
+        cached[places], scales[places] = quantize(new)
+        return dequantize(cached[layer, :, :end], scales[layer, :, :end])
+
     def _moved(self, filled: Array, capacity: int) -> Array:
-        n_layers, n_kv_heads, _, d_head = filled.shape
-        moved = np.empty((n_layers, n_kv_heads, capacity, d_head), filled.dtype)
+        n_layers, n_kv_heads, _, *numbers = filled.shape
+        moved = np.empty((n_layers, n_kv_heads, capacity, *numbers), filled.dtype)
         moved[:, :, : self.length] = filled[:, :, : self.length]
         return moved
+
+
+def kv_bytes(config: CacheSizes, n_tokens: int, dtype: type) -> int:
+    """Bytes of the keys and values of ``n_tokens`` in a cache of this type, with their scales."""
+    n_vectors = 2 * config.n_layers * config.n_kv_heads * n_tokens
+    scale_bytes = np.dtype(np.float32).itemsize if dtype is np.int8 else 0
+    return n_vectors * (config.d_head * np.dtype(dtype).itemsize + scale_bytes)
+
+
+def check_kv_bits(kv_bits: int) -> int:
+    """Return the bits of a cache's numbers; raise `InputError` for others than `KV_BITS`."""
+    if kv_bits not in KV_BITS:
+        raise InputError(f"kv_bits is {kv_bits}: give {' or '.join(map(str, KV_BITS))}")
+    return kv_bits

@@ -12,7 +12,7 @@ from engine.errors import ContextLengthError, InputError
 from engine.generation import decoder as decoder_module
 from engine.generation.prefix_cache import PrefixCache, common_prefix
 from engine.models import decoders
-from engine.models.kv_cache import KVCache
+from engine.models.kv_cache import KVCache, kv_bytes
 
 START = "The harbour of Vardholm was begun in 1891. "
 FIRST = START + "Forty masons finished it in"
@@ -263,6 +263,19 @@ def test_the_cache_tells_its_size(decoder):
     assert cache.n_bytes == numbers * float16_bytes
 
 
+def test_a_cache_of_8_bits_is_about_half_as_large_and_is_not_taken_for_one_of_16(decoder):
+    cache, small = PrefixCache(), replace(decoder, kv_bits=8)
+    generate(small, FIRST, cache)
+    scale_bytes, n_tokens = 4, len(decoder.prompt_ids(FIRST)) + N_NEW
+    vectors = n_tokens * 2 * decoder.config.n_layers * decoder.config.n_kv_heads
+    assert cache.n_bytes == vectors * (decoder.config.d_head + scale_bytes)
+    again = generate(small, FIRST, cache)
+    assert cache.reused_tokens == len(decoder.prompt_ids(FIRST)) - 1
+    assert_same(again, generate(small, FIRST, PrefixCache()))
+    assert_same(generate(decoder, FIRST, cache), generate(decoder, FIRST, PrefixCache()))
+    assert cache.reused_tokens == 0
+
+
 @given(st.lists(st.integers(0, 2)), st.lists(st.integers(0, 2)))
 def test_the_common_beginning_is_all_that_is_equal_and_no_more(first, second):
     n = common_prefix(first, second)
@@ -273,9 +286,10 @@ def test_the_common_beginning_is_all_that_is_equal_and_no_more(first, second):
 @given(
     st.lists(st.tuples(st.sampled_from(["extend", "rollback"]), st.integers(0, 9)), max_size=30),
     st.integers(0, 8),
+    st.sampled_from([np.float32, np.int8]),
 )
-def test_keys_and_values_are_those_written_whatever_grew_or_was_rolled_back(actions, capacity):
-    cache, written = KVCache(Sizes, capacity, limit=10_000), []  # the numbers of the tokens that count
+def test_keys_and_values_are_those_written_whatever_grew_or_was_rolled_back(actions, capacity, dtype):
+    cache, written = KVCache(Sizes, capacity, 10_000, dtype), []  # the numbers of the tokens that count
     for number, (action, size) in enumerate(actions):
         if action == "rollback":
             size = min(size, len(written))
@@ -287,11 +301,11 @@ def test_keys_and_values_are_those_written_whatever_grew_or_was_rolled_back(acti
             new = np.array(written[len(written) - size :], np.float32)
             key = np.tile(new[:, None], (Sizes.n_kv_heads, 1, Sizes.d_head)) + layer
             keys, values = cache.extend(layer, key, -key)
-            np.testing.assert_array_equal(keys[0, :, 0], np.array(written) + layer)
+            np.testing.assert_allclose(keys[0, :, 0], np.array(written) + layer, rtol=1e-6)
             np.testing.assert_array_equal(values, -keys)
             assert keys.shape == (Sizes.n_kv_heads, len(written), Sizes.d_head)
         cache.length = len(written)
-    assert cache.n_bytes == cache.keys.nbytes + cache.values.nbytes
+    assert cache.n_bytes == kv_bytes(Sizes, cache.capacity, dtype)
     assert cache.capacity <= max(capacity, 2 * (9 * 30))
 
 

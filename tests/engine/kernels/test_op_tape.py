@@ -3,7 +3,9 @@ import gc
 import os
 import subprocess
 import sys
+import tracemalloc
 import weakref
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from types import CodeType
@@ -16,6 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from engine import Decoder
+from engine.generation.decoder import ROOM_TOKENS
 from engine.generation.prefix_cache import PrefixCache
 from engine.kernels import op_loop
 from engine.kernels.gemm import WIDE
@@ -26,8 +29,18 @@ from engine.kernels.simd import BLOCK
 from engine.layers import activation, attention, linear, norm, positions
 from engine.layers.activation import log_softmax
 from engine.layers.attention import split_heads
-from engine.models.decoders import decoder_forward, is_packed, new_cache, next_logits, unembed
-from engine.models.kv_cache import KVCache
+from engine.layers.quantization import dequantize
+from engine.models.decoders import (
+    BLOCK_TOKENS,
+    CACHE_TOKENS,
+    decoder_forward,
+    is_packed,
+    memory_bytes,
+    new_cache,
+    next_logits,
+    unembed,
+)
+from engine.models.kv_cache import KV_BITS, KVCache
 from engine.weights.stored import FLOATS, KEPT, StoredTensor
 
 ROOT = Path(__file__).parents[3]
@@ -274,22 +287,39 @@ def stacked_heads(rng, n_tokens, n_heads, sizes, scale=1.0):
     return query, apart, value
 
 
+CACHED = [np.float16, np.int8]
+
+
+def cached_numbers(cache, n_tokens):
+    """Keys and values of a layer's first tokens as float32: ``(n_kv_heads, n_tokens, d_head)`` each."""
+    parts = ((cache.keys, cache.key_scales), (cache.values, cache.value_scales))
+    return [
+        numbers[LAYER, :, :n_tokens].astype(np.float32)
+        if scales is None
+        else dequantize(numbers[LAYER, :, :n_tokens], scales[LAYER, :, :n_tokens])
+        for numbers, scales in parts
+    ]
+
+
+def floats(cache):
+    """The arrays of a cache that can hold NaN."""
+    return (cache.keys, cache.values) if cache.key_scales is None else (cache.key_scales, cache.value_scales)
+
+
 def assert_attention_equal(ours, numpys, query, key, value, **options):
-    """Attend to one more piece of text with both caches, in which float16 keys and values stand."""
+    """Attend to one more piece of text with both caches, in which the same keys and values stand."""
     length = ours.length
     context = OpTape(length).causal_attention(query, key, value, ours, LAYER, **options)
     exact = query.astype(np.float64)
     expected = attention.causal_attention(exact, key, value, numpys, LAYER, **options)
+    keys, values = cached_numbers(numpys, length + query.shape[1])
     # Rounding in a score of size s moves a weight by a share of s.
-    largest = np.abs(numpys.keys[LAYER, :, : length + query.shape[1]]).max() * np.abs(query).max()
-    rounding = 1e-6 * (1 + largest * np.sqrt(query.shape[2])) * np.abs(numpys.values[LAYER]).max()
+    largest = np.abs(keys).max() * np.abs(query).max()
+    rounding = 1e-6 * (1 + largest * np.sqrt(query.shape[2])) * np.abs(values).max()
     np.testing.assert_allclose(context, expected, rtol=0, atol=rounding)
     for cache in (ours, numpys):
         cache.length += query.shape[1]
-    np.testing.assert_array_equal(ours.keys[LAYER, :, : ours.length], numpys.keys[LAYER, :, : ours.length])
-    np.testing.assert_array_equal(
-        ours.values[LAYER, :, : ours.length], numpys.values[LAYER, :, : ours.length]
-    )
+    np.testing.assert_array_equal(cached_numbers(ours, ours.length), [keys, values])
 
 
 @given(
@@ -300,29 +330,30 @@ def assert_attention_equal(ours, numpys, query, key, value, **options):
     st.floats(0.1, 5),
     st.none() | st.sampled_from([1, 2, 40, 64, 65, 200]),
     st.sampled_from([None, 0.1]),
+    st.sampled_from(CACHED),
     seeds,
 )
-def test_attention_equals_its_numpy_twin_with_float16_keys_and_values(
-    pieces, group, n_kv_heads, d_head, spread, window, scale, seed
+def test_attention_equals_its_numpy_twin_with_cached_keys_and_values(
+    pieces, group, n_kv_heads, d_head, spread, window, scale, dtype, seed
 ):
     sizes, rng = Sizes(n_kv_heads, d_head), np.random.default_rng(seed)
     n_all = sum(pieces)
-    ours = KVCache(sizes, min(n_all, 3), n_all, np.float16)  # grows
-    numpys = KVCache(sizes, n_all, dtype=np.float16)
-    numpys.values[:] = 0
+    ours = KVCache(sizes, min(n_all, 3), n_all, dtype)  # grows
+    numpys = KVCache(sizes, n_all, dtype=dtype)
     for n_tokens in pieces:
         heads = stacked_heads(rng, n_tokens, group * n_kv_heads, sizes, spread)
         assert_attention_equal(ours, numpys, *heads, window=window, scale=scale)
 
 
+@pytest.mark.parametrize("dtype", CACHED)
 @pytest.mark.parametrize(
     "pieces", [[200, 1, 1, 1, 90, 1], [1, 1, 1, 1, 1, 150, 1], [512, 512, 3, 1]], ids=str
 )
-def test_a_prompt_single_tokens_and_a_block_attend_to_what_was_before(pieces):
+def test_a_prompt_single_tokens_and_a_block_attend_to_what_was_before(pieces, dtype):
     sizes, rng = Sizes(2, 64), np.random.default_rng(0)
-    ours, numpys = (KVCache(sizes, sum(pieces), dtype=np.float16) for _ in range(2))
-    for cache in (ours, numpys):
-        cache.keys[:], cache.values[:] = np.nan, np.nan
+    ours, numpys = (KVCache(sizes, sum(pieces), dtype=dtype) for _ in range(2))
+    for array in (*floats(ours), *floats(numpys)):
+        array[:] = np.nan
     for n_tokens in pieces:
         query, key, value = stacked_heads(rng, n_tokens, 6, sizes)
         context = OpTape(ours.length).causal_attention(query, key, value, ours, LAYER)
@@ -330,8 +361,7 @@ def test_a_prompt_single_tokens_and_a_block_attend_to_what_was_before(pieces):
         np.testing.assert_allclose(context, expected, rtol=0, atol=5e-6)
         ours.length = numpys.length = ours.length + n_tokens
     for other in (0, 2):  # layers
-        assert np.isnan(ours.keys[other]).all()
-        assert np.isnan(ours.values[other]).all()
+        assert all(np.isnan(array[other]).all() for array in floats(ours))
 
 
 @pytest.mark.parametrize("n_tokens", [1, 70])
@@ -353,10 +383,13 @@ def test_far_scores_neither_overflow_nor_lose_mass(n_tokens, sign):
 
 @pytest.mark.parametrize("n_tokens", [1, 2])
 @pytest.mark.parametrize("place", ["key", "value"])
-@pytest.mark.parametrize("bad", [np.nan, 1e5])  # float16 ends at 65504
-def test_what_cannot_be_cached_stays_visible(n_tokens, place, bad):
+@pytest.mark.parametrize(
+    ("dtype", "bad"),
+    [(np.float16, np.nan), (np.float16, 1e5), (np.int8, np.nan), (np.int8, np.inf)],  # float16 ends at 65504
+)
+def test_what_cannot_be_cached_stays_visible(n_tokens, place, dtype, bad):
     sizes, rng = Sizes(1, 64), np.random.default_rng(0)
-    cache = KVCache(sizes, 40 + n_tokens, dtype=np.float16)
+    cache = KVCache(sizes, 40 + n_tokens, dtype=dtype)
     query, key, value = (np.abs(x) for x in stacked_heads(rng, 40 + n_tokens, 1, sizes))
     {"key": key, "value": value}[place][0, 3, 5] = bad
     OpTape(0).causal_attention(*(x[:, :40] for x in (query, key, value)), cache, LAYER)
@@ -468,14 +501,20 @@ def spread(difference, logits):
     return np.sqrt(np.square(difference).mean()) / logits.std()
 
 
-def test_a_compiled_decoder_differs_by_the_rounding_of_keys_and_values_alone(models):
-    compiled, readable = models
+# How far a number moves at most, as a share of its vector's largest: half a step of float16 or of a code.
+ROUNDINGS = {16: (np.float16, 2**-12), 8: (np.int8, 2**-8)}
+
+
+@pytest.mark.parametrize("kv_bits", KV_BITS)
+def test_a_compiled_decoder_differs_by_the_rounding_of_keys_and_values_alone(models, kv_bits):
+    compiled, readable = replace(models[0], kv_bits=kv_bits), models[1]
+    dtype, rounding = ROUNDINGS[kv_bits]
     ours, exact = compiled.logits(IDS), readable.logits(IDS)
-    rounded = readable_logits(readable, IDS, np.float16)
-    # float16 moves a number by up to 2^-12 of its size, and so a score; scores here are about 10.
-    assert spread(ours - exact, exact) < 10 * 2**-12
-    # The same without it, but for the few numbers that lie between two of float16 and go the other way.
-    assert spread(ours - rounded, exact) < 2**-11
+    rounded = readable_logits(readable, IDS, dtype)
+    # A score moves by as much, and scores here are about 10; logits move by both keys and values.
+    assert spread(ours - exact, exact) < 20 * rounding
+    # The same without it, but for the few numbers that lie between two steps and go the other way.
+    assert spread(ours - rounded, exact) < 2 * rounding
 
 
 def test_a_compiled_decoder_chooses_the_tokens_of_the_readable_one(models):
@@ -491,10 +530,15 @@ def read_singly(decoder, ids, cache):
     return np.array([next_logits([token], decoder.weights, decoder.config, cache)[0] for token in ids])
 
 
-def test_a_replayed_pass_equals_its_primitives_one_by_one(models):
-    decoder, _ = models
-    weights, config = decoder.weights, decoder.config
-    cache, plain = (new_cache(weights, config, len(IDS)) for _ in range(2))
+@pytest.fixture(params=KV_BITS)
+def compiled(request, models):
+    """A compiled model, with either cache."""
+    return replace(models[0], kv_bits=request.param)
+
+
+def test_a_replayed_pass_equals_its_primitives_one_by_one(compiled):
+    weights, config = compiled.weights, compiled.config
+    cache, plain = (compiled.new_cache(len(IDS)) for _ in range(2))
     recorded = None
     for token in IDS:
         ours = next_logits([token], weights, config, cache)
@@ -503,15 +547,16 @@ def test_a_replayed_pass_equals_its_primitives_one_by_one(models):
         recorded = recorded or cache.recorded
         assert cache.recorded is recorded  # once for all tokens
     assert cache.length == len(IDS)
+    for ours, expected in zip(floats(cache), floats(plain), strict=True):
+        np.testing.assert_array_equal(ours, expected)
     np.testing.assert_array_equal(cache.keys, plain.keys)
     np.testing.assert_array_equal(cache.values, plain.values)
 
 
-def test_tokens_read_together_have_the_numbers_of_tokens_read_one_by_one(models):
-    decoder, _ = models
-    weights, config = decoder.weights, decoder.config
-    together, singly = (new_cache(weights, config, len(IDS)) for _ in range(2))
-    expected = read_singly(decoder, IDS, singly)
+def test_tokens_read_together_have_the_numbers_of_tokens_read_one_by_one(compiled):
+    weights, config = compiled.weights, compiled.config
+    together, singly = (compiled.new_cache(len(IDS)) for _ in range(2))
+    expected = read_singly(compiled, IDS, singly)
     for n_tokens in (1, 3, 2, 70, FEW_TOKENS, 1, 3, 62):  # as a guess, or as what follows a known beginning
         ids = IDS[together.length :][:n_tokens]
         behind = expected[together.length :][:n_tokens]
@@ -519,14 +564,15 @@ def test_tokens_read_together_have_the_numbers_of_tokens_read_one_by_one(models)
             np.testing.assert_array_equal(next_logits(ids, weights, config, together), behind)
         else:
             decoder_forward(ids, weights, config, together)
+            for ours, theirs in zip(floats(together), floats(singly), strict=True):
+                ours[:] = theirs
             together.keys[:], together.values[:] = singly.keys, singly.values
     assert together.length == len(IDS)
 
 
-def test_a_cache_that_grows_gives_what_one_with_room_gives(models):
-    decoder, _ = models
-    weights, config = decoder.weights, decoder.config
-    grown = new_cache(weights, config, 1, limit=len(IDS))
+def test_a_cache_that_grows_gives_what_one_with_room_gives(compiled):
+    weights, config = compiled.weights, compiled.config
+    grown = compiled.new_cache(1, limit=len(IDS))
     ours, capacities, records = [], [], []
     for token in IDS:
         ours.append(next_logits([token], weights, config, grown)[0])
@@ -535,7 +581,7 @@ def test_a_cache_that_grows_gives_what_one_with_room_gives(models):
     assert sorted(set(capacities)) == [1, 2, 4, 8, 16, 32, 64, 128, 150]
     moved = np.diff(capacities) > 0
     assert [b is not a for a, b in pairwise(records)] == moved.tolist()
-    np.testing.assert_array_equal(ours, read_singly(decoder, IDS, new_cache(weights, config, len(IDS))))
+    np.testing.assert_array_equal(ours, read_singly(compiled, IDS, compiled.new_cache(len(IDS))))
 
 
 def test_logits_of_a_step_stay_what_they_were(models):
@@ -605,6 +651,31 @@ def test_a_decoder_that_is_gone_leaves_its_memory_though_its_keys_are_kept(tmp_p
     del decoder
     gc.collect()
     assert matrix() is None
+
+
+@pytest.mark.parametrize(
+    ("compiled", "context", "kv_bits"), [(True, CACHE_TOKENS, 16), (True, CACHE_TOKENS, 8), (False, 1024, 8)]
+)
+def test_a_long_context_stays_within_the_memory_told_before(tmp_path, compiled, context, kv_bits):
+    sizes = {"hidden_size": 128, "num_attention_heads": 2, "num_key_value_heads": 1, "num_hidden_layers": 4}
+    folder = make_model(tmp_path, "llama", max_position_embeddings=context, **sizes)
+    decoder = replace(Decoder.load(folder, compiled=compiled, kv_bits=kv_bits), end_ids=frozenset())
+    ids = np.random.default_rng(0).integers(1, 257, context).tolist()
+
+    def peak(n_prompt, n_new):
+        tracemalloc.start()
+        steps = decoder.generate(ids[:n_prompt], n_new)
+        assert len(list(steps)) == n_new
+        taken = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return taken
+
+    n_bytes = sum(path.stat().st_size for path in folder.glob("*.safetensors"))
+    told = memory_bytes(decoder.config, n_bytes if compiled else None, kv_bits) - n_bytes
+    of_a_block = peak(BLOCK_TOKENS, 1)  # which takes as much in any context, but for the attention
+    n_growing = ROOM_TOKENS + 1  # the last of these does not fit into the cache that the prompt began
+    for n_prompt, n_new in ((context - 1, 1), (context - n_growing, n_growing)):
+        assert peak(n_prompt, n_new) - of_a_block < told
 
 
 @pytest.fixture(scope="module")

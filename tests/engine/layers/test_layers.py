@@ -3,6 +3,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 from engine.layers.activation import ACTIVATIONS, log_softmax, softmax
 from engine.layers.attention import (
@@ -16,6 +17,7 @@ from engine.layers.attention import (
 from engine.layers.linear import linear
 from engine.layers.norm import l2_normalize, layer_norm, rms_norm
 from engine.layers.positions import apply_rope, rope_tables
+from engine.layers.quantization import dequantize, quantize
 
 X = np.random.default_rng(0).normal(size=(5, 8)).astype(np.float32) * 4
 
@@ -132,3 +134,29 @@ def test_rope_turns_vectors_without_changing_their_length(n_heads, n_tokens, d_h
     turned = apply_rope(x, *rope_tables(np.arange(n_tokens), d_head, 10000.0, np.float32))
     np.testing.assert_allclose(np.linalg.norm(turned, axis=-1), np.linalg.norm(x, axis=-1), rtol=1e-5)
     np.testing.assert_allclose(turned[:, 0], x[:, 0])
+
+
+@given(arrays(np.float32, (3, 8), elements=st.floats(-(2.0**100), 2.0**100, width=32)))
+def test_a_vector_in_8_bits_is_off_by_half_a_step_at_most(x):
+    codes, scales = quantize(x)
+    assert (codes.dtype, scales.dtype) == (np.int8, np.float32)
+    step = np.abs(x).max(axis=1) / 127
+    np.testing.assert_allclose(scales, step, rtol=1e-6, atol=1e-44)
+    assert np.abs(codes).max() <= 127
+    off = np.abs(dequantize(codes, scales) - x)
+    assert (off <= 0.5001 * step[:, None] + np.finfo(np.float32).tiny * 127).all()
+
+
+def test_codes_are_rounded_to_the_nearest_and_halves_to_even():
+    codes, scales = quantize(np.float32([[254, 1, 3, 2, -5, -254], [0] * 6]))
+    np.testing.assert_array_equal(codes, [[127, 0, 2, 1, -2, -127], [0] * 6])
+    np.testing.assert_array_equal(scales, [2, 0])
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_a_vector_with_a_number_that_is_not_finite_has_none_that_is(bad):
+    codes, scales = quantize(np.float32([[1, bad, 2], [1, 2, 3]]))
+    with np.errstate(invalid="ignore"):
+        found = dequantize(codes, scales)
+    assert not np.isfinite(found[0]).any()
+    np.testing.assert_allclose(found[1], [1, 2, 3], atol=0.02)
