@@ -27,8 +27,7 @@ from benchmarks.decoders import CONTESTANTS
 from benchmarks.processes import CORES, Served, environment, pin, run_once, say
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.generation.decoder import Decoder
-from engine.layers.activation import log_softmax
-from engine.layers.tracing import Array
+from engine.generation.sampling import divergence
 from engine.weights.catalog import DEFAULT_DECODER
 from engine.weights.fetch import model_path
 
@@ -56,12 +55,6 @@ def bytes_read(decoder: Decoder) -> int:
     n_before = PROMPT_TOKENS + NEW_TOKENS // 2
     keys = config.n_layers * config.n_kv_heads * config.d_head * n_before * np.dtype(np.float16).itemsize
     return sum(matrices) + 2 * keys
-
-
-def divergence(reference: Array, found: Array) -> float:
-    """Mean KL divergence in nats of next-token distributions, from logits ``(n_tokens, vocab_size)``."""
-    p, q = (log_softmax(logits.astype(np.float64)) for logits in (reference, found))
-    return float((np.exp(p) * (p - q)).sum(axis=-1).mean())
 
 
 def take_turns(names: list[str], rounds: int, file: Path, ids: list[int], scratch: Path) -> dict[str, Any]:
@@ -113,7 +106,7 @@ def figures_of(measured: dict[str, Any], read_bytes: int) -> Result:
             "first_token_s": statistics.median(answer["first_s"] for answer in answers[name]),
             "load_s": statistics.median(measured["loads"][name]),
             "peak_mb": answers[name][-1]["peak_mb"],
-            "divergence": divergence(logits[REFERENCE], logits[name]),
+            "divergence": float(divergence(logits[REFERENCE], logits[name]).mean()),
             "same_tokens": answers[name][-1]["tokens"] == answers[REFERENCE][-1]["tokens"],
         }
 

@@ -16,6 +16,7 @@ import streamlit as st
 from engine import Decoder, Encoder
 from engine.layers.pooling import pooling_label
 from engine.models.embedding_head import Dense
+from engine.models.kv_cache import KV_BITS
 from engine.models.reranker import Reranker
 from engine.verify import official_model
 from engine.weights.catalog import DEFAULT_DECODER, DEFAULT_ENCODER, KNOWN_MODELS
@@ -79,8 +80,13 @@ def decoder_name() -> str:
 
 
 def load_decoder() -> Decoder:
-    """Load the session's decoder, downloading it the first time."""
-    return decoder_named(decoder_name())
+    """Load the session's decoder, downloading it the first time, with the session's KV cache."""
+    return replace(decoder_named(decoder_name(), kv_bits()), kv_bits=kv_bits())
+
+
+def kv_bits() -> int:
+    """Return the bits of a number in the session's KV cache."""
+    return st.session_state.get("kv_bits", KV_BITS[0])
 
 
 def choose_decoder(name: str) -> None:
@@ -91,15 +97,15 @@ def choose_decoder(name: str) -> None:
     GlassboxError
         It cannot be found, read, or held in memory.
     """
-    decoder_named(name)
+    decoder_named(name, kv_bits())
     st.session_state["decoder"] = name
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
-def decoder_named(name: str) -> Decoder:
-    """Load a decoder, which replaces the previous one in memory."""
+def decoder_named(name: str, _kv_bits: int = KV_BITS[0]) -> Decoder:
+    """Load a decoder, which replaces the previous one in memory, if it fits in with a cache of these bits."""
     with st.spinner(f"Loading the decoder {escape_markdown(name)}…"):
-        return Decoder.load(name, on_progress=download_progress(name))
+        return Decoder.load(name, on_progress=download_progress(name), kv_bits=_kv_bits)
 
 
 @st.cache_resource(show_spinner="Loading the official model with sentence-transformers, once…")

@@ -459,7 +459,7 @@ def answers(
         say(f"warning: {problem}")
     encoder = load_search_model(corpus)
     index = index_documents(documents, encoder, corpus, corpus.parent_tokens)
-    writer = Writer(load_decoder(retrieval.decoder))
+    writer = Writer(load_decoder(retrieval.decoder, answering.kv_bits))
     writer.check(settings)
     null_scores = null_scores_in(index, encoder)
     label = f"Answering {counted(len(asked), 'question')}"

@@ -37,6 +37,7 @@ from engine.generation.settings import AnswerSettings, SearchSettings
 from engine.generation.writer import Writer
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
+from engine.models.kv_cache import KV_BITS
 from engine.retrieval.embedding_model import Model, encode_by, text_limit
 from engine.retrieval.index import Hit, Index, build_index
 from engine.retrieval.relevance import NullScores, closer_than, null_scores_of
@@ -66,10 +67,10 @@ def load_encoder(name: str, dtype: type[np.floating] = np.float32) -> Encoder:
     return Encoder.load(name, dtype, on_progress=download_progress(name))
 
 
-def load_decoder(name: str) -> Decoder:
-    """Load the decoder."""
+def load_decoder(name: str, kv_bits: int = KV_BITS[0]) -> Decoder:
+    """Load the decoder, whose KV cache has ``kv_bits`` a number."""
     say(f"Loading {name}")
-    return Decoder.load(name, on_progress=download_progress(name))
+    return Decoder.load(name, on_progress=download_progress(name), kv_bits=kv_bits)
 
 
 def load_search_model(options: CorpusOptions) -> Model:
@@ -283,7 +284,7 @@ def ask_command(
     """Answer a question from the passages of a corpus: quotes, the model's words, and how sure they are."""
     settings = answer_settings(retrieval, answering, sampling)
     encoder, index = load_searched(corpus)
-    writer = Writer(load_decoder(retrieval.decoder))
+    writer = Writer(load_decoder(retrieval.decoder, answering.kv_bits))
     writer.check(settings)
     null_scores = null_scores_in(index, encoder)
     turns: tuple[Turn, ...] = ()

@@ -17,6 +17,7 @@ from engine.generation.sampling import RULES
 from engine.generation.settings import CONTEXTS, DEFAULT_ANSWER, DEFAULT_MIN_RELEVANCE, DEFAULT_SEARCH
 from engine.layers.pooling import POOLINGS
 from engine.models.embedding_head import OWN
+from engine.models.kv_cache import KV_BITS
 from engine.models.prompts import PROMPT_USES
 from engine.retrieval.retrievers import DEFAULT_RETRIEVER, RETRIEVERS
 from engine.weights.catalog import DEFAULT_DECODER, DEFAULT_ENCODER
@@ -166,6 +167,12 @@ class AnsweringOptions:
     quotes_only: Annotated[
         bool, typer.Option("--quotes-only", help="Only quote: the model writes no text.")
     ] = False
+    kv_bits: Annotated[
+        int,
+        typer.Option(
+            help="Bits of a number in the decoder's KV cache, 16 or 8: 8 take about half of the memory."
+        ),
+    ] = KV_BITS[0]
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:

@@ -1,16 +1,20 @@
-"""Time of one more token with the KV cache and without it."""
+"""What the KV cache saves, and what its precision costs."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from time import perf_counter
 
+import numpy as np
+
 from engine.errors import InputError
-from engine.generation.decoder import Decoder
+from engine.generation.decoder import LOGIT_TOKENS, Decoder
+from engine.generation.sampling import divergence
 from engine.models.decoders import fit_length
-from engine.models.kv_cache import KVCache
+from engine.models.kv_cache import KV_BITS, KVCache
 
 REPEATS = 3  # of a token with the cache, which is fast: the median is taken
+PRECISION_REPEATS = 15  # of a token with either precision, which differ less
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,83 @@ def measure_cache(
         if on_progress is not None:
             on_progress(n_done, len(lengths))
     return CacheCost(tuple(lengths), tuple(cached), tuple(uncached))
+
+
+@dataclass(frozen=True)
+class CachePrecision:
+    """A cache of ``kv_bits`` that holds a text, compared with one of 16.
+
+    Attributes
+    ----------
+    n_bytes
+        Its keys and values.
+    token_s
+        Seconds for one more token.
+    divergence
+        Mean Kullback-Leibler divergence of next tokens from those with 16 bits, in nats.
+    same_greedy
+        Share of places where the most probable token is the same.
+    """
+
+    kv_bits: int
+    n_bytes: int
+    token_s: float
+    divergence: float
+    same_greedy: float
+
+
+def measure_precision(
+    decoder: Decoder,
+    ids: Sequence[int],
+    n_compared: int,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> tuple[CachePrecision, ...]:
+    """Read a text with a cache of each of `KV_BITS`, and compare time and next tokens.
+
+    Parameters
+    ----------
+    decoder, ids
+        The model and the text's tokens.
+    n_compared
+        The last tokens of the text, behind which distributions are compared; all if it has fewer.
+    on_progress
+        Called with tokens compared and tokens in all.
+
+    Raises
+    ------
+    InputError
+        The text is empty, or nothing is to be compared.
+    ContextLengthError
+        It has more tokens than the model has positions.
+    """
+    n_tokens = decoder.check_ids(ids)
+    if n_compared < 1:
+        raise InputError(f"n_compared is {n_compared}: give 1 or more")
+    decoders = [replace(decoder, kv_bits=kv_bits) for kv_bits in KV_BITS]
+    caches = [own.new_cache(n_tokens) for own in decoders]
+    hidden = []  # (n_compared, d_model) each
+    for own, cache in zip(decoders, caches, strict=True):
+        fit_length(cache, decoder.config, n_tokens)
+        hidden.append(np.concatenate(list(own.read(ids, cache)))[-n_compared:])
+    n_compared = len(hidden[0])
+    divergences, same = np.zeros((2, len(KV_BITS), n_compared))
+    for first in range(0, n_compared, LOGIT_TOKENS):
+        block = slice(first, first + LOGIT_TOKENS)
+        logits = [decoder.unembed(own[block]) for own in hidden]
+        divergences[:, block] = [divergence(logits[0], own) for own in logits]
+        same[:, block] = [own.argmax(axis=-1) == logits[0].argmax(axis=-1) for own in logits]
+        if on_progress is not None:
+            on_progress(min(block.stop, n_compared), n_compared)
+    times = [  # in turns, so that both meet the same load of the machine
+        [seconds(decoder, ids, cache, keep=n_tokens - 1) for cache in caches]
+        for _ in range(PRECISION_REPEATS)
+    ]
+    return tuple(
+        CachePrecision(kv_bits, cache.n_bytes, median(own_times), float(far.mean()), float(equal.mean()))
+        for kv_bits, cache, own_times, far, equal in zip(
+            KV_BITS, caches, zip(*times, strict=True), divergences, same, strict=True
+        )
+    )
 
 
 def seconds(decoder: Decoder, ids: Sequence[int], cache: KVCache, keep: int) -> float:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from engine.errors import InputError
-from engine.layers.activation import softmax
+from engine.layers.activation import log_softmax, softmax
 from engine.layers.tracing import Array
 
 
@@ -275,6 +275,15 @@ def entropy(logits: Array) -> float:
     probability = softmax(logits.astype(np.float64))
     log_p = np.log(probability, where=probability > 0, out=np.zeros_like(probability))
     return -float(probability @ log_p)
+
+
+def divergence(reference: Array, logits: Array) -> Array:
+    """Kullback-Leibler divergence ``sum(p (log p - log q))`` of next tokens, in nats: ``(n,)``.
+
+    p and q are the distributions of the logits, ``(n, vocab_size)`` each.
+    """
+    log_p, log_q = (log_softmax(each.astype(np.float64)) for each in (reference, logits))
+    return (np.exp(log_p) * (log_p - log_q)).sum(axis=-1)
 
 
 def most_probable(logits: Array, n: int) -> Array:

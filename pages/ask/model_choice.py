@@ -4,6 +4,7 @@ import streamlit as st
 
 from engine.errors import GlassboxError
 from engine.generation.server import Server
+from engine.models.kv_cache import KV_BITS
 from ui.models import DECODER, choose_decoder, decoder_name
 from ui.text import escape_markdown
 
@@ -24,6 +25,7 @@ def model_picker() -> Server | None:
     if writer == ON_SERVER:
         return server_picker()
     decoder_picker()
+    cache_picker()
     return None
 
 
@@ -45,6 +47,20 @@ def decoder_picker() -> None:
     if name != decoder_name():
         st.error(escape_markdown(f"{reason}. {decoder_name()} stays in use."), icon=":material/error:")
         st.button("Try again", key="retry_decoder", on_click=state.pop, args=("refused_decoder",))
+
+
+def cache_picker() -> None:
+    """Draw the choice of the bits of the KV cache."""
+    st.radio(
+        "KV cache",
+        KV_BITS,
+        format_func=lambda bits: f"{bits} bits",
+        horizontal=True,
+        key="kv_bits",
+        persist_state="session",
+        help="Bits of a number in the keys and values of earlier tokens. 8 take about half of the memory and "
+        "are faster behind long texts; the page “KV cache” measures what they cost.",
+    )
 
 
 def try_decoder(name: str) -> str:

@@ -50,7 +50,7 @@ class Attribution:
 
 @st.cache_resource(max_entries=4, show_spinner=False, scope="session")
 def attribution(
-    model: str, _prompt: Prompt, prompt_ids: tuple[int, ...], ids: tuple[int, ...]
+    model: str, kv_bits: int, _prompt: Prompt, prompt_ids: tuple[int, ...], ids: tuple[int, ...]
 ) -> Attribution:
     """Measure attention and leave-one-out for an answer, under a progress bar; cached for the session."""
     decoder = load_decoder()
@@ -76,7 +76,7 @@ def show_attribution(answer: Answer) -> None:
         "The model reads its own answer again with one passage taken out of the prompt. A sentence that "
         "becomes less probable rested on that passage."
     )
-    found = attribution(decoder.name, answer.prompt, answer.prompt.ids, ids)
+    found = attribution(decoder.name, decoder.kv_bits, answer.prompt, answer.prompt.ids, ids)
     supports = support(found.left_out, found.sentences)
     show_sentences(found.sentences, supports)
     show_passages(answer, supports)

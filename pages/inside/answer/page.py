@@ -97,7 +97,7 @@ def show_job(job: Job[Answer], question: str, settings: Settings) -> None:
     scope="session",
 )
 def steps_of(
-    model: str, prompt_ids: tuple[int, ...], ids: tuple[int, ...], sampling: Sampling
+    model: str, kv_bits: int, prompt_ids: tuple[int, ...], ids: tuple[int, ...], sampling: Sampling
 ) -> tuple[GeneratedToken, ...]:
     """Return every token of an answer with its candidates and entropy."""
     return replay(load_decoder(), prompt_ids, ids, N_CANDIDATES, sampling, session_prefix_cache())
@@ -127,7 +127,9 @@ def show_answer(answer: Answer, settings: Settings) -> None:
     tokens, rests, without = st.tabs(TABS, on_change="rerun", key="inside-answer-tab")
     with tokens:
         if tokens.open:
-            steps = steps_of(decoder.name, answer.prompt.ids, answer.ids, settings.answer.sampling)
+            steps = steps_of(
+                decoder.name, decoder.kv_bits, answer.prompt.ids, answer.ids, settings.answer.sampling
+            )
             show_tokens(answer, steps, settings)
     with rests:
         if rests.open:

@@ -1,11 +1,18 @@
-"""The KV cache: the time it saves on this machine, and its size."""
+"""The KV cache: the time it saves on this machine, its size, and what 8 bits cost."""
 
 import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
 
 from engine.generation.answering import Answer
-from engine.generation.cache_cost import CacheCost, cache_bytes, measure_cache
+from engine.generation.cache_cost import (
+    CacheCost,
+    CachePrecision,
+    cache_bytes,
+    measure_cache,
+    measure_precision,
+)
+from engine.generation.decoder import Decoder
 from engine.wording import counted
 from ui.asking import session_prefix_cache
 from ui.colours import BLUE, ORANGE
@@ -13,16 +20,25 @@ from ui.export import show_figure
 from ui.figures import LEGEND_ABOVE, add_line, styled
 from ui.jobs import counting
 from ui.models import load_decoder
+from ui.tables import show_table
 from ui.text import readable_seconds
 
+N_COMPARED = 256  # tokens whose distributions are compared
 LENGTHS = (16, 64, 128, 256, 512, 1024)  # longer ones take too long without the cache
 
 
 @st.cache_resource(max_entries=4, show_spinner=False, scope="session")
-def measured(model: str, ids: tuple[int, ...], lengths: tuple[int, ...]) -> CacheCost:
+def measured(model: str, kv_bits: int, ids: tuple[int, ...], lengths: tuple[int, ...]) -> CacheCost:
     """Measure a token with and without the cache, under a progress bar; cached for the session."""
     with counting("Measuring one more token with and without the cache", "lengths") as show:
         return measure_cache(load_decoder(), ids, lengths, on_progress=show)
+
+
+@st.cache_resource(max_entries=4, show_spinner=False, scope="session")
+def measured_precision(model: str, ids: tuple[int, ...]) -> tuple[CachePrecision, ...]:
+    """Measure the cache in 16 and in 8 bits, under a progress bar; cached for the session."""
+    with counting("Reading the prompt with a cache of 16 and of 8 bits", "tokens") as show:
+        return measure_precision(load_decoder(), ids, N_COMPARED, on_progress=show)
 
 
 def show_cache(answer: Answer) -> None:
@@ -31,7 +47,7 @@ def show_cache(answer: Answer) -> None:
     decoder = load_decoder()
     ids = (*answer.prompt.ids, *answer.ids)
     lengths = measured_lengths(len(answer.prompt.ids))
-    cost = measured(decoder.name, ids, lengths)
+    cost = measured(decoder.name, decoder.kv_bits, ids, lengths)
     st.markdown(f"**{finding(cost)}**")
     show_figure(
         cache_figure(cost),
@@ -45,9 +61,16 @@ def show_cache(answer: Answer) -> None:
     )
     st.caption(answer_words(cost, len(answer.ids)))
     icon = ":material/refresh:"
-    st.button("Measure again", key="measure-cache", icon=icon, on_click=measured.clear, type="tertiary")
+    st.button("Measure again", key="measure-cache", icon=icon, on_click=clear_measured, type="tertiary")
     show_reason()
     show_size(answer)
+    show_precision(ids[: lengths[-1]])
+
+
+def clear_measured() -> None:
+    """Forget what was measured, so that it is measured again."""
+    measured.clear()
+    measured_precision.clear()
 
 
 def measured_lengths(n_prompt: int) -> tuple[int, ...]:
@@ -110,17 +133,25 @@ def show_size(answer: Answer) -> None:
         help="Tokens at the beginning of the last question's prompt that the cache held from the one "
         "before: the same instructions, and the same passages where they come first.",
     )
-    n_numbers = 2 * config.n_layers * config.n_kv_heads * config.d_head * n_tokens
     n_bytes = cache_bytes(decoder, n_tokens)
-    number_bytes = n_bytes // n_numbers
-    st.latex(rf"2 \cdot n_{{layers}} \cdot n_{{kv}} \cdot d_{{head}} \cdot {number_bytes} \cdot n_{{tokens}}")
-    factors = (2, config.n_layers, config.n_kv_heads, config.d_head, number_bytes, n_tokens)
+    vector, numbers, words = vector_bytes(decoder)
+    st.latex(rf"2 \cdot n_{{layers}} \cdot n_{{kv}} \cdot {vector} \cdot n_{{tokens}}")
+    factors = (2, config.n_layers, config.n_kv_heads, numbers, n_tokens)
     st.latex("= " + r" \cdot ".join(map(str, factors)) + f" = {n_bytes:,}".replace(",", r"\,"))
     st.caption(
-        "Bytes: 2 for keys and values, the layers, the heads of keys and values, the dimensions of a head, "
-        f"{number_bytes} for a float{8 * number_bytes}, and the tokens."
+        f"Bytes: 2 for keys and values, the layers, the heads of keys and values, {words}, and the tokens."
         + shared_heads(config.n_heads, config.n_kv_heads)
     )
+
+
+def vector_bytes(decoder: Decoder) -> tuple[str, str, str]:
+    """Return the bytes of one key or value as a formula, in numbers and in words."""
+    d_head, n_bytes = decoder.config.d_head, decoder.new_cache(0).keys.itemsize
+    if decoder.kv_bits == 8:
+        words = "a byte for each dimension of a head and 4 for the scale of each key and value"
+        return r"(d_{head} + 4)", f"({d_head} + 4)", words
+    words = f"the dimensions of a head, {n_bytes} for a float{8 * n_bytes}"
+    return rf"d_{{head}} \cdot {n_bytes}", rf"{d_head} \cdot {n_bytes}", words
 
 
 def shared_heads(n_heads: int, n_kv_heads: int) -> str:
@@ -130,6 +161,50 @@ def shared_heads(n_heads: int, n_kv_heads: int) -> str:
     return (
         f" The {n_heads} query heads share {n_kv_heads} heads of keys and values, so the cache has "
         f"{n_kv_heads}/{n_heads} of the size it would have otherwise."
+    )
+
+
+def show_precision(ids: tuple[int, ...]) -> None:
+    """Draw what a cache of 8 bits saves on a text, and how far it moves the next tokens."""
+    decoder = load_decoder()
+    st.markdown("**In 8 bits**")
+    found = measured_precision(decoder.name, ids)
+    st.write(precision_finding(found))
+    help_of = {
+        "Bits": "Of a number. 16 is full precision, which is 32 where NumPy computes.",
+        "One more token": "Median of several, behind all tokens of the text, in turns.",
+        "Divergence, nats": "Kullback-Leibler divergence of next tokens from those of 16 bits: the mean over "
+        f"the last {N_COMPARED} tokens of the text, or as many as it has.",
+        "Same greedy token": "Share of those tokens behind which the most probable one is the same.",
+    }
+    rows = [
+        {
+            "Bits": f"{own.kv_bits}{' (in use)' if own.kv_bits == decoder.kv_bits else ''}",
+            "Keys and values": f"{own.n_bytes / 1e6:,.1f} MB",
+            "One more token": readable_seconds(own.token_s),
+            "Divergence, nats": f"{own.divergence:.1e}" if own.divergence else "0",
+            "Same greedy token": f"{own.same_greedy:.1%}",
+        }
+        for own in found
+    ]
+    show_table(
+        rows,
+        alt="Memory, time and effect on the next tokens of a KV cache of 16 and of 8 bits",
+        columns={name: st.column_config.Column(help=text) for name, text in help_of.items()},
+    )
+    st.caption(
+        "In 8 bits, each key and each value of a head is whole numbers from −127 to 127 and one scale, its "
+        "largest absolute value divided by 127. “Model” on the page “Ask your documents” chooses."
+    )
+
+
+def precision_finding(found: tuple[CachePrecision, ...]) -> str:
+    """Say in a sentence what 8 bits save and cost."""
+    full, small = found
+    return (
+        f"With 8 bits a number the cache of this text takes {small.n_bytes / full.n_bytes:.0%} of the "
+        f"memory, and one more token {small.token_s / full.token_s:.0%} of the time. Behind "
+        f"{small.same_greedy:.1%} of the tokens compared the most probable next one is the same."
     )
 
 

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -16,7 +18,9 @@ def _loaded_once(monkeypatch, request, encoder, decoder):
         return encoder if is_default else load_encoder(source, dtype, **settings)
 
     def default_or_decoder(source=DEFAULT_DECODER, **settings):
-        return decoder if source == DEFAULT_DECODER else load_decoder(source, **settings)
+        if source != DEFAULT_DECODER:
+            return load_decoder(source, **settings)
+        return replace(decoder, kv_bits=settings.get("kv_bits", decoder.kv_bits))
 
     def default_or_official(model):
         return request.getfixturevalue("official") if model is encoder else official_model(model)

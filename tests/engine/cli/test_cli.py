@@ -245,6 +245,7 @@ def test_verify_exits_1_where_a_stage_differs(monkeypatch):
         (["ask", "x", "--min-p", "2"], "min_p is 2.0"),
         (["ask", "x", "--repetition-penalty", "0"], "repetition_penalty is 0.0"),
         (["ask", "dough", "--min-relevance", "0", "--seed", "-1"], "seed is -1"),
+        (["ask", "x", "--kv-bits", "4"], "kv_bits is 4: give 16 or 8"),
         (["verify", "--dtype", "float16"], "float32 or float64"),
         (["embed", "x.md", "--out", "vectors.csv"], "does not end in .npz"),
     ],

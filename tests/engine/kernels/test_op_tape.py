@@ -20,6 +20,7 @@ from hypothesis.extra.numpy import arrays
 from engine import Decoder
 from engine.generation.decoder import ROOM_TOKENS
 from engine.generation.prefix_cache import PrefixCache
+from engine.generation.sampling import divergence
 from engine.kernels import op_loop
 from engine.kernels.gemm import WIDE
 from engine.kernels.matrix_ops import FEW_TOKENS
@@ -27,7 +28,6 @@ from engine.kernels.op_tape import OpTape
 from engine.kernels.packed import pack
 from engine.kernels.simd import BLOCK
 from engine.layers import activation, attention, linear, norm, positions
-from engine.layers.activation import log_softmax
 from engine.layers.attention import split_heads
 from engine.layers.quantization import dequantize
 from engine.models.decoders import (
@@ -683,21 +683,17 @@ def readable(readable_decoder):
     return readable_decoder
 
 
-def divergence(readable, exact, logits):
-    """KL of what follows each token, in nats: ``(n_tokens,)``."""
-    p, q = (log_softmax(x.astype(np.float64)) for x in (readable.unembed(exact), logits))
-    return (np.exp(p) * (p - q)).sum(axis=1)
-
-
 def test_the_default_decoder_loses_next_to_nothing(decoder, readable):
     text = (ROOT / "data" / "corpus" / "wikitexts.md").read_text("utf-8")
     ids = decoder.tokenizer.encode(text[:2000]).ids[:250]
     assert len(ids) == 250
     ours, exact = decoder.inspect(ids), readable.inspect(ids)
     blocks = [slice(start, start + 50) for start in range(0, 250, 50)]
-    at_once = np.concatenate([divergence(readable, exact[b], decoder.unembed(ours[b])) for b in blocks])
+    at_once = np.concatenate(
+        [divergence(readable.unembed(exact[b]), decoder.unembed(ours[b])) for b in blocks]
+    )
     cache = new_cache(decoder.weights, decoder.config, 100)
-    singly = divergence(readable, exact[:100], read_singly(decoder, ids[:100], cache))
+    singly = divergence(readable.unembed(exact[:100]), read_singly(decoder, ids[:100], cache))
     for found in (at_once, singly):
         assert found.mean() < 1e-5
         assert found.max() < 1e-3
