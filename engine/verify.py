@@ -17,7 +17,7 @@ import numpy as np
 from engine.errors import ModelUnavailableError
 from engine.kernels.primitives import prepare_compiled
 from engine.layers.tracing import Array
-from engine.models.encoder import Encoder, check_bert
+from engine.models.encoder import Encoder, check_bert, check_float32
 from engine.weights.fetch import model_path
 
 if TYPE_CHECKING:
@@ -105,6 +105,7 @@ def verify_encoder(
         The encoder is of another family than BERT.
     """
     check_bert(encoder, "the comparison of every stage")
+    check_float32(encoder, "the comparison of every stage")
     official = official_model(encoder) if official is None else official
     if encoder.compiled:
         prepare_compiled().join()  # compare the kernels that embed documents

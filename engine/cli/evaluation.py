@@ -65,8 +65,9 @@ from engine.generation.writer import Writer
 from engine.layers.pooling import POOLINGS
 from engine.models.embedding_head import OWN
 from engine.models.encoder import Encoder
+from engine.models.precision import AUTO, PRECISIONS, chosen_precision
 from engine.models.prompts import PROMPT_USES
-from engine.retrieval.embedding_model import Model
+from engine.retrieval.embedding_model import Model, as_searched
 from engine.retrieval.retrievers import (
     DEFAULT_RETRIEVER,
     RETRIEVERS,
@@ -140,6 +141,13 @@ def sweep_command(
             f"with commas."
         ),
     ] = "own",
+    precision: Annotated[
+        str,
+        typer.Option(
+            help=f"Of the models' layers: {', '.join((*PRECISIONS, AUTO))}; several with commas. {AUTO} is "
+            f"the faster one."
+        ),
+    ] = "float32",
     vectors: Annotated[
         Path | None,
         typer.Option(
@@ -190,6 +198,7 @@ def sweep_command(
         "ks": numbers_of("--k", k),
         "max_tokens": [limit or None for limit in numbers_of("--max-tokens", max_tokens)],
         "prompts": names_of("--prompts", prompts),
+        "precisions": [chosen_precision(name) for name in names_of("--precision", precision)],
     }
     cells = grid(**axes)
     documents, asked = sources(corpus, beir or (), document or (), questions)
@@ -261,19 +270,19 @@ def given_rows(
     documents: Sequence[Document],
     questions: Sequence[Question],
 ) -> list[SweepRow]:
-    """Measure chunks whose vectors are given, by the first model, pooling and prompts that made them."""
+    """Measure chunks whose vectors are given, by the first model and settings of it that made them."""
     say(f"Reading {path}")
     poolings = dict.fromkeys([*axes["poolings"], OWN])
     reasons = []
-    for name, pooling, prompts in product(models, poolings, axes["prompts"]):
-        model = models[name].with_prompts(prompts)
+    for name, pooling, *read_as in product(models, poolings, axes["prompts"], axes["precisions"]):
         try:
+            model = as_searched(models[name], *read_as)
             index = read_index(path, model, pooling)
         except InputError as error:
             reasons.append(str(error))
             continue
         retrievers = [one for one in axes["retrievers"] if one != "maxsim" or isinstance(model, Encoder)]
-        cells = given_cells(index, name, prompts, retrievers or axes["retrievers"], axes["ks"])
+        cells = given_cells(index, name, read_as, retrievers or axes["retrievers"], axes["ks"])
         rows = measure_given(index, model, documents, questions, cells)
         return sorted(rows, key=lambda row: cells.index(row.cell))
     raise InputError(reasons[0])

@@ -18,6 +18,7 @@ from engine.cli.progress import say
 from engine.evaluation.grid import Cell
 from engine.export.libraries import LIBRARIES, check_library
 from engine.export.script import export
+from engine.models.precision import chosen_precision
 
 
 @app.command(name="export")
@@ -52,6 +53,7 @@ def export_command(
         retrieval.retriever,
         k,
         embedding.prompts,
+        chosen_precision(embedding.precision),
     )
     exported = export(cell, load_encoder(embedding.model), to, parent_tokens, retrieval.expand)
     if out is not None:

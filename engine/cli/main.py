@@ -38,7 +38,7 @@ from engine.generation.writer import Writer
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
 from engine.models.kv_cache import KV_BITS
-from engine.retrieval.embedding_model import Model, encode_by, text_limit
+from engine.retrieval.embedding_model import Model, as_searched, encode_by, text_limit
 from engine.retrieval.index import Hit, Index, build_index
 from engine.retrieval.relevance import NullScores, closer_than, null_scores_of
 from engine.retrieval.vector_cache import VectorCache
@@ -74,14 +74,14 @@ def load_decoder(name: str, kv_bits: int = KV_BITS[0]) -> Decoder:
 
 
 def load_search_model(options: CorpusOptions) -> Model:
-    """Load the model of a search, with or without its prompts, and its reranker if one is named.
+    """Load the model of a search, with its prompts and precision, and its reranker if one is named.
 
     Raises
     ------
     InputError
         A reranker is named, and the model is run by another library or a server.
     """
-    model = load_embedding_model(options.model).with_prompts(options.prompts)
+    model = as_searched(load_embedding_model(options.model), options.prompts, options.precision)
     if not options.reranker:
         return model
     if not isinstance(model, Encoder):
@@ -372,7 +372,7 @@ def embed(
         raise typer.BadParameter(f"{out} does not end in .npz", param_hint="--out")
     if not out.parent.is_dir():
         raise typer.BadParameter(f"the folder {out.parent} does not exist", param_hint="--out")
-    encoder = load_embedding_model(embedding.model).with_prompts(embedding.prompts)
+    encoder = as_searched(load_embedding_model(embedding.model), embedding.prompts, embedding.precision)
     index = index_documents(read_documents(path), encoder, embedding)
     ids = encoder.tokenizer.ids_batch([chunk.text for chunk in index.chunks])
     if isinstance(encoder, Encoder):

@@ -32,12 +32,15 @@ class GivenDocument(Document):
 
 
 def given_cells(
-    index: Index, model: str, prompts: str, retrievers: Sequence[str], ks: Sequence[int]
+    index: Index, model: str, read_as: Sequence[str], retrievers: Sequence[str], ks: Sequence[int]
 ) -> list[Cell]:
-    """Return a cell for each way to search an index; its size is that of the longest chunk."""
+    """Return a cell for each way to search an index; its size is that of the longest chunk.
+
+    ``read_as`` is the use of the model's prompts, and its precision.
+    """
     n_tokens = max(chunk.n_tokens for chunk in index.chunks)
     return [
-        Cell(GIVEN, n_tokens, 0, model, None, index.spec.pooling, retriever, k, prompts)
+        Cell(GIVEN, n_tokens, 0, model, None, index.spec.pooling, retriever, k, *read_as)
         for retriever in retrievers
         for k in ks
     ]

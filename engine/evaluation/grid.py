@@ -10,8 +10,9 @@ from engine.errors import InputError
 from engine.layers.pooling import POOLINGS
 from engine.models.embedding_head import OWN
 from engine.models.encoder import Encoder
+from engine.models.precision import PRECISIONS
 from engine.models.prompts import PROMPT_USES
-from engine.retrieval.embedding_model import Model, embedding_spec, no_inside
+from engine.retrieval.embedding_model import Model, as_searched, embedding_spec, no_inside
 from engine.retrieval.retrievers import DEFAULT_RETRIEVER, RETRIEVERS
 from engine.weights.catalog import DEFAULT_ENCODER
 
@@ -38,6 +39,8 @@ class Cell:
         Number of chunks retrieved.
     prompts
         One of `PROMPT_USES`.
+    precision
+        One of `PRECISIONS`.
     """
 
     splitter: str = DEFAULT_SPLITTING.method
@@ -49,6 +52,7 @@ class Cell:
     retriever: str = DEFAULT_RETRIEVER
     k: int = 5
     prompts: str = "own"
+    precision: str = "float32"
 
     @property
     def splitting(self) -> Splitting:
@@ -82,6 +86,7 @@ def grid(
     ks: Sequence[int] = (5,),
     max_tokens: Sequence[int | None] = (None,),
     prompts: Sequence[str] = ("own",),
+    precisions: Sequence[str] = ("float32",),
 ) -> Grid:
     """Combine the values of all settings; repeated values count once.
 
@@ -91,13 +96,14 @@ def grid(
     Raises
     ------
     InputError
-        A setting has no value, a splitter, pooling, retriever or use of prompts is unknown, or a ``k`` is
-        below 1.
+        A setting has no value, a splitter, pooling, retriever, use of prompts or precision is unknown, or a
+        ``k`` is below 1.
     """
     check_names("splitter", splitters, tuple(SPLITTERS))
     check_names("pooling", poolings, (*POOLINGS, OWN))
     check_names("retriever", retrievers, tuple(RETRIEVERS))
     check_names("use of prompts", prompts, tuple(PROMPT_USES))
+    check_names("precision", precisions, tuple(PRECISIONS))
     for what, values in {"size": chunk_tokens, "overlap": overlaps, "model": models, "k": ks}.items():
         check_some(what, values)
     check_some("token limit", max_tokens)
@@ -114,6 +120,7 @@ def grid(
         retrievers,
         ks,
         prompts,
+        precisions,
     )
     cells = [Cell(*values) for values in product(*map(dict.fromkeys, settings))]
     return sieved(cells, lambda cell: splitting_problem(cell, overlaps[0]))
@@ -176,7 +183,9 @@ def model_problem(cell: Cell, model: Model) -> str:
         return f"{model.name} has no prompts to leave out: 'own' stands for both"
     if cell.pooling == "idf" and isinstance(model, Encoder):  # its weights are computed from the chunks
         return why_not(lambda: model.token_limit(cell.max_tokens))
-    return why_not(lambda: embedding_spec(model, cell.pooling, cell.max_tokens))
+    return why_not(
+        lambda: embedding_spec(as_searched(model, "own", cell.precision), cell.pooling, cell.max_tokens)
+    )
 
 
 def why_not(check: Callable[[], object]) -> str:

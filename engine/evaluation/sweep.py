@@ -38,7 +38,7 @@ from engine.layers.tracing import Array
 from engine.models.embedding_head import OWN
 from engine.models.encoder import Encoder
 from engine.retrieval.bm25 import Bm25
-from engine.retrieval.embedding_model import Model, inside_of
+from engine.retrieval.embedding_model import Model, as_searched, inside_of
 from engine.retrieval.mmr import MMR_DEPTH
 from engine.retrieval.retrievers import (
     RETRIEVERS,
@@ -146,11 +146,16 @@ def rows_of(
             for splitting, of_splitting in grouped(of_model, lambda cell: cell.splitting).items():
                 chunks = split_documents(documents, tokens, model, splitting, cache)
                 labelled = LabelledChunks(questions, chunks, relevance(questions, chunks), counts)
-                for alike in grouped(of_splitting, lambda cell: (cell.max_tokens, cell.prompts)).values():
-                    prompted = model.with_prompts(alike[0].prompts)
-                    yield from measure_cells(alike, labelled, prompted, cache, watch)
+                for alike in grouped(of_splitting, lambda cell: (cell.max_tokens, *reading(cell))).values():
+                    read_so = as_searched(model, *reading(alike[0]))
+                    yield from measure_cells(alike, labelled, read_so, cache, watch)
     except Stopped:
         return
+
+
+def reading(cell: Cell) -> tuple[str, str]:
+    """How a cell's model reads texts: the use of its prompts, and its precision."""
+    return cell.prompts, cell.precision
 
 
 def split_documents(

@@ -57,7 +57,7 @@ class Cost:
     n_chunks
         Number of chunks of all splittings.
     n_distinct_texts
-        Number of texts to embed: distinct chunks for each model, token limit and use of prompts.
+        Number of texts to embed: distinct chunks for each model, token limit, use of prompts and precision.
     n_tokens
         Number of tokens to embed; the pass for "idf" counts for each splitting, since its weights change.
     seconds
@@ -93,7 +93,7 @@ class Count:
     seconds: float = 0
     n_exhausted: int = 0
     fewest_chunks: int = sys.maxsize
-    seen: dict[tuple[str, int | None, str], set[int]] = field(default_factory=dict)
+    seen: dict[tuple[str, int | None, str, str], set[int]] = field(default_factory=dict)
 
 
 def estimate(
@@ -154,13 +154,13 @@ def add(count: Count, chunks: Sequence[Chunk], cells: Sequence[Cell], model: Mod
     count.n_chunks += len(chunks)
     count.n_exhausted += sum(takes_all(cell, len(chunks)) for cell in cells)
     count.fewest_chunks = min(count.fewest_chunks, len(chunks))
-    for (max_tokens, prompts), of_limit in grouped(cells, lambda one: (one.max_tokens, one.prompts)).items():
-        limit = model.token_limit(max_tokens)
+    for how, of_limit in grouped(cells, lambda one: (one.max_tokens, one.prompts, one.precision)).items():
+        limit = model.token_limit(how[0])
         lengths = {hash(chunk.text): min(chunk.n_tokens, limit) for chunk in chunks}
         poolings = {cell.pooling for cell in of_limit if cell.retriever != BM25}
         n_tokens = sum(lengths.values()) if IDF in poolings else 0
         if poolings - {IDF}:
-            seen = count.seen.setdefault((cells[0].model, max_tokens, prompts), set())
+            seen = count.seen.setdefault((cells[0].model, *how), set())
             n_tokens += sum(length for text, length in lengths.items() if text not in seen)
             count.n_texts += len(lengths.keys() - seen)
             seen.update(lengths)

@@ -46,21 +46,27 @@ WIDE = (4 if WIDE_REGISTERS else 2) * LANES
 NARROW = 2 * LANES
 
 
-def make_tile(n_rows: int, width: int) -> Callable[..., None]:
+def make_tile(n_rows: int, width: int, bits: int) -> Callable[..., None]:
     """Return a function of addresses and strides in bytes: ``y = x @ panel + start``.
 
     Its arguments are ``x, x_stride, panel, panel_stride, y, y_stride, start, depth``: ``n_rows`` rows of
     x, ``depth`` rows of the panel, and ``width`` numbers that every row of y begins its sum with.
+
+    Numbers are float32 for 32 ``bits``. For 8, four of a row of x lie side by side in the place of one,
+    unsigned, and so do the four of the panel that they are multiplied by, signed; sums are int32.
     """
-    single, integer, pointer = ir.FloatType(), ir.IntType(64), ir.PointerType()
+    single = ir.FloatType() if bits == 32 else ir.IntType(32)
+    integer, pointer = ir.IntType(64), ir.PointerType()
     vector = ir.VectorType(single, LANES)
     n_vectors = width // LANES
+    instruction = f"llvm.fma.v{LANES}f32" if bits == 32 else f"llvm.x86.avx512.vpdpbusd.{32 * LANES}"
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         x, x_stride, panel, panel_stride, y, y_stride, start, depth = arguments
-        multiply_add = get_or_insert_function(
-            builder.module, ir.FunctionType(vector, [vector] * 3), f"llvm.fma.v{LANES}f32"
-        )
+        function = get_or_insert_function(builder.module, ir.FunctionType(vector, [vector] * 3), instruction)
+
+        def multiply_add(left: Any, right: Any, total: Any) -> Any:
+            return builder.call(function, [left, right, total] if bits == 32 else [total, left, right])
 
         def number(value: int) -> ir.Constant:
             return ir.Constant(integer, value)
@@ -89,9 +95,7 @@ def make_tile(n_rows: int, width: int) -> Callable[..., None]:
             spread = builder.shuffle_vector(
                 lane, vector(ir.Undefined), ir.VectorType(ir.IntType(32), LANES)([0] * LANES)
             )
-            new_sums.append(
-                [builder.call(multiply_add, [spread, *pair]) for pair in zip(right, sums[row], strict=True)]
-            )
+            new_sums.append([multiply_add(spread, *pair) for pair in zip(right, sums[row], strict=True)])
         next_k = builder.add(k, number(1))
         builder.cbranch(builder.icmp_signed("<", next_k, depth), loop, after)
         k.add_incoming(number(0), before)
@@ -114,9 +118,9 @@ def make_tile(n_rows: int, width: int) -> Callable[..., None]:
     return tile
 
 
-def make_product(width: int) -> Callable[..., None]:
+def make_product(width: int, bits: int = 32) -> Callable[..., None]:
     """Return ``y = x @ panel + start`` for any number of rows, the last argument after those of a tile."""
-    one_row, rows = make_tile(1, width), make_tile(ROWS, width)
+    one_row, rows = make_tile(1, width, bits), make_tile(ROWS, width, bits)
 
     @njit
     def product(

@@ -100,7 +100,7 @@ def best_primitives() -> Primitives:
 def _load_compiled() -> None:
     global _best
     try:
-        from engine.kernels import attention, elementwise, gemm
+        from engine.kernels import attention, elementwise, gemm, gemm_int8
 
         heads = np.zeros((1, 1, gemm.NARROW), np.float32)
         attention.attention(heads, heads, heads)  # numba may be importable and yet switched off
@@ -109,7 +109,7 @@ def _load_compiled() -> None:
         return
     gelu = {"gelu": Activation(elementwise.gelu, gelu_backward)}
     _best = Primitives(
-        gemm.linear,
+        gemm_int8.linear,
         attention.attention,
         attention.windowed_attention,
         elementwise.layer_norm,

@@ -4,11 +4,12 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from engine.layers.quantization import Int8Matrix, int8_linear
 from engine.layers.tracing import Array
 
 
 class Matrix(Protocol):
-    """An array ``(d_out, d_in)``, or a packed matrix that returns its rows and its transpose."""
+    """An array ``(d_out, d_in)``, or a quantized matrix that returns its rows and its transpose."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...  # noqa: D102
@@ -36,7 +37,7 @@ def linear(x: Array, weight: Matrix, bias: Array | None = None) -> Array:
     x
         Input, ``(..., d_in)``.
     weight
-        ``(d_out, d_in)``, rows are outputs as in ``torch.nn.Linear``.
+        ``(d_out, d_in)``, rows are outputs as in ``torch.nn.Linear``; with an `Int8Matrix` x is quantized.
     bias
         ``(d_out,)`` or None.
 
@@ -47,7 +48,8 @@ def linear(x: Array, weight: Matrix, bias: Array | None = None) -> Array:
     """
     if x.ndim > 2:  # stack the rows of a batch, for a single product
         return linear(x.reshape(-1, x.shape[-1]), weight, bias).reshape(*x.shape[:-1], weight.shape[0])
-    y: Array = x @ weight.T  # (n_rows, d_in), (d_out, d_in) -> (n_rows, d_out)
+    # (n_rows, d_in), (d_out, d_in) -> (n_rows, d_out)
+    y: Array = int8_linear(x, weight) if isinstance(weight, Int8Matrix) else x @ weight.T
     if bias is not None:
         y += bias
     return y

@@ -1,10 +1,14 @@
 """Vectors in 8 bits: a whole number from -127 to 127 for each component, and a scale for all of them."""
 
+from dataclasses import dataclass
+from functools import cache
+
 import numpy as np
 
 from engine.layers.tracing import Array
 
 LARGEST_CODE = 127
+BLOCK = 128  # components that are rotated together
 SMALLEST_SCALE = np.finfo(np.float32).tiny  # below it numbers lose digits: the vector counts as zeros
 
 
@@ -31,3 +35,80 @@ def quantize(x: Array) -> tuple[Array, Array]:
 def dequantize(codes: Array, scales: Array) -> Array:
     """``codes * scale``: int8 ``(..., d)`` and float32 ``(...)`` to float32 ``(..., d)``."""
     return codes * scales[..., None]
+
+
+@cache
+def hadamard(n: int) -> Array:
+    """The orthogonal, symmetric Hadamard matrix of a power of two, ``(n, n)``: entries are +-1/sqrt(n)."""
+    matrix = np.ones((1, 1), np.float32)
+    while len(matrix) < n:
+        matrix = np.block([[matrix, matrix], [matrix, -matrix]])
+    return matrix / np.sqrt(np.float32(n))
+
+
+def rotate(x: Array) -> Array:
+    """``x H`` in each block of `BLOCK` components, ``(..., d)`` to the same; twice gives ``x`` again.
+
+    A large component, which would leave few codes to the others, is spread over its block. Products of
+    rotated vectors are those of the vectors, since ``(x H) (w H)^T = x w^T`` (Ashkboos et al. 2024, QuaRot).
+    """
+    blocks = x.reshape(*x.shape[:-1], -1, BLOCK)
+    return (blocks @ hadamard(BLOCK)).reshape(x.shape)
+
+
+@dataclass(frozen=True)
+class Int8Matrix:
+    """A matrix ``(d_out, d_in)`` whose rows are rotated, then quantized; rows and ``T`` are read as float32.
+
+    Attributes
+    ----------
+    codes
+        int8 ``(d_out, d_in)``.
+    scales
+        Of each row, float32 ``(d_out,)``.
+    """
+
+    codes: Array
+    scales: Array
+
+    dtype = np.dtype(np.float32)  # of the rows it returns
+
+    @classmethod
+    def of(cls, weight: Array) -> "Int8Matrix":
+        """Round a float32 matrix."""
+        return cls(*quantize(rotate(weight)))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """``(d_out, d_in)``."""
+        return self.codes.shape
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of codes and scales."""
+        return self.codes.nbytes + self.scales.nbytes
+
+    def __getitem__(self, rows: Array) -> Array:
+        """Return rows by their numbers: ``(n,) -> (n, d_in)``."""
+        return rotate(dequantize(self.codes[rows], self.scales[rows]))
+
+    @property
+    def T(self) -> Array:
+        """The transposed matrix, ``(d_in, d_out)``."""
+        return self[np.arange(len(self.codes))].T
+
+
+def fits_int8(weight: Array) -> bool:
+    """Whether a matrix can be an `Int8Matrix`: its rows are whole blocks."""
+    return weight.shape[1] % BLOCK == 0
+
+
+def int8_linear(x: Array, weight: Int8Matrix) -> Array:
+    """``x W^T`` with the rows of x rotated and quantized, too: ``(n_tokens, d_in) -> (n_tokens, d_out)``.
+
+    ``y = (codes_x codes_W^T) * scale_x * scale_W``, a product of whole numbers. LLM.int8 (Dettmers et al.
+    2022) leaves columns with large components in float16; here the rotation spreads them.
+    """
+    codes, scales = quantize(rotate(x))
+    sums = codes.astype(np.float32) @ weight.codes.T.astype(np.float32)  # exact but for sums over 2^24
+    return sums * scales[:, None] * weight.scales

@@ -17,6 +17,7 @@ from engine.models import bert, distilbert, modern_bert, mpnet, nomic_bert, qwen
 from engine.models.bert import EncoderConfig, EncoderWeights
 from engine.models.embedding_head import OWN, EmbeddingHead, check_dimensions, check_widths
 from engine.models.parallel import run_packs
+from engine.models.precision import chosen_precision, int8_weights
 from engine.models.prompts import Prompts, Role
 from engine.models.sentence_transformer_folder import read_folder, read_tensors
 from engine.models.streaming import VectorSpool, each_once
@@ -76,6 +77,8 @@ class Encoder:
         Its family, a key of `FAMILIES`.
     reranker
         The cross-encoder that reorders what a search with this encoder finds, if one is loaded.
+    precision
+        Of the layers, a key of `PRECISIONS`: see `with_precision`.
     """
 
     name: str
@@ -90,6 +93,7 @@ class Encoder:
     similarity: str = field(default="cosine", repr=False)
     model_type: str = "bert"
     reranker: "Reranker | None" = field(default=None, repr=False)
+    precision: str = "float32"
 
     @classmethod
     def load(
@@ -98,6 +102,7 @@ class Encoder:
         dtype: type[np.floating] = np.float32,
         compiled: bool = True,
         on_progress: Progress | None = None,
+        precision: str = "float32",
     ) -> "Encoder":
         """Load an encoder from a known name, a folder or a Hub id.
 
@@ -114,6 +119,8 @@ class Encoder:
             without numba, NumPy runs. The two differ by float32 rounding.
         on_progress
             Called with bytes done and bytes in all while downloading.
+        precision
+            As in `with_precision`.
 
         Raises
         ------
@@ -121,6 +128,8 @@ class Encoder:
             The model cannot be found or downloaded.
         ModelFileError
             Its files are damaged, incomplete, or of another architecture.
+        InputError
+            There is no such precision, or 8 bits are asked for with another ``dtype`` than float32.
         """
         compiled = compiled and np.dtype(dtype) == np.float32
         if compiled:
@@ -139,7 +148,7 @@ class Encoder:
             tokenizer = read_tokenizer(files.model / "tokenizer.json", files.lower_case)
             check_vocab_size(tokenizer.vocab_size, config.vocab_size, folder)
         max_tokens = min(files.max_tokens or config.max_positions, config.max_positions)
-        return cls(
+        encoder = cls(
             str(source),
             config,
             weights,
@@ -151,6 +160,7 @@ class Encoder:
             similarity=files.similarity,
             model_type=model_type,
         )
+        return encoder.with_precision(precision)
 
     @property
     def dtype(self) -> np.dtype:
@@ -307,6 +317,26 @@ class Encoder:
     def with_prompts(self, use: str) -> "Encoder":
         """Return this encoder with its prompts or none, by a key of `PROMPT_USES`."""
         return replace(self, prompts=self.prompts.used(use))
+
+    def with_precision(self, precision: str) -> "Encoder":
+        """Return this float32 encoder in a precision: a key of `PRECISIONS`, or "auto".
+
+        "int8" rounds the matrices of the layers, and what they multiply, to 8 bits (`Int8Matrix`); "auto" is
+        int8 where the processor multiplies bytes, which makes it faster, and else float32. A traced pass
+        rounds, too; a number between two codes may become the other one there, so that its results differ
+        from those of the compiled pass by less than rounding changes them.
+
+        Raises
+        ------
+        InputError
+            There is no such precision, or this encoder's weights are not float32.
+        """
+        precision = chosen_precision(precision)
+        if precision == self.precision:
+            return self
+        if self.precision != "float32":
+            raise InputError(f"{self.name} is rounded to {self.precision} already: load it as {precision}")
+        return replace(self, weights=int8_weights(self.weights), precision=precision)
 
     def text_limit(self, max_tokens: int | None = None) -> int:
         """Return how many tokens of a document are read, [CLS] and [SEP] included, behind its prompt.
@@ -639,6 +669,12 @@ def read_model_type(folder: Path) -> str:
         f"{folder} is a {model_type!r} model, which the encoder does not read: "
         f"give one of the families {', '.join(FAMILIES)}"
     )
+
+
+def check_float32(encoder: Encoder, work: str) -> None:
+    """Raise `InputError` for an encoder whose matrices are rounded, which ``work`` cannot change."""
+    if encoder.precision != "float32":
+        raise InputError(f"{work} needs the weights in float32: choose that, not {encoder.precision}")
 
 
 def check_bert(encoder: Encoder, work: str) -> None:

@@ -9,6 +9,7 @@ from engine.errors import InputError
 from engine.layers.tracing import Array
 from engine.models.embedding_head import OWN
 from engine.models.encoder import Encoder
+from engine.models.precision import chosen_precision
 from engine.models.prompts import Prompts, Role
 from engine.retrieval.embedding_spec import EmbeddingSpec, Query
 from engine.weights.fetch import Progress
@@ -116,6 +117,21 @@ def embed_query(
     spec = embedding_spec(model, pooling, max_tokens)
     [vector] = encode_by(spec, "query", [question], model)
     return Query(vector, spec)
+
+
+def as_searched(model: Model, prompts: str = "own", precision: str = "float32") -> Model:
+    """Return a model with its prompts or none, in a precision, by keys of `PROMPT_USES` and `PRECISIONS`.
+
+    Raises
+    ------
+    InputError
+        One of the two is unknown, or the model has no inside, or one that cannot be rounded.
+    """
+    if isinstance(model, Encoder):
+        return model.with_prompts(prompts).with_precision(precision)
+    if chosen_precision(precision) != "float32":
+        raise InputError(f"precision {precision} rounds the inside of a model, and {model.name} shows none")
+    return model.with_prompts(prompts)
 
 
 def text_limit(model: Model, max_tokens: int | None = None) -> int:

@@ -41,7 +41,8 @@ class EmbeddingSpec:
         limit, d_model = encoder.token_limit(max_tokens), encoder.width(pooling)
         model = fingerprint(encoder)
         model = prompted_digest(model, encoder.prompts)
-        name = f"{encoder.name} with its prompts" if encoder.prompts.in_search else encoder.name
+        name = encoder.name if encoder.precision == "float32" else f"{encoder.name} in {encoder.precision}"
+        name = f"{name} with its prompts" if encoder.prompts.in_search else name
         if pooling == OWN:
             model = sha256(f"{model} {head_digest(encoder.head)}".encode()).hexdigest()
         if pooling == "idf":

@@ -77,6 +77,7 @@ def nearby_cells(
         [current.k],
         [current.max_tokens, *max_tokens],
         [current.prompts, "own"],
+        [current.precision],
     )
     near = [cell for cell in combined.cells if len(changed_settings(current, cell)) <= most_changes]
     own = [cell for cell in near if cell == current or not is_redundant(cell, current)]

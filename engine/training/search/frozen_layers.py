@@ -10,7 +10,7 @@ from engine.kernels.primitives import NUMPY, best_primitives
 from engine.layers.norm import l2_normalize
 from engine.layers.tracing import Array
 from engine.models.bert import EncoderWeights, encoder_forward, encoder_layer
-from engine.models.encoder import Encoder, check_bert
+from engine.models.encoder import Encoder, check_bert, check_float32
 from engine.models.parallel import run_packs
 from engine.weights.fetch import Progress
 
@@ -54,6 +54,7 @@ def run_frozen_layers(
         The encoder has fewer layers, or is pre-norm or no BERT, which the backward pass does not support.
     """
     check_bert(encoder, "fine-tuning")
+    check_float32(encoder, "fine-tuning")
     n_layers = encoder.config.n_layers
     if not 1 <= n_last <= n_layers or encoder.config.norm_first:
         raise InputError(f"the last {n_last} of {n_layers} layers cannot be trained: take 1 to {n_layers}")

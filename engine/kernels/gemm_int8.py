@@ -1,0 +1,174 @@
+"""Compiled twin (numba) of `int8_linear` in `engine.layers.quantization`, by dot products of bytes.
+
+An instruction multiplies four unsigned bytes by four signed ones in each lane and adds the sum to an int32,
+four times the work of a float32 multiply-add. Codes of x are stored as ``code + 128``; every sum begins with
+what that adds too much, ``-128 * sum(codes of W)``. So sums are exact.
+"""
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import float32, int8, int32, types, void
+from numba.extending import intrinsic
+
+from engine.kernels import gemm
+from engine.kernels.gemm import FAST, FEATURES, LANES, WIDE, WIDE_REGISTERS, make_product
+from engine.kernels.jit import njit, sources
+from engine.kernels.simd import BYTES, INTEGERS, VECTOR, Code
+from engine.layers.linear import linear as numpy_linear
+from engine.layers.quantization import BLOCK, LARGEST_CODE, SMALLEST_SCALE, Int8Matrix
+from engine.layers.tracing import Array
+
+# Whether the processor multiplies bytes in registers of `LANES` times 32 bits.
+DOT_PRODUCTS = FEATURES.get("avx512vnni" if WIDE_REGISTERS else "avxvnni", False)
+TOGETHER = 4  # bytes of a lane
+OFFSET = 128
+ROWS = 96  # of x whose sums are held at once, in the first cache
+STARTS, STAGES = range(0, BLOCK, LANES), BLOCK.bit_length() - 1
+ROTATION = np.float32(np.sqrt(BLOCK))  # by which `rotate_block` makes vectors longer
+LAST_BITS_WHOLE = 1.5 * 2**23  # a float32 of this size has no bits for fractions: adding it rounds
+
+
+@intrinsic
+def rotate_block(typing_context: Any, x, y):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Write a block times the Hadamard matrix of +-1 to another address; return its largest |number|.
+
+    It is the fast transform: at each stage, sums and differences of the numbers that are ``distance`` apart.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        code, lanes = Code(builder), range(LANES)
+        block = [code.load(arguments[0], 4 * start, VECTOR) for start in STARTS]
+        for distance in (2**stage for stage in range(STAGES)):
+            if distance < LANES:  # within a register
+                partners = INTEGERS([lane ^ distance for lane in lanes])
+                signs = VECTOR([-1.0 if lane & distance else 1.0 for lane in lanes])
+                swapped = [builder.shuffle_vector(v, v, partners) for v in block]
+                block = [code.multiply_add(v, signs, w) for v, w in zip(block, swapped, strict=True)]
+            else:
+                swapped = [block[i ^ distance // LANES] for i in range(len(block))]
+                block = [
+                    builder.fsub(w, v) if start & distance else builder.fadd(v, w)
+                    for start, v, w in zip(STARTS, block, swapped, strict=True)
+                ]
+        for start, v in zip(STARTS, block, strict=True):
+            code.store(v, arguments[1], 4 * start)
+        return code.largest_absolute(block)
+
+    return types.float32(types.intp, types.intp), generate
+
+
+@intrinsic
+def round_block(typing_context: Any, x, of_scale, codes):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Write ``round(x * of_scale) + OFFSET`` of a block as bytes, halves to even."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        code = Code(builder)
+        factor = code.spread(arguments[1], VECTOR)
+        for start in STARTS:
+            v = code.load(arguments[0], 4 * start, VECTOR)
+            whole = code.multiply_add(v, factor, VECTOR([LAST_BITS_WHOLE + OFFSET] * LANES))
+            byte = builder.trunc(builder.bitcast(whole, INTEGERS), ir.VectorType(BYTES, LANES))
+            code.store(byte, arguments[2], start)
+        return context.get_dummy_value()
+
+    return types.void(types.intp, types.float32, types.intp), generate
+
+
+wide_product = make_product(WIDE, bits=8)
+
+
+@njit(error_model="numpy")
+def quantize_row(x: int, rotated: int, codes: int, d_in: int) -> np.float32:
+    """Write the codes of a row of x, rotated, plus `OFFSET`; return their scale."""
+    largest = np.float32(0)
+    for start in range(0, d_in, BLOCK):
+        of_block = rotate_block(x + 4 * start, rotated + 4 * start)
+        if not of_block <= largest:  # NaN stays
+            largest = of_block
+    scale = largest / np.float32(LARGEST_CODE)
+    of_scale = np.float32(1) / scale if scale >= SMALLEST_SCALE else np.float32(1)
+    for start in range(0, d_in, BLOCK):
+        round_block(rotated + 4 * start, of_scale, codes + start)
+    return scale / ROTATION
+
+
+def entry(version: str) -> Callable[..., None]:
+    """Return the function that Python calls; its cache notices changes in the files of ``version``."""
+
+    @njit(
+        void(float32[:, ::1], int8[:, :, ::1], int32[::1], float32[::1], float32[::1], float32[:, ::1]),
+        fastmath=FAST,
+        nogil=True,
+        cache=True,
+        error_model="numpy",
+    )
+    def product(x: Array, panels: Array, starts: Array, scales: Array, bias: Array, y: Array) -> None:
+        _ = version
+        n_tokens, d_in = x.shape
+        codes, rotated = np.empty((n_tokens, d_in), np.uint8), np.empty(d_in, np.float32)
+        x_scales, sums = np.empty(n_tokens, np.float32), np.empty((ROWS, WIDE), np.int32)
+        for i in range(n_tokens):
+            row = codes.ctypes.data + d_in * i
+            x_scales[i] = quantize_row(x.ctypes.data + 4 * d_in * i, rotated.ctypes.data, row, d_in)
+        for panel in range(len(panels)):
+            own_scales, own_bias = scales[panel * WIDE :][:WIDE], bias[panel * WIDE :][:WIDE]
+            for first in range(0, n_tokens, ROWS):
+                n_rows = min(ROWS, n_tokens - first)
+                wide_product(
+                    codes.ctypes.data + d_in * first,
+                    d_in,
+                    panels.ctypes.data + d_in * WIDE * panel,
+                    TOGETHER * WIDE,
+                    sums.ctypes.data,
+                    4 * WIDE,
+                    starts.ctypes.data + 4 * WIDE * panel,
+                    d_in // TOGETHER,
+                    n_rows,
+                )
+                for i in range(n_rows):
+                    out, scale = y[first + i, panel * WIDE :][:WIDE], x_scales[first + i]
+                    for j in range(WIDE):
+                        out[j] = np.float32(sums[i, j]) * (scale * own_scales[j]) + own_bias[j]
+
+    return product
+
+
+product = entry(sources("gemm", "gemm_int8", "simd"))
+
+
+def linear(x: Array, weight: Any, bias: Array | None = None) -> Array:
+    """``x W^T + b``: ``(n_tokens, d_in) -> (n_tokens, d_out)``, for float32 and for `Int8Matrix`."""
+    if not isinstance(weight, Int8Matrix):
+        return gemm.linear(x, weight, bias)
+    d_out = weight.shape[0]
+    if not DOT_PRODUCTS or d_out % WIDE:
+        return numpy_linear(x, weight, bias)
+    panels, starts = packed(weight)
+    y = np.empty((len(x), d_out), np.float32)
+    bias = np.zeros(d_out, np.float32) if bias is None else bias
+    product(np.ascontiguousarray(x), panels, starts, weight.scales, bias, y)
+    return y
+
+
+def packed(weight: Int8Matrix) -> tuple[Array, Array]:
+    """Return a matrix's panels and the starts of its sums, which are made once and kept as long as it is."""
+    key = id(weight)
+    if key not in _packed:
+        _packed[key] = pack(weight)
+        weakref.finalize(weight, _packed.pop, key, None)
+    return _packed[key]
+
+
+def pack(weight: Int8Matrix) -> tuple[Array, Array]:
+    """Cut codes into panels, ``(d_out / WIDE, d_in / 4, 4 WIDE)``; starts are ``(d_out,)``."""
+    d_out, d_in = weight.shape
+    groups = weight.codes.reshape(d_out // WIDE, WIDE, d_in // TOGETHER, TOGETHER).swapaxes(1, 2)
+    panels = np.ascontiguousarray(groups).reshape(d_out // WIDE, d_in // TOGETHER, TOGETHER * WIDE)
+    return panels, -OFFSET * weight.codes.sum(axis=1, dtype=np.int32)
+
+
+_packed: dict[int, tuple[Array, Array]] = {}  # of each matrix, by its identity

@@ -1,0 +1,74 @@
+import numpy as np
+import pytest
+
+from engine import Encoder
+from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
+from engine.errors import InputError
+from engine.layers.quantization import BLOCK, Int8Matrix, hadamard, rotate
+from engine.models.precision import chosen_precision
+from engine.retrieval.embedding_spec import EmbeddingSpec
+from engine.training.search.frozen_layers import run_frozen_layers
+
+
+@pytest.fixture(scope="module")
+def rounded(encoder):
+    return encoder.with_precision("int8")
+
+
+def test_rotated_twice_is_the_same_and_products_stay():
+    rng = np.random.default_rng(0)
+    x, w = rng.normal(size=(2, 7, 3 * BLOCK)).astype(np.float32)
+    np.testing.assert_allclose(rotate(rotate(x)), x, atol=1e-5)
+    np.testing.assert_allclose(rotate(x) @ rotate(w).T, x @ w.T, atol=1e-4)
+    np.testing.assert_allclose(hadamard(8) @ hadamard(8), np.eye(8), atol=1e-6)
+
+
+def test_a_rounded_matrix_is_read_by_rows_and_transposed():
+    weight = np.random.default_rng(0).normal(size=(5, BLOCK)).astype(np.float32)
+    matrix = Int8Matrix.of(weight)
+    assert matrix.shape == weight.shape
+    assert matrix.nbytes == 5 * BLOCK + 5 * 4
+    np.testing.assert_allclose(matrix.T.T, weight, atol=0.03)
+    np.testing.assert_array_equal(matrix[np.array([3, 1])], matrix.T.T[[3, 1]])
+
+
+def test_vectors_in_8_bits_are_close_to_those_in_float32(encoder, rounded):
+    documents = load_corpus(BUNDLED_CORPUS)
+    texts = [document.text[start : start + 900] for document in documents for start in range(0, 9000, 900)]
+    cosines = (encoder.encode(texts) * rounded.encode(texts)).sum(axis=1)
+    assert np.quantile(cosines, 0.01) > 0.999
+
+
+def test_a_traced_pass_is_nearer_to_the_compiled_one_than_float32_is(encoder, rounded):
+    text = "The tide turns twice a day."
+    [vector] = rounded.encode([text])
+    traced = rounded.trace(text, keep=["normalized"])["normalized"]
+    # A number between two codes may become the other one, and so do more and more behind it.
+    assert vector @ traced > vector @ encoder.encode([text])[0]
+
+
+def test_vectors_of_two_precisions_are_not_compared(encoder, rounded):
+    spec, other = EmbeddingSpec.of(encoder), EmbeddingSpec.of(rounded)
+    assert spec != other
+    assert "all-MiniLM-L6-v2 in int8" in str(other)
+
+
+def test_the_weights_are_rounded_once(encoder, rounded):
+    assert encoder.with_precision("int8").weights is rounded.weights
+    assert encoder.with_precision("float32") is encoder
+    assert rounded.with_precision("int8") is rounded
+
+
+def test_auto_is_the_faster_one(encoder, rounded):
+    assert encoder.with_precision("auto").precision == chosen_precision("auto")
+
+
+def test_what_cannot_be_rounded_is_refused(encoder, rounded):
+    with pytest.raises(InputError, match="'int4' is not one of float32, int8, auto"):
+        encoder.with_precision("int4")
+    with pytest.raises(InputError, match="rounded to int8 already: load it as float32"):
+        rounded.with_precision("float32")
+    with pytest.raises(InputError, match="weights are float64, which is not rounded to int8"):
+        Encoder.load(dtype=np.float64, precision="int8")
+    with pytest.raises(InputError, match="fine-tuning needs the weights in float32: choose that, not int8"):
+        run_frozen_layers(rounded, ["a cat"], 1)
