@@ -1,6 +1,6 @@
 """How fast texts are embedded: ``python -m benchmarks.encode [--json] [--rounds 3]``.
 
-Glassbox, sentence-transformers (float32, bfloat16) and onnxruntime (float32, int8, exported from the same
+Glassbox (float32, int8), sentence-transformers (float32, bfloat16) and onnxruntime (float32, int8, exported from the same
 weights) embed the same texts, mixed lengths and three fixed ones.
 
 The contestants take turns on the same two cores, each in a process of its own. Figures are medians over the
@@ -34,6 +34,7 @@ from engine.weights.fetch import model_path
 REFERENCE = "sentence-transformers float32"
 CONTESTANTS = (
     OURS,
+    "glassbox int8",
     "glassbox, NumPy only",
     REFERENCE,
     "sentence-transformers bfloat16",

@@ -22,12 +22,12 @@ MAX_TOKENS = 256
 BATCH_TEXTS = 32  # what sentence-transformers takes by default, unless $BATCH_TEXTS says otherwise
 
 
-def ours(folder: str) -> Encode:
+def ours(folder: str, precision: str = "float32") -> Encode:
     """Load Glassbox with compiled kernels."""
     from engine.kernels.primitives import prepare_compiled
     from engine.models.encoder import Encoder
 
-    encoder = Encoder.load(folder)
+    encoder = Encoder.load(folder, precision=precision)
 
     def encode(texts: Sequence[str]) -> Any:
         if len(texts) > 1:  # the first text alone measures start-up and does not wait for the kernels
@@ -159,6 +159,8 @@ def load(name: str, folder: str) -> Encode:
         return ours(folder)
     if name == "glassbox, NumPy only":
         return ours_numpy(folder)
+    if name == "glassbox int8":
+        return ours(folder, "int8")
     library, dtype = name.split(" ")
     if library == "onnxruntime":
         file = Path(os.environ["ONNX_FOLDER"]) / f"{dtype}.onnx"

@@ -24,6 +24,7 @@ from engine.evaluation.metrics import METRICS
 from engine.generation.sampling import RULES
 from engine.generation.settings import CONTEXTS
 from engine.layers.pooling import POOLINGS
+from engine.models.precision import PRECISIONS
 from engine.retrieval.retrievers import RETRIEVERS
 from ui.corpus import shared_vectors
 
@@ -42,6 +43,7 @@ COMMANDS = {
 TABLES = {
     "Splitters": ("How documents are cut into chunks.", SPLITTERS),
     "Poolings": ("How the vectors of a chunk's tokens become one.", POOLINGS),
+    "Precisions": ("How the encoder's layers compute.", PRECISIONS),
     "Retrievers": ("What finds the passages, and puts them in order.", RETRIEVERS),
     "Metrics": ("What experiments report, each the mean over questions.", METRICS),
     "Sampling": ("How the next token of an answer is chosen.", RULES),

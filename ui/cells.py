@@ -10,6 +10,7 @@ from engine.documents.splitters import SPLITTERS
 from engine.evaluation.grid import Cell
 from engine.evaluation.library_model import OWN
 from engine.layers.pooling import POOLINGS
+from engine.models.precision import PRECISIONS
 from engine.models.prompts import PROMPT_USES
 from engine.retrieval.retrievers import RETRIEVERS, usable_retrievers
 from ui.models import load_encoder
@@ -87,6 +88,7 @@ AXES = {
         help="How many chunks are retrieved: the k of all metrics but MRR.",
     ),
     "prompts": Axis("Prompts", "uses of prompts", "prompts", "Prompts of the model", PROMPT_USES),
+    "precision": Axis("Precision", "precisions", "precisions", "Precisions", PRECISIONS),
     "model": Axis("Model", "models", "models"),
 }
 

@@ -7,6 +7,7 @@ import streamlit as st
 
 from engine import Encoder
 from engine.documents.splitters import MIN_CHUNK_TOKENS, SPLITTERS, Splitting
+from engine.models.precision import PRECISIONS, has_byte_products
 from engine.models.prompts import PROMPT_USES, Role
 from engine.retrieval.embedding_model import Model, text_limit
 from engine.wording import counted
@@ -16,7 +17,15 @@ from ui.tokens import AS_ENCODER_COUNTS
 from ui.widgets import choice
 
 # Keys of the widgets.
-CHUNK_SETTINGS = ("splitter", "chunk_tokens", "overlap", "parent_tokens", "max_tokens", "prompts")
+CHUNK_SETTINGS = (
+    "splitter",
+    "chunk_tokens",
+    "overlap",
+    "parent_tokens",
+    "max_tokens",
+    "prompts",
+    "precision",
+)
 
 
 @dataclass(frozen=True)
@@ -24,19 +33,21 @@ class Cut:
     """How documents are cut and embedded.
 
     ``parent_tokens`` is the size of the larger chunk around each that an answer gets in its place, 0 for the
-    chunk itself; ``max_tokens`` is the token limit of the encoder, and ``prompts`` one of `PROMPT_USES`. Of
-    chunks that are ``given``, the splitting only tells the size of the longest.
+    chunk itself; ``max_tokens`` is the token limit of the encoder, ``prompts`` one of `PROMPT_USES`, and
+    ``precision`` one of `PRECISIONS`. Of chunks that are ``given``, the splitting only tells the size of the
+    longest.
     """
 
     splitting: Splitting
     parent_tokens: int
     max_tokens: int
     prompts: str = "own"
+    precision: str = "float32"
     given: bool = False
 
     def encoder(self, encoder: Encoder) -> Encoder:
-        """Return the encoder with or without its prompts."""
-        return encoder.with_prompts(self.prompts)
+        """Return the encoder with or without its prompts, in the precision."""
+        return encoder.with_prompts(self.prompts).with_precision(self.precision)
 
     def text_limit(self, model: Model) -> int:
         """Return how many tokens of a chunk are read: the limit without the prompt before it."""
@@ -106,7 +117,21 @@ def chunk_settings(encoder: Encoder, suffix: str = "") -> Cut:
         "512 positions.",
     )
     prompts = prompts_setting(encoder, suffix) if encoder.prompts.in_search else "own"
-    return cut_of(method, chunk_tokens, overlap, parent_tokens, max_tokens, prompts)
+    precision = precision_setting(suffix)
+    return cut_of(method, chunk_tokens, overlap, parent_tokens, max_tokens, prompts, precision)
+
+
+def precision_setting(suffix: str) -> str:
+    """Draw the precision of the encoder's layers."""
+    lines = "\n".join(f"- **{each.label}**: {each.help}" for each in PRECISIONS.values())
+    slower = "" if has_byte_products() else "\n\nThis processor does not: here int8 takes longer."
+    return choice(
+        SETTINGS["precision"].label,
+        list(PRECISIONS),
+        f"precision{suffix}",
+        f"How the encoder computes. *Best settings* measures what that costs here.\n{lines}{slower}",
+        format_func=SETTINGS["precision"].words,
+    )
 
 
 def prompts_setting(encoder: Encoder, suffix: str) -> str:
@@ -137,13 +162,20 @@ def cut_values(cut: Cut) -> dict[str, Any]:
         return {}
     splitting = cut.splitting
     sizes = splitting.method, splitting.chunk_tokens, splitting.overlap
-    values = *sizes, cut.parent_tokens, cut.max_tokens, cut.prompts
+    values = *sizes, cut.parent_tokens, cut.max_tokens, cut.prompts, cut.precision
     return dict(zip(CHUNK_SETTINGS, values, strict=True))
 
 
 def cut_of(
-    method: str, chunk_tokens: int, overlap: int, parent_tokens: int, max_tokens: int, prompts: str
+    method: str,
+    chunk_tokens: int,
+    overlap: int,
+    parent_tokens: int,
+    max_tokens: int,
+    prompts: str,
+    precision: str,
 ) -> Cut:
     """Return the cut of the values of the widgets."""
     splitting = Splitting(method, chunk_tokens, overlap)
-    return Cut(splitting, parent_tokens if parent_tokens > chunk_tokens else 0, max_tokens, prompts)
+    large = parent_tokens if parent_tokens > chunk_tokens else 0
+    return Cut(splitting, large, max_tokens, prompts, precision)

@@ -13,6 +13,7 @@ from engine.generation.sampling import RULES, Sampling, sampling_of
 from engine.generation.settings import CONTEXTS, DEFAULT_ANSWER, AnswerSettings, SearchSettings
 from engine.layers.pooling import POOLINGS, poolings_help
 from engine.models.embedding_head import OWN
+from engine.models.precision import PRECISIONS
 from engine.models.prompts import PROMPT_USES
 from engine.retrieval.embedding_model import Model
 from engine.retrieval.retrievers import RETRIEVERS, usable_retrievers
@@ -43,6 +44,7 @@ CHOICES: dict[str, Collection[str]] = {
     "splitter": SPLITTERS,
     "pooling": (*POOLINGS, OWN),
     "prompts": PROMPT_USES,
+    "precision": PRECISIONS,
     "retriever": RETRIEVERS,
     "context": CONTEXTS,
 }

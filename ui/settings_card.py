@@ -13,6 +13,7 @@ from engine.evaluation.grid import Cell
 from engine.generation.sampling import RULES
 from engine.generation.settings import CONTEXTS, DEFAULT_ANSWER, DEFAULT_SEARCH
 from engine.layers.pooling import pooling_label
+from engine.models.precision import PRECISIONS
 from engine.models.prompts import PROMPT_USES
 from engine.retrieval.retrievers import RETRIEVERS
 from engine.weights.catalog import DEFAULT_ENCODER
@@ -53,6 +54,7 @@ SETTINGS = {
     "max_tokens": Setting("Token limit of the encoder", None),  # the encoder's own
     "pooling": Setting("Pooling", "mean", pooling_label),
     "prompts": Setting("Prompts of the model", "own", lambda name: PROMPT_USES[name].label),
+    "precision": Setting("Precision", "float32", lambda name: PRECISIONS[name].label),
     "retriever": Setting("Retriever", DEFAULT_SEARCH.retriever, lambda name: RETRIEVERS[name].label),
     "k": Setting("Passages", DEFAULT_SEARCH.k),
     "min_relevance": Setting("Relevance threshold", round(DEFAULT_SEARCH.min_relevance)),
@@ -101,7 +103,7 @@ def steps(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, str]:
 
 def cell_of(values: Mapping[str, Any]) -> Cell:
     """Return the settings of a search from the values of the widgets, by their keys."""
-    names = ("splitter", "chunk_tokens", "overlap", "max_tokens", "pooling", "retriever", "k")
+    names = ("splitter", "chunk_tokens", "overlap", "max_tokens", "pooling", "retriever", "k", "precision")
     prompts = values.get("prompts", "own")  # most models have none
     return Cell(model=ENCODER, prompts=prompts, **{name: values[name] for name in names})
 

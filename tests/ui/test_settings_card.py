@@ -68,7 +68,7 @@ def test_the_defaults_are_one_line_without_a_button_to_reset():
 def test_every_widget_starts_from_the_table():
     app = app_of(sidebar).run()
     assert not app.exception
-    widgets = (*app.slider, *app.selectbox, *app.toggle, *app.number_input)
+    widgets = (*app.slider, *app.selectbox, *app.toggle, *app.number_input, *app.segmented_control)
     assert {widget.key: widget.value for widget in widgets} == app.session_state["in use"]
 
 

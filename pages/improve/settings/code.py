@@ -56,7 +56,7 @@ def sweep_command(experiment: Experiment, cells: Sequence[Cell]) -> str:
     options += [] if asks_bundled(experiment) else ["--questions", QUESTIONS]
     for axis, values in values_of(cells).items():
         # The default of max_tokens is written as 0.
-        if values != [None] and not (axis == "prompts" and values == ["own"]):
+        if values != [None] and not (axis in ("prompts", "precision") and values == [getattr(Cell(), axis)]):
             options += [f"--{axis.replace('_', '-')}", ",".join(str(value or 0) for value in values)]
     return shlex.join(["python", "-m", "engine", "sweep", *options])
 

@@ -18,6 +18,7 @@ from engine.evaluation.questions import Question
 from engine.layers.pooling import POOLINGS
 from engine.models.embedding_head import OWN
 from engine.models.encoder import FAMILIES
+from engine.models.precision import PRECISIONS
 from engine.retrieval.embedding_model import Model
 from engine.retrieval.retrievers import DEFAULT_RETRIEVER, RETRIEVERS, usable_retrievers
 from engine.wording import counted
@@ -36,6 +37,7 @@ FIRST_LOOK: dict[str, list[object]] = {
     "overlaps": [0],
     "poolings": ["mean", "idf"],
     "retrievers": ["dense", DEFAULT_RETRIEVER],
+    "precisions": ["float32"],
 }
 ONE_SETTING = FIRST_LOOK | {
     "chunk_tokens": [DEFAULT_SPLITTING.chunk_tokens],
@@ -48,6 +50,7 @@ PRESETS: dict[str, dict[str, list[object]]] = {
     "Every splitter": ONE_SETTING | {"splitters": list(SPLITTERS)},
     "Every pooling": ONE_SETTING | {"poolings": list(POOLINGS)},
     "Every retriever": ONE_SETTING | {"retrievers": list(RETRIEVERS)},
+    "Every precision": ONE_SETTING | {"precisions": list(PRECISIONS)},
 }
 MOST_CELLS = 10_000
 PRESET_HELP = "Fills in the grid below. Change anything afterwards."
@@ -113,9 +116,10 @@ def grid_widgets(k: int) -> dict[str, list[Any]]:
     left, right = st.columns(2)
     draw(left, "chunk_tokens", "pooling")
     draw(right, "retriever", "splitter")
-    with st.expander("Overlap, tokens read, passages", icon=":material/tune:"):
-        for column, axis in zip(st.columns(3), ("overlap", "max_tokens", "k"), strict=True):
-            draw(column, axis)
+    with st.expander("Overlap, tokens read, passages, precision", icon=":material/tune:"):
+        left, right = st.columns(2)
+        draw(left, "overlap", "k")
+        draw(right, "max_tokens", "precision")
     return values
 
 

@@ -508,7 +508,7 @@ def test_settings_of_a_cell_move_the_apps_own(encoder):
     assert not app.exception
     state = app.session_state
     taken = [state[key] for key in AXES if key not in ("model", "prompts")]
-    assert taken == ["sentences", 64, 8, 128, "cls", "hybrid", 3]
+    assert taken == ["sentences", 64, 8, 128, "cls", "hybrid", 3, "float32"]
     assert "Retriever hybrid (ranks fused)" in state["experiment-used"]
     assert app.selectbox(key="retriever").value == "hybrid"
     assert state["baseline"] == Cell(
