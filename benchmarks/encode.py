@@ -1,7 +1,7 @@
 """How fast texts are embedded: ``python -m benchmarks.encode [--json] [--rounds 3]``.
 
-Glassbox (float32, int8), sentence-transformers (float32, bfloat16) and onnxruntime (float32, int8, exported from the same
-weights) embed the same texts, mixed lengths and three fixed ones.
+Glassbox and onnxruntime (float32, int8, the second exported from the same weights) and sentence-transformers
+(float32, bfloat16) embed the same texts, mixed lengths and three fixed ones.
 
 The contestants take turns on the same two cores, each in a process of its own. Figures are medians over the
 rounds: tokens per second, start-up (from starting Python to the first vector), resident memory after loading,
