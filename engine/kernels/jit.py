@@ -15,7 +15,7 @@ __all__ = ["njit", "sources"]
 
 
 def sources(*names: str) -> str:
-    """Hash of files of this folder.
+    """Hash of files by their paths from this folder.
 
     numba's cache notices changes of a function's own file and of its closure, but not of imported files. So
     functions that import compiled code close over the hash of all files they are compiled from.

@@ -11,11 +11,13 @@ from collections.abc import Callable
 
 from numba import boolean, carray, int64
 
+from engine.kernels import matrix_kernels
 from engine.kernels.atomics import cpu_pause, fetch_add, int64_pointer, load, store, yield_thread
 from engine.kernels.attention_ops import attend, attend_to_split, merge_splits, widen_cache, write_cache
 from engine.kernels.gemm import WIDE
 from engine.kernels.jit import njit, sources
-from engine.kernels.matrix_ops import linear, to_fixed_point, unpack
+from engine.kernels.matrix_kernels import call
+from engine.kernels.matrix_ops import linear, to_fixed_point
 from engine.kernels.row_ops import add_rows, geglu, gelu_new, layer_norm, rms_norm, rotate, swiglu
 from engine.kernels.simd import prefetch
 from engine.kernels.work_split import floats_at, split_range
@@ -131,8 +133,8 @@ EPOCH, N_INSIDE, TAPE, N_OPS, COUNTERS, N_THREADS, N_AWAKE = (8 * LINE * i for i
 BOARD_SIZE = 7 * LINE
 
 
-KERNELS = ("atomics", "gemm", "simd", "simd_matrix", "simd_attention")
-SOURCES = (*KERNELS, "work_split", "matrix_ops", "row_ops", "attention_ops", "op_loop")
+OPERATIONS = ("matrix_ops", "row_ops", "attention_ops", "op_loop")
+SOURCES = (*matrix_kernels.SOURCES, "atomics", "simd_attention", "work_split", *OPERATIONS)
 
 
 def entries(version: str) -> tuple[Callable[..., int], Callable[..., bool]]:
@@ -183,10 +185,10 @@ def entries(version: str) -> tuple[Callable[..., int], Callable[..., bool]]:
 
     @njit(boolean(*[int64] * 4, int64[::1], *[int64] * 4), nogil=True, cache=True)
     def unpack_rows(
-        kind: int,
+        kernel: int,
         panels: int,
         panel_bytes: int,
-        n_iterations: int,
+        n_units: int,
         rows: Array,
         d_out: int,
         columns: int,
@@ -195,7 +197,7 @@ def entries(version: str) -> tuple[Callable[..., int], Callable[..., bool]]:
     ) -> bool:
         """Write rows of a packed matrix to ``y`` as float32; return False if any does not exist.
 
-        ``columns`` is scratch memory for an unpacked panel.
+        ``kernel`` is that of unpacking (`matrix_kernels`), ``columns`` scratch memory for a panel.
         """
         _ = version
         for row in rows:
@@ -206,7 +208,7 @@ def entries(version: str) -> tuple[Callable[..., int], Callable[..., bool]]:
         for i in range(len(rows)):
             if rows[i] // WIDE != unpacked:
                 unpacked = rows[i] // WIDE
-                unpack(kind, panels + unpacked * panel_bytes, columns, n_iterations)
+                call(kernel, (panels + unpacked * panel_bytes, columns, n_units))
             y_row, lane = floats_at(y + 4 * d_in * i, d_in), rows[i] % WIDE
             for j in range(d_in):
                 y_row[j] = panel[j * WIDE + lane]

@@ -14,14 +14,16 @@ from engine.kernels.atomics import address
 from engine.kernels.attention_ops import QUERY_BLOCK, SUMMARY
 from engine.kernels.buffer_pool import BufferPool
 from engine.kernels.gemm import WIDE
-from engine.kernels.matrix_ops import FEW_TOKENS, FIXED, KINDS
-from engine.kernels.packed import PackedMatrix
-from engine.kernels.simd import BLOCK, HEAD
-from engine.kernels.simd_matrix import DOT_PRODUCTS, FIXED_BYTES
+from engine.kernels.matrix_kernels import is_fixed_point, product_kernel, unpack_kernel
+from engine.kernels.matrix_ops import FEW_TOKENS
+from engine.kernels.packed import PackedMatrix, StackedMatrix
+from engine.kernels.simd import HEAD
+from engine.kernels.simd_matrix import FIXED_BYTES
 from engine.kernels.thread_pool import n_threads, run
 from engine.layers.activation import Activation, gelu_new_backward
 from engine.layers.attention import CachedKeys
 from engine.layers.tracing import Array, Tracer, no_trace
+from engine.weights.quantized import UNIT
 
 N_TASKS = 4 * n_threads  # of an operation that can be split so often: threads are not equally fast
 TASK_BYTES = 16_384  # smallest part of a matrix that is worth a task
@@ -91,27 +93,48 @@ class OpTape:
         else:
             run(np.array([op], np.int64))
 
-    def linear(self, x: Array, weight: PackedMatrix, bias: Array | None = None) -> Array:
+    def linear(self, x: Array, weight: PackedMatrix | StackedMatrix, bias: Array | None = None) -> Array:
         """``x W^T + b``: ``(n_tokens, d_in) -> (n_tokens, d_out)``."""
-        n_tokens, d_in = x.shape
+        parts = weight.parts if isinstance(weight, StackedMatrix) else (weight,)
+        d_out = weight.shape[0]
+        # The last panel of a part is written whole; the next part then writes over what is beyond its rows.
+        width = d_out - parts[-1].shape[0] + len(parts[-1].panels) * WIDE
+        y, first = self.buffers.empty((len(x), width)), 0
+        fixed = self.fixed_point(x) if any(self.uses_fixed_point(x, part) for part in parts) else x
+        for part in parts:
+            own = None if bias is None else bias[first : first + part.shape[0]]
+            rows = fixed if self.uses_fixed_point(x, part) else x
+            self.multiply(rows, part, own, y[:, first:], x.shape[1])
+            first += part.shape[0]
+        return y[:, :d_out]
+
+    def uses_fixed_point(self, x: Array, weight: PackedMatrix) -> bool:
+        """Whether rows meet a matrix in fixed point: a few of them, and codes of a few bits."""
+        return len(x) <= FEW_TOKENS and is_fixed_point(weight.kind)
+
+    def fixed_point(self, x: Array) -> Array:
+        """Rows in fixed-point units: ``(n_tokens, d_in) -> (n_tokens, n_units, FIXED_BYTES)`` bytes."""
+        n_tokens, n_units = len(x), x.shape[1] // UNIT
+        fixed = self.buffers.empty((n_tokens, n_units, FIXED_BYTES), np.uint8)
+        self.emit(op_loop.TO_FIXED_POINT, 1, x, x.strides[0], n_tokens, n_units, fixed)
+        return fixed
+
+    def multiply(self, x: Array, weight: PackedMatrix, bias: Array | None, y: Array, d_in: int) -> None:
+        """Write ``x W^T + b`` to the first columns of ``y``, panel by panel."""
+        n_tokens = len(x)
         n_panels, panel_bytes = weight.panels.shape
-        y = self.buffers.empty((n_tokens, n_panels * WIDE))
         start = self.padded_bias(n_panels * WIDE, bias)
         if n_tokens <= FEW_TOKENS:
+            kernel = product_kernel(weight.kind)
             n_tasks = max(1, min(n_panels, N_TASKS, weight.nbytes // TASK_BYTES))
             scratch = start  # not used
         else:
+            kernel = unpack_kernel(weight.kind)
             n_tasks = n_panels * max(1, -(-N_TASKS // n_panels))
             scratch = self.buffers.empty((n_threads, d_in * WIDE))
-        kind, stride = KINDS.index(weight.kind), x.strides[0]
-        if DOT_PRODUCTS and weight.kind == "q4" and n_tokens <= FEW_TOKENS:
-            n_blocks = d_in // BLOCK
-            fixed = self.buffers.empty((n_tokens, n_blocks, FIXED_BYTES), np.uint8)
-            self.emit(op_loop.TO_FIXED_POINT, 1, x, stride, n_tokens, n_blocks, fixed)
-            kind, x, stride = FIXED, fixed, fixed.strides[0]
-        matrix = (weight.panels, n_panels, panel_bytes, kind, weight.n_iterations)
-        self.emit(op_loop.LINEAR, n_tasks, x, stride, n_tokens, d_in, *matrix, y, start, scratch)
-        return y[:, : weight.shape[0]]
+        matrix = (weight.panels, n_panels, panel_bytes, kernel, weight.n_units)
+        rows = (x, x.strides[0], n_tokens, d_in)
+        self.emit(op_loop.LINEAR, n_tasks, *rows, *matrix, y, y.strides[0], start, scratch)
 
     def padded_bias(self, n: int, bias: Array | None) -> Array:
         """Return a bias, or zeros for None, padded with zeros to ``n`` numbers: ``(n,)``."""

@@ -7,10 +7,11 @@ import numpy as np
 
 from engine.kernels.atomics import address
 from engine.kernels.gemm import WIDE
-from engine.kernels.matrix_ops import KINDS
+from engine.kernels.matrix_kernels import unpack_kernel
 from engine.kernels.op_loop import LINE, unpack_rows
-from engine.kernels.simd import BLOCK, COLUMNS, Kind
+from engine.kernels.panel_layout import LAYOUTS, PanelLayout
 from engine.layers.tracing import Array
+from engine.weights.quantized import QUANTIZED, HeldRows, held_rows
 
 CACHE_LINE = 8 * LINE  # bytes
 
@@ -22,16 +23,14 @@ class PackedMatrix:
     Attributes
     ----------
     kind
-        Number format: ``q4`` is ``scale * code + offset`` with codes of 4 bits, ``q8`` is ``scale * code``
-        with codes of 8 bits, each with a float16 scale (and offset) for `BLOCK` columns of a row; the
-        others are floating-point numbers.
+        GGUF's name of the type of its numbers.
     shape
         ``(d_out, d_in)``.
     panels
-        Bytes, ``(n_panels, bytes of a panel)``.
+        Bytes, ``(n_panels, bytes of a panel)``, in the order of a `PanelLayout`.
     """
 
-    kind: Kind
+    kind: str
     shape: tuple[int, int]
     panels: Array
 
@@ -43,17 +42,18 @@ class PackedMatrix:
         return self.panels.nbytes
 
     @property
-    def n_iterations(self) -> int:
-        """Iterations of a kernel over a panel: blocks of columns, or single columns."""
-        return self.shape[1] // COLUMNS[self.kind]
+    def n_units(self) -> int:
+        """Iterations of a kernel over a panel: units of columns, or single columns."""
+        return self.shape[1] // LAYOUTS[self.kind].n_columns
 
     def __getitem__(self, rows: Array) -> Array:
         """Return rows by their numbers, none of them negative: ``(n,) -> (n, d_in)``."""
         d_out, d_in = self.shape
         y, columns = np.empty((len(rows), d_in), np.float32), np.empty((d_in, WIDE), np.float32)
-        panels = (address(self.panels), self.panels.shape[1], self.n_iterations)
+        panels = (address(self.panels), self.panels.shape[1], self.n_units)
         rows = np.ascontiguousarray(rows, np.int64)
-        if not unpack_rows(KINDS.index(self.kind), *panels, rows, d_out, address(columns), address(y), d_in):
+        kernel = unpack_kernel(self.kind)
+        if not unpack_rows(kernel, *panels, rows, d_out, address(columns), address(y), d_in):
             raise IndexError(f"rows {rows.min()} to {rows.max()} of a matrix that has {d_out}")
         return y
 
@@ -63,34 +63,76 @@ class PackedMatrix:
         return self[np.arange(self.shape[0])].T
 
 
+@dataclass(frozen=True)
+class StackedMatrix:
+    """Matrices of the same input, one below the other, each in its own type."""
+
+    parts: tuple[PackedMatrix, ...]
+
+    dtype = np.dtype(np.float32)  # of the rows it returns
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """``(d_out, d_in)``."""
+        return sum(part.shape[0] for part in self.parts), self.parts[0].shape[1]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory."""
+        return sum(part.nbytes for part in self.parts)
+
+    def __getitem__(self, rows: Array) -> Array:
+        """Return rows by their numbers, as `PackedMatrix` does."""
+        return np.ascontiguousarray(self.T.T[rows])
+
+    @property
+    def T(self) -> Array:
+        """The transposed matrix, ``(d_in, d_out)``."""
+        return np.concatenate([part.T for part in self.parts], axis=1)
+
+
 def pack(kind: str, rows: Array) -> PackedMatrix:
-    """Pack the ``rows`` of a `StoredTensor` of one of the kept kinds.
+    """Pack the ``rows`` of a `StoredTensor`.
 
     Parameters
     ----------
     kind
-        GGUF's name of the format: ``Q4_1``, ``Q8_0``, ``F16``, ``BF16`` or ``F32``.
+        GGUF's name of the type, one of `KINDS`.
     rows
         Numbers ``(d_out, d_in)``, or the bytes of blocks, ``(d_out, bytes of a row)``.
     """
-    n_panels = -(-len(rows) // WIDE)
-    if kind == "Q4_1":
-        words = rows.view(np.uint32)  # a block has 5: scale and offset, and the codes
-        panels = allocate(n_panels, words.shape[1] * 4 * WIDE)
-        fill(panels.view(np.uint32).reshape(n_panels, -1, WIDE), words)
-        return PackedMatrix("q4", (len(rows), words.shape[1] // 5 * BLOCK), panels)
-    if kind == "Q8_0":
-        blocks = rows.reshape(len(rows), -1, 2 + BLOCK)  # a scale and the codes
-        n_blocks = blocks.shape[1]
-        panels = allocate(n_panels, n_blocks * (2 + BLOCK) * WIDE)
-        of_blocks = panels.reshape(n_panels, n_blocks, -1)
-        fill(of_blocks[:, :, : 2 * WIDE].view(np.uint16), blocks[:, :, :2].view(np.uint16)[:, :, 0])
-        fill(of_blocks[:, :, 2 * WIDE :].reshape(n_panels, n_blocks, BLOCK, WIDE), blocks[:, :, 2:])
-        return PackedMatrix("q8", (len(rows), n_blocks * BLOCK), panels)
-    kinds: dict[str, Kind] = {"F16": "f16", "BF16": "bf16", "F32": "f32"}
-    panels = allocate(n_panels, rows.shape[1] * rows.itemsize * WIDE)
-    fill(panels.view(rows.dtype).reshape(n_panels, -1, WIDE), rows)
-    return PackedMatrix(kinds[kind], (len(rows), rows.shape[1]), panels)
+    n_panels, layout = -(-len(rows) // WIDE), LAYOUTS[kind]
+    if kind not in QUANTIZED:
+        panels = allocate(n_panels, rows.shape[1] * rows.itemsize * WIDE)
+        fill(panels.view(rows.dtype).reshape(n_panels, -1, WIDE), rows)
+        return PackedMatrix(kind, (len(rows), rows.shape[1]), panels)
+    n_blocks = rows.shape[1] // QUANTIZED[kind].n_bytes
+    panels = allocate(n_panels, n_blocks * layout.block_bytes * WIDE)
+    at_once = WIDE * max(1, CHUNK_BYTES // (WIDE * rows.shape[1]))
+    for first in range(0, len(rows), at_once):
+        held = held_rows(kind, rows[first : first + at_once])
+        fill_blocks(panels[first // WIDE : (first + at_once) // WIDE], layout, held)
+    return PackedMatrix(kind, (len(rows), n_blocks * layout.n_units * layout.n_columns), panels)
+
+
+CHUNK_BYTES = 1 << 20  # of a matrix that are rearranged at once: what fits in a cache
+
+
+def fill_blocks(panels: Array, layout: PanelLayout, held: HeldRows) -> None:
+    """Interleave the rows of a quantised matrix in some of its panels, ``(n_panels, bytes of a panel)``."""
+    n_panels, n_header = len(panels), 2 * layout.n_halves * WIDE
+    blocks = panels.reshape(n_panels, -1, layout.block_bytes * WIDE)
+    units = blocks[..., n_header:].reshape(*blocks.shape[:2], layout.n_units, -1)
+    n_scales = layout.n_scale_bytes * WIDE
+    word = np.uint8 if layout.by_column else np.uint32
+    parts = (
+        (blocks[..., :n_header].view(np.uint16), held.halves),
+        (units[..., :n_scales], held.scales),
+        (units[..., n_scales:].view(word), np.ascontiguousarray(held.codes).view(word)),
+    )
+    for of_panels, of_rows in parts:
+        if of_rows.shape[-1]:
+            fill(of_panels.reshape(*of_panels.shape[:-1], -1, WIDE), of_rows)
 
 
 def fill(panels: Array, rows: Array) -> None:

@@ -4,14 +4,12 @@ Decoding a token multiplies one vector by every weight of the model, so the spee
 bandwidth: quantized weights are faster, as long as unpacking them keeps pace. Quantized weights, and keys
 and values in float16, become float32 in registers.
 
-A matrix is stored in *panels* of `WIDE` rows, as in `gemm`. In a panel, numbers of the same column lie side
-by side: an instruction works on one column of many rows, and no sum is reduced over a register's lanes.
+Matrices are stored in *panels* (see `panel_layout`).
 """
 
-from collections.abc import Callable
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from typing import Any
 
-import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core.cgutils import get_or_insert_function
@@ -22,11 +20,6 @@ from engine.kernels.gemm import FEATURES, LANES, WIDE, WIDE_REGISTERS
 if not (FEATURES.get("f16c") or FEATURES.get("neon")):
     raise ImportError("this processor has no instruction from float16 to float32")
 
-Kind = Literal["q4", "q8", "f16", "bf16", "f32"]
-BLOCK = 32  # columns that share a scale in GGUF's Q4_0, Q4_1 and Q8_0
-# Column of each nibble in the four 32-bit words of a 4-bit block, lowest bits first.
-NIBBLE_COLUMNS = np.array([[4 * word + n // 2 + 16 * (n % 2) for n in range(8)] for word in range(4)])
-
 N_VECTORS = WIDE // LANES
 BYTES, SHORT, INTEGER, LONG = ir.IntType(8), ir.IntType(16), ir.IntType(32), ir.IntType(64)
 AHEAD = 8192  # bytes by which a row product prefetches its weights
@@ -36,10 +29,6 @@ HALVES = ir.VectorType(HALF, LANES)
 QUAD = 4  # float32 numbers in 128 bits
 HEAD = 64  # numbers of a key or value processed at once
 PARTS = range(0, HEAD, LANES)
-
-# Columns that a loop iteration processes, and their bytes in a panel.
-COLUMNS = {"q4": BLOCK, "q8": BLOCK, "f16": 1, "bf16": 1, "f32": 1}
-ITERATION_BYTES = {"q4": 20 * WIDE, "q8": 34 * WIDE, "f16": 2 * WIDE, "bf16": 2 * WIDE, "f32": 4 * WIDE}
 
 
 class Code:
@@ -98,15 +87,15 @@ class Code:
 
     def head(self, address: Any) -> list[Any]:
         """Load `HEAD` numbers."""
-        return [self.load(address, 4 * part, VECTOR) for part in PARTS]
+        return self.vectors(address, HEAD)
+
+    def vectors(self, address: Any, n: int) -> list[Any]:
+        """Load ``n`` numbers."""
+        return [self.load(address, 4 * first, VECTOR) for first in range(0, n, LANES)]
 
     def half_head(self, address: Any) -> list[Any]:
         """Load `HEAD` float16 as float32."""
         return [self.builder.fpext(self.load(address, 2 * part, HALVES), VECTOR) for part in PARTS]
-
-    def block(self, address: Any) -> list[Any]:
-        """Load `BLOCK` numbers."""
-        return [self.load(address, 4 * first, VECTOR) for first in range(0, BLOCK, LANES)]
 
     def sum_of(self, vectors: list[Any]) -> Any:
         """The sum of all numbers in several vectors."""
@@ -125,44 +114,67 @@ class Code:
         reduce = self.function(f"llvm.vector.reduce.smax.v{LANES}i32", INTEGER, [INTEGERS])
         return self.builder.bitcast(self.builder.call(reduce, [largest]), SINGLE)
 
-    def two_bytes(self, x: Any) -> tuple[Any, Any]:
-        """The nearest integers as ``256 * upper + lower``, both signed bytes."""
+    def nearest(self, x: Any) -> Any:
+        """The nearest integers."""
         floor = self.function(f"llvm.floor.v{LANES}f32", VECTOR, [VECTOR])
-        nearest = self.builder.call(floor, [self.builder.fadd(x, VECTOR([0.5] * LANES))])
-        whole, byte = self.builder.fptosi(nearest, INTEGERS), ir.VectorType(BYTES, LANES)
+        below = self.builder.call(floor, [self.builder.fadd(x, VECTOR([0.5] * LANES))])
+        return self.builder.fptosi(below, INTEGERS)
+
+    def two_bytes(self, whole: Any) -> tuple[Any, Any]:
+        """Integers as ``256 * upper + lower``, both signed bytes."""
+        byte = ir.VectorType(BYTES, LANES)
         carry = self.builder.add(whole, INTEGERS([128] * LANES))
         upper = self.builder.ashr(carry, INTEGERS([8] * LANES))
         return self.builder.trunc(upper, byte), self.builder.trunc(whole, byte)
+
+    def sum_of_integers(self, vectors: list[Any]) -> Any:
+        """The sum of all integers in several vectors."""
+        total = vectors[0]
+        for x in vectors[1:]:
+            total = self.builder.add(total, x)
+        reduce = self.function(f"llvm.vector.reduce.add.v{LANES}i32", INTEGER, [INTEGERS])
+        return self.builder.call(reduce, [total])
 
     def function(self, name: str, result: ir.Type, arguments: list[ir.Type]) -> Any:
         """Declare an LLVM intrinsic."""
         return get_or_insert_function(self.builder.module, ir.FunctionType(result, arguments), name)
 
-    def low_nibbles(self, words: Any) -> Any:
-        """The lowest 4 bits of each word as float32."""
-        if not WIDE_REGISTERS:
-            codes = self.builder.and_(words, INTEGERS([15] * LANES))
-            return self.builder.sitofp(codes, VECTOR)
-        # A look-up in 16 numbers ignores all but the lowest 4 bits of each index.
-        look_up = self.function("llvm.x86.avx512.permvar.sf.512", VECTOR, [VECTOR, INTEGERS])
-        return self.builder.call(look_up, [VECTOR([float(code) for code in range(16)]), words])
+    def look_up(self, numbers: Sequence[int], indices: Any) -> Any:
+        """Those of 16 numbers that the lowest 4 bits of each index name, as float32."""
+        table = [float(number) for number in numbers]
+        if WIDE_REGISTERS:  # ignores all other bits
+            permute = self.function("llvm.x86.avx512.permvar.sf.512", VECTOR, [VECTOR, INTEGERS])
+            return self.builder.call(permute, [VECTOR(table), indices])
+        if FEATURES.get("avx2"):  # ignores all but the lowest 3 bits
+            permute = self.function("llvm.x86.avx2.permps", VECTOR, [VECTOR, INTEGERS])
+            low, high = (
+                self.builder.call(permute, [VECTOR(half), indices]) for half in (table[:8], table[8:])
+            )
+            fourth_bit = self.builder.and_(indices, INTEGERS([8] * LANES))
+            is_low = self.builder.icmp_signed("==", fourth_bit, INTEGERS([0] * LANES))
+            return self.builder.select(is_low, low, high)
+        found, places = VECTOR(ir.Undefined), self.builder.and_(indices, INTEGERS([15] * LANES))
+        for lane in map(INTEGER, range(LANES)):
+            place = self.builder.extract_element(places, lane)
+            number = self.builder.extract_element(ir.VectorType(SINGLE, 16)(table), place)
+            found = self.builder.insert_element(found, number, lane)
+        return found
+
+    def look_up_bytes(self, numbers: Sequence[int], words: Any) -> Any:
+        """Those of 16 unsigned bytes that each byte of a word names."""
+        register = ir.VectorType(BYTES, 4 * LANES)
+        permute = self.function("llvm.x86.avx512.pshuf.b.512", register, [register] * 2)
+        found = self.builder.call(permute, [register([*numbers] * (LANES // 4)), self.as_bytes(words)])
+        return self.builder.bitcast(found, INTEGERS)
+
+    def as_bytes(self, words: Any) -> Any:
+        """The bytes of words."""
+        return self.builder.bitcast(words, ir.VectorType(BYTES, 4 * LANES))
 
     def add_dots(self, sums: Any, codes: Any, numbers: Any) -> Any:
         """Add to each lane the products of its four unsigned codes of 8 bits and four signed numbers."""
         add = self.function("llvm.x86.avx512.vpdpbusd.512", INTEGERS, [INTEGERS] * 3)
         return self.builder.call(add, [sums, codes, numbers])
-
-    def halves(self, words: Any) -> tuple[Any, Any]:
-        """The two float16 in each 32-bit word as float32: the lower and the upper."""
-        shorts = ir.VectorType(SHORT, LANES)
-        upper = self.builder.lshr(words, INTEGERS([16] * LANES))
-        lower, upper = (
-            self.builder.fpext(
-                self.builder.bitcast(self.builder.trunc(part, shorts), ir.VectorType(HALF, LANES)), VECTOR
-            )
-            for part in (words, upper)
-        )
-        return lower, upper
 
     def row_addresses(self, address: Any, stride: Any, n_rows: int) -> list[Any]:
         """Addresses of rows that are ``stride`` bytes apart."""
@@ -180,45 +192,6 @@ class Code:
         for row, place in enumerate(self.row_addresses(y, stride, len(totals) // N_VECTORS)):
             for vector in range(N_VECTORS):
                 self.store(totals[row * N_VECTORS + vector], place, 4 * vector * LANES)
-
-    def column(self, kind: Kind, panel: Any, column: int, vector: int) -> Any:
-        """Unscaled numbers of ``q8`` or of a floating-point kind: one column, `LANES` rows."""
-        first = column * WIDE + vector * LANES
-        if kind == "q8":
-            codes = self.load(panel, 2 * WIDE + first, ir.VectorType(BYTES, LANES))
-            return self.builder.sitofp(self.builder.sext(codes, INTEGERS), VECTOR)
-        if kind == "f16":
-            return self.builder.fpext(self.load(panel, 2 * first, ir.VectorType(HALF, LANES)), VECTOR)
-        if kind == "bf16":
-            bits = self.builder.zext(self.load(panel, 2 * first, ir.VectorType(SHORT, LANES)), INTEGERS)
-            return self.builder.bitcast(self.builder.shl(bits, INTEGERS([16] * LANES)), VECTOR)
-        return self.load(panel, 4 * first, VECTOR)
-
-    def codes(self, kind: Kind, panel: Any) -> Any:
-        """Yield (column, vector, unscaled numbers) of all columns of an iteration."""
-        if kind != "q4":
-            for column in range(COLUMNS[kind]):
-                for vector in range(N_VECTORS):
-                    yield column, vector, self.column(kind, panel, column, vector)
-            return
-        for word in range(4):
-            words = [
-                self.load(panel, 4 * ((1 + word) * WIDE + vector * LANES), INTEGERS)
-                for vector in range(N_VECTORS)
-            ]
-            for nibble, column in enumerate(NIBBLE_COLUMNS[word]):
-                shift = INTEGERS([4 * nibble] * LANES)
-                for vector in range(N_VECTORS):
-                    yield int(column), vector, self.low_nibbles(self.builder.lshr(words[vector], shift))
-
-    def scales(self, kind: Kind, panel: Any, vector: int) -> tuple[Any, Any]:
-        """Scale and offset of `LANES` rows for an iteration, or None."""
-        if kind == "q4":
-            return self.halves(self.load(panel, 4 * vector * LANES, INTEGERS))
-        if kind == "q8":
-            scale = self.load(panel, 2 * vector * LANES, ir.VectorType(HALF, LANES))
-            return self.builder.fpext(scale, VECTOR), None
-        return None, None
 
 
 def loop(

@@ -1,6 +1,9 @@
-"""SIMD code of products with packed matrices (see `simd`)."""
+"""SIMD code of products with packed matrices (see `simd`, `simd_panels`).
 
-from collections.abc import Callable
+The type of a matrix and the number of rows are constants of the compiled code, passed as literals.
+"""
+
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,183 +11,234 @@ from numba import types
 from numba.extending import intrinsic
 
 from engine.kernels.gemm import FEATURES, LANES, WIDE, WIDE_REGISTERS
-from engine.kernels.simd import (
-    AHEAD,
-    BLOCK,
-    COLUMNS,
-    INTEGER,
-    INTEGERS,
-    ITERATION_BYTES,
-    LONG,
-    N_VECTORS,
-    SINGLE,
-    VECTOR,
-    Code,
-    Kind,
-    loop,
-)
+from engine.kernels.panel_layout import KINDS, LAYOUTS, PanelLayout
+from engine.kernels.simd import AHEAD, INTEGER, INTEGERS, LONG, N_VECTORS, SINGLE, VECTOR, Code, loop
+from engine.kernels.simd_panels import GROUP, GROUPS, codes, numbers, scale_and_offset, unsigned_numbers
+from engine.weights.quantized import UNIT
 
 # Whether the processor has an instruction for the dot product of four 8-bit codes.
 DOT_PRODUCTS = WIDE_REGISTERS and FEATURES.get("avx512vnni", False)
-TOGETHER = 3  # rows multiplied at once by some products: weights are unpacked once for all of them
 
-# Arguments: code, address of the weights, addresses in the rows of x, and the sums; returns the new sums.
-Body = Callable[[Code, Any, list[Any], list[Any]], list[Any]]
+# Arguments: code, addresses of the block, of the unit, and of the rows of x, and the sums; returns new sums.
+Body = Callable[[Code, Any, Any, list[Any], list[Any]], list[Any]]
 
 
-def make_product(kind: Kind, x_bytes: int, n_rows: int, body: Body) -> Callable[..., None]:
-    """Return a function of addresses, ``y = panel x + start``: `WIDE` numbers of y for each row of x.
+def generate_product(layout: PanelLayout, x_bytes: int, n_rows: int, body: Body) -> Callable[..., Any]:
+    """Return a generator of ``y = panel x + start``: `WIDE` numbers of y for each row of x.
 
-    Its arguments are ``x, x_stride, panel, y, y_stride, start, n_iterations``. Each iteration runs
-    ``body`` and advances ``x_bytes`` in every row.
+    Each iteration runs ``body`` on a unit and advances ``x_bytes`` in every row.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        x, x_stride, panel, y, y_stride, start, n_iterations = arguments
+        x, x_stride, panel, y, y_stride, start, n_units = arguments[-7:]
         code = Code(builder)
 
         def iteration(i: Any, sums: list[Any]) -> list[Any]:
-            here = builder.add(panel, builder.mul(i, LONG(ITERATION_BYTES[kind])))
+            block, unit = unit_addresses(builder, layout, panel, i)
             first_x = builder.add(x, builder.mul(i, LONG(x_bytes)))
             x_here = code.row_addresses(first_x, x_stride, n_rows)
-            code.prefetch(builder.add(here, LONG(AHEAD)), ITERATION_BYTES[kind])
-            return body(code, here, x_here, sums)
+            ahead = builder.add(panel, builder.mul(i, LONG(layout.mean_bytes)))
+            code.prefetch(builder.add(ahead, LONG(AHEAD)), layout.mean_bytes)
+            return body(code, block, unit, x_here, sums)
 
-        code.write_rows(loop(builder, n_iterations, code.initial_sums(start, n_rows), iteration), y, y_stride)
+        code.write_rows(loop(builder, n_units, code.initial_sums(start, n_rows), iteration), y, y_stride)
         return context.get_dummy_value()
 
-    @intrinsic
-    def product(typing_context: Any, x, x_stride, panel, y, y_stride, start, n_iterations):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-        return types.void(*[types.intp] * 7), generate
-
-    return product
+    return generate
 
 
-def make_row_product(kind: Kind, n_rows: int = 1) -> Callable[..., None]:
-    """Return a `make_product` of a panel and float32 x.
+def unit_addresses(builder: Any, layout: PanelLayout, panel: Any, i: Any) -> tuple[Any, Any]:
+    """Addresses of the i-th unit of a panel: of the block that it belongs to, and its own."""
+    block = builder.mul(builder.udiv(i, LONG(layout.n_units)), LONG(layout.block_bytes * WIDE))
+    unit = builder.mul(builder.urem(i, LONG(layout.n_units)), LONG(layout.unit_bytes * WIDE))
+    block = builder.add(panel, block)
+    return block, builder.add(block, builder.add(unit, LONG(2 * layout.n_halves * WIDE)))
+
+
+@intrinsic(prefer_literal=True)
+def row_product(typing_context: Any, kind, n_rows, x, x_stride, panel, y, y_stride, start, n_units):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Multiply a panel of a type (its place in `KINDS`) by ``n_rows`` rows of float32.
 
     A row's result is the same, to the last bit, however many rows are multiplied at once.
     """
-    rows = range(n_rows)
+    name = KINDS[kind.literal_value]
+    layout, rows = LAYOUTS[name], range(n_rows.literal_value)
 
-    def body(code: Code, here: Any, x_here: list[Any], sums: list[Any]) -> list[Any]:
-        if COLUMNS[kind] == 1:
-            numbers = [code.spread(code.load(own_x, 0, SINGLE), VECTOR) for own_x in x_here]
-            columns = [code.column(kind, here, 0, vector) for vector in range(N_VECTORS)]
-            return [
-                code.multiply_add(columns[vector], numbers[row], sums[row * N_VECTORS + vector])
-                for row in rows
-                for vector in range(N_VECTORS)
-            ]
-        # Two sums in turn, one for every other column: an addition waits for the one before it.
+    def of_columns(code: Code, block: Any, unit: Any, x_here: list[Any], sums: list[Any]) -> list[Any]:
+        numbers_of_x = [code.spread(code.load(own_x, 0, SINGLE), VECTOR) for own_x in x_here]
+        columns = [column for *_, column in numbers(code, name, layout, block, unit)]
+        return [
+            code.multiply_add(columns[vector], numbers_of_x[row], sums[row * N_VECTORS + vector])
+            for row in rows
+            for vector in range(N_VECTORS)
+        ]
+
+    def of_units(code: Code, block: Any, unit: Any, x_here: list[Any], sums: list[Any]) -> list[Any]:
+        # Two sums in turn, one for each half of the columns: an addition waits for the one before it.
         unscaled = [[[VECTOR([0.0] * LANES)] * N_VECTORS for _ in rows] for _ in range(2)]
-        last, numbers, chain = None, [], 0
-        for column, vector, codes in code.codes(kind, here):
+        last, numbers_of_x = None, []
+        for column, half, vector, weights in numbers(code, name, layout, block, unit):
             if column != last:
-                numbers = [code.spread(code.load(own_x, 4 * column, SINGLE), VECTOR) for own_x in x_here]
-                last, chain = column, 1 - chain
+                numbers_of_x = [code.spread(code.load(own_x, 4 * column, SINGLE), VECTOR) for own_x in x_here]
+                last = column
             for row in rows:
-                own = unscaled[chain][row]
-                own[vector] = code.multiply_add(codes, numbers[row], own[vector])
-        scales = [code.scales(kind, here, vector) for vector in range(N_VECTORS)]
-        results = []
-        for row in rows:
-            sum_of_x = code.spread(code.sum_of(code.block(x_here[row])), VECTOR) if kind == "q4" else None
-            for vector, (scale, offset) in enumerate(scales):
-                total = code.builder.fadd(unscaled[0][row][vector], unscaled[1][row][vector])
-                result = code.multiply_add(total, scale, sums[row * N_VECTORS + vector])
-                results.append(result if offset is None else code.multiply_add(offset, sum_of_x, result))
-        return results
+                own = unscaled[half][row]
+                own[vector] = code.multiply_add(weights, numbers_of_x[row], own[vector])
+        for sub in range(layout.n_sub):
+            products = unscaled[sub]
+            if layout.n_sub == 1:
+                products = [
+                    [code.builder.fadd(unscaled[0][row][i], unscaled[1][row][i]) for i in range(N_VECTORS)]
+                    for row in rows
+                ]
+            x_sums = [sum_of_x(code, layout, own_x, sub) for own_x in x_here] if layout.has_offset else []
+            sums = add_sub_block(code, layout, block, unit, sub, products, x_sums, sums)
+        return sums
 
-    return make_product(kind, 4 * COLUMNS[kind], n_rows, body)
+    body = of_columns if layout.n_columns == 1 else of_units
+    generate = generate_product(layout, 4 * layout.n_columns, n_rows.literal_value, body)
+    return types.void(kind, n_rows, *[types.intp] * 7), generate
 
 
-# Offsets in a block of fixed-point numbers: upper bytes (0), lower bytes, scale, and sum of the block.
-FIXED_LOW, FIXED_SCALE, FIXED_SUM, FIXED_BYTES = BLOCK, 2 * BLOCK, 2 * BLOCK + 4, 2 * BLOCK + 8
+def sum_of_x(code: Code, layout: PanelLayout, x: Any, sub: int) -> Any:
+    """The sum of the float32 numbers of x that a sub-block meets."""
+    n_columns = UNIT // layout.n_sub
+    return code.sum_of(code.vectors(code.builder.add(x, LONG(4 * n_columns * sub)), n_columns))
+
+
+def add_sub_block(
+    code: Code,
+    layout: PanelLayout,
+    block: Any,
+    unit: Any,
+    sub: int,
+    products: list[list[Any]],
+    x_sums: list[Any],
+    sums: list[Any],
+) -> list[Any]:
+    """``scale * (number . x) + offset * sum(x) + sums``.
+
+    ``products`` are those of numbers and x, for each row and vector; ``x_sums`` is a number for each row.
+    """
+    scales = [scale_and_offset(code, layout, block, unit, sub, vector) for vector in range(N_VECTORS)]
+    results = []
+    for row, of_row in enumerate(products):
+        x_sum = code.spread(x_sums[row], VECTOR) if layout.has_offset else None
+        for vector, (scale, offset) in enumerate(scales):
+            result = code.multiply_add(of_row[vector], scale, sums[row * N_VECTORS + vector])
+            results.append(result if x_sum is None else code.multiply_add(offset, x_sum, result))
+    return results
+
+
+# Offsets in a unit of fixed-point numbers: upper bytes (0), lower bytes, scale, sums of the float32 numbers,
+# and sums of the integers; each of all numbers, of the first half, and of the second.
+FIXED_LOW, FIXED_SCALE, FIXED_SUMS, FIXED_WHOLES = UNIT, 2 * UNIT, 2 * UNIT + 4, 2 * UNIT + 16
+FIXED_BYTES = FIXED_WHOLES + 12
+FIXED_ONE = 127 * 256  # the largest number of a unit
 
 
 @intrinsic
-def fixed_point(typing_context: Any, numbers, block):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """Write `BLOCK` float32 as fixed-point numbers, the largest as 127 * 256."""
+def fixed_point(typing_context: Any, numbers, unit):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Write `UNIT` float32 as fixed-point numbers, the largest as `FIXED_ONE`."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        numbers, block = arguments
+        numbers, unit = arguments
         code = Code(builder)
-        parts = code.block(numbers)
-        scale = builder.fdiv(code.largest_absolute(parts), SINGLE(127 * 256))
+        parts = code.vectors(numbers, UNIT)
+        scale = builder.fdiv(code.largest_absolute(parts), SINGLE(FIXED_ONE))
         of_scale = builder.fdiv(SINGLE(1.0), scale)
-        # Blocks whose numbers are all 0, or too small to divide by, become 0.
+        # Units whose numbers are all 0, or too small to divide by, become 0.
         of_scale = builder.select(builder.fcmp_ordered("<", of_scale, SINGLE(np.inf)), of_scale, SINGLE(0.0))
-        for place, part in zip(range(0, BLOCK, LANES), parts, strict=True):
-            upper, lower = code.two_bytes(builder.fmul(part, code.spread(of_scale, VECTOR)))
-            code.store(upper, block, place)
-            code.store(lower, block, FIXED_LOW + place)
-        code.store(scale, block, FIXED_SCALE)
-        code.store(code.sum_of(parts), block, FIXED_SUM)
+        integers = [code.nearest(builder.fmul(part, code.spread(of_scale, VECTOR))) for part in parts]
+        for place, whole in zip(range(0, UNIT, LANES), integers, strict=True):
+            upper, lower = code.two_bytes(whole)
+            code.store(upper, unit, place)
+            code.store(lower, unit, FIXED_LOW + place)
+        code.store(scale, unit, FIXED_SCALE)
+        half = len(parts) // 2
+        for n, own in enumerate((slice(None), slice(half), slice(half, None))):
+            code.store(code.sum_of(parts[own]), unit, FIXED_SUMS + 4 * n)
+            code.store(code.sum_of_integers(integers[own]), unit, FIXED_WHOLES + 4 * n)
         return context.get_dummy_value()
 
     return types.void(types.intp, types.intp), generate
 
 
-def make_fixed_point_product(n_rows: int = 1) -> Callable[..., None]:
-    """Return a `make_product` of a ``q4`` panel and x in fixed-point blocks."""
-    rows = range(n_rows)
-    low_nibbles, nothing = INTEGERS([0x0F0F0F0F] * LANES), INTEGERS([0] * LANES)
+@intrinsic(prefer_literal=True)
+def fixed_point_product(typing_context: Any, kind, n_rows, x, x_stride, panel, y, y_stride, start, n_units):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Multiply a panel of codes (its type's place in `KINDS`) by ``n_rows`` rows of fixed-point units."""
+    layout, rows = LAYOUTS[KINDS[kind.literal_value]], range(n_rows.literal_value)
+    nothing = INTEGERS([0] * LANES)
 
-    def body(code: Code, here: Any, x_here: list[Any], sums: list[Any]) -> list[Any]:
-        upper, lower = ([[nothing] * N_VECTORS for _ in rows] for _ in range(2))
-        for word in range(4):
-            # The low nibbles of a word are four consecutive columns, the high ones the columns 16 later.
-            columns = (4 * word, 4 * word + BLOCK // 2)
-            high_bytes, low_bytes = (
-                [
-                    [code.spread(code.load(own_x, first + column, INTEGER), INTEGERS) for own_x in x_here]
-                    for column in columns
-                ]
-                for first in (0, FIXED_LOW)
-            )
-            for vector in range(N_VECTORS):
-                words = code.load(here, 4 * ((1 + word) * WIDE + vector * LANES), INTEGERS)
-                shifted = code.builder.lshr(words, INTEGERS([4] * LANES))
-                for half, nibbles in enumerate((words, shifted)):
-                    codes = code.builder.and_(nibbles, low_nibbles)
+    def body(code: Code, block: Any, unit: Any, x_here: list[Any], sums: list[Any]) -> list[Any]:
+        for sub in range(layout.n_sub):
+            upper, lower = ([[nothing] * N_VECTORS for _ in rows] for _ in range(2))
+            for group in groups_of(layout, sub):
+                high, low = (
+                    [
+                        code.spread(code.load(own_x, first + GROUP * group, INTEGER), INTEGERS)
+                        for own_x in x_here
+                    ]
+                    for first in (0, FIXED_LOW)
+                )
+                for vector in range(N_VECTORS):
+                    word = unsigned_numbers(code, layout, codes(code, layout, unit, group, vector))
                     for row in rows:
-                        high, low = high_bytes[half][row], low_bytes[half][row]
-                        upper[row][vector] = code.add_dots(upper[row][vector], codes, high)
-                        lower[row][vector] = code.add_dots(lower[row][vector], codes, low)
-        scales = [code.scales("q4", here, vector) for vector in range(N_VECTORS)]
-        results = []
-        for row, own_x in enumerate(x_here):
-            x_scale, x_sum = (
-                code.spread(code.load(own_x, place, SINGLE), VECTOR) for place in (FIXED_SCALE, FIXED_SUM)
-            )
-            for vector, (scale, offset) in enumerate(scales):
-                high = code.builder.shl(upper[row][vector], INTEGERS([8] * LANES))
-                whole = code.builder.add(high, lower[row][vector])
-                products = code.builder.fmul(code.builder.sitofp(whole, VECTOR), x_scale)
-                result = code.multiply_add(products, scale, sums[row * N_VECTORS + vector])
-                results.append(code.multiply_add(offset, x_sum, result))
-        return results
+                        upper[row][vector] = code.add_dots(upper[row][vector], word, high[row])
+                        lower[row][vector] = code.add_dots(lower[row][vector], word, low[row])
+            products, x_sums, place = [], [], 0 if layout.n_sub == 1 else 4 * (1 + sub)
+            for row, own_x in enumerate(x_here):
+                x_scale = code.load(own_x, FIXED_SCALE, SINGLE)
+                whole = code.load(own_x, FIXED_WHOLES + place, INTEGER)
+                zero = code.spread(code.builder.mul(whole, INTEGER(layout.zero)), INTEGERS)
+                products.append(
+                    [
+                        fixed_to_float(code, upper[row][vector], lower[row][vector], zero, x_scale)
+                        for vector in range(N_VECTORS)
+                    ]
+                )
+                x_sums.append(code.load(own_x, FIXED_SUMS + place, SINGLE))
+            sums = add_sub_block(code, layout, block, unit, sub, products, x_sums, sums)
+        return sums
 
-    return make_product("q4", FIXED_BYTES, n_rows, body)
+    generate = generate_product(layout, FIXED_BYTES, n_rows.literal_value, body)
+    return types.void(kind, n_rows, *[types.intp] * 7), generate
 
 
-def make_unpack(kind: Kind) -> Callable[..., None]:
-    """Return a function of addresses that writes a panel as float32, ``(d_in, WIDE)``.
+def groups_of(layout: PanelLayout, sub: int) -> Sequence[int]:
+    """Groups of columns of a sub-block; in a whole unit, those that share a word follow one another."""
+    half = GROUPS // 2
+    if layout.n_sub == 2:
+        return range(sub * half, (sub + 1) * half)
+    return [group + first for group in range(half) for first in (0, half)]
 
-    Its arguments are ``panel, columns, n_iterations``.
-    """
+
+def fixed_to_float(code: Code, upper: Any, lower: Any, zero: Any, x_scale: Any) -> Any:
+    """``x_scale * (256 * upper + lower - zero)`` of integers, as float32."""
+    high = code.builder.shl(upper, INTEGERS([8] * LANES))
+    whole = code.builder.sub(code.builder.add(high, lower), zero)
+    return code.builder.fmul(code.builder.sitofp(whole, VECTOR), code.spread(x_scale, VECTOR))
+
+
+@intrinsic(prefer_literal=True)
+def unpack_panel(typing_context: Any, kind, panel, columns, n_units):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Write a panel of a type (its place in `KINDS`) as float32, ``(d_in, WIDE)``."""
+    name = KINDS[kind.literal_value]
+    layout = LAYOUTS[name]
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        panel, columns, n_iterations = arguments
+        _, panel, columns, n_units = arguments
         code = Code(builder)
 
         def body(i: Any, nothing: list[Any]) -> list[Any]:
-            here = builder.add(panel, builder.mul(i, LONG(ITERATION_BYTES[kind])))
-            there = builder.add(columns, builder.mul(i, LONG(4 * WIDE * COLUMNS[kind])))
-            scales = [code.scales(kind, here, vector) for vector in range(N_VECTORS)]
-            for column, vector, values in code.codes(kind, here):
-                scale, offset = scales[vector]
+            block, unit = unit_addresses(builder, layout, panel, i)
+            there = builder.add(columns, builder.mul(i, LONG(4 * WIDE * layout.n_columns)))
+            scales = [
+                [scale_and_offset(code, layout, block, unit, sub, vector) for vector in range(N_VECTORS)]
+                for sub in range(layout.n_sub)
+            ]
+            for column, half, vector, values in numbers(code, name, layout, block, unit):
+                scale, offset = scales[half if layout.n_sub == 2 else 0][vector]
                 if scale is not None:
                     values = builder.fmul(values, scale)
                 if offset is not None:
@@ -192,11 +246,7 @@ def make_unpack(kind: Kind) -> Callable[..., None]:
                 code.store(values, there, 4 * (column * WIDE + vector * LANES))
             return nothing
 
-        loop(builder, n_iterations, [], body)
+        loop(builder, n_units, [], body)
         return context.get_dummy_value()
 
-    @intrinsic
-    def unpack(typing_context: Any, panel, columns, n_iterations):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-        return types.void(*[types.intp] * 3), generate
-
-    return unpack
+    return types.void(kind, *[types.intp] * 3), generate

@@ -1,25 +1,36 @@
-"""Tensors in the types of model files: blocks of codes with scales, or numbers of 16 and 32 bits."""
+"""Tensors in the types of model files: quantised (`quantized`), or numbers of 16 and 32 bits."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from engine.errors import ModelFileError
 from engine.layers.tracing import Array
+from engine.weights.quantized import QUANTIZED
 
-BLOCK = 32  # columns of a row that share a scale in Q4_0, Q4_1 and Q8_0
 FLOATS = {"F32": np.float32, "F16": np.float16, "BF16": np.uint16}
-# GGUF's numbers of the commonest types, and columns and bytes of their blocks; the others are looked up in
-# the gguf package, which is slow to import.
-NUMBERS = {0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 8: "Q8_0", 30: "BF16"}
-BLOCK_SIZES = {
-    **{kind: (1, np.dtype(dtype).itemsize) for kind, dtype in FLOATS.items()},
-    **{"Q4_0": (BLOCK, 18), "Q4_1": (BLOCK, 20), "Q8_0": (BLOCK, 34)},
+HELD = (*QUANTIZED, *FLOATS)  # the types of matrices in memory
+# GGUF's numbers of these types; others are looked up in the gguf package, which is slow to import.
+NUMBERS = {
+    0: "F32",
+    1: "F16",
+    2: "Q4_0",
+    3: "Q4_1",
+    6: "Q5_0",
+    7: "Q5_1",
+    8: "Q8_0",
+    10: "Q2_K",
+    11: "Q3_K",
+    12: "Q4_K",
+    13: "Q5_K",
+    14: "Q6_K",
+    20: "IQ4_NL",
+    23: "IQ4_XS",
+    30: "BF16",
+    39: "MXFP4",
 }
-# Float16 numbers that a block of codes begins with: scale and offset.
-SCALES = {"Q4_0": 1, "Q4_1": 2, "Q5_0": 1, "Q5_1": 2, "Q8_0": 1}
-KEPT = ("Q4_1", "Q8_0", *FLOATS)  # the types of matrices in memory
+# Exponents of MXFP4 from which on its largest number, 12 * 2^(e - 128), is infinite; 255 stands for NaN.
+INFINITE_EXPONENT = 253
 
 
 @dataclass(frozen=True)
@@ -62,7 +73,7 @@ class StoredTensor:
         except NotImplementedError as error:
             raise ModelFileError(
                 f"the model has tensors of type {self.kind}, which cannot be dequantised here: "
-                f"use a file in Q4, Q5, Q6, Q8 or F16"
+                f"use a file in {', '.join(HELD)}"
             ) from error
 
     def is_finite(self) -> bool:
@@ -71,17 +82,14 @@ class StoredTensor:
             return bool((self.rows & 0x7F80 != 0x7F80).all())  # the exponent's 8 bits
         if self.kind in FLOATS:
             return bool(np.isfinite(self.rows).all())
-        if self.kind not in SCALES:
+        if self.kind not in QUANTIZED:
             return bool(np.isfinite(self.float32()).all())
-        blocks = self.rows.reshape(-1, block_size(self.kind)[1])
-        scales = np.ascontiguousarray(blocks[:, : 2 * SCALES[self.kind]]).view(np.float16)
-        return bool(np.isfinite(scales).all())
-
-    def kept(self) -> "StoredTensor":
-        """Return the matrix in one of the types of `KEPT`: its own, or one that loses almost nothing."""
-        if self.kind in KEPT:
-            return self
-        return as_q4_1(self) if self.kind == "Q4_0" else as_q8_0(self)
+        own = QUANTIZED[self.kind]
+        fields = own.split(self.rows.reshape(-1, own.n_bytes))
+        halves = [np.ascontiguousarray(fields[name]).view(np.float16) for name in own.halves]
+        if own.scales == "exponents" and (fields["e"] >= INFINITE_EXPONENT).any():
+            return False
+        return all(np.isfinite(half).all() for half in halves)
 
 
 def kind_name(number: int) -> str:
@@ -100,45 +108,22 @@ def kind_name(number: int) -> str:
 
 def block_size(kind: str) -> tuple[int, int]:
     """Columns and bytes of a block of one of GGUF's types."""
-    if kind in BLOCK_SIZES:
-        return BLOCK_SIZES[kind]
+    if kind in FLOATS:
+        return 1, np.dtype(FLOATS[kind]).itemsize
+    if kind in QUANTIZED:
+        return QUANTIZED[kind].n_columns, QUANTIZED[kind].n_bytes
     import gguf
 
     return gguf.GGML_QUANT_SIZES[gguf.GGMLQuantizationType[kind]]
 
 
 def held_bytes(kind: str) -> float:
-    """Bytes of one number of a matrix in memory, in the type of `kept`."""
+    """Bytes of one number of a matrix in memory; raise `ModelFileError` for types that are not held."""
     if kind in FLOATS:
         return np.dtype(FLOATS[kind]).itemsize
-    columns, n_bytes = BLOCK_SIZES["Q4_1" if kind in ("Q4_0", "Q4_1") else "Q8_0"]
-    return n_bytes / columns
-
-
-def as_q4_1(matrix: StoredTensor) -> StoredTensor:
-    """Q4_0, ``scale * (code - 8)``, as Q4_1, ``scale * code + offset``: the same numbers."""
-    blocks = matrix.rows.reshape(len(matrix.rows), -1, 18)  # a scale and the codes
-    scale = blocks[:, :, :2].copy().view(np.float16)
-    offset = (scale * np.float16(-8)).view(np.uint8)
-    with_offset = np.concatenate([blocks[:, :, :2], offset, blocks[:, :, 2:]], axis=-1)
-    return StoredTensor("Q4_1", with_offset.reshape(len(blocks), -1))
-
-
-def as_q8_0(matrix: StoredTensor) -> StoredTensor:
-    """Round a matrix of any type to Q8_0; one whose rows are not whole blocks becomes float32."""
-    numbers = matrix.float32()
-    if numbers.shape[1] % BLOCK:
-        return StoredTensor("F32", numbers)
-    import gguf
-
-    return StoredTensor("Q8_0", gguf.quantize(numbers, gguf.GGMLQuantizationType.Q8_0))
-
-
-def stack(matrices: Sequence[StoredTensor]) -> StoredTensor:
-    """Stack matrices with the same input one below the other, in one type for all."""
-    kept = [matrix.kept() for matrix in matrices]
-    kinds = {matrix.kind for matrix in kept}
-    if len(kinds) > 1:
-        floats = kinds <= set(FLOATS)
-        kept = [StoredTensor("F32", m.float32()) if floats else as_q8_0(m) for m in kept]
-    return StoredTensor(kept[0].kind, np.concatenate([matrix.rows for matrix in kept]))
+    if kind not in QUANTIZED:
+        raise ModelFileError(
+            f"the model has tensors of type {kind}, which cannot be held in memory: "
+            f"use a file in {', '.join(HELD)}"
+        )
+    return QUANTIZED[kind].held_bytes / QUANTIZED[kind].n_columns

@@ -6,11 +6,10 @@ import sys
 import tracemalloc
 import weakref
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from types import CodeType
 
-import gguf
 import numpy as np
 import pytest
 from hypothesis import given
@@ -21,12 +20,14 @@ from engine import Decoder
 from engine.generation.decoder import ROOM_TOKENS
 from engine.generation.prefix_cache import PrefixCache
 from engine.generation.sampling import divergence
-from engine.kernels import op_loop
+from engine.kernels import matrix_kernels, op_loop
 from engine.kernels.gemm import WIDE
 from engine.kernels.matrix_ops import FEW_TOKENS
+from engine.kernels.matrix_storage import pack_or_float
 from engine.kernels.op_tape import OpTape
-from engine.kernels.packed import pack
-from engine.kernels.simd import BLOCK
+from engine.kernels.packed import StackedMatrix, pack
+from engine.kernels.panel_layout import KINDS
+from engine.kernels.simd_matrix import FIXED_ONE
 from engine.layers import activation, attention, linear, norm, positions
 from engine.layers.attention import split_heads
 from engine.layers.quantization import dequantize
@@ -41,7 +42,9 @@ from engine.models.decoders import (
     unembed,
 )
 from engine.models.kv_cache import KV_BITS, KVCache
-from engine.weights.stored import FLOATS, KEPT, StoredTensor
+from engine.weights.quantized import QUANTIZED, UNIT
+from engine.weights.stored import FLOATS, StoredTensor, held_bytes
+from tests.engine.weights.random_blocks import random_blocks
 
 ROOT = Path(__file__).parents[3]
 
@@ -57,20 +60,20 @@ def part_of_wider(rng, n_rows, width, scale=1.0):
 
 
 def stored(rng, kind, d_out, d_in):
-    numbers = rng.normal(size=(d_out, d_in)).astype(np.float32)
-    if kind not in FLOATS:
-        return StoredTensor(kind, gguf.quantize(numbers, gguf.GGMLQuantizationType[kind]))
-    if kind == "BF16":
-        return StoredTensor(kind, (numbers.view(np.uint32) >> 16).astype(np.uint16))
-    return StoredTensor(kind, numbers.astype(FLOATS[kind]))
+    """A matrix of a type: numbers, or blocks of any codes with scales of some size."""
+    if kind in FLOATS:
+        numbers = rng.normal(size=(d_out, d_in)).astype(np.float32)
+        rows = (numbers.view(np.uint32) >> 16) if kind == "BF16" else numbers
+        return StoredTensor(kind, rows.astype(FLOATS[kind]))
+    return StoredTensor(kind, random_blocks(rng, kind, d_out, d_in // QUANTIZED[kind].n_columns))
 
 
 def shapes(kind):
-    d_ins = (1, 33, 96, 576) if kind in FLOATS else (BLOCK, 96, 576)
-    return [(d_out, d_in) for d_out in (1, WIDE - 1, WIDE, WIDE + 1, 200) for d_in in d_ins]
+    d_ins = (1, 33, 96, 576) if kind in FLOATS else (QUANTIZED[kind].n_columns * n for n in (1, 3))
+    return list(product((1, WIDE - 1, WIDE, WIDE + 1, 200), d_ins))
 
 
-@pytest.mark.parametrize("kind", KEPT)
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_packed_matrix_gives_the_numbers_of_its_file(kind):
     rng = np.random.default_rng(0)
     for d_out, d_in in shapes(kind):
@@ -78,19 +81,19 @@ def test_a_packed_matrix_gives_the_numbers_of_its_file(kind):
         packed, expected = pack(kind, matrix.rows), matrix.float32()
         assert packed.shape == matrix.shape == (d_out, d_in)
         assert packed.dtype == packed.T.dtype == np.float32
-        np.testing.assert_array_equal(packed.T, expected.T)
+        # The same bits, so that the sign of 0 counts.
+        np.testing.assert_array_equal(packed.T.T.copy().view(np.uint32), expected.view(np.uint32))
         for rows in ([d_out - 1], [0, d_out - 1, 0, d_out // 2, d_out // 2], range(d_out)[::-3], []):
             order = np.array(rows, int)
             np.testing.assert_array_equal(packed[order], expected[order])
 
 
-@pytest.mark.parametrize(("kind", "n_scales", "n_codes"), [("Q4_1", 2, 16), ("Q8_0", 1, 32)])
-def test_blocks_of_any_codes_are_unpacked(kind, n_scales, n_codes):
-    rng = np.random.default_rng(0)
-    scales = rng.normal(size=(2000, n_scales)).astype(np.float16).view(np.uint8)
-    codes = rng.integers(0, 256, (2000, n_codes)).astype(np.uint8)
-    matrix = StoredTensor(kind, np.concatenate([scales, codes], axis=1))
-    np.testing.assert_array_equal(pack(kind, matrix.rows).T, matrix.float32().T)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_packed_matrix_takes_at_most_a_twentieth_more_memory_than_its_file(kind):
+    matrix = stored(np.random.default_rng(0), kind, 2 * WIDE, 512)
+    n_bytes = pack(kind, matrix.rows).nbytes
+    assert n_bytes == held_bytes(kind) * 2 * WIDE * 512
+    assert matrix.rows.nbytes <= n_bytes <= 1.05 * matrix.rows.nbytes
 
 
 @pytest.mark.parametrize("kind", ["F16", "BF16"])
@@ -102,7 +105,7 @@ def test_all_numbers_of_16_bits_are_unpacked(kind):
 
 def test_packed_matrices_keep_their_memory_when_others_come_and_go():
     rng = np.random.default_rng(0)
-    matrices = [stored(rng, KEPT[i % 5], 3 * i + 1, BLOCK * (1 + i % 3)) for i in range(40)]
+    matrices = [stored(rng, KINDS[i % len(KINDS)], 3 * i + 1, 256 * (1 + i % 3)) for i in range(40)]
     packed = [pack(matrix.kind, matrix.rows) for matrix in matrices]
     for i in range(0, 40, 3):
         packed[i] = pack(matrices[i].kind, matrices[i].rows)
@@ -111,48 +114,83 @@ def test_packed_matrices_keep_their_memory_when_others_come_and_go():
         np.testing.assert_array_equal(ours.T, matrix.float32().T)
 
 
-def rounding_of_product(x, weight, kind):
-    """How far float32 sums may be off; few tokens meet 4-bit codes as 16-bit fractions of 32 numbers each."""
-    off = 1e-6 * (1 + np.abs(x) @ np.abs(weight).T)
-    if kind == "Q4_1" and len(x) <= FEW_TOKENS:
-        blocks = weight.reshape(len(weight), -1, BLOCK)
-        codes = (blocks - blocks.min(axis=2, keepdims=True)).sum(axis=2)  # (d_out, n_blocks)
-        off += np.abs(x).reshape(len(x), -1, BLOCK).max(axis=2) / 2**16 @ codes.T
-    return off
+def rounding_of_product(x, matrix, bias):
+    """How far float32 sums may be off; few tokens meet codes as 16-bit fractions of 32 numbers each."""
+    off = 1e-6 * (1 + np.abs(bias) + np.abs(x) @ np.abs(matrix.float32()).T)
+    if matrix.kind in FLOATS or matrix.kind == "Q8_0" or len(x) > FEW_TOKENS:
+        return off
+    weight = np.abs(without_offset(matrix)).reshape(len(matrix.rows), -1, UNIT).sum(axis=2)
+    half_a_step = np.abs(x).reshape(len(x), -1, UNIT).max(axis=2) / FIXED_ONE / 2
+    return off + half_a_step @ weight.T
 
 
-@pytest.mark.parametrize("kind", KEPT)
+def without_offset(matrix):
+    """``d * scale * number[code]``, or the numbers themselves, which are smaller: ``(d_out, d_in)``."""
+    own = QUANTIZED[matrix.kind]
+    fields = own.split(matrix.rows.copy())
+    for name in own.halves[1:]:
+        fields[name][:] = 0  # dmin or m
+    joined = np.concatenate(list(fields.values()), axis=-1)
+    return StoredTensor(matrix.kind, joined.reshape(len(matrix.rows), -1)).float32()
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n_tokens", [1, 2, 7, 8, 9, 40, 130])
 def test_a_packed_product_equals_its_numpy_twin(kind, n_tokens):
     rng = np.random.default_rng(n_tokens)
     for d_out, d_in in shapes(kind):
         matrix, x = stored(rng, kind, d_out, d_in), part_of_wider(rng, n_tokens, d_in)
         packed, weight = pack(kind, matrix.rows), matrix.float32().astype(np.float64)
-        for bias in (None, rng.normal(size=d_out).astype(np.float32)):
+        for bias in (np.zeros(d_out, np.float32), rng.normal(size=d_out).astype(np.float32)):
             y = OpTape(0).linear(x, packed, bias)
             assert y.shape == (n_tokens, d_out)
             error = np.abs(y - linear.linear(x.astype(np.float64), weight, bias))
-            assert (error <= rounding_of_product(x, weight, kind)).all()
+            assert (error <= rounding_of_product(x, matrix, bias)).all()
 
 
-@pytest.mark.parametrize("kind", KEPT)
+@pytest.mark.parametrize("n_tokens", [1, 3, 9])
+def test_a_packed_stack_of_several_types_equals_its_parts(n_tokens):
+    rng = np.random.default_rng(n_tokens)
+    sizes = {"Q4_K": 70, "F16": 1, "Q6_K": WIDE, "Q8_0": 33}
+    matrices = [stored(rng, kind, d_out, 256) for kind, d_out in sizes.items()]
+    weight, x = pack_or_float(True, *matrices), part_of_wider(rng, n_tokens, 256)
+    assert isinstance(weight, StackedMatrix)
+    assert [part.kind for part in weight.parts] == list(sizes)
+    assert weight.shape == (sum(sizes.values()), 256)
+    assert weight.nbytes == sum(part.nbytes for part in weight.parts)
+    rows = np.array([0, 70, 69, 71 + WIDE])
+    expected = np.concatenate([matrix.float32() for matrix in matrices])
+    np.testing.assert_array_equal(weight.T.T, expected)
+    np.testing.assert_array_equal(weight[rows], expected[rows])
+    bias = rng.normal(size=len(expected)).astype(np.float32)
+    biases = np.split(bias, np.cumsum(list(sizes.values()))[:-1])
+    apart = [OpTape(0).linear(x, part, own) for part, own in zip(weight.parts, biases, strict=True)]
+    np.testing.assert_array_equal(OpTape(0).linear(x, weight, bias), np.concatenate(apart, axis=1))
+    apart = [OpTape(0).linear(x, part) for part in weight.parts]
+    np.testing.assert_array_equal(OpTape(0).linear(x, weight), np.concatenate(apart, axis=1))
+    with pytest.raises(IndexError):
+        weight[np.array([len(expected)])]
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n_tokens", [1, 9])
 @pytest.mark.parametrize("scale", [0.0, 1e-30, 1e30])
 def test_a_product_takes_numbers_of_any_size(kind, n_tokens, scale):
     rng = np.random.default_rng(0)
-    matrix, x = stored(rng, kind, 70, 64), part_of_wider(rng, n_tokens, 64, scale)
-    x[:, :BLOCK] = 0
+    matrix, x = stored(rng, kind, 70, 256), part_of_wider(rng, n_tokens, 256, scale)
+    x[:, :UNIT] = 0
     y = OpTape(0).linear(x, pack(kind, matrix.rows))
-    expected = x.astype(np.float64) @ matrix.float32().T
-    np.testing.assert_allclose(y, expected, rtol=0, atol=1e-3 * scale)
+    weight = matrix.float32().astype(np.float64)
+    bound = 1e-4 * np.abs(x).astype(np.float64) @ np.abs(weight).T
+    assert (np.abs(y - x.astype(np.float64) @ weight.T) <= bound + 1e-37).all()
 
 
-@pytest.mark.parametrize("kind", KEPT)
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n_tokens", [2, 9])
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_what_is_not_a_number_stays_visible_in_its_row_of_a_product(kind, n_tokens, bad):
     rng = np.random.default_rng(0)
-    matrix, x = stored(rng, kind, 70, 64), part_of_wider(rng, n_tokens, 64)
+    matrix, x = stored(rng, kind, 70, 256), part_of_wider(rng, n_tokens, 256)
     x[1, 40] = bad
     y = OpTape(0).linear(x, pack(kind, matrix.rows))
     np.testing.assert_array_equal(np.isfinite(y).all(axis=1), np.arange(n_tokens) != 1)
@@ -742,17 +780,31 @@ def files_of(function, seen):
     return files
 
 
-def test_the_kernel_cache_depends_on_all_files_of_a_kernel(monkeypatch):
-    made_from = {
-        file for entry in (op_loop.run_thread, op_loop.unpack_rows) for file in files_of(entry, set())
-    }
-    assert {path.name for path in made_from} >= {"op_loop.py", "simd.py"}
-    version, read_bytes = op_loop.sources(*op_loop.SOURCES), Path.read_bytes
+@pytest.mark.parametrize(
+    ("compiled", "sources", "typical"),
+    [
+        ((op_loop.run_thread, op_loop.unpack_rows), op_loop.SOURCES, {"op_loop.py", "simd.py"}),
+        (
+            [kernel.__wrapped__ for kernel in (matrix_kernels.product_kernel, matrix_kernels.unpack_kernel)],
+            matrix_kernels.SOURCES,
+            {"matrix_kernels.py", "simd_matrix.py", "simd_panels.py", "quantized.py"},
+        ),
+    ],
+    ids=["operations", "matrices"],
+)
+def test_the_kernel_cache_depends_on_all_files_of_a_kernel(monkeypatch, compiled, sources, typical):
+    made_from = {file for entry in compiled for file in files_of(entry, set())}
+    assert {path.name for path in made_from} >= typical
+    version, read_bytes = op_loop.sources(*sources), Path.read_bytes
     for changed in made_from:
         with monkeypatch.context() as context:
-            context.setattr(Path, "read_bytes", lambda p: read_bytes(p) + b"#" * (p == changed))  # noqa: B023
-            assert op_loop.sources(*op_loop.SOURCES) != version
-    assert op_loop.sources(*op_loop.SOURCES) == version
+            context.setattr(
+                Path,
+                "read_bytes",
+                lambda p: read_bytes(p) + b"#" * (p.resolve() == changed),  # noqa: B023
+            )
+            assert op_loop.sources(*sources) != version
+    assert op_loop.sources(*sources) == version
 
 
 FIVE_TOKENS = """

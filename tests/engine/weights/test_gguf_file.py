@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 from engine.errors import ModelFileError
 from engine.kernels.matrix_storage import pack_or_float
 from engine.weights.gguf_file import GGUF
-from engine.weights.stored import StoredTensor, as_q8_0, held_bytes, stack
+from engine.weights.quantized import QUANTIZED
+from engine.weights.stored import StoredTensor, block_size, held_bytes, kind_name
 from engine.weights.tensors import with_shape
+from tests.engine.weights.random_blocks import random_blocks
 
 Kind = gguf.GGMLQuantizationType
-QUANTIZED = ["Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0"]
+WRITTEN = ["Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0"]  # by the official library
 
 values = st.one_of(
     st.booleans(),
@@ -64,7 +66,7 @@ def test_metadata_are_those_that_were_written(tmp_path_factory, metadata):
     assert file.get("nothing", 5) == 5
 
 
-@pytest.mark.parametrize("kind", ["F32", "F16", "BF16", *QUANTIZED])
+@pytest.mark.parametrize("kind", ["F32", "F16", "BF16", *WRITTEN])
 def test_a_tensor_is_what_the_official_library_makes_of_it(tmp_path, kind):
     path = write(tmp_path / "x.gguf", None, {("other", "F32"): numbers(3), ("w", kind): numbers(5, 64)})
     stored = GGUF(path).tensor("w")
@@ -90,48 +92,6 @@ def test_the_default_decoder_is_read_as_by_the_official_library():
         np.testing.assert_array_equal(stored.rows.ravel(), np.asarray(tensor.data).ravel())
 
 
-def test_q4_0_is_held_exactly(tmp_path):
-    stored = GGUF(write(tmp_path / "x.gguf", None, {("w", "Q4_0"): numbers(5, 64)})).tensor("w")
-    assert stored.kept().kind == "Q4_1"
-    np.testing.assert_array_equal(stored.kept().float32(), stored.float32())
-
-
-@pytest.mark.parametrize("kind", ["Q5_0", "Q5_1"])
-def test_other_codes_are_held_with_8_bits(tmp_path, kind):
-    stored = GGUF(write(tmp_path / "x.gguf", None, {("w", kind): numbers(5, 64)})).tensor("w")
-    assert stored.kept().kind == "Q8_0"
-    exact = stored.float32()
-    largest = np.abs(exact.reshape(-1, 32)).max(axis=1).repeat(32).reshape(exact.shape)
-    half_a_step, rounded_scale = 0.5 / 127, 2**-11
-    assert (np.abs(stored.kept().float32() - exact) <= largest * (half_a_step + rounded_scale)).all()
-
-
-def test_rows_that_are_no_whole_blocks_stay_numbers():
-    stored = StoredTensor("F16", numbers(3, 40).astype(np.float16))
-    assert as_q8_0(stored).kind == "F32"
-    np.testing.assert_array_equal(as_q8_0(stored).float32(), stored.float32())
-
-
-def test_stacked_matrices_of_one_type_stay_as_they_are(tmp_path):
-    tensors = {("a", "Q4_1"): numbers(3, 64), ("b", "Q4_1"): numbers(2, 64), ("c", "Q8_0"): numbers(2, 64)}
-    file = GGUF(write(tmp_path / "x.gguf", None, tensors))
-    a, b, c = (file.tensor(name) for name in "abc")
-    assert stack([a, b]).kind == "Q4_1"
-    np.testing.assert_array_equal(stack([a, b]).float32(), np.concatenate([a.float32(), b.float32()]))
-    mixed = stack([a, c])
-    assert mixed.kind == "Q8_0"
-    np.testing.assert_allclose(mixed.float32()[:3], a.float32(), atol=np.abs(a.float32()).max() / 127)
-    np.testing.assert_array_equal(mixed.float32()[3:], c.float32())
-
-
-def test_stacked_numbers_of_several_sizes_lose_nothing():
-    half, single = StoredTensor("F16", numbers(3, 64).astype(np.float16)), StoredTensor("F32", numbers(2, 64))
-    assert stack([half, single]).kind == "F32"
-    np.testing.assert_array_equal(
-        stack([half, single]).float32(), np.concatenate([half.float32(), single.float32()])
-    )
-
-
 def test_the_readable_way_rounds_nothing(tmp_path):
     tensors = {("a", "Q5_0"): numbers(3, 64), ("b", "Q5_1"): numbers(2, 64)}
     file = GGUF(write(tmp_path / "x.gguf", None, tensors))
@@ -148,9 +108,33 @@ def test_rows_may_be_taken_in_any_order(tmp_path):
 def test_the_bytes_held_are_told_before_anything_is_read(tmp_path):
     tensors = {("a", "Q4_1"): numbers(3, 64), ("b", "Q5_0"): numbers(2, 64), ("c", "F32"): numbers(7)}
     file = GGUF(write(tmp_path / "x.gguf", None, tensors))
-    kept = [file.tensor(name).kept().rows.nbytes for name in "abc"]
-    assert file.held_bytes == sum(kept)
-    assert held_bytes("Q4_0") == 0.625
+    assert file.held_bytes == sum(file.tensor(name).rows.nbytes for name in "abc")
+    assert held_bytes("Q4_K") == 148 / 256  # its scales are held as bytes
+
+
+def test_types_that_are_not_held_are_refused_with_those_that_are():
+    with pytest.raises(ModelFileError, match=r"type IQ2_XXS, which cannot be held.* Q4_K, .*BF16"):
+        held_bytes("IQ2_XXS")
+
+
+@pytest.mark.parametrize("kind", QUANTIZED)
+def test_a_quantized_type_is_described_as_by_the_official_library(kind):
+    assert block_size(kind) == gguf.GGML_QUANT_SIZES[Kind[kind]]
+    assert kind_name(Kind[kind].value) == kind
+    assert held_bytes(kind) <= 1.05 * block_size(kind)[1] / block_size(kind)[0]
+
+
+@pytest.mark.parametrize("kind", QUANTIZED)
+def test_numbers_that_are_not_finite_are_told_from_the_scales(kind):
+    own, rng = QUANTIZED[kind], np.random.default_rng(0)
+    stored = StoredTensor(kind, random_blocks(rng, kind, 3, 2))
+    assert stored.is_finite()
+    for name in own.halves or ("e",):
+        for bad in (np.inf, -np.inf, np.nan) if own.halves else (253, 255):
+            rows = stored.rows.copy()
+            fields = own.split(rows)
+            fields[name][2, 1] = np.array([bad], np.float16).view(np.uint8) if own.halves else bad
+            assert not StoredTensor(kind, rows).is_finite()
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,262 @@
+"""The quantised types of GGUF files, described as data.
+
+A row of a matrix is cut into *blocks* of 32 or 256 columns, and those into *sub-blocks* of 32 or 16. Each
+column has a code of a few bits. Its number is
+
+    w = d * scale * number[code] - dmin * min
+
+with float16 ``d`` and ``dmin`` for a block, and small integers ``scale`` and ``min`` for a sub-block. Types
+without sub-blocks have ``w = d * number[code]``, and those with an ``m`` have ``w = d * code + m``. Numbers
+are either linear, ``number[code] = code - zero``, or a codebook.
+
+The bits of a code may lie in two *planes*, such as 4 low bits here and 2 high bits there. A plane consists
+of *runs* of bytes: with n bytes in a run and b bits, column c of a run has the bits from ``b * (c // n)`` on
+of byte ``c % n``.
+
+The structs are those of ggml-common.h in llama.cpp.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from engine.layers.tracing import Array
+
+UNIT = 32  # columns that matrices in memory have together: the bits of their codes lie side by side
+HALVES = ("d", "dmin", "m")  # fields of float16
+Scales = Literal["none", "bytes", "nibbles", "exponents"]
+
+
+class Plane(NamedTuple):
+    """Some bits of every code: the field of a block that holds them, and bytes of a run."""
+
+    field: str
+    bits: int
+    run: int
+
+
+@dataclass(frozen=True)
+class QuantizedType:
+    """A type of quantised numbers.
+
+    Attributes
+    ----------
+    n_columns
+        Columns of a block.
+    fields
+        Bytes of each part of a block, in the order of the file.
+    planes
+        The bits of the codes, lowest first.
+    numbers
+        The number of each code.
+    sub_block
+        Columns of a sub-block.
+    scales
+        How memory holds the scales of sub-blocks: as signed ``bytes``, first the scales of a unit and then
+        its mins; as ``nibbles`` of one byte, scale and min; or as ``exponents``, powers of 2 in place of d.
+    read_scales
+        Takes the fields of many blocks, each ``(..., bytes)``; returns the bytes that memory holds for their
+        units, ``(..., n_units, n_scale_bytes)``.
+    """
+
+    n_columns: int
+    fields: Mapping[str, int]
+    planes: tuple[Plane, ...]
+    numbers: tuple[int, ...]
+    sub_block: int = UNIT
+    scales: Scales = "none"
+    read_scales: Callable[[Mapping[str, Array]], Array] | None = None
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of a block in the file."""
+        return sum(self.fields.values())
+
+    @property
+    def halves(self) -> tuple[str, ...]:
+        """The fields that are float16, ``d`` first."""
+        return tuple(name for name in HALVES if name in self.fields)
+
+    @property
+    def n_scale_bytes(self) -> int:
+        """Bytes in memory for the scales and mins of a unit."""
+        parts = {"none": 0, "bytes": 1 + ("dmin" in self.fields), "nibbles": 1, "exponents": 1}
+        return parts[self.scales] * UNIT // self.sub_block
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes of a block in memory."""
+        of_codes = sum(plane.bits for plane in self.planes) * UNIT // 8
+        n_units = self.n_columns // UNIT
+        return 2 * len(self.halves) + n_units * (self.n_scale_bytes + of_codes)
+
+    def split(self, rows: Array) -> dict[str, Array]:
+        """Split rows of a file, ``(n, bytes)``, into the fields of their blocks, ``(n, n_blocks, bytes)``."""
+        ends = np.cumsum(list(self.fields.values()))
+        parts = np.split(rows.reshape(len(rows), -1, self.n_bytes), ends[:-1], axis=-1)
+        return dict(zip(self.fields, parts, strict=True))
+
+
+class HeldRows(NamedTuple):
+    """Rows as memory holds them: the same bits as in the file, in units of `UNIT` columns.
+
+    Attributes
+    ----------
+    halves
+        ``d`` and ``dmin`` or ``m``, as the 16 bits of float16: ``(n, n_blocks, n_halves)``.
+    scales
+        Bytes of `QuantizedType.read_scales`: ``(n, n_blocks, n_units, n_scale_bytes)``.
+    codes
+        Planes side by side, each of one run: ``(n, n_blocks, n_units, bytes)``.
+    """
+
+    halves: Array
+    scales: Array
+    codes: Array
+
+
+def held_rows(kind: str, rows: Array) -> HeldRows:
+    """Rearrange rows of a file, ``(n, bytes of a row)``, into units."""
+    own = QUANTIZED[kind]
+    fields = own.split(rows)
+    first = next(iter(fields.values()))
+    halves = [np.ascontiguousarray(fields[name]).view(np.uint16) for name in own.halves]
+    return HeldRows(
+        np.concatenate(halves, axis=-1) if halves else first[..., :0].astype(np.uint16),
+        own.read_scales(fields) if own.read_scales else first[..., None, :0],
+        np.concatenate([in_units(fields[name], bits, run) for name, bits, run in own.planes], axis=-1),
+    )
+
+
+def in_units(plane: Array, bits: int, run: int) -> Array:
+    """Turn the runs of a plane, ``(..., bytes)``, into a run for each unit, ``(..., n_units, 4 * bits)``."""
+    own_run = bits * UNIT // 8
+    if run == own_run:
+        return plane.reshape(*plane.shape[:-1], -1, run)
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)[:, None]
+    codes = plane.reshape(*plane.shape[:-1], -1, 1, run) >> shifts & np.uint8(2**bits - 1)
+    codes = codes.reshape(*plane.shape[:-1], -1, len(shifts), own_run)
+    shifted: Array = np.bitwise_or.reduce(codes << shifts, axis=-2)
+    return shifted
+
+
+def as_they_are(fields: Mapping[str, Array]) -> Array:
+    """Scales that are bytes in the file: two for each unit of a block of 256 columns."""
+    return fields["scales"].reshape(*fields["scales"].shape[:-1], -1, 2)
+
+
+def exponents(fields: Mapping[str, Array]) -> Array:
+    """Exponents of a block of one unit."""
+    return fields["e"][..., None]
+
+
+def scales_and_mins(fields: Mapping[str, Array]) -> Array:
+    """Eight scales and mins of 6 bits in 12 bytes, as Q4_K and Q5_K have them.
+
+    Bytes 0 to 3 begin with the scales 0 to 3, bytes 4 to 7 with those mins; bytes 8 to 11 have the low 4 bits
+    of the scales and mins 4 to 7, whose high 2 bits end the bytes before.
+    """
+    scale, minimum, low = np.split(fields["scales"], 3, axis=-1)
+    scales = np.concatenate([scale & 63, low & 15 | scale >> 6 << 4], axis=-1)
+    mins = np.concatenate([minimum & 63, low >> 4 | minimum >> 6 << 4], axis=-1)
+    return np.stack([scales, mins], axis=-1)
+
+
+def signed_scales(fields: Mapping[str, Array]) -> Array:
+    """Sixteen scales of 6 bits in 12 bytes, less 32, as Q3_K has them: the low 4 bits, then the high 2."""
+    low, high = np.split(fields["scales"], [8], axis=-1)
+    low = np.concatenate([low & 15, low >> 4], axis=-1)
+    high = np.concatenate([high >> shift & 3 for shift in (0, 2, 4, 6)], axis=-1)
+    scales = (low | high << 4) - np.uint8(32)
+    return scales.reshape(*scales.shape[:-1], -1, 2)
+
+
+def split_scales(fields: Mapping[str, Array]) -> Array:
+    """Eight scales of 6 bits, less 32, in two fields, as IQ4_XS has them: the low 4 bits, and the high 2."""
+    low, high = fields["scales_l"], fields["scales_h"]
+    low = np.stack([low & 15, low >> 4], axis=-1)  # (..., 4, 2)
+    high = np.stack([high >> shift & 3 for shift in (0, 2, 4, 6)], axis=-1)  # (..., 2, 4)
+    scales: Array = low.reshape(*low.shape[:-2], 8, 1) | high.reshape(*high.shape[:-2], 8, 1) << 4
+    return scales - np.uint8(32)
+
+
+IQ4_NUMBERS = (-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113)
+MXFP4_NUMBERS = (0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12)
+
+
+def linear(bits: int, zero: int = 0) -> tuple[int, ...]:
+    """``code - zero`` for every code."""
+    return tuple(code - zero for code in range(2**bits))
+
+
+QUANTIZED = {
+    "Q4_0": QuantizedType(32, {"d": 2, "qs": 16}, (Plane("qs", 4, 16),), linear(4, zero=8)),
+    "Q4_1": QuantizedType(32, {"d": 2, "m": 2, "qs": 16}, (Plane("qs", 4, 16),), linear(4)),
+    "Q5_0": QuantizedType(
+        32, {"d": 2, "qh": 4, "qs": 16}, (Plane("qs", 4, 16), Plane("qh", 1, 1)), linear(5, zero=16)
+    ),
+    "Q5_1": QuantizedType(
+        32, {"d": 2, "m": 2, "qh": 4, "qs": 16}, (Plane("qs", 4, 16), Plane("qh", 1, 1)), linear(5)
+    ),
+    "Q8_0": QuantizedType(32, {"d": 2, "qs": 32}, (Plane("qs", 8, 32),), linear(8, zero=128)),
+    "Q2_K": QuantizedType(
+        256,
+        {"scales": 16, "qs": 64, "d": 2, "dmin": 2},
+        (Plane("qs", 2, 32),),
+        linear(2),
+        16,
+        "nibbles",
+        as_they_are,
+    ),
+    "Q3_K": QuantizedType(
+        256,
+        {"hmask": 32, "qs": 64, "scales": 12, "d": 2},
+        (Plane("qs", 2, 32), Plane("hmask", 1, 32)),
+        linear(3, zero=4),
+        16,
+        "bytes",
+        signed_scales,
+    ),
+    "Q4_K": QuantizedType(
+        256,
+        {"d": 2, "dmin": 2, "scales": 12, "qs": 128},
+        (Plane("qs", 4, 32),),
+        linear(4),
+        32,
+        "bytes",
+        scales_and_mins,
+    ),
+    "Q5_K": QuantizedType(
+        256,
+        {"d": 2, "dmin": 2, "scales": 12, "qh": 32, "qs": 128},
+        (Plane("qs", 4, 32), Plane("qh", 1, 32)),
+        linear(5),
+        32,
+        "bytes",
+        scales_and_mins,
+    ),
+    "Q6_K": QuantizedType(
+        256,
+        {"ql": 128, "qh": 64, "scales": 16, "d": 2},
+        (Plane("ql", 4, 64), Plane("qh", 2, 32)),
+        linear(6, zero=32),
+        16,
+        "bytes",
+        as_they_are,
+    ),
+    "IQ4_NL": QuantizedType(32, {"d": 2, "qs": 16}, (Plane("qs", 4, 16),), IQ4_NUMBERS),
+    "IQ4_XS": QuantizedType(
+        256,
+        {"d": 2, "scales_h": 2, "scales_l": 4, "qs": 128},
+        (Plane("qs", 4, 16),),
+        IQ4_NUMBERS,
+        32,
+        "bytes",
+        split_scales,
+    ),
+    "MXFP4": QuantizedType(
+        32, {"e": 1, "qs": 16}, (Plane("qs", 4, 16),), MXFP4_NUMBERS, 32, "exponents", exponents
+    ),
+}
