@@ -9,9 +9,9 @@ from engine.kernels.atomics import address
 from engine.kernels.gemm import WIDE
 from engine.kernels.matrix_kernels import unpack_kernel
 from engine.kernels.op_loop import LINE, unpack_rows
-from engine.kernels.panel_layout import LAYOUTS, PanelLayout
+from engine.kernels.panel_layout import LAYOUTS
 from engine.layers.tracing import Array
-from engine.weights.quantized import QUANTIZED, HeldRows, held_rows
+from engine.weights.quantized import QUANTIZED, UNIT, from_bit_rows, in_units
 
 CACHE_LINE = 8 * LINE  # bytes
 
@@ -110,29 +110,38 @@ def pack(kind: str, rows: Array) -> PackedMatrix:
     panels = allocate(n_panels, n_blocks * layout.block_bytes * WIDE)
     at_once = WIDE * max(1, CHUNK_BYTES // (WIDE * rows.shape[1]))
     for first in range(0, len(rows), at_once):
-        held = held_rows(kind, rows[first : first + at_once])
-        fill_blocks(panels[first // WIDE : (first + at_once) // WIDE], layout, held)
+        chunk = slice(first // WIDE, (first + at_once) // WIDE)
+        fill_blocks(panels[chunk], kind, rows[first : first + at_once])
     return PackedMatrix(kind, (len(rows), n_blocks * layout.n_units * layout.n_columns), panels)
 
 
 CHUNK_BYTES = 1 << 20  # of a matrix that are rearranged at once: what fits in a cache
 
 
-def fill_blocks(panels: Array, layout: PanelLayout, held: HeldRows) -> None:
-    """Interleave the rows of a quantised matrix in some of its panels, ``(n_panels, bytes of a panel)``."""
-    n_panels, n_header = len(panels), 2 * layout.n_halves * WIDE
-    blocks = panels.reshape(n_panels, -1, layout.block_bytes * WIDE)
+def fill_blocks(panels: Array, kind: str, rows: Array) -> None:
+    """Rearrange rows of a quantised type in some panels, ``(n_panels, bytes of a panel)``."""
+    own, layout = QUANTIZED[kind], LAYOUTS[kind]
+    fields, n_header = own.split(rows), 2 * layout.n_halves * WIDE
+    blocks = panels.reshape(len(panels), -1, layout.block_bytes * WIDE)
     units = blocks[..., n_header:].reshape(*blocks.shape[:2], layout.n_units, -1)
-    n_scales = layout.n_scale_bytes * WIDE
-    word = np.uint8 if layout.by_column else np.uint32
-    parts = (
-        (blocks[..., :n_header].view(np.uint16), held.halves),
-        (units[..., :n_scales], held.scales),
-        (units[..., n_scales:].view(word), np.ascontiguousarray(held.codes).view(word)),
-    )
-    for of_panels, of_rows in parts:
-        if of_rows.shape[-1]:
-            fill(of_panels.reshape(*of_panels.shape[:-1], -1, WIDE), of_rows)
+    halves = blocks[..., :n_header].view(np.uint16).reshape(*blocks.shape[:2], -1, WIDE)
+    for n, name in enumerate(own.halves):
+        fill(halves[:, :, n], fields[name].view(np.uint16)[..., 0])
+    start = layout.n_scale_bytes * WIDE
+    if own.read_scales:
+        fill(units[..., :start].reshape(*units.shape[:3], -1, WIDE), own.read_scales(fields))
+    for name, bits, run in own.planes:
+        own_run = bits * UNIT // 8
+        of_plane = units[..., start : start + own_run * WIDE]
+        start += own_run * WIDE
+        plane = from_bit_rows(fields[name]) if run == 1 else fields[name]
+        if layout.by_column:  # bytes, not words
+            fill(of_plane.reshape(*units.shape[:3], -1, WIDE), plane.reshape(*plane.shape[:2], -1, own_run))
+            continue
+        of_plane = of_plane.view(np.uint32).reshape(*units.shape[:3], -1, WIDE)
+        words = np.empty((len(panels), plane.shape[1], plane.shape[2] // 4, WIDE), np.uint32)
+        fill(words, plane.view(np.uint32))
+        of_plane[:] = words.reshape(of_plane.shape) if run in (1, own_run) else in_units(words, bits, run)
 
 
 def fill(panels: Array, rows: Array) -> None:

@@ -99,47 +99,40 @@ class QuantizedType:
         return dict(zip(self.fields, parts, strict=True))
 
 
-class HeldRows(NamedTuple):
-    """Rows as memory holds them: the same bits as in the file, in units of `UNIT` columns.
+def in_units(words: Array, bits: int, run: int) -> Array:
+    """Turn the runs of a plane into a run for each unit.
 
-    Attributes
+    Parameters
     ----------
-    halves
-        ``d`` and ``dmin`` or ``m``, as the 16 bits of float16: ``(n, n_blocks, n_halves)``.
-    scales
-        Bytes of `QuantizedType.read_scales`: ``(n, n_blocks, n_units, n_scale_bytes)``.
-    codes
-        Planes side by side, each of one run: ``(n, n_blocks, n_units, bytes)``.
+    words
+        The plane's bytes as words of 32 bits, for many rows: ``(..., n_words, n_rows)``.
+    bits
+        Bits of a code in the plane.
+    run
+        Bytes of a run, a multiple of 4.
+
+    Returns
+    -------
+    Array
+        ``(..., n_units, bits, n_rows)``: the words of a unit's run.
     """
-
-    halves: Array
-    scales: Array
-    codes: Array
-
-
-def held_rows(kind: str, rows: Array) -> HeldRows:
-    """Rearrange rows of a file, ``(n, bytes of a row)``, into units."""
-    own = QUANTIZED[kind]
-    fields = own.split(rows)
-    first = next(iter(fields.values()))
-    halves = [np.ascontiguousarray(fields[name]).view(np.uint16) for name in own.halves]
-    return HeldRows(
-        np.concatenate(halves, axis=-1) if halves else first[..., :0].astype(np.uint16),
-        own.read_scales(fields) if own.read_scales else first[..., None, :0],
-        np.concatenate([in_units(fields[name], bits, run) for name, bits, run in own.planes], axis=-1),
-    )
+    shifts, mask = range(0, 8, bits), np.uint32((2**bits - 1) * 0x01010101)
+    runs = words.reshape(*words.shape[:-2], -1, run // 4, words.shape[-1])
+    codes = np.stack([runs >> np.uint32(shift) & mask for shift in shifts], axis=-3)
+    codes = codes.reshape(*words.shape[:-2], -1, len(shifts), bits, words.shape[-1])
+    units: Array = codes[..., 0, :, :].copy()
+    for place, shift in enumerate(shifts):
+        units |= codes[..., place, :, :] << np.uint32(shift)
+    return units
 
 
-def in_units(plane: Array, bits: int, run: int) -> Array:
-    """Turn the runs of a plane, ``(..., bytes)``, into a run for each unit, ``(..., n_units, 4 * bits)``."""
-    own_run = bits * UNIT // 8
-    if run == own_run:
-        return plane.reshape(*plane.shape[:-1], -1, run)
-    shifts = np.arange(0, 8, bits, dtype=np.uint8)[:, None]
-    codes = plane.reshape(*plane.shape[:-1], -1, 1, run) >> shifts & np.uint8(2**bits - 1)
-    codes = codes.reshape(*plane.shape[:-1], -1, len(shifts), own_run)
-    shifted: Array = np.bitwise_or.reduce(codes << shifts, axis=-2)
-    return shifted
+def from_bit_rows(plane: Array) -> Array:
+    """Turn bits in the order of columns, ``(..., 4)`` bytes for a unit, into a run of a unit.
+
+    Column c has bit ``c % 8`` of byte ``c // 8``; in the run, bit ``c // 4`` of byte ``c % 4``.
+    """
+    bits = np.unpackbits(plane, axis=-1, bitorder="little").reshape(*plane.shape[:-1], 8, 4)
+    return np.packbits(bits.swapaxes(-1, -2), axis=-1, bitorder="little")[..., 0]
 
 
 def as_they_are(fields: Mapping[str, Array]) -> Array:
