@@ -24,6 +24,10 @@ from engine.errors import MemoryLimitError, ModelFileError
 from engine.generation.prefix_cache import PrefixCache
 from engine.models.decoders import CACHE_TOKENS, final_norm, forward_module, memory_bytes
 from engine.models.llama import parameter_count as llama_parameters
+from engine.weights.gguf_file import GGUF
+from engine.weights.quantized import QUANTIZED
+from engine.weights.stored import StoredTensor
+from tests.engine.weights.random_blocks import random_blocks
 from tests.model_files import edit_config, edit_tensors
 
 TEXT = "the cat sat on 12 rugs, naïve 🙂"
@@ -184,7 +188,10 @@ def write_gguf(path, model, tokenizer, change=lambda tensors: None, metadata=Non
     tensors = dict(gguf_tensors(model))
     change(tensors)
     for name, array in tensors.items():
-        writer.add_tensor(name, array)
+        if isinstance(array, StoredTensor):
+            writer.add_tensor(name, array.rows, raw_dtype=gguf.GGMLQuantizationType[array.kind])
+        else:
+            writer.add_tensor(name, array)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -387,6 +394,54 @@ def test_a_cache_of_8_bits_counts_as_about_half(decoder):
     n_keys = 30 * 3 * CACHE_TOKENS
     # Half as much again for a cache that grows: 2 bytes a number, or one and 4 for each key's scale.
     assert whole - half == 1.5 * 2 * n_keys * (64 * 2 - (64 + 4))
+
+
+WHOLE_BLOCKS = {"hidden_size": 256, "intermediate_size": 512, "tie_word_embeddings": True}
+
+
+def quantized_as(kinds, default):
+    """Return a change of a file's matrices: random blocks, of the type of the first name that fits."""
+    rng = np.random.default_rng(0)
+
+    def change(tensors):
+        for name, array in tensors.items():
+            if array.ndim == 2:
+                kind = next((kind for part, kind in kinds.items() if part in name), default)
+                n_rows, n_blocks = len(array), array.shape[1] // QUANTIZED[kind].n_columns
+                tensors[name] = StoredTensor(kind, random_blocks(rng, kind, n_rows, n_blocks, scale=3e-4))
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("kinds", "default"),
+    [({"attn_v": "Q6_K", "ffn_down": "Q6_K", "token_embd": "Q6_K"}, "Q4_K"), ({"attn_v": "Q5_K"}, "Q3_K")],
+    ids=["as Q4_K_M", "as Q3_K_M"],
+)
+def test_a_gguf_file_of_several_types_is_held_as_it_is(tmp_path, tokenizer, kinds, default):
+    path = tmp_path / "model.gguf"
+    model = random_model(tokenizer, LlamaConfig, **WHOLE_BLOCKS)
+    write_gguf(path, model, tokenizer, quantized_as(kinds, default))
+    compiled, readable = Decoder.load(path), Decoder.load(path, compiled=False)
+    layer = compiled.weights.layers[-1]
+    assert [part.kind for part in layer.query_key_value.weight.parts] == [default, kinds["attn_v"]]
+    assert layer.gate_up.weight.kind == default
+    assert layer.ffn_output.weight.kind == kinds.get("ffn_down", default)
+    ids = compiled.tokenizer.encode(TEXT).ids
+    for n_tokens in (3, len(ids)):  # in fixed point where the processor can, and unpacked
+        expected = readable.logits(ids[:n_tokens])
+        largest = np.abs(expected).max()
+        np.testing.assert_allclose(compiled.logits(ids[:n_tokens]), expected, atol=2e-3 * largest)
+
+
+def test_a_gguf_file_of_a_type_that_is_not_held_is_refused_unread(tmp_path, tokenizer, monkeypatch):
+    path, blocks = tmp_path / "model.gguf", np.zeros((256, 66), np.uint8)
+    unheld = {"blk.0.attn_q.weight": StoredTensor("IQ2_XXS", blocks)}
+    model = random_model(tokenizer, LlamaConfig, **WHOLE_BLOCKS)
+    write_gguf(path, model, tokenizer, lambda tensors: tensors.update(unheld))
+    monkeypatch.setattr(GGUF, "tensor", None)
+    with pytest.raises(ModelFileError, match=r"type IQ2_XXS, which cannot be held.*use a file in Q4_0, "):
+        Decoder.load(path)
 
 
 @pytest.mark.parametrize(("kind", "key"), [(Qwen2Config, "vocab_size"), (GPT2Config, "n_inner")])
