@@ -6,7 +6,7 @@ from engine.weights.quantized import HALVES, QUANTIZED
 
 
 def random_blocks(rng, kind, n_rows, n_blocks, scale=1.0):
-    """Bytes of a matrix, ``(n_rows, n_blocks * bytes of a block)``: any codes, d and dmin of size ``scale``."""
+    """Bytes of blocks with any codes, ``(n_rows, bytes of a row)``; d and dmin are of size ``scale``."""
     own = QUANTIZED[kind]
     rows = rng.integers(0, 256, (n_rows, n_blocks * own.n_bytes), dtype=np.uint8)
     fields = own.split(rows)  # views
