@@ -26,8 +26,8 @@ def is_fixed_point(kind: str) -> bool:
 
 
 @cache
-def product_kernel(kind: str) -> int:
-    """Compile ``y = panel x + start`` for a few rows of x; return its address.
+def product_kernel(kind: str) -> Any:
+    """Compile ``y = panel x + start`` for a few rows of x; return the function, which has an ``address``.
 
     Arguments: ``x, x_stride, n_rows, panel, y, y_stride, start``, and the number of units, ``n``.
     """
@@ -56,13 +56,12 @@ def product_kernel(kind: str) -> int:
                 row_product(number, 1, own_x, 0, panel, own_y, 0, start, n)
             row += 1
 
-    address: int = product.address
-    return address
+    return product
 
 
 @cache
-def unpack_kernel(kind: str) -> int:
-    """Compile the unpacking of a panel to float32 ``(d_in, WIDE)``; return its address.
+def unpack_kernel(kind: str) -> Any:
+    """Compile the unpacking of a panel to float32 ``(d_in, WIDE)``, as `product_kernel` does.
 
     Arguments: ``panel, columns, n_units``.
     """
@@ -73,8 +72,7 @@ def unpack_kernel(kind: str) -> int:
         _ = version
         unpack_panel(number, panel, columns, n_units)
 
-    address: int = unpack.address
-    return address
+    return unpack
 
 
 @intrinsic

@@ -125,11 +125,11 @@ class OpTape:
         n_panels, panel_bytes = weight.panels.shape
         start = self.padded_bias(n_panels * WIDE, bias)
         if n_tokens <= FEW_TOKENS:
-            kernel = product_kernel(weight.kind)
+            kernel = product_kernel(weight.kind).address
             n_tasks = max(1, min(n_panels, N_TASKS, weight.nbytes // TASK_BYTES))
             scratch = start  # not used
         else:
-            kernel = unpack_kernel(weight.kind)
+            kernel = unpack_kernel(weight.kind).address
             n_tasks = n_panels * max(1, -(-N_TASKS // n_panels))
             scratch = self.buffers.empty((n_threads, d_in * WIDE))
         matrix = (weight.panels, n_panels, panel_bytes, kernel, weight.n_units)

@@ -52,7 +52,7 @@ class PackedMatrix:
         y, columns = np.empty((len(rows), d_in), np.float32), np.empty((d_in, WIDE), np.float32)
         panels = (address(self.panels), self.panels.shape[1], self.n_units)
         rows = np.ascontiguousarray(rows, np.int64)
-        kernel = unpack_kernel(self.kind)
+        kernel = unpack_kernel(self.kind).address
         if not unpack_rows(kernel, *panels, rows, d_out, address(columns), address(y), d_in):
             raise IndexError(f"rows {rows.min()} to {rows.max()} of a matrix that has {d_out}")
         return y

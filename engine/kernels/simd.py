@@ -1,8 +1,8 @@
 """SIMD code, written for LLVM since numba has no vector types: functions of addresses.
 
 Decoding a token multiplies one vector by every weight of the model, so the speed is limited by memory
-bandwidth: quantized weights are faster, as long as unpacking them keeps pace. Quantized weights, and keys
-and values in float16, become float32 in registers.
+bandwidth: quantized weights are faster, as long as unpacking them keeps pace. Quantized weights become
+float32 or integers of 8 bits in registers, and keys and values in float16 become float32.
 
 Matrices are stored in *panels* (see `panel_layout`).
 """

@@ -139,7 +139,10 @@ FIXED_ONE = 127 * 256  # the largest number of a unit
 
 @intrinsic
 def fixed_point(typing_context: Any, numbers, unit):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """Write `UNIT` float32 as fixed-point numbers, the largest as `FIXED_ONE`."""
+    """Write `UNIT` float32 as fixed-point numbers, the largest as `FIXED_ONE`.
+
+    Each is off by at most half a step, ``max |x| / FIXED_ONE / 2``: 16 bits of a unit's largest number.
+    """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         numbers, unit = arguments
