@@ -26,6 +26,7 @@ NAMES = [
     "encode",
     "families",
     "decode",
+    "quantized_types",
     "chunk",
     "paint",
     "sweep",

@@ -120,6 +120,12 @@ RESULTS = {
             for way in (AS_TYPED, WITH_TOPIC)
         },
     },
+    "quantized_types": {
+        "ours": {
+            "types": {"Q4_K": {"bits": 4.625, "gb_per_s": 11.0, "share": 0.61, "loading_gb_per_s": 0.57}}
+        },
+        "limit": {"read_gb_per_s": 18.0},
+    },
     "threshold": {
         "ours": {"rows": [RULE], "related": [RULE | {"rule": "relevance 10, 10% related"}]},
         "peers": {"fixed cosine": {"rows": [RULE | {"rule": "cosine 0.3"}]}},
@@ -150,6 +156,7 @@ RENDERED = {
     "late": "| late, 256 | 128 | 0.708 | 0.900 |",
     "query_likelihood": "| alone | 0.800 | -0.010 | -0.020 to +0.000 |",
     "distilled_reranker": "| bundled, 9 questions | MRR | minus weighted | 95 % interval |",
+    "quantized_types": "| Q4_K | 4.62 | 11.0 | 61% | 19.0 | 0.57 |",
     "threshold": "| mean | 64 | 90% / 80% | 90% / 80% | 90% / 80% |",
 }
 
