@@ -140,31 +140,23 @@ class Code:
         return get_or_insert_function(self.builder.module, ir.FunctionType(result, arguments), name)
 
     def look_up(self, numbers: Sequence[int], indices: Any) -> Any:
-        """Those of 16 numbers that the lowest 4 bits of each index name, as float32."""
-        table = [float(number) for number in numbers]
-        if WIDE_REGISTERS:  # ignores all other bits
-            permute = self.function("llvm.x86.avx512.permvar.sf.512", VECTOR, [VECTOR, INTEGERS])
-            return self.builder.call(permute, [VECTOR(table), indices])
-        if FEATURES.get("avx2"):  # ignores all but the lowest 3 bits
-            permute = self.function("llvm.x86.avx2.permps", VECTOR, [VECTOR, INTEGERS])
-            low, high = (
-                self.builder.call(permute, [VECTOR(half), indices]) for half in (table[:8], table[8:])
-            )
-            fourth_bit = self.builder.and_(indices, INTEGERS([8] * LANES))
-            is_low = self.builder.icmp_signed("==", fourth_bit, INTEGERS([0] * LANES))
-            return self.builder.select(is_low, low, high)
-        found, places = VECTOR(ir.Undefined), self.builder.and_(indices, INTEGERS([15] * LANES))
-        for lane in map(INTEGER, range(LANES)):
-            place = self.builder.extract_element(places, lane)
-            number = self.builder.extract_element(ir.VectorType(SINGLE, 16)(table), place)
-            found = self.builder.insert_element(found, number, lane)
-        return found
+        """Those of 16 numbers that the lowest 4 bits of each index name, as float32; for wide registers."""
+        permute = self.function("llvm.x86.avx512.permvar.sf.512", VECTOR, [VECTOR, INTEGERS])
+        return self.builder.call(permute, [VECTOR([float(number) for number in numbers]), indices])
 
     def look_up_bytes(self, numbers: Sequence[int], words: Any) -> Any:
-        """Those of 16 unsigned bytes that each byte of a word names."""
-        register = ir.VectorType(BYTES, 4 * LANES)
-        permute = self.function("llvm.x86.avx512.pshuf.b.512", register, [register] * 2)
-        found = self.builder.call(permute, [register([*numbers] * (LANES // 4)), self.as_bytes(words)])
+        """Those of 16 bytes that each byte of a word names, which is less than 16."""
+        register, indices = ir.VectorType(BYTES, 4 * LANES), self.as_bytes(words)
+        if WIDE_REGISTERS or FEATURES.get("avx2"):  # in each 128 bits, with a table of their own
+            name = "llvm.x86.avx512.pshuf.b.512" if WIDE_REGISTERS else "llvm.x86.avx2.pshuf.b"
+            permute = self.function(name, register, [register] * 2)
+            table = register([*numbers] * (LANES // QUAD))
+            return self.builder.bitcast(self.builder.call(permute, [table, indices]), INTEGERS)
+        found, table = register(ir.Undefined), ir.VectorType(BYTES, 16)(numbers)
+        for place in map(INTEGER, range(4 * LANES)):
+            index = self.builder.zext(self.builder.extract_element(indices, place), INTEGER)
+            number = self.builder.extract_element(table, index)
+            found = self.builder.insert_element(found, number, place)
         return self.builder.bitcast(found, INTEGERS)
 
     def as_bytes(self, words: Any) -> Any:

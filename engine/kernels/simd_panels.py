@@ -86,11 +86,13 @@ def unsigned_numbers(code: Code, layout: PanelLayout, word: Any) -> Any:
 def four_numbers(code: Code, layout: PanelLayout, word: Any) -> Iterator[Any]:
     """Yield the numbers of four codes as float32."""
     builder = code.builder
-    if len(layout.numbers) == 16 and (WIDE_REGISTERS or not layout.is_linear):
+    if len(layout.numbers) == 16 and WIDE_REGISTERS:
         for place in range(GROUP):
             yield code.look_up(layout.numbers, builder.lshr(word, INTEGERS([8 * place] * LANES)))
         return
-    if layout.zero:
+    if not layout.is_linear:
+        word = code.look_up_bytes(layout.numbers, word)
+    elif layout.zero:
         register = ir.VectorType(BYTES, 4 * LANES)
         signed = builder.sub(code.as_bytes(word), register([layout.zero] * 4 * LANES))
         word = builder.bitcast(signed, INTEGERS)
