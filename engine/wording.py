@@ -1,6 +1,25 @@
-"""Numbers in sentences."""
+"""Numbers, times and sizes in sentences."""
 
 
 def counted(n: int, noun: str) -> str:
     """``1 chunk``, ``2,000 chunks``."""
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def readable_time(seconds: float) -> str:
+    """``7.6 -> "8 s"``, ``400 -> "6 min 40 s"``, ``9000 -> "2 h 30 min"``: a duration to wait for."""
+    whole = max(1, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def readable_bytes(n_bytes: float) -> str:
+    """``1234567 -> "1.2 MB"``."""
+    for unit in ("B", "kB", "MB"):
+        if n_bytes < 1000:
+            return f"{n_bytes:.0f} {unit}" if unit == "B" else f"{n_bytes:.1f} {unit}"
+        n_bytes /= 1000
+    return f"{n_bytes:.1f} GB"

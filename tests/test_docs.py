@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import typer
 
+import engine.cli.decoders
 import engine.cli.evaluation
 import engine.cli.export
 import engine.evaluation.sweep

@@ -82,25 +82,6 @@ def readable_seconds(seconds: float) -> str:
     return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1000:.1f} ms"
 
 
-def readable_time(seconds: float) -> str:
-    """``7.6 -> "8 s"``, ``400 -> "6 min 40 s"``, ``9000 -> "2 h 30 min"``: a duration to wait for."""
-    whole = max(1, round(seconds))
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
-
-
-def readable_bytes(n_bytes: float) -> str:
-    """``1234567 -> "1.2 MB"``."""
-    for unit in ("B", "kB", "MB"):
-        if n_bytes < 1000:
-            return f"{n_bytes:.0f} {unit}" if unit == "B" else f"{n_bytes:.1f} {unit}"
-        n_bytes /= 1000
-    return f"{n_bytes:.1f} GB"
-
-
 def signed_interval(difference: float, low: float, high: float) -> str:
     """``"+0.021 [+0.004, +0.040]"``."""
     return f"{difference:+.3f} [{low:+.3f}, {high:+.3f}]"

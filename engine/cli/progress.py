@@ -4,6 +4,7 @@ import sys
 import time
 
 from engine.weights.fetch import Progress
+from engine.weights.transfer import Transfer
 
 REDRAW_S = 0.2  # between two states of a line in a terminal
 LINE_S = 5.0  # between two lines elsewhere, such as in a log file
@@ -39,11 +40,11 @@ def progress(label: str) -> Progress:
 
 
 def download_progress(name: str) -> Progress:
-    """Return a reporter of bytes: ``Downloading all-MiniLM-L6-v2: 12.3 of 90.9 MB``, or without a total."""
-    line = StatusLine()
+    """Return a reporter of bytes: ``Downloading Qwen3-0.6B: 12.3 of 639.4 MB · 4.5 MB/s · 139 s left``."""
+    line, transfer = StatusLine(), Transfer()
 
     def report(done: int, total: int) -> None:
-        of_total = f" of {total / 1e6:.1f}" if total else ""
-        line.show(f"Downloading {name}: {done / 1e6:.1f}{of_total} MB", bool(total) and done >= total)
+        transfer(done, total)
+        line.show(f"Downloading {name}: {transfer.words}", bool(total) and done >= total)
 
     return report

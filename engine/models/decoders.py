@@ -18,9 +18,10 @@ from engine.layers.linear import linear
 from engine.layers.tracing import Array, Shapes, Tracer, no_trace
 from engine.models import gemma3, gemma3_file, gpt2, gpt2_file, llama, llama_file
 from engine.models.kv_cache import KVCache, check_kv_bits, kv_bytes
+from engine.weights.catalog import DecoderSizes
 from engine.weights.gguf_file import GGUF
 from engine.weights.memory import require_memory
-from engine.weights.stored import StoredTensor
+from engine.weights.stored import StoredTensor, held_bytes
 from engine.weights.tensors import read_json, read_stored, require
 
 if TYPE_CHECKING:
@@ -187,6 +188,18 @@ def cache_type(packed: bool, kv_bits: int) -> type:
     if check_kv_bits(kv_bits) == 8:
         return np.int8
     return np.float16 if packed else np.float32
+
+
+def memory_bytes_before(sizes: DecoderSizes, file_bytes: int, kv_bits: int = 16) -> tuple[int, int]:
+    """Bytes that the weights and the cache of a long prompt will take, before the file is there, roughly.
+
+    Matrices that are held in the file's own type take at least what they take there.
+    """
+    packed = has_op_tape()
+    n_cached = kv_bytes(sizes, min(sizes.max_positions, CACHE_TOKENS), cache_type(packed, kv_bits))
+    if packed:
+        return max(file_bytes, round(sizes.n_numbers * held_bytes(sizes.kind))), n_cached
+    return FLOAT32_BYTES * sizes.n_numbers, n_cached
 
 
 def new_cache(

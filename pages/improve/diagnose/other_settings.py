@@ -26,7 +26,7 @@ from engine.inspection.diagnosis.setting_changes import (
     passage_question,
     passage_rank,
 )
-from engine.wording import counted
+from engine.wording import counted, readable_time
 from pages.improve.diagnose.ask import Asked, Search
 from pages.improve.diagnose.fix import Fixes, changed_names, finds, show_fixes
 from pages.improve.diagnose.labelled import vector_cache
@@ -34,7 +34,7 @@ from ui.cells import choose_values, value_words
 from ui.models import TOKENS_PER_S
 from ui.settings_card import cell_of
 from ui.tables import show_table
-from ui.text import Strong, joined, readable_time, sentence_markdown
+from ui.text import Strong, joined, sentence_markdown
 
 OTHERS = "5 · Where would it rank under other settings?"
 UNMEASURED = "Nothing is measured yet for these settings."

@@ -19,7 +19,7 @@ from engine.generation.answering import Answer, ask
 from engine.generation.settings import CONTEXTS, AnswerSettings
 from engine.generation.writer import Writer
 from engine.storage.workspace import SavedRun
-from engine.wording import counted
+from engine.wording import counted, readable_time
 from pages.improve.settings.grid import baseline_cell
 from ui.cells import AXES, value_words
 from ui.chunk_settings import Cut
@@ -29,7 +29,6 @@ from ui.models import decoder_name, load_decoder
 from ui.questions.kept import workspace
 from ui.settings import answer_settings
 from ui.settings_card import settings_in_use
-from ui.text import readable_time
 
 KIND = "answers"  # marks the runs of a workspace that are these
 MOST_RUNS = 6  # kept of these

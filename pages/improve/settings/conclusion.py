@@ -11,12 +11,12 @@ from engine.evaluation.metrics import METRICS
 from engine.evaluation.significance import critical_value, questions_needed
 from engine.evaluation.sweep_row import SweepRow
 from engine.inspection.diagnosis.setting_changes import changed_settings
-from engine.wording import counted
+from engine.wording import counted, readable_bytes
 from pages.improve.settings.cell import DIFFERENT, not_of_the_app, won_and_lost
 from pages.improve.settings.runs import Experiment
 from pages.improve.settings.verdicts import OTHER_K, Verdict, merit, summary
 from ui.cells import AXES, cell_words, take_cell, value_words, varied
-from ui.text import escape_markdown, joined, p_words, readable_bytes, readable_seconds
+from ui.text import escape_markdown, joined, p_words, readable_seconds
 
 HITS = "hit_rate@k"
 MOST_NAMED = 2  # settings that are named one by one

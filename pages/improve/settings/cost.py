@@ -15,10 +15,11 @@ from engine.evaluation.sweep_cost import Cost, estimate
 from engine.models.embedding_head import OWN
 from engine.models.encoder import Encoder
 from engine.retrieval.embedding_model import Model
+from engine.wording import readable_time
 from pages.improve.settings.running import running_experiment, start
 from pages.improve.settings.runs import Experiment, digest
 from ui.cells import AXES
-from ui.text import escape_markdown, readable_time
+from ui.text import escape_markdown
 from ui.widgets import more_options
 
 MANY_CELLS, MANY_SECONDS = 200, 600  # a larger grid has to be confirmed

@@ -15,6 +15,7 @@ from engine.evaluation.sweep_row import SweepRow
 from engine.evaluation.sweep_store import append
 from engine.retrieval.embedding_model import Model
 from engine.retrieval.vector_cache import VectorCache
+from engine.wording import readable_time
 from pages.improve.settings.files import begin
 from pages.improve.settings.runs import Experiment, digest, keep
 from ui.corpus import session_vectors, shared_vectors
@@ -22,7 +23,7 @@ from ui.data_folder import kept_folder
 from ui.documents import bundled_names, chosen_documents
 from ui.jobs import Job, announce, follow_progress
 from ui.models import ENCODER, load_encoder
-from ui.text import escape_markdown, listed, readable_time
+from ui.text import escape_markdown, listed
 
 MIN_SHARE = 0.02  # of a grid: below it, the time left cannot be estimated
 

@@ -10,9 +10,9 @@ from engine.evaluation.grid import Cell
 from engine.evaluation.metrics import METRICS
 from engine.evaluation.significance import Comparison, compare_all
 from engine.evaluation.sweep_row import SweepRow
-from engine.wording import counted
+from engine.wording import counted, readable_bytes
 from ui.cells import AXES, value_words
-from ui.text import p_words, readable_bytes, signed_interval
+from ui.text import p_words, signed_interval
 
 ALPHA = 0.05
 ACROSS_K = (

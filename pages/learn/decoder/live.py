@@ -8,11 +8,12 @@ import numpy as np
 import streamlit as st
 
 from engine.training.language.small_decoder_loop import UpdateReport
+from engine.wording import readable_time
 from pages.learn.decoder.figures import learning_figure
 from pages.learn.decoder.session import PROMPT, Snapshot, TrainingSession, texts
 from ui.export import arrays_of, show_figure
 from ui.figures import weights_map
-from ui.text import readable_time, show_text
+from ui.text import show_text
 
 REDRAW_S = 2.0
 SAVED = ("loss", "held_out_loss", "grad_norm", "tokens_per_s", "learning_rate")

@@ -6,11 +6,12 @@ import numpy as np
 import streamlit as st
 
 from engine.training.language.seq2seq_loop import ExamReport, Translation, least_loss
+from engine.wording import readable_time
 from pages.learn.translator.figures import progress_figure
 from pages.learn.translator.session import TrainingSession
 from ui.export import arrays_of, show_figure
 from ui.tables import show_table
-from ui.text import escape_markdown, readable_time
+from ui.text import escape_markdown
 
 N_SAMPLES = 6
 

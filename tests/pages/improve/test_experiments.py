@@ -30,6 +30,7 @@ from engine.evaluation.sweep_cost import estimate
 from engine.evaluation.sweep_row import SweepRow
 from engine.evaluation.sweep_store import to_csv
 from engine.storage.workspace import Workspace, export_workspace, import_workspace
+from engine.wording import readable_bytes, readable_time
 from pages.improve.settings.cell import not_of_the_app, won_and_lost
 from pages.improve.settings.charts import cost_of, heat_of
 from pages.improve.settings.code import command_line, python_lines
@@ -42,7 +43,6 @@ from pages.improve.settings.runs import Experiment, digest, opened, shared_quest
 from pages.improve.settings.verdicts import summary, table_row, verdicts, word
 from tests.apps import app_of
 from ui.cells import AXES, cell_words, values_in_order, varied
-from ui.text import readable_bytes, readable_time
 
 EVIL = '<script>alert("1")</script>'
 GENERATOR = np.random.default_rng(0)

@@ -1,0 +1,83 @@
+"""The commands about decoders that the engine knows by name: list them, and download one."""
+
+from typing import Annotated
+
+import typer
+
+from engine.cli.main import app, load_decoder, print_json
+from engine.cli.options import JsonOption, exit_on_error
+from engine.cli.progress import download_progress, say
+from engine.errors import InputError
+from engine.generation.listed_decoders import ListedDecoder, listed_decoders, read_rate
+from engine.weights.catalog import DEFAULT_DECODER, KNOWN_MODELS
+from engine.weights.fetch import is_cached, model_path
+
+
+@app.command()
+@exit_on_error
+def models(as_json: JsonOption = False) -> None:
+    """List the decoders that are known by name: size, licence, memory and speed on this machine.
+
+    Speeds are estimated by that of the default decoder, where it is on this machine.
+    """
+    rate = read_rate(load_decoder(DEFAULT_DECODER)) if is_cached(DEFAULT_DECODER) else None
+    decoders = listed_decoders(rate)
+    if as_json:
+        print_json({"models": [decoder_json(decoder) for decoder in decoders]})
+        return
+    width = max(len(decoder.model.name) for decoder in decoders)
+    print(f"{'name':{width}}  {'file':>8}  {'memory':>7}  {'fits':4}  {'tokens/s':>8}  {'here':4}  licence")
+    for each in decoders:
+        speed = "" if each.tokens_per_s is None else f"~{each.tokens_per_s:.1f}"
+        fits = {True: "yes", False: "no", None: "?"}[each.fits]
+        terms = ", to be accepted" if each.model.licence.terms else ""
+        print(
+            f"{each.model.name:{width}}  {each.model.size / 1e6:5.0f} MB  {each.memory_bytes / 1e9:4.1f} GB  "
+            f"{fits:4}  {speed:>8}  {'yes' if each.is_cached else '':4}  {each.model.licence.name}{terms}"
+        )
+    print("\nMemory and tokens/s are estimated; `download NAME` downloads one.")
+
+
+def decoder_json(decoder: ListedDecoder) -> dict[str, object]:
+    """Return a decoder of the list for the JSON output."""
+    model, speed = decoder.model, decoder.tokens_per_s
+    return {
+        "name": model.name,
+        "bytes": model.size,
+        "memory_bytes": decoder.memory_bytes,
+        "fits": decoder.fits,
+        "estimated_tokens_per_s": None if speed is None else round(speed, 2),
+        "downloaded": decoder.is_cached,
+        "licence": model.licence.name,
+        "licence_url": model.licence.url,
+        "licence_to_be_accepted": model.licence.terms,
+        "hub_id": model.hub_id,
+        "revision": model.hub_revision,
+        "sha256": model.files[0].sha256,
+    }
+
+
+@app.command()
+@exit_on_error
+def download(
+    name: Annotated[str, typer.Argument(help="A name of `models`, or a Hugging Face id like owner/name.")],
+    accept_licence: Annotated[
+        bool, typer.Option("--accept-licence", help="You accept the model's terms, where it has some.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Download a model into the cache, or the rest of it where an earlier download ended."""
+    model = KNOWN_MODELS.get(name)
+    if model is not None and model.licence.terms and not accept_licence and not is_cached(name):
+        raise InputError(
+            f"{name} is under the {model.licence.name} licence: read {model.licence.url}, and accept it by "
+            "--accept-licence"
+        )
+    for decoder in listed_decoders():
+        if decoder.model is model and decoder.fits is False:
+            say(f"warning: {name} needs about {decoder.memory_bytes / 1e9:.1f} GB of memory; fewer are free")
+    path = model_path(name, download_progress(name))
+    if as_json:
+        print_json({"name": name, "path": str(path)})
+    else:
+        print(path)

@@ -1,0 +1,52 @@
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+import engine.cli.decoders  # noqa: F401 (adds its commands)
+from engine.cli.main import app
+from engine.weights.catalog import DEFAULT_DECODER, KNOWN_MODELS
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, arguments)
+
+
+def test_the_decoders_are_listed_with_their_licences():
+    models = json.loads(run("models", "--json").stdout)["models"]
+    assert [each["name"] for each in models] == [name for name in KNOWN_MODELS if KNOWN_MODELS[name].sizes]
+    default = models[0]
+    assert (default["name"], default["downloaded"]) == (DEFAULT_DECODER, True)
+    assert default["estimated_tokens_per_s"] > 0
+    lines = run("models").stdout.splitlines()
+    [llama] = [line for line in lines if line.startswith("Llama-3.2-1B-Instruct")]
+    assert "808 MB" in llama
+    assert llama.endswith("Llama 3.2 Community, to be accepted")
+
+
+def test_terms_have_to_be_accepted_before_a_download(tmp_path, monkeypatch):
+    monkeypatch.setenv("GLASSBOX_CACHE", str(tmp_path))
+    refused = run("download", "gemma-3-1b-it")
+    assert refused.exit_code == 2
+    assert "read https://ai.google.dev/gemma/terms, and accept it by --accept-licence" in refused.stderr
+    offline = run("download", "gemma-3-1b-it", "--accept-licence")
+    assert offline.exit_code == 2
+    assert "switched off by HF_HUB_OFFLINE" in offline.stderr
+
+
+def test_a_model_in_the_cache_is_not_downloaded():
+    found = json.loads(run("download", DEFAULT_DECODER, "--json").stdout)
+    assert found["path"].endswith(".gguf")
+
+
+def test_what_does_not_fit_is_said(tmp_path, monkeypatch):
+    monkeypatch.setenv("GLASSBOX_CACHE", str(tmp_path))
+    monkeypatch.setattr("engine.generation.listed_decoders.available_memory", lambda: 10**9)
+    assert "warning: Qwen3-4B needs about 4.6 GB of memory" in run("download", "Qwen3-4B").stderr
+
+
+@pytest.mark.parametrize("name", ["gpt-5", "a/b/c"])
+def test_an_unknown_name_is_one_line(name):
+    result = run("download", name)
+    assert result.exit_code == 2
+    assert len(result.stderr.splitlines()) == 1
