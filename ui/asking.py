@@ -4,10 +4,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
+from html import escape
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from engine import Decoder
 from engine.generation.answering import Answer, ask
@@ -23,9 +25,11 @@ from ui.current import set_passage, set_question
 from ui.jobs import Job, follow
 from ui.models import load_decoder, load_encoder
 from ui.settings import Settings
-from ui.text import escape_markdown
+from ui.text import escape_markdown, text_html
 
 T = TypeVar("T")
+
+THINKING, THOUGHT_ICON = "The model is thinking", ":material/psychology:"
 
 
 @dataclass(frozen=True)
@@ -167,6 +171,7 @@ def start_answer(
             on_quotes=job.show_first,
             stop=lambda: job.stopped,
             turns=asked.turns,
+            on_thought=job.write_aside,
         )
 
     state["asked"], state["answer_job"], state["topic_ended"] = asked, Job(work), False
@@ -176,14 +181,24 @@ def start_answer(
 def show_writing(
     job: Job[T], label: str, key: str = "stop", draw_first: Callable[[Any], None] | None = None
 ) -> None:
-    """Draw a text while it is written, with a button to stop it; what comes first stands above the text."""
+    """Draw a text while it is written, with a button to stop it; what comes first stands above the text.
+
+    A thought before the text is folded.
+    """
     above = st.container()
-    controls, place = st.container(horizontal=True, vertical_alignment="center"), st.empty()
+    controls, thought = st.container(horizontal=True, vertical_alignment="center"), st.container()
+    thought_place: list[DeltaGenerator] = []  # once there is a thought
+    place = st.empty()
 
     def draw_above(first: Any) -> None:
         if draw_first is not None:
             with above:
                 draw_first(first)
+
+    def draw_thought(text: str) -> None:
+        if not thought_place:
+            thought_place.append(thought.expander(THINKING, icon=THOUGHT_ICON).empty())
+        thought_place[0].html(text_html(escape(text.strip())))
 
     controls.button(
         "Stopping…" if job.stopped else "Stop",
@@ -194,7 +209,7 @@ def show_writing(
         help="Ends the answer and keeps the text so far.",
     )
     with controls, st.spinner(label, show_time=True):
-        follow(job, place, draw_above)
+        follow(job, place, draw_above, draw_thought)
 
 
 def last_answer() -> Answer | None:
@@ -232,6 +247,8 @@ def why_closed(answer: Answer, decoder: Decoder) -> str:
             f"Written by {escape_markdown(answer.model or 'another model')}, and the built-in model is "
             f"now {escape_markdown(decoder.name)}: only its own answers can be inspected."
         )
+    if answer.thought_ids and not answer.ids:
+        return "The model wrote a thought and no answer, so there is no answer to inspect."
     if not answer.ids:
         return "The answer was stopped before its first token, so there is nothing to inspect."
     return ""

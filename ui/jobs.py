@@ -49,7 +49,7 @@ class Job(Generic[T]):
         self._wanted_at = monotonic()
         self._changed = threading.Condition()
         self._stop = threading.Event()
-        self._text = ""
+        self._text = self._aside = ""
         self._first: object = None
         self._done = False
         self._result: T
@@ -60,6 +60,11 @@ class Job(Generic[T]):
     def text(self) -> str:
         """The text so far."""
         return self._text
+
+    @property
+    def aside(self) -> str:
+        """The text so far that is no part of `text`, such as a thought before an answer."""
+        return self._aside
 
     @property
     def first(self) -> object:
@@ -89,6 +94,10 @@ class Job(Generic[T]):
         with self._changed:
             self._text += text
             self._changed.notify_all()
+
+    def write_aside(self, text: str) -> None:
+        """Append to `aside`."""
+        self._aside += text
 
     def show_first(self, value: object) -> None:
         """Set what a page draws above the text."""
@@ -140,7 +149,12 @@ def session_is_open() -> Callable[[], bool]:
     return lambda: app.is_active_session(session_id)
 
 
-def follow(job: Job[T], place: DeltaGenerator, draw_first: Callable[[Any], None] | None = None) -> None:
+def follow(
+    job: Job[T],
+    place: DeltaGenerator,
+    draw_first: Callable[[Any], None] | None = None,
+    draw_aside: Callable[[str], None] | None = None,
+) -> None:
     """Draw a job's text into a placeholder as it grows, until the work is done.
 
     A rerun of the page ends this by an exception of Streamlit's; the job continues.
@@ -151,12 +165,17 @@ def follow(job: Job[T], place: DeltaGenerator, draw_first: Callable[[Any], None]
         The work and the placeholder.
     draw_first
         Called once with `Job.first`, as soon as there is one.
+    draw_aside
+        Called with `Job.aside` each time it has grown.
     """
-    text = job.text
+    text, aside = job.text, ""
     while not job.done:
         if draw_first is not None and job.first is not None:
             draw_first(job.first)
             draw_first = None
+        if draw_aside is not None and job.aside != aside:
+            aside = job.aside
+            draw_aside(aside)
         place.html(text_html(escape(text) + " ▌"))
         text = job.wait(text, REDRAW_S)
     place.html(text_html(escape(job.text)))

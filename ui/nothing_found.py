@@ -16,6 +16,17 @@ NO_TEXT = {
     "stopped": "(stopped before the first word)",
 }
 
+THOUGHT_ONLY = {
+    "stop": "(the model ended with its thought, without an answer)",
+    "length": "(the model was still thinking at the longest thought allowed, and wrote no answer)",
+    "stopped": "(stopped while the model was thinking)",
+}
+
+
+def no_text_words(answer: Answer) -> str:
+    """Say why an answer has no text."""
+    return (THOUGHT_ONLY if answer.thought else NO_TEXT)[answer.finish_reason or "stop"]
+
 
 def show_nothing_found(answer: Answer) -> None:
     """Say that no passage is close enough, and how close the nearest come."""

@@ -11,6 +11,7 @@ from engine.documents.document import Document
 from engine.documents.splitters import MIN_CHUNK_TOKENS, SPLITTERS, Splitting
 from engine.generation.sampling import RULES, Sampling, sampling_of
 from engine.generation.settings import CONTEXTS, DEFAULT_ANSWER, AnswerSettings, SearchSettings
+from engine.generation.thinking import MAX_THOUGHT_TOKENS
 from engine.layers.pooling import POOLINGS, poolings_help
 from engine.models.embedding_head import OWN
 from engine.models.precision import PRECISIONS
@@ -48,7 +49,7 @@ CHOICES: dict[str, Collection[str]] = {
     "retriever": RETRIEVERS,
     "context": CONTEXTS,
 }
-SWITCHES = ("expand", "follow_ups")
+SWITCHES = ("expand", "follow_ups", "think")
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,12 @@ def settings_sidebar(encoder: Encoder, on_server: bool, documents: Sequence[Docu
             f"Generation stops here if the model has not ended its answer, in tokens {AS_DECODER_COUNTS}.",
             step=16,
         )
+        switch_setting(
+            "think",
+            "For models with a thinking mode, such as Qwen3 and SmolLM3; others write as they do without it. "
+            f"The thought takes up to {MAX_THOUGHT_TOKENS:,} tokens more, is shown folded, and is no part of "
+            "the answer: quotes, checks and follow-up questions do not regard it.",
+        )
         follow_ups = switch_setting(
             "follow_ups",
             "“And in 2016?” finds nothing by itself. A question that the topic of the conversation "
@@ -120,6 +127,7 @@ def answer_settings(
         values["answer_at"] / 100,  # the widgets are in percent
         values["refuse_below"] / 100,
         write,
+        think=values["think"],
     )
 
 
@@ -136,6 +144,7 @@ def settings_values(settings: Settings) -> dict[str, Any]:
         "expand": answer.search.expand,
         "max_prompt_tokens": answer.max_prompt_tokens,
         "max_new_tokens": answer.max_new_tokens,
+        "think": answer.think,
         "follow_ups": settings.follow_ups,
         "context": answer.context,
         "answer_at": 100 * answer.answer_at,  # the widgets are in percent

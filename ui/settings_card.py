@@ -61,6 +61,7 @@ SETTINGS = {
     "expand": Setting("Expand the question", DEFAULT_SEARCH.expand),
     "max_prompt_tokens": Setting("Prompt budget (tokens)", DEFAULT_ANSWER.max_prompt_tokens),
     "max_new_tokens": Setting("Longest answer (tokens)", DEFAULT_ANSWER.max_new_tokens),
+    "think": Setting("Let the model think first", DEFAULT_ANSWER.think),
     "follow_ups": Setting("Follow-up questions", True),
     "context": Setting("The model reads", DEFAULT_ANSWER.context, CONTEXTS.__getitem__),
     "answer_at": Setting("Answered from (% sure)", round(100 * DEFAULT_ANSWER.answer_at)),

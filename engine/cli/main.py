@@ -152,6 +152,7 @@ def answer_settings(
         answering.answer_at,
         answering.refuse_below,
         write=not answering.quotes_only,
+        think=answering.think,
     )
 
 
@@ -319,6 +320,7 @@ def answer_json(answer: Answer) -> dict[str, Any]:
             for quote in answer.quotes
         ],
         "text": answer.text,
+        **({"thought": answer.thought} if answer.thought else {}),
         "sentences": [
             {
                 "text": answer.text[each.start : each.end].strip(),
@@ -345,6 +347,8 @@ def print_answer(answer: Answer) -> None:
     print(f"{answer.status}, {answer.confidence:.0%} sure")
     for quote in answer.quotes:
         print(f"\n  “{' '.join(quote.text.split())}”\n  {quote.document}:{quote.start}-{quote.end}")
+    if answer.thought and not answer.text:
+        print("\nThe model thought until it had to end, and wrote no answer.")
     if answer.text and answer.status != "refused":
         print("\nIn the model's words:")
         for each in answer.sentences:

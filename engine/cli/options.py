@@ -181,6 +181,14 @@ class AnsweringOptions:
             help="Bits of a number in the decoder's KV cache, 16 or 8: 8 take about half of the memory."
         ),
     ] = KV_BITS[0]
+    think: Annotated[
+        bool,
+        typer.Option(
+            "--think",
+            help="Let a model with a thinking mode (Qwen3, SmolLM3) think first; its thought is no part of "
+            "the answer.",
+        ),
+    ] = False
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:

@@ -17,11 +17,12 @@ from engine.generation.conversation import Turn
 from engine.generation.decoder import Decoder
 from engine.generation.expansion import expanded
 from engine.generation.generated_token import FinishReason, GeneratedToken
-from engine.generation.passages import ids_without
+from engine.generation.passages import ids_without, without_thinking
 from engine.generation.prompt import Prompt, Source, assemble_prompt
 from engine.generation.sentences import sentences_of
 from engine.generation.server import Piece
 from engine.generation.settings import DEFAULT_ANSWER, DEFAULT_SEARCH, AnswerSettings, SearchSettings
+from engine.generation.thinking import ThoughtSplitter, opens_thought
 from engine.generation.writer import Writer
 from engine.models.encoder import Encoder
 from engine.retrieval.embedding_model import Model, embedding_spec, encode_by, inside_of, no_inside
@@ -51,6 +52,7 @@ class Timings:
     the time of those after it. Of the prompt's tokens, ``reused_tokens`` did not have to be read again; of
     the answer's, ``guessed_tokens`` were read before they were chosen (`PromptLookup`). For a server the
     tokens are counted by the built-in decoder's tokenizer, so they are approximate.
+    A thought's ``thought_tokens`` are generated within ``generate_s``, too.
     ``evidence_s`` is the time to rank the sentences of the passages, ``check_s`` that to read the text again
     without the passages.
     """
@@ -67,6 +69,7 @@ class Timings:
     expand_s: float = 0.0
     evidence_s: float = 0.0
     check_s: float = 0.0
+    thought_tokens: int = 0
 
     @property
     def until_quotes_s(self) -> float:
@@ -80,8 +83,9 @@ class Timings:
 
     @property
     def answer_tokens_per_s(self) -> float | None:
-        """Tokens generated per second after the first; None where there was only one."""
-        return (self.answer_tokens - 1) / self.generate_s if self.answer_tokens > 1 else None
+        """Tokens generated per second after the first, thought included; None where there was only one."""
+        n_tokens = self.thought_tokens + self.answer_tokens
+        return (n_tokens - 1) / self.generate_s if n_tokens > 1 else None
 
 
 @dataclass(frozen=True)
@@ -117,6 +121,10 @@ class Answer:
     ``model`` is the name of the model that wrote the text, ``server`` its address, None for the built-in
     decoder. ``ids`` are the built-in decoder's tokens, including the one that ended the answer; those of a
     server are not known.
+
+    ``thought`` is what the model wrote within ``<think>`` before its answer, ``thought_ids`` are its tokens,
+    the tags included. Nothing else here regards it. Without a text, ``finish_reason`` ``"length"`` means that
+    the thought did not end.
     """
 
     question: str
@@ -137,6 +145,13 @@ class Answer:
     confidence: float = 0.0
     evidence: tuple[Quote, ...] = field(default=(), repr=False)
     sentences: tuple[CheckedSentence, ...] = ()
+    thought: str = ""
+    thought_ids: tuple[int, ...] = ()
+
+    @property
+    def read_ids(self) -> tuple[int, ...]:
+        """The tokens before the answer: those of the prompt and of the thought."""
+        return (*(self.prompt.ids if self.prompt else ()), *self.thought_ids)
 
     @property
     def quotes(self) -> tuple[Quote, ...]:
@@ -281,6 +296,7 @@ def ask(
     on_quotes: Callable[[Sequence[Quote]], None] | None = None,
     stop: Callable[[], bool] = lambda: False,
     turns: Sequence[Turn] = (),
+    on_thought: Callable[[str], None] | None = None,
 ) -> Answer:
     """Answer a question from the best passages of an index; without a relevant one no model runs.
 
@@ -305,6 +321,8 @@ def ask(
         ``"stopped"``, and it is not read again.
     turns
         Earlier turns of the conversation, for the prompt: `follow_up` returns them with the question.
+    on_thought
+        Called with each piece of the thought before the answer, if there is one.
 
     Raises
     ------
@@ -346,7 +364,7 @@ def ask(
     if on_quotes is not None:
         on_quotes(quoted.quotes)
     answer = (
-        write(quoted, found.relevant, encoder, writer, settings, on_text, stop, turns)
+        write(quoted, found.relevant, encoder, writer, settings, on_text, stop, turns, on_thought)
         if settings.write
         else quoted
     )
@@ -365,16 +383,20 @@ def write(
     on_text: Callable[[str], None] | None,
     stop: Callable[[], bool],
     turns: Sequence[Turn],
+    on_thought: Callable[[str], None] | None,
 ) -> Answer:
     """Have the model write a text from the evidence, or from the relevant passages, and check it."""
     start = perf_counter()
-    question, decoder, budget = quoted.question, writer.decoder, settings.max_prompt_tokens
+    question, budget = quoted.question, settings.max_prompt_tokens
+    decoder = replace(writer.decoder, thinks=True) if settings.think else writer.decoder
     best = leading(quoted.evidence, N_READ) if settings.context == "sentences" else ()
     prompt = assemble_prompt(question, quoted_hits(best, quoted.hits) or relevant, decoder, budget, turns)
     while len(best) > 1 and (prompt.left_out or any(source.cut for source in prompt.sources)):
         best = best[:-1]  # what does not fit gives way from the worst on
         prompt = assemble_prompt(question, quoted_hits(best, quoted.hits), decoder, budget, turns)
-    written = collect(writer.write(prompt, settings, stop), on_text, stop)
+    opened = writer.server is None and opens_thought(prompt.text)
+    pieces = writer.write(prompt, settings, stop)
+    written = collect(pieces, on_text, stop, on_thought, opened, settings.max_new_tokens)
     end = perf_counter()
     first = end if written.first_at is None else written.first_at
     n_tokens = len(writer.decoder.tokenizer.encode(written.text)) if writer.server else len(written.ids)
@@ -395,12 +417,15 @@ def write(
             reused_tokens=writer.reused_tokens,
             generate_s=end - first,
             answer_tokens=n_tokens,
+            thought_tokens=len(written.thought_ids),
             guessed_tokens=written.n_guessed,
             check_s=perf_counter() - end,
         ),
         model=writer.name,
         server=writer.url,
         ids=written.ids,
+        thought=written.thought.strip(),
+        thought_ids=written.thought_ids,
     )
 
 
@@ -419,12 +444,19 @@ def quoted_hits(quotes: Sequence[Quote], hits: Sequence[Hit]) -> list[Hit]:
 def with_falls(
     sentences: Sequence[CheckedSentence], written: "_Written", prompt: Prompt, decoder: Decoder
 ) -> tuple[CheckedSentence, ...]:
-    """Add to each sentence how much its log-probability falls when it is read again without the passages."""
+    """Add to each sentence how much its log-probability falls when it is read again without the passages.
+
+    Behind a thought, it is read again with the passages, too: both times without the thought.
+    """
     ids = ids_without(prompt, [source.number for source in prompt.sources], decoder)
     without = decoder.log_probabilities([*ids, *written.ids], len(ids))  # (n_answer,)
-    falls = np.array(written.log_probabilities) - without
+    complete = np.array(written.log_probabilities)
+    if written.thought_ids:
+        read = without_thinking(prompt, decoder).ids
+        complete = decoder.log_probabilities([*read, *written.ids], len(read))
+    falls = complete - without
     pieces = sentences_of(written.ids, decoder.tokenizer)  # of the text with the white space around it
-    offset = len(written.raw) - len(written.raw.lstrip())
+    offset = max("".join(piece.text for piece in pieces).find(written.text), 0)
     ends = [piece.end for piece in pieces[:-1]]
     found = []
     for each in sentences:
@@ -437,7 +469,8 @@ def with_falls(
 class _Written:
     """Text of an answer, its tokens and their log-probabilities, how it ended, and when it began.
 
-    ``first_at`` is None where there is no token; ``n_guessed`` of them were guessed.
+    ``first_at`` is None where there is no token; ``n_guessed`` of them were guessed. ``thought`` and
+    ``thought_ids`` came before.
     """
 
     raw: str
@@ -446,6 +479,8 @@ class _Written:
     finish_reason: AnswerEnd
     first_at: float | None
     n_guessed: int
+    thought: str = ""
+    thought_ids: tuple[int, ...] = ()
 
     @property
     def text(self) -> str:
@@ -457,21 +492,53 @@ def collect(
     pieces: Iterable[GeneratedToken | Piece],
     on_text: Callable[[str], None] | None,
     stop: Callable[[], bool],
+    on_thought: Callable[[str], None] | None = None,
+    opened: bool = False,
+    most_tokens: int | None = None,
 ) -> _Written:
-    """Consume tokens or pieces until they end or ``stop()`` is true."""
-    text, ids, first_at, n_guessed = "", [], None, 0
-    log_probabilities = []
+    """Consume tokens or pieces until they end, ``stop()`` is true, or the answer has ``most_tokens``.
+
+    A thought before the answer is told from it; ``opened`` is whether the prompt ends within one. The token
+    that ends a thought belongs to it, unless it begins the answer, too.
+    """
+    splitter, thought, text = ThoughtSplitter(opened), "", ""
+    first_at, n_guessed, n_thought = None, 0, 0
+    tokens: list[GeneratedToken] = []
     reason: AnswerEnd = "stopped"
+
+    def take(thought_piece: str, text_piece: str) -> None:
+        nonlocal thought, text
+        thought, text = thought + thought_piece, text + text_piece
+        if on_thought is not None and thought_piece:
+            on_thought(thought_piece)
+        if on_text is not None and text_piece:
+            on_text(text_piece)
+
     for piece in pieces:
         first_at = first_at or perf_counter()
-        text += piece.text
+        was_answer = splitter.part == "answer"
+        thought_piece, text_piece = splitter.push(piece.text)
+        take(thought_piece, text_piece)
         if isinstance(piece, GeneratedToken):
-            ids.append(piece.token_id)
-            log_probabilities.append(piece.log_probability)
+            tokens.append(piece)
             n_guessed += piece.guessed
-        if on_text is not None and piece.text:
-            on_text(piece.text)
+            if splitter.part == "thought" or (splitter.thought_ended and not was_answer):
+                n_thought = len(tokens) - bool(text_piece.strip())
         reason = piece.finish_reason or "stopped"
         if stop():
             break
-    return _Written(text, tuple(ids), tuple(log_probabilities), reason, first_at, n_guessed)
+        if most_tokens is not None and len(tokens) - n_thought >= most_tokens and n_thought:
+            reason = piece.finish_reason or "length"
+            break
+    take(*splitter.finish())
+    answered = tokens[n_thought:]
+    return _Written(
+        text,
+        tuple(token.token_id for token in answered),
+        tuple(token.log_probability for token in answered),
+        reason,
+        first_at,
+        n_guessed,
+        thought,
+        tuple(token.token_id for token in tokens[:n_thought]),
+    )

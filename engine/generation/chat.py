@@ -29,12 +29,16 @@ class RenderedChat:
 
 
 def render_chat(
-    template: str, messages: Sequence[Message], bos_token: str = "", eos_token: str = ""
+    template: str,
+    messages: Sequence[Message],
+    bos_token: str = "",
+    eos_token: str = "",
+    think: bool = False,
 ) -> RenderedChat:
     """Render messages up to the beginning of the assistant's turn.
 
     The environment is that of transformers, sandboxed, and in a process with limits on time and memory.
-    Models that may think before they answer (Qwen3, SmolLM3) are asked not to: ``enable_thinking`` is False.
+    Models that may think before they answer (Qwen3, SmolLM3) do so with ``think``, their ``enable_thinking``.
 
     Raises
     ------
@@ -55,7 +59,7 @@ def render_chat(
         for filled in (contents, marks)
     ]
     tokens = {"bos_token": bos_token, "eos_token": eos_token}
-    answer = run_program({"template": template, "chats": chats, "tokens": tokens})
+    answer = run_program({"template": template, "chats": chats, "tokens": tokens, "think": think})
     if "refused" in answer:
         roles = ", ".join(message["role"] for message in messages)
         raise InputError(

@@ -62,11 +62,13 @@ def template_environment() -> ImmutableSandboxedEnvironment:
     return environment
 
 
-def rendered(template: str, chats: list[list[dict[str, str]]], tokens: dict[str, str]) -> dict[str, Any]:
+def rendered(
+    template: str, chats: list[list[dict[str, str]]], tokens: dict[str, str], think: bool
+) -> dict[str, Any]:
     """Render several chats: ``{"texts": …}``, or the reason why not as ``refused`` or ``broken``."""
     try:
         program = template_environment().from_string(template)
-        given = {"tools": None, "documents": None, "add_generation_prompt": True, "enable_thinking": False}
+        given = {"tools": None, "documents": None, "add_generation_prompt": True, "enable_thinking": think}
         texts = [program.render(messages=chat, **given, **tokens) for chat in chats]
     except Refusal as refusal:
         return {"refused": str(refusal)[:200]}

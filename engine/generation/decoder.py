@@ -60,7 +60,8 @@ class Decoder:
     """A decoder of one of the `FAMILIES`, with its tokenizer and chat template.
 
     ``start_ids`` are the tokens that the model expects before a text that is no chat. Keys and values are
-    cached in ``kv_bits`` bits a number, 16 (NumPy's in 32) or 8.
+    cached in ``kv_bits`` bits a number, 16 (NumPy's in 32) or 8. ``thinks`` is whether chats are rendered so
+    that a model with a thinking mode thinks first: ``replace(decoder, thinks=True)``.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Decoder:
     start_ids: tuple[int, ...]
     end_ids: frozenset[int]
     kv_bits: int = 16
+    thinks: bool = False
 
     def __post_init__(self) -> None:
         check_kv_bits(self.kv_bits)
@@ -192,7 +194,7 @@ class Decoder:
             raise InputError(f"{self.name} has no chat template: give the prompt as one text")
         bos = "" if self.bos_id is None else self.special_text(self.bos_id)
         end = self.special_text(min(self.end_ids, default=-1))
-        chat = render_chat(self.chat_template, messages, bos, end)
+        chat = render_chat(self.chat_template, messages, bos, end, self.thinks)
         return chat, self.tokenizer.encode(chat.text, literal=chat.contents)
 
     def special_text(self, number: int) -> str:

@@ -9,6 +9,7 @@ falls from 0.448 to 0.439 by vectors, from 0.442 to 0.427 by words.
 
 from engine.errors import InputError
 from engine.generation.decoder import Decoder
+from engine.generation.thinking import without_thought
 
 EXPANSION_TOKENS = 48
 REQUEST = "Write a short passage that answers the question."
@@ -40,5 +41,5 @@ def expanded(question: str, decoder: Decoder, max_new_tokens: int = EXPANSION_TO
         raise InputError("the question is empty: ask something")
     messages = [{"role": "user", "content": f"{REQUEST}\nQuestion: {question}\nPassage:"}]
     steps = decoder.generate(messages, max_new_tokens=max_new_tokens)
-    passage = " ".join("".join(step.text for step in steps).split())
+    passage = " ".join(without_thought("".join(step.text for step in steps)).split())
     return f"{question}\n{passage}".strip()

@@ -1,7 +1,7 @@
 """Places of the passages in a prompt, and the prompt without some of them."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -66,3 +66,13 @@ def ids_without(prompt: Prompt, numbers: Collection[int], decoder: Decoder) -> l
         if source.number in numbers:
             content = content[: span.start] + content[span.end :]
     return decoder.chat_encoding([*before, {**last, "content": content}])[1].ids
+
+
+def without_thinking(prompt: Prompt, decoder: Decoder) -> Prompt:
+    """Return a prompt as it is for an answer without a thought.
+
+    A thought repeats the passages, so an answer behind it hardly needs them. What an answer rests on is
+    measured without the thought.
+    """
+    chat, encoding = decoder.chat_encoding(prompt.messages)
+    return replace(prompt, text=chat.text, ids=tuple(encoding.ids))

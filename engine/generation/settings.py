@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from engine.errors import InputError
 from engine.generation.confidence import DEFAULT_ANSWER_AT, DEFAULT_REFUSE_BELOW
 from engine.generation.sampling import GREEDY, Sampling
+from engine.generation.thinking import MAX_THOUGHT_TOKENS
 from engine.retrieval.retrievers import DEFAULT_RETRIEVER, check_retriever
 
 # About one in ten questions that have nothing to do with the documents is answered. benchmarks/threshold.py
@@ -73,6 +74,8 @@ class AnswerSettings:
     write, check
         Whether the model writes a text beside the quotes, and whether each of its sentences is read again
         without the passages.
+    think
+        Whether a model with a thinking mode thinks before it answers, in up to `MAX_THOUGHT_TOKENS` more.
 
     Raises
     ------
@@ -89,6 +92,12 @@ class AnswerSettings:
     refuse_below: float = DEFAULT_REFUSE_BELOW
     write: bool = True
     check: bool = True
+    think: bool = False
+
+    @property
+    def most_tokens(self) -> int:
+        """Most tokens of thought and answer together."""
+        return self.max_new_tokens + (MAX_THOUGHT_TOKENS if self.think else 0)
 
     def __post_init__(self) -> None:
         if self.context not in CONTEXTS:

@@ -58,20 +58,21 @@ class Writer:
         ContextLengthError
             The budgets exceed the decoder's context.
         """
-        n_prompt, n_new = settings.max_prompt_tokens, settings.max_new_tokens
+        n_prompt, n_new = settings.max_prompt_tokens, settings.most_tokens
         if self.server is not None:
             server_settings(settings.sampling)
         elif n_prompt + n_new > self.decoder.max_tokens:
             raise ContextLengthError(
                 f"{n_prompt} prompt tokens and {n_new} new ones exceed the {self.decoder.max_tokens} "
                 f"positions of {self.decoder.name}: lower one of them"
+                + (", or let the model not think first" if settings.think else "")
             )
 
     def write(
         self, prompt: Prompt, settings: AnswerSettings, is_stopped: Callable[[], bool]
     ) -> Iterator[GeneratedToken] | Iterator[Piece]:
         """Write the answer, token by token or piece by piece; a server is left once ``is_stopped()``."""
-        n_new, sampling = settings.max_new_tokens, settings.sampling
+        n_new, sampling = settings.most_tokens, settings.sampling
         if self.server is None:
             return self.decoder.generate(prompt.ids, n_new, sampling, reuse=self.reuse)
         return self.server.generate(prompt.messages, n_new, sampling, is_stopped=is_stopped)

@@ -12,8 +12,9 @@ from engine.documents.sentences import unwrapped
 from engine.generation.answering import Answer
 from engine.generation.checks import CheckedSentence, UnknownWord
 from engine.retrieval.evidence import Quote
+from ui.asking import THOUGHT_ICON
 from ui.colours import FAINT, QUOTE_EDGE, REMOVED, source_colour
-from ui.nothing_found import NO_TEXT
+from ui.nothing_found import no_text_words
 from ui.text import escape_markdown, show_text
 
 CONTEXT = 120  # characters of its paragraph shown on either side of a quoted sentence
@@ -117,8 +118,9 @@ def quote_html(quote: Quote, number: int, document: Document | None, characters:
 def show_model_words(answer: Answer) -> None:
     """Draw the model's text with its checks, or why there is none."""
     st.markdown("**In the model's words**", help=HELD_HELP)
+    show_thought(answer)
     if not answer.text:
-        st.caption(f"{NO_TEXT[answer.finish_reason or 'stop']} The quotes above are the answer.")
+        st.caption(f"{no_text_words(answer)} The quotes above are the answer.")
         return
     show_text(checked_html(answer.text, answer.sentences))
     if held := held_words(answer.sentences):
@@ -127,6 +129,17 @@ def show_model_words(answer: Answer) -> None:
         st.caption("Cut at the longest answer allowed; the limit is under Answer in the sidebar.")
     if answer.finish_reason == "stopped":
         st.caption("You stopped it here.")
+
+
+def show_thought(answer: Answer) -> None:
+    """Draw the thought before a text, folded; nothing where there is none."""
+    if not answer.thought:
+        return
+    n_tokens = len(answer.thought_ids)
+    label = f"The model's thought{f' · {n_tokens:,} tokens' if n_tokens else ''}"
+    with st.expander(label, icon=THOUGHT_ICON):
+        show_text(escape(answer.thought))
+        st.caption("No part of the answer: it is neither checked nor kept for the next question.")
 
 
 def held_words(sentences: Sequence[CheckedSentence]) -> str:

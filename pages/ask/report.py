@@ -21,7 +21,7 @@ from pages.ask.marked_text import marked
 from pages.ask.timing import stages_of
 from ui.asking import Asked
 from ui.closeness import score_words
-from ui.nothing_found import NO_TEXT, nearest_words
+from ui.nothing_found import nearest_words, no_text_words
 from ui.report import (
     Html,
     Tone,
@@ -132,7 +132,7 @@ def text_sections(answer: Answer) -> Iterator[Html]:
         yield section("The model's words", paragraph("Not shown, as the answer is refused."))
         return
     if not answer.text:
-        yield section("The model's words", paragraph(NO_TEXT[answer.finish_reason or "stop"]))
+        yield section("The model's words", paragraph(no_text_words(answer)))
         return
     checks = check_rows(answer)
     parts = [text_block(Html(checked_html(answer.text, answer.sentences)))]

@@ -20,6 +20,7 @@ from engine.generation.attribution import (
     support,
 )
 from engine.generation.correlation import MIN_PAIRS, correlation
+from engine.generation.passages import without_thinking
 from engine.generation.prompt import Prompt
 from engine.generation.sentences import Sentence, sentences_of
 from engine.layers.tracing import Array
@@ -76,7 +77,11 @@ def show_attribution(answer: Answer) -> None:
         "The model reads its own answer again with one passage taken out of the prompt. A sentence that "
         "becomes less probable rested on that passage."
     )
-    found = attribution(decoder.name, decoder.kv_bits, answer.prompt, answer.prompt.ids, ids)
+    prompt = answer.prompt
+    if answer.thought_ids:
+        prompt = without_thinking(prompt, decoder)
+        st.caption("It is read without its thought, which may repeat the passages.")
+    found = attribution(decoder.name, decoder.kv_bits, prompt, prompt.ids, ids)
     supports = support(found.left_out, found.sentences)
     show_sentences(found.sentences, supports)
     show_passages(answer, supports)

@@ -10,6 +10,7 @@ import streamlit as st
 from engine.errors import GlassboxError
 from engine.generation.answering import Answer
 from engine.generation.passages import ids_without
+from engine.generation.thinking import without_thought
 from pages.inside.answer.jobs import Request, answer_texts, continuation, start_continuation
 from ui.colours import ADDED, FAINT, ORANGE, REMOVED, source_colour
 from ui.models import load_decoder
@@ -88,7 +89,9 @@ def show_without(answer: Answer, settings: Settings) -> None:
     except GlassboxError as error:
         show_error(error)
         return
-    show_difference(answer, found.text, off)
+    show_difference(answer, without_thought(found.text), off)
+    if answer.thought:
+        st.caption("The answer without them is written without a thought.")
     if settings.answer.sampling.temperature > 0:
         st.caption(
             "Tokens are drawn at random at this temperature, so part of the difference is chance. At "

@@ -31,7 +31,7 @@ from ui.documents import chosen_documents
 from ui.given_vectors import search_model
 from ui.jobs import Job
 from ui.models import load_decoder, load_encoder
-from ui.nothing_found import NO_TEXT, show_nothing_found
+from ui.nothing_found import no_text_words, show_nothing_found
 from ui.settings import Settings, settings_sidebar
 from ui.settings_card import show_settings_card
 from ui.text import escape_markdown, show_error, show_text
@@ -110,7 +110,7 @@ def show_answer(answer: Answer, settings: Settings) -> None:
         show_nothing_found(answer)
         return
     decoder = load_decoder()
-    show_text(escape(answer.text) or NO_TEXT[answer.finish_reason or "stop"])
+    show_text(escape(answer.text) or no_text_words(answer))
     if reason := why_closed(answer, decoder):
         st.info(reason, icon=":material/lock:")
         st.button(
@@ -122,13 +122,14 @@ def show_answer(answer: Answer, settings: Settings) -> None:
         return
     st.caption(
         f"{len(answer.ids)} tokens by {escape_markdown(decoder.name)}, from "
-        f"{counted(len(answer.sources), 'passage')} in a prompt of {len(answer.prompt.ids):,} tokens."
+        f"{counted(len(answer.sources), 'passage')} in a prompt of {len(answer.prompt.ids):,} tokens"
+        + (f", behind a thought of {len(answer.thought_ids):,}." if answer.thought_ids else ".")
     )
     tokens, rests, without = st.tabs(TABS, on_change="rerun", key="inside-answer-tab")
     with tokens:
         if tokens.open:
             steps = steps_of(
-                decoder.name, decoder.kv_bits, answer.prompt.ids, answer.ids, settings.answer.sampling
+                decoder.name, decoder.kv_bits, answer.read_ids, answer.ids, settings.answer.sampling
             )
             show_tokens(answer, steps, settings)
     with rests:
@@ -142,13 +143,13 @@ def show_answer(answer: Answer, settings: Settings) -> None:
 def begin(question: str, documents: Sequence[Document], settings: Settings) -> bool:
     """Start answering a question; return whether it could start, else draw the reason."""
     decoder = load_decoder()
-    excess = settings.answer.max_prompt_tokens + settings.answer.max_new_tokens - decoder.max_tokens
+    excess = settings.answer.max_prompt_tokens + settings.answer.most_tokens - decoder.max_tokens
     if not documents:
         st.info("No document is chosen. Add or pick some on the page “Ask your documents”.")
     elif excess > 0:
         st.error(
             f"A prompt of {settings.answer.max_prompt_tokens:,} tokens and an answer of "
-            f"{settings.answer.max_new_tokens:,} exceed the {decoder.max_tokens:,} positions of "
+            f"{settings.answer.most_tokens:,} exceed the {decoder.max_tokens:,} positions of "
             f"{escape_markdown(decoder.name)} by {excess:,}: give it fewer passages or a shorter answer.",
             icon=":material/error:",
         )
@@ -164,7 +165,7 @@ def begin(question: str, documents: Sequence[Document], settings: Settings) -> b
 
 def offer_less(question: str, settings: Settings) -> None:
     """Draw a button that asks again with fewer passages in a smaller prompt."""
-    room = load_decoder().max_tokens - settings.answer.max_new_tokens
+    room = load_decoder().max_tokens - settings.answer.most_tokens
     budget = max(2 * STEP, min(settings.answer.max_prompt_tokens - STEP, room) // STEP * STEP)
     fewer = max(1, settings.answer.search.k * budget // settings.answer.max_prompt_tokens)
     st.button(

@@ -24,7 +24,7 @@ def show_tokens(answer: Answer, steps: Sequence[GeneratedToken], settings: Setti
     assert answer.prompt is not None
     probabilities = [math.exp(step.log_probability) for step in steps]
     st.write("Each chip is a token; a stronger colour means that the model was less sure of it. Click one.")
-    identity = hash((answer.prompt.ids, answer.ids))
+    identity = hash((answer.read_ids, answer.ids))
     chosen = token_choice(steps, probabilities, f"chips-{identity}", least_sure(probabilities))
     chosen = min(chosen, len(steps) - 1)
     show_step(steps[chosen], chosen, len(steps))
@@ -115,10 +115,9 @@ def alternative(
         )
     if not go or taken is None:
         return None
-    assert answer.prompt is not None
     begun = (*answer.ids[:chosen], others[taken].token_id)
     return Request(
-        answer.prompt.ids,
+        answer.read_ids,
         begun,
         max(1, settings.answer.max_new_tokens - len(begun)),
         settings.answer.sampling,
@@ -132,9 +131,8 @@ def code(candidate: Candidate) -> str:
 
 def show_branch(answer: Answer) -> None:
     """Draw the last branch of this answer, if any, beside the original."""
-    assert answer.prompt is not None
     request: Request | None = st.session_state.get("branch-request")
-    if request is None or request.prompt_ids != answer.prompt.ids:
+    if request is None or request.prompt_ids != answer.read_ids:
         return
     start = len(request.begun_ids) - 1
     if request.begun_ids[:start] != answer.ids[:start]:

@@ -45,7 +45,7 @@ def show_cache(answer: Answer) -> None:
     """Draw the cost of a token with and without the cache, and the cache's size."""
     assert answer.prompt is not None
     decoder = load_decoder()
-    ids = (*answer.prompt.ids, *answer.ids)
+    ids = (*answer.read_ids, *answer.ids)
     lengths = measured_lengths(len(answer.prompt.ids))
     cost = measured(decoder.name, decoder.kv_bits, ids, lengths)
     st.markdown(f"**{finding(cost)}**")
@@ -117,7 +117,7 @@ def show_size(answer: Answer) -> None:
     assert answer.prompt is not None
     decoder, kept = load_decoder(), session_prefix_cache()
     config = decoder.config
-    n_tokens = len(answer.prompt.ids) + len(answer.ids)
+    n_tokens = len(answer.read_ids) + len(answer.ids)
     st.markdown("**What it holds**")
     tokens, size, spared = st.columns(3)
     tokens.metric(

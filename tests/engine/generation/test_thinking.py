@@ -1,0 +1,223 @@
+"""The thought before an answer: told from it wherever the text is cut, and seen by nothing else."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.documents.document import Document
+from engine.documents.splitters import split
+from engine.errors import ContextLengthError
+from engine.generation.answering import ask, collect
+from engine.generation.decoder import Decoder
+from engine.generation.expansion import expanded
+from engine.generation.generated_token import GeneratedToken
+from engine.generation.settings import AnswerSettings, SearchSettings
+from engine.generation.thinking import (
+    MAX_THOUGHT_TOKENS,
+    ThoughtSplitter,
+    opens_thought,
+    without_thought,
+)
+from engine.generation.writer import Writer
+from engine.retrieval.index import build_index
+
+TEXT = "\n<think>\nIt says 1931 <b>.\n</think>\n\nIn 1931 </think> it was."
+THOUGHT, ANSWER = "\nIt says 1931 <b>.\n", "\n\nIn 1931 </think> it was."
+
+
+def divided(pieces, opened=False):
+    splitter = ThoughtSplitter(opened)
+    found = [*(splitter.push(piece) for piece in pieces), splitter.finish()]
+    return tuple("".join(parts) for parts in zip(*found, strict=True))
+
+
+@pytest.mark.parametrize("first", range(len(TEXT)))
+def test_a_text_is_divided_wherever_it_is_cut(first):
+    for second in range(first, len(TEXT)):
+        assert divided([TEXT[:first], TEXT[first:second], TEXT[second:]]) == (THOUGHT, ANSWER)
+
+
+def test_a_text_is_divided_character_by_character():
+    assert divided(TEXT) == (THOUGHT, ANSWER)
+
+
+@given(st.text("<>/think \nab").filter(lambda text: not text.lstrip().startswith("<think>")), st.data())
+def test_a_text_without_a_thought_stays_as_it_is(text, data):
+    cut = data.draw(st.integers(0, len(text)))
+    assert divided([text[:cut], text[cut:]]) == ("", text)
+
+
+@given(st.text("<>/think \nab"), st.text("<>/think \nab"))
+def test_thought_and_answer_come_back(thought, answer):
+    thought = thought.replace("</think>", "")
+    assert divided(f"<think>{thought}</think>{answer}") == (thought, answer)
+    assert without_thought(f"<think>{thought}</think>{answer}") == answer
+
+
+def test_what_is_certain_comes_at_once():
+    splitter = ThoughtSplitter()
+    assert [splitter.push(piece) for piece in ("<thi", "nk>a", "b</", "i></think", ">c", "<think>")] == [
+        ("", ""),
+        ("a", ""),
+        ("b", ""),
+        ("</i>", ""),
+        ("", "c"),
+        ("", "<think>"),
+    ]
+
+
+def test_a_thought_that_the_prompt_begins():
+    assert opens_thought("assistant\n<think>\n")
+    assert not opens_thought("assistant\n<think>\n\n</think>\n\n")
+    assert divided(["so", "</think>it is"], opened=True) == ("so", "it is")
+    assert divided(["<think>so</think>it is"], opened=True) == ("so", "it is")
+
+
+def test_a_thought_without_an_end_is_no_answer():
+    assert divided(["<think>on and on </thi"]) == ("on and on </thi", "")
+    assert divided(["<thin"]) == ("", "<thin")
+
+
+def tokens(*texts, reason="stop"):
+    """A token for each text, with its place as id and log-probability."""
+    last = len(texts) - 1
+    return [GeneratedToken(i, text, -i, reason if i == last else None) for i, text in enumerate(texts)]
+
+
+def collected(pieces, **settings):
+    seen, thought = [], []
+    written = collect(pieces, seen.append, lambda: False, thought.append, **settings)
+    assert ("".join(seen), "".join(thought)) == (written.raw, written.thought)
+    return written
+
+
+def test_tokens_are_those_of_the_thought_and_those_of_the_answer():
+    written = collected(tokens("<think>", "\n", "so", "</think>", "\n\n", "It", " is", ""))
+    assert (written.thought, written.text) == ("\nso", "It is")
+    assert (written.thought_ids, written.ids) == ((0, 1, 2, 3), (4, 5, 6, 7))
+    assert written.log_probabilities == (-4, -5, -6, -7)
+
+
+def test_a_tag_in_several_tokens_and_a_token_with_two_parts():
+    written = collected(tokens(" <", "think", ">so</", "think", ">It", " is", ""))
+    assert (written.thought, written.text) == ("so", "It is")
+    assert (written.thought_ids, written.ids) == ((0, 1, 2, 3), (4, 5, 6))
+
+
+def test_without_a_thought_all_tokens_are_the_answers():
+    written = collected(tokens("<", "b>", "It", " is", ""))
+    assert (written.thought_ids, written.ids, written.text) == ((), (0, 1, 2, 3, 4), "<b>It is")
+
+
+def test_a_thought_cut_at_the_longest_answer_leaves_no_text():
+    written = collected(tokens("<think>", "so", " on", reason="length"))
+    assert (written.text, written.ids, written.thought_ids) == ("", (), (0, 1, 2))
+    assert written.finish_reason == "length"
+
+
+def test_the_answer_has_its_own_budget_behind_a_thought():
+    stream = tokens("<think>", "a", "b", "c", "</think>", "It", " is", " so", "")
+    written = collected(stream, most_tokens=2)
+    assert (written.text, written.finish_reason) == ("It is", "length")
+    whole = collected(stream, most_tokens=4)
+    assert (whole.text, whole.finish_reason) == ("It is so", "stop")
+
+
+def test_a_thinking_template_is_asked_for_a_thought(decoder):
+    template = (
+        "{% for m in messages %}{{ m.content }}{% endfor %}"
+        "{% if enable_thinking is defined and not enable_thinking %}<think></think>{% endif %}"
+    )
+    model = replace(decoder, chat_template=template)
+    messages = [{"role": "user", "content": "Why?"}]
+    assert model.chat_encoding(messages)[0].text == "Why?<think></think>"
+    assert replace(model, thinks=True).chat_encoding(messages)[0].text == "Why?"
+
+
+TOWER = "The Vardholm tower was finished in 1891 by forty masons."
+QUESTION = "When was the Vardholm tower finished?"
+SETTINGS = AnswerSettings(SearchSettings(min_relevance=0), max_new_tokens=24)
+
+
+@pytest.fixture(scope="module")
+def index(encoder):
+    return build_index(split(Document("tower.md", TOWER), encoder.tokenizer), encoder)
+
+
+@pytest.fixture
+def says(monkeypatch):
+    """A function that has decoders say a text, token by token, as if they had generated it."""
+
+    def say(text):
+        def generate(self, prompt, max_new_tokens=256, *arguments, **settings):
+            ids = [*self.tokenizer.encode(text).ids, min(self.end_ids)][:max_new_tokens]
+            for number in ids:
+                ends = number in self.end_ids
+                reason = "stop" if ends else "length" if number is ids[-1] else None
+                written = "" if ends else self.tokenizer.token_bytes(number).decode()
+                yield GeneratedToken(number, written, -1.0, reason)
+
+        monkeypatch.setattr(Decoder, "generate", generate)
+
+    return say
+
+
+def answered(index, encoder, decoder, **settings):
+    return ask(QUESTION, index, encoder, Writer(decoder), replace(SETTINGS, **settings))
+
+
+def test_checks_and_confidence_see_the_answer_alone(index, encoder, decoder, says):
+    says("It was finished in 1891.")
+    plain = answered(index, encoder, decoder)
+    says("<think>\nIt may have been Napoleon in 1777.\n</think>\n\nIt was finished in 1891.")
+    for think in (False, True):  # a model may think although it was not asked to
+        answer = answered(index, encoder, decoder, think=think, max_new_tokens=64)
+        assert answer.text == plain.text == "It was finished in 1891."
+        assert "Napoleon" in answer.thought
+        assert (answer.confidence, answer.status) == (plain.confidence, plain.status)
+        assert [each.holds for each in answer.sentences] == [each.holds for each in plain.sentences]
+        assert answer.shown_text == plain.shown_text
+        assert answer.read_ids == (*answer.prompt.ids, *answer.thought_ids)
+        assert answer.timings.thought_tokens == len(answer.thought_ids) > 5
+        assert decoder.tokenizer.decode(answer.thought_ids).startswith("<think>")
+
+
+def test_how_much_a_sentence_needs_the_passages_is_measured_without_the_thought(
+    index, encoder, decoder, says
+):
+    says("\n\nIt was finished in 1891.")
+    plain = answered(index, encoder, decoder)
+    prompt = plain.prompt.ids
+    ids = list(decoder.tokenizer.encode("\n\nIt was finished in 1891.").ids)
+    says("<think>It says 1891.</think>\n\nIt was finished in 1891.")
+    behind = answered(index, encoder, decoder, max_new_tokens=64)
+    assert list(behind.ids[: len(ids)]) == ids
+    complete = decoder.log_probabilities([*prompt, *ids], len(prompt)).sum()
+    [without, with_thought] = (each.sentences[0].fall for each in (plain, behind))
+    n_tokens = len(behind.ids)
+    assert with_thought == pytest.approx(without + (complete / n_tokens + 1), abs=0.2)
+
+
+def test_a_thought_that_does_not_end_leaves_the_quotes(index, encoder, decoder, monkeypatch):
+    monkeypatch.setattr("engine.generation.settings.MAX_THOUGHT_TOKENS", 8)
+    template = decoder.chat_template + "{{ '<think>' }}"
+    answer = answered(index, encoder, replace(decoder, chat_template=template), think=True, max_new_tokens=4)
+    assert (answer.text, answer.ids, answer.finish_reason) == ("", (), "length")
+    assert answer.thought
+    assert len(answer.thought_ids) == 12
+    assert answer.quotes[0].text == TOWER
+    assert answer.shown_text == TOWER
+
+
+def test_a_thought_has_to_fit_in_the_context(index, encoder, decoder):
+    budget = decoder.max_tokens - SETTINGS.max_new_tokens
+    answered(index, encoder, decoder, max_prompt_tokens=budget, write=False)
+    with pytest.raises(ContextLengthError, match="or let the model not think first"):
+        answered(index, encoder, decoder, max_prompt_tokens=budget - MAX_THOUGHT_TOKENS + 1, think=True)
+
+
+def test_an_expansion_has_no_thought(decoder, says):
+    says("<think>Which tower?</think>It was finished in 1891.")
+    assert expanded(QUESTION, decoder) == f"{QUESTION}\nIt was finished in 1891."
