@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 ROOT = Path(__file__).parent.parent
 # Every harness would read the metadata of all installed packages anew, to find components in them.
 manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
+DIALOGS = 2  # place of the dialogs beside main page and sidebar
 PATIENCE = 300  # seconds that one run of a script may take; one that is done sooner is not waited for
 
 
@@ -71,8 +72,9 @@ class Cells(HTMLParser):
 
 def tables(app):
     """The tables on a page in their order, long or short; in short ones numbers are as exact as shown."""
+    dialogs = app._tree.children.get(DIALOGS, ())
     found = []
-    for element in app.main:
+    for element in (*app.main, *dialogs):
         if element.type == "dataframe":
             found.append(element.value)
         elif element.type == "html" and "<table><caption>" in element.proto.body:

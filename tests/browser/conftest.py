@@ -363,6 +363,17 @@ def fill_in(page, label, text):
     settled(page)
 
 
+OWN_DECODER = "File, folder or Hugging Face id"
+
+
+def use_decoder(page, path):
+    """Have answers written by a decoder of the user's own; the section “Model” is open."""
+    page.get_by_role("combobox", name="Built-in model").click()
+    page.get_by_role("option", name="Another file").click()
+    settled(page)
+    fill_in(page, OWN_DECODER, path)
+
+
 def use_server(page, url):
     """Have answers written by the server at an address."""
     open_section(page, "Model")

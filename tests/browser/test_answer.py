@@ -15,6 +15,7 @@ from tests.browser.conftest import (
     open_section,
     open_tab,
     settled,
+    use_decoder,
     use_server,
     visit,
 )
@@ -157,7 +158,7 @@ def test_a_model_of_the_users_own_with_a_short_context(wide, tmp_path):
     save_tiny_model(tmp_path)
     go_to(page, "Ask your documents")
     open_section(page, "Model")
-    fill_in(page, "Built-in model", str(tmp_path))
+    use_decoder(page, str(tmp_path))
     go_to(page, "Inside the answer")
     page.get_by_text(EXAMPLE).click()
     said = re.compile(rf"exceed the 1,024 positions of .*{re.escape(tmp_path.name)}.* by 128")

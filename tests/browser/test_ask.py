@@ -7,6 +7,7 @@ from engine.weights.catalog import DEFAULT_DECODER, KNOWN_MODELS
 from engine.weights.fetch import known_model_path
 from tests.browser.accessibility import assert_usable
 from tests.browser.conftest import (
+    OWN_DECODER,
     fill_in,
     go_to,
     open_section,
@@ -15,6 +16,7 @@ from tests.browser.conftest import (
     press_slider,
     serve,
     settled,
+    use_decoder,
     use_server,
     visit,
 )
@@ -278,10 +280,10 @@ def test_an_answer_that_breaks_off_keeps_its_beginning(page):
 def test_another_built_in_model_may_be_chosen_and_one_that_is_not_there_changes_nothing(page):
     path = str(known_model_path(KNOWN_MODELS[DEFAULT_DECODER]))
     open_section(page, "Model")
-    fill_in(page, "Built-in model", path)
+    use_decoder(page, path)
     ask(page, ANSWERED)
     expect(page.get_by_text(f"Written by a small model ({path})")).to_be_visible()
-    fill_in(page, "Built-in model", "/nowhere/model.gguf")
+    fill_in(page, OWN_DECODER, "/nowhere/model.gguf")
     expect(page.get_by_text("no model '/nowhere/model.gguf'")).to_be_visible()
     expect(page.get_by_text(f"{path} stays in use.")).to_be_visible()
     ask(page, "What happens to text beyond the token limit?")

@@ -1,0 +1,246 @@
+"""The choice of the built-in decoder: those known by name, what they take on this machine, their download."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import streamlit as st
+
+from engine.errors import GlassboxError
+from engine.generation.listed_decoders import ListedDecoder, listed_decoders
+from engine.weights.download import DownloadStoppedError, free_disk_space
+from engine.weights.fetch import bytes_here, cache_folder, is_here, model_path
+from engine.weights.memory import available_memory
+from engine.weights.transfer import Transfer
+from engine.wording import readable_bytes
+from ui.jobs import Job, announce, follow_progress
+from ui.models import DECODER, choose_decoder, decoder_name, read_rate_here
+from ui.tables import show_table
+from ui.text import escape_markdown
+
+TO_BE_ACCEPTED = ", to be accepted"
+OTHER = "Another file, folder or id…"
+LIST_COLUMNS = {
+    "File": {"help": "Bytes to download, once."},
+    "Memory here": {"help": "Of the weights and of the cache of a long prompt, estimated."},
+    "Tokens/s": {
+        "help": "Estimated: for a token all weights are read once, so the rate at which the model in use "
+        "reads its own, measured on this machine, is divided by the bytes of the other's."
+    },
+    "Licence": {"help": "“To be accepted”: it has terms of use, which you accept before the download."},
+}
+
+
+@dataclass(frozen=True)
+class Download:
+    """A model that is downloaded in the background, by its name, and how far it is."""
+
+    name: str
+    job: Job[Path]
+    transfer: Transfer
+
+
+def decoder_picker() -> None:
+    """Draw the choice of the built-in decoder, download a newly chosen one on request, and load it."""
+    listed = {decoder.model.name: decoder for decoder in listed_decoders()}
+    names = [*dict.fromkeys([DECODER, *listed]), OTHER]
+    name = st.selectbox(
+        "Built-in model",
+        names,
+        format_func=lambda each: option_words(each, listed),
+        key="wanted_decoder",
+        persist_state="session",
+        help=f"The default is {DECODER}. The last choice takes a model of your own.",
+    )
+    if name == OTHER:
+        name = st.text_input(
+            "File, folder or Hugging Face id",
+            key="own_decoder",
+            persist_state="session",
+            placeholder="owner/name",
+            help="The path of a .gguf file, of a folder with config.json, model.safetensors and "
+            "tokenizer.json, or a Hugging Face id (owner/name), which is downloaded.",
+        )
+    name = (name or "").strip() or decoder_name()
+    if name in listed:
+        show_facts(listed[name])
+    if st.button("Compare models", icon=":material/table_rows:", type="tertiary", key="compare-decoders"):
+        show_list()
+    follow_download()
+    if name == decoder_name():
+        return
+    if is_here(name):
+        use(name)
+    else:
+        offer_download(name, listed.get(name))
+        st.caption(f"{escape_markdown(decoder_name())} stays in use until then.")
+
+
+def option_words(name: str, listed: Mapping[str, ListedDecoder]) -> str:
+    """``"Qwen3-0.6B · 639.4 MB"``, or that it is on this machine."""
+    if name not in listed:
+        return name
+    here = listed[name].is_cached
+    return f"{name} · {'on this machine' if here else readable_bytes(listed[name].model.size)}"
+
+
+def show_facts(decoder: ListedDecoder) -> None:
+    """Say what a decoder takes on this machine, and under which licence it is."""
+    licence, model = decoder.model.licence, decoder.model
+    parts = [f"About {readable_bytes(decoder.memory_bytes)} of memory: {fit_words(decoder)}"]
+    if model.name != decoder_name() and model.sizes is not None:
+        [timed] = [each for each in timed_decoders() if each.model is model]
+        parts.append(f"about {speed_words(timed)} tokens/s here (estimated)")
+    parts.append(f"licence [{licence.name}]({licence.url}){TO_BE_ACCEPTED * licence.terms}")
+    st.caption(". ".join(part[0].upper() + part[1:] for part in parts) + ".")
+
+
+def fit_words(decoder: ListedDecoder) -> str:
+    """``"fits in the 12.3 GB free"``."""
+    free = available_memory()
+    if decoder.model.name == decoder_name():
+        return "in use"
+    if free is None:
+        return "how much is free is unknown"
+    return f"{'fits' if decoder.fits else '**does not fit**'} in the {readable_bytes(free)} free"
+
+
+def timed_decoders() -> list[ListedDecoder]:
+    """Return the known decoders with their estimated speed, by that of the decoder in use."""
+    return listed_decoders(read_rate_here(decoder_name()))
+
+
+def speed_words(decoder: ListedDecoder) -> str:
+    """Return the estimated tokens per second in words: two digits are more than it is worth."""
+    speed = decoder.tokens_per_s or 0.0
+    return f"{speed:,.0f}" if speed >= 10 else f"{speed:.1f}"
+
+
+@st.dialog("Models known by name", width="large")
+def show_list() -> None:
+    """Draw the known decoders as a table: size, licence, memory and speed on this machine."""
+    decoders, free = timed_decoders(), available_memory()
+    if free is not None:
+        st.caption(
+            f"{readable_bytes(free)} of memory and {readable_bytes(free_disk_space(cache_folder()))} of disk "
+            "space are free."
+        )
+    show_table(
+        [
+            {
+                "Model": each.model.name,
+                "File": readable_bytes(each.model.size),
+                "Memory here": readable_bytes(each.memory_bytes),
+                "Fits": {True: "yes", False: "no", None: None}[each.fits],
+                "Tokens/s": speed_words(each),
+                "Licence": f"{each.model.licence.name}{TO_BE_ACCEPTED * each.model.licence.terms}",
+                "Here": "in use" if each.model.name == decoder_name() else "yes" if each.is_cached else None,
+            }
+            for each in decoders
+        ],
+        alt="Models known by name, with size, memory, speed and licence",
+        columns=LIST_COLUMNS,
+    )
+    licences = {each.model.licence.name: each.model.licence.url for each in decoders}
+    st.caption("Licences: " + " · ".join(f"[{name}]({url})" for name, url in licences.items()))
+
+
+def running_download() -> Download | None:
+    """Return the session's download that has not ended, if there is one."""
+    download: Download | None = st.session_state.get("download")
+    return None if download is None or download.job.done else download
+
+
+def follow_download() -> None:
+    """Draw the progress of the session's download, with a button to stop it."""
+    if (download := running_download()) is None:
+        return
+    name, transfer = escape_markdown(download.name), download.transfer
+    follow_progress(
+        download.job,
+        lambda: (transfer.share, f"Downloading {name}: {transfer.words}"),
+        key="download",
+        stop_help="Ends the download. What is there stays, and the next try goes on with it.",
+        is_narrow=True,
+    )
+
+
+def offer_download(name: str, listed: ListedDecoder | None) -> None:
+    """Draw a button that downloads a model, or the reasons why not, and how the last try ended."""
+    running, last = running_download(), st.session_state.get("download")
+    if running is not None and running.name == name:
+        return
+    if last is not None and running is None and last.name == name:
+        show_end(last)
+    label, hindrance, accepted = "Download from the Hugging Face Hub", "", True
+    if listed is not None:
+        model, n_here = listed.model, bytes_here(name)
+        label = f"Download {readable_bytes(model.size - n_here)}"
+        if n_here:
+            label = f"Go on: {readable_bytes(model.size - n_here)} of {readable_bytes(model.size)} left"
+        free = free_disk_space(cache_folder())
+        if listed.fits is False:
+            hindrance = "It does not fit in the memory that is free: choose a smaller one, or close programs."
+        elif model.size - n_here > free:
+            hindrance = f"The disk has {readable_bytes(free)} free: free some space, or set GLASSBOX_CACHE."
+        elif model.licence.terms:
+            accepted = st.checkbox(
+                f"I accept the terms: [{model.licence.name}]({model.licence.url})", key=f"terms-{name}"
+            )
+    if running is not None:
+        hindrance = f"{escape_markdown(running.name)} is being downloaded: stop that first."
+    if hindrance:
+        st.warning(hindrance, icon=":material/block:")
+    st.button(
+        label,
+        key="start-download",
+        icon=":material/download:",
+        type="primary",
+        width="stretch",
+        disabled=bool(hindrance) or not accepted,
+        on_click=start_download,
+        args=(name,),
+    )
+
+
+def show_end(download: Download) -> None:
+    """Say how a download ended that did not bring its model."""
+    try:
+        download.job.result()
+    except DownloadStoppedError as error:
+        st.info(escape_markdown(f"{error}."), icon=":material/pause_circle:")
+    except GlassboxError as error:
+        st.error(escape_markdown(f"{error}."), icon=":material/error:")
+
+
+def start_download(name: str) -> None:
+    """Start to download a model in the background; other pages show that it goes on."""
+    transfer = Transfer()
+
+    def work(job: Job[Path]) -> Path:
+        return model_path(name, transfer, lambda: job.stopped)
+
+    job = Job(work)
+    st.session_state["download"] = Download(name, job, transfer)
+    announce("ask", job, lambda: transfer.share)
+
+
+def use(name: str) -> None:
+    """Change to a decoder that is on this machine; say why if that fails, and offer to try again."""
+    state = st.session_state
+    refused, reason = state.get("refused_decoder", ("", ""))
+    if name != refused:
+        reason = try_decoder(name)
+    if name != decoder_name():
+        st.error(escape_markdown(f"{reason}. {decoder_name()} stays in use."), icon=":material/error:")
+        st.button("Try again", key="retry_decoder", on_click=state.pop, args=("refused_decoder",))
+
+
+def try_decoder(name: str) -> str:
+    """Change to another decoder; return the reason if that fails, and remember it."""
+    try:
+        choose_decoder(name)
+        return ""
+    except GlassboxError as error:
+        st.session_state["refused_decoder"] = (name, str(error))
+        return str(error)
