@@ -17,6 +17,8 @@ from ui.tables import table_style
 from ui.text import escape_markdown, show_error
 from ui.work_dialog import show_keeping, show_work_dialog
 
+FRONT_PAGE = "ask"  # whose address is empty
+
 
 def page(folder: str, title: str, icon: str, intro: str, default: bool = False) -> st.Page:
     """Return the page of a folder; its address is the folder's name."""
@@ -31,7 +33,7 @@ def page(folder: str, title: str, icon: str, intro: str, default: bool = False) 
 
 
 ASK = page(
-    "ask",
+    FRONT_PAGE,
     "Ask your documents",
     "forum",
     "The sentences of your documents that answer a question best are quoted; a small language model puts "
@@ -230,7 +232,7 @@ def main() -> None:
     with st.sidebar:
         st.markdown("### :material/deployed_code: Glassbox")
         buttons = show_keeping()
-        show_page_works(chosen.url_path)
+        show_page_works(chosen.url_path or FRONT_PAGE)
     st.title(chosen.title)
     st.write(chosen.help)
     show_missing_documents()

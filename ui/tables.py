@@ -46,6 +46,7 @@ def table_style() -> str:
   position: sticky; top: 0; z-index: 1; border-top: 0; font-weight: 600; vertical-align: bottom;
   background: light-dark({page}); box-shadow: 0 1px {LINE};
 }}
+[role=dialog] .gb-table thead th {{ position: static; background: none; }}  /* the theme is unknown there */
 .gb-table thead th[title] {{ text-decoration: underline dotted; text-underline-offset: 0.25em; }}
 .gb-table .number {{ text-align: right; font-variant-numeric: tabular-nums; }}
 .gb-table .long {{ white-space: normal; overflow-wrap: anywhere; min-width: 16rem; max-width: 36rem; }}

@@ -21,13 +21,18 @@ from ui.text import escape_markdown
 TO_BE_ACCEPTED = ", to be accepted"
 OTHER = "Another file, folder or id…"
 LIST_COLUMNS = {
-    "File": {"help": "Bytes to download, once."},
-    "Memory here": {"help": "Of the weights and of the cache of a long prompt, estimated."},
-    "Tokens/s": {
-        "help": "Estimated: for a token all weights are read once, so the rate at which the model in use "
-        "reads its own, measured on this machine, is divided by the bytes of the other's."
-    },
-    "Licence": {"help": "“To be accepted”: it has terms of use, which you accept before the download."},
+    "File": st.column_config.NumberColumn(format="%.0f MB", help="Downloaded once."),
+    "Memory here": st.column_config.NumberColumn(
+        format="%.1f GB", help="Of the weights and of the cache of a long prompt, estimated."
+    ),
+    "Tokens/s": st.column_config.NumberColumn(
+        format="about %.1f",
+        help="Estimated: for a token all weights are read once, so the rate at which the model in use reads "
+        "its own, measured on this machine, is divided by the bytes of the other's.",
+    ),
+    "Licence": st.column_config.TextColumn(
+        help="“To be accepted”: it has terms of use, which you accept before the download."
+    ),
 }
 
 
@@ -64,24 +69,23 @@ def decoder_picker() -> None:
     name = (name or "").strip() or decoder_name()
     if name in listed:
         show_facts(listed[name])
-    if st.button("Compare models", icon=":material/table_rows:", type="tertiary", key="compare-decoders"):
-        show_list()
     follow_download()
-    if name == decoder_name():
-        return
-    if is_here(name):
+    if name != decoder_name() and is_here(name):
         use(name)
-    else:
+    elif name != decoder_name():
         offer_download(name, listed.get(name))
         st.caption(f"{escape_markdown(decoder_name())} stays in use until then.")
+    if st.button("Compare models", icon=":material/table_rows:", type="tertiary", key="compare-decoders"):
+        show_list()
 
 
 def option_words(name: str, listed: Mapping[str, ListedDecoder]) -> str:
-    """``"Qwen3-0.6B · 639.4 MB"``, or that it is on this machine."""
+    """``"Llama-3.2-1B · 808 MB"``, or that it is here; the ending that all have would not fit."""
     if name not in listed:
         return name
-    here = listed[name].is_cached
-    return f"{name} · {'on this machine' if here else readable_bytes(listed[name].model.size)}"
+    size = f"{listed[name].model.size / 1e6:,.0f} MB"
+    short = name.removesuffix("-Instruct").removesuffix("-it")
+    return f"{short} · {'here' if listed[name].is_cached else size}"
 
 
 def show_facts(decoder: ListedDecoder) -> None:
@@ -129,10 +133,10 @@ def show_list() -> None:
         [
             {
                 "Model": each.model.name,
-                "File": readable_bytes(each.model.size),
-                "Memory here": readable_bytes(each.memory_bytes),
+                "File": each.model.size / 1e6,
+                "Memory here": each.memory_bytes / 1e9,
                 "Fits": {True: "yes", False: "no", None: None}[each.fits],
-                "Tokens/s": speed_words(each),
+                "Tokens/s": each.tokens_per_s,
                 "Licence": f"{each.model.licence.name}{TO_BE_ACCEPTED * each.model.licence.terms}",
                 "Here": "in use" if each.model.name == decoder_name() else "yes" if each.is_cached else None,
             }
@@ -143,6 +147,11 @@ def show_list() -> None:
     )
     licences = {each.model.licence.name: each.model.licence.url for each in decoders}
     st.caption("Licences: " + " · ".join(f"[{name}]({url})" for name, url in licences.items()))
+
+
+def has_downloaded() -> bool:
+    """Whether a download was started in this session."""
+    return "download" in st.session_state
 
 
 def running_download() -> Download | None:
@@ -175,9 +184,8 @@ def offer_download(name: str, listed: ListedDecoder | None) -> None:
     label, hindrance, accepted = "Download from the Hugging Face Hub", "", True
     if listed is not None:
         model, n_here = listed.model, bytes_here(name)
-        label = f"Download {readable_bytes(model.size - n_here)}"
-        if n_here:
-            label = f"Go on: {readable_bytes(model.size - n_here)} of {readable_bytes(model.size)} left"
+        left = f"{(model.size - n_here) / 1e6:,.0f} MB"
+        label = f"Go on ({left} left)" if n_here else f"Download {left}"
         free = free_disk_space(cache_folder())
         if listed.fits is False:
             hindrance = "It does not fit in the memory that is free: choose a smaller one, or close programs."
@@ -207,8 +215,8 @@ def show_end(download: Download) -> None:
     """Say how a download ended that did not bring its model."""
     try:
         download.job.result()
-    except DownloadStoppedError as error:
-        st.info(escape_markdown(f"{error}."), icon=":material/pause_circle:")
+    except DownloadStoppedError:
+        st.caption("Stopped. What is there stays, and the next try goes on with it.")
     except GlassboxError as error:
         st.error(escape_markdown(f"{error}."), icon=":material/error:")
 

@@ -15,6 +15,7 @@ from engine.retrieval.retrievers import RETRIEVERS
 from engine.wording import counted
 from pages.ask.answer import show_answer
 from pages.ask.conversation import show_conversation, show_follow_up
+from pages.ask.decoder_choice import has_downloaded
 from pages.ask.evidence import show_quotes
 from pages.ask.model_choice import model_picker
 from ui.asking import (
@@ -178,7 +179,7 @@ def main() -> None:
     with st.sidebar:
         documents = document_picker(own)
         show_settings_card(documents, encoder)
-        with st.expander("Model", icon=":material/smart_toy:"):
+        with st.expander("Model", icon=":material/smart_toy:", expanded=has_downloaded()):
             server = model_picker()
         settings = settings_sidebar(encoder, on_server=server is not None, documents=documents)
     try:
