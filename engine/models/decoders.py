@@ -111,14 +111,33 @@ FAMILIES = {
     "gemma3": GEMMA3,
     "gpt2": Family(gpt2.GPT2Config, gpt2, gpt2_file),
 }
+# Families near one of these that are not read, by their names in config.json and GGUF: what differs.
+EXPERTS = "each token passes through a few of many feed-forward networks"
+NOT_READ = {
+    "qwen2_moe": f"Qwen2-MoE, where {EXPERTS}",
+    "qwen2moe": f"Qwen2-MoE, where {EXPERTS}",
+    "qwen3_moe": f"Qwen3-MoE, where {EXPERTS}",
+    "qwen3moe": f"Qwen3-MoE, where {EXPERTS}",
+    "mixtral": f"Mixtral, where {EXPERTS}",
+    "phimoe": f"Phi-3.5-MoE, where {EXPERTS}",
+    "llama4": f"Llama 4, where {EXPERTS}",
+    "llama4_text": f"Llama 4, where {EXPERTS}",
+    "gpt_oss": f"gpt-oss, where {EXPERTS}",
+    "gpt-oss": f"gpt-oss, where {EXPERTS}",
+    "gemma": "the first Gemma, with other norms than Gemma 3",
+    "gemma2": "Gemma 2, with bounded attention scores",
+    "gemma3n": "Gemma 3n, with several streams of hidden states",
+    "phi3small": "Phi-3-small, with sparse attention",
+}
 
 
 def file_module(architecture: object, path: Path) -> ModuleType:
     """Return the module that reads models of an architecture; raise `ModelFileError` for unknown ones."""
     if isinstance(architecture, str) and architecture in FAMILIES:
         return FAMILIES[architecture].files
+    what = NOT_READ.get(architecture) if isinstance(architecture, str) else None
     raise ModelFileError(
-        f"{path} is a {architecture!r} model, which is not read: "
+        f"{path} is a {architecture!r} model, which is not read{f' ({what})' if what else ''}: "
         f"give one of the architectures {', '.join(FAMILIES)}"
     )
 

@@ -11,12 +11,15 @@ from transformers import (
     LlamaConfig,
     MistralConfig,
     Phi3Config,
+    Qwen2Config,
     Qwen3Config,
     SmolLM3Config,
 )
 
 from engine import Decoder
 from engine.documents.document import Document
+from engine.errors import InputError
+from engine.generation.generated_token import GeneratedToken
 from engine.inspection.model.positions import decoder_score_by_distance
 from pages.inside.chunk.decoder_stages import decoder_stages
 from tests.apps import app_page, said
@@ -30,6 +33,7 @@ LONG = {"num_hidden_layers": 2, "max_position_embeddings": 4096}
 # The sizes of a model of each family, and a sentence of its own on the attention of the last layer.
 FAMILIES = {
     "llama": (LlamaConfig, LONG, "the rest is masked."),
+    "qwen2": (Qwen2Config, LONG, "the rest is masked."),
     "gpt2": (GPT2Config, {"n_layer": 2, "n_positions": 4096}, "the rest is masked."),
     "qwen3": (Qwen3Config, LONG | {"head_dim": 8}, "The queries and keys of each head are normed"),
     "mistral": (MistralConfig, LONG | {"sliding_window": 7}, "a token sees the last 7 tokens at most"),
@@ -115,6 +119,7 @@ def test_an_answer_is_looked_into(family):
     app = opened("inside/answer", family[1], **state)
     answer = app.session_state["answer"]
     assert len(answer.ids) > 0
+    assert "The branch at token" in said(app.button(key="branch").click().run())
     kept = {key: app.session_state[key] for key in ("answer", "answer_job", "asked", "max_new_tokens")}
     for tab in ("What it rests on", "Passages off"):
         opened("inside/answer", family[1], **kept, **{"inside-answer-tab": tab})
@@ -122,3 +127,61 @@ def test_an_answer_is_looked_into(family):
     assert "one more token takes" in words
     assert "With 8 bits a number the cache of this text takes" in words
     assert "scale of each key and value" in words
+
+
+THOUGHT = "<think>Who had a deed?</think>\n\nThe bee gave a bad cafe a deed."
+
+
+@pytest.mark.parametrize("family", ["qwen3", "smollm3"], indirect=True)
+def test_an_answer_behind_a_thought_is_looked_into(family, monkeypatch):
+    def generate(self, prompt, max_new_tokens=256, *arguments, **settings):
+        for number in self.tokenizer.encode(THOUGHT).ids:
+            yield GeneratedToken(number, self.tokenizer.token_bytes(number).decode(), -1.0, None)
+        yield GeneratedToken(min(self.end_ids, default=0), "", -1.0, "stop")
+
+    monkeypatch.setattr(Decoder, "generate", generate)
+    state = {"wanted_question": "Who gave a deed?", "max_new_tokens": 64, "think": True}
+    app = opened("inside/answer", family[1], **state)
+    answer = app.session_state["answer"]
+    assert (answer.thought, answer.text) == ("Who had a deed?", "The bee gave a bad cafe a deed.")
+    assert f"behind a thought of {len(answer.thought_ids)}." in said(app)
+    kept = {key: app.session_state[key] for key in ("answer", "answer_job", "asked", "max_new_tokens")}
+    rests = opened("inside/answer", family[1], **kept, **{"inside-answer-tab": "What it rests on"})
+    assert "It is read without its thought" in said(rests)
+    opened("inside/answer", family[1], **kept, **{"inside-answer-tab": "Passages off"})
+    n_tokens = len(answer.read_ids) + len(answer.ids)
+    cache = opened("inside/cache", family[1], answer=answer)
+    assert cache.metric[0].value == f"{n_tokens:,}"
+
+
+@pytest.mark.parametrize("family", ["qwen3"], indirect=True)
+def test_a_thought_without_an_answer_is_said_and_the_quotes_stand(family, monkeypatch):
+    monkeypatch.setattr("engine.generation.settings.MAX_THOUGHT_TOKENS", 8)
+    folder = family[1]
+    template = TEMPLATE + "{% if enable_thinking %}<think>{% endif %}"
+    (folder / "chat_template.jinja").write_text(template)
+    st.cache_resource.clear()
+    state = {"wanted_question": "Who gave a deed?", "max_new_tokens": 16, "think": True}
+    app = opened("inside/answer", folder, **state)
+    answer = app.session_state["answer"]
+    words = said(app)
+    assert answer.thought
+    assert (answer.text, answer.ids) == ("", ())
+    assert answer.quotes
+    assert "wrote a thought and no answer" in words
+
+
+@pytest.mark.parametrize("family", ["llama"], indirect=True)
+def test_a_model_without_a_chat_template_says_so(family):
+    (family[1] / "tokenizer_config.json").unlink()
+    st.cache_resource.clear()
+    app = app_page(
+        "inside/answer",
+        uploads=DOCUMENTS,
+        searched=list(DOCUMENTS),
+        decoder=str(family[1]),
+        wanted_question="Who gave a deed?",
+        max_new_tokens=16,
+    ).run()
+    with pytest.raises(InputError, match="has no chat template"):  # which streamlit_app.py draws
+        app.session_state["answer_job"].result()

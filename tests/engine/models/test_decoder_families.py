@@ -524,7 +524,22 @@ C_ATTN = "transformer.h.2.attn.c_attn.weight"
         (Gemma3TextConfig, lambda f: edit_config(f, attn_logit_softcapping=50), "attn_logit_softcapping 50"),
         (Gemma3TextConfig, lambda f: edit_config(f, hidden_activation="gelu"), "'gelu' is not gelu_pytorch"),
         (MistralConfig, lambda f: edit_config(f, model_type="mixtral"), "'mixtral' model, which is not read"),
-        (Qwen2Config, lambda f: edit_config(f, model_type="qwen2_moe"), "'qwen2_moe' model, which is not"),
+        (Qwen2Config, lambda f: edit_config(f, model_type="qwen2_moe"), r"which is not read \(Qwen2-MoE"),
+        (
+            Phi3Config,
+            lambda f: edit_config(f, model_type="phi3small"),
+            r"which is not read \(Phi-3-small, with",
+        ),
+        (
+            LlamaConfig,
+            lambda f: edit_config(f, model_type="llama4"),
+            r"which is not read \(Llama 4, where each",
+        ),
+        (
+            LlamaConfig,
+            lambda f: edit_config(f, model_type="gpt_oss"),
+            r"which is not read \(gpt-oss, where each",
+        ),
         (GPT2Config, lambda f: edit_config(f, model_type=["gpt2"]), "which is not read"),
     ],
 )

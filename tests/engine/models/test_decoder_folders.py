@@ -144,7 +144,16 @@ def test_a_file_that_is_no_gguf_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("architecture", "reason"),
     [
-        ("gemma2", "'gemma2' model, which is not read: give one of the architectures llama, qwen2, "),
+        (
+            "gemma2",
+            r"'gemma2' model, which is not read \(Gemma 2, with bounded attention scores\): "
+            "give one of the architectures llama, qwen2, ",
+        ),
+        ("qwen2moe", r"'qwen2moe' model, which is not read \(Qwen2-MoE, where each token passes"),
+        ("phimoe", r"'phimoe' model, which is not read \(Phi-3\.5-MoE, where"),
+        ("llama4", r"'llama4' model, which is not read \(Llama 4, where"),
+        ("gpt-oss", r"'gpt-oss' model, which is not read \(gpt-oss, where"),
+        ("mamba", "'mamba' model, which is not read: give one of the architectures llama, qwen2, "),
         ("llama", "no metadata 'llama.block_count'"),
         ("qwen2", "no metadata 'qwen2.block_count'"),
         ("gpt2", "no metadata 'gpt2.block_count'"),
