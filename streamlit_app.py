@@ -33,7 +33,7 @@ def page(folder: str, title: str, icon: str, intro: str, default: bool = False) 
 
 
 ASK = page(
-    FRONT_PAGE,
+    "ask",
     "Ask your documents",
     "forum",
     "The sentences of your documents that answer a question best are quoted; a small language model puts "
