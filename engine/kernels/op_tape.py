@@ -195,7 +195,7 @@ class OpTape:
         window: int | None = None,
         scale: float | None = None,
     ) -> Array:
-        """Add the new tokens to the cache, and attend to the tokens in it; nothing is traced."""
+        """Add the new tokens to the cache, and attend to the tokens in it; traces the ``context`` alone."""
         n_heads, n_tokens, d_head = query.shape
         n_kv_heads, n_keys = len(key), int(self.length[0]) + n_tokens
         factor = np.array([1 / np.sqrt(d_head) if scale is None else scale], np.float32)
@@ -216,7 +216,7 @@ class OpTape:
             tasks = n_kv_heads * N_SPLITS
             self.emit(op_loop.ATTEND_TO_SPLIT, tasks, *heads, *cached, *written, n_seen, factor)
             self.emit(op_loop.MERGE_SPLITS, 1, parts, N_SPLITS, n_tokens, n_heads, d_head, context)
-            return context.swapaxes(0, 1)
+            return trace("context", context.swapaxes(0, 1))
         n_panels, n_blocks = -(-n_keys // WIDE), -(-n_tokens // QUERY_BLOCK)
         key_panels = self.buffers.empty((n_kv_heads, n_panels, d_head, WIDE))
         single_values = self.buffers.empty((n_kv_heads, n_keys, d_head))
@@ -226,7 +226,7 @@ class OpTape:
         queries = (query, query.strides[1], n_tokens, n_heads, n_kv_heads, d_head)
         rest = (key_panels, single_values, n_keys, context, scores, self.padded_bias(WIDE, None))
         self.emit(op_loop.ATTEND, n_heads * n_blocks, *queries, *rest, n_seen)
-        return context.swapaxes(0, 1)
+        return trace("context", context.swapaxes(0, 1))
 
 
 def row_layout(x: Array) -> tuple[Array, int, int, int]:

@@ -32,6 +32,7 @@ def run_layers(
     transform: Callable[[Array, Any, Tracer], Array],
     ops: DecoderPrimitives,
     trace: Tracer,
+    first: int = 0,
 ) -> Array:
     """``x += attend(norm(x)); x += transform(norm(x))`` for every layer: ``(n_new, d_model)`` to the same.
 
@@ -45,8 +46,10 @@ def run_layers(
         Self-attention, from ``(normed, layer, number of the layer, trace)``.
     transform
         Feed-forward network, from ``(normed, layer, trace)``.
+    first
+        Number of the layer to begin with: ``hidden`` comes from those before it.
     """
-    for number, layer in enumerate(layers):
+    for number, layer in enumerate(layers[first:], first):
         layer_trace = scoped(trace, f"layers.{number}")
         normed = layer_trace("attention.norm", norm(hidden, layer.attention_norm))
         hidden = ops.add(hidden, attend(normed, layer, number, scoped(layer_trace, "attention")))

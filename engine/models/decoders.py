@@ -277,6 +277,42 @@ def decoder_forward(
     return trace("norm", family.final_norm(hidden, weights, config, ops))
 
 
+def resume_forward(
+    ids: Sequence[int],
+    weights: DecoderWeights,
+    config: DecoderConfig,
+    cache: KVCache,
+    trace: Tracer = no_trace,
+    first: int = 0,
+    states: Array | None = None,
+) -> Array:
+    """As `decoder_forward`, from layer ``first`` on, and compiled under a tracer, too.
+
+    Parameters
+    ----------
+    ids, weights, config, cache
+        As in `decoder_forward`; the cache is a `new_cache`. Layers before ``first`` do not change it.
+    trace
+        The tracer. Compiled attention traces its context alone: neither queries and keys nor weights.
+    first
+        The layer to begin with, ``n_layers`` for the final norm alone.
+    states
+        The residual stream of ``ids`` before that layer, ``(n_new, d_model)``; embeddings where it is None.
+
+    Returns
+    -------
+    Array
+        Final hidden states, ``(n_new, d_model)``.
+    """
+    family = forward_module(config)
+    ops = new_op_tape(cache.length) if is_packed(weights) else NUMPY_DECODER
+    embedded, *rotations = family.embed(ids, weights, config, cache, trace if states is None else no_trace)
+    inputs = (embedded if states is None else states, *rotations)
+    hidden = family.layers(inputs, weights, config, cache, ops, trace, first)
+    cache.length += len(ids)
+    return trace("norm", family.final_norm(hidden, weights, config, ops))
+
+
 def new_op_tape(length: int, record: bool = False) -> Any:
     """Return compiled primitives for a pass behind ``length`` cached tokens."""
     from engine.kernels.op_tape import OpTape  # needs numba

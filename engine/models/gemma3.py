@@ -72,8 +72,12 @@ def layers(
     cache: KVCache,
     ops: DecoderPrimitives = NUMPY_DECODER,
     trace: Tracer = no_trace,
+    first: int = 0,
 ) -> Array:
-    """Hidden states of the last layer, of tokens that follow those in ``cache``: ``(n_new, d_model)``."""
+    """Hidden states of the last layer, of tokens that follow those in ``cache``: ``(n_new, d_model)``.
+
+    The inputs are those of layer ``first``.
+    """
     hidden, cos, sin, local_cos, local_sin = inputs
     scale = config.query_scalar**-0.5
 
@@ -93,7 +97,7 @@ def layers(
         output = feed_forward(normed, layer, config.d_ff, ops, trace, "gelu_new")
         return post_norm(output, layer.ffn_post_norm, trace)
 
-    return run_layers(hidden, weights.layers, norm, attend, transform, ops, trace)
+    return run_layers(hidden, weights.layers, norm, attend, transform, ops, trace, first)
 
 
 def trace_shapes(config: Gemma3Config, n_tokens: int) -> Shapes:

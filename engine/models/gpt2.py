@@ -119,8 +119,12 @@ def layers(
     cache: KVCache,
     ops: DecoderPrimitives = NUMPY_DECODER,
     trace: Tracer = no_trace,
+    first: int = 0,
 ) -> Array:
-    """Hidden states of the last layer, of tokens that follow those in ``cache``: ``(n_new, d_model)``."""
+    """Hidden states of the last layer, of tokens that follow those in ``cache``: ``(n_new, d_model)``.
+
+    The inputs are those of layer ``first``.
+    """
     [hidden] = inputs
 
     def norm(x: Array, parameters: LayerNorm) -> Array:
@@ -132,7 +136,7 @@ def layers(
     def transform(normed: Array, layer: GPT2Layer, trace: Tracer) -> Array:
         return feed_forward(normed, layer, config.activation, ops, trace)
 
-    return run_layers(hidden, weights.layers, norm, attend, transform, ops, trace)
+    return run_layers(hidden, weights.layers, norm, attend, transform, ops, trace, first)
 
 
 def final_norm(

@@ -176,10 +176,11 @@ def layers(
     cache: KVCache | None,
     ops: DecoderPrimitives = NUMPY_DECODER,
     trace: Tracer = no_trace,
+    first: int = 0,
 ) -> Array:
     """Hidden states of the last layer, of tokens that follow those in ``cache``: ``(n_new, d_model)``.
 
-    There is no cache where ``ops`` attend within whole texts.
+    The inputs are those of layer ``first``. There is no cache where ``ops`` attend within whole texts.
     """
     hidden, cos, sin = inputs
 
@@ -192,7 +193,7 @@ def layers(
     def transform(normed: Array, layer: LlamaLayer, trace: Tracer) -> Array:
         return feed_forward(normed, layer, config.d_ff, ops, trace)
 
-    return run_layers(hidden, weights.layers, norm, attend, transform, ops, trace)
+    return run_layers(hidden, weights.layers, norm, attend, transform, ops, trace, first)
 
 
 def final_norm(
