@@ -1,14 +1,12 @@
-"""A token's residual stream through the layers: similarity, nearest tokens and the logit lens."""
+"""A token's residual stream through the layers: similarity, nearest tokens and the most probable ones."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from engine.generation.decoder import Decoder
 from engine.layers.activation import softmax
 from engine.layers.norm import l2_normalize
 from engine.layers.tracing import Array
-from engine.models.decoders import final_norm
 
 
 @dataclass(frozen=True)
@@ -46,24 +44,6 @@ def nearest_tokens(vectors: Array, token_table: Array, k: int) -> TopTokens:
 def top_next_tokens(logits: Array, k: int) -> TopTokens:
     """Return the most probable tokens: ``(n_vectors, vocab_size)`` logits."""
     return top_k(softmax(logits), k)
-
-
-def logit_lens(states: Array, decoder: Decoder, k: int) -> TopTokens:
-    """Return the next tokens predicted from the residual stream after each layer (nostalgebraist 2020).
-
-    Every state passes through the final norm and the unembedding, which are trained for the last one only.
-
-    Parameters
-    ----------
-    states
-        One token's vector before the first and after every layer, ``(n_layers + 1, d_model)``.
-    decoder
-        The model.
-    k
-        Number of tokens.
-    """
-    normed = final_norm(states, decoder.weights, decoder.config)
-    return top_next_tokens(decoder.unembed(normed), k)
 
 
 def top_k(scores: Array, k: int) -> TopTokens:

@@ -6,8 +6,9 @@ import numpy as np
 import streamlit as st
 
 from engine.inspection.model.attention import without_tokens
+from engine.inspection.model.logit_lens import logit_lens
 from engine.inspection.model.model_view import ModelView
-from engine.inspection.model.residual_stream import TopTokens, logit_lens, nearest_tokens, pairwise_cosines
+from engine.inspection.model.residual_stream import TopTokens, nearest_tokens, pairwise_cosines
 from engine.layers.tracing import Array
 from pages.inside.chunk.figures import arcs, head_grid, layer_head_map, similarity_map
 from pages.inside.chunk.model_pass import Input, longest, token_choice
@@ -171,7 +172,8 @@ def show_way(given: Input, seen: ModelView) -> None:
     else:
         decoder = load_decoder()
         title = "Logit lens: the next token predicted after each layer"
-        nearest = logit_lens(states, decoder, NEAREST)
+        lens = logit_lens(states[:, None], decoder, NEAREST)
+        nearest = TopTokens(lens.ids[:, 0], lens.probabilities[:, 0])
         rows = nearest_rows(names, nearest, lambda number: visible_blanks(decoder.token_text(number)), ".1%")
         caption = (
             "Each layer's vector goes through the final norm and the token table as if it were the last "

@@ -9,8 +9,9 @@ from engine.inspection.model.attention import (
     attention_share,
     without_tokens,
 )
+from engine.inspection.model.logit_lens import logit_lens
 from engine.inspection.model.model_view import view_decoder, view_encoder
-from engine.inspection.model.residual_stream import logit_lens, nearest_tokens, pairwise_cosines, top_k
+from engine.inspection.model.residual_stream import nearest_tokens, pairwise_cosines, top_k
 
 TEXT = "The bank raised its interest rates."
 
@@ -110,13 +111,13 @@ def test_a_decoder_is_cut_at_the_limit_and_reads_causally(decoder):
 
 def test_the_last_row_of_the_logit_lens_is_what_the_decoder_says(readable_decoder):
     seen = view_decoder(readable_decoder, "The capital of France is", layer=0, max_tokens=512)
-    lens = logit_lens(seen.states(-1), readable_decoder, 3)
+    lens = logit_lens(seen.states(-1)[:, None], readable_decoder, 3)
     logits = readable_decoder.logits(seen.encoding.ids)[-1]
     probabilities = np.exp(logits - logits.max())
     probabilities /= probabilities.sum()
-    assert readable_decoder.tokenizer.decode([int(lens.ids[-1, 0])]) == " Paris"
-    np.testing.assert_array_equal(lens.ids[-1], np.argsort(-probabilities)[:3])
-    np.testing.assert_allclose(lens.scores[-1], np.sort(probabilities)[::-1][:3], rtol=1e-4)
+    assert readable_decoder.tokenizer.decode([int(lens.ids[-1, 0, 0])]) == " Paris"
+    np.testing.assert_array_equal(lens.ids[-1, 0], np.argsort(-probabilities)[:3])
+    np.testing.assert_allclose(lens.probabilities[-1, 0], np.sort(probabilities)[::-1][:3], rtol=1e-4)
 
 
 def test_a_word_is_nearest_to_its_own_embedding(encoder):

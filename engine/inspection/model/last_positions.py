@@ -1,0 +1,67 @@
+"""The arrays of a forward pass at the last positions of a text."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.errors import InputError
+from engine.generation.decoder import Decoder
+from engine.layers.tracing import Array
+from engine.models.decoders import fit_length, new_cache, resume_forward
+from engine.models.kv_cache import KVCache
+from engine.trace import Trace
+
+MAX_POSITIONS = 64  # of which the arrays of all layers are held at once
+
+
+@dataclass(frozen=True)
+class LastPositions:
+    """What each layer computes at the last ``n`` positions of a text.
+
+    Attributes
+    ----------
+    states
+        The residual stream before the first and after every layer, ``(n_layers + 1, n, d_model)``.
+    attention, ffn
+        Outputs of attention and of the feed-forward network, ``(n_layers, n, d_model)``; those of Gemma 3
+        before they are normed.
+    heads
+        Each head's context, before the output projection: ``(n_layers, n_heads, n, d_head)``.
+    final
+        The residual stream after the final norm, ``(n, d_model)``.
+    """
+
+    states: Array
+    attention: Array
+    ffn: Array
+    heads: Array
+    final: Array
+
+
+def read_last(decoder: Decoder, ids: list[int], n: int) -> tuple[LastPositions, KVCache]:
+    """Read a text and keep the arrays of its last ``n`` positions, and its keys and values.
+
+    Raises
+    ------
+    InputError
+        ``n`` is outside 1 to `MAX_POSITIONS` or exceeds the text, or an id is outside the vocabulary.
+    ContextLengthError
+        The text has more tokens than the model has positions.
+    """
+    n_tokens = decoder.check_ids(ids)
+    if not 1 <= n <= min(n_tokens, MAX_POSITIONS):
+        raise InputError(
+            f"{n} positions of a text of {n_tokens} tokens: give 1 to {min(n_tokens, MAX_POSITIONS)}"
+        )
+    cache = new_cache(decoder.weights, decoder.config, n_tokens)
+    fit_length(cache, decoder.config, n_tokens)
+    decoder.prefill(ids[:-n], cache)
+    trace = Trace(["embeddings.output", "layers.*.output", "layers.*.attention.context"])
+    final = resume_forward(ids[-n:], decoder.weights, decoder.config, cache, trace)
+
+    def stacked(name: str) -> Array:
+        return np.stack([trace[f"layers.{layer}.{name}"] for layer in range(decoder.config.n_layers)])
+
+    states = np.concatenate([trace["embeddings.output"][None], stacked("output")])
+    parts = stacked("attention.output"), stacked("ffn.output"), stacked("attention.context")
+    return LastPositions(states, *parts, np.array(final)), cache

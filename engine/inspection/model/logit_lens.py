@@ -1,0 +1,91 @@
+"""The logit lens (nostalgebraist 2020): next tokens predicted from the residual stream after each layer."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.errors import InputError
+from engine.generation.decoder import Decoder
+from engine.inspection.model.residual_stream import top_k
+from engine.layers.activation import log_softmax
+from engine.layers.tracing import Array
+from engine.models.decoders import final_norm
+
+
+@dataclass(frozen=True)
+class LogitLens:
+    """Next tokens predicted before the first and after every layer, at some positions.
+
+    Attributes
+    ----------
+    ids, probabilities
+        The ``k`` most probable tokens, best first, ``(n_layers + 1, n_positions, k)``. The last row is the
+        model's own distribution.
+    targets
+        The token followed at each position, ``(n_positions,)``.
+    target_probabilities, target_ranks
+        Its probability, and its rank among all tokens from 1: ``(n_layers + 1, n_positions)``.
+    divergences
+        ``KL(last || layer)``, in nats, ``(n_layers + 1, n_positions)``: how far the layer's distribution is
+        from the model's own; 0 in the last row.
+    """
+
+    ids: Array
+    probabilities: Array
+    targets: Array
+    target_probabilities: Array
+    target_ranks: Array
+    divergences: Array
+
+    def settled(self) -> Array:
+        """First row from which on the target is the most probable token: ``(n_positions,)``.
+
+        ``n_layers + 1`` where it is not even so in the last one.
+        """
+        is_first = self.target_ranks == 1  # (n_layers + 1, n_positions)
+        return len(is_first) - np.logical_and.accumulate(is_first[::-1]).sum(axis=0)
+
+
+def logit_lens(states: Array, decoder: Decoder, k: int, targets: Sequence[int] | None = None) -> LogitLens:
+    """Pass the residual stream of each layer through the final norm and the unembedding.
+
+    These are trained for the last layer alone, so that early layers may say less than they know (Belrose et
+    al. 2023). The logits of one position are held at a time, ``(n_layers + 1, vocab_size)``.
+
+    Parameters
+    ----------
+    states
+        The residual stream before the first and after every layer, ``(n_layers + 1, n_positions, d_model)``.
+    decoder
+        The model.
+    k
+        Number of most probable tokens.
+    targets
+        A token to follow at each position; by default the model's most probable one.
+
+    Raises
+    ------
+    InputError
+        ``k`` or a target is outside the vocabulary, or there is not one target for each position.
+    """
+    n_positions, vocab_size = states.shape[1], decoder.config.vocab_size
+    if not 1 <= k <= vocab_size:
+        raise InputError(f"k is {k}: give 1 to {vocab_size}, the tokens of {decoder.name}")
+    if targets is not None:
+        if len(targets) != n_positions:
+            raise InputError(f"{len(targets)} targets for {n_positions} positions: give one for each")
+        decoder.check_ids(targets)
+    rows = []
+    for place in range(n_positions):
+        normed = final_norm(states[:, place], decoder.weights, decoder.config)
+        log_p = log_softmax(decoder.unembed(normed))  # (n_layers + 1, vocab_size)
+        p, last = np.exp(log_p), log_p[-1]
+        best = top_k(p, k)
+        target = int(best.ids[-1, 0]) if targets is None else int(targets[place])
+        rank = 1 + (log_p > log_p[:, target, None]).sum(axis=-1)
+        divergence = (last - log_p) @ p[-1]
+        rows.append((best.ids, best.scores, target, p[:, target], rank, divergence))
+    ids, scores, chosen, probabilities, ranks, divergences = zip(*rows, strict=True)
+    by_layer = [np.stack(one, axis=1) for one in (ids, scores, probabilities, ranks, divergences)]
+    return LogitLens(by_layer[0], by_layer[1], np.array(chosen), *by_layer[2:])
