@@ -22,7 +22,7 @@ from engine.errors import InputError
 from engine.generation.generated_token import GeneratedToken
 from engine.inspection.model.positions import decoder_score_by_distance
 from pages.inside.chunk.decoder_stages import decoder_stages
-from tests.apps import app_page, said
+from tests.apps import app_page, said, tables
 from tests.engine.models.test_decoder_families import save_folder, train_tokenizer
 
 DOCUMENTS = {
@@ -114,6 +114,35 @@ def test_positions_are_drawn(family):
     assert f"\\({'learned' if family[0] == 'gpt2' else 'RoPE'}\\) lower the score" in words
 
 
+def clear_pair(decoder):
+    """The boxes of a pair, with the answer that the first passage makes most probable beside the second."""
+    first, second = "The bee hid a cab.", "The bee gave a deed."
+    prompts = [decoder.prompt_ids(f"{passage} And he") for passage in (first, second)]
+
+    def gap(word):
+        ids = decoder.tokenizer.encode(f" {word}").ids
+        kept, lost = (decoder.log_probabilities([*prompt, *ids], len(prompt)).sum() for prompt in prompts)
+        return kept - lost
+
+    answer = max(("a", "bad", "bee", "big", "cab", "cafe", "deed", "gave", "he", "hid"), key=gap)
+    return {"pair-first": first, "pair-second": second, "pair-ending": "And he", "pair-answer": answer}
+
+
+def test_a_pair_of_prompts_is_traced(family):
+    boxes = clear_pair(Decoder.load(family[1]))
+    for chapter, what in (("Which heads", "heads"), ("Which layers and positions", "residual")):
+        app = opened("inside/answer", family[1], **boxes, **{"origin-chapter": chapter})
+        app.button(key=f"origin-measure-{what}").click().run()
+        app.session_state["origin-sweeps"][1][what].job.result()
+        assert not app.run().exception
+        assert not app.error
+        assert len(tables(app)) == 1
+    words = said(
+        opened("inside/answer", family[1], **boxes, **{"origin-chapter": "What each layer would say"})
+    )
+    assert "The last layer is on top" in words
+
+
 def test_an_answer_is_looked_into(family):
     state = {"wanted_question": "Who gave a deed?", "max_new_tokens": 16}
     app = opened("inside/answer", family[1], **state)
@@ -121,7 +150,7 @@ def test_an_answer_is_looked_into(family):
     assert len(answer.ids) > 0
     assert "The branch at token" in said(app.button(key="branch").click().run())
     kept = {key: app.session_state[key] for key in ("answer", "answer_job", "asked", "max_new_tokens")}
-    for tab in ("What it rests on", "Passages off"):
+    for tab in ("What it rests on", "Passages off", "Where it comes from"):
         opened("inside/answer", family[1], **kept, **{"inside-answer-tab": tab})
     words = said(opened("inside/cache", family[1], answer=answer, kv_bits=8))
     assert "one more token takes" in words

@@ -7,8 +7,9 @@ several patches together need not be the sum of the single ones (Heimersheim & N
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
+from time import perf_counter
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -259,6 +260,23 @@ def patch_each_head(
         return patch_heads(runs, [(layer, head)])
 
     return sweep(patch, runs.n_layers, runs.decoder.config.n_heads, on_progress, stop)
+
+
+def strongest(effects: Array, n: int) -> list[tuple[int, int]]:
+    """Row and column of the ``n`` largest effects, the largest first; NaN are none."""
+    order = np.argsort(-effects, axis=None)[: min(n, np.isfinite(effects).sum())]  # NaN come last
+    return [divmod(int(place), effects.shape[1]) for place in order]
+
+
+def expected_seconds(runs: PairRuns, n: int, n_patches: int) -> float:
+    """Seconds that patches of all layers take over the last ``n`` positions, from one run that is timed.
+
+    A patch runs the layers behind it: half of them on average. Nothing may have been patched in ``runs``.
+    """
+    last = replace(runs, ids=runs.ids[-n:])
+    start = perf_counter()
+    last.patched(states=runs.corrupted.states[0, -n:])
+    return (perf_counter() - start) * n_patches / 2
 
 
 def sweep(

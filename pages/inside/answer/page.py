@@ -14,6 +14,7 @@ from engine.generation.sampling import Sampling
 from engine.wording import counted
 from pages.inside.answer.attribution import show_attribution
 from pages.inside.answer.compare import show_without
+from pages.inside.answer.origin import show_origin
 from pages.inside.answer.tokens import show_tokens
 from ui.asking import (
     session_prefix_cache,
@@ -41,7 +42,7 @@ EXAMPLES = (
     "What is the price of insulin for seniors on Medicare?",
     "What happens to text beyond the token limit?",
 )
-TABS = ("Tokens", "What it rests on", "Passages off")
+TABS = ("Tokens", "What it rests on", "Passages off", "Where it comes from")
 N_CANDIDATES = 8
 STEP = 64  # step of the prompt's budget in the sidebar
 
@@ -125,7 +126,7 @@ def show_answer(answer: Answer, settings: Settings) -> None:
         f"{counted(len(answer.sources), 'passage')} in a prompt of {len(answer.prompt.ids):,} tokens"
         + (f", behind a thought of {len(answer.thought_ids):,}." if answer.thought_ids else ".")
     )
-    tokens, rests, without = st.tabs(TABS, on_change="rerun", key="inside-answer-tab")
+    tokens, rests, without, origin = st.tabs(TABS, on_change="rerun", key="inside-answer-tab")
     with tokens:
         if tokens.open:
             steps = steps_of(
@@ -138,6 +139,9 @@ def show_answer(answer: Answer, settings: Settings) -> None:
     with without:
         if without.open:
             show_without(answer, settings)
+    with origin:
+        if origin.open:
+            show_origin(answer)
 
 
 def begin(question: str, documents: Sequence[Document], settings: Settings) -> bool:
@@ -199,6 +203,8 @@ def main() -> None:
         show_job(state["answer_job"], state["asked"].question, settings)
     else:
         st.info("Pick a question above, type your own, or ask on the page “Ask your documents”.")
+        st.subheader("Or compare two prompts: where does the answer come from?")
+        show_origin(None)
 
 
 main()

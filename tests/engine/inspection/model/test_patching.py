@@ -12,11 +12,13 @@ from engine.inspection.model.last_positions import MAX_POSITIONS
 from engine.inspection.model.logit_lens import logit_lens
 from engine.inspection.model.patching import (
     align_prompts,
+    expected_seconds,
     patch_each_head,
     patch_heads,
     patch_positions,
     read_pair,
     replacing,
+    strongest,
 )
 from tests.engine.models.test_decoder_families import TEXT, save_folder, train_tokenizer
 
@@ -205,6 +207,18 @@ def test_a_sweep_can_be_stopped_and_shows_its_progress(family):
     found = patch_each_head(runs, progress, stop=lambda: len(seen) == 3)
     assert seen == [(done, found.size) for done in (1, 2, 3)]
     assert np.isnan(found).sum() == found.size - 3
+
+
+def test_the_strongest_come_first_and_what_was_not_measured_never():
+    effects = np.array([[0.1, np.nan], [0.7, -2.0], [0.4, np.nan]])
+    assert strongest(effects, 2) == [(1, 0), (2, 0)]
+    assert strongest(effects, 6) == [(1, 0), (2, 0), (0, 0), (1, 1)]
+
+
+def test_the_time_is_measured_without_a_change_to_the_runs(family):
+    runs = read_pair(family, align_prompts(*prompts(family), ANSWER))
+    assert expected_seconds(runs, 2, 100) > 0
+    assert runs.patched() == runs.log_p_corrupted
 
 
 @pytest.mark.parametrize(
