@@ -284,6 +284,20 @@ def test_what_a_config_may_ask_for_is_read(tmp_path, tokenizer, official_greedy,
 
 
 @pytest.mark.parametrize(
+    ("kind", "sizes"), [(Qwen3Config, {"head_dim": 8, **LOCAL_FIRST}), (MistralConfig, {})], ids=str
+)
+def test_a_window_of_one_token_equals_transformers_without_its_cache(tmp_path, tokenizer, kind, sizes):
+    # Its cache (5.23) keeps keys[-window + 1:], which for a window of 1 are all keys instead of none.
+    model = save_folder(tmp_path, tokenizer, kind, **(sizes | {"sliding_window": 1}))
+
+    def without_cache(model, ids, n_new, end_ids):
+        settings = {"do_sample": False, "eos_token_id": end_ids, "pad_token_id": 0, "use_cache": False}
+        return model.generate(torch.tensor([ids]), max_new_tokens=n_new, **settings)[0, len(ids) :].tolist()
+
+    assert_equal_to(model, Decoder.load(tmp_path), without_cache)
+
+
+@pytest.mark.parametrize(
     ("kind", "sizes"),
     [
         (LlamaConfig, {"rope_parameters": LINEAR_ROPE}),
