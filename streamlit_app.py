@@ -85,8 +85,8 @@ ANSWER = page(
     "inside/answer",
     "Inside the answer",
     "account_tree",
-    "Take an answer apart: every token and its alternatives, the passages that each sentence rests on, and "
-    "the answer that the model gives without a passage.",
+    "Take an answer apart: every token and its alternatives, the passages that each sentence rests on, the "
+    "answer without a passage, and the layers and heads that carry a fact from a passage to the answer.",
 )
 CHUNK = page(
     "inside/chunk",

@@ -9,9 +9,12 @@ from transformers import GPT2Config, GPT2LMHeadModel
 
 from tests.browser.accessibility import assert_usable
 from tests.browser.conftest import (
+    NARROW,
+    assert_fits,
     figures,
     fill_in,
     go_to,
+    open_chapter,
     open_section,
     open_tab,
     settled,
@@ -23,7 +26,7 @@ from tests.chat_server import chat_server
 
 ADDRESS = "answer"
 EXAMPLE = "What is the price of insulin for seniors on Medicare?"
-TABS = {"Tokens": 2, "What it rests on": 2, "Passages off": 0}  # figures of each
+TABS = {"Tokens": 2, "What it rests on": 2, "Passages off": 0, "Where it comes from": 0}  # figures of each
 
 
 @pytest.fixture(scope="module")
@@ -98,6 +101,21 @@ def test_without_its_passage_the_answer_is_another(answered):
     expect(page.get_by_text("Without passage 1", exact=True)).to_be_visible()
     expect(page.locator("del, ins").first).to_be_visible()
     assert_usable(page)
+
+
+def test_the_way_of_a_fact_is_measured_and_shown(wide):
+    page = wide
+    page.get_by_role("button", name="Measure 270 patches").click()
+    expect(page.get_by_text("Layer 23, head 0 moves 57% of the 6.2 nats")).to_be_visible()
+    expect(figures(page)).to_have_count(1)
+    assert_usable(page)
+    open_chapter(page, "What each layer would say")
+    lens = page.get_by_role("region", name="The most probable next token of each layer")
+    expect(lens.get_by_role("row").nth(1)).to_contain_text("layer 29")
+    expect(lens.get_by_role("row").nth(1)).to_contain_text("␣Berlin 77%")
+    assert_usable(page)
+    page.set_viewport_size(NARROW)
+    assert_fits(page)
 
 
 def test_the_cache_of_the_answer_is_measured_and_its_size_shown(answered):

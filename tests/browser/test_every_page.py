@@ -66,6 +66,7 @@ SHOWN = {
         "Tokens": "■ end",
         "What it rests on": "Attention alone is not an explanation",
         "Passages off": "All passages are on",
+        "Where it comes from": "aligned from the end",
     },
     "chunk": {"Pipeline": "shape", "Attention": "", "Across layers": "", "A token's way": ""},
     "reranker": "No cross-encoder is loaded",
@@ -86,7 +87,7 @@ SHOWN = {
     "translator": "cincuenta y seis mil dos",
 }
 FIGURES = {
-    "answer": {"Tokens": 2, "What it rests on": 2, "Passages off": 0},
+    "answer": {"Tokens": 2, "What it rests on": 2, "Passages off": 0, "Where it comes from": 0},
     "chunk": {"Pipeline": 1, "Attention": 1, "Across layers": 2, "A token's way": 1},
     "late": 1,
     "positions": 5,

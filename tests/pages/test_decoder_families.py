@@ -1,6 +1,7 @@
 """The pages about the decoder, opened on models of every family, which have random weights."""
 
 import json
+from itertools import product
 
 import numpy as np
 import pytest
@@ -116,16 +117,17 @@ def test_positions_are_drawn(family):
 
 def clear_pair(decoder):
     """The boxes of a pair, with the answer that the first passage makes most probable beside the second."""
-    first, second = "The bee hid a cab.", "The bee gave a deed."
-    prompts = [decoder.prompt_ids(f"{passage} And he") for passage in (first, second)]
+    first, second = "The bee hid a cab", "The bee gave a deed"
+    prompts = [decoder.prompt_ids(f"{passage} a") for passage in (first, second)]
 
     def gap(word):
         ids = decoder.tokenizer.encode(f" {word}").ids
         kept, lost = (decoder.log_probabilities([*prompt, *ids], len(prompt)).sum() for prompt in prompts)
         return kept - lost
 
-    answer = max(("a", "bad", "bee", "big", "cab", "cafe", "deed", "gave", "he", "hid"), key=gap)
-    return {"pair-first": first, "pair-second": second, "pair-ending": "And he", "pair-answer": answer}
+    words = ("a", "bad", "bee", "cab", "cafe", "deed", "gave", "hid")
+    answer = max(map(" ".join, product(words, repeat=2)), key=gap)
+    return {"pair-first": first, "pair-second": second, "pair-ending": "a", "pair-answer": answer}
 
 
 def test_a_pair_of_prompts_is_traced(family):

@@ -203,7 +203,7 @@ def main() -> None:
         show_job(state["answer_job"], state["asked"].question, settings)
     else:
         st.info("Pick a question above, type your own, or ask on the page “Ask your documents”.")
-        st.subheader("Or compare two prompts: where does the answer come from?")
+        st.header("Or compare two prompts: where does the answer come from?")
         show_origin(None)
 
 
