@@ -48,6 +48,10 @@ def table_style() -> str:
 }}
 [role=dialog] .gb-table thead th {{ position: static; background: none; }}  /* the theme is unknown there */
 .gb-table thead th[title] {{ text-decoration: underline dotted; text-underline-offset: 0.25em; }}
+.gb-table.from-end {{ direction: rtl; }} /* scrolled to its last columns, beside the names of the rows */
+.gb-table.from-end table {{ direction: ltr; }}
+.gb-table.from-end th:first-child {{ position: sticky; left: 0; background: light-dark({page}); }}
+.gb-table.from-end thead th:first-child {{ z-index: 2; }}
 .gb-table .number {{ text-align: right; font-variant-numeric: tabular-nums; }}
 .gb-table .long {{ white-space: normal; overflow-wrap: anywhere; min-width: 16rem; max-width: 36rem; }}
 .gb-table summary, .gb-columns summary {{ cursor: pointer; }}

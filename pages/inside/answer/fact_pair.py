@@ -104,7 +104,8 @@ def own_pair() -> NamedPair:
     decoder = load_decoder()
     texts = f"{first} {ending}".strip(), f"{second} {ending}".strip()
     with shown:
-        show_side_by_side(("First prompt", "Second prompt"), word_differences(*texts))
+        marked = word_differences(*texts[::-1])[1], word_differences(*texts)[1]
+        show_side_by_side(("First prompt", "Second prompt"), marked)
     clean, corrupted = (decoder.prompt_ids(text) for text in texts)
     answer = decoder.tokenizer.encode(f" {said}").ids if said else []
     if not answer and clean:

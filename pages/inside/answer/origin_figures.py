@@ -12,6 +12,8 @@ from ui.colours import BLUE, DIVERGING, ORANGE, paint
 from ui.figures import LEGEND_ABOVE, add_line, heat_map, styled
 from ui.tokens import token_axis
 
+FEW_ROWS = 16  # of more, every fifth layer is labelled
+
 
 def effect_map(effects: Array, rows: Sequence[str], columns: Sequence[str], title: str) -> go.Figure:
     """Heat map of effects, ``(n_rows, n_columns)``, 0 in the middle; ``title`` is that of the columns."""
@@ -19,8 +21,7 @@ def effect_map(effects: Array, rows: Sequence[str], columns: Sequence[str], titl
     look = {"zmin": -bound, "zmax": bound, "colorscale": DIVERGING}
     figure = heat_map(effects, rows, columns, f"%{{y}}, {title} %{{x}}<br>%{{z:.1%}}", ".0%", **look)
     token_axis(figure.update_xaxes, len(columns), title=title, tickangle=0 if title == "head" else -60)
-    step = 1 if len(rows) <= 16 else 5
-    labelled = [row for row in rows if not row[-1].isdigit() or int(row.split()[-1]) % step == 0]
+    labelled = [row for row in rows if len(rows) <= FEW_ROWS or row.endswith(("0", "5"))]
     figure.update_yaxes(type="category", tickvals=labelled)
     return styled(figure, height=max(260, 120 + 15 * len(rows)))
 
@@ -40,8 +41,9 @@ def rank_lines(clean: Array, corrupted: Array, names: tuple[str, str]) -> go.Fig
 def lens_html(rows: Sequence[Mapping[str, Any]], n_layers: int, answer: str, alt: str) -> str:
     """The most probable next token of each layer after each token read (across), as an HTML table.
 
-    ``rows`` are those of all tokens read, layer by layer; the last layer is on top. Cells are darker the more
-    probable their token is, and those with the answer are bold.
+    ``rows`` are those of all tokens read, layer by layer; the last layer is on top, and where the table does
+    not fit, the last tokens are in sight. Cells are darker the more probable their token is, and those with
+    the answer are bold.
     """
     n_read = len(rows) // n_layers
     head = "".join(f'<th scope="col">{escape(row["read"])}</th>' for row in rows[:n_read])
@@ -50,7 +52,7 @@ def lens_html(rows: Sequence[Mapping[str, Any]], n_layers: int, answer: str, alt
         cells = "".join(lens_cell(row, answer) for row in rows[first : first + n_read])
         body += f'<tr><th scope="row">{escape(rows[first]["after"])}</th>{cells}</tr>'
     return (
-        f'<div class="gb-table" role="region" aria-label="{escape(alt)}" tabindex="0"><table>'
+        f'<div class="gb-table from-end" role="region" aria-label="{escape(alt)}" tabindex="0"><table>'
         f'<caption>{escape(alt)}</caption><thead><tr><th scope="col">after</th>{head}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
     )

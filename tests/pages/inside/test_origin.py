@@ -102,7 +102,7 @@ def test_effects_are_coloured_from_the_middle_and_gaps_stay_empty():
     many = effect_map(
         np.zeros((31, 2)), ["embeddings", *(f"layer {n}" for n in range(30))], ["0", "1"], "token"
     )
-    assert many.layout.yaxis.tickvals == ("embeddings", *(f"layer {n}" for n in range(0, 30, 5)))
+    assert many.layout.yaxis.tickvals == tuple(f"layer {n}" for n in range(0, 30, 5))
 
 
 def test_the_rank_is_drawn_with_1_on_top():
