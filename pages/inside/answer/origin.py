@@ -78,11 +78,11 @@ def show_origin(answer: Answer | None) -> None:
         "put in place of the same piece for the second: the more of the answer's probability comes back, the "
         "more of the fact goes through that piece."
     )
-    own = OWN
+    compared = OWN
     if answer is not None and answer.sources:
-        own = choice("Compare", (THIS, OWN), "origin-of")
+        compared = choice("Compare", (THIS, OWN), "origin-of")
     try:
-        named = own_pair() if own == OWN or answer is None else pair_of_answer(answer)
+        named = own_pair() if answer is None or compared == OWN else pair_of_answer(answer)
         if named is not None:
             show_pair(named)
     except GlassboxError as error:

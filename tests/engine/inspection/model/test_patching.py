@@ -61,13 +61,13 @@ def test_all_heads_of_a_layer_are_its_attention_output(family):
         assert patch_heads(runs, heads) == pytest.approx(runs.patched(trace, layer), abs=1e-5)
 
 
-def test_each_position_before_the_fact_and_each_layer_after_the_answer_change_nothing(family):
+def test_only_a_vector_that_differs_and_that_the_answer_still_sees_has_an_effect(family):
     clean, corrupted = prompts(family)
     pair = align_prompts(clean, corrupted, ANSWER)
     assert pair.n_aligned == len(clean) - FACT + len(ANSWER) - 1
-    patched = patch_positions(read_pair(family, pair), "residual")
-    assert patched.shape == (family.config.n_layers + 1, pair.n_aligned)
     runs = read_pair(family, pair)
+    patched = patch_positions(runs, "residual")
+    assert patched.shape == (family.config.n_layers + 1, pair.n_aligned)
     assert patched[0, 0] == runs.log_p_clean  # the fact's own embedding
     np.testing.assert_array_equal(patched[0, 1:], runs.log_p_corrupted)  # the others are the same in both
     np.testing.assert_array_equal(patched[-1, : -len(ANSWER)], runs.log_p_corrupted)
@@ -84,8 +84,8 @@ def test_prompts_of_other_lengths_are_aligned_from_the_end(family):
     np.testing.assert_allclose(patch_each_head(few), patch_each_head(runs), atol=1e-5)
 
 
-# Where the official model computes each part, and how many of its positions and columns a patch replaces.
 def official_module(model, part, layer):
+    """The module whose output is a part, or for heads its input."""
     own = model.model.layers[layer]
     return {"residual": own, "attention": own.self_attn.o_proj, "ffn": own.mlp, "head": own.self_attn.o_proj}[
         part
