@@ -169,7 +169,7 @@ def start_answer(
             null_scores,
             on_text=job.write,
             on_quotes=job.show_first,
-            stop=lambda: job.stopped,
+            stop=lambda: not job.take_turn(),
             turns=asked.turns,
             on_thought=job.write_aside,
         )

@@ -19,7 +19,9 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from engine.errors import GlassboxError
+from engine.wording import counted
 from ui.text import text_html
+from ui.turns import TURNS
 
 T = TypeVar("T")
 
@@ -37,8 +39,8 @@ class Job(Generic[T]):
     Parameters
     ----------
     work
-        Called with the job: it writes with `write`, ends soon after `stopped` turns true, and returns
-        the result. It must not draw, as only the page's own thread may.
+        Called with the job at its session's turn: it writes with `write`, calls `take_turn` often, ends once
+        that returns false, and returns the result. It must not draw, as only the page's own thread may.
     is_wanted
         Whether the result is still wanted; by default, whether the browser session that started the job
         is connected.
@@ -46,6 +48,7 @@ class Job(Generic[T]):
 
     def __init__(self, work: Callable[["Job[T]"], T], is_wanted: Callable[[], bool] | None = None) -> None:
         self._is_wanted = session_is_open() if is_wanted is None else is_wanted
+        self._session = session_name()
         self._wanted_at = monotonic()
         self._changed = threading.Condition()
         self._stop = threading.Event()
@@ -54,6 +57,7 @@ class Job(Generic[T]):
         self._done = False
         self._result: T
         self._error: GlassboxError | None = None
+        TURNS.join(self._session)
         threading.Thread(target=self._run, args=(work,), daemon=True).start()
 
     @property
@@ -84,6 +88,16 @@ class Job(Generic[T]):
         elif monotonic() - self._wanted_at > GONE_S:
             self.stop()
         return self._stop.is_set()
+
+    @property
+    def n_before(self) -> int:
+        """How many other sessions work before this job begins or continues."""
+        return 0 if self._done else TURNS.n_before(self._session)
+
+    def take_turn(self) -> bool:
+        """Wait for the session's turn at the processor; return whether the work should go on."""
+        TURNS.wait(self._session, lambda: not self.stopped)
+        return not self.stopped
 
     def stop(self) -> None:
         """Request the end of the work; its text so far stays."""
@@ -125,6 +139,7 @@ class Job(Generic[T]):
 
     def _run(self, work: Callable[["Job[T]"], T]) -> None:
         try:
+            self.take_turn()
             self._result = work(self)
         except GlassboxError as error:
             self._error = error
@@ -135,9 +150,22 @@ class Job(Generic[T]):
                 "with other settings if it fails again; the log has the details"
             )
         finally:
+            TURNS.leave(self._session)
             with self._changed:
                 self._done = True
                 self._changed.notify_all()
+
+
+def session_name() -> str:
+    """Return the identifier of this page's browser session, that of the thread where there is none."""
+    context = get_script_run_ctx()
+    return f"thread-{threading.get_ident()}" if context is None else context.session_id
+
+
+def place_in_line(job: Job[Any]) -> str:
+    """``Waiting for 2 other visitors``, empty where it is the job's turn."""
+    n_before = job.n_before
+    return f"Waiting for {counted(n_before, 'other visitor')}" if n_before else ""
 
 
 def session_is_open() -> Callable[[], bool]:
@@ -176,7 +204,7 @@ def follow(
         if draw_aside is not None and job.aside != aside:
             aside = job.aside
             draw_aside(aside)
-        place.html(text_html(escape(text) + " ▌"))
+        place.html(text_html(escape(f"{text} {place_in_line(job)}".lstrip()) + " ▌"))
         text = job.wait(text, REDRAW_S)
     place.html(text_html(escape(job.text)))
 
@@ -284,7 +312,7 @@ def draw_progress(
             bar, button = st.container(), st.container()
         else:
             bar, button = st.columns([5, 1], vertical_alignment="center")
-        bar.progress(min(share, 1.0), words)
+        bar.progress(min(share, 1.0), " · ".join(filter(None, (words, place_in_line(job)))))
         button.button(
             "Stopping…" if job.stopped else "Stop",
             key=f"{key}-stop",

@@ -148,11 +148,11 @@ def start(
 
     def work(job: Job[None]) -> None:
         def answer(text: str) -> Answer:
-            return ask(text, index, encoder, writer, settings, null_scores, stop=lambda: job.stopped)
+            return ask(text, index, encoder, writer, settings, null_scores, stop=lambda: not job.take_turn())
 
         for question in questions:
             rows = measure_answers([question], answer)
-            if job.stopped:
+            if not job.take_turn():
                 return  # this last text may be cut off
             running.rows += rows
 

@@ -63,7 +63,7 @@ class RunningTuning:
     def report(self, stage: str, done: int, total: int) -> None:
         """Record the progress; raise `Stopped` where the user has stopped the job."""
         self.stage, self.share = stage, done / max(1, total)
-        if self.job.stopped:
+        if not self.job.take_turn():
             raise Stopped("the training was stopped before its end: nothing was changed")
 
 

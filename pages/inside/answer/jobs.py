@@ -64,7 +64,7 @@ def start_continuation(name: str, request: Request) -> None:
             for step in steps:
                 ids.append(step.token_id)
                 job.write(step.text)
-                if job.stopped:
+                if not job.take_turn():
                     break
         return Continuation(request, tuple(ids), cache.reused_tokens)
 

@@ -225,7 +225,7 @@ def resume(session: TrainingSession, settings: TrainingSettings) -> None:
                 if report.diverged is None and (report.update % every == 0 or session.finished):
                     session.snapshots.append(snapshot(session))
                 session.keep_if_due()
-                if job.stopped:
+                if not job.take_turn():
                     return
 
     session.run(work)

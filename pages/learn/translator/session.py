@@ -44,7 +44,7 @@ class TrainingSession(BackgroundTraining):
         def work(job: Job[None]) -> None:
             for _ in train(self.training):
                 self.keep_if_due()
-                if job.stopped:
+                if not job.take_turn():
                     return
 
         self.run(work)
