@@ -34,7 +34,7 @@ from tests.browser.conftest import (
     settled,
     window,
 )
-from ui.data_folder import VARIABLE
+from ui.server_settings import WORKSPACES
 
 PAGES = Path(__file__).parent / "pages"
 DOCUMENTS = (
@@ -136,7 +136,7 @@ def played(viewport: ViewportSize) -> dict[str, Any]:
         for play in (ask_sample, try_own_documents):
             with tempfile.TemporaryDirectory() as folder, window(browser, viewport) as context:
                 page, since = context.new_page(), monotonic()
-                with serve(Path(folder) / "log.txt", **{VARIABLE: f"{folder}/data"}) as url:
+                with serve(Path(folder) / "log.txt", **{WORKSPACES: f"{folder}/data"}) as url:
                     journey = Journey(page, since)
                     play(journey, url)
                     steps += journey.steps

@@ -1,6 +1,5 @@
 """The folder in which the app keeps what outlives a session, if it may."""
 
-import os
 from ipaddress import IPv6Address, ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -9,7 +8,8 @@ import streamlit as st
 from platformdirs import user_data_path
 from streamlit import runtime
 
-VARIABLE, OFF = "GLASSBOX_WORKSPACES", "off"
+from ui.server_settings import OFF, WORKSPACES, is_public, server_setting
+
 VECTORS = "vectors.sqlite3"  # a file in it
 MODELS, EXPERIMENTS = "models", "experiments"  # folders in it
 SWITCHED_OFF = "keep_nothing"  # a file in the folder
@@ -19,10 +19,12 @@ LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 def data_folder() -> Path | None:
     """Return the folder for files that outlive a session, None where there may be none.
 
-    The environment variable GLASSBOX_WORKSPACES names it, or is ``off``. Without it, visitors on the app's
-    own machine have the data folder of its user, and all others none.
+    The setting GLASSBOX_WORKSPACES names it, or is ``off``. Without it, visitors on the app's own machine
+    have the data folder of its user, and all others none. A public server keeps nothing.
     """
-    if folder := os.environ.get(VARIABLE):
+    if is_public():
+        return None
+    if folder := server_setting(WORKSPACES):
         return None if folder == OFF else Path(folder).expanduser()
     return user_data_path("glassbox", appauthor=False) if is_local() else None
 

@@ -1,6 +1,6 @@
 """The documents of a session: bundled ones, uploaded ones, and the choice of those to search."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -9,7 +9,6 @@ from engine.documents.document import Document
 from engine.documents.loaders import (
     BUNDLED_CORPUS,
     FORMATS,
-    MAX_BYTES,
     Failure,
     Loaded,
     load_corpus,
@@ -20,6 +19,7 @@ from engine.errors import DocumentError
 from engine.evaluation.questions import stem
 from engine.wording import counted
 from ui.given_vectors import given_files, given_of, searched_alone, show_given
+from ui.server_settings import limits
 from ui.text import escape_markdown, listed
 
 
@@ -128,10 +128,10 @@ def upload_box() -> None:
         type=[suffix.lstrip(".") for suffix in suffixes()],
         accept_multiple_files=True,
         key=key,
-        max_upload_size=MAX_BYTES // 1024**2,
+        max_upload_size=limits().document_mb,
         on_change=take_uploads,
         args=(key,),
-        help=f"{', '.join(each.label for each in FORMATS.values())}, up to {MAX_BYTES // 1024**2} MB a file.",
+        help=f"{', '.join(each.label for each in FORMATS.values())}, up to {limits().document_mb} MB a file.",
     )
     if state.get("unread"):
         read_uploads()
@@ -177,9 +177,10 @@ def add_file(name: str, loaded: Loaded) -> None:
     Raises
     ------
     DocumentError
-        A bundled document has the name.
+        A bundled document has the name, or the session's documents would be too long together.
     """
     check_own(name)
+    check_length(uploads() | {name: loaded.documents})
     if loaded.documents:
         state, searched = st.session_state, searched_files()
         others = [] if set(searched) == bundled_names() else [each for each in searched if each != name]
@@ -192,6 +193,16 @@ def check_own(name: str) -> None:
     """Raise `DocumentError` for the name of a bundled document: caches that sessions share rely on it."""
     if name in bundled_names():
         raise DocumentError(f"{name} has the name of a bundled document: rename it")
+
+
+def check_length(files: Mapping[str, Sequence[Document]]) -> None:
+    """Raise `DocumentError` for files whose documents have more characters than a visitor may add."""
+    n_characters = sum(len(document.text) for documents in files.values() for document in documents)
+    if n_characters > (most := limits().characters):
+        raise DocumentError(
+            f"your documents would have {n_characters:,} characters, at most {most:,} are kept here: remove "
+            "others first, or start Glassbox on a machine of your own"
+        )
 
 
 def show_failures(failures: Sequence[Failure]) -> None:

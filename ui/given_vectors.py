@@ -24,10 +24,9 @@ from engine.retrieval.embedding_model import Model
 from engine.retrieval.index import Index
 from engine.retrieval.vector_files import ARRAYS, COLUMNS, READERS, read_index
 from engine.wording import counted
-from ui.models import ENCODER, load_encoder, model_name
+from ui.models import load_encoder, model_name
+from ui.server_settings import ENCODER, check_source, limits
 from ui.text import escape_markdown
-
-MAX_UPLOAD_MB = 200
 
 
 @dataclass(frozen=True)
@@ -109,7 +108,7 @@ def show_bring() -> None:
         "Chunks with vectors",
         type=[suffix.lstrip(".") for suffix in READERS],
         key="given-file",
-        max_upload_size=MAX_UPLOAD_MB,
+        max_upload_size=limits().workspace_mb,
         help=f"Parquet with the columns {', '.join(COLUMNS)}, a row a chunk; or .npz as `python -m engine "
         f"embed` writes it, with {', '.join(ARRAYS)}. Starts and ends count characters of the document.",
     )
@@ -158,6 +157,7 @@ def show_bring() -> None:
 
 def named_model(name: str, api_key: str = "") -> Model:
     """Load the model that made vectors; the app's own encoder is not loaded twice."""
+    check_source(name)
     return load_encoder() if name == ENCODER else load_model(name, api_key=api_key)
 
 

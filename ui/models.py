@@ -1,16 +1,17 @@
 """The models, loaded once for all sessions, with the progress of downloads.
 
-The environment variables GLASSBOX_ENCODER and GLASSBOX_DECODER replace the default models by others: a
-folder, a .gguf file or a Hugging Face id. GLASSBOX_RERANKER names a cross-encoder, of which there is none by
-default. Each session may choose another decoder and another cross-encoder.
+The settings of the server name the default models (`ui.server_settings`). Each session may choose another
+decoder and another cross-encoder, which sessions that chose the same share.
 """
 
 import gc
-import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from threading import Lock
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
+from weakref import WeakValueDictionary
 
 import streamlit as st
 
@@ -21,21 +22,24 @@ from engine.models.embedding_head import Dense
 from engine.models.kv_cache import KV_BITS
 from engine.models.reranker import Reranker
 from engine.verify import official_model
-from engine.weights.catalog import DEFAULT_DECODER, DEFAULT_ENCODER, KNOWN_MODELS
+from engine.weights.catalog import DEFAULT_ENCODER, KNOWN_MODELS
 from engine.weights.fetch import Progress, is_cached
 from engine.weights.transfer import Transfer
 from engine.wording import counted
+from ui.server_settings import DECODER, ENCODER, RERANKER, check_source
 from ui.text import escape_markdown, joined
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
+T = TypeVar("T")
 
-ENCODER = os.environ.get("GLASSBOX_ENCODER", DEFAULT_ENCODER)
-DECODER = os.environ.get("GLASSBOX_DECODER", DEFAULT_DECODER)
-RERANKER = os.environ.get("GLASSBOX_RERANKER", "")
 REDRAW_S = 0.5  # between two states of a download's bar
 TOKENS_PER_S = 8_000  # read by the default encoder on two cores, roughly
+# Models that visitors chose, as long as a session uses them: none takes that of another session away.
+_decoders: WeakValueDictionary[str, Decoder] = WeakValueDictionary()
+_rerankers: WeakValueDictionary[str, Reranker] = WeakValueDictionary()
+_loading = Lock()
 
 
 def load_encoder() -> Encoder:
@@ -55,18 +59,28 @@ def choose_reranker(name: str) -> None:
     Raises
     ------
     GlassboxError
-        It cannot be found or read.
+        It cannot be found or read, or the server does not run it.
     """
     if name:
+        check_source(name)
         reranker_named(name)
     st.session_state["reranker"] = name
 
 
-@st.cache_resource(max_entries=1, show_spinner=False)
+@st.cache_resource(max_entries=1, show_spinner=False, scope="session")
 def reranker_named(name: str) -> Reranker:
-    """Load a cross-encoder, which replaces the previous one in memory."""
+    """Load a cross-encoder, which replaces the session's previous one."""
     with st.spinner(f"Loading the cross-encoder {escape_markdown(name)}…"):
-        return Reranker.load(name)
+        return shared(_rerankers, name, lambda: Reranker.load(name))
+
+
+def shared(models: WeakValueDictionary[str, T], name: str, load: Callable[[], T]) -> T:
+    """Return the model of another session that uses one of this name, else load it."""
+    with _loading:
+        model = models.get(name)
+        if model is None:
+            models[name] = model = load()
+        return model
 
 
 @st.cache_resource(show_spinner=False)
@@ -99,17 +113,37 @@ def choose_decoder(name: str) -> None:
     Raises
     ------
     GlassboxError
-        It cannot be found, read, or held in memory.
+        It cannot be found, read, or held in memory, or the server does not run it.
     """
+    check_source(name)
     decoder_named(name, kv_bits())
     st.session_state["decoder"] = name
 
 
-@st.cache_resource(max_entries=1, show_spinner=False)
-def decoder_named(name: str, _kv_bits: int = KV_BITS[0]) -> Decoder:
-    """Load a decoder, which replaces the previous one in memory, if it fits in with a cache of these bits."""
+def decoder_named(name: str, kv_bits: int = KV_BITS[0]) -> Decoder:
+    """Load a decoder: the server's own stays in memory, another replaces the session's previous one.
+
+    It is loaded if it fits in with a cache of these bits.
+    """
+    return default_decoder(kv_bits) if name == DECODER else chosen_decoder(name, kv_bits)
+
+
+@st.cache_resource(show_spinner=False)
+def default_decoder(_kv_bits: int) -> Decoder:
+    """Load the server's own decoder."""
+    return read_decoder(DECODER, _kv_bits)
+
+
+@st.cache_resource(max_entries=1, show_spinner=False, scope="session")
+def chosen_decoder(name: str, _kv_bits: int) -> Decoder:
+    """Load a decoder that a visitor chose."""
+    return shared(_decoders, name, lambda: read_decoder(name, _kv_bits))
+
+
+def read_decoder(name: str, kv_bits: int) -> Decoder:
+    """Read a decoder, downloading it the first time."""
     with st.spinner(f"Loading the decoder {escape_markdown(name)}…"):
-        return Decoder.load(name, on_progress=download_progress(name), kv_bits=_kv_bits)
+        return Decoder.load(name, on_progress=download_progress(name), kv_bits=kv_bits)
 
 
 @st.cache_data(max_entries=4, show_spinner="Timing the built-in model…")

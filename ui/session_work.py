@@ -12,7 +12,7 @@ from engine.storage.workspace import Workspace, merged, open_workspace, save_wor
 from engine.wording import counted
 from ui.corpus import session_vectors
 from ui.data_folder import EXPERIMENTS, MODELS, SWITCHED_OFF, VECTORS, data_folder, own_folder
-from ui.documents import bundled_names, check_own, searched_files, session_files, uploads
+from ui.documents import bundled_names, check_length, check_own, searched_files, session_files, uploads
 from ui.given_vectors import given_files
 from ui.models import load_encoder
 from ui.questions.kept import answer_sets_json, take_answer_sets, workspace
@@ -41,9 +41,10 @@ def take_workspace(workspace: Workspace) -> None:
     Raises
     ------
     DocumentError
-        A document has the name of a bundled one.
+        A document has the name of a bundled one, or they are too long together.
     """
     encoder, files = load_encoder(), grouped(workspace)
+    check_length(files)
     own, state = uploads(), st.session_state
     own.clear()
     own.update(files)

@@ -19,7 +19,8 @@ from engine.retrieval.retrievers import RETRIEVERS
 from engine.weights.catalog import DEFAULT_ENCODER
 from engine.wording import counted
 from ui.given_vectors import given_of
-from ui.models import ENCODER, model_words
+from ui.models import model_words
+from ui.server_settings import ENCODER
 from ui.take_home import take_home
 from ui.text import escape_markdown
 

@@ -21,12 +21,12 @@ from ui.chunk_settings import cut_in_use
 from ui.corpus import index_documents
 from ui.data_folder import data_folder, is_local, kept_folder
 from ui.models import load_encoder
+from ui.server_settings import limits
 from ui.session_work import contents, session_file, session_work, switch_keeping, take_workspace
 from ui.settings_card import settings_in_use
 from ui.text import escape_markdown
 
 SUFFIX = ".glassbox"
-MAX_UPLOAD_MB = 200
 
 
 def show_keeping() -> DeltaGenerator:
@@ -91,7 +91,7 @@ def show_work() -> None:
             "Open a workspace",
             type=[SUFFIX.lstrip(".")],
             key=key,
-            max_upload_size=MAX_UPLOAD_MB,
+            max_upload_size=limits().workspace_mb,
             on_change=take_upload,
             args=(key,),
             help="Replaces the documents and settings of this session. Nothing in the file is executed.",

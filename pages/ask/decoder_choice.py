@@ -14,7 +14,8 @@ from engine.weights.memory import available_memory
 from engine.weights.transfer import Transfer
 from engine.wording import readable_bytes
 from ui.jobs import Job, announce, follow_progress
-from ui.models import DECODER, choose_decoder, decoder_name, read_rate_here
+from ui.models import choose_decoder, decoder_name, model_name, read_rate_here
+from ui.server_settings import DECODER, is_public
 from ui.tables import show_table
 from ui.text import escape_markdown
 
@@ -46,7 +47,13 @@ class Download:
 
 
 def decoder_picker() -> None:
-    """Draw the choice of the built-in decoder, download a newly chosen one on request, and load it."""
+    """Draw the choice of the built-in decoder, download a newly chosen one on request, and load it.
+
+    On a public server there is no choice.
+    """
+    if is_public():
+        st.caption(f"Built-in model: {escape_markdown(model_name(DECODER))}")
+        return
     listed = {decoder.model.name: decoder for decoder in listed_decoders()}
     names = [*dict.fromkeys([DECODER, *listed]), OTHER]
     name = st.selectbox(

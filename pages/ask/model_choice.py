@@ -6,6 +6,7 @@ from engine.errors import GlassboxError
 from engine.generation.server import Server
 from engine.models.kv_cache import KV_BITS
 from pages.ask.decoder_choice import decoder_picker
+from ui.server_settings import check_source, is_public, offers_servers, operators_servers
 from ui.text import escape_markdown
 
 DEFAULT_URL = "http://localhost:11434/v1"
@@ -14,16 +15,18 @@ BUILT_IN, ON_SERVER = "Built in (inspected)", "A server"
 
 def model_picker() -> Server | None:
     """Draw the choice; return the server that writes the answers, None for the built-in decoder."""
-    writer = st.radio(
-        "Who writes the answer",
-        (BUILT_IN, ON_SERVER),
-        captions=("NumPy, on this machine, every step open", "Ollama, vLLM, llama-server and the like"),
-        key="writer",
-        persist_state="session",
-        help="Both get the same passages and the same instructions. Only the built-in one can be inspected.",
-    )
-    if writer == ON_SERVER:
-        return server_picker()
+    if offers_servers():
+        writer = st.radio(
+            "Who writes the answer",
+            (BUILT_IN, ON_SERVER),
+            captions=("NumPy, on this machine, every step open", "Ollama, vLLM, llama-server and the like"),
+            key="writer",
+            persist_state="session",
+            help="Both get the same passages and the same instructions. Only the built-in one can be "
+            "inspected.",
+        )
+        if writer == ON_SERVER:
+            return server_picker()
     decoder_picker()
     cache_picker()
     return None
@@ -44,15 +47,23 @@ def cache_picker() -> None:
 
 
 def server_picker() -> Server:
-    """Draw the address, key and model of a server."""
+    """Draw the address, key and model of a server.
+
+    Raises
+    ------
+    InputError
+        The server is public, and this address is not one of its operator's.
+    """
+    default = operators_servers()[0] if is_public() else DEFAULT_URL
     url = st.text_input(
         "Address",
-        DEFAULT_URL,
+        default,
         key="server_url",
         persist_state="session",
         help="Any server with an OpenAI-compatible interface. Ollama's is http://localhost:11434/v1, vLLM's "
         "http://localhost:8000/v1, llama-server's http://localhost:8080/v1.",
     ).strip()
+    check_source(url)
     api_key = st.text_input(
         "Key",
         type="password",

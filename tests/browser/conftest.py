@@ -17,7 +17,7 @@ from playwright.sync_api import expect, sync_playwright
 
 from engine.weights.catalog import DEFAULT_DECODER, DEFAULT_ENCODER, KNOWN_MODELS
 from engine.weights.fetch import known_model_path
-from ui.data_folder import OFF, VARIABLE
+from ui.server_settings import OFF, WORKSPACES
 
 ROOT = Path(__file__).parent.parent.parent
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
@@ -113,7 +113,7 @@ def serve(log: Path, **environment: str):
         server = subprocess.Popen(
             command,
             cwd=ROOT,
-            env={**os.environ, VARIABLE: OFF, **environment},
+            env={**os.environ, WORKSPACES: OFF, **environment},
             stdout=output,
             stderr=subprocess.STDOUT,
         )

@@ -7,7 +7,7 @@ import pytest
 from benchmarks.journey import DOCUMENTS, RECOMMENDATION, Journey, try_own_documents
 from tests.browser.accessibility import assert_usable
 from tests.browser.conftest import NARROW, WIDE, serve, window
-from ui.data_folder import VARIABLE
+from ui.server_settings import WORKSPACES
 
 MOST_CLICKS = 15
 
@@ -15,7 +15,7 @@ MOST_CLICKS = 15
 @pytest.mark.parametrize("viewport", [WIDE, NARROW], ids=["1440", "390"])
 def test_a_newcomer_applies_a_recommendation_in_a_few_clicks(viewport, app, browser, tmp_path):
     with (
-        serve(tmp_path / "log.txt", **{VARIABLE: str(tmp_path / "data")}) as url,
+        serve(tmp_path / "log.txt", **{WORKSPACES: str(tmp_path / "data")}) as url,
         window(browser, viewport) as context,
     ):
         journey = Journey(context.new_page(), monotonic())

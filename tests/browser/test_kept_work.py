@@ -15,7 +15,7 @@ from tests.browser.conftest import (
     visit,
 )
 from tests.browser.training import at_rest, button, pause, press
-from ui.data_folder import VARIABLE
+from ui.server_settings import WORKSPACES
 
 OWN = "harbour.txt"
 TEXT = b"The harbour of Ystad opens at six in the morning. The ferry to Bornholm leaves at noon. " * 20
@@ -29,7 +29,7 @@ QUESTIONS = (
 def home(app, tmp_path_factory):
     """The app at an address of its own, with a data folder."""
     folder = tmp_path_factory.mktemp("home")
-    with serve(folder / "log.txt", **{VARIABLE: str(folder / "data")}) as url:
+    with serve(folder / "log.txt", **{WORKSPACES: str(folder / "data")}) as url:
         yield url
 
 

@@ -10,7 +10,7 @@ from engine.evaluation.sweep_store import resume
 from pages.improve.settings import files
 from tests.hostile.child import in_child
 from tests.pages.improve.test_experiment_files import experiment
-from ui.data_folder import VARIABLE
+from ui.server_settings import WORKSPACES
 
 
 @pytest.mark.parametrize("path", ["/dev/full", "/dev/zero", "/dev/null", "pipe", "folder"])
@@ -31,7 +31,7 @@ def test_a_file_of_30_gigabytes_is_refused(tmp_path):
 
 
 def test_a_crash_while_an_experiment_goes_on_keeps_its_rows(tmp_path, monkeypatch):
-    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    monkeypatch.setenv(WORKSPACES, str(tmp_path))
     one = experiment()
     path = files.begin(one)
     before = path.read_bytes()

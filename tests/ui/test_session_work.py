@@ -7,7 +7,8 @@ from engine.errors import DocumentError
 from engine.evaluation.answers import AnswerQuestion, ShortAnswer
 from engine.storage.workspace import Workspace
 from tests.apps import app_file, app_of, said
-from ui.data_folder import VARIABLE, is_local
+from ui.data_folder import is_local
+from ui.server_settings import WORKSPACES
 from ui.session_work import grouped
 from ui.work_dialog import path_of
 
@@ -66,7 +67,7 @@ def test_only_settings_that_fit_their_widgets_are_taken(given, taken):
 @pytest.fixture
 def own_machine(tmp_path, monkeypatch):
     """A data folder, and a browser on the machine of the app."""
-    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    monkeypatch.setenv(WORKSPACES, str(tmp_path))
     monkeypatch.setattr("ui.data_folder.is_local", lambda: True)
     return tmp_path
 
@@ -108,7 +109,7 @@ def test_a_kept_file_that_cannot_be_opened_is_left_as_it_is(own_machine):
 
 def test_a_folder_that_cannot_be_written_is_told(tmp_path, own_machine, monkeypatch):
     (tmp_path / "file").write_text("no folder")
-    monkeypatch.setenv(VARIABLE, str(tmp_path / "file" / "folder"))
+    monkeypatch.setenv(WORKSPACES, str(tmp_path / "file" / "folder"))
     assert "Your work cannot be kept" in said(session(uploads={"tide.md": (TIDE,)}))
 
 
@@ -144,7 +145,7 @@ def test_damaged_questions_of_a_workspace_are_left_out():
 
 
 def test_for_visitors_from_elsewhere_nothing_is_kept(tmp_path, monkeypatch):
-    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.delenv(WORKSPACES, raising=False)
     monkeypatch.setattr("ui.data_folder.user_data_path", lambda *_, **__: tmp_path)
     assert "Your work is gone when this tab closes." in said(session(uploads={"tide.md": (TIDE,)}))
     assert list(tmp_path.iterdir()) == []

@@ -4,12 +4,13 @@ from pathlib import PurePath
 
 import streamlit as st
 
-from engine.documents.loaders import MAX_BYTES, Loaded
+from engine.documents.loaders import Loaded
 from engine.errors import GlassboxError, InputError
 from engine.evaluation.question_files import parse_beir_zip
 from engine.evaluation.questions import parse_questions
 from ui.documents import add_file
 from ui.questions.kept import keep_questions, uploaded_names
+from ui.server_settings import limits
 from ui.text import escape_markdown
 
 MAX_QUESTIONS = 5000
@@ -32,7 +33,7 @@ def show_upload(key: str, name: str) -> None:
             "Labelled questions",
             type=["csv", "jsonl", "zip"],
             key=uploader,
-            max_upload_size=MAX_BYTES // 1024**2,
+            max_upload_size=limits().document_mb,
             on_change=take_upload,
             args=(uploader,),
             help="Stays in this session, and in the workspaces that you save from it.",

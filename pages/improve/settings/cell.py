@@ -12,7 +12,7 @@ from engine.evaluation.questions import Question
 from pages.improve.settings.runs import Experiment
 from pages.improve.settings.verdicts import ACROSS_K, Verdict, is_across_k
 from ui.cells import cell_words
-from ui.models import ENCODER
+from ui.server_settings import ENCODER
 from ui.settings import COUNTS
 from ui.tables import show_table
 from ui.text import escape_markdown

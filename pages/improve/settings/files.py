@@ -15,7 +15,8 @@ from engine.errors import InputError
 from engine.evaluation.sweep_store import line_of, row_line, to_row
 from engine.storage.whole_file import write_whole
 from pages.improve.settings.runs import Experiment, content_of, drop, session_experiments, to_experiment
-from ui.data_folder import EXPERIMENTS, VARIABLE, kept_folder
+from ui.data_folder import EXPERIMENTS, kept_folder
+from ui.server_settings import WORKSPACES
 
 SUFFIX = ".jsonl"
 
@@ -45,7 +46,7 @@ def begin(experiment: Experiment) -> Path | None:
     except OSError as error:
         raise InputError(
             f"experiments cannot be kept in {folder} ({error.strerror}): make it writable, or start the app "
-            f"with {VARIABLE}=off"
+            f"with {WORKSPACES}=off"
         ) from error
     return file
 

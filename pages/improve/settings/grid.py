@@ -27,7 +27,8 @@ from pages.improve.settings.running import models_named, server_key
 from pages.improve.settings.verdicts import ACROSS_K
 from ui.cells import AXES, cell_words, choose_values
 from ui.chunk_settings import Cut, cut_values
-from ui.models import ENCODER, load_encoder
+from ui.models import load_encoder
+from ui.server_settings import ENCODER, limits
 from ui.settings_card import cell_of, settings_in_use
 from ui.text import escape_markdown
 
@@ -52,7 +53,6 @@ PRESETS: dict[str, dict[str, list[object]]] = {
     "Every retriever": ONE_SETTING | {"retrievers": list(RETRIEVERS)},
     "Every precision": ONE_SETTING | {"precisions": list(PRECISIONS)},
 }
-MOST_CELLS = 10_000
 PRESET_HELP = "Fills in the grid below. Change anything afterwards."
 
 
@@ -177,9 +177,9 @@ def cells_of(values: Mapping[str, list[Any]], models: Mapping[str, Model], basel
         if values.get(axis.argument) == []:
             raise InputError(f"nothing is chosen for the {axis.label.lower()}: choose one value or more")
     n_cells = prod(len(chosen) for chosen in values.values()) * len(models)
-    if n_cells > MOST_CELLS:
+    if n_cells > (most := limits().cells):
         raise InputError(
-            f"the grid has {n_cells:,} cells, at most {MOST_CELLS:,} are measured: choose fewer values"
+            f"the grid has {n_cells:,} cells, at most {most:,} are measured here: choose fewer values"
         )
     pooled = [*values["poolings"]]
     if any(has_own_head(model) for model in models.values()):

@@ -22,7 +22,8 @@ from ui.corpus import session_vectors, shared_vectors
 from ui.data_folder import kept_folder
 from ui.documents import bundled_names, chosen_documents
 from ui.jobs import Job, announce, follow_progress
-from ui.models import ENCODER, load_encoder
+from ui.models import load_encoder
+from ui.server_settings import ENCODER, check_source
 from ui.text import escape_markdown, listed
 
 MIN_SHARE = 0.02  # of a grid: below it, the time left cannot be estimated
@@ -136,7 +137,7 @@ def rows_of(
             models,
             cache,
             report,
-            lambda: job.stopped,
+            lambda: not job.take_turn(),
             [row for row in running.rows if row.cell in set(cells)],
         )
 
@@ -207,6 +208,7 @@ def models_named(names: Iterable[str]) -> dict[str, Model]:
     encoder = load_encoder()
 
     def named(name: str) -> Model:
+        check_source(name)
         if is_server(name):
             return model_of_server(name, st.session_state.get(server_key(name), "").strip())
         return encoder if name == ENCODER else other_model(name)

@@ -7,7 +7,7 @@ import streamlit as st
 
 from engine.generation.answering import Answer
 from engine.generation.decoder import Decoder
-from engine.generation.passages import ids_without
+from engine.generation.passages import ids_without, without_thinking
 from engine.inspection.model.patching import PromptPair, align_prompts
 from pages.inside.answer.attribution import attribution
 from pages.inside.answer.compare import show_side_by_side, word_differences
@@ -60,11 +60,14 @@ def pair_of_answer(answer: Answer) -> NamedPair | None:
     if not ids:
         st.info("The answer has no words, so nothing can be traced to a passage.")
         return None
-    found = attribution(decoder.name, answer.prompt, answer.prompt.ids, ids).left_out
+    prompt = answer.prompt
+    if answer.thought_ids:
+        prompt = without_thinking(prompt, decoder)
+    found = attribution(decoder.name, decoder.kv_bits, prompt, prompt.ids, ids).left_out
     falls = found.complete - found.without  # (n_passages, n_answer)
     best_passage, best_token = np.unravel_index(falls.argmax(), falls.shape)
     left, right = st.columns(2)
-    identity = hash((answer.prompt.ids, ids))
+    identity = hash((prompt.ids, ids))
     passage = left.selectbox(
         "Passage to leave out",
         range(len(falls)),
@@ -85,8 +88,8 @@ def pair_of_answer(answer: Answer) -> NamedPair | None:
         "depends most on a passage is chosen at first.",
     )
     begun = ids[:token]
-    without = ids_without(answer.prompt, [passage + 1], decoder)
-    pair = align_prompts([*answer.prompt.ids, *begun], [*without, *begun], [ids[token]])
+    without = ids_without(prompt, [passage + 1], decoder)
+    pair = align_prompts([*prompt.ids, *begun], [*without, *begun], [ids[token]])
     return NamedPair(pair, f"with passage {passage + 1}", "without it")
 
 

@@ -17,6 +17,7 @@ from engine.inspection.model.patching import (
     strongest,
 )
 from engine.layers.tracing import Array
+from engine.wording import readable_time
 from pages.inside.answer.fact_pair import (
     NamedPair,
     answer_words,
@@ -39,7 +40,7 @@ from ui.export import show_figure
 from ui.jobs import follow_progress
 from ui.models import load_decoder
 from ui.tables import show_table
-from ui.text import escape_plotly, readable_time, show_error
+from ui.text import escape_plotly, show_error
 from ui.widgets import chapters, choice
 
 THIS, OWN = "This answer", "Two prompts"

@@ -17,9 +17,9 @@ from engine.inspection.model.patching import (
     strongest,
 )
 from engine.layers.tracing import Array
+from engine.wording import readable_time
 from ui.jobs import Job, announce
 from ui.models import load_decoder
-from ui.text import readable_time
 
 STATE = "origin-sweeps"
 MOST_POSITIONS = 24  # the last ones of both prompts
@@ -75,7 +75,7 @@ def start_sweep(pair: PromptPair, what: What) -> None:
 
     def work(job: Job[Measured]) -> Measured:
         def stop() -> bool:
-            return job.stopped
+            return not job.take_turn()
 
         if what != "heads":
             runs = read_pair(decoder, pair, positions_of(pair))

@@ -6,12 +6,12 @@ from engine.errors import InputError
 from engine.evaluation.sweep_store import append
 from pages.improve.settings.files import begin, known_experiments, remove
 from tests.pages.improve.test_experiments import experiment
-from ui.data_folder import OFF, VARIABLE
+from ui.server_settings import OFF, WORKSPACES
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    monkeypatch.setenv(WORKSPACES, str(tmp_path))
     return tmp_path / "experiments"
 
 
@@ -70,7 +70,7 @@ def test_the_newest_comes_first_and_a_deleted_one_is_gone(folder):
 
 def test_without_a_folder_nothing_is_written(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv(VARIABLE, OFF)
+    monkeypatch.setenv(WORKSPACES, OFF)
     begun(experiment(), 2)
     assert known_experiments() == {}
     assert list(tmp_path.iterdir()) == []
@@ -78,6 +78,6 @@ def test_without_a_folder_nothing_is_written(tmp_path, monkeypatch):
 
 def test_a_folder_that_cannot_be_written_is_told_before_the_run(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("no folder")
-    monkeypatch.setenv(VARIABLE, str(tmp_path / "file"))
+    monkeypatch.setenv(WORKSPACES, str(tmp_path / "file"))
     with pytest.raises(InputError, match=r"experiments cannot be kept in .*: make it writable"):
         begin(experiment())

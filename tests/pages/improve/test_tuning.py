@@ -17,8 +17,8 @@ from pages.improve.tuning.outcome import document_outcome, keep_tuned, outcome
 from pages.improve.tuning.running import Request, RunningTuning, Stopped
 from tests.apps import app_of, said, tables
 from ui.chunk_settings import Cut
-from ui.data_folder import VARIABLE
 from ui.jobs import Job
+from ui.server_settings import WORKSPACES
 
 EVIL = "<script>alert(1)</script> **bold**"
 TOPICS = (
@@ -101,7 +101,7 @@ def test_before_training_there_is_nothing_to_see():
 
 
 def test_an_adapter_is_trained_judged_and_kept(tmp_path, monkeypatch):
-    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    monkeypatch.setenv(WORKSPACES, str(tmp_path))
     monkeypatch.setattr("ui.data_folder.is_local", lambda: True)
     test = app(22)
     test.slider(key="tuning-folds").set_value(2)

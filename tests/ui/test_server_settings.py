@@ -1,0 +1,101 @@
+"""The settings of the server: a public one refuses what its operator did not name, and keeps nothing."""
+
+import pytest
+
+from engine.documents.document import Document
+from engine.errors import DocumentError, InputError
+from tests.apps import app_of, said
+from ui import server_settings
+from ui.server_settings import PUBLIC, SERVERS, WORKSPACES, check_source, is_public, limits
+
+OTHERS = ("/etc/passwd", "/no/such/file.gguf", "owner/name", ".", "http://10.0.0.7/v1", "http://a:1#model")
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [("1", True), ("yes", True), ("ture", True), ("0", False), (" Off ", False), ("", False)],
+)
+def test_any_value_that_does_not_say_no_makes_a_server_public(monkeypatch, value, expected):
+    monkeypatch.setenv(PUBLIC, value)
+    assert is_public() is expected
+
+
+@pytest.mark.parametrize("value", [True, "1", 1])
+def test_secrets_are_settings_where_there_is_no_variable(monkeypatch, value):
+    monkeypatch.delenv(PUBLIC, raising=False)
+    assert not is_public()
+    monkeypatch.setattr(server_settings.st, "secrets", {PUBLIC: value})
+    assert is_public()
+    monkeypatch.setenv(PUBLIC, "0")
+    assert not is_public()
+
+
+def test_on_a_server_that_is_not_public_visitors_use_any_model(monkeypatch):
+    monkeypatch.setenv(PUBLIC, "0")
+    for source in OTHERS:
+        check_source(source)
+
+
+def test_a_public_server_refuses_every_other_model_with_one_message(monkeypatch):
+    monkeypatch.setenv(PUBLIC, "1")
+    messages = set()
+    for source in OTHERS:
+        with pytest.raises(InputError, match="uses no models but") as refusal:
+            check_source(source)
+        messages.add(str(refusal.value))
+    assert len(messages) == 1
+    check_source(server_settings.DECODER)
+
+
+def test_a_public_server_uses_the_servers_that_its_operator_lists(monkeypatch):
+    monkeypatch.setenv(PUBLIC, "1")
+    monkeypatch.setenv(SERVERS, "http://models:8000/v1, https://b.example")
+    for address in ("http://models:8000", "http://models:8000/v1/", "https://b.example#bge"):
+        check_source(address)
+    for address in ("http://models:8001/v1", "http://models:8000/v1@10.0.0.7", "https://b.example.org"):
+        with pytest.raises(InputError):
+            check_source(address)
+
+
+def picker():
+    from pages.ask.model_choice import model_picker
+
+    model_picker()
+
+
+@pytest.mark.parametrize("wanted", ["/dev", "/no/such/file.gguf", "owner/name"])
+def test_visitors_of_a_public_server_cannot_tell_whether_a_file_exists(monkeypatch, decoder, wanted):
+    monkeypatch.setenv(PUBLIC, "1")
+    app = app_of(picker, wanted_decoder=wanted).run()
+    assert not app.radio  # there is no server to choose
+    assert "uses no models but" in said(app)
+    assert wanted not in said(app)
+
+
+def test_a_public_server_connects_to_no_other_address(monkeypatch, decoder):
+    monkeypatch.setenv(PUBLIC, "1")
+    monkeypatch.setenv(SERVERS, "http://127.0.0.1:9/v1")
+    asked = []
+    monkeypatch.setattr("pages.ask.model_choice.server_models", lambda *address: asked.append(address))
+    app = app_of(picker, writer="A server", server_url="http://10.0.0.7/v1").run()
+    assert [error.message for error in app.exception]
+    assert not asked
+
+
+def test_a_public_server_keeps_nothing_whatever_else_is_set(monkeypatch, tmp_path):
+    from ui.data_folder import data_folder
+
+    monkeypatch.setenv(WORKSPACES, str(tmp_path))
+    assert data_folder() == tmp_path
+    monkeypatch.setenv(PUBLIC, "1")
+    assert data_folder() is None
+
+
+def test_the_documents_of_a_visitor_of_a_public_server_are_bounded_together(monkeypatch):
+    from ui.documents import check_length
+
+    monkeypatch.setenv(PUBLIC, "1")
+    half = Document("half.md", "x" * (limits().characters // 2))
+    check_length({"a": (half,), "b": (half,)})
+    with pytest.raises(DocumentError, match="2,000,001 characters, at most 2,000,000"):
+        check_length({"a": (half,), "b": (half, Document("dot.md", "."))})

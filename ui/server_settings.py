@@ -1,0 +1,96 @@
+"""The settings of the server, and what they allow its visitors.
+
+Each is an environment variable, or an entry of Streamlit's secrets where there is no such variable.
+`docs/deployment.md` lists them. On a public server, GLASSBOX_PUBLIC, visitors use the models and servers of
+its operator alone, nothing is kept on disk, and files are smaller.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import streamlit as st
+from streamlit.errors import StreamlitSecretNotFoundError
+
+from engine.documents.loaders import MAX_BYTES
+from engine.errors import InputError
+from engine.weights.catalog import DEFAULT_DECODER, DEFAULT_ENCODER
+from ui.text import joined
+
+PUBLIC, SERVERS, WORKSPACES = "GLASSBOX_PUBLIC", "GLASSBOX_SERVERS", "GLASSBOX_WORKSPACES"
+OFF = "off"
+NO = ("", "0", "false", "no", OFF)
+
+
+def server_setting(name: str, default: str = "") -> str:
+    """Return a setting of the server, ``default`` where it is not set or empty."""
+    value: object = os.environ.get(name)
+    if value is None:
+        try:
+            value = st.secrets.get(name, "")
+        except StreamlitSecretNotFoundError:  # there is no file of secrets
+            value = ""
+    return str(value).strip() or default
+
+
+ENCODER = server_setting("GLASSBOX_ENCODER", DEFAULT_ENCODER)
+DECODER = server_setting("GLASSBOX_DECODER", DEFAULT_DECODER)
+RERANKER = server_setting("GLASSBOX_RERANKER")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The most that a visitor may use: megabytes of files, characters of all their documents, and cells."""
+
+    document_mb: int
+    workspace_mb: int
+    characters: int
+    cells: int
+
+
+OWN_LIMITS = Limits(MAX_BYTES // 1024**2, 200, 1_000_000_000, 10_000)
+PUBLIC_LIMITS = Limits(5, 20, 2_000_000, 50)
+
+
+def is_public() -> bool:
+    """Whether the server is public; any value but those of `NO` says so."""
+    return server_setting(PUBLIC).lower() not in NO
+
+
+def limits() -> Limits:
+    """Return the limits of this server's visitors."""
+    return PUBLIC_LIMITS if is_public() else OWN_LIMITS
+
+
+def operators_servers() -> tuple[str, ...]:
+    """Return the addresses of servers of models that visitors of a public server may use."""
+    return tuple(server_setting(SERVERS).replace(",", " ").split())
+
+
+def offers_servers() -> bool:
+    """Whether a visitor may use any server of models."""
+    return not is_public() or bool(operators_servers())
+
+
+def check_source(source: str) -> None:
+    """Check that a visitor may use a model, given as for `Decoder.load`, or a server of models.
+
+    Raises
+    ------
+    InputError
+        The server is public, and its operator does not name it. The message is the same for every path,
+        whether there is such a file or not.
+    """
+    models, servers = [name for name in (ENCODER, DECODER, RERANKER) if name], operators_servers()
+    is_named = source in models or base_address(source) in map(base_address, servers)
+    if is_public() and not is_named:
+        named = joined([*(Path(model).name for model in models), *servers], "and")
+        raise InputError(
+            f"this public server uses no models but {named}: start Glassbox on a machine of your own to use "
+            "others"
+        )
+
+
+def base_address(address: str) -> str:
+    """Return the address of a server without the name of a model and the path ``/v1``."""
+    return address.partition("#")[0].strip().rstrip("/").removesuffix("/v1")
