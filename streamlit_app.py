@@ -12,6 +12,7 @@ from ui.address import open_address, show_address, show_missing_documents
 from ui.colours import BLUE, SKY, ink
 from ui.documents import NoDocumentError
 from ui.jobs import show_page_works
+from ui.memory import give_back_soon, share_one_arena
 from ui.session_work import keep_work, open_kept_work
 from ui.tables import table_style
 from ui.text import escape_markdown, show_error
@@ -216,6 +217,7 @@ def open_address_again() -> None:
 
 def main() -> None:
     """Draw the chosen page under its title, and below it the error that ended it, if any."""
+    share_one_arena()
     open_address_again()
     former = [
         st.Page(partial(redirect, address), title=target.title, url_path=address, visibility="hidden")
@@ -245,6 +247,7 @@ def main() -> None:
     keep_work()
     show_address(chosen.url_path, buttons)  # at the end, as the run may have changed what is seen
     show_work_dialog()
+    give_back_soon()
 
 
 main()

@@ -5,8 +5,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from html import escape
+from threading import Lock
+from time import monotonic
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
+from weakref import WeakKeyDictionary
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -24,12 +27,16 @@ from engine.retrieval.relevance import NullScores
 from ui.current import set_passage, set_question
 from ui.jobs import Job, follow
 from ui.models import load_decoder, load_encoder
+from ui.server_settings import limits
 from ui.settings import Settings
 from ui.text import escape_markdown, text_html
 
 T = TypeVar("T")
 
 THINKING, THOUGHT_ICON = "The model is thinking", ":material/psychology:"
+# When the keys and values of each session were used last, by `monotonic`.
+_last_used: WeakKeyDictionary[PrefixCache, float] = WeakKeyDictionary()
+_last_used_lock = Lock()
 
 
 @dataclass(frozen=True)
@@ -68,6 +75,16 @@ def session_prefix_cache() -> PrefixCache:
     """Return the keys and values of the session's last prompt, for the next one that begins alike."""
     cache: PrefixCache = st.session_state.setdefault("prefix_cache", PrefixCache())
     return cache
+
+
+def keep_newest(used: PrefixCache, room: int) -> None:
+    """Note that a cache is used now, and clear others: those used last stay, up to ``room`` bytes in all."""
+    with _last_used_lock:
+        _last_used[used] = monotonic()
+        for cache, _ in sorted(_last_used.items(), key=lambda item: item[1], reverse=True):
+            room -= cache.n_bytes
+            if room < 0 and cache is not used:
+                cache.clear()
 
 
 def want_answer(question: str, turns: tuple[Turn, ...] | None = None) -> None:
@@ -151,7 +168,8 @@ def start_answer(
     state = st.session_state
     if "answer_job" in state:
         state["answer_job"].stop()
-    encoder, writer = model or load_encoder(), Writer(load_decoder(), server, session_prefix_cache())
+    cache, room = session_prefix_cache(), limits().kept_mb * 1_000_000
+    encoder, writer = model or load_encoder(), Writer(load_decoder(), server, cache)
     own, turns = question, state.get("wanted_turns") or ()
     if state.get("wanted_turns") is None and settings.follow_ups:
         own, turns = follow_up(question, conversation(), index, encoder, null_scores)
@@ -160,19 +178,22 @@ def start_answer(
     asked = Asked(question, own, turns, settings, documents, encoder.name, now)
 
     def work(job: Job[Answer]) -> Answer:
-        return ask(
-            asked.question,
-            index,
-            encoder,
-            writer,
-            settings.answer,
-            null_scores,
-            on_text=job.write,
-            on_quotes=job.show_first,
-            stop=lambda: not job.take_turn(),
-            turns=asked.turns,
-            on_thought=job.write_aside,
-        )
+        try:
+            return ask(
+                asked.question,
+                index,
+                encoder,
+                writer,
+                settings.answer,
+                null_scores,
+                on_text=job.write,
+                on_quotes=job.show_first,
+                stop=lambda: not job.take_turn(),
+                turns=asked.turns,
+                on_thought=job.write_aside,
+            )
+        finally:
+            keep_newest(cache, room)
 
     state["asked"], state["answer_job"], state["topic_ended"] = asked, Job(work), False
     set_question(asked.question)

@@ -97,14 +97,13 @@ def session_vectors() -> VectorCache:
     return cache
 
 
-@st.cache_resource(max_entries=3, show_spinner=False, scope="session")
 def index_documents(
-    documents: Sequence[Document], _model: Model, cut: Cut, pooling: str | None = None
+    documents: Sequence[Document], model: Model, cut: Cut, pooling: str | None = None
 ) -> Index:
     """Index documents by a pooling, None for the model's own; no chunk is embedded twice.
 
-    Sessions share the vectors of bundled documents; those of a user's own documents stay in the session.
-    Vectors brought along are indexed as they are.
+    Sessions share the index of bundled documents alone, and their vectors; those of a user's own documents
+    stay in the session. Vectors brought along are indexed as they are.
 
     Raises
     ------
@@ -113,7 +112,13 @@ def index_documents(
     """
     if (given := given_of(documents)) is not None:
         return given.index
-    assert isinstance(_model, Encoder), "the model of documents that the app embeds"
+    assert isinstance(model, Encoder), "the model of documents that the app embeds"
+    are_shared = bundled_names().issuperset(document.name for document in documents)
+    return (shared_index if are_shared else session_index)(documents, model, cut, pooling)
+
+
+def index_of(documents: Sequence[Document], _model: Encoder, cut: Cut, pooling: str | None) -> Index:
+    """Cut and embed documents under a progress bar; return their index."""
     bar, encoder = st.progress(0.0, "Cutting the documents…"), cut.encoder(_model)
     bundled = bundled_names()
     shared = [document for document in documents if document.name in bundled]
@@ -138,6 +143,10 @@ def index_documents(
     if not parts:
         raise DocumentError("the chosen documents have no text to search: choose others")
     return join_indexes(parts)
+
+
+shared_index = st.cache_resource(max_entries=3, show_spinner=False)(index_of)
+session_index = st.cache_resource(max_entries=3, show_spinner=False, scope="session")(index_of)
 
 
 def warm_bm25(index: Index, retriever: str) -> None:

@@ -20,6 +20,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from engine.errors import GlassboxError
 from engine.wording import counted
+from ui.memory import give_back_soon
 from ui.text import text_html
 from ui.turns import TURNS
 
@@ -154,6 +155,7 @@ class Job(Generic[T]):
             with self._changed:
                 self._done = True
                 self._changed.notify_all()
+            give_back_soon()
 
 
 def session_name() -> str:
@@ -163,9 +165,9 @@ def session_name() -> str:
 
 
 def place_in_line(job: Job[Any]) -> str:
-    """``Waiting for 2 other visitors``, empty where it is the job's turn."""
+    """``waiting for 2 other visitors``, empty where it is the job's turn."""
     n_before = job.n_before
-    return f"Waiting for {counted(n_before, 'other visitor')}" if n_before else ""
+    return f"waiting for {counted(n_before, 'other visitor')}" if n_before else ""
 
 
 def session_is_open() -> Callable[[], bool]:
@@ -204,7 +206,7 @@ def follow(
         if draw_aside is not None and job.aside != aside:
             aside = job.aside
             draw_aside(aside)
-        place.html(text_html(escape(f"{text} {place_in_line(job)}".lstrip()) + " ▌"))
+        place.html(text_html(escape(" · ".join(filter(None, (text, place_in_line(job))))) + " ▌"))
         text = job.wait(text, REDRAW_S)
     place.html(text_html(escape(job.text)))
 

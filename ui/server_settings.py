@@ -40,16 +40,20 @@ RERANKER = server_setting("GLASSBOX_RERANKER")
 
 @dataclass(frozen=True)
 class Limits:
-    """The most that a visitor may use: megabytes of files, characters of all their documents, and cells."""
+    """The most that a visitor may use: megabytes of files, characters of documents together, cells of a grid.
+
+    ``kept_mb`` are the megabytes of keys and values that all visitors' last prompts keep together.
+    """
 
     document_mb: int
     workspace_mb: int
     characters: int
     cells: int
+    kept_mb: int
 
 
-OWN_LIMITS = Limits(MAX_BYTES // 1024**2, 200, 1_000_000_000, 10_000)
-PUBLIC_LIMITS = Limits(5, 20, 2_000_000, 50)
+OWN_LIMITS = Limits(MAX_BYTES // 1024**2, 200, 1_000_000_000, 10_000, 2000)
+PUBLIC_LIMITS = Limits(5, 20, 2_000_000, 50, 20)
 
 
 def is_public() -> bool:

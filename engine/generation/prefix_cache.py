@@ -42,6 +42,11 @@ class PrefixCache:
         """Bytes of the keys and values, including the room reserved for more tokens."""
         return 0 if self._cache is None else self._cache.n_bytes
 
+    def clear(self) -> None:
+        """Drop the keys and values that are held; a generation under way still puts back its own."""
+        with self._lock:
+            self._ids, self._cache, self._weights = [], None, None
+
     @contextmanager
     def borrow(
         self,

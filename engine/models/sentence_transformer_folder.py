@@ -18,6 +18,9 @@ from engine.layers.tracing import Array
 from engine.models.decoders import shards
 from engine.models.embedding_head import DENSE_ACTIVATIONS, Dense, EmbeddingHead, Normalize
 from engine.models.prompts import Prompts
+from engine.weights.catalog import DEFAULT_ENCODER
+from engine.weights.fetch import cache_folder
+from engine.weights.mapped import map_safetensors
 from engine.weights.model_cards import model_card
 from engine.weights.tensors import (
     MAX_JSON,
@@ -270,7 +273,12 @@ def read_dense(folder: Path, dtype: np.dtype) -> Dense:
 
 
 def read_tensors(model: Path) -> dict[str, Array]:
-    """Read the weights of a model: model.safetensors, or the several files that its index lists."""
+    """Read the weights of a model: model.safetensors, or the several files that its index lists.
+
+    Those of the default encoder in the cache, which nobody writes to, are mapped into memory.
+    """
+    if model == cache_folder() / DEFAULT_ENCODER:
+        return map_safetensors(weights_file(model))
     index = model / "model.safetensors.index.json"
     if (model / "model.safetensors").is_file() or not index.is_file():
         return read_safetensors(weights_file(model))

@@ -39,7 +39,7 @@ def parts_digest(encoder: Encoder) -> str:
     digest = sha256()
     for array in arrays(encoder.weights):
         digest.update(f"{array.dtype} {array.shape}".encode())
-        digest.update(array.tobytes())
+        digest.update(np.ascontiguousarray(array).data)
     for number in range(encoder.tokenizer.vocab_size):
         with suppress(KeyError):  # a number that no token has
             digest.update(f"{number} {encoder.tokenizer.token(number)}\n".encode())

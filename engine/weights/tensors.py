@@ -16,6 +16,7 @@ from engine.errors import GlassboxError, ModelFileError
 from engine.layers.linear import Linear
 from engine.layers.norm import LayerNorm
 from engine.layers.tracing import Array
+from engine.weights.mapped import is_mapped
 from engine.weights.memory import require_memory
 from engine.weights.stored import FLOATS, StoredTensor
 
@@ -201,8 +202,9 @@ class TensorReader:
 
     def dense(self, name: str, d_in: int, d_out: int, biased: bool = True) -> Linear:
         """Return ``name.weight`` and ``name.bias``, zeros where there is none."""
-        # Column-major, so that W^T is read row by row in x W^T.
-        weight = np.asfortranarray(self.tensor(f"{name}.weight", d_out, d_in))
+        weight = self.tensor(f"{name}.weight", d_out, d_in)
+        if not is_mapped(weight):  # column-major, so that W^T is read row by row in x W^T
+            weight = np.asfortranarray(weight)
         return Linear(weight, self.tensor(f"{name}.bias", d_out) if biased else np.zeros(d_out, self.dtype))
 
     def norm(self, name: str, d_model: int, biased: bool = True) -> LayerNorm:

@@ -103,6 +103,13 @@ def serve(log: Path, **environment: str):
 
     It keeps nothing, unless the environment names a folder.
     """
+    with served(log, **environment) as (url, _):
+        yield url
+
+
+@contextmanager
+def served(log: Path, **environment: str):
+    """The address of `serve`, and the number of the process."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -120,7 +127,7 @@ def serve(log: Path, **environment: str):
     try:
         url = f"http://127.0.0.1:{port}"
         wait_until_healthy(url, server, log)
-        yield url
+        yield url, server.pid
         written = log.read_text()  # what Streamlit writes while it is being stopped is not the app's
     finally:
         server.send_signal(signal.SIGINT)

@@ -87,11 +87,11 @@ def test_a_job_begins_at_its_turn_and_says_until_then_how_many_come_first(of_ano
         job.write("written")
 
     job = Job(work)
-    assert place_in_line(job) == "Waiting for 1 other visitor"
+    assert place_in_line(job) == "waiting for 1 other visitor"
     threading.Timer(0.3, of_another.leave, ["another"]).start()
     follow(job, place)
-    assert "Waiting for 1 other visitor" in place.drawn[0][1]
-    assert "Waiting" not in place.drawn[-1][1]
+    assert "waiting for 1 other visitor" in place.drawn[0][1]
+    assert "waiting" not in place.drawn[-1][1]
     assert begun
     assert place_in_line(job) == ""
 

@@ -1,0 +1,108 @@
+"""Memory of the running app: ``python -m benchmarks.memory [--json]``.
+
+The memory of a public server and its child processes while Chromium uses it: once the bundled documents are
+ready to be asked, after a look at every page, and with eight sessions that each asked a question at once.
+
+It is the resident set size of Linux, which includes the code of libraries. Models are downloaded and kernels
+compiled before.
+"""
+
+import os
+import tempfile
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from time import sleep
+
+from playwright.sync_api import Page, expect, sync_playwright
+
+from benchmarks.command import Benchmark, Result, Table
+from benchmarks.processes import say
+from tests.browser.conftest import MENU, WIDE, go_to, launch, served, settled, visit, window
+
+N_SESSIONS = 8
+SETTLING_S = 3.0  # in which memory that is not used any more is given back
+READY, PAGES, SESSIONS = (
+    "ready to be asked",
+    "after a look at every page",
+    f"with {N_SESSIONS} sessions that asked",
+)
+LIMITS = {READY: 450, PAGES: 700, SESSIONS: 700}  # MB
+QUESTION = "What happens to text beyond the token limit?"
+
+
+def memory_mb(process: int) -> float:
+    """Return the resident memory of a process and of all its descendants, in MB."""
+    found = [process]
+    for parent in found:
+        for children in Path(f"/proc/{parent}/task").glob("*/children"):
+            found += map(int, children.read_text().split())
+    return sum(map(resident_bytes, found)) / 1e6
+
+
+def resident_bytes(process: int) -> int:
+    """Return the resident memory of a process, 0 if it has ended."""
+    try:
+        n_pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
+    except OSError:
+        return 0
+    return n_pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def ask(page: Page) -> None:
+    """Ask a question without waiting for its answer."""
+    page.get_by_role("textbox", name="Your question").fill(QUESTION)
+    page.keyboard.press("Enter")
+
+
+def run(arguments: Namespace) -> Result:
+    """Play the visitors one after the other on one server; return the megabytes at each stage."""
+    ours: dict[str, float] = {}
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        sync_playwright() as playwright,
+        served(Path(folder) / "log.txt", GLASSBOX_PUBLIC="1") as (app, server),
+        ExitStack() as windows,
+    ):
+        browser = launch(playwright)
+
+        def measure(stage: str) -> None:
+            sleep(SETTLING_S)
+            ours[stage] = memory_mb(server)
+            say(f"{stage}: {ours[stage]:.0f} MB")
+
+        with window(browser, WIDE) as context:
+            page = visit(context.new_page(), app)
+            measure(READY)
+            for titles in MENU.values():
+                for title in titles.values():
+                    go_to(page, title)
+                    say(f"{memory_mb(server):.0f} MB  {title}")
+            measure(PAGES)
+        pages = [
+            visit(windows.enter_context(window(browser, WIDE)).new_page(), app) for _ in range(N_SESSIONS)
+        ]
+        for page in pages:
+            ask(page)
+        for page in pages:
+            expect(page.get_by_role("tab", name="Sources")).to_be_visible()
+            settled(page)
+        measure(SESSIONS)
+        browser.close()
+    return {"workload": "the bundled documents and models", "ours": ours, "peers": {}, "limit": LIMITS}
+
+
+def tables(result: Result) -> Iterator[Table | str]:
+    """Yield the megabytes at each stage, and the most that they should be."""
+    ours, limit = result["ours"], result["limit"]
+    yield Table(
+        ["", "MB", "aim, at most"], [[stage, f"{mb:.0f}", f"{limit[stage]}"] for stage, mb in ours.items()]
+    )
+
+
+BENCHMARK = Benchmark(__doc__, run, tables)
+
+
+if __name__ == "__main__":
+    BENCHMARK.main()

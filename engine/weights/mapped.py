@@ -1,0 +1,52 @@
+"""Model files mapped into memory: the operating system reads a page when it is used, and may drop it again.
+
+Only for files that nobody shortens meanwhile, which would end the process: those of known models in the cache
+are replaced whole.
+"""
+
+import json
+import mmap
+import weakref
+from pathlib import Path
+
+import numpy as np
+
+from engine.layers.tracing import Array
+
+KINDS = {"F16": np.float16, "F32": np.float32, "F64": np.float64, "I64": np.int64}
+_maps: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
+
+
+def map_safetensors(path: Path) -> dict[str, Array]:
+    """Map a .safetensors file whose types are in `KINDS`; its matrices are views that cannot be written.
+
+    Vectors are copied. The file begins with the length of a JSON header, which says where each tensor is.
+    """
+    with path.open("rb") as file:
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    _maps.add(mapped)
+    n_header = int.from_bytes(mapped[:8], "little")
+    header = json.loads(mapped[8 : 8 + n_header])
+    content = np.frombuffer(mapped, np.uint8, offset=8 + n_header)
+    tensors = {}
+    for name, entry in header.items():
+        if name != "__metadata__":
+            start, end = entry["data_offsets"]
+            array = content[start:end].view(KINDS[entry["dtype"]]).reshape(entry["shape"])
+            tensors[name] = array if array.ndim == 2 else array.copy()
+    return tensors
+
+
+def is_mapped(array: Array) -> bool:
+    """Whether an array is a view of a mapped file."""
+    base: object = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    return isinstance(base, memoryview) and isinstance(base.obj, mmap.mmap)
+
+
+def release_pages() -> None:
+    """Drop the pages of all mapped files from memory; they are read again when they are used."""
+    if hasattr(mmap, "MADV_DONTNEED"):  # not on Windows
+        for mapped in list(_maps):
+            mapped.madvise(mmap.MADV_DONTNEED)

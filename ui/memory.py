@@ -1,0 +1,42 @@
+"""Memory that is not used any more, given back to the operating system."""
+
+import ctypes
+import sys
+from collections.abc import Callable
+from threading import Timer
+
+from engine.weights.mapped import release_pages
+
+M_ARENA_MAX = -8  # from glibc's malloc.h
+QUIET_S = 1.0  # after the last call of `give_back_soon`
+_timer: Timer | None = None
+
+
+def share_one_arena() -> None:
+    """Have all threads allocate from one arena: glibc opens one for each, and each keeps what is freed."""
+    if (mallopt := glibc("mallopt")) is not None:
+        mallopt(M_ARENA_MAX, 1)
+
+
+def give_back_soon() -> None:
+    """Give memory back once nobody has called this for `QUIET_S`: runs of pages follow one another."""
+    global _timer
+    if _timer is not None:
+        _timer.cancel()
+    _timer = Timer(QUIET_S, give_back)
+    _timer.daemon = True
+    _timer.start()
+
+
+def give_back() -> None:
+    """Return freed memory to the operating system, and the pages of mapped files, now."""
+    release_pages()
+    if (malloc_trim := glibc("malloc_trim")) is not None:
+        malloc_trim(0)
+
+
+def glibc(name: str) -> Callable[..., int] | None:
+    """Return a function of the GNU C library, None where there is another library."""
+    if not sys.platform.startswith("linux"):
+        return None
+    return getattr(ctypes.CDLL(None), name, None)
