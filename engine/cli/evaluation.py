@@ -14,9 +14,9 @@ from engine.cli.main import (
     answer_settings,
     app,
     index_documents,
-    load_decoder,
     load_encoder,
     load_search_model,
+    load_writer,
     null_scores_in,
     print_json,
     read_documents,
@@ -61,7 +61,6 @@ from engine.evaluation.sweep_store import append, resume, stamp_of, to_csv, to_j
 from engine.evaluation.sweep_watch import CellProgress
 from engine.generation.answering import Answer, ask
 from engine.generation.sampling import GREEDY, Sampling
-from engine.generation.writer import Writer
 from engine.layers.pooling import POOLINGS
 from engine.models.embedding_head import OWN
 from engine.models.encoder import Encoder
@@ -468,7 +467,7 @@ def answers(
         say(f"warning: {problem}")
     encoder = load_search_model(corpus)
     index = index_documents(documents, encoder, corpus, corpus.parent_tokens)
-    writer = Writer(load_decoder(retrieval.decoder, answering.kv_bits))
+    writer = load_writer(retrieval, answering)
     writer.check(settings)
     null_scores = null_scores_in(index, encoder)
     label = f"Answering {counted(len(asked), 'question')}"

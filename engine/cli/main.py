@@ -73,6 +73,13 @@ def load_decoder(name: str, kv_bits: int = KV_BITS[0]) -> Decoder:
     return Decoder.load(name, on_progress=download_progress(name), kv_bits=kv_bits)
 
 
+def load_writer(retrieval: RetrievalOptions, answering: AnsweringOptions) -> Writer:
+    """Load the decoder that writes answers, and its draft if one is named."""
+    decoder = load_decoder(retrieval.decoder, answering.kv_bits)
+    draft = load_decoder(answering.draft, answering.kv_bits) if answering.draft else None
+    return Writer(decoder, draft=draft)
+
+
 def load_search_model(options: CorpusOptions) -> Model:
     """Load the model of a search, with its prompts and precision, and its reranker if one is named.
 
@@ -285,7 +292,7 @@ def ask_command(
     """Answer a question from the passages of a corpus: quotes, the model's words, and how sure they are."""
     settings = answer_settings(retrieval, answering, sampling)
     encoder, index = load_searched(corpus)
-    writer = Writer(load_decoder(retrieval.decoder, answering.kv_bits))
+    writer = load_writer(retrieval, answering)
     writer.check(settings)
     null_scores = null_scores_in(index, encoder)
     turns: tuple[Turn, ...] = ()

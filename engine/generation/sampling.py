@@ -258,7 +258,12 @@ def sample(logits: Array, sampling: Sampling, seen: Sequence[int], rng: np.rando
     """
     if sampling.temperature == 0:
         return int(np.argmax(apply_rules(logits, sampling, seen, if_greedy=True)))
-    cumulative = np.cumsum(chances(logits, sampling, seen))
+    return draw(chances(logits, sampling, seen), rng)
+
+
+def draw(chance: Array, rng: np.random.Generator) -> int:
+    """Draw a token id by probabilities ``(vocab_size,)``."""
+    cumulative = np.cumsum(chance)
     return int(np.searchsorted(cumulative / cumulative[-1], rng.random(), side="right"))
 
 

@@ -11,6 +11,7 @@ from engine.generation.prompt import Prompt
 from engine.generation.sampling import server_settings
 from engine.generation.server import Piece, Server
 from engine.generation.settings import AnswerSettings
+from engine.generation.speculative import check_draft
 
 
 @dataclass(frozen=True)
@@ -24,14 +25,15 @@ class Writer:
         questions.
     server
         Writes the answer in the decoder's place.
-    reuse
+    reuse, draft
         As in `Decoder.generate`: prompts with the same passages begin alike, and the second one is read
-        sooner.
+        sooner; a draft guesses the tokens of the decoder, not of the server.
     """
 
     decoder: Decoder
     server: Server | None = None
     reuse: PrefixCache | None = None
+    draft: Decoder | None = None
 
     @property
     def name(self) -> str:
@@ -54,14 +56,17 @@ class Writer:
         Raises
         ------
         InputError
-            A sampling setting that servers do not share.
+            A sampling setting that servers do not share, or a draft with another vocabulary.
         ContextLengthError
             The budgets exceed the decoder's context.
         """
         n_prompt, n_new = settings.max_prompt_tokens, settings.most_tokens
         if self.server is not None:
             server_settings(settings.sampling)
-        elif n_prompt + n_new > self.decoder.max_tokens:
+            return
+        if self.draft is not None:
+            check_draft(self.decoder, self.draft)
+        if n_prompt + n_new > self.decoder.max_tokens:
             raise ContextLengthError(
                 f"{n_prompt} prompt tokens and {n_new} new ones exceed the {self.decoder.max_tokens} "
                 f"positions of {self.decoder.name}: lower one of them"
@@ -74,5 +79,5 @@ class Writer:
         """Write the answer, token by token or piece by piece; a server is left once ``is_stopped()``."""
         n_new, sampling = settings.most_tokens, settings.sampling
         if self.server is None:
-            return self.decoder.generate(prompt.ids, n_new, sampling, reuse=self.reuse)
+            return self.decoder.generate(prompt.ids, n_new, sampling, reuse=self.reuse, draft=self.draft)
         return self.server.generate(prompt.messages, n_new, sampling, is_stopped=is_stopped)

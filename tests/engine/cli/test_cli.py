@@ -6,6 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from engine.cli.main import app
+from engine.weights.catalog import DEFAULT_DECODER
 
 FIELDS = {"document", "start", "end", "score", "percentile", "relevance", "margin", "text"}
 TEXT = "The lighthouse of Vardholm was painted green in 1931.\n\nIts keeper kept bees and sold the honey."
@@ -115,6 +116,17 @@ def test_ask_prints_answer_sources_and_timings_as_json_alone(corpus):
     assert answer["sources"][0]["document"] == "lighthouse.md"
     assert answer["sources"][0]["relevance"] >= 90
     assert answer["timings"]["answer_tokens"] <= 24
+
+
+def test_ask_takes_a_draft_and_a_cache_of_8_bits(corpus):
+    asked = ("ask", "When was the lighthouse painted?", "--corpus", corpus, "--max-new-tokens", 12, "--json")
+    plain, drafted, small = (
+        json.loads(run(*asked, *options).stdout)
+        for options in ((), ("--draft", DEFAULT_DECODER), ("--kv-bits", 8))
+    )
+    assert drafted["text"] == plain["text"]
+    assert drafted["timings"]["guessed_tokens"] > plain["timings"]["guessed_tokens"]
+    assert small["text"]
 
 
 def test_ask_draws_under_the_settings_it_is_given(corpus):
