@@ -184,12 +184,19 @@ def memory_bytes(config: DecoderConfig, packed_bytes: int | None, kv_bits: int =
     """Bytes of a decoder: its parameters, packed or as float32, and the attention to a long prompt."""
     packed = packed_bytes is not None
     n_tokens = min(config.max_positions, CACHE_TOKENS)
-    n_cached = kv_bytes(config, n_tokens, cache_type(packed, kv_bits))
-    # While a full cache grows, the old keys, or the old values, are in memory beside the new ones.
-    attention = n_cached + n_cached // 2 + scores_bytes(config, n_tokens, packed)
+    attention = cache_bytes(config, packed, kv_bits) + scores_bytes(config, n_tokens, packed)
     if packed_bytes is not None:
         return packed_bytes + attention
     return FLOAT32_BYTES * forward_module(config).parameter_count(config) + attention
+
+
+def cache_bytes(config: DecoderConfig | DecoderSizes, packed: bool, kv_bits: int) -> int:
+    """Bytes of the keys and values of a long prompt.
+
+    While a full cache grows, the old keys, or the old values, are in memory beside the new ones.
+    """
+    n_cached = kv_bytes(config, min(config.max_positions, CACHE_TOKENS), cache_type(packed, kv_bits))
+    return n_cached + n_cached // 2
 
 
 def scores_bytes(config: DecoderConfig, n_tokens: int, packed: bool) -> int:
@@ -215,7 +222,7 @@ def memory_bytes_before(sizes: DecoderSizes, file_bytes: int, kv_bits: int = 16)
     Matrices that are held in the file's own type take at least what they take there.
     """
     packed = has_op_tape()
-    n_cached = kv_bytes(sizes, min(sizes.max_positions, CACHE_TOKENS), cache_type(packed, kv_bits))
+    n_cached = cache_bytes(sizes, packed, kv_bits)
     if packed:
         return max(file_bytes, round(sizes.n_numbers * held_bytes(sizes.kind))), n_cached
     return FLOAT32_BYTES * sizes.n_numbers, n_cached

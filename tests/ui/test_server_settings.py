@@ -67,9 +67,12 @@ def picker():
 def test_visitors_of_a_public_server_cannot_tell_whether_a_file_exists(monkeypatch, decoder, wanted):
     monkeypatch.setenv(PUBLIC, "1")
     app = app_of(picker, wanted_decoder=wanted).run()
-    assert not app.radio  # there is no server to choose
-    assert "uses no models but" in said(app)
+    assert not app.selectbox  # neither a server nor another model can be chosen
+    assert [radio.key for radio in app.radio] == ["kv_bits"]
+    assert "Built-in model: " in said(app)
     assert wanted not in said(app)
+    with pytest.raises(InputError, match="uses no models but"):
+        check_source(wanted)
 
 
 def test_a_public_server_connects_to_no_other_address(monkeypatch, decoder):
