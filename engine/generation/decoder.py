@@ -257,8 +257,9 @@ class Decoder:
             newest one (`PromptLookup`): faster, and the same tokens. Only compiled decoders with a cache do.
         draft
             A smaller decoder with the same vocabulary, which guesses the next tokens in place of prompt
-            lookup (`DraftModel`): faster where it is often right. Greedy tokens are the same; drawn ones
-            have the same distribution, and are others for the same seed.
+            lookup (`DraftModel`): faster where it is often right. Greedy tokens are the same (in NumPy but
+            for ties within rounding); drawn ones have the same distribution, and are others for the same
+            seed.
         **changes
             Fields of `Sampling` by name, such as ``temperature=0.8, seed=1``, in place of those of
             ``sampling``.

@@ -285,7 +285,7 @@ def widen_cache(op: Array, task: int, thread: int) -> None:
             continue
         place = head * capacity + j
         single = single_values + 4 * d_head * (head * n_keys + j)
-        read_head(keys, key_scales, place, d_head, single)  # in memory that the value then overwrites
+        read_head(keys, key_scales, place, d_head, single)  # the value then overwrites the key
         key = floats_at(single, d_head)
         for d in range(d_head):
             columns[d, lane] = key[d] * scale

@@ -39,8 +39,8 @@ def fits(d_head: int, activation: str) -> bool:
 
 
 def scores_per_key(n_heads: int) -> int:
-    """Most scores of each key that attention holds at once: of few tokens, or of blocks of a prompt."""
-    return max(FEW_TOKENS * n_heads, n_threads * QUERY_BLOCK)
+    """Most scores of each key in memory: of the few tokens of a recorded pass, and of blocks of a prompt."""
+    return FEW_TOKENS * n_heads + n_threads * QUERY_BLOCK
 
 
 class OpTape:

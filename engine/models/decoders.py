@@ -201,12 +201,12 @@ def cache_bytes(config: DecoderConfig | DecoderSizes, packed: bool, kv_bits: int
 
 def scores_bytes(config: DecoderConfig, n_tokens: int, packed: bool) -> int:
     """Bytes of a layer's attention scores to ``n_tokens``, and of copies of its keys and values."""
-    if not packed:
-        return SCORE_COPIES * FLOAT32_BYTES * config.n_heads * min(n_tokens, BLOCK_TOKENS) * n_tokens
-    from engine.kernels.op_tape import scores_per_key  # needs numba
+    n_scores = SCORE_COPIES * config.n_heads * min(n_tokens, BLOCK_TOKENS)
+    if packed:
+        from engine.kernels.op_tape import scores_per_key  # needs numba
 
-    n_copied = 2 * config.n_kv_heads * config.d_head
-    return FLOAT32_BYTES * n_tokens * (n_copied + scores_per_key(config.n_heads))
+        n_scores = scores_per_key(config.n_heads)
+    return FLOAT32_BYTES * n_tokens * (2 * config.n_kv_heads * config.d_head + n_scores)
 
 
 def cache_type(packed: bool, kv_bits: int) -> type:

@@ -8,7 +8,7 @@ from engine.errors import ContextLengthError, InputError
 from engine.layers.quantization import dequantize, quantize
 from engine.layers.tracing import Array
 
-KV_BITS = (16, 8)  # of a key's or value's numbers
+KV_BITS = (16, 8)  # that a number in a cache may have; 16 is the default
 
 
 class CacheSizes(Protocol):

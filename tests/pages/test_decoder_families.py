@@ -156,7 +156,7 @@ def test_an_answer_is_looked_into(family):
         opened("inside/answer", family[1], **kept, **{"inside-answer-tab": tab})
     words = said(opened("inside/cache", family[1], answer=answer, kv_bits=8))
     assert "one more token takes" in words
-    assert "With 8 bits a number the cache of this text takes" in words
+    assert "With 8 bits a number the cache of this prompt takes" in words
     assert "scale of each key and value" in words
 
 

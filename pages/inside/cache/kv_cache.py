@@ -172,9 +172,9 @@ def show_precision(ids: tuple[int, ...]) -> None:
     st.write(precision_finding(found))
     help_of = {
         "Bits": "Of a number. 16 is full precision, which is 32 where NumPy computes.",
-        "One more token": "Median of several, behind all tokens of the text, in turns.",
+        "One more token": "Median of several, behind all tokens of the prompt, in turns.",
         "Divergence, nats": "Kullback-Leibler divergence of next tokens from those of 16 bits: the mean over "
-        f"the last {N_COMPARED} tokens of the text, or as many as it has.",
+        f"the last {N_COMPARED} tokens of the prompt, or as many as it has.",
         "Same greedy token": "Share of those tokens behind which the most probable one is the same.",
     }
     rows = [
@@ -182,7 +182,7 @@ def show_precision(ids: tuple[int, ...]) -> None:
             "Bits": f"{own.kv_bits}{' (in use)' if own.kv_bits == decoder.kv_bits else ''}",
             "Keys and values": f"{own.n_bytes / 1e6:,.1f} MB",
             "One more token": readable_seconds(own.token_s),
-            "Divergence, nats": f"{own.divergence:.1e}" if own.divergence else "0",
+            "Divergence, nats": f"{own.divergence:.2g}",
             "Same greedy token": f"{own.same_greedy:.1%}",
         }
         for own in found
@@ -202,7 +202,7 @@ def precision_finding(found: tuple[CachePrecision, ...]) -> str:
     """Say in a sentence what 8 bits save and cost."""
     full, small = found
     return (
-        f"With 8 bits a number the cache of this text takes {small.n_bytes / full.n_bytes:.0%} of the "
+        f"With 8 bits a number the cache of this prompt takes {small.n_bytes / full.n_bytes:.0%} of the "
         f"memory, and one more token {small.token_s / full.token_s:.0%} of the time. Behind "
         f"{small.same_greedy:.1%} of the tokens compared the most probable next one is the same."
     )
