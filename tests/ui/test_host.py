@@ -15,6 +15,8 @@ SERVER = tomllib.loads((Path(__file__).parents[2] / ".streamlit" / "config.toml"
     [
         ("localhost:8501", True),
         ("127.0.0.1:8501", True),
+        ("glassbox.streamlit.app", True),
+        ("streamlit.app.example", False),
         ("rebound.example:8501", False),  # a web page's host name that leads to this machine
         ("localhost.example", False),
         ("", False),
