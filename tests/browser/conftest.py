@@ -53,6 +53,7 @@ BUNDLED = ("chatlogs.md", "inside_the_pipeline.md", "state_of_the_union.md", "wi
 PATIENCE = 300_000  # milliseconds; what is there sooner is not waited for
 expect.set_options(timeout=PATIENCE)
 # What moves is drawn over and over by the processor, and a click may miss it; it still ends, and says so.
+# Ended by force, the animation of a section that opens would leave it closed.
 STILL = """addEventListener("DOMContentLoaded", () => {
     const style = document.createElement("style");
     style.textContent =
@@ -62,7 +63,7 @@ STILL = """addEventListener("DOMContentLoaded", () => {
 const animate = Element.prototype.animate;
 Element.prototype.animate = function (...keyframes) {
     const animation = animate.apply(this, keyframes);
-    animation.finish();
+    animation.effect.updateTiming({ delay: 0, duration: 1 });
     return animation;
 };"""
 # Streamlit keeps in the browser whether the sidebar is open: an open one would cover the next narrow tab.
