@@ -114,6 +114,7 @@ def card(page):
 
 def test_the_settings_in_use_are_in_sight_on_every_page_and_reset_from_any(tab, app):
     visit(tab, app)
+    expect(sidebar(tab).get_by_role("slider", name="Temperature", include_hidden=True)).to_be_attached()
     before = settings(tab)
     open_all_sections(tab)
     press_slider(tab, "Passages", "End")
