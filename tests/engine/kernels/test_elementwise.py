@@ -192,14 +192,17 @@ import llvmlite.binding as llvm, numpy as np
 features = llvm.get_host_cpu_features()
 features.update({name: False for name in features if name.startswith("avx512")})
 llvm.get_host_cpu_features = lambda: features
-from engine.kernels import attention as kernels, gemm
+from engine.kernels import attention as kernels, gemm, gemm_int8
 from engine.layers import attention, linear
+from engine.layers.quantization import Int8Matrix, hadamard
 assert gemm.WIDE == 16
 rng = np.random.default_rng(0)
 x, weight, bias = (rng.normal(size=shape).astype("f4") for shape in ((7, 9), (32, 9), 32))
 heads = rng.normal(size=(2, 21, 32)).astype("f4")
 mask = rng.normal(size=(2, 21, 21)).astype("f4")
+rows, matrix = hadamard(128), Int8Matrix.of(hadamard(128)[:32])
 gaps = (
+    gemm_int8.linear(rows, matrix) - linear.linear(rows, matrix),
     gemm.linear(x, weight, bias) - linear.linear(x, weight, bias),
     kernels.attention(heads, heads, heads, mask) - attention.attention(heads, heads, heads, mask),
 )
@@ -214,4 +217,4 @@ def test_narrower_registers_give_the_same(request):
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
     )
-    assert done.stdout.strip() == "[True, True]"
+    assert done.stdout.strip() == "[True, True, True]"
