@@ -127,21 +127,21 @@ def fill_blocks(panels: Array, kind: str, rows: Array) -> None:
     halves = blocks[..., :n_header].view(np.uint16).reshape(*blocks.shape[:2], -1, WIDE)
     for n, name in enumerate(own.halves):
         fill(halves[:, :, n], fields[name].view(np.uint16)[..., 0])
-    start = layout.n_scale_bytes * WIDE
+    start, word = layout.n_scale_bytes * WIDE, np.uint8 if layout.by_column else np.uint32
     if own.read_scales:
         fill(units[..., :start].reshape(*units.shape[:3], -1, WIDE), own.read_scales(fields))
     for name, bits, run in own.planes:
         own_run = bits * UNIT // 8
-        of_plane = units[..., start : start + own_run * WIDE]
+        of_plane = units[..., start : start + own_run * WIDE].view(word)
+        of_plane = of_plane.reshape(*units.shape[:3], -1, WIDE)
         start += own_run * WIDE
-        plane = from_bit_rows(fields[name]) if run == 1 else fields[name]
-        if layout.by_column:  # bytes, not words
-            fill(of_plane.reshape(*units.shape[:3], -1, WIDE), plane.reshape(*plane.shape[:2], -1, own_run))
+        plane = (from_bit_rows(fields[name]) if run == 1 else fields[name]).view(word)
+        if run in (1, own_run):
+            fill(of_plane, plane.reshape(*plane.shape[:2], layout.n_units, -1))
             continue
-        of_plane = of_plane.view(np.uint32).reshape(*units.shape[:3], -1, WIDE)
-        words = np.empty((len(panels), plane.shape[1], plane.shape[2] // 4, WIDE), np.uint32)
-        fill(words, plane.view(np.uint32))
-        of_plane[:] = words.reshape(of_plane.shape) if run in (1, own_run) else in_units(words, bits, run)
+        words = np.empty((*blocks.shape[:2], plane.shape[2], WIDE), np.uint32)
+        fill(words, plane)
+        of_plane[:] = in_units(words, bits, run)
 
 
 def fill(panels: Array, rows: Array) -> None:
