@@ -120,7 +120,7 @@ def in_units(words: Array, bits: int, run: int) -> Array:
     runs = words.reshape(*words.shape[:-2], -1, run // 4, words.shape[-1])
     codes = np.stack([runs >> np.uint32(shift) & mask for shift in shifts], axis=-3)
     codes = codes.reshape(*words.shape[:-2], -1, len(shifts), bits, words.shape[-1])
-    units: Array = codes[..., 0, :, :].copy()
+    units = np.zeros_like(codes[..., 0, :, :])
     for place, shift in enumerate(shifts):
         units |= codes[..., place, :, :] << np.uint32(shift)
     return units

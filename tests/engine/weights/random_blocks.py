@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from engine.weights.quantized import HALVES, QUANTIZED
+from engine.weights.quantized import QUANTIZED
 
 
 def random_blocks(rng, kind, n_rows, n_blocks, scale=1.0):
@@ -10,7 +10,7 @@ def random_blocks(rng, kind, n_rows, n_blocks, scale=1.0):
     own = QUANTIZED[kind]
     rows = rng.integers(0, 256, (n_rows, n_blocks * own.n_bytes), dtype=np.uint8)
     fields = own.split(rows)  # views
-    for name in set(HALVES) & set(fields):
+    for name in own.halves:
         fields[name][:] = rng.normal(0, scale, (n_rows, n_blocks, 1)).astype(np.float16).view(np.uint8)
     if "e" in fields:
         fields["e"][:] = rng.integers(110, 130, (n_rows, n_blocks, 1))
