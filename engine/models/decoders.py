@@ -298,7 +298,7 @@ def resume_forward(
     Parameters
     ----------
     ids, weights, config, cache
-        As in `decoder_forward`; the cache is a `new_cache`. Layers before ``first`` do not change it.
+        As in `decoder_forward`; layers before ``first`` do not change the cache.
     trace
         The tracer. Compiled attention traces its context alone: neither queries and keys nor weights.
     first
@@ -312,7 +312,7 @@ def resume_forward(
         Final hidden states, ``(n_new, d_model)``.
     """
     family = forward_module(config)
-    ops = new_op_tape(cache.length) if is_packed(weights) else NUMPY_DECODER
+    ops = new_op_tape(cache.length) if is_compiled(weights, cache) else NUMPY_DECODER
     embedded, *rotations = family.embed(ids, weights, config, cache, trace if states is None else no_trace)
     inputs = (embedded if states is None else states, *rotations)
     hidden = family.layers(inputs, weights, config, cache, ops, trace, first)

@@ -7,7 +7,7 @@ import numpy as np
 from engine.errors import InputError
 from engine.generation.decoder import Decoder
 from engine.layers.tracing import Array
-from engine.models.decoders import fit_length, new_cache, resume_forward
+from engine.models.decoders import fit_length, resume_forward
 from engine.models.kv_cache import KVCache
 from engine.trace import Trace
 
@@ -53,7 +53,7 @@ def read_last(decoder: Decoder, ids: list[int], n: int) -> tuple[LastPositions, 
         raise InputError(
             f"{n} positions of a text of {n_tokens} tokens: give 1 to {min(n_tokens, MAX_POSITIONS)}"
         )
-    cache = new_cache(decoder.weights, decoder.config, n_tokens)
+    cache = decoder.new_cache(n_tokens)
     fit_length(cache, decoder.config, n_tokens)
     decoder.prefill(ids[:-n], cache)
     trace = Trace(["embeddings.output", "layers.*.output", "layers.*.attention.context"])

@@ -18,7 +18,7 @@ LENS_POSITIONS = 8  # the last ones, of which each layer's prediction is shown
 
 
 @st.cache_resource(max_entries=2, show_spinner="Looking through the logit lens…", scope="session")
-def lenses(model: str, pair: PromptPair, _runs: PairRuns) -> tuple[LogitLens, LogitLens]:
+def lenses(model: str, kv_bits: int, pair: PromptPair, _runs: PairRuns) -> tuple[LogitLens, LogitLens]:
     """Return the logit lens on the last positions of both runs, following the token that comes next."""
     n = min(max(LENS_POSITIONS, len(pair.answer)), len(_runs.ids))
     clean, corrupted = (
@@ -31,7 +31,7 @@ def lenses(model: str, pair: PromptPair, _runs: PairRuns) -> tuple[LogitLens, Lo
 def show_lens(named: NamedPair, runs: PairRuns) -> None:
     """Draw the next tokens that each layer predicts, and the answer's rank by layer."""
     decoder, pair = runs.decoder, named.pair
-    clean, corrupted = lenses(decoder.name, pair, runs)
+    clean, corrupted = lenses(decoder.name, decoder.kv_bits, pair, runs)
     at, words = -len(pair.answer), spoken(token_name(decoder, pair.answer[0]))
     st.markdown(
         f"**“{words}” is the most probable token {settled_words(clean, at)} {named.clean}, and "

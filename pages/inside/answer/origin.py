@@ -62,7 +62,7 @@ class Reading:
 
 
 @st.cache_resource(max_entries=2, show_spinner="Reading both prompts…", scope="session")
-def reading(model: str, pair: PromptPair) -> Reading:
+def reading(model: str, kv_bits: int, pair: PromptPair) -> Reading:
     """Run both prompts of a pair; cached for the session."""
     decoder, n_answer = load_decoder(), len(pair.answer)
     runs = read_pair(decoder, pair, positions_of(pair))
@@ -93,7 +93,7 @@ def show_origin(answer: Answer | None) -> None:
 def show_pair(named: NamedPair) -> None:
     """Draw how probable the answer is after both prompts, and what carries the difference."""
     decoder, pair = load_decoder(), named.pair
-    read = reading(decoder.name, pair)
+    read = reading(decoder.name, decoder.kv_bits, pair)
     words = answer_words(decoder, pair)
     columns = st.columns(3)
     for column, prompt, log_p in (

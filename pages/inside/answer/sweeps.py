@@ -92,7 +92,8 @@ def start_sweep(pair: PromptPair, what: What) -> None:
 
 def sweeps_of(pair: PromptPair) -> dict[What, Sweep]:
     """Return the session's sweeps of a pair; those of another pair are stopped and dropped."""
-    name = load_decoder().name, pair
+    decoder = load_decoder()
+    name = decoder.name, decoder.kv_bits, pair
     kept: tuple[object, dict[What, Sweep]] | None = st.session_state.get(STATE)
     if kept is not None and kept[0] == name:
         return kept[1]

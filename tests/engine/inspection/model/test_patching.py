@@ -198,6 +198,15 @@ def test_compiled_runs_equal_numpys(decoder, readable_decoder):
     assert patch_heads(compiled, heads) == pytest.approx(patch_heads(readable, heads), abs=0.03)
 
 
+@pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "numpy"])
+def test_a_cache_of_8_bits_is_that_of_the_model_and_changes_little(decoder, readable_decoder, compiled):
+    model = decoder if compiled else readable_decoder
+    whole, eighth = fact_runs(model), fact_runs(replace(model, kv_bits=8))
+    assert eighth.cache.keys.dtype == np.int8
+    assert eighth.patched() == eighth.log_p_corrupted != whole.log_p_corrupted
+    assert eighth.gap == pytest.approx(whole.gap, abs=0.3)
+
+
 def test_a_sweep_can_be_stopped_and_shows_its_progress(family):
     runs, seen = read_pair(family, align_prompts(*prompts(family), ANSWER)), []
 
