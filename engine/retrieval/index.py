@@ -1,6 +1,6 @@
 """Exact search over embedded chunks, by FAISS."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, overload
@@ -12,7 +12,7 @@ from engine.errors import InputError
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
 from engine.retrieval.bm25 import Bm25
-from engine.retrieval.embedding_model import Model, embedding_spec, encode_by
+from engine.retrieval.embedding_model import Model, as_searched, embedding_spec, encode_by
 from engine.retrieval.embedding_spec import EmbeddingSpec, Query
 from engine.retrieval.rerank import TokenVectors
 from engine.retrieval.vector_cache import VectorCache, cached_encode
@@ -164,14 +164,23 @@ class Index:
     def encoder(self, encoder: Model) -> Model: ...
 
     def encoder(self, encoder: Model) -> Model:
-        """Return the encoder as the index was made: with its word weights if it has any, and its prompts."""
+        """Return the encoder as the index was made: its word weights if it has any, prompts and precision."""
         if isinstance(encoder, Encoder) and self.idf is not None:
             encoder = replace(encoder, idf=self.idf)
-        if not encoder.prompts.in_search:
-            return encoder
-        bare = encoder.with_prompts("none")
-        was_bare = self.spec == embedding_spec(bare, self.spec.pooling, self.spec.max_tokens)
-        return bare if was_bare else encoder
+        return next((each for each in readings_of(encoder) if self._is_made_by(each)), encoder)
+
+    def _is_made_by(self, encoder: Model) -> bool:
+        return self.spec == embedding_spec(encoder, self.spec.pooling, self.spec.max_tokens)
+
+
+def readings_of(encoder: Model) -> Iterator[Model]:
+    """Yield the ways in which a model may have read documents: with or without prompts, in each precision."""
+    others = ["int8"] if isinstance(encoder, Encoder) and encoder.dtype == np.float32 else []
+    for precision in [None, *others]:
+        read = encoder if precision is None else as_searched(encoder, "own", precision)
+        yield read
+        if read.prompts.in_search:
+            yield read.with_prompts("none")
 
 
 def build_index(

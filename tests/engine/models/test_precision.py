@@ -3,10 +3,13 @@ import pytest
 
 from engine import Encoder
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
+from engine.documents.splitters import Splitting, split
 from engine.errors import InputError
 from engine.layers.quantization import BLOCK, Int8Matrix, hadamard, rotate
 from engine.models.precision import chosen_precision
+from engine.retrieval.embedding_model import embed_query
 from engine.retrieval.embedding_spec import EmbeddingSpec
+from engine.retrieval.index import build_index
 from engine.training.search.frozen_layers import run_frozen_layers
 
 
@@ -72,3 +75,12 @@ def test_what_cannot_be_rounded_is_refused(encoder, rounded):
         Encoder.load(dtype=np.float64, precision="int8")
     with pytest.raises(InputError, match="fine-tuning needs the weights in float32: choose that, not int8"):
         run_frozen_layers(rounded, ["a cat"], 1)
+
+
+def test_an_index_reads_questions_in_the_precision_of_its_chunks(encoder, rounded):
+    [document] = [each for each in load_corpus(BUNDLED_CORPUS) if each.name == "inside_the_pipeline.md"]
+    chunks = split(document, encoder.tokenizer, Splitting("fixed", 128, 0))[:5]
+    index = build_index(chunks, rounded)
+    assert index.encoder(encoder).weights is rounded.weights
+    assert index.search(embed_query("What is a token?", index.encoder(encoder)), 1)
+    assert build_index(chunks, encoder).encoder(encoder) is encoder
