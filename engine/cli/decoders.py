@@ -5,11 +5,11 @@ from typing import Annotated
 import typer
 
 from engine.cli.main import app, load_decoder, print_json
+from engine.cli.models import require_accepted
 from engine.cli.options import JsonOption, exit_on_error
 from engine.cli.progress import download_progress, say
-from engine.errors import InputError
 from engine.generation.listed_decoders import ListedDecoder, listed_decoders, read_rate
-from engine.weights.catalog import DEFAULT_DECODER, KNOWN_MODELS
+from engine.weights.catalog import DEFAULT_DECODER
 from engine.weights.fetch import is_cached, model_path
 
 
@@ -67,14 +67,9 @@ def download(
     as_json: JsonOption = False,
 ) -> None:
     """Download a model into the cache, or the rest of it where an earlier download ended."""
-    model = KNOWN_MODELS.get(name)
-    if model is not None and model.licence.terms and not accept_licence and not is_cached(name):
-        raise InputError(
-            f"{name} is under the {model.licence.name} licence: read {model.licence.url}, and accept it by "
-            "--accept-licence"
-        )
+    require_accepted(name, accept_licence)
     for decoder in listed_decoders():
-        if decoder.model is model and decoder.fits is False:
+        if decoder.model.name == name and decoder.fits is False:
             say(f"warning: {name} needs about {decoder.memory_bytes / 1e9:.1f} GB of memory; fewer are free")
     path = model_path(name, download_progress(name))
     if as_json:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from engine.cli.models import load_embedding_model, load_reranker
+from engine.cli.models import load_embedding_model, load_reranker, require_accepted
 from engine.cli.options import (
     AnsweringOptions,
     CorpusOptions,
@@ -69,6 +69,7 @@ def load_encoder(name: str, dtype: type[np.floating] = np.float32) -> Encoder:
 
 def load_decoder(name: str, kv_bits: int = KV_BITS[0]) -> Decoder:
     """Load the decoder, whose KV cache has ``kv_bits`` a number."""
+    require_accepted(name)
     say(f"Loading {name}")
     return Decoder.load(name, on_progress=download_progress(name), kv_bits=kv_bits)
 

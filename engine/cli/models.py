@@ -3,14 +3,27 @@
 import os
 
 from engine.cli.progress import download_progress, say
+from engine.errors import InputError
 from engine.evaluation.embedding_server import SERVER_KEY, EmbeddingServer, is_server, server_at
 from engine.evaluation.library_model import load_model
 from engine.models.encoder import Encoder
 from engine.models.reranker import Reranker
 from engine.retrieval.embedding_model import Model
+from engine.weights.catalog import KNOWN_MODELS
+from engine.weights.fetch import is_cached
 
 OPENAI_KEY = "OPENAI_API_KEY"
 OPENAI_ADDRESSES = ("https://api.openai.com/", "https://api.openai.com#")
+
+
+def require_accepted(name: str, is_accepted: bool = False) -> None:
+    """Raise `InputError` for a model that has terms of use, is not on this machine, and was not accepted."""
+    model = KNOWN_MODELS.get(name)
+    if model is not None and model.licence.terms and not is_accepted and not is_cached(name):
+        raise InputError(
+            f"{name} is under the {model.licence.name} licence: read {model.licence.url}, and accept it by "
+            f"`download {name} --accept-licence`"
+        )
 
 
 def load_embedding_model(name: str) -> Model:

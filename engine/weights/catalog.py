@@ -1,7 +1,7 @@
 """The models the engine knows by name: their files, checksums, sources, licences and sizes.
 
-Revisions, checksums and sizes are those that the Hub states for the files; each was found in at least two
-independent public sources. A file with another checksum is not used.
+Revisions, checksums and sizes of the decoders are those of the Hub as other projects state them, at least two
+of them alike for each. A file with another checksum is not used.
 """
 
 from dataclasses import dataclass

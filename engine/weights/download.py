@@ -7,6 +7,7 @@ The ETag in the name is the SHA-256 of a large file, so another version of it ne
 """
 
 import hashlib
+import re
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -32,7 +33,7 @@ class SourceError(Exception):
 
 
 class MissingFileError(SourceError):
-    """The repository, or a file of it, does not exist or is not open to this user: trying again is no use."""
+    """The repository, or a file of it, does not exist: trying again is no use."""
 
 
 class DownloadStoppedError(ModelUnavailableError):
@@ -75,7 +76,7 @@ def remote_file(hub_id: str, name: str, revision: str, endpoint: str) -> RemoteF
         url = hf_hub_url(hub_id, name, revision=revision, endpoint=endpoint)
         found = get_hf_file_metadata(url, timeout=HEAD_TIMEOUT_S, endpoint=endpoint)
     except GatedRepoError as error:
-        raise MissingFileError(
+        raise SourceError(
             f"{unavailable}: accept its terms at {endpoint}/{hub_id}, and set HF_TOKEN to a token of yours"
         ) from error
     except (EntryNotFoundError, RepositoryNotFoundError) as error:
@@ -86,8 +87,8 @@ def remote_file(hub_id: str, name: str, revision: str, endpoint: str) -> RemoteF
 
 
 def part_path(place: Path, etag: str) -> Path:
-    """Return the path of a file's partial download."""
-    return place.with_name(f"{place.name}.{etag[:ETAG_DIGITS] or 'unknown'}.part")
+    """Return the path of a file's part, with letters and digits alone of the ETag, which a server chooses."""
+    return place.with_name(f"{place.name}.{re.sub('[^0-9A-Za-z]', '', etag)[:ETAG_DIGITS]}.part")
 
 
 def download(
@@ -131,7 +132,8 @@ def download(
     for other in place.parent.glob(f"{place.name}.*.part"):
         if other != part:  # of another version
             other.unlink()
-    if part.exists() and (remote.size is None or part.stat().st_size > remote.size):
+    is_known = bool(remote.etag) and remote.size is not None
+    if part.exists() and not (is_known and part.stat().st_size <= (remote.size or 0)):
         part.unlink()
     done = part.stat().st_size if part.exists() else 0
     require_disk_space((remote.size or 0) - done, place.parent, remote.name)

@@ -231,11 +231,8 @@ def hub_model_path(
 
 def check_unchanged(record: Path, remotes: Mapping[str, RemoteFile]) -> None:
     """Raise `SourceError` if the Hub states other sums than the record of the first download, if any."""
-    try:
-        known = json.loads(record.read_text("utf-8"))["files"]
-        changed = [name for name, remote in remotes.items() if known.get(name, remote.etag) != remote.etag]
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
-        return
+    known = recorded_sums(record)
+    changed = [name for name, remote in remotes.items() if known.get(name, remote.etag) != remote.etag]
     if changed:
         raise SourceError(
             f"{', '.join(changed)} changed on the Hub since the first download: delete {record} to take them"
@@ -244,12 +241,18 @@ def check_unchanged(record: Path, remotes: Mapping[str, RemoteFile]) -> None:
 
 def keep_record(staging: Path, remotes: Mapping[str, RemoteFile]) -> None:
     """Write the revision and sums of files beside them, and drop what is left of files with others."""
-    content = {
-        "revision": next(remote.revision for remote in remotes.values()),
-        "files": {name: remote.etag for name, remote in remotes.items()},
-    }
-    record, text = staging / RECORD, json.dumps(content, indent=2)
-    if not record.is_file() or record.read_text("utf-8") != text:
+    sums = {name: remote.etag for name, remote in remotes.items()}
+    if recorded_sums(staging / RECORD) != sums:
         shutil.rmtree(staging)
         staging.mkdir()
-        record.write_text(text, "utf-8")
+    content = {"revision": next(remote.revision for remote in remotes.values()), "files": sums}
+    (staging / RECORD).write_text(json.dumps(content, indent=2), "utf-8")
+
+
+def recorded_sums(record: Path) -> dict[str, str]:
+    """Return the sums in a record by the names of the files, none where it cannot be read."""
+    try:
+        sums = json.loads(record.read_text("utf-8"))["files"]
+    except (OSError, ValueError, LookupError, TypeError):
+        return {}
+    return sums if isinstance(sums, dict) else {}

@@ -28,7 +28,9 @@ def test_terms_have_to_be_accepted_before_a_download(tmp_path, monkeypatch):
     monkeypatch.setenv("GLASSBOX_CACHE", str(tmp_path))
     refused = run("download", "gemma-3-1b-it")
     assert refused.exit_code == 2
-    assert "read https://ai.google.dev/gemma/terms, and accept it by --accept-licence" in refused.stderr
+    way = "read https://ai.google.dev/gemma/terms, and accept it by `download gemma-3-1b-it --accept-licence`"
+    assert way in refused.stderr
+    assert way in run("ask", "Why?", "--decoder", "gemma-3-1b-it").stderr
     offline = run("download", "gemma-3-1b-it", "--accept-licence")
     assert offline.exit_code == 2
     assert "switched off by HF_HUB_OFFLINE" in offline.stderr

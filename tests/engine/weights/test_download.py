@@ -156,6 +156,15 @@ def test_two_programs_do_not_write_one_file(served, cache):
     assert_whole(cache)
 
 
+def test_an_etag_is_no_path(served, cache):
+    served.etags[PLACE] = "../../../outside"
+    with pytest.raises(DownloadStoppedError):
+        known_model_path(MODEL, *stop_at(300_000))
+    assert [path.name for path in (cache / "tiny" / ".download").iterdir()] == ["tiny.gguf.outside.part"]
+    known_model_path(MODEL)
+    assert_whole(cache)
+
+
 def test_terms_that_were_not_accepted_are_named(served, cache):
     served.refused[PLACE] = (403, "GatedRepo")
     with pytest.raises(
