@@ -12,7 +12,8 @@ from ui.address import open_address, show_address, show_missing_documents
 from ui.colours import BLUE, SKY, ink
 from ui.documents import NoDocumentError
 from ui.jobs import show_page_works
-from ui.memory import give_back_soon, share_one_arena
+from ui.memory import bound_freed_memory, give_back_soon
+from ui.server_settings import is_public
 from ui.session_work import keep_work, open_kept_work
 from ui.tables import table_style
 from ui.text import escape_markdown, show_error
@@ -217,7 +218,7 @@ def open_address_again() -> None:
 
 def main() -> None:
     """Draw the chosen page under its title, and below it the error that ended it, if any."""
-    share_one_arena()
+    bound_freed_memory(is_small=is_public())
     open_address_again()
     former = [
         st.Page(partial(redirect, address), title=target.title, url_path=address, visibility="hidden")

@@ -40,6 +40,7 @@ NAMES = [
     "distilled_reranker",
     "threshold",
     "journey",
+    "memory",
 ]
 INTRODUCTION = """\
 # Benchmarks

@@ -5,6 +5,7 @@ and a function mode records the inputs and outputs of the softmax in attention.
 """
 
 import re
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from engine.kernels.primitives import prepare_compiled
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder, check_bert, check_float32
 from engine.weights.fetch import model_path
+from engine.weights.memory import require_memory
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -35,6 +37,7 @@ STAGE_TOLERANCE = {"float32": 1e-5, "float64": 1e-8}
 NORM_TOLERANCE = 1.9e-6
 VECTOR_TOLERANCE = 1e-6
 COSINE_TOLERANCE = 1e-6
+LIBRARY_BYTES = 600_000_000  # of PyTorch, sentence-transformers and the model
 # The vector of `Encoder.encode`, by compiled kernels where available; all other stages are traced.
 ENCODED = "encode"
 
@@ -183,7 +186,17 @@ def cosine(a: Array, b: Array) -> float:
 
 
 def official_model(encoder: Encoder) -> "SentenceTransformer":
-    """Load the encoder's files with sentence-transformers: mean pooling, then normalisation."""
+    """Load the encoder's files with sentence-transformers: mean pooling, then normalisation.
+
+    Raises
+    ------
+    ModelUnavailableError
+        sentence-transformers is not installed.
+    MemoryLimitError
+        PyTorch is not loaded yet, and would not fit into the memory that is free.
+    """
+    if "torch" not in sys.modules:
+        require_memory(LIBRARY_BYTES, "the official model, run by PyTorch,")
     try:
         import torch
         from sentence_transformers import SentenceTransformer

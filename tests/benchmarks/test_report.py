@@ -8,6 +8,7 @@ import pytest
 from benchmarks.command import processor
 from benchmarks.follow_ups import AS_TYPED, HALVES, WITH_TOPIC
 from benchmarks.journey import QUOTED
+from benchmarks.memory import READY
 from benchmarks.report import DOCS, NAMES, ReportError, page, section, store
 from engine.evaluation.answers import ANSWER_METRICS
 
@@ -137,10 +138,12 @@ RESULTS = {
         },
         "limit": {QUOTED: {"clicks": 1, "seconds": 8.0}},
     },
+    "memory": {"ours": {READY: 389.4}, "limit": {READY: 450}},
 }
 RENDERED = {
     "answers": "| right (of answerable) | 0.64 [0.52, 0.75] |",
     "journey": "| first answer, quoted | 1 · 6.2 s | 1 · 6.2 s | 1 · 8 s |",
+    "memory": "| ready to be asked | 389 | 450 |",
     "follow_ups": "| as typed |" + " 0.64 [0.52, 0.75] |" * 4,
     "encode": "| onnx | 100 | 3.55 | 3 | 3.00 |",
     "families": "| qwen (4 layers) | 1,500 | 1,000 | 1.50 | 2.0e-07 |",
