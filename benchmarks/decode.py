@@ -7,12 +7,14 @@ The prompt is the start of the bundled corpus. The contestants take turns on the
 process of its own. Glassbox runs as in its app, with prompt lookup, and token by token, as the others do.
 Figures are medians over the rounds: prompt and new tokens per second, time to the first token, loading
 (imports included), peak memory, and the mean Kullback-Leibler divergence (in nats) of the next-token
-distribution from that of float32 transformers over 500 tokens. The limit is the rate at which memory can be
-read, measured in between. llama.cpp comes with ``pip install -r benchmarks/requirements.txt``.
+distribution from that of float32 transformers over 500 tokens. The limits are the rate at which memory can
+be read and the best matrix product in float32, both measured in between. llama.cpp comes with ``pip install
+-r benchmarks/requirements.txt``.
 """
 
 import importlib.util
 import json
+import math
 import statistics
 import tempfile
 from argparse import Namespace
@@ -57,8 +59,18 @@ def bytes_read(decoder: Decoder) -> int:
     return sum(matrices) + 2 * keys
 
 
+def prompt_flops(decoder: Decoder) -> int:
+    """Floating-point operations of the matrix products that reading the prompt needs."""
+    config, layers = decoder.config, decoder.weights.layers
+    parts = (part for layer in layers for part in vars(layer).values() if hasattr(part, "weight"))
+    projections = sum(math.prod(part.weight.shape) for part in parts if len(part.weight.shape) == 2)
+    # A token attends to half of the prompt on average: once for the scores, once for the values.
+    attention = config.n_layers * config.n_heads * config.d_head * (PROMPT_TOKENS + 1)
+    return 2 * PROMPT_TOKENS * (projections + attention) + 2 * config.d_model * config.vocab_size
+
+
 def take_turns(names: list[str], rounds: int, file: Path, ids: list[int], scratch: Path) -> dict[str, Any]:
-    """Run the contestants in turn; return their answers and how fast memory was read."""
+    """Run the contestants in turn; return their answers, how fast memory was read, and the best GFLOP/s."""
     env, errors = environment(), scratch / "errors.txt"
     loads: dict[str, list[float]] = {name: [] for name in names}
     running: dict[str, Served] = {}
@@ -70,9 +82,10 @@ def take_turns(names: list[str], rounds: int, file: Path, ids: list[int], scratc
             if turn:
                 loads[name].append(running[name].ready["load_s"])
     answers: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
-    bandwidths = []
+    bandwidths, peaks = [], []
     for turn in range(rounds + 1):  # as above
         bandwidths.append(json.loads(run_once(MODULE, ["bandwidth", str(file)], env))["gb_per_s"])
+        peaks.append(json.loads(run_once("benchmarks.encoders", ["gemm", str(file)], env))["gflops"])
         for name in names:
             say(f"round {turn} of {rounds}: {name}")
             answer = running[name].ask({"ids": ids, "n_new": NEW_TOKENS})
@@ -86,10 +99,11 @@ def take_turns(names: list[str], rounds: int, file: Path, ids: list[int], scratc
         running[name].ask({"ids": ids, "logits": str(path)})
         logits[name] = np.load(path)
         running[name].stop()
-    return {"answers": answers, "loads": loads, "logits": logits, "bandwidth": max(bandwidths)}
+    limits = {"bandwidth": max(bandwidths), "gflops": max(peaks)}
+    return {"answers": answers, "loads": loads, "logits": logits, **limits}
 
 
-def figures_of(measured: dict[str, Any], read_bytes: int) -> Result:
+def figures_of(measured: dict[str, Any], read_bytes: int, flops: int) -> Result:
     """Return the figures of what was measured."""
     answers, logits = measured["answers"], measured["logits"]
 
@@ -116,15 +130,18 @@ def figures_of(measured: dict[str, Any], read_bytes: int) -> Result:
             "prompt_ratio": median_ratio(prompt_rates(OURS), prompt_rates(name)),
         }
 
-    ours, one_by_one = figures(OURS), statistics.median(new_rates(PLAIN))
+    one_by_one, prompt = statistics.median(new_rates(PLAIN)), statistics.median(prompt_rates(PLAIN))
     return {
         "workload": f"{PROMPT_TOKENS} prompt tokens and {NEW_TOKENS} new ones, greedy, on {CORES} cores",
-        "ours": ours,
+        "ours": figures(OURS),
         "peers": {name: compared(name) for name in answers if name != OURS},
         "limit": {
             "read_gb_per_s": measured["bandwidth"],
             "mb_per_token": read_bytes / 1e6,
             "fraction": one_by_one * read_bytes / 1e9 / measured["bandwidth"],
+            "gemm_gflops": measured["gflops"],
+            "prompt_gflop": flops / 1e9,
+            "prompt_fraction": prompt / PROMPT_TOKENS * flops / 1e9 / measured["gflops"],
         },
     }
 
@@ -150,6 +167,10 @@ def tables(result: Result) -> Iterator[Table | str]:
         f"memory is read with {limit['read_gb_per_s']:.0f} GB/s at best, a token needs "
         f"{limit['mb_per_token']:.0f} MB: {limit['fraction']:.0%} of that rate reached without prompt lookup"
     )
+    yield (
+        f"the best matrix product in float32 has {limit['gemm_gflops']:.0f} GFLOP/s, the prompt needs "
+        f"{limit['prompt_gflop']:.0f} GFLOP: {limit['prompt_fraction']:.0%} of that rate reached"
+    )
 
 
 def run(arguments: Namespace) -> Result:
@@ -162,7 +183,8 @@ def run(arguments: Namespace) -> Result:
     decoder = Decoder.load()
     file, ids, read_bytes = model_path(DEFAULT_DECODER), prompt_ids(decoder), bytes_read(decoder)
     with tempfile.TemporaryDirectory() as scratch:
-        return figures_of(take_turns(names, arguments.rounds, file, ids, Path(scratch)), read_bytes)
+        measured = take_turns(names, arguments.rounds, file, ids, Path(scratch))
+        return figures_of(measured, read_bytes, prompt_flops(decoder))
 
 
 EXPLANATION = """\
