@@ -2,7 +2,8 @@
 
 An instruction multiplies four unsigned bytes by four signed ones in each lane and adds the sum to an int32,
 four times the work of a float32 multiply-add. Codes of x are stored as ``code + 128``; every sum begins with
-what that adds too much, ``-128 * sum(codes of W)``. So sums are exact.
+what that adds too much, ``-128 * sum(codes of W)``. So sums are exact. Tile registers compute them where the
+processor has them.
 """
 
 import weakref
@@ -18,15 +19,18 @@ from engine.kernels import gemm
 from engine.kernels.gemm import FAST, FEATURES, LANES, WIDE, WIDE_REGISTERS, make_product
 from engine.kernels.jit import njit, sources
 from engine.kernels.simd import BYTES, INTEGERS, VECTOR, Code
+from engine.kernels.tiles import ROWS as TILE_ROWS
+from engine.kernels.tiles import TILE_SHAPES, has_tiles, make_tile_product, release_tiles, set_tiles
 from engine.layers.linear import linear as numpy_linear
 from engine.layers.quantization import BLOCK, LARGEST_CODE, SMALLEST_SCALE, Int8Matrix
 from engine.layers.tracing import Array
 
 # Whether the processor multiplies bytes in registers of `LANES` times 32 bits.
 DOT_PRODUCTS = FEATURES.get("avx512vnni" if WIDE_REGISTERS else "avxvnni", False)
+TILES = DOT_PRODUCTS and WIDE_REGISTERS and has_tiles("amx-int8")
 TOGETHER = 4  # bytes of a lane
 OFFSET = 128
-ROWS = 96  # of x whose sums are held at once, in the first cache
+ROWS = 96  # of x whose sums are held at once, in the first cache: whole tiles
 STARTS, STAGES = range(0, BLOCK, LANES), BLOCK.bit_length() - 1
 ROTATION = np.float32(np.sqrt(BLOCK))  # by which `rotate_block` makes vectors longer
 LAST_BITS_WHOLE = 1.5 * 2**23  # a float32 of this size has no bits for fractions: adding it rounds
@@ -78,7 +82,7 @@ def round_block(typing_context: Any, x, of_scale, codes):  # type: ignore[no-unt
     return types.void(types.intp, types.float32, types.intp), generate
 
 
-wide_product = make_product(WIDE, bits=8)
+wide_product = make_tile_product(bits=8) if TILES else make_product(WIDE, bits=8)
 
 
 @njit(error_model="numpy")
@@ -109,11 +113,14 @@ def entry(version: str) -> Callable[..., None]:
     def product(x: Array, panels: Array, starts: Array, scales: Array, bias: Array, y: Array) -> None:
         _ = version
         n_tokens, d_in = x.shape
-        codes, rotated = np.empty((n_tokens, d_in), np.uint8), np.empty(d_in, np.float32)
+        codes = np.empty((n_tokens + TILE_ROWS, d_in), np.uint8)  # the last tile is read to its end
+        rotated = np.empty(d_in, np.float32)
         x_scales, sums = np.empty(n_tokens, np.float32), np.empty((ROWS, WIDE), np.int32)
         for i in range(n_tokens):
             row = codes.ctypes.data + d_in * i
             x_scales[i] = quantize_row(x.ctypes.data + 4 * d_in * i, rotated.ctypes.data, row, d_in)
+        if TILES:
+            set_tiles(TILE_SHAPES.ctypes.data)
         for panel in range(len(panels)):
             own_scales, own_bias = scales[panel * WIDE :][:WIDE], bias[panel * WIDE :][:WIDE]
             for first in range(0, n_tokens, ROWS):
@@ -133,11 +140,13 @@ def entry(version: str) -> Callable[..., None]:
                     out, scale = y[first + i, panel * WIDE :][:WIDE], x_scales[first + i]
                     for j in range(WIDE):
                         out[j] = np.float32(sums[i, j]) * (scale * own_scales[j]) + own_bias[j]
+        if TILES:
+            release_tiles()
 
     return product
 
 
-product = entry(sources("gemm", "gemm_int8", "simd"))
+product = entry(f"{sources('gemm', 'gemm_int8', 'simd', 'tiles')} {TILES}")
 
 
 def linear(x: Array, weight: Any, bias: Array | None = None) -> Array:

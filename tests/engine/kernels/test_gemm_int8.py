@@ -53,6 +53,34 @@ def test_a_row_of_zeros_gives_the_bias_and_one_that_is_not_finite_nothing_finite
     assert np.isfinite(found[[0, 1, 5, 6, 7]]).all()
 
 
+@pytest.mark.skipif(not gemm_int8.TILES, reason="this processor has no tile registers")
+@pytest.mark.parametrize("n_tokens", [1, 31, 32, 33, 96])
+def test_tile_registers_give_the_same_sums(n_tokens):
+    from numba import njit
+
+    from engine.kernels import tiles
+    from engine.kernels.gemm import WIDE, make_product
+
+    of_tiles, of_vectors = tiles.make_tile_product(bits=8), make_product(WIDE, bits=8)
+    shapes, d_in = tiles.TILE_SHAPES, 384
+
+    @njit
+    def both(codes, panel, starts, sums):
+        tiles.set_tiles(shapes.ctypes.data)
+        x, w, start = codes.ctypes.data, panel.ctypes.data, starts.ctypes.data
+        of_tiles(x, d_in, w, 4 * WIDE, sums[0].ctypes.data, 4 * WIDE, start, d_in // 4, n_tokens)
+        tiles.release_tiles()
+        of_vectors(x, d_in, w, 4 * WIDE, sums[1].ctypes.data, 4 * WIDE, start, d_in // 4, n_tokens)
+
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 256, (n_tokens + tiles.ROWS, d_in), np.uint8)
+    panel = rng.integers(-127, 128, (d_in // 4, 4 * WIDE), np.int8)
+    starts = rng.integers(-(10**6), 10**6, WIDE, np.int32)
+    sums = np.empty((2, n_tokens + tiles.ROWS, WIDE), np.int32)
+    both(codes, panel, starts, sums)
+    np.testing.assert_array_equal(*sums[:, :n_tokens])
+
+
 def test_widths_that_fit_no_panel_are_left_to_numpy():
     x, weight, bias = random_case(3, 128, 70)
     np.testing.assert_array_equal(gemm_int8.linear(x, weight, bias), numpy_linear(x, weight, bias))

@@ -1,0 +1,167 @@
+"""Matrix products in Intel's tile registers (AMX): eight registers of 16 rows of 64 bytes each.
+
+An instruction adds the product of two tiles to a third: 16 rows of x, and 16 columns of a panel, over 64
+bytes of depth. That is 16 times the work of an instruction of `gemm`'s tiles. The operating system gives a
+process these registers when it asks for them; each thread sets their shape before it uses them.
+"""
+
+import ctypes
+import platform
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core.cgutils import get_or_insert_function
+from numba.extending import intrinsic
+
+from engine.kernels.gemm import FEATURES, WIDE
+from engine.kernels.jit import njit
+
+SYS_ARCH_PRCTL, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA = 158, 0x1023, 18  # Linux on x86-64
+TILE_ROWS, TILE_BYTES = 16, 64
+SIDE = 2  # tiles of x, and of the panel, whose products are summed at once: 4 sums, and 2 + 2 factors
+ROWS = SIDE * TILE_ROWS
+INSTRUCTIONS = {8: "tdpbusd", 16: "tdpbf16ps"}  # of unsigned bytes times signed ones, and of bfloat16
+
+
+def has_tiles(feature: str) -> bool:
+    """Whether the processor has tile registers with a feature's products, and the system grants them."""
+    if platform.system() != "Linux" or not (FEATURES.get("amx-tile") and FEATURES.get(feature)):
+        return False
+    ask = ctypes.CDLL(None).syscall
+    return ask(SYS_ARCH_PRCTL, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0
+
+
+def tile_shapes() -> np.ndarray:
+    """The operand of ``ldtilecfg``: palette 1, and of each register its bytes in a row and its rows."""
+    config = np.zeros(64, np.uint8)
+    config[0] = 1
+    config[16:32:2] = TILE_BYTES
+    config[48:56] = TILE_ROWS
+    return config
+
+
+TILE_SHAPES = tile_shapes()
+BYTE, LONG, POINTER = ir.IntType(8), ir.IntType(64), ir.PointerType()
+
+
+def call(builder: Any, name: str, *arguments: Any) -> None:
+    """Call an instruction of the tile registers, whose numbers are constants."""
+    kind = ir.FunctionType(ir.VoidType(), [argument.type for argument in arguments])
+    builder.call(get_or_insert_function(builder.module, kind, f"llvm.x86.{name}"), arguments)
+
+
+@intrinsic
+def set_tiles(typing_context: Any, shapes):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Set the shapes of this thread's tile registers, from an address."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        call(builder, "ldtilecfg", builder.inttoptr(arguments[0], POINTER))
+        return context.get_dummy_value()
+
+    return types.void(types.intp), generate
+
+
+@intrinsic
+def release_tiles(typing_context: Any):  # type: ignore[no-untyped-def]  # noqa: ANN201
+    """Release them, so that switching threads does not save them."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        call(builder, "tilerelease")
+        return context.get_dummy_value()
+
+    return types.void(), generate
+
+
+def make_square(bits: int) -> Callable[..., None]:
+    """Return ``y = x @ panel + start`` of `ROWS` rows and columns, with the arguments of `gemm.make_tile`.
+
+    Only ``depth`` differs: a row of x has that many times `TILE_BYTES`.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        x, x_stride, panel, panel_stride, y, y_stride, start, depth = arguments
+        sums = [[BYTE(SIDE * i + j) for j in range(SIDE)] for i in range(SIDE)]
+        left, right = ([BYTE(first + i) for i in range(SIDE)] for first in (SIDE**2, SIDE**2 + SIDE))
+
+        def place(address: Any, stride: Any, tile: int, k: Any = None) -> Any:
+            """The tile so many tiles below an address, or for ``k`` as many bytes to the right."""
+            offset = builder.mul(stride, LONG(TILE_ROWS * tile))
+            offset = offset if k is None else builder.add(offset, builder.mul(k, LONG(TILE_BYTES)))
+            return builder.inttoptr(builder.add(address, offset), POINTER)
+
+        def beside(address: Any, column: int) -> Any:
+            return builder.add(address, LONG(TILE_BYTES * column))
+
+        for i in range(SIDE):
+            for j in range(SIDE):  # the same row in all rows of a tile, since the stride is 0
+                call(builder, "tileloadd64", sums[i][j], place(beside(start, j), LONG(0), 0), LONG(0))
+        before = builder.block
+        loop, after = builder.append_basic_block("depth"), builder.append_basic_block("end")
+        builder.branch(loop)
+
+        builder.position_at_end(loop)
+        k = builder.phi(LONG)
+        below = builder.mul(panel_stride, builder.mul(k, LONG(TILE_ROWS)))
+        for i in range(SIDE):
+            call(builder, "tileloadd64", left[i], place(x, x_stride, i, k), x_stride)
+        for j in range(SIDE):
+            source = builder.inttoptr(builder.add(beside(panel, j), below), POINTER)
+            call(builder, "tileloadd64", right[j], source, panel_stride)
+        for i in range(SIDE):
+            for j in range(SIDE):
+                call(builder, INSTRUCTIONS[bits], sums[i][j], left[i], right[j])
+        next_k = builder.add(k, LONG(1))
+        builder.cbranch(builder.icmp_signed("<", next_k, depth), loop, after)
+        k.add_incoming(LONG(0), before)
+        k.add_incoming(next_k, loop)
+
+        builder.position_at_end(after)
+        for i in range(SIDE):
+            for j in range(SIDE):
+                call(builder, "tilestored64", sums[i][j], place(beside(y, j), y_stride, i), y_stride)
+        return context.get_dummy_value()
+
+    @intrinsic
+    def square(typing_context: Any, x, x_stride, panel, panel_stride, y, y_stride, start, depth):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+        return types.void(*[types.intp] * 8), generate
+
+    return square
+
+
+def make_tile_product(bits: int) -> Callable[..., None]:
+    """Return a product as `make_product` of `gemm` does, for panels of `WIDE` columns and ``bits`` 8 or 16.
+
+    x and y have memory for a multiple of `ROWS` rows, all of which are computed. ``depth`` counts numbers of
+    32 bits, and is a multiple of 16.
+    """
+    square = make_square(bits)
+
+    @njit
+    def product(
+        x: int,
+        x_stride: int,
+        panel: int,
+        panel_stride: int,
+        y: int,
+        y_stride: int,
+        start: int,
+        depth: int,
+        n_rows: int,
+    ) -> None:
+        for row in range(0, n_rows, ROWS):
+            for column in range(0, 4 * WIDE, SIDE * TILE_BYTES):
+                square(
+                    x + row * x_stride,
+                    x_stride,
+                    panel + column,
+                    panel_stride,
+                    y + row * y_stride + column,
+                    y_stride,
+                    start + column,
+                    depth // TILE_ROWS,
+                )
+
+    return product
