@@ -7,7 +7,7 @@ import streamlit as st
 
 from engine import Encoder
 from engine.documents.splitters import MIN_CHUNK_TOKENS, SPLITTERS, Splitting
-from engine.models.precision import PRECISIONS, has_byte_products
+from engine.models.precision import PRECISIONS, has_bfloat16_products, has_byte_products
 from engine.models.prompts import PROMPT_USES, Role
 from engine.retrieval.embedding_model import Model, text_limit
 from engine.wording import counted
@@ -124,12 +124,14 @@ def chunk_settings(encoder: Encoder, suffix: str = "") -> Cut:
 def precision_setting(suffix: str) -> str:
     """Draw the precision of the encoder's layers."""
     lines = "\n".join(f"- **{each.label}**: {each.help}" for each in PRECISIONS.values())
-    slower = "" if has_byte_products() else "\n\nThis processor does not: here int8 takes longer."
+    here = {"int8": has_byte_products(), "bfloat16": has_bfloat16_products()}
+    slower = [name for name, is_faster in here.items() if not is_faster]
+    note = f"\n\nThis processor does not: here {' and '.join(slower)} takes longer." if slower else ""
     return choice(
         SETTINGS["precision"].label,
         list(PRECISIONS),
         f"precision{suffix}",
-        f"How the encoder computes. *Best settings* measures what that costs here.\n{lines}{slower}",
+        f"How the encoder computes. *Best settings* measures what that costs here.\n{lines}{note}",
         format_func=SETTINGS["precision"].words,
     )
 

@@ -11,7 +11,7 @@ see `sources`.
 
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import llvmlite.binding
 import numpy as np
@@ -27,6 +27,9 @@ from engine.layers.tracing import Array
 # As in `elementwise`: sums may be reordered and products fused with sums.
 FAST = {"reassoc", "contract", "nsz", "arcp"}
 VECTOR, MATRIX, PANELS = float32[::1], float32[:, ::1], float32[:, :, ::1]
+
+Weight = TypeVar("Weight")
+Panels = TypeVar("Panels")
 
 LOG2_E = np.float32(np.log2(np.e))
 LN2_HIGH = np.float32(0.693359375)  # ln 2 in two parts, the first exact in few bits
@@ -204,23 +207,33 @@ def linear(x: Array, weight: Array, bias: Array | None = None) -> Array:
     if bias is None:
         bias = np.zeros(d_out, np.float32)
     y = np.empty((len(x), d_out), np.float32)
-    _linear(np.ascontiguousarray(x), packed(weight), bias, y)
+    _linear(np.ascontiguousarray(x), packed(weight, pack), bias, y)
     return y
 
 
-def packed(weight: Array) -> Array:
+def packed(weight: Weight, pack: Callable[[Weight], Panels]) -> Panels:
     """Return a weight's panels, which are cut once and kept as long as the weight."""
     key = id(weight)
     if key not in _panels:
         _panels[key] = pack(weight)
         weakref.finalize(weight, _panels.pop, key, None)
-    return _panels[key]
+    panels: Panels = _panels[key]
+    return panels
 
 
 def pack(weight: Array) -> Array:
     """Cut ``weight (d_out, d_in)`` into panels: ``(d_out / WIDE, d_in, WIDE)``."""
-    d_out, d_in = weight.shape
-    return np.ascontiguousarray(weight.reshape(d_out // WIDE, WIDE, d_in).swapaxes(1, 2), np.float32)
+    return into_panels(weight.astype(np.float32, copy=False), 1)
 
 
-_panels: dict[int, Array] = {}  # of each weight, by its identity
+def into_panels(numbers: Array, together: int) -> Array:
+    """Cut ``(d_out, d_in)`` into ``(d_out / WIDE, d_in / together, WIDE * together)``.
+
+    So many numbers of a row stay side by side.
+    """
+    d_out, d_in = numbers.shape
+    groups = numbers.reshape(d_out // WIDE, WIDE, d_in // together, together).swapaxes(1, 2)
+    return np.ascontiguousarray(groups).reshape(d_out // WIDE, d_in // together, WIDE * together)
+
+
+_panels: dict[int, Any] = {}  # of each weight, by its identity

@@ -6,7 +6,6 @@ what that adds too much, ``-128 * sum(codes of W)``. So sums are exact. Tile reg
 processor has them.
 """
 
-import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -15,8 +14,7 @@ from llvmlite import ir
 from numba import float32, int8, int32, types, void
 from numba.extending import intrinsic
 
-from engine.kernels import gemm
-from engine.kernels.gemm import FAST, FEATURES, LANES, WIDE, WIDE_REGISTERS, make_product
+from engine.kernels.gemm import FAST, FEATURES, LANES, WIDE, WIDE_REGISTERS, into_panels, make_product, packed
 from engine.kernels.jit import njit, sources
 from engine.kernels.simd import BYTES, INTEGERS, VECTOR, Code
 from engine.kernels.tiles import ROWS as TILE_ROWS
@@ -149,35 +147,18 @@ def entry(version: str) -> Callable[..., None]:
 product = entry(f"{sources('gemm', 'gemm_int8', 'simd', 'tiles')} {TILES}")
 
 
-def linear(x: Array, weight: Any, bias: Array | None = None) -> Array:
-    """``x W^T + b``: ``(n_tokens, d_in) -> (n_tokens, d_out)``, for float32 and for `Int8Matrix`."""
-    if not isinstance(weight, Int8Matrix):
-        return gemm.linear(x, weight, bias)
+def int8_linear(x: Array, weight: Int8Matrix, bias: Array | None = None) -> Array:
+    """``x W^T + b``: ``(n_tokens, d_in) -> (n_tokens, d_out)``."""
     d_out = weight.shape[0]
     if not DOT_PRODUCTS or d_out % WIDE:
         return numpy_linear(x, weight, bias)
-    panels, starts = packed(weight)
+    panels, starts = packed(weight, pack)
     y = np.empty((len(x), d_out), np.float32)
     bias = np.zeros(d_out, np.float32) if bias is None else bias
     product(np.ascontiguousarray(x), panels, starts, weight.scales, bias, y)
     return y
 
 
-def packed(weight: Int8Matrix) -> tuple[Array, Array]:
-    """Return a matrix's panels and the starts of its sums, which are made once and kept as long as it is."""
-    key = id(weight)
-    if key not in _packed:
-        _packed[key] = pack(weight)
-        weakref.finalize(weight, _packed.pop, key, None)
-    return _packed[key]
-
-
 def pack(weight: Int8Matrix) -> tuple[Array, Array]:
     """Cut codes into panels, ``(d_out / WIDE, d_in / 4, 4 WIDE)``; starts are ``(d_out,)``."""
-    d_out, d_in = weight.shape
-    groups = weight.codes.reshape(d_out // WIDE, WIDE, d_in // TOGETHER, TOGETHER).swapaxes(1, 2)
-    panels = np.ascontiguousarray(groups).reshape(d_out // WIDE, d_in // TOGETHER, TOGETHER * WIDE)
-    return panels, -OFFSET * weight.codes.sum(axis=1, dtype=np.int32)
-
-
-_packed: dict[int, tuple[Array, Array]] = {}  # of each matrix, by its identity
+    return into_panels(weight.codes, TOGETHER), -OFFSET * weight.codes.sum(axis=1, dtype=np.int32)

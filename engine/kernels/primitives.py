@@ -100,7 +100,8 @@ def best_primitives() -> Primitives:
 def _load_compiled() -> None:
     global _best
     try:
-        from engine.kernels import attention, elementwise, gemm, gemm_int8
+        from engine.kernels import attention, elementwise, gemm
+        from engine.kernels.linear import linear as compiled_linear
 
         heads = np.zeros((1, 1, gemm.NARROW), np.float32)
         attention.attention(heads, heads, heads)  # numba may be importable and yet switched off
@@ -109,7 +110,7 @@ def _load_compiled() -> None:
         return
     gelu = {"gelu": Activation(elementwise.gelu, gelu_backward)}
     _best = Primitives(
-        gemm_int8.linear,
+        compiled_linear,
         attention.attention,
         attention.windowed_attention,
         elementwise.layer_norm,

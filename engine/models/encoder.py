@@ -17,7 +17,7 @@ from engine.models import bert, distilbert, modern_bert, mpnet, nomic_bert, qwen
 from engine.models.bert import EncoderConfig, EncoderWeights
 from engine.models.embedding_head import OWN, EmbeddingHead, check_dimensions, check_widths
 from engine.models.parallel import run_packs
-from engine.models.precision import chosen_precision, int8_weights
+from engine.models.precision import chosen_precision, rounded_weights
 from engine.models.prompts import Prompts, Role
 from engine.models.sentence_transformer_folder import read_folder, read_tensors
 from engine.models.streaming import VectorSpool, each_once
@@ -321,10 +321,10 @@ class Encoder:
     def with_precision(self, precision: str) -> "Encoder":
         """Return this float32 encoder in a precision: a key of `PRECISIONS`, or "auto".
 
-        "int8" rounds the matrices of the layers, and what they multiply, to 8 bits (`Int8Matrix`); "auto" is
-        int8 where the processor multiplies bytes, which makes it faster, and else float32. A traced pass
-        rounds, too; a number between two codes may become the other one there, so that its results differ
-        from those of the compiled pass by less than rounding changes them.
+        "int8" rounds the matrices of the layers, and what they multiply, to 8 bits (`Int8Matrix`), "bfloat16"
+        to 16 (`Bfloat16Matrix`); "auto" is int8 where the processor multiplies bytes, which makes it faster,
+        and else float32. A traced pass rounds, too; a number between two codes may become the other one
+        there, so that its results differ from those of the compiled pass by less than rounding changes them.
 
         Raises
         ------
@@ -336,7 +336,7 @@ class Encoder:
             return self
         if self.precision != "float32":
             raise InputError(f"{self.name} is rounded to {self.precision} already: load it as {precision}")
-        return replace(self, weights=int8_weights(self.weights), precision=precision)
+        return replace(self, weights=rounded_weights(self.weights, precision), precision=precision)
 
     def text_limit(self, max_tokens: int | None = None) -> int:
         """Return how many tokens of a document are read, [CLS] and [SEP] included, behind its prompt.

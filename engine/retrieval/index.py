@@ -11,6 +11,7 @@ from engine.documents.document import Chunk
 from engine.errors import InputError
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
+from engine.models.precision import PRECISIONS
 from engine.retrieval.bm25 import Bm25
 from engine.retrieval.embedding_model import Model, as_searched, embedding_spec, encode_by
 from engine.retrieval.embedding_spec import EmbeddingSpec, Query
@@ -175,7 +176,8 @@ class Index:
 
 def readings_of(encoder: Model) -> Iterator[Model]:
     """Yield the ways in which a model may have read documents: with or without prompts, in each precision."""
-    others = ["int8"] if isinstance(encoder, Encoder) and encoder.dtype == np.float32 else []
+    rounds = isinstance(encoder, Encoder) and encoder.dtype == np.float32
+    others = [name for name in PRECISIONS if rounds and name != "float32"]
     for precision in [None, *others]:
         read = encoder if precision is None else as_searched(encoder, "own", precision)
         yield read

@@ -202,7 +202,7 @@ heads = rng.normal(size=(2, 21, 32)).astype("f4")
 mask = rng.normal(size=(2, 21, 21)).astype("f4")
 rows, matrix = hadamard(128), Int8Matrix.of(hadamard(128)[:32])
 gaps = (
-    gemm_int8.linear(rows, matrix) - linear.linear(rows, matrix),
+    gemm_int8.int8_linear(rows, matrix) - linear.linear(rows, matrix),
     gemm.linear(x, weight, bias) - linear.linear(x, weight, bias),
     kernels.attention(heads, heads, heads, mask) - attention.attention(heads, heads, heads, mask),
 )

@@ -24,12 +24,12 @@ def random_case(n_tokens, d_in, d_out, seed=0):
 def test_the_compiled_product_equals_the_readable_one(n_tokens, d_in, d_out):
     x, weight, bias = random_case(n_tokens, d_in, d_out)
     expected = numpy_linear(x, weight, bias)
-    found = gemm_int8.linear(x, weight, bias)
+    found = gemm_int8.int8_linear(x, weight, bias)
     # Sums are whole numbers; a number halfway between two codes may become the other in some rows.
     assert np.abs(found - expected).max() < 0.02 * np.abs(expected).max()
     same_codes = np.isclose(found, expected, rtol=1e-5, atol=1e-5).all(axis=1)
     assert same_codes.mean() >= 0.5
-    np.testing.assert_allclose(gemm_int8.linear(x, weight), found - bias, atol=1e-4)
+    np.testing.assert_allclose(gemm_int8.int8_linear(x, weight), found - bias, atol=1e-4)
 
 
 @needs_instruction
@@ -38,16 +38,16 @@ def test_every_code_is_multiplied():
     from engine.layers.quantization import hadamard
 
     x, weight = hadamard(128), Int8Matrix.of(hadamard(128)[:64])
-    found = gemm_int8.linear(x, weight)
+    found = gemm_int8.int8_linear(x, weight)
     np.testing.assert_allclose(found, np.eye(128, 64), atol=1e-6)
-    np.testing.assert_allclose(gemm_int8.linear(-x, weight), -np.eye(128, 64), atol=1e-6)
+    np.testing.assert_allclose(gemm_int8.int8_linear(-x, weight), -np.eye(128, 64), atol=1e-6)
 
 
 @needs_instruction
 def test_a_row_of_zeros_gives_the_bias_and_one_that_is_not_finite_nothing_finite():
     x, weight, bias = random_case(8, 128, 64)
     x[2], x[3, 7], x[4, 9] = 0, np.nan, np.inf
-    found = gemm_int8.linear(x, weight, bias)
+    found = gemm_int8.int8_linear(x, weight, bias)
     np.testing.assert_array_equal(found[2], bias)
     assert not np.isfinite(found[[3, 4]]).any()
     assert np.isfinite(found[[0, 1, 5, 6, 7]]).all()
@@ -83,4 +83,4 @@ def test_tile_registers_give_the_same_sums(n_tokens):
 
 def test_widths_that_fit_no_panel_are_left_to_numpy():
     x, weight, bias = random_case(3, 128, 70)
-    np.testing.assert_array_equal(gemm_int8.linear(x, weight, bias), numpy_linear(x, weight, bias))
+    np.testing.assert_array_equal(gemm_int8.int8_linear(x, weight, bias), numpy_linear(x, weight, bias))
