@@ -9,10 +9,13 @@ import numpy as np
 import streamlit as st
 
 from engine.inspection.model.model_view import ModelView
+from engine.models.precision import PRECISIONS
 from engine.trace import trace_bytes
 from pages.inside.chunk.attention import show_attention, show_layers, show_way
 from pages.inside.chunk.model_pass import Input, Model, run_model
 from pages.inside.chunk.pipeline import show_pipeline
+from pages.inside.chunk.rounding import show_rounding
+from ui.chunk_settings import cut_in_use
 from ui.corpus import split_documents
 from ui.current import current_passage, document_choice, follow_chunk
 from ui.documents import NoDocumentError
@@ -225,6 +228,9 @@ def main() -> None:
         "Across layers": lambda: show_layers(seen, causal, without_special, special),
         "A token's way": lambda: show_way(given, seen),
     }
+    precision = cut_in_use(load_encoder()).precision
+    if model == "encoder" and precision != "float32":
+        views[f"Error in {PRECISIONS[precision].label}"] = lambda: show_rounding(given, precision)
     for tab, show in zip(
         st.tabs(list(views), on_change="rerun", key="inside-tab"), views.values(), strict=True
     ):

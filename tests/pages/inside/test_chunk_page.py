@@ -7,7 +7,7 @@ import pytest
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.documents.splitters import Splitting, split
 from engine.inspection.diagnosis.location import Location
-from tests.apps import app_page
+from tests.apps import app_page, said, tables
 
 CHOSEN = "inside_the_pipeline.md"
 
@@ -46,3 +46,20 @@ def test_after_an_answer_the_page_opens_the_passage_that_the_session_is_about(en
     [document] = [each for each in load_corpus(BUNDLED_CORPUS) if each.name == CHOSEN]
     shown = "".join(html.value for html in app.get("html"))
     assert document.text[2000:2100].split("\n")[0] in unescape(shown)
+
+
+def test_every_stage_is_shown_beside_float32_in_the_precision_of_the_app(encoder):
+    app = app_page("inside/chunk", **{"precision": "int8", "inside-tab": "Error in int8"}).run()
+    assert "In int8 the vector of this text has a cosine of 0.99" in said(app)
+    [table] = tables(app)
+    assert list(table["Stage"])[:3] == ["embeddings", "layer 0, attention", "layer 0, feed-forward"]
+    assert len(table) == 3 + 3 * encoder.config.n_layers
+    assert table["Error"][0] == 0
+    assert table["Cosine"].min() > 0.99
+
+
+@pytest.mark.parametrize("state", [{}, {"precision": "int8", "inside-model": "decoder"}])
+def test_nothing_is_compared_in_float32_or_of_the_decoder(state):
+    app = app_page("inside/chunk", **state).run()
+    assert not app.exception
+    assert not any("Error in" in tab.label for tab in app.tabs)
