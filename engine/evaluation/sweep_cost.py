@@ -29,7 +29,7 @@ from engine.kernels.primitives import prepare_compiled
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
 from engine.models.reranker import Reranker
-from engine.retrieval.embedding_model import Model
+from engine.retrieval.embedding_model import Model, as_searched
 from engine.retrieval.rerank import RERANK_DEPTH
 from engine.retrieval.retrievers import SearchInputs, SearchTexts
 from engine.retrieval.vector_cache import VectorCache
@@ -168,18 +168,18 @@ def add(count: Count, chunks: Sequence[Chunk], cells: Sequence[Cell], model: Mod
         count.n_tokens += n_tokens
         reranked = {cell.pooling for cell in of_limit if cell.retriever == CROSS_ENCODER}
         n_pairs = len(reranked) * min(RERANK_DEPTH, len(chunks))  # of each question
-        count.seconds += speed.a_token * (n_tokens + n_read) + speed.a_pair * n_pairs
+        count.seconds += speed.a_token[how[2]] * (n_tokens + n_read) + speed.a_pair * n_pairs
     count.seconds += sum(speed.a_chunk[cell.retriever] * len(chunks) for cell in cells)
 
 
 @dataclass(frozen=True)
 class Speed:
-    """Seconds to embed a token, to score and evaluate a chunk by each retriever, and to rerank one.
+    """Seconds to embed a token in each precision, to score a chunk by each retriever, and to rerank one.
 
-    All but the first are for all questions.
+    All but the first are for all questions; that of scoring counts its evaluation, too.
     """
 
-    a_token: float
+    a_token: Mapping[str, float]
     a_chunk: Mapping[str, float]
     a_pair: float
 
@@ -194,16 +194,22 @@ class Speed:
     ) -> "Speed":
         """Time some of the chunks of one splitting."""
         some = chunks[:SAMPLE_CHUNKS]
-        vectors, a_token = timed_vectors(some, cells[0], model)
+        own = [cell for cell in all_cells if cell.model == cells[0].model]
+        timed = {
+            precision: timed_vectors(some, cells[0], as_searched(model, precision=precision))
+            for precision in dict.fromkeys(cell.precision for cell in own)
+        }
+        vectors, _ = timed[cells[0].precision]
         n_questions = min(len(questions), SAMPLE_QUESTIONS)
         asked = questions[:n_questions]
         labelled = LabelledChunks(asked, some, relevance(asked, some), resamples(n_questions))
         times = len(questions) / n_questions / max(len(some), 1)
-        retrievers = dict.fromkeys(cell.retriever for cell in all_cells if cell.model == cells[0].model)
+        retrievers = dict.fromkeys(cell.retriever for cell in own)
         seconds = {name: scored_seconds(name, labelled, vectors) * times for name in retrievers}
         a_pair = 0.0
         if isinstance(model, Encoder) and model.reranker:
             a_pair = pair_seconds([chunk.text for chunk in some[:SAMPLE_PAIRS]], model.reranker)
+        a_token = {precision: rate for precision, (_, rate) in timed.items()}
         return cls(a_token, seconds, a_pair * len(questions))
 
 

@@ -336,6 +336,20 @@ def test_what_comes_between_once_does_not_make_an_estimate_longer(documents, que
     assert sum(delays) == pause
 
 
+def test_each_precision_is_estimated_by_its_own_rate(documents, questions, models, monkeypatch):
+    rates, timed = {"float32": 3000.0, "int8": 1000.0}, sweep_cost.timed_vectors  # seconds of a token
+
+    def at_rate(chunks, cell, model):
+        return timed(chunks, cell, model)[0], rates[model.precision]
+
+    monkeypatch.setattr(sweep_cost, "timed_vectors", at_rate)
+    made = grid(chunk_tokens=[32], overlaps=[0], precisions=list(rates))
+    cost = estimate(documents, questions, made.cells, models)
+    assert cost.seconds == pytest.approx(cost.n_tokens / 2 * (3000 + 1000), rel=1e-3)
+    narrow = [cell for cell in made.cells if cell.precision == "int8"]
+    assert estimate(documents, questions, narrow, models).seconds == pytest.approx(cost.seconds / 4, rel=1e-3)
+
+
 def test_maxsim_tells_how_much_it_has_read(documents, questions, models, monkeypatch):
     monkeypatch.setattr("engine.retrieval.maxsim.BATCH_TOKENS", 64)
     told = {"dense": [], "maxsim": []}
