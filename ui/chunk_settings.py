@@ -122,7 +122,7 @@ def chunk_settings(encoder: Encoder, suffix: str = "") -> Cut:
 
 
 def precision_setting(suffix: str) -> str:
-    """Draw the precision of the encoder's layers."""
+    """Draw the precision of the layers of the encoder, and of a cross-encoder."""
     lines = "\n".join(f"- **{each.label}**: {each.help}" for each in PRECISIONS.values())
     here = {"int8": has_byte_products(), "bfloat16": has_bfloat16_products()}
     slower = [name for name, is_faster in here.items() if not is_faster]
@@ -131,7 +131,8 @@ def precision_setting(suffix: str) -> str:
         SETTINGS["precision"].label,
         list(PRECISIONS),
         f"precision{suffix}",
-        f"How the encoder computes. *Best settings* measures what that costs here.\n{lines}{note}",
+        "How the encoder computes, and a cross-encoder if one is loaded. *Best settings* measures what that "
+        f"costs here.\n{lines}{note}",
         format_func=SETTINGS["precision"].words,
     )
 

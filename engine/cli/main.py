@@ -82,21 +82,21 @@ def load_writer(retrieval: RetrievalOptions, answering: AnsweringOptions) -> Wri
 
 
 def load_search_model(options: CorpusOptions) -> Model:
-    """Load the model of a search, with its prompts and precision, and its reranker if one is named.
+    """Load the model of a search, with its reranker if one is named, its prompts and the precision of both.
 
     Raises
     ------
     InputError
         A reranker is named, and the model is run by another library or a server.
     """
-    model = as_searched(load_embedding_model(options.model), options.prompts, options.precision)
-    if not options.reranker:
-        return model
-    if not isinstance(model, Encoder):
-        raise InputError(
-            f"{options.model} cannot be used with a reranker: give an encoder of the engine's families"
-        )
-    return replace(model, reranker=load_reranker(options.reranker))
+    model = load_embedding_model(options.model)
+    if options.reranker:
+        if not isinstance(model, Encoder):
+            raise InputError(
+                f"{options.model} cannot be used with a reranker: give an encoder of the engine's families"
+            )
+        model = replace(model, reranker=load_reranker(options.reranker))
+    return as_searched(model, options.prompts, options.precision)
 
 
 def load_searched(options: SearchedOptions) -> tuple[Model, Index]:

@@ -81,7 +81,7 @@ class EmbeddingOptions:
     precision: Annotated[
         str,
         typer.Option(
-            help=f"Of the model's layers: {', '.join((*PRECISIONS, AUTO))}. int8 is about twice as fast "
+            help=f"Of model and reranker: {', '.join((*PRECISIONS, AUTO))}. int8 is about twice as fast "
             f"where the processor multiplies bytes; {AUTO} takes it there."
         ),
     ] = "float32"

@@ -168,20 +168,21 @@ def add(count: Count, chunks: Sequence[Chunk], cells: Sequence[Cell], model: Mod
         count.n_tokens += n_tokens
         reranked = {cell.pooling for cell in of_limit if cell.retriever == CROSS_ENCODER}
         n_pairs = len(reranked) * min(RERANK_DEPTH, len(chunks))  # of each question
-        count.seconds += speed.a_token[how[2]] * (n_tokens + n_read) + speed.a_pair * n_pairs
+        precision = how[2]
+        count.seconds += speed.a_token[precision] * (n_tokens + n_read) + speed.a_pair[precision] * n_pairs
     count.seconds += sum(speed.a_chunk[cell.retriever] * len(chunks) for cell in cells)
 
 
 @dataclass(frozen=True)
 class Speed:
-    """Seconds to embed a token in each precision, to score a chunk by each retriever, and to rerank one.
+    """Seconds to embed a token, to score and evaluate a chunk by each retriever, and to rerank one.
 
-    All but the first are for all questions; that of scoring counts its evaluation, too.
+    Those of tokens and of reranking are by the precision; all but the first are for all questions.
     """
 
     a_token: Mapping[str, float]
     a_chunk: Mapping[str, float]
-    a_pair: float
+    a_pair: Mapping[str, float]
 
     @classmethod
     def of(
@@ -195,10 +196,9 @@ class Speed:
         """Time some of the chunks of one splitting."""
         some = chunks[:SAMPLE_CHUNKS]
         own = [cell for cell in all_cells if cell.model == cells[0].model]
-        timed = {
-            precision: timed_vectors(some, cells[0], as_searched(model, precision=precision))
-            for precision in dict.fromkeys(cell.precision for cell in own)
-        }
+        precisions = dict.fromkeys(cell.precision for cell in own)
+        read_so = {precision: as_searched(model, precision=precision) for precision in precisions}
+        timed = {precision: timed_vectors(some, cells[0], each) for precision, each in read_so.items()}
         vectors, _ = timed[cells[0].precision]
         n_questions = min(len(questions), SAMPLE_QUESTIONS)
         asked = questions[:n_questions]
@@ -206,11 +206,13 @@ class Speed:
         times = len(questions) / n_questions / max(len(some), 1)
         retrievers = dict.fromkeys(cell.retriever for cell in own)
         seconds = {name: scored_seconds(name, labelled, vectors) * times for name in retrievers}
-        a_pair = 0.0
-        if isinstance(model, Encoder) and model.reranker:
-            a_pair = pair_seconds([chunk.text for chunk in some[:SAMPLE_PAIRS]], model.reranker)
         a_token = {precision: rate for precision, (_, rate) in timed.items()}
-        return cls(a_token, seconds, a_pair * len(questions))
+        a_pair = dict.fromkeys(precisions, 0.0)
+        for precision, each in read_so.items():
+            if isinstance(each, Encoder) and each.reranker:
+                texts = [chunk.text for chunk in some[:SAMPLE_PAIRS]]
+                a_pair[precision] = pair_seconds(texts, each.reranker) * len(questions)
+        return cls(a_token, seconds, a_pair)
 
 
 def timed_vectors(chunks: Sequence[Chunk], cell: Cell, model: Model) -> tuple[Array, float]:

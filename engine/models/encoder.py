@@ -17,7 +17,7 @@ from engine.models import bert, distilbert, modern_bert, mpnet, nomic_bert, qwen
 from engine.models.bert import EncoderConfig, EncoderWeights
 from engine.models.embedding_head import OWN, EmbeddingHead, check_dimensions, check_widths
 from engine.models.parallel import run_packs
-from engine.models.precision import chosen_precision, rounded_weights
+from engine.models.precision import in_precision
 from engine.models.prompts import Prompts, Role
 from engine.models.sentence_transformer_folder import read_folder, read_tensors
 from engine.models.streaming import VectorSpool, each_once
@@ -319,7 +319,7 @@ class Encoder:
         return replace(self, prompts=self.prompts.used(use))
 
     def with_precision(self, precision: str) -> "Encoder":
-        """Return this float32 encoder in a precision: a key of `PRECISIONS`, or "auto".
+        """Return this float32 encoder, with its reranker, in a precision: a key of `PRECISIONS`, or "auto".
 
         "int8" rounds the matrices of the layers, and what they multiply, to 8 bits (`Int8Matrix`), "bfloat16"
         to 16 (`Bfloat16Matrix`); "auto" is int8 where the processor multiplies bytes, which makes it faster,
@@ -331,12 +331,10 @@ class Encoder:
         InputError
             There is no such precision, or this encoder's weights are not float32.
         """
-        precision = chosen_precision(precision)
-        if precision == self.precision:
-            return self
-        if self.precision != "float32":
-            raise InputError(f"{self.name} is rounded to {self.precision} already: load it as {precision}")
-        return replace(self, weights=rounded_weights(self.weights, precision), precision=precision)
+        encoder = in_precision(self, precision)
+        if self.reranker is None or encoder is self:
+            return encoder
+        return replace(encoder, reranker=self.reranker.with_precision(precision))
 
     def text_limit(self, max_tokens: int | None = None) -> int:
         """Return how many tokens of a document are read, [CLS] and [SEP] included, behind its prompt.

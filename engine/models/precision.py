@@ -1,4 +1,4 @@
-"""The precision of an encoder's matrices, and of the activations that they multiply."""
+"""The precision of a model's matrices, and of the activations that they multiply."""
 
 import weakref
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -12,6 +12,7 @@ from engine.layers.linear import Linear
 from engine.layers.quantization import Int8Matrix, fits_int8
 
 Weights = TypeVar("Weights")
+Model = TypeVar("Model")  # with name, weights and precision
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,24 @@ def has_bfloat16_products() -> bool:
     except ImportError:
         return False
     return TILES
+
+
+def in_precision(model: Model, precision: str) -> Model:
+    """Return a float32 encoder or cross-encoder in a precision: a key of `PRECISIONS`, or `AUTO`.
+
+    Raises
+    ------
+    InputError
+        There is no such precision, or the model's weights are not float32.
+    """
+    name, before = model.name, model.precision  # type: ignore[attr-defined]
+    precision = chosen_precision(precision)
+    if precision == before:
+        return model
+    if before != "float32":
+        raise InputError(f"{name} is rounded to {before} already: load it as {precision}")
+    weights = rounded_weights(model.weights, precision)  # type: ignore[attr-defined]
+    return replace(model, weights=weights, precision=precision)  # type: ignore[type-var]
 
 
 def rounded_weights(weights: Weights, precision: str) -> Weights:

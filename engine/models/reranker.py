@@ -21,6 +21,7 @@ from engine.layers.tracing import Array, Tracer, no_trace
 from engine.models.bert import EncoderConfig, EncoderWeights
 from engine.models.encoder import FAMILIES, check_several, read_model_type
 from engine.models.parallel import run_packs
+from engine.models.precision import in_precision
 from engine.models.sentence_transformer_folder import read_max_tokens, read_optional, read_tensors
 from engine.tokenizers.encoding import Encoding, check_vocab_size
 from engine.tokenizers.text_tokenizer import TextTokenizer
@@ -94,6 +95,8 @@ class Reranker:
         Whether the model is told the two texts apart by segments, as its tokenizer's settings say.
     compiled
         Use compiled kernels as soon as they are loaded, if numba is installed.
+    precision
+        Of the layers, a key of `PRECISIONS`: see `with_precision`.
     """
 
     name: str
@@ -105,6 +108,7 @@ class Reranker:
     max_tokens: int
     segments: bool = True
     compiled: bool = False
+    precision: str = "float32"
 
     @classmethod
     def load(
@@ -151,6 +155,10 @@ class Reranker:
             max_tokens = min(read_max_tokens(folder, {}) or config.max_positions, config.max_positions)
             segments = has_segments(read_optional(folder / "tokenizer_config.json"))
         return cls(str(source), config, weights, head, family, tokenizer, max_tokens, segments, compiled)
+
+    def with_precision(self, precision: str) -> "Reranker":
+        """Return this float32 cross-encoder in a precision, as `Encoder.with_precision`; its head stays."""
+        return in_precision(self, precision)
 
     def read(self, question: str, passage: str) -> Encoding:
         """Return the tokens of a pair, such as ``[CLS] question [SEP] passage [SEP]``, cut at the limit."""

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -6,8 +8,10 @@ from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.documents.splitters import Splitting, split
 from engine.errors import InputError
 from engine.layers.bfloat16 import Bfloat16Matrix, from_bfloat16, to_bfloat16
+from engine.layers.linear import Linear
 from engine.layers.quantization import BLOCK, Int8Matrix, hadamard, rotate
 from engine.models.precision import chosen_precision
+from engine.models.reranker import Head, Reranker
 from engine.retrieval.embedding_model import embed_query
 from engine.retrieval.embedding_spec import EmbeddingSpec
 from engine.retrieval.index import build_index
@@ -90,6 +94,35 @@ def test_the_weights_are_rounded_once(encoder, rounded):
 
 def test_auto_is_the_faster_one(encoder, rounded):
     assert encoder.with_precision("auto").precision == chosen_precision("auto")
+
+
+@pytest.fixture(scope="module")
+def reranker(encoder):
+    """The encoder's layers with a random classifier behind the pooler."""
+    score = Linear(np.random.default_rng(0).normal(size=(1, encoder.config.d_model)).astype(np.float32))
+    head = Head(encoder.weights.pooler, np.tanh, None, score, "Identity")
+    tokenizer, family = encoder.tokenizer, encoder.family
+    return Reranker("cross", encoder.config, encoder.weights, head, family, tokenizer, 128, compiled=True)
+
+
+def test_a_cross_encoder_in_8_bits_scores_nearly_the_same(reranker):
+    [document] = [each for each in load_corpus(BUNDLED_CORPUS) if each.name == "inside_the_pipeline.md"]
+    passages = [document.text[start : start + 400] for start in range(0, 8000, 400)]
+    rounded = reranker.with_precision("int8")
+    exact, near = (each.score("What is a token?", passages) for each in (reranker, rounded))
+    assert np.corrcoef(exact, near)[0, 1] > 0.99
+    assert not np.array_equal(exact, near)
+    traced = rounded.trace("What is a token?", passages[0], ["score"])["score"]
+    np.testing.assert_allclose(traced, near[:1], atol=np.ptp(exact) / 10)
+
+
+def test_a_cross_encoder_is_rounded_with_its_encoder(encoder, reranker):
+    both = replace(encoder, reranker=reranker).with_precision("int8")
+    assert (both.precision, both.reranker.precision) == ("int8", "int8")
+    assert both.with_precision("int8") is both
+    assert both.reranker.weights is reranker.with_precision("int8").weights
+    with pytest.raises(InputError, match="cross is rounded to int8 already: load it as float32"):
+        both.reranker.with_precision("float32")
 
 
 def test_what_cannot_be_rounded_is_refused(encoder, rounded):
