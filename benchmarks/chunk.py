@@ -26,7 +26,7 @@ import numpy as np
 
 from benchmarks.chunkers import CHUNK_TOKENS, CONTESTANTS, OVERLAP
 from benchmarks.command import OURS, Benchmark, Result, Table, contestants, median_ratio
-from benchmarks.processes import CORES, Served, environment, pin, say
+from benchmarks.processes import CORES, Lineup, Served, environment, pin, say
 from engine.documents.document import Document, Section
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.documents.splitters import SPLITTERS, Splitting, split
@@ -61,23 +61,27 @@ def varied_text(n_characters: int, seed: int = 0) -> str:
     return "".join(parts)[:n_characters]
 
 
-def take_turns(names: list[str], rounds: int, scratch: Path) -> dict[str, Any]:
+def take_turns(lineup: Lineup, rounds: int, scratch: Path) -> dict[str, Any]:
     """Run the contestants in turn; return their answers for the one text and for the documents."""
     folder, env, errors = str(model_path(DEFAULT_ENCODER)), environment(), scratch / "errors.txt"
-    running = {name: Served("benchmarks.chunkers", [name, folder], env, errors) for name in names}
-    answers: dict[str, dict[str, list[Any]]] = {name: {"text": [], "documents": []} for name in names}
+    running: dict[str, Served] = {}
+    for name in lineup:
+        with lineup.turn(name):
+            running[name] = Served("benchmarks.chunkers", [name, folder], env, errors)
+    answers: dict[str, dict[str, list[Any]]] = {name: {"text": [], "documents": []} for name in lineup}
     orders = {
         "text": {"path": str(scratch / "text"), "documents": 1},
         "documents": {"path": str(scratch / "documents"), "documents": N_DOCUMENTS},
     }
     for kind, order in orders.items():
         for turn in range(rounds if kind == "text" else 1):
-            for name in names:
+            for name in lineup:
                 say(f"{kind}, round {turn + 1}: {name}")
-                answers[name][kind].append(running[name].ask(order))
-    for served in running.values():
-        served.stop()
-    return answers
+                with lineup.turn(name):
+                    answers[name][kind].append(running[name].ask(order))
+    for name in lineup:
+        running[name].stop()
+    return {name: answers[name] for name in lineup}
 
 
 def redraw(text: str) -> dict[str, float]:
@@ -101,8 +105,8 @@ def redraw(text: str) -> dict[str, float]:
     return found
 
 
-def figures_of(answers: dict[str, Any], redrawn: dict[str, Any]) -> Result:
-    """Return the figures of what was measured."""
+def figures_of(answers: dict[str, Any], redrawn: dict[str, Any], ended: dict[str, Any]) -> Result:
+    """Return the figures of what was measured, and how contestants ended."""
 
     def seconds(name: str, kind: str) -> list[float]:
         return [answer["s"] for answer in answers[name][kind]]
@@ -129,7 +133,8 @@ def figures_of(answers: dict[str, Any], redrawn: dict[str, Any]) -> Result:
             name: figures(name) | {"ratio": ratio(name, "text"), "documents_ratio": ratio(name, "documents")}
             for name in answers
             if name not in (OURS, LIMIT)
-        },
+        }
+        | ended,
         "limit": {
             "tokenizers_alone_s": statistics.median(seconds(LIMIT, "text")),
             "ratio": ratio(LIMIT, "text"),
@@ -166,9 +171,10 @@ def run(arguments: Namespace) -> Result:
         scratch = Path(folder)
         (scratch / "text").write_text(text[:CHARACTERS], encoding="utf-8")
         (scratch / "documents").write_text(text, encoding="utf-8")
-        answers = take_turns(list(CONTESTANTS), arguments.rounds, scratch)
+        lineup = Lineup(list(CONTESTANTS), needed=(OURS, LIMIT))
+        answers = take_turns(lineup, arguments.rounds, scratch)
     redrawn = {f"{LONG_PAGES} pages": redraw(text[: LONG_PAGES * PAGE]), "10 MB": redraw(text[:CHARACTERS])}
-    return figures_of(answers, redrawn)
+    return figures_of(answers, redrawn, lineup.ended_rows)
 
 
 EXPLANATION = """\

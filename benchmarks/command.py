@@ -47,18 +47,21 @@ def contestants(result: Result, columns: Mapping[str, str]) -> Table:
         The figures.
     columns
         A format for each header, such as ``{"peak MB": "{peak_mb:.0f}"}``, filled with the figures of a
-        row; formats of ratios stay empty in the row of Glassbox.
+        row; formats of ratios stay empty in the row of Glassbox. The row of a peer that ended says how.
 
     Raises
     ------
     KeyError
         A figure is missing.
     """
-    rows = [
-        [name, *("" if name == OURS and "ratio" in cell else cell.format(**row) for cell in columns.values())]
-        for name, row in {OURS: result["ours"], **result["peers"]}.items()
-    ]
-    return Table(["", *columns], rows)
+
+    def cells(name: str, row: Mapping[str, Any]) -> list[str]:
+        if "ended" in row:
+            return [row["ended"], *[""] * (len(columns) - 1)]
+        return ["" if name == OURS and "ratio" in cell else cell.format(**row) for cell in columns.values()]
+
+    rows = {OURS: result["ours"], **result["peers"]}
+    return Table(["", *columns], [[name, *cells(name, row)] for name, row in rows.items()])
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ Figures are medians over the rounds: prompt and new tokens per second, time to t
 (imports included), peak memory, and the mean Kullback-Leibler divergence (in nats) of the next-token
 distribution from that of float32 transformers over 500 tokens. The limits are the rate at which memory can
 be read and the best matrix product in float32, both measured in between. llama.cpp comes with ``pip install
--r benchmarks/requirements.txt``.
+-r benchmarks/requirements.txt``, which says how to build it for processors with AMX.
 """
 
 import importlib.util
@@ -26,7 +26,7 @@ import numpy as np
 
 from benchmarks.command import OURS, Benchmark, Result, Table, contestants, median_ratio
 from benchmarks.decoders import CONTESTANTS
-from benchmarks.processes import CORES, Served, environment, pin, run_once, say
+from benchmarks.processes import CORES, Lineup, Served, environment, pin, run_once, say
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.generation.decoder import Decoder
 from engine.generation.sampling import divergence
@@ -69,38 +69,47 @@ def prompt_flops(decoder: Decoder) -> int:
     return 2 * PROMPT_TOKENS * (projections + attention) + 2 * config.d_model * config.vocab_size
 
 
-def take_turns(names: list[str], rounds: int, file: Path, ids: list[int], scratch: Path) -> dict[str, Any]:
+def take_turns(lineup: Lineup, rounds: int, file: Path, ids: list[int], scratch: Path) -> dict[str, Any]:
     """Run the contestants in turn; return their answers, how fast memory was read, and the best GFLOP/s."""
     env, errors = environment(), scratch / "errors.txt"
-    loads: dict[str, list[float]] = {name: [] for name in names}
+    loads: dict[str, list[float]] = {name: [] for name in lineup}
     running: dict[str, Served] = {}
     for turn in range(3):  # the first warms up (disk cache, compiling) and is dropped
-        for name in names:
+        for name in lineup:
             if name in running:
                 running[name].stop()
-            running[name] = Served(MODULE, [name, str(file)], env, errors)
-            if turn:
-                loads[name].append(running[name].ready["load_s"])
-    answers: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
+            with lineup.turn(name):
+                running[name] = Served(MODULE, [name, str(file)], env, errors)
+                if turn:
+                    loads[name].append(running[name].ready["load_s"])
+    answers: dict[str, list[dict[str, Any]]] = {name: [] for name in lineup}
     bandwidths, peaks = [], []
     for turn in range(rounds + 1):  # as above
         bandwidths.append(json.loads(run_once(MODULE, ["bandwidth", str(file)], env))["gb_per_s"])
         peaks.append(json.loads(run_once("benchmarks.encoders", ["gemm", str(file)], env))["gflops"])
-        for name in names:
+        for name in lineup:
             say(f"round {turn} of {rounds}: {name}")
-            answer = running[name].ask({"ids": ids, "n_new": NEW_TOKENS})
-            if len(answer["tokens"]) != NEW_TOKENS:
-                raise SystemExit(f"{name} ended after {len(answer['tokens'])} tokens")
-            if turn:
-                answers[name].append(answer)
+            with lineup.turn(name):
+                answer = running[name].ask({"ids": ids, "n_new": NEW_TOKENS})
+                if len(answer["tokens"]) != NEW_TOKENS:
+                    raise SystemExit(f"{name} ended after {len(answer['tokens'])} tokens")
+                if turn:
+                    answers[name].append(answer)
     logits = {}
-    for name in names:
+    for name in lineup:
         path = scratch / "logits.npy"
-        running[name].ask({"ids": ids, "logits": str(path)})
-        logits[name] = np.load(path)
-        running[name].stop()
-    limits = {"bandwidth": max(bandwidths), "gflops": max(peaks)}
-    return {"answers": answers, "loads": loads, "logits": logits, **limits}
+        with lineup.turn(name):
+            running[name].ask({"ids": ids, "logits": str(path)})
+            logits[name] = np.load(path)
+            running[name].stop()
+    return {
+        "answers": {name: answers[name] for name in lineup},
+        "loads": loads,
+        "logits": logits,
+        "bandwidth": max(bandwidths),
+        "gflops": max(peaks),
+        "ended": lineup.ended_rows,
+    }
 
 
 def figures_of(measured: dict[str, Any], read_bytes: int, flops: int) -> Result:
@@ -134,7 +143,7 @@ def figures_of(measured: dict[str, Any], read_bytes: int, flops: int) -> Result:
     return {
         "workload": f"{PROMPT_TOKENS} prompt tokens and {NEW_TOKENS} new ones, greedy, on {CORES} cores",
         "ours": figures(OURS),
-        "peers": {name: compared(name) for name in answers if name != OURS},
+        "peers": {name: compared(name) for name in answers if name != OURS} | measured["ended"],
         "limit": {
             "read_gb_per_s": measured["bandwidth"],
             "mb_per_token": read_bytes / 1e6,
@@ -183,7 +192,8 @@ def run(arguments: Namespace) -> Result:
     decoder = Decoder.load()
     file, ids, read_bytes = model_path(DEFAULT_DECODER), prompt_ids(decoder), bytes_read(decoder)
     with tempfile.TemporaryDirectory() as scratch:
-        measured = take_turns(names, arguments.rounds, file, ids, Path(scratch))
+        lineup = Lineup(names, needed=(OURS, PLAIN, REFERENCE))
+        measured = take_turns(lineup, arguments.rounds, file, ids, Path(scratch))
         return figures_of(measured, read_bytes, prompt_flops(decoder))
 
 

@@ -1,4 +1,4 @@
-"""How fast texts are embedded: ``python -m benchmarks.encode [--json] [--rounds 3]``.
+"""How fast texts are embedded: ``python -m benchmarks.encode [--precision int8] [--json] [--rounds 3]``.
 
 Glassbox and onnxruntime (float32, int8, the second exported from the same weights) and sentence-transformers
 (float32, bfloat16) embed the same texts, mixed lengths and three fixed ones.
@@ -6,7 +6,8 @@ Glassbox and onnxruntime (float32, int8, the second exported from the same weigh
 The contestants take turns on the same two cores, each in a process of its own. Figures are medians over the
 rounds: tokens per second, start-up (from starting Python to the first vector), resident memory after loading,
 peak memory, and the largest difference from float32 sentence-transformers. The limit is the best matrix
-product of the BLAS, measured in between.
+product of the BLAS, measured in between. The row of Glassbox, and the ratios, are of float32 unless
+``--precision`` names another.
 """
 
 import json
@@ -14,7 +15,7 @@ import random
 import statistics
 import tempfile
 import time
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,17 +25,18 @@ import numpy as np
 
 from benchmarks.command import OURS, Benchmark, Result, Table, contestants, median_ratio
 from benchmarks.encoders import MAX_TOKENS
-from benchmarks.processes import CORES, Served, environment, pin, run_once, say
+from benchmarks.processes import CORES, Lineup, Served, environment, pin, run_once, say
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.models.bert import EncoderConfig
 from engine.models.encoder import Encoder
+from engine.models.precision import PRECISIONS
 from engine.weights.catalog import DEFAULT_ENCODER
 from engine.weights.fetch import model_path
 
 REFERENCE = "sentence-transformers float32"
+OWN = {"float32": "glassbox float32", "int8": "glassbox int8"}  # by their precision
 CONTESTANTS = (
-    OURS,
-    "glassbox int8",
+    *OWN.values(),
     "glassbox, NumPy only",
     REFERENCE,
     "sentence-transformers bfloat16",
@@ -42,8 +44,8 @@ CONTESTANTS = (
     "onnxruntime int8",
 )
 MIXED = "mixed"
-MIXED_WORDS, MIXED_CHUNKS = (20, 160), 2000
-FIXED_LENGTHS, FIXED_TOKENS = (32, 128, 256), 32_000
+MIXED_WORDS, MIXED_CHUNKS = (20, 160), 160
+FIXED_LENGTHS, FIXED_TOKENS = (32, 128, 256), 6_144
 
 
 @dataclass
@@ -104,36 +106,43 @@ def start(name: str, folder: Path, env: dict[str, str], errors: Path) -> Contest
     return Contestant(served, served.ready["ready"] - began)
 
 
-def take_turns(rounds: int, folder: Path, work: dict[str, Workload], scratch: Path) -> dict[str, Any]:
+def take_turns(
+    own: str, rounds: int, folder: Path, work: dict[str, Workload], scratch: Path
+) -> dict[str, Any]:
     """Run the contestants in turn; return what was measured."""
     env, errors = environment(ONNX_FOLDER=str(scratch)), scratch / "errors.txt"
     say("exporting to ONNX")
     run_once("benchmarks.encoders", ["export", str(folder)], env)
     say("first start on a fresh machine")
-    fresh = start(OURS, folder, {**env, "NUMBA_CACHE_DIR": str(scratch / "kernels")}, errors)
+    fresh = start(own, folder, {**env, "NUMBA_CACHE_DIR": str(scratch / "kernels")}, errors)
     fresh.served.stop()
 
+    lineup = Lineup(CONTESTANTS, needed=(own, REFERENCE))
     startups: dict[str, list[float]] = {name: [] for name in CONTESTANTS}
     running: dict[str, Contestant] = {}
     for turn in range(rounds + 1):  # the first fills the disk cache and is dropped
-        for name in CONTESTANTS:
+        for name in lineup:
             if name in running:
                 running[name].served.stop()
-            running[name] = start(name, folder, env, errors)
-            if turn:
-                startups[name].append(running[name].startup_s)
+            with lineup.turn(name):
+                running[name] = start(name, folder, env, errors)
+                if turn:
+                    startups[name].append(running[name].startup_s)
     for name, some in work.items():
         (scratch / f"{name}.json").write_text(json.dumps(some.texts), encoding="utf-8")
     peaks: list[dict[str, Any]] = []
     for turn in range(rounds):
         peaks.append(json.loads(run_once("benchmarks.encoders", ["gemm", str(folder)], env)))
         for workload in work:
-            for name, contestant in running.items():
+            for name in lineup:
                 say(f"round {turn + 1} of {rounds}, {workload}: {name}")
-                embed_workload(contestant, workload, scratch)
-    for contestant in running.values():
-        contestant.served.stop()
-    return {"running": running, "startups": startups, "fresh": fresh, "peaks": peaks}
+                with lineup.turn(name):
+                    embed_workload(running[name], workload, scratch)
+    for name in lineup:
+        running[name].served.stop()
+    running = {name: running[name] for name in lineup}
+    ended = lineup.ended_rows
+    return {"running": running, "startups": startups, "fresh": fresh, "peaks": peaks, "ended": ended}
 
 
 def embed_workload(contestant: Contestant, workload: str, scratch: Path) -> None:
@@ -145,7 +154,9 @@ def embed_workload(contestant: Contestant, workload: str, scratch: Path) -> None
     contestant.vectors[workload] = np.load(scratch / "vectors.npy")
 
 
-def figures_of(measured: dict[str, Any], work: dict[str, Workload], config: EncoderConfig) -> Result:
+def figures_of(
+    own: str, measured: dict[str, Any], work: dict[str, Workload], config: EncoderConfig
+) -> Result:
     """Return the figures of what was measured."""
     running = measured["running"]
 
@@ -165,12 +176,12 @@ def figures_of(measured: dict[str, Any], work: dict[str, Workload], config: Enco
             ),
         }
 
-    ours = figures(OURS) | {"first_start_s": measured["fresh"].startup_s}
+    ours = figures(own) | {"first_start_s": measured["fresh"].startup_s}
     peers = {}
-    for name in CONTESTANTS[1:]:
+    for name in (each for each in running if each != own):
         theirs = figures(name)
         ratios = {
-            workload: median_ratio(running[name].seconds[workload], running[OURS].seconds[workload])
+            workload: median_ratio(running[name].seconds[workload], running[own].seconds[workload])
             for workload in work
         }
         peers[name] = theirs | {
@@ -180,16 +191,16 @@ def figures_of(measured: dict[str, Any], work: dict[str, Workload], config: Enco
         }
     peak = max(peak["gflops"] for peak in measured["peaks"])
     rates = {
-        workload: flops(some.lengths, config) / statistics.median(running[OURS].seconds[workload]) / 1e9
+        workload: flops(some.lengths, config) / statistics.median(running[own].seconds[workload]) / 1e9
         for workload, some in work.items()
     }
     n_mixed = work[MIXED]
     return {
         "workload": f"{len(n_mixed.texts)} chunks of {min(n_mixed.lengths)} to {max(n_mixed.lengths)} tokens "
         f"({sum(n_mixed.lengths)} in all), and {FIXED_TOKENS} tokens in chunks of each fixed length, "
-        f"on {CORES} cores",
+        f"on {CORES} cores; {OURS} is {own}",
         "ours": ours,
-        "peers": peers,
+        "peers": peers | measured["ended"],
         "limit": {
             "gemm_gflops": peak,
             "blas_kernel": measured["peaks"][0]["kernel"],
@@ -225,11 +236,18 @@ def tables(result: Result) -> Iterator[Table | str]:
 def run(arguments: Namespace) -> Result:
     """Cut the texts and measure."""
     pin()
-    encoder = Encoder.load()
+    encoder, own = Encoder.load(), OWN[arguments.precision]
     work = workloads(encoder)
     with tempfile.TemporaryDirectory() as scratch:
-        measured = take_turns(arguments.rounds, model_path(DEFAULT_ENCODER), work, Path(scratch))
-    return figures_of(measured, work, encoder.config)
+        measured = take_turns(own, arguments.rounds, model_path(DEFAULT_ENCODER), work, Path(scratch))
+    return figures_of(own, measured, work, encoder.config)
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """Add the precision of Glassbox."""
+    parser.add_argument(
+        "--precision", choices=list(PRECISIONS), default="float32", help="of Glassbox, for the ratios"
+    )
 
 
 EXPLANATION = """\
@@ -237,7 +255,7 @@ Where all texts have one length, padding costs the others nothing and the ratios
 Glassbox fast: no padding (all tokens of a pack in one matrix), one worker a core, weights cut into panels
 once, and softmax, GELU and layer norm compiled. The readable NumPy path (`compiled=False`) is the
 definition: it runs wherever something is traced, and property tests hold the two equal."""
-BENCHMARK = Benchmark(__doc__, run, tables, rounds=3, explanation=EXPLANATION)
+BENCHMARK = Benchmark(__doc__, run, tables, rounds=3, add_options=add_options, explanation=EXPLANATION)
 
 
 if __name__ == "__main__":

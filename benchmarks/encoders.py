@@ -155,13 +155,11 @@ def gemm_peak() -> tuple[float, str]:
 
 def load(name: str, folder: str) -> Encode:
     """Load a contestant by its name."""
-    if name == "glassbox":
-        return ours(folder)
     if name == "glassbox, NumPy only":
         return ours_numpy(folder)
-    if name == "glassbox int8":
-        return ours(folder, "int8")
     library, dtype = name.split(" ")
+    if library == "glassbox":
+        return ours(folder, dtype)
     if library == "onnxruntime":
         file = Path(os.environ["ONNX_FOLDER"]) / f"{dtype}.onnx"
         return onnxruntime(folder, str(file), int(os.environ.get("BATCH_TEXTS", BATCH_TEXTS)))

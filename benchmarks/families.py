@@ -22,14 +22,15 @@ from typing import Any
 import numpy as np
 
 from benchmarks.command import OURS, Benchmark, Result, Table, median_ratio
-from benchmarks.encode import MIXED, Workload, embed_workload, start, workloads
-from benchmarks.processes import CORES, environment, pin, run_once, say
+from benchmarks.encode import MIXED, OWN, Contestant, Workload, embed_workload, start, workloads
+from benchmarks.processes import CORES, Lineup, environment, pin, run_once, say
 from benchmarks.random_encoders import ENCODERS
 from engine.kernels.primitives import prepare_compiled
 from engine.models.encoder import Encoder
 from engine.models.reranker import Reranker
 
 PEER = "onnxruntime float32"
+LOADED = {OURS: OWN["float32"], PEER: PEER}  # names of `benchmarks.encoders`
 N_CHUNKS = 48  # of the mixed workload
 BATCH_TEXTS = 8  # of onnxruntime; larger batches of so few texts would be padded more
 PAIRS, PAIR_TOKENS = 50, "256 tokens"
@@ -42,21 +43,29 @@ def measure(name: str, work: Workload, rounds: int, scratch: Path) -> dict[str, 
     env = environment(ONNX_FOLDER=str(folder), BATCH_TEXTS=str(BATCH_TEXTS))
     say(f"{name}: writing and exporting random weights")
     run_once("benchmarks.random_encoders", [name, str(folder)], env)
-    running = {each: start(each, folder, env, scratch / "errors.txt") for each in (OURS, PEER)}
+    lineup = Lineup((OURS, PEER), needed=(OURS,))
+    running: dict[str, Contestant] = {}
+    for each in lineup:
+        with lineup.turn(each):
+            running[each] = start(LOADED[each], folder, env, scratch / "errors.txt")
     for turn in range(rounds + 1):  # the first warms up and is dropped
         say(f"{name}: round {turn} of {rounds}")
-        for contestant in running.values():
-            embed_workload(contestant, MIXED, scratch)
-    seconds = {each: contestant.seconds[MIXED][1:] for each, contestant in running.items()}
-    vectors = {each: contestant.vectors[MIXED] for each, contestant in running.items()}
-    for contestant in running.values():
-        contestant.served.stop()
-    n_tokens = sum(work.lengths)
-    return {
+        for each in lineup:
+            with lineup.turn(each):
+                embed_workload(running[each], MIXED, scratch)
+    for each in lineup:
+        running[each].served.stop()
+    seconds = {each: running[each].seconds[MIXED][1:] for each in lineup}
+    figures = {
         "note": ENCODERS[name].note,
-        "tokens_per_s": {each: n_tokens / statistics.median(own) for each, own in seconds.items()},
+        "tokens_per_s": {each: sum(work.lengths) / statistics.median(own) for each, own in seconds.items()},
+    }
+    if PEER in lineup.ended:
+        return figures | lineup.ended_rows[PEER]
+    vectors = [running[each].vectors[MIXED] for each in lineup]
+    return figures | {
         "ratio": median_ratio(seconds[PEER], seconds[OURS]),
-        "max_difference": float(np.abs(vectors[OURS] - vectors[PEER]).max()),
+        "max_difference": float(np.abs(vectors[0] - vectors[1]).max()),
     }
 
 
@@ -110,14 +119,12 @@ def tables(result: Result) -> Iterator[Table | str]:
     rows = []
     for name, figures in result["ours"]["families"].items():
         rates = figures["tokens_per_s"]
-        rows.append(
-            [
-                f"{name} ({figures['note']})" if figures["note"] else name,
-                *(f"{rates[each]:,.0f}" for each in (OURS, PEER)),
-                f"{figures['ratio']:.2f}",
-                f"{figures['max_difference']:.1e}",
-            ]
-        )
+        if "ended" in figures:
+            beside = [figures["ended"], "", ""]
+        else:
+            beside = [f"{rates[PEER]:,.0f}", f"{figures['ratio']:.2f}", f"{figures['max_difference']:.1e}"]
+        words = f"{name} ({figures['note']})" if figures["note"] else name
+        rows.append([words, f"{rates[OURS]:,.0f}", *beside])
     yield Table(["sizes of", f"{OURS}, tokens/s", f"{PEER}, tokens/s", "ratio", "largest difference"], rows)
     reranker = result["ours"]["reranker"]
     yield (

@@ -1,6 +1,6 @@
 """How fast a grid of settings is measured: ``python -m benchmarks.sweep [--json]``.
 
-64 settings (4 chunk sizes, 2 overlaps, 4 poolings, 2 retrievers) are measured on the bundled corpus and its
+16 settings (2 chunk sizes, 2 overlaps, 2 poolings, 2 retrievers) are measured on the bundled corpus and its
 questions, beside the usual loop over them with sentence-transformers, LangChain and bm25s.
 
 The retrievers are cosines, and reciprocal rank fusion of them with BM25. For each cell the peer cuts the
@@ -12,7 +12,7 @@ the machine disturb less.
 
 LangChain's chunks are decoded tokens without a place in the document, and their borders are not ours. So that
 scores can be compared, the loop embeds and searches the texts of our chunks, about as many as its own; its
-own cut is timed and dropped. Compared is the mean reciprocal rank of all 64 cells; the largest difference
+own cut is timed and dropped. Compared is the mean reciprocal rank of all cells; the largest difference
 comes from rankings in which float32 rounding swapped near ties. The limit is the time to embed the distinct
 texts of all splittings once, for all poolings. The peers come with ``pip install -r
 benchmarks/requirements.txt``.
@@ -25,17 +25,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from benchmarks.command import OURS, Benchmark, Result, Table
-from benchmarks.processes import CORES, environment, pin, run_once, say
+from benchmarks.processes import CORES, Lineup, environment, pin, run_once, say
 from benchmarks.sweepers import MAX_TOKENS, OVERLAPS, POOLINGS, RETRIEVERS, SIZES
 from engine.weights.catalog import DEFAULT_ENCODER
 from engine.weights.fetch import model_path
 
 PEER = "sentence-transformers + LangChain + bm25s, cell by cell"
+MODULE = "benchmarks.sweepers"
 
 
-def figures_of(ours: dict[str, Any], theirs: dict[str, Any]) -> Result:
-    """Return the figures of what was measured."""
-    differences = [abs(mrr - theirs["mrr"][cell]) for cell, mrr in ours["mrr"].items()]
+def figures_of(ours: dict[str, Any], peers: dict[str, Any]) -> Result:
+    """Return the figures of what was measured; ``peers`` are those of `compared`, or how the peer ended."""
     return {
         "workload": (
             f"{len(ours['mrr'])} cells: chunks of {', '.join(map(str, SIZES))} tokens, overlaps "
@@ -44,19 +44,7 @@ def figures_of(ours: dict[str, Any], theirs: dict[str, Any]) -> Result:
             f"on {CORES} cores"
         ),
         "ours": {name: ours[name] for name in ("cold_s", "warm_s", "cold_cpu_s", "warm_cpu_s", "peak_mb")},
-        "peers": {
-            PEER: {
-                "s": theirs["s"],
-                "cpu_s": theirs["cpu_s"],
-                "peak_mb": theirs["peak_mb"],
-                "ratio": theirs["s"] / ours["cold_s"],
-                "warm_ratio": theirs["s"] / ours["warm_s"],
-                "cpu_ratio": theirs["cpu_s"] / ours["cold_cpu_s"],
-                "warm_cpu_ratio": theirs["cpu_s"] / ours["warm_cpu_s"],
-                "largest_difference_mrr": max(differences),
-                "cells_s": theirs["cells_s"],
-            }
-        },
+        "peers": peers,
         "limit": {
             "embedding_alone_s": ours["embedding_s"],
             "ratio": ours["embedding_s"] / ours["cold_s"],
@@ -64,27 +52,46 @@ def figures_of(ours: dict[str, Any], theirs: dict[str, Any]) -> Result:
     }
 
 
+def compared(ours: dict[str, Any], theirs: dict[str, Any]) -> dict[str, Any]:
+    """Return the figures of the peer."""
+    differences = [abs(mrr - theirs["mrr"][cell]) for cell, mrr in ours["mrr"].items()]
+    return {
+        "s": theirs["s"],
+        "cpu_s": theirs["cpu_s"],
+        "peak_mb": theirs["peak_mb"],
+        "ratio": theirs["s"] / ours["cold_s"],
+        "warm_ratio": theirs["s"] / ours["warm_s"],
+        "cpu_ratio": theirs["cpu_s"] / ours["cold_cpu_s"],
+        "warm_cpu_ratio": theirs["cpu_s"] / ours["warm_cpu_s"],
+        "largest_difference_mrr": max(differences),
+        "cells_s": theirs["cells_s"],
+    }
+
+
 def tables(result: Result) -> Iterator[Table | str]:
     """Yield Glassbox cold and warm, the peer and the limit."""
     ours, peer, limit = result["ours"], result["peers"][PEER], result["limit"]
+    ended = "ended" in peer
     rows = [
         [
             f"{OURS}, {kind}",
             f"{ours[f'{kind}_s']:.1f}",
-            f"{peer[f'{prefix}ratio']:.1f}",
+            "" if ended else f"{peer[f'{prefix}ratio']:.1f}",
             f"{ours[f'{kind}_cpu_s']:.1f}",
-            f"{peer[f'{prefix}cpu_ratio']:.1f}",
+            "" if ended else f"{peer[f'{prefix}cpu_ratio']:.1f}",
             f"{ours['peak_mb']:,.0f}",
         ]
         for kind, prefix in (("cold", ""), ("warm", "warm_"))
     ]
-    rows += [
-        [PEER, f"{peer['s']:.1f}", "", f"{peer['cpu_s']:.1f}", "", f"{peer['peak_mb']:,.0f}"],
-        ["embedding the distinct texts alone", f"{limit['embedding_alone_s']:.1f}", f"{limit['ratio']:.2f}"]
-        + [""] * 3,
-    ]
+    if ended:
+        rows.append([PEER, peer["ended"], *[""] * 4])
+    else:
+        rows.append([PEER, f"{peer['s']:.1f}", "", f"{peer['cpu_s']:.1f}", "", f"{peer['peak_mb']:,.0f}"])
+    alone = [f"{limit['embedding_alone_s']:.1f}", f"{limit['ratio']:.2f}"]
+    rows.append(["embedding the distinct texts alone", *alone, *[""] * 3])
     yield Table(["", "seconds", "ratio", "CPU s", "CPU ratio", "peak MB"], rows)
-    yield f"largest difference of a mean reciprocal rank: {peer['largest_difference_mrr']:.1e}"
+    if not ended:
+        yield f"largest difference of a mean reciprocal rank: {peer['largest_difference_mrr']:.1e}"
 
 
 def run(arguments: Namespace) -> Result:
@@ -92,11 +99,15 @@ def run(arguments: Namespace) -> Result:
     pin()
     folder, env = str(model_path(DEFAULT_ENCODER)), environment()
     with tempfile.TemporaryDirectory() as scratch:
-        found = []
-        for name in (OURS, "loop"):
-            say(f"running {name}")
-            found.append(json.loads(run_once("benchmarks.sweepers", [name, folder, scratch], env)))
-    return figures_of(*found)
+        lineup = Lineup((OURS, PEER), needed=(OURS,))
+        say(f"running {OURS}")
+        ours = json.loads(run_once(MODULE, [OURS, folder, scratch], env))
+        peers = {}
+        with lineup.turn(PEER):
+            say(f"running {PEER}")
+            theirs = json.loads(run_once(MODULE, ["loop", folder, scratch], env))
+            peers[PEER] = compared(ours, theirs)
+    return figures_of(ours, peers | lineup.ended_rows)
 
 
 BENCHMARK = Benchmark(__doc__, run, tables)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.command import OURS, Benchmark, Result, Table, contestants, median_ratio
-from benchmarks.processes import CORES, Served, environment, pin, say
+from benchmarks.processes import CORES, Lineup, Served, environment, pin, say
 from benchmarks.trainers import BATCH_SIZE, CONFIG, TRAINERS
 from engine.models.small_decoder_params import init_params, parameter_shapes
 
@@ -28,27 +28,29 @@ N_BATCHES = 8
 TARGET = 1.2
 
 
-def take_turns(rounds: int, folder: Path) -> dict[str, list[dict[str, Any]]]:
+def take_turns(lineup: Lineup, rounds: int, folder: Path) -> dict[str, list[dict[str, Any]]]:
     """Run the trainers in turn; return the answers of each, the first of which warms up."""
     np.savez(folder / "params.npz", **init_params(CONFIG, 0))  # type: ignore[arg-type]
     shape = (N_BATCHES, BATCH_SIZE, CONFIG.context + 1)
     np.save(folder / "batches.npy", np.random.default_rng(0).integers(0, CONFIG.vocab_size, shape))
-    running = {
-        name: Served("benchmarks.trainers", [name, str(folder)], environment(), folder / "errors.txt")
-        for name in TRAINERS
-    }
-    answers: dict[str, list[dict[str, Any]]] = {name: [] for name in running}
+    running: dict[str, Served] = {}
+    for name in lineup:
+        with lineup.turn(name):
+            errors = folder / "errors.txt"
+            running[name] = Served("benchmarks.trainers", [name, str(folder)], environment(), errors)
+    answers: dict[str, list[dict[str, Any]]] = {name: [] for name in lineup}
     for turn in range(rounds + 1):
         say(f"turn {turn} of {rounds}")
-        for name, served in running.items():
-            answers[name].append(served.ask({"steps": STEPS}))
-    for served in running.values():
-        served.stop()
-    return answers
+        for name in lineup:
+            with lineup.turn(name):
+                answers[name].append(running[name].ask({"steps": STEPS}))
+    for name in lineup:
+        running[name].stop()
+    return {name: answers[name] for name in lineup}
 
 
-def figures_of(answers: dict[str, list[dict[str, Any]]]) -> Result:
-    """Return the figures of what was measured."""
+def figures_of(answers: dict[str, list[dict[str, Any]]], ended: dict[str, Any]) -> Result:
+    """Return the figures of what was measured, and how trainers ended."""
     turns = {name: [answer["seconds"] for answer in some[1:]] for name, some in answers.items()}
     losses = {name: np.array(some[-1]["losses"]) for name, some in answers.items()}
 
@@ -73,7 +75,7 @@ def figures_of(answers: dict[str, list[dict[str, Any]]]) -> Result:
         f"{CONFIG.n_layers} layers, {CONFIG.n_heads} heads) on {BATCH_SIZE} x {CONFIG.context} tokens of "
         f"{CONFIG.vocab_size}, on {CORES} cores",
         "ours": figures(OURS),
-        "peers": {name: figures(name) | ratios(name) for name in TRAINERS if name != OURS},
+        "peers": {name: figures(name) | ratios(name) for name in answers if name != OURS} | ended,
         "limit": {"ratio": TARGET},
     }
 
@@ -97,8 +99,10 @@ def tables(result: Result) -> Iterator[Table | str]:
 def run(arguments: Namespace) -> Result:
     """Measure all trainers."""
     pin()
+    lineup = Lineup(list(TRAINERS), needed=(OURS, REFERENCE))
     with tempfile.TemporaryDirectory() as folder:
-        return figures_of(take_turns(arguments.rounds, Path(folder)))
+        answers = take_turns(lineup, arguments.rounds, Path(folder))
+    return figures_of(answers, lineup.ended_rows)
 
 
 BENCHMARK = Benchmark(__doc__, run, tables, rounds=15)

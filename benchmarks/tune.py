@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.command import OURS, Benchmark, Result, Table, contestants, median_ratio
-from benchmarks.processes import CORES, Served, environment, pin, say
+from benchmarks.processes import CORES, Lineup, Served, environment, pin, say
 from engine import Encoder
 from engine.evaluation.beir import load_beir
 from engine.retrieval.bm25 import Bm25
@@ -96,31 +96,39 @@ def figures(run: CrossValidated, bm25: Any, labelled: LabelledTexts, seconds: fl
 
 def measure_steps(rounds: int) -> Result:
     """Run the same step by Glassbox and by PyTorch in turn."""
-    seconds: dict[str, list[float]] = {OURS: [], PEER: []}
+    lineup = Lineup((OURS, PEER), needed=(OURS,))
+    served: dict[str, Served] = {}
+    answers: dict[str, list[dict[str, Any]]] = {name: [] for name in lineup}
     with tempfile.TemporaryDirectory() as scratch:
         errors, env = Path(scratch) / "errors.txt", environment()
-        served = {name: Served("benchmarks.tuners", [name], env, errors) for name in seconds}
-        answers = {name: one.ask({}) for name, one in served.items()}  # warms up and is dropped
-        for _ in range(rounds):
-            for name, one in served.items():
-                answers[name] = one.ask({})
-                seconds[name].append(answers[name]["seconds"])
-        for one in served.values():
-            one.stop()
-    medians = {name: statistics.median(some) for name, some in seconds.items()}
-    first = {name: one.ready["loss"] for name, one in served.items()}
+        for name in lineup:
+            with lineup.turn(name):
+                served[name] = Served("benchmarks.tuners", [name], env, errors)
+        for _ in range(rounds + 1):  # the first warms up and is dropped
+            for name in lineup:
+                with lineup.turn(name):
+                    answers[name].append(served[name].ask({}))
+        for name in lineup:
+            served[name].stop()
+    seconds = {name: [answer["seconds"] for answer in answers[name][1:]] for name in lineup}
+    figures = {
+        name: {
+            "seconds": statistics.median(own),
+            "loss": served[name].ready["loss"],
+            "peak_mb": answers[name][-1]["peak_mb"],
+        }
+        for name, own in seconds.items()
+    }
+    ours = figures.pop(OURS)
     return {
         "workload": f"a step of training the last layer on {served[OURS].ready['n_tokens']} tokens, "
         f"{CORES} cores",
-        "ours": {"seconds": medians[OURS], "loss": first[OURS], "peak_mb": answers[OURS]["peak_mb"]},
+        "ours": ours,
         "peers": {
-            PEER: {
-                "seconds": medians[PEER],
-                "loss": first[PEER],
-                "peak_mb": answers[PEER]["peak_mb"],
-                "ratio": median_ratio(seconds[PEER], seconds[OURS]),
-            }
-        },
+            name: theirs | {"ratio": median_ratio(seconds[name], seconds[OURS])}
+            for name, theirs in figures.items()
+        }
+        | lineup.ended_rows,
         "limit": {},
     }
 
