@@ -27,6 +27,7 @@ from ui.data_folder import VECTORS, kept_folder
 from ui.documents import bundled_names
 from ui.given_vectors import given_of
 from ui.models import load_encoder
+from ui.progress import counting
 from ui.text import escape_markdown
 
 
@@ -118,26 +119,20 @@ def index_documents(
 
 
 def index_of(documents: Sequence[Document], _model: Encoder, cut: Cut, pooling: str | None) -> Index:
-    """Cut and embed documents under a progress bar; return their index."""
-    bar, encoder = st.progress(0.0, "Cutting the documents…"), cut.encoder(_model)
-    bundled = bundled_names()
+    """Cut and embed documents under progress bars; return their index."""
+    encoder, bundled = cut.encoder(_model), bundled_names()
     shared = [document for document in documents if document.name in bundled]
     own = [document for document in documents if document.name not in bundled]
     parts = []
-    try:
+    with st.spinner("Cutting the documents…"):
         pieces = [[c for chunks in split_documents(part, cut) for c in chunks] for part in (shared, own)]
         if pooling == "idf":  # the weights of words depend on all documents
             encoder = encoder.with_idf([chunk.text for chunks in pieces for chunk in chunks])
-        for cache, chunks in zip((shared_vectors(), session_vectors()), pieces, strict=True):
-            if not chunks:
-                continue
-
-            def show(done: int, total: int) -> None:
-                bar.progress(done / total, f"Embedding: {done:,} of {counted(total, 'chunk')}")
-
+    for cache, chunks in zip((shared_vectors(), session_vectors()), pieces, strict=True):
+        if not chunks:
+            continue
+        with counting("Embedding", "chunks") as show:
             parts.append(build_index(chunks, encoder, pooling, cut.max_tokens, show, cache))
-    finally:
-        bar.empty()
     if notice := session_vectors().notice:
         st.warning(escape_markdown(notice), icon=":material/database_off:")
     if not parts:

@@ -6,8 +6,7 @@ to draw the job.
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 from time import monotonic
@@ -209,20 +208,6 @@ def follow(
         place.html(text_html(escape(" · ".join(filter(None, (text, place_in_line(job))))) + " ▌"))
         text = job.wait(text, REDRAW_S)
     place.html(text_html(escape(job.text)))
-
-
-@contextmanager
-def counting(title: str, unit: str) -> Iterator[Callable[[int, int], None]]:
-    """Draw a progress bar during a block; the yielded function moves it: ``"{title}: 3 of 10 {unit}"``."""
-    bar = st.progress(0.0, f"{title}…")
-
-    def show(done: int, total: int) -> None:
-        bar.progress(done / total, f"{title}: {done:,} of {total:,} {unit}")
-
-    try:
-        yield show
-    finally:
-        bar.empty()
 
 
 @dataclass(frozen=True)

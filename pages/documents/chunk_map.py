@@ -36,6 +36,7 @@ from ui.current import follow_question
 from ui.export import show_save
 from ui.look_inside import show_look_inside
 from ui.models import load_encoder
+from ui.progress import TimeLeft
 from ui.settings_card import settings_in_use
 from ui.text import show_text
 from ui.widgets import fragment
@@ -161,11 +162,11 @@ def plane_of(content: str, method: str, _vectors: Array) -> Projection:
     """Lay vectors out once, UMAP under a progress bar; ``content`` is their hash."""
     if method == PCA:
         return pca_projection(_vectors)
-    bar = st.progress(0.0, "Finding neighbours…")
+    bar, left = st.progress(0.0, "Finding neighbours…"), TimeLeft()
 
     def show(done: int, total: int) -> None:
         if done % 10 == 0:
-            bar.progress(done / total, f"Laying out: round {done} of {total}")
+            bar.progress(done / total, f"Laying out: round {done} of {total}{left(done / total)}")
 
     try:
         return umap_projection(_vectors, SEED, show)

@@ -24,6 +24,7 @@ from engine.wording import counted
 from ui.chunk_settings import Cut
 from ui.colours import FAINT
 from ui.corpus import content_hash, index_documents
+from ui.progress import counting
 from ui.questions.sets import usable_questions
 from ui.text import QUOTE, beginning, joined, show_text
 from ui.widgets import fragment
@@ -182,15 +183,8 @@ def report_of(
     content: str, max_tokens: int, _chunks: Sequence[Chunk], _vectors: Array, _questions: Array | None
 ) -> HealthReport:
     """Examine a corpus once, under a progress bar; ``content`` is its hash."""
-    bar = st.progress(0.0, "Comparing chunks…")
-
-    def show(done: int, total: int) -> None:
-        bar.progress(done / total, f"Comparing chunks: {done:,} of {total:,}")
-
-    try:
+    with counting("Comparing", "chunks") as show:
         return health_report(_chunks, _vectors, max_tokens, _questions, on_progress=show)
-    finally:
-        bar.empty()
 
 
 def show_kind(

@@ -25,6 +25,7 @@ from ui.current import follow_question
 from ui.figures import prompt_figure, prompt_words
 from ui.look_inside import chunk_table
 from ui.models import limits_of, load_decoder
+from ui.progress import counting
 from ui.settings_card import settings_in_use
 from ui.tables import show_table
 from ui.tokens import AS_DECODER_COUNTS
@@ -234,15 +235,8 @@ def show_counterfactual(question: str, documents: Sequence[Document], encoder: E
 @st.cache_resource(max_entries=4, show_spinner=False, scope="session", hash_funcs={Index: id})
 def tails_of(index: Index, _encoder: Encoder) -> TailVectors:
     """Embed the lost tails of an index, once for all questions."""
-    bar = st.progress(0.0, "Reading what was lost…")
-
-    def show(done: int, total: int) -> None:
-        bar.progress(done / total, f"Reading what was lost: {done:,} of {total:,} texts")
-
-    try:
+    with counting("Reading what was lost", "texts") as show:
         return tail_vectors(index, _encoder, on_progress=show)
-    finally:
-        bar.empty()
 
 
 def row_of(one: Counterfactual) -> dict[str, object]:

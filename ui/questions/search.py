@@ -9,6 +9,7 @@ from engine.retrieval.index import Index
 from engine.retrieval.retrievers import all_index_scores
 from engine.retrieval.vector_cache import VectorCache, cached_encode
 from engine.wording import counted
+from ui.progress import TimeLeft
 
 
 def all_scores(
@@ -33,12 +34,15 @@ def all_scores(
         float32 ``(n_questions, n_chunks)``, larger is better.
     """
     spec, bar = index.spec, st.progress(0.0, f"Asking {counted(len(questions), 'question')}…")
+    embedding_left, reading_left = TimeLeft(), TimeLeft()
 
     def embedding(done: int, total: int) -> None:
-        bar.progress(done / total, f"Embedding: {done:,} of {counted(total, 'question')}")
+        words = f"Embedding: {done:,} of {counted(total, 'question')}"
+        bar.progress(done / total, f"{words}{embedding_left(done / total)}")
 
     def reading(done: int, total: int) -> None:
-        bar.progress(done / total, f"MaxSim: read the tokens of {done:,} of {counted(total, 'chunk')}")
+        words = f"MaxSim: read the tokens of {done:,} of {counted(total, 'chunk')}"
+        bar.progress(done / total, f"{words}{reading_left(done / total)}")
 
     try:
         vectors = cached_encode(

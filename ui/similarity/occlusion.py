@@ -9,7 +9,7 @@ from engine.inspection.pooling.similarity_decomposition import Decomposition
 from engine.retrieval.embedding_spec import EmbeddingSpec
 from engine.retrieval.maxsim import MAXSIM
 from ui.export import show_figure
-from ui.jobs import counting
+from ui.progress import counting
 from ui.similarity.figures import NUMBER, TEXT_HEIGHT, numbered, occlusion_figure, painted
 from ui.tables import show_table
 from ui.text import show_text

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from time import monotonic
 from typing import cast
 
 import numpy as np
@@ -32,6 +31,7 @@ from pages.improve.diagnose.fix import Fixes, changed_names, finds, show_fixes
 from pages.improve.diagnose.labelled import vector_cache
 from ui.cells import choose_values, value_words
 from ui.models import TOKENS_PER_S
+from ui.progress import TimeLeft
 from ui.settings_card import cell_of
 from ui.tables import show_table
 from ui.text import Strong, joined, sentence_markdown
@@ -125,16 +125,15 @@ def measure_cells(
     questions: Sequence[Question], cells: Sequence[Cell], rows: list[SweepRow], search: Search
 ) -> None:
     """Measure the cells that ``rows`` lack, appending each row at once, so that a stop loses none."""
-    since = monotonic()
-    bar, stop = st.progress(0.0, "Measuring…"), st.empty()
+    bar, stop, left = st.progress(0.0, "Measuring…"), st.empty(), TimeLeft()
     stop.button("Stop", icon=":material/stop_circle:", help="Keeps the combinations measured so far.")
 
     def show(done: float, total: int) -> None:
-        seconds = monotonic() - since  # while a slow combination runs, only they change
+        share = min(done / total, 1.0)
         bar.progress(
-            min(done / total, 1.0),
+            share,
             f"Measured {int(done):,} of {counted(total, 'combination')}, each by "
-            f"{counted(len(questions), 'question')}, in {seconds:.0f} s",
+            f"{counted(len(questions), 'question')}{left(share)}",
         )
 
     cache = vector_cache(questions, search.documents)

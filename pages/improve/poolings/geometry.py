@@ -19,6 +19,7 @@ from pages.improve.poolings.pooled_chunks import PooledChunks
 from ui.colours import BLUE, GREY
 from ui.export import show_figure
 from ui.figures import styled
+from ui.progress import counting
 from ui.questions.sets import labelled_questions
 from ui.widgets import chapters, fragment
 
@@ -77,24 +78,16 @@ def geometry_of(
     pooled: PooledChunks, strategy: str, questions: tuple[Question, ...], _relevant: Array
 ) -> Geometry:
     """Measure one pooling, with a progress bar; sentences stand in where no question is labelled."""
-    bar, limit = st.progress(0.0, "Reading the chunks…"), pooled.max_tokens
+    limit = pooled.max_tokens
     texts = [question.text for question in questions] or stand_ins(pooled.chunks)
-
-    def show_read(done: int, total: int) -> None:
-        bar.progress(0.9 * done / total, f"Reading again, keeping lengths: {done:,} of {total:,} texts")
-
-    def show_search(done: int, total: int) -> None:
-        bar.progress(0.9 + 0.1 * done / total, f"Searching transformed vectors: {done} of {total} transforms")
-
-    try:
-        held = [chunk.text for chunk in pooled.chunks]
-        raw = {"pooling": strategy, "normalize": False, "max_tokens": limit}
-        chunks = pooled.encoder.encode_document(held, **raw, on_progress=show_read)
-        asked = pooled.encoder.encode_query(texts, **raw)
-        rows = geometry_rows(chunks, asked, _relevant if questions else None, show_search)
-        return Geometry(pooled, norms(chunks), tuple(rows))
-    finally:
-        bar.empty()
+    held = [chunk.text for chunk in pooled.chunks]
+    raw = {"pooling": strategy, "normalize": False, "max_tokens": limit}
+    with counting("Reading again, keeping lengths", "texts") as show:
+        chunks = pooled.encoder.encode_document(held, **raw, on_progress=show)
+    asked = pooled.encoder.encode_query(texts, **raw)
+    with counting("Searching transformed vectors", "transforms") as show:
+        rows = geometry_rows(chunks, asked, _relevant if questions else None, show)
+    return Geometry(pooled, norms(chunks), tuple(rows))
 
 
 def stand_ins(chunks: Sequence[Chunk]) -> list[str]:

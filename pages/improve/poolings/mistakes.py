@@ -27,6 +27,7 @@ from pages.improve.poolings.pooled_chunks import PooledChunks
 from pages.improve.poolings.sentences import show_matrices, show_numbered
 from pages.improve.poolings.similarity_figures import turned_map
 from ui.export import show_figure
+from ui.progress import TimeLeft
 from ui.questions.sets import LABEL_SOME, labelled_questions
 from ui.tables import show_table
 from ui.text import escape_markdown
@@ -164,10 +165,10 @@ def answerable(pooled: PooledChunks) -> tuple[Question, ...]:
 
 def reports_of(key: str, pooled: PooledChunks, questions: Sequence[Question]) -> list[MistakeReport]:
     """Search without a mistake and with every one, with a progress bar; each report is cached."""
-    bar = st.progress(0.0)
+    bar, left = st.progress(0.0), TimeLeft()
     try:
         mistakes = (None, *possible_mistakes(pooled.encoder))
-        return [report_of(key, mistake, bar, pooled, questions) for mistake in mistakes]
+        return [report_of(key, mistake, bar, left, pooled, questions) for mistake in mistakes]
     finally:
         bar.empty()
 
@@ -177,6 +178,7 @@ def report_of(
     key: str,
     mistake: str | None,
     _bar: DeltaGenerator,
+    _left: TimeLeft,
     _pooled: PooledChunks,
     _questions: Sequence[Question],
 ) -> MistakeReport:
@@ -186,7 +188,8 @@ def report_of(
 
     def show(done: int, total: int) -> None:
         words = f"{number + 1} of {n_reports}, {NAMES.get(mistake or '', RIGHT)}: {done:,} of {total:,} texts"
-        _bar.progress((number + done / total) / n_reports, words)
+        share = (number + done / total) / n_reports
+        _bar.progress(share, f"{words}{_left(share)}")
 
     right, limit = _pooled.vectors["mean"], _pooled.max_tokens
     return mistake_report(_pooled.encoder, _pooled.chunks, right, _questions, mistake, limit, show)

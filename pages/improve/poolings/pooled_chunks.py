@@ -13,7 +13,7 @@ from engine.retrieval.embedding_spec import EmbeddingSpec
 from engine.retrieval.index import Index, index_vectors
 from ui.chunk_settings import Cut
 from ui.corpus import split_documents
-from ui.jobs import counting
+from ui.progress import counting
 
 
 @dataclass(frozen=True)

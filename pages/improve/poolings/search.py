@@ -31,8 +31,8 @@ from ui.corpus import content_hash
 from ui.current import current_passage, follow, follow_question, nearest, set_question
 from ui.documents import bundled_names
 from ui.export import show_figure
-from ui.jobs import counting
 from ui.models import TOKENS_PER_S
+from ui.progress import counting
 from ui.questions.sets import labelled_questions
 from ui.text import QUOTE, beginning, escape_markdown, shortened, show_text
 from ui.widgets import chapters, more_options

@@ -29,7 +29,7 @@ from pages.improve.poolings.sts_figures import (
     summary,
 )
 from ui.export import show_figure
-from ui.jobs import counting
+from ui.progress import counting
 from ui.tables import show_table
 from ui.text import shortened, show_error, show_text
 from ui.widgets import chapters, fragment

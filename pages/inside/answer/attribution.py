@@ -29,8 +29,8 @@ from pages.inside.answer.figures import fall_map, share_map
 from ui.asking import session_prefix_cache
 from ui.colours import BLUE, FAINT, VERMILION, source_colour
 from ui.export import show_figure
-from ui.jobs import counting
 from ui.models import load_decoder
+from ui.progress import counting
 from ui.text import show_text
 from ui.widgets import choice
 

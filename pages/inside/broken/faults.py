@@ -14,7 +14,7 @@ from engine.inspection.model.faults import PAD_TOKENS, Faults, broken_vectors
 from engine.layers.tracing import Array
 from ui.colours import CATEGORIES, GREY
 from ui.figures import LEGEND_ABOVE, add_line, styled
-from ui.jobs import counting
+from ui.progress import counting
 
 # The label of each fault, its effect, and the lesson.
 FAULTS = {

@@ -18,8 +18,8 @@ from ui.asking import session_prefix_cache
 from ui.colours import BLUE, ORANGE
 from ui.export import show_figure
 from ui.figures import LEGEND_ABOVE, add_line, styled
-from ui.jobs import counting
 from ui.models import load_decoder
+from ui.progress import counting
 from ui.tables import show_table
 from ui.text import readable_seconds
 

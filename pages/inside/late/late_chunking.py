@@ -21,8 +21,8 @@ from ui.corpus import index_documents
 from ui.current import document_choice, follow_question
 from ui.export import show_figure
 from ui.figures import chunk_hover, styled
-from ui.jobs import counting
 from ui.look_inside import chunk_table
+from ui.progress import counting
 from ui.text import escape_markdown, show_text
 from ui.widgets import choice
 

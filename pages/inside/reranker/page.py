@@ -14,8 +14,8 @@ from ui.current import current_passage, follow, follow_question
 from ui.documents import chosen_documents
 from ui.export import show_figure
 from ui.figures import heat_map, styled
-from ui.jobs import counting
 from ui.models import load_encoder, reranker_name
+from ui.progress import counting
 from ui.reranker import reranker_picker
 from ui.similarity.figures import colour_of
 from ui.text import Strong, sentence_markdown, show_text
