@@ -21,7 +21,7 @@ from engine.cli.main import (
     print_json,
     read_documents,
 )
-from engine.cli.models import load_embedding_model, load_reranker
+from engine.cli.models import load_embedding_model, load_reranker, say_if_slower
 from engine.cli.options import (
     AnsweringOptions,
     CorpusOptions,
@@ -200,6 +200,7 @@ def sweep_command(
         "precisions": [chosen_precision(name) for name in names_of("--precision", precision)],
     }
     cells = grid(**axes)
+    say_if_slower(*axes["precisions"])
     documents, asked = sources(corpus, beir or (), document or (), questions)
     models = load_models(axes["models"], reranker)
     given = [] if vectors is None else given_rows(vectors, models, axes, documents, asked)

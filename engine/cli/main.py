@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from engine.cli.models import load_embedding_model, load_reranker, require_accepted
+from engine.cli.models import load_embedding_model, load_reranker, require_accepted, say_if_slower
 from engine.cli.options import (
     AnsweringOptions,
     CorpusOptions,
@@ -89,6 +89,7 @@ def load_search_model(options: CorpusOptions) -> Model:
     InputError
         A reranker is named, and the model is run by another library or a server.
     """
+    say_if_slower(options.precision)
     model = load_embedding_model(options.model)
     if options.reranker:
         if not isinstance(model, Encoder):
@@ -384,6 +385,7 @@ def embed(
         raise typer.BadParameter(f"{out} does not end in .npz", param_hint="--out")
     if not out.parent.is_dir():
         raise typer.BadParameter(f"the folder {out.parent} does not exist", param_hint="--out")
+    say_if_slower(embedding.precision)
     encoder = as_searched(load_embedding_model(embedding.model), embedding.prompts, embedding.precision)
     index = index_documents(read_documents(path), encoder, embedding)
     ids = encoder.tokenizer.ids_batch([chunk.text for chunk in index.chunks])

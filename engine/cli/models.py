@@ -7,6 +7,7 @@ from engine.errors import InputError
 from engine.evaluation.embedding_server import SERVER_KEY, EmbeddingServer, is_server, server_at
 from engine.evaluation.library_model import load_model
 from engine.models.encoder import Encoder
+from engine.models.precision import has_byte_products
 from engine.models.reranker import Reranker
 from engine.retrieval.embedding_model import Model
 from engine.weights.catalog import KNOWN_MODELS
@@ -45,6 +46,12 @@ def server_key(address: str) -> str:
     """
     of_openai = os.environ.get(OPENAI_KEY, "") if address.startswith(OPENAI_ADDRESSES) else ""
     return os.environ.get(SERVER_KEY, "") or of_openai
+
+
+def say_if_slower(*precisions: str) -> None:
+    """Say so where one of the precisions takes longer than float32 on this processor."""
+    if "int8" in precisions and not has_byte_products():
+        say("This processor does not multiply bytes: int8 takes longer here than float32, which auto takes")
 
 
 def load_reranker(source: str) -> Reranker:

@@ -75,12 +75,17 @@ def has_bfloat16_products() -> bool:
 def in_precision(model: Model, precision: str) -> Model:
     """Return a float32 encoder or cross-encoder in a precision: a key of `PRECISIONS`, or `AUTO`.
 
+    `AUTO` leaves a model as it is that is not float32.
+
     Raises
     ------
     InputError
         There is no such precision, or the model's weights are not float32.
     """
     name, before = model.name, model.precision  # type: ignore[attr-defined]
+    is_float32 = model.weights.token_table.dtype == np.float32  # type: ignore[attr-defined]
+    if precision == AUTO and not is_float32:
+        return model
     precision = chosen_precision(precision)
     if precision == before:
         return model

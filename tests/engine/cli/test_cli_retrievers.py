@@ -100,3 +100,13 @@ def test_entries_of_the_tables_reach_the_command_line(corpus):
     settings = ("--temperature", 1, "--only", 260, "--max-new-tokens", 3, "--min-relevance", 0, "--json")
     answer = json.loads(run_with_more("ask", QUESTION, "--corpus", corpus, *settings))["text"]
     assert answer == "the the the"
+
+
+def test_a_precision_that_is_slower_on_this_processor_is_told(corpus, monkeypatch):
+    monkeypatch.setattr("engine.cli.models.has_byte_products", lambda: False)
+    search, told = (
+        ("search", QUESTION, "--corpus", corpus, "--precision"),
+        "int8 takes longer here than float32",
+    )
+    assert told in run(*search, "int8").stderr
+    assert told not in run(*search, "auto").stderr

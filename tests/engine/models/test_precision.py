@@ -6,16 +6,25 @@ import pytest
 from engine import Encoder
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.documents.splitters import Splitting, split
+<<<<<<< HEAD
 from engine.errors import InputError
 from engine.layers.bfloat16 import Bfloat16Matrix, from_bfloat16, to_bfloat16
+=======
+from engine.errors import InputError, ModelFileError
+from engine.kernels import gemm_int8
+from engine.kernels.primitives import prepare_compiled
+>>>>>>> 57c091b (Leave float64 as it is under auto, and tell where int8 is slower)
 from engine.layers.linear import Linear
 from engine.layers.quantization import BLOCK, Int8Matrix, hadamard, rotate
+from engine.models import parallel
 from engine.models.precision import chosen_precision
 from engine.models.reranker import Head, Reranker
 from engine.retrieval.embedding_model import embed_query
 from engine.retrieval.embedding_spec import EmbeddingSpec
 from engine.retrieval.index import build_index
 from engine.training.search.frozen_layers import run_frozen_layers
+from tests.engine.models.test_encoder_families import save
+from tests.model_files import edit_tensors
 
 
 def test_bfloat16_is_that_of_torch_with_what_is_not_finite():
@@ -123,6 +132,46 @@ def test_a_cross_encoder_is_rounded_with_its_encoder(encoder, reranker):
     assert both.reranker.weights is reranker.with_precision("int8").weights
     with pytest.raises(InputError, match="cross is rounded to int8 already: load it as float32"):
         both.reranker.with_precision("float32")
+
+
+@pytest.fixture
+def without_byte_products(monkeypatch):
+    """A processor without dot products of bytes."""
+    monkeypatch.setattr(gemm_int8, "DOT_PRODUCTS", False)
+
+
+@pytest.mark.usefixtures("without_byte_products")
+def test_without_dot_products_of_bytes_auto_is_float32_and_int8_the_same_numbers(encoder, rounded):
+    assert encoder.with_precision("auto") is encoder
+    text = "The tide turns twice a day."
+    prepare_compiled().join()
+    traced = rounded.trace(text, keep=["normalized"])["normalized"]
+    np.testing.assert_allclose(rounded.encode([text])[0], traced, atol=0.02)
+
+
+def test_on_one_core_the_vectors_are_the_same(rounded, monkeypatch):
+    texts = [f"The tide turns twice a day, {'and again ' * number}" for number in range(60)]
+    vectors = rounded.encode(texts)
+    monkeypatch.setattr(parallel, "n_cores", lambda: 1)
+    np.testing.assert_allclose(rounded.encode(texts), vectors, atol=1e-6)
+
+
+def test_auto_leaves_float64_as_it_is():
+    encoder = Encoder.load(dtype=np.float64)
+    assert encoder.with_precision("auto") is encoder
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("precision", ["float32", "int8"])
+def test_weights_that_are_no_numbers_are_refused(tmp_path, number, precision):
+    save(tmp_path, "distilbert", dim=BLOCK, n_heads=2)
+    edit_tensors(tmp_path, lambda tensors: spoil(tensors["transformer.layer.1.ffn.lin1.weight"], number))
+    with pytest.raises(ModelFileError, match="weight' has numbers that are not finite"):
+        Encoder.load(tmp_path, precision=precision)
+
+
+def spoil(weight, number):
+    weight[3, 4] = number
 
 
 def test_what_cannot_be_rounded_is_refused(encoder, rounded):
