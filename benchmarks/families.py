@@ -1,4 +1,4 @@
-"""How fast the other encoder families embed texts: ``python -m benchmarks.families [--json] [--rounds 3]``.
+"""How fast the other encoder families embed texts: ``python -m benchmarks.families [--json] [--rounds 2]``.
 
 Glassbox and onnxruntime (float32, exported from the same weights) embed the same texts of mixed lengths with
 models of the real sizes and random weights. A cross-encoder of 6 layers reads 50 pairs of 256 tokens beside
@@ -31,8 +31,8 @@ from engine.models.reranker import Reranker
 
 PEER = "onnxruntime float32"
 LOADED = {OURS: OWN["float32"], PEER: PEER}  # names of `benchmarks.encoders`
-N_CHUNKS = 48  # of the mixed workload
-BATCH_TEXTS = 8  # of onnxruntime; larger batches of so few texts would be padded more
+N_CHUNKS = 32  # of the mixed workload
+BATCH_TEXTS = 6  # of onnxruntime; larger batches of so few texts would be padded more
 PAIRS, PAIR_TOKENS = 50, "256 tokens"
 
 
@@ -146,7 +146,7 @@ With random weights the vectors of all texts are much alike, so their difference
 RoBERTa and XLM-R have the layers of BERT. All families run by the same compiled kernels: attention takes a
 bias by distance (MPNet), a window (ModernBERT) or the tokens to the left alone (Qwen3), and does not compute
 scores outside a window."""
-BENCHMARK = Benchmark(__doc__, run, tables, rounds=3, add_options=add_options, explanation=EXPLANATION)
+BENCHMARK = Benchmark(__doc__, run, tables, rounds=2, add_options=add_options, explanation=EXPLANATION)
 
 
 if __name__ == "__main__":
