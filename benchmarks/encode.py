@@ -34,7 +34,7 @@ from engine.weights.catalog import DEFAULT_ENCODER
 from engine.weights.fetch import model_path
 
 REFERENCE = "sentence-transformers float32"
-OWN = {"float32": "glassbox float32", "int8": "glassbox int8"}  # by their precision
+OWN = {name: f"glassbox {name}" for name in PRECISIONS}
 CONTESTANTS = (
     *OWN.values(),
     "glassbox, NumPy only",

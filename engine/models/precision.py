@@ -48,28 +48,24 @@ def chosen_precision(name: str) -> str:
         There is no such precision.
     """
     if name == AUTO:
-        return "int8" if has_byte_products() else "float32"
+        return "int8" if is_faster("int8") else "float32"
     if name not in PRECISIONS:
         raise InputError(f"precision {name!r} is not one of {', '.join((*PRECISIONS, AUTO))}")
     return name
 
 
-def has_byte_products() -> bool:
-    """Whether this processor multiplies bytes, and numba is there to make use of it."""
+def is_faster(precision: str) -> bool:
+    """Whether this processor has products of a rounded precision, and numba is there to make use of them."""
     try:
-        from engine.kernels.gemm_int8 import DOT_PRODUCTS
+        from engine.kernels import gemm_bfloat16, gemm_int8
     except ImportError:
         return False
-    return DOT_PRODUCTS
+    return {"int8": gemm_int8.DOT_PRODUCTS, "bfloat16": gemm_bfloat16.TILES}[precision]
 
 
-def has_bfloat16_products() -> bool:
-    """Whether this processor multiplies bfloat16, and numba is there to make use of it."""
-    try:
-        from engine.kernels.gemm_bfloat16 import TILES
-    except ImportError:
-        return False
-    return TILES
+def slower_precisions() -> list[str]:
+    """Return the precisions that take longer than float32 on this processor."""
+    return [name for name in PRECISIONS if name != "float32" and not is_faster(name)]
 
 
 def in_precision(model: Model, precision: str) -> Model:

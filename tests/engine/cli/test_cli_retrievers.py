@@ -103,10 +103,10 @@ def test_entries_of_the_tables_reach_the_command_line(corpus):
 
 
 def test_a_precision_that_is_slower_on_this_processor_is_told(corpus, monkeypatch):
-    monkeypatch.setattr("engine.cli.models.has_byte_products", lambda: False)
+    monkeypatch.setattr("engine.models.precision.is_faster", lambda name: False)
     search, told = (
         ("search", QUESTION, "--corpus", corpus, "--precision"),
-        "int8 takes longer here than float32",
+        "no products of int8: it takes longer here than float32",
     )
     assert told in run(*search, "int8").stderr
     assert told not in run(*search, "auto").stderr

@@ -6,14 +6,10 @@ import pytest
 from engine import Encoder
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.documents.splitters import Splitting, split
-<<<<<<< HEAD
-from engine.errors import InputError
-from engine.layers.bfloat16 import Bfloat16Matrix, from_bfloat16, to_bfloat16
-=======
 from engine.errors import InputError, ModelFileError
 from engine.kernels import gemm_int8
 from engine.kernels.primitives import prepare_compiled
->>>>>>> 57c091b (Leave float64 as it is under auto, and tell where int8 is slower)
+from engine.layers.bfloat16 import Bfloat16Matrix, from_bfloat16, to_bfloat16
 from engine.layers.linear import Linear
 from engine.layers.quantization import BLOCK, Int8Matrix, hadamard, rotate
 from engine.models import parallel
