@@ -5,7 +5,7 @@ decoder and another cross-encoder, which sessions that chose the same share.
 """
 
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
@@ -16,11 +16,15 @@ from weakref import WeakValueDictionary
 import streamlit as st
 
 from engine import Decoder, Encoder
+from engine.documents.document import Chunk
+from engine.evaluation.grid import Cell
+from engine.evaluation.sweep_cost import timed_vectors
 from engine.generation.listed_decoders import read_rate
 from engine.layers.pooling import pooling_label
-from engine.models.embedding_head import Dense
+from engine.models.embedding_head import OWN, Dense
 from engine.models.kv_cache import KV_BITS
 from engine.models.reranker import Reranker
+from engine.retrieval.embedding_model import Model
 from engine.verify import official_model
 from engine.weights.catalog import DEFAULT_ENCODER, KNOWN_MODELS
 from engine.weights.fetch import Progress, is_cached
@@ -35,7 +39,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 REDRAW_S = 0.5  # between two states of a download's bar
-TOKENS_PER_S = 8_000  # read by the default encoder on two cores, roughly
 # Models that visitors chose, as long as a session uses them: none takes that of another session away.
 _decoders: WeakValueDictionary[str, Decoder] = WeakValueDictionary()
 _rerankers: WeakValueDictionary[str, Reranker] = WeakValueDictionary()
@@ -150,6 +153,19 @@ def read_decoder(name: str, kv_bits: int) -> Decoder:
 def read_rate_here(name: str) -> float:
     """Bytes of weights that a decoder reads per second on this machine, by which others are estimated."""
     return read_rate(decoder_named(name))
+
+
+def token_seconds(model: Model, chunks: Sequence[Chunk]) -> float:
+    """Return the seconds that a model takes for a token on this machine, timed once on some of the chunks."""
+    precision = model.precision if isinstance(model, Encoder) else ""
+    return timed_on(model.name, precision, chunks, model)
+
+
+@st.cache_data(max_entries=8, show_spinner="Timing the encoder…")
+def timed_on(name: str, precision: str, _chunks: Sequence[Chunk], _model: Model) -> float:
+    """Time a model in a precision; return the seconds of a token."""
+    _, seconds = timed_vectors(_chunks, Cell(pooling=OWN), _model)
+    return seconds
 
 
 @st.cache_resource(show_spinner="Loading the official model with sentence-transformers, once…")

@@ -30,7 +30,7 @@ from pages.improve.diagnose.ask import Asked, Search
 from pages.improve.diagnose.fix import Fixes, changed_names, finds, show_fixes
 from pages.improve.diagnose.labelled import vector_cache
 from ui.cells import choose_values, value_words
-from ui.models import TOKENS_PER_S
+from ui.models import token_seconds
 from ui.progress import TimeLeft
 from ui.settings_card import cell_of
 from ui.tables import show_table
@@ -191,7 +191,9 @@ def show_cost(missing: Sequence[Cell], cells: Sequence[Cell], search: Search) ->
         return
     n_tokens = sum(len(document.text) for document in search.documents) / CHARACTERS_PER_TOKEN
     cuts = {(cell.splitting, cell.max_tokens, cell.prompts, cell.pooling == "idf") for cell in missing}
-    seconds = n_tokens * len(cuts) / TOKENS_PER_S + 0.1 * len(missing)
+    index = search.index
+    a_token = token_seconds(index.encoder(search.model), index.chunks)
+    seconds = n_tokens * len(cuts) * a_token + 0.1 * len(missing)
     st.caption(
         f"{len(missing):,} of {len(cells):,} combinations are to be measured: at most "
         f"{readable_time(seconds)}."

@@ -17,6 +17,7 @@ from engine.inspection.pooling.pooling_search import (
 from engine.layers.pooling import pooling_label, poolings_help
 from engine.layers.tracing import Array
 from engine.retrieval.maxsim import MAXSIM, maxsim_scores
+from engine.wording import readable_time
 from pages.improve.poolings.pooled_chunks import PooledChunks
 from pages.improve.poolings.quality import (
     RANKS_AS_MEAN,
@@ -31,7 +32,7 @@ from ui.corpus import content_hash
 from ui.current import current_passage, follow, follow_question, nearest, set_question
 from ui.documents import bundled_names
 from ui.export import show_figure
-from ui.models import TOKENS_PER_S
+from ui.models import token_seconds
 from ui.progress import counting
 from ui.questions.sets import labelled_questions
 from ui.text import QUOTE, beginning, escape_markdown, shortened, show_text
@@ -155,13 +156,14 @@ def choices(pooled: PooledChunks, part: str) -> tuple[list[str], int, bool]:
             help="A strategy finds a passage if it ranks it among the first k.",
         )
         n_tokens = sum(min(chunk.n_tokens, pooled.max_tokens) for chunk in pooled.chunks)
+        seconds = n_tokens * token_seconds(pooled.encoder, pooled.chunks)
         with_maxsim = st.toggle(
             "MaxSim too",
             key="pooling-maxsim",
             persist_state="session",
             help="No pooling: each token of the question is matched with the most similar token of a chunk. "
-            f"Reads every token of every chunk again: about {n_tokens / TOKENS_PER_S:.0f} seconds for each "
-            "new question.",
+            f"Reads every token of every chunk again: about {readable_time(seconds)} for each new "
+            "question.",
         )
     return picked, k, with_maxsim
 
