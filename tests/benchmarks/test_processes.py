@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import decode, encode
+from benchmarks import decode, encode, families, sweep
 from benchmarks.command import OURS, contestants
 from benchmarks.processes import Ended, Lineup, Served, environment, run_once
 
@@ -80,6 +80,25 @@ def test_its_row_says_how_it_ended():
     }
     table = contestants(result, {"s": "{s:.0f}", "ratio": "{ratio:.0f}"})
     assert table.rows == [[OURS, "1", ""], ["x", "ended by SIGSEGV", ""], ["y", "2", "2"]]
+
+
+@pytest.mark.parametrize("name", ["families", "sweep"])
+def test_a_peer_that_ended_has_no_figures_in_other_tables(name):
+    how = {"ended": "ended by SIGSEGV"}
+    times = {"cold_s": 32.0, "warm_s": 3.4, "cold_cpu_s": 60.0, "warm_cpu_s": 6.0, "peak_mb": 500.0}
+    reranker = {"tokens": 12800, "seconds": 1.1, "encode_seconds": 1.0, "ratio": 1.1}
+    family = {"note": "", "tokens_per_s": {OURS: 1500.0}} | how
+    result = {
+        "families": {"ours": {"families": {"qwen": family}, "reranker": reranker}},
+        "sweep": {
+            "ours": times,
+            "peers": {sweep.PEER: how},
+            "limit": {"embedding_alone_s": 27.0, "ratio": 0.8},
+        },
+    }[name]
+    table, *_ = {"families": families, "sweep": sweep}[name].tables(result)
+    assert "ended by SIGSEGV" in table.text()
+    assert all(len(row) == len(table.columns) for row in table.rows)
 
 
 class Quick:
