@@ -16,6 +16,7 @@ import typer
 import engine.cli.decoders
 import engine.cli.evaluation
 import engine.cli.export
+import engine.cli.index
 import engine.evaluation.sweep
 import engine.retrieval.index
 from engine.cli.main import app

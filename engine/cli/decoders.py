@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from engine.cli.main import app, load_decoder, print_json
+from engine.cli.loading import load_decoder
+from engine.cli.main import app, print_json
 from engine.cli.models import require_accepted
 from engine.cli.options import JsonOption, exit_on_error
 from engine.cli.progress import download_progress, say

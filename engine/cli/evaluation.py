@@ -10,17 +10,15 @@ from typing import Annotated, Any
 
 import typer
 
-from engine.cli.main import (
-    answer_settings,
-    app,
+from engine.cli.loading import (
     index_documents,
     load_encoder,
     load_search_model,
     load_writer,
     null_scores_in,
-    print_json,
     read_documents,
 )
+from engine.cli.main import answer_settings, app, print_json
 from engine.cli.models import load_embedding_model, load_reranker, say_if_slower
 from engine.cli.options import (
     AnsweringOptions,

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from engine.cli.main import app, load_encoder, print_json
+from engine.cli.loading import load_encoder
+from engine.cli.main import app, print_json
 from engine.cli.options import (
     EmbeddingOptions,
     JsonOption,

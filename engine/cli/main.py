@@ -1,18 +1,25 @@
 """The command line: ``python -m engine``."""
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 
-from engine.cli.models import load_embedding_model, load_reranker, require_accepted, say_if_slower
+from engine.cli.loading import (
+    index_documents,
+    load_decoder,
+    load_encoder,
+    load_searched,
+    load_writer,
+    null_scores_in,
+    read_documents,
+)
+from engine.cli.models import load_embedding_model, say_if_slower
 from engine.cli.options import (
     AnsweringOptions,
-    CorpusOptions,
     EmbeddingOptions,
     EncoderOption,
     JsonOption,
@@ -21,31 +28,21 @@ from engine.cli.options import (
     exit_on_error,
     grouped,
 )
-from engine.cli.progress import download_progress, progress, say
-from engine.documents.document import Chunk, Document
-from engine.documents.loaders import load_corpus
-from engine.documents.splitters import split, split_small_to_big
-from engine.documents.unread_text import limit_warning
-from engine.errors import InputError
+from engine.cli.progress import say
+from engine.documents.document import Chunk
 from engine.generation.answering import NOTHING_FOUND, Answer, Retrieval, ask, retrieve
 from engine.generation.conversation import Turn, follow_up
-from engine.generation.decoder import Decoder
 from engine.generation.expansion import expanded
 from engine.generation.prompt import Source
 from engine.generation.sampling import GREEDY, Sampling
 from engine.generation.settings import AnswerSettings, SearchSettings
-from engine.generation.writer import Writer
-from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
-from engine.models.kv_cache import KV_BITS
-from engine.retrieval.embedding_model import Model, as_searched, encode_by, text_limit
-from engine.retrieval.index import Hit, Index, build_index
-from engine.retrieval.relevance import NullScores, closer_than, null_scores_of
-from engine.retrieval.vector_cache import VectorCache
-from engine.retrieval.vector_files import read_index, save_npz
+from engine.retrieval.embedding_model import as_searched
+from engine.retrieval.index import Hit
+from engine.retrieval.relevance import closer_than
+from engine.retrieval.vector_files import save_npz
 from engine.verify import DEFAULT_TEXTS, verify_encoder
 from engine.weights.catalog import DEFAULT_ENCODER
-from engine.wording import counted
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -59,92 +56,6 @@ app = typer.Typer(
 def print_json(content: dict[str, Any]) -> None:
     """Print one JSON object on standard output."""
     print(json.dumps(content, ensure_ascii=False, indent=2))
-
-
-def load_encoder(name: str, dtype: type[np.floating] = np.float32) -> Encoder:
-    """Load the encoder."""
-    say(f"Loading {name}")
-    return Encoder.load(name, dtype, on_progress=download_progress(name))
-
-
-def load_decoder(name: str, kv_bits: int = KV_BITS[0]) -> Decoder:
-    """Load the decoder, whose KV cache has ``kv_bits`` a number."""
-    require_accepted(name)
-    say(f"Loading {name}")
-    return Decoder.load(name, on_progress=download_progress(name), kv_bits=kv_bits)
-
-
-def load_writer(retrieval: RetrievalOptions, answering: AnsweringOptions) -> Writer:
-    """Load the decoder that writes answers, and its draft if one is named."""
-    decoder = load_decoder(retrieval.decoder, answering.kv_bits)
-    draft = load_decoder(answering.draft, answering.kv_bits) if answering.draft else None
-    return Writer(decoder, draft=draft)
-
-
-def load_search_model(options: CorpusOptions) -> Model:
-    """Load the model of a search, with its reranker if one is named, its prompts and the precision of both.
-
-    Raises
-    ------
-    InputError
-        A reranker is named, and the model is run by another library or a server.
-    """
-    say_if_slower(options.precision)
-    model = load_embedding_model(options.model)
-    if options.reranker:
-        if not isinstance(model, Encoder):
-            raise InputError(
-                f"{options.model} cannot be used with a reranker: give an encoder of the engine's families"
-            )
-        model = replace(model, reranker=load_reranker(options.reranker))
-    return as_searched(model, options.prompts, options.precision)
-
-
-def load_searched(options: SearchedOptions) -> tuple[Model, Index]:
-    """Load the model that embeds, and index the corpus or the vectors that are given."""
-    model = load_search_model(options)
-    if options.vectors is None:
-        documents = read_documents(options.corpus)
-        return model, index_documents(documents, model, options, options.parent_tokens)
-    if options.parent_tokens:
-        raise InputError("given chunks have no larger ones around them: leave out --parent-tokens")
-    say(f"Reading {options.vectors}")
-    return model, read_index(options.vectors, model, options.pooling)
-
-
-def read_documents(corpus: Path) -> list[Document]:
-    """Read a corpus."""
-    say(f"Reading {corpus}")
-    return load_corpus(corpus)
-
-
-def index_documents(
-    documents: Sequence[Document], encoder: Model, options: EmbeddingOptions, parent_tokens: int = 0
-) -> Index:
-    """Split and embed documents; warn of chunks beyond the model's token limit."""
-    tokenizer = encoder.tokenizer
-
-    def embed(sentences: Sequence[str]) -> Array:
-        if isinstance(encoder, Encoder):
-            return encoder.encode(sentences)
-        return encode_by(encoder.embedding_spec(), "document", sentences, encoder)
-
-    def cut(document: Document) -> list[Chunk]:
-        if parent_tokens:
-            return split_small_to_big(document, tokenizer, options.splitting, parent_tokens, embed=embed)
-        return split(document, tokenizer, options.splitting, embed=embed)
-
-    say(f"Splitting {counted(len(documents), 'document')}")
-    chunks = [chunk for document in documents for chunk in cut(document)]
-    if warning := limit_warning(chunks, text_limit(encoder)):
-        say(f"warning: {warning}")
-    label = f"Embedding {counted(len(chunks), 'chunk')}"
-    say(label)
-    cache = None if options.cache is None else VectorCache(options.cache)
-    index = build_index(chunks, encoder, options.pooling, None, progress(label), cache)
-    if cache is not None and cache.notice:
-        say(f"warning: {cache.notice}")
-    return index
 
 
 def answer_settings(
@@ -163,12 +74,6 @@ def answer_settings(
         write=not answering.quotes_only,
         think=answering.think,
     )
-
-
-def null_scores_in(index: Index, encoder: Model) -> NullScores:
-    """Score unrelated questions in the index."""
-    say("Scoring unrelated questions, to judge relevance")
-    return null_scores_of(index, encoder)
 
 
 def searched_json(searched_for: str | None) -> dict[str, str]:
@@ -248,13 +153,13 @@ def search(
     The retriever decides their order; the score of each is the cosine of its vector and the question's.
     """
     settings = SearchSettings(k, retriever=retrieval.retriever, expand=retrieval.expand)
-    encoder, index = load_searched(corpus)
+    encoder, index, null_scores = load_searched(corpus)
     searched_for = None
     if settings.expand:
         decoder = load_decoder(retrieval.decoder)
         say("Expanding the question")
         searched_for = expanded(question, decoder)
-    null_scores = null_scores_in(index, encoder)
+    null_scores = null_scores or null_scores_in(index, encoder)
     say("Searching")
     found = retrieve(question, index, encoder, settings, null_scores, searched_for)
     if as_json:
@@ -293,10 +198,10 @@ def ask_command(
 ) -> None:
     """Answer a question from the passages of a corpus: quotes, the model's words, and how sure they are."""
     settings = answer_settings(retrieval, answering, sampling)
-    encoder, index = load_searched(corpus)
+    encoder, index, null_scores = load_searched(corpus)
     writer = load_writer(retrieval, answering)
     writer.check(settings)
-    null_scores = null_scores_in(index, encoder)
+    null_scores = null_scores or null_scores_in(index, encoder)
     turns: tuple[Turn, ...] = ()
     for asked in (*(after or ()), question):
         say("Searching and writing the answer")

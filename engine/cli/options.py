@@ -111,6 +111,14 @@ class CorpusOptions(EmbeddingOptions):
 class SearchedOptions(CorpusOptions):
     """What is searched, which may be embedded already."""
 
+    index: Annotated[
+        Path | None,
+        typer.Option(
+            help="A folder that the command `index` wrote, to search in place of a corpus: only the question "
+            "is embedded. The folder knows how its chunks were made."
+        ),
+    ] = None
+
     vectors: Annotated[
         Path | None,
         typer.Option(

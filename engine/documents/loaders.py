@@ -26,6 +26,8 @@ __all__ = [
     "Failure",
     "Format",
     "Loaded",
+    "content_of",
+    "corpus_files",
     "kinds",
     "load_corpus",
     "load_document",
@@ -262,22 +264,31 @@ def read_corpus(path: Path, csv_column: str | None = None) -> Loaded:
     DocumentError
         There is no such path, or nothing in it has a format that is read.
     """
-    if not path.exists():
-        raise DocumentError(f"{path} does not exist: give a file ({kinds()}) or a folder of them")
-    if path.is_file():
-        return read_file(path, path.name, csv_column)
-    below = sorted(file for file in path.rglob("*") if file.is_file())
-    names = {file.relative_to(path).as_posix(): file for file in below}
-    names = {name: file for name, file in names.items() if not is_hidden(name)}
-    loaded = [read_file(names[name], name, csv_column) for name in names if format_of(name)]
-    if not loaded:
-        raise DocumentError(f"{path} holds no file that is read: give a folder with {kinds()}")
+    files, others = corpus_files(path)
+    loaded = [read_file(file, name, csv_column) for name, file in files.items()]
     return Loaded(
         tuple(document for one in loaded for document in one.documents),
         tuple(failure for one in loaded for failure in one.failures),
-        tuple(name for name in names if format_of(name) is None)
-        + tuple(name for one in loaded for name in one.skipped),
+        (*others, *(name for one in loaded for name in one.skipped)),
     )
+
+
+def corpus_files(path: Path) -> tuple[dict[str, Path], list[str]]:
+    """Return the files of a corpus by their names, in order, and the names of those of other formats.
+
+    The errors are those of `read_corpus`; a single file is returned whatever its format.
+    """
+    if not path.exists():
+        raise DocumentError(f"{path} does not exist: give a file ({kinds()}) or a folder of them")
+    if path.is_file():
+        return {path.name: path}, []
+    below = sorted(file for file in path.rglob("*") if file.is_file())
+    names = {file.relative_to(path).as_posix(): file for file in below}
+    names = {name: file for name, file in names.items() if not is_hidden(name)}
+    files = {name: file for name, file in names.items() if format_of(name)}
+    if not files:
+        raise DocumentError(f"{path} holds no file that is read: give a folder with {kinds()}")
+    return files, [name for name in names if name not in files]
 
 
 def read_file(path: Path, name: str, csv_column: str | None) -> Loaded:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, overload
+from typing import overload
 
 import numpy as np
 
@@ -18,9 +18,6 @@ from engine.retrieval.embedding_spec import EmbeddingSpec, Query
 from engine.retrieval.rerank import TokenVectors
 from engine.retrieval.vector_cache import VectorCache, cached_encode
 from engine.weights.fetch import Progress
-
-if TYPE_CHECKING:
-    import faiss
 
 
 @dataclass(frozen=True)
@@ -37,7 +34,7 @@ class Hit:
 
 @dataclass(frozen=True)
 class Index:
-    """Chunks and their vectors, ready to search. Only this class uses FAISS.
+    """Chunks and their vectors, ready to search.
 
     BM25's index and token vectors are made when a retriever first needs them, and kept.
 
@@ -55,7 +52,6 @@ class Index:
 
     chunks: tuple[Chunk, ...] = field(repr=False)
     vectors: Array = field(repr=False)
-    _faiss: "faiss.IndexFlatIP" = field(repr=False)
     spec: EmbeddingSpec
     idf: Array | None = field(default=None, repr=False)
 
@@ -138,8 +134,7 @@ class Index:
 
         ``(n_questions, d_model)`` float32 to two arrays ``(n_questions, k)``.
         """
-        scores, rows = self._faiss.search(vectors, k)
-        return scores, rows
+        return nearest(self.vectors, vectors, k)
 
     def scores(self, query: Query) -> Array:
         """Return the inner product of the question's vector with every chunk's: ``(n_chunks,)``."""
@@ -172,6 +167,18 @@ class Index:
 
     def _is_made_by(self, encoder: Model) -> bool:
         return self.spec == embedding_spec(encoder, self.spec.pooling, self.spec.max_tokens)
+
+
+def nearest(vectors: Array, questions: Array, k: int) -> tuple[Array, Array]:
+    """Return inner products and rows of the ``k`` vectors nearest to each question, nearest first.
+
+    ``(n_chunks, d_model)`` and ``(n_questions, d_model)``, both float32, to two arrays ``(n_questions, k)``.
+    FAISS reads the vectors where they are, without a copy.
+    """
+    import faiss
+
+    scores, rows = faiss.knn(questions, vectors, k, metric=faiss.METRIC_INNER_PRODUCT)
+    return scores, rows
 
 
 def readings_of(encoder: Model) -> Iterator[Model]:
@@ -215,24 +222,27 @@ def build_index(
         encoder = encoder if encoder.idf is not None else encoder.with_idf(texts)
         idf = encoder.idf
     spec = embedding_spec(encoder, pooling, max_tokens)
-    vectors = (
-        encode_by(spec, "document", texts, encoder, on_progress)
-        if cache is None
-        else cached_encode(texts, encoder, spec.pooling, max_tokens, cache, on_progress)
-    )
-    return index_vectors(chunks, vectors, spec, idf)
+    return index_vectors(chunks, embed_chunks(texts, encoder, spec, on_progress, cache), spec, idf)
+
+
+def embed_chunks(
+    texts: Sequence[str],
+    encoder: Model,
+    spec: EmbeddingSpec,
+    on_progress: Progress | None = None,
+    cache: VectorCache | None = None,
+) -> Array:
+    """Embed the texts of chunks as a stamp says, each once with a cache: ``(n_chunks, d_model)``."""
+    if cache is None:
+        return encode_by(spec, "document", texts, encoder, on_progress)
+    return cached_encode(texts, encoder, spec.pooling, spec.max_tokens, cache, on_progress)
 
 
 def index_vectors(
     chunks: Sequence[Chunk], vectors: Array, spec: EmbeddingSpec, idf: Array | None = None
 ) -> Index:
     """Index given vectors ``(n_chunks, d_model)``, rows of length 1."""
-    import faiss
-
-    vectors = vectors.astype(np.float32)
-    index = faiss.IndexFlatIP(vectors.shape[1])
-    index.add(vectors)
-    return Index(tuple(chunks), vectors, index, spec, idf)
+    return Index(tuple(chunks), vectors.astype(np.float32, copy=False), spec, idf)
 
 
 def join_indexes(indexes: Sequence[Index]) -> Index:

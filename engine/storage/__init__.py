@@ -1,1 +1,1 @@
-"""Workspaces and the SQLite files that hold them."""
+"""Workspaces and indexes on the disk."""

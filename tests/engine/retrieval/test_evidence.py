@@ -40,7 +40,7 @@ SENTENCES = [
 
 def unembedded(chunks):
     """An index of chunks without their vectors."""
-    return Index(tuple(chunks), None, None, None)
+    return Index(tuple(chunks), None, None)
 
 
 def split_index(documents, encoder, *splitting):

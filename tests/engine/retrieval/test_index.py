@@ -141,7 +141,7 @@ def test_a_documents_text_is_put_together_from_its_chunks(encoder, method, text,
         assert text.strip() == ""
         return
     other = Chunk("other.md", 0, 5, "Other", 3)
-    index = Index((other, *reversed(chunks)), None, None, None)
+    index = Index((other, *reversed(chunks)), None, None)
     rebuilt = index.document_text("d.md")
     assert [a for a, b in zip(rebuilt, text, strict=False) if a != b and not (a + b).isspace()] == []
     assert rebuilt == rebuilt.rstrip()

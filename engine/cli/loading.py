@@ -1,0 +1,153 @@
+"""Models, documents and indexes of the commands, with a line for each step that takes long."""
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+
+import numpy as np
+
+from engine.cli.models import load_embedding_model, load_reranker, require_accepted, say_if_slower
+from engine.cli.options import (
+    AnsweringOptions,
+    CorpusOptions,
+    EmbeddingOptions,
+    RetrievalOptions,
+    SearchedOptions,
+)
+from engine.cli.progress import download_progress, progress, say
+from engine.documents.document import Document
+from engine.documents.loaders import load_corpus
+from engine.documents.unread_text import limit_warning
+from engine.errors import InputError
+from engine.generation.decoder import Decoder
+from engine.generation.writer import Writer
+from engine.models.encoder import Encoder
+from engine.models.kv_cache import KV_BITS
+from engine.models.precision import chosen_precision
+from engine.retrieval.cutting import cut_documents
+from engine.retrieval.embedding_model import Model, as_searched, text_limit
+from engine.retrieval.index import Index, build_index
+from engine.retrieval.relevance import NullScores, null_scores_of
+from engine.retrieval.vector_cache import VectorCache
+from engine.retrieval.vector_files import read_index
+from engine.storage.index_folder import StoredIndex, as_indexed, open_index
+from engine.wording import counted
+
+
+def load_encoder(name: str, dtype: type[np.floating] = np.float32) -> Encoder:
+    """Load the encoder."""
+    say(f"Loading {name}")
+    return Encoder.load(name, dtype, on_progress=download_progress(name))
+
+
+def load_decoder(name: str, kv_bits: int = KV_BITS[0]) -> Decoder:
+    """Load the decoder, whose KV cache has ``kv_bits`` a number."""
+    require_accepted(name)
+    say(f"Loading {name}")
+    return Decoder.load(name, on_progress=download_progress(name), kv_bits=kv_bits)
+
+
+def load_writer(retrieval: RetrievalOptions, answering: AnsweringOptions) -> Writer:
+    """Load the decoder that writes answers, and its draft if one is named."""
+    decoder = load_decoder(retrieval.decoder, answering.kv_bits)
+    draft = load_decoder(answering.draft, answering.kv_bits) if answering.draft else None
+    return Writer(decoder, draft=draft)
+
+
+def load_search_model(options: CorpusOptions) -> Model:
+    """Load the model of a search, with its reranker if one is named, its prompts and the precision of both.
+
+    Raises
+    ------
+    InputError
+        A reranker is named, and the model is run by another library or a server.
+    """
+    say_if_slower(options.precision)
+    model = load_embedding_model(options.model)
+    if options.reranker:
+        if not isinstance(model, Encoder):
+            raise InputError(
+                f"{options.model} cannot be used with a reranker: give an encoder of the engine's families"
+            )
+        model = replace(model, reranker=load_reranker(options.reranker))
+    return as_searched(model, options.prompts, options.precision)
+
+
+def load_searched(options: SearchedOptions) -> tuple[Model, Index, NullScores | None]:
+    """Load the model that embeds, and index the corpus, or read the index or the vectors that are given.
+
+    Scores of unrelated questions come with a stored index alone.
+    """
+    if options.index is not None:
+        return open_searched(options, options.index)
+    model = load_search_model(options)
+    if options.vectors is None:
+        documents = read_documents(options.corpus)
+        return model, index_documents(documents, model, options, options.parent_tokens), None
+    if options.parent_tokens:
+        raise InputError("given chunks have no larger ones around them: leave out --parent-tokens")
+    say(f"Reading {options.vectors}")
+    return model, read_index(options.vectors, model, options.pooling), None
+
+
+def open_searched(options: SearchedOptions, folder: Path) -> tuple[Model, Index, NullScores]:
+    """Read the index of a folder, and load the model that made it.
+
+    Raises
+    ------
+    InputError
+        Another option says otherwise how or of what the index is made, or the model's vectors are others.
+    """
+    say(f"Reading {folder}")
+    stored = open_index(folder)
+    check_alone(options, stored)
+    settings = stored.settings
+    model = load_search_model(
+        replace(options, model=settings.model, prompts=settings.prompts, precision=settings.precision)
+    )
+    return as_indexed(stored, model, folder), stored.index, stored.null_scores
+
+
+def check_alone(options: SearchedOptions, stored: StoredIndex) -> None:
+    """Raise `InputError` for an option that is given beside --index and says otherwise."""
+    known = stored.settings.options
+    for each in fields(SearchedOptions):
+        value = getattr(options, each.name)
+        if each.name in ("index", "reranker") or value == each.default:
+            continue
+        if (chosen_precision(value) if each.name == "precision" else value) != known.get(each.name):
+            option = f"--{each.name.replace('_', '-')}"
+            made = f" (it was made with {known[each.name]})" if each.name in known else ""
+            raise InputError(
+                f"{option} {value} is given, which is up to the index{made}: leave out {option}, or --index"
+            )
+
+
+def read_documents(corpus: Path) -> list[Document]:
+    """Read a corpus."""
+    say(f"Reading {corpus}")
+    return load_corpus(corpus)
+
+
+def index_documents(
+    documents: Sequence[Document], encoder: Model, options: EmbeddingOptions, parent_tokens: int = 0
+) -> Index:
+    """Split and embed documents; warn of chunks beyond the model's token limit."""
+    say(f"Splitting {counted(len(documents), 'document')}")
+    pieces = cut_documents(documents, encoder, options.splitting, parent_tokens)
+    chunks = [chunk for cut in pieces for chunk in cut]
+    if warning := limit_warning(chunks, text_limit(encoder)):
+        say(f"warning: {warning}")
+    label = f"Embedding {counted(len(chunks), 'chunk')}"
+    say(label)
+    cache = None if options.cache is None else VectorCache(options.cache)
+    index = build_index(chunks, encoder, options.pooling, None, progress(label), cache)
+    if cache is not None and cache.notice:
+        say(f"warning: {cache.notice}")
+    return index
+
+
+def null_scores_in(index: Index, encoder: Model) -> NullScores:
+    """Score unrelated questions in the index."""
+    say("Scoring unrelated questions, to judge relevance")
+    return null_scores_of(index, encoder)

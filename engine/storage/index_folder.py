@@ -1,0 +1,334 @@
+"""An index in a folder: documents, chunks, vectors, and how they were made.
+
+The file `MANIFEST` names the files of one state with their SHA-256. A new state is written beside the old one
+under other names, and counts once the manifest is replaced; then the old files are removed. So a crash at any
+time leaves the last whole state, and a reader finds one or the other.
+"""
+
+import json
+import re
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import asdict, astuple, dataclass, field
+from hashlib import sha256
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.documents.document import Chunk, Document
+from engine.documents.splitters import Splitting
+from engine.errors import DocumentError, InputError
+from engine.layers.tracing import Array
+from engine.retrieval.embedding_model import Model, embedding_spec
+from engine.retrieval.embedding_spec import EmbeddingSpec
+from engine.retrieval.index import Index, index_vectors
+from engine.retrieval.relevance import NullScores
+from engine.storage.whole_file import whole_file, write_whole
+from engine.storage.workspace import section_rows, to_document, to_headings, to_json
+from engine.weights.download import file_sha256
+
+FORMAT, VERSION = "glassbox index", 1
+MANIFEST, LOCK = "glassbox-index.json", ".lock"
+# Of `save_index`, also where a crash left them: those of no state are removed.
+OWN_FILES = re.compile(rf"\.?(files|vectors|idf|pairs|bests)-[0-9a-f]{{8}}\..*|\.?{MANIFEST}.*|\{LOCK}")
+LOCK_S = 0.1
+READS = 3  # of a folder that another program writes meanwhile
+AGAIN = "index the corpus again with --rebuild"
+
+
+@dataclass(frozen=True)
+class IndexSettings:
+    """How documents are cut and embedded: the values of the options of these names.
+
+    ``model`` is what `--model` takes, ``precision`` one of `PRECISIONS`, and ``max_tokens`` None for the
+    model's own limit.
+    """
+
+    model: str
+    splitting: Splitting
+    parent_tokens: int = 0
+    pooling: str = "own"
+    prompts: str = "own"
+    precision: str = "float32"
+    max_tokens: int | None = None
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The values by the names of the options, without dashes."""
+        values = {name: value for name, value in asdict(self).items() if name != "splitting"}
+        return values | dict(
+            zip(("splitter", "chunk_tokens", "overlap"), astuple(self.splitting), strict=True)
+        )
+
+
+@dataclass(frozen=True)
+class IndexedFile:
+    """A file of the corpus as it was read: its state by then, its documents and their chunks."""
+
+    name: str
+    size: int
+    mtime_ns: int
+    sha256: str
+    documents: tuple[Document, ...] = field(repr=False)
+    chunks: tuple[Chunk, ...] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class StoredIndex:
+    """The content of a folder.
+
+    Attributes
+    ----------
+    settings, corpus
+        How and of which path it was made.
+    files
+        The files of the corpus, in order; their chunks one after the other are those of the index.
+    index
+        The vectors, which are mapped from the disk when read.
+    null_scores
+        Scores of unrelated questions, so that a search embeds its question alone.
+    read_ns
+        When reading the files began, in nanoseconds since 1970.
+    """
+
+    settings: IndexSettings
+    corpus: str
+    files: tuple[IndexedFile, ...] = field(repr=False)
+    index: Index
+    null_scores: NullScores = field(repr=False)
+    read_ns: int
+
+    @property
+    def documents(self) -> tuple[Document, ...]:
+        """The documents of all files."""
+        return tuple(document for file in self.files for document in file.documents)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Keep other writers out of a folder, which is made if there is none.
+
+    Raises
+    ------
+    DocumentError
+        Another program is writing to it, it cannot be written to, or it holds other files and no index.
+    """
+    from huggingface_hub.utils import WeakFileLock  # type: ignore[attr-defined]  # documented there
+
+    with ExitStack() as stack:
+        with folder_errors(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            check_ours(folder)
+            try:
+                stack.enter_context(WeakFileLock(folder / LOCK, timeout=LOCK_S))
+            except TimeoutError as error:
+                raise DocumentError(
+                    f"{folder} is being written by another program: wait until it is done, or give another "
+                    "folder"
+                ) from error
+        yield
+
+
+def check_ours(folder: Path) -> None:
+    """Raise `DocumentError` for a folder that holds other files and no index."""
+    others = sorted(path.name for path in folder.iterdir() if not OWN_FILES.fullmatch(path.name))
+    if others and not (folder / MANIFEST).exists():
+        raise DocumentError(f"{folder} holds {others[0]} and no index: give a new folder, or an empty one")
+
+
+def save_index(folder: Path, stored: StoredIndex) -> None:
+    """Write an index to a folder that is `locked`, in place of the one in it.
+
+    Raises
+    ------
+    DocumentError
+        It cannot be written, as on a full disk; the folder holds the state from before.
+    """
+    index, token = stored.index, secrets.token_hex(4)
+    arrays = {"vectors": index.vectors, "pairs": stored.null_scores.pairs, "bests": stored.null_scores.bests}
+    if index.idf is not None:
+        arrays["idf"] = index.idf
+    names = {name: f"{name}-{token}.npy" for name in arrays} | {"files": f"files-{token}.jsonl"}
+    with folder_errors(folder):
+        try:
+            for name, array in arrays.items():
+                with whole_file(folder / names[name]) as file:
+                    np.save(file, array.astype("<f4", copy=False))
+            with whole_file(folder / names["files"]) as file:
+                file.writelines(line_of(file_row(each)) for each in stored.files)
+            content = {
+                "format": FORMAT,
+                "version": VERSION,
+                "settings": asdict(stored.settings),
+                "spec": asdict(index.spec),
+                "corpus": stored.corpus,
+                "read_ns": stored.read_ns,
+                "parts": {name: [file, file_sha256(folder / file)] for name, file in names.items()},
+            }
+            write_whole(folder / MANIFEST, line_of({**content, "sha256": digest_of(content)}))
+        finally:  # of the old state, or of a new one that was not completed
+            remove_unused(folder)
+
+
+def remove_unused(folder: Path) -> None:
+    """Remove our files that the manifest does not name."""
+    try:
+        used = {name for name, _ in json.loads((folder / MANIFEST).read_bytes())["parts"].values()}
+    except (OSError, LookupError, TypeError, ValueError, AttributeError):
+        used = set()
+    for path in folder.iterdir():
+        if OWN_FILES.fullmatch(path.name) and path.name not in (*used, MANIFEST, LOCK):
+            with suppress(OSError):  # the next writer tries again
+                path.unlink()
+
+
+def open_index(folder: Path) -> StoredIndex:
+    """Read the index of a folder; what another program writes meanwhile is seen whole or not at all.
+
+    Raises
+    ------
+    DocumentError
+        There is none, or it is damaged, or of another version.
+    """
+    if not (folder / MANIFEST).is_file():
+        raise DocumentError(
+            f"{folder} holds no index: write one with python -m engine index CORPUS --out {folder}"
+        )
+    with folder_errors(folder):
+        for _ in range(READS):
+            manifest = read_manifest(folder)
+            try:
+                return read_parts(folder, manifest)
+            except FileNotFoundError as error:
+                missing = Path(error.filename).name
+        raise ValueError(f"its file {missing} is missing")
+
+
+def as_indexed(stored: StoredIndex, model: Model, folder: Path) -> Model:
+    """Return a model as an index was made; raise `InputError` if its vectors are not of that model."""
+    model = stored.index.encoder(model)
+    spec = embedding_spec(model, stored.settings.pooling, stored.settings.max_tokens)
+    if spec != stored.index.spec:
+        raise InputError(
+            f"the index in {folder} holds vectors of {stored.index.spec}, and this model's are of {spec}: "
+            f"give the model that made them, or {AGAIN}"
+        )
+    return model
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Read the manifest; errors as in `open_index`, of other kinds where it is damaged."""
+    manifest = json.loads((folder / MANIFEST).read_bytes())
+    if manifest["format"] != FORMAT:
+        raise ValueError("its manifest is of another program")
+    if (version := manifest["version"]) != VERSION:
+        by, remedy = ("an older", AGAIN) if version < VERSION else ("a newer", "update Glassbox")
+        raise DocumentError(
+            f"the index in {folder} was written by {by} version (format {version}, this one reads "
+            f"{VERSION}): {remedy}"
+        )
+    if manifest.pop("sha256") != digest_of(manifest):
+        raise ValueError("its manifest was changed")
+    return manifest
+
+
+def read_parts(folder: Path, manifest: Mapping[str, Any]) -> StoredIndex:
+    """Read the files that a manifest names."""
+    parts = {}
+    for part, (name, digest) in manifest["parts"].items():
+        if not OWN_FILES.fullmatch(name):
+            raise ValueError(f"its manifest names a file {name!r:.80}")
+        if file_sha256(folder / name) != digest:
+            raise ValueError(f"its file {name} was changed")
+        parts[part] = folder / name
+    arrays = {part: read_array(path) for part, path in parts.items() if part != "files"}
+    with parts["files"].open("rb") as lines:
+        files = tuple(to_file(json.loads(line)) for line in lines)
+    settings, spec = dict(manifest["settings"]), EmbeddingSpec(**manifest["spec"])
+    chunks = list(chain.from_iterable(file.chunks for file in files))
+    if arrays["vectors"].shape != (len(chunks), spec.d_model):
+        raise ValueError(f"it has {len(chunks)} chunks, and vectors of shape {arrays['vectors'].shape}")
+    index = index_vectors(chunks, arrays["vectors"], spec, arrays.get("idf"))
+    null_scores = NullScores(arrays["pairs"], arrays["bests"])
+    settings["splitting"] = Splitting(**settings["splitting"])
+    return StoredIndex(
+        IndexSettings(**settings), manifest["corpus"], files, index, null_scores, manifest["read_ns"]
+    )
+
+
+def read_array(path: Path) -> Array:
+    """Map an array of float32 from the disk."""
+    array: Array = np.load(path, mmap_mode="r", allow_pickle=False)
+    return array.astype(np.float32, copy=False)
+
+
+def digest_of(content: Mapping[str, Any]) -> str:
+    """SHA-256 of a JSON object, whatever the order of its keys."""
+    return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def line_of(content: object) -> bytes:
+    """Return a JSON value as a line; raises for half of a surrogate pair."""
+    return f"{json.dumps(content, ensure_ascii=False, allow_nan=False)}\n".encode()
+
+
+def file_row(file: IndexedFile) -> list[Any]:
+    """Return a file of the corpus as a JSON value; a chunk is a span of one of its documents."""
+    places = {document.name: place for place, document in enumerate(file.documents)}
+    documents = [
+        [document.name, document.title, document.text, to_json(section_rows(document))]
+        for document in file.documents
+    ]
+    chunks = [
+        [places[chunk.document], *span_row(chunk), None if chunk.parent is None else span_row(chunk.parent)]
+        for chunk in file.chunks
+    ]
+    return [file.name, file.size, file.mtime_ns, file.sha256, documents, chunks]
+
+
+def span_row(chunk: Chunk) -> list[Any]:
+    """Return a chunk's span, and what else is known of it."""
+    return [chunk.start, chunk.end, chunk.n_tokens, list(chunk.headings), chunk.page]
+
+
+def to_file(row: Sequence[Any]) -> IndexedFile:
+    """Restore a file of the corpus from a JSON value."""
+    name, size, mtime_ns, digest, document_rows, chunk_rows = row
+    documents = tuple(to_document(0, *each) for each in document_rows)
+    parents: dict[tuple[int, int, int], Chunk] = {}  # by document and span: each is made once
+    chunks = []
+    for place, *span, large in chunk_rows:
+        parent = None
+        if large is not None:
+            parent = parents.setdefault((place, *large[:2]), to_chunk(documents[place], large))
+        chunks.append(to_chunk(documents[place], span, parent))
+    return IndexedFile(name, size, mtime_ns, digest, documents, tuple(chunks))
+
+
+def to_chunk(document: Document, span: Sequence[Any], parent: Chunk | None = None) -> Chunk:
+    """Restore a chunk of a document from its row."""
+    start, end, n_tokens, headings, page = span
+    text = document.text[start:end]
+    return Chunk(document.name, start, end, text, n_tokens, to_headings(headings), page, parent)
+
+
+@contextmanager
+def folder_errors(folder: Path) -> Iterator[None]:
+    """Turn errors with the files of a folder into a `DocumentError` that says what to do."""
+    try:
+        yield
+    except (DocumentError, InputError):
+        raise
+    except OSError as error:
+        raise DocumentError(
+            f"{folder} cannot be read or written ({error.strerror or error}); an index that was whole before "
+            "still is: make room on the disk, or give another folder"
+        ) from error
+    except UnicodeEncodeError as error:
+        raise InputError("a document holds half of a surrogate pair: remove it") from error
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise DocumentError(f"the index in {folder} is damaged ({reason}): {AGAIN}") from error

@@ -1,0 +1,253 @@
+"""Bring the index in a folder up to a corpus: only new and changed files are read and embedded."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+
+from engine.documents.formats.archive import is_hidden
+from engine.documents.loaders import content_of, corpus_files, parse_file, unique
+from engine.errors import DocumentError, InputError
+from engine.layers.tracing import Array
+from engine.models.encoder import Encoder
+from engine.retrieval.cutting import cut_documents
+from engine.retrieval.embedding_model import Model, embedding_spec
+from engine.retrieval.index import Index, embed_chunks, index_vectors
+from engine.retrieval.relevance import null_scores_of
+from engine.retrieval.vector_cache import VectorCache
+from engine.storage.index_folder import (
+    MANIFEST,
+    IndexedFile,
+    IndexSettings,
+    StoredIndex,
+    as_indexed,
+    locked,
+    open_index,
+    save_index,
+)
+from engine.weights.fetch import Progress
+from engine.wording import counted
+
+# A file written this shortly before it was read may have been written again within one tick of the clock of
+# its file system, so its size and time do not tell.
+TICK_NS = 2_000_000_000
+
+
+@dataclass(frozen=True)
+class Update:
+    """The index of a folder after an update, and how many files changed of those in it."""
+
+    stored: StoredIndex
+    new: int
+    changed: int
+    deleted: int
+    unchanged: int
+    embedded_chunks: int
+
+    @property
+    def words(self) -> str:
+        """``2 new, 1 changed, 0 deleted, 14 unchanged``."""
+        counts = {name: getattr(self, name) for name in ("new", "changed", "deleted", "unchanged")}
+        return ", ".join(f"{n:,} {name}" for name, n in counts.items())
+
+
+def update_index(
+    corpus: Path,
+    folder: Path,
+    model: Model,
+    settings: IndexSettings,
+    rebuild: bool = False,
+    cache: VectorCache | None = None,
+    on_progress: Progress | None = None,
+    say: Callable[[str], None] = lambda line: None,
+) -> Update:
+    """Index a corpus in a folder; what is indexed already stays, and what is gone from the corpus leaves.
+
+    Files with the size and time of before are not read, those with the same content not embedded. With the
+    pooling ``"idf"``, whose weights depend on all chunks, every chunk is embedded again once one differs.
+
+    Parameters
+    ----------
+    corpus
+        A file or a folder, as for `load_corpus`.
+    folder
+        The folder of the index, made if there is none; outside of the corpus.
+    model, settings
+        The model that ``settings.model`` names, with its prompts and precision, and how to cut and embed.
+    rebuild
+        Whether to read and embed everything anew, whatever is in the folder.
+    cache, on_progress
+        As in `build_index`.
+    say
+        Called with a line before each step that takes long.
+
+    Raises
+    ------
+    DocumentError
+        A file cannot be read, or changes while it is read; the folder is written by another program, is
+        damaged, or cannot be written. It holds the index from before.
+    InputError
+        The folder's index was made with other settings, or the corpus holds no text.
+    """
+    check_outside(corpus, folder)
+    with locked(folder):
+        old = None
+        if not rebuild and (folder / MANIFEST).exists():
+            old = open_index(folder)
+            check_settings(old, settings, folder)
+            as_indexed(old, model, folder)
+        say(f"Reading {corpus}")
+        read_ns = time.time_ns()
+        files = read_files(corpus, old, model, settings, say)
+        new, changed, deleted = differences(old, files)
+        if old is not None and not (new or changed or deleted):
+            index, null_scores, n_embedded = old.index, old.null_scores, 0
+        else:
+            index, n_embedded = index_files(files, old, model, settings, cache, on_progress, say)
+            say("Scoring unrelated questions, to judge relevance")
+            null_scores = null_scores_of(index, model)
+        stored = StoredIndex(settings, str(corpus.resolve()), files, index, null_scores, read_ns)
+        if old is None or (stored.files, stored.corpus) != (old.files, old.corpus):
+            say(f"Writing {folder}")
+            save_index(folder, stored)
+        return Update(stored, new, changed, deleted, len(files) - new - changed, n_embedded)
+
+
+def check_outside(corpus: Path, folder: Path) -> None:
+    """Raise `InputError` for a folder within the corpus, whose files would be read as documents."""
+    if folder.resolve().is_relative_to(corpus.resolve()):
+        below = folder.resolve().relative_to(corpus.resolve()).as_posix()
+        if not is_hidden(below):
+            raise InputError(f"{folder} is within the corpus {corpus}: give a folder outside of it")
+
+
+def check_settings(old: StoredIndex, settings: IndexSettings, folder: Path) -> None:
+    """Raise `InputError` for other settings than those of a folder's index."""
+    for name, value in settings.options.items():
+        if (was := old.settings.options[name]) != value:
+            option = name.replace("_", "-")
+            raise InputError(
+                f"the index in {folder} was made with {option} {was}, not {value}: give --{option} {was}, "
+                f"another folder, or --rebuild to embed everything anew"
+            )
+
+
+def read_files(
+    corpus: Path,
+    old: StoredIndex | None,
+    model: Model,
+    settings: IndexSettings,
+    say: Callable[[str], None],
+) -> tuple[IndexedFile, ...]:
+    """Return the files of a corpus with their chunks, those of before where they are the same."""
+    known = {} if old is None else {file.name: file for file in old.files}
+    settled_ns = 0 if old is None else old.read_ns - TICK_NS
+    paths, _ = corpus_files(corpus)
+    files = [read_indexed(path, name, known.get(name), settled_ns) for name, path in paths.items()]
+    documents = unique(chain.from_iterable(file.documents for file in files))
+    fresh = {document.name for file in files if not file.chunks for document in file.documents}
+    if fresh:
+        say(f"Splitting {counted(len(fresh), 'document')}")
+    cut = [document for document in documents if document.name in fresh]
+    pieces = cut_documents(cut, model, settings.splitting, settings.parent_tokens)
+    chunks = dict(zip((document.name for document in cut), pieces, strict=True))
+    return tuple(
+        file
+        if file.chunks
+        else replace(
+            file,
+            chunks=tuple(chain.from_iterable(chunks[document.name] for document in file.documents)),
+        )
+        for file in files
+    )
+
+
+def read_indexed(path: Path, name: str, known: IndexedFile | None, settled_ns: int) -> IndexedFile:
+    """Read a file of the corpus, without chunks; return the known one where it is the same.
+
+    Parameters
+    ----------
+    path, name
+        The file and its name in the corpus.
+    known
+        The file of this name that is indexed.
+    settled_ns
+        A time before which a file was written that has the known one's content if it has its size and time.
+
+    Raises
+    ------
+    DocumentError
+        It cannot be read, or changes meanwhile.
+    """
+    try:
+        state = path.stat()
+        is_known = known and (state.st_size, state.st_mtime_ns) == (known.size, known.mtime_ns)
+        if known is not None and is_known and state.st_mtime_ns < settled_ns:
+            return known
+        content = content_of(path)
+        after = path.stat()
+    except FileNotFoundError as error:
+        raise DocumentError(f"{path} was removed while the corpus was read: start again") from error
+    if (after.st_size, after.st_mtime_ns) != (state.st_size, state.st_mtime_ns):
+        raise DocumentError(f"{path} changed while it was read: start again once it is written")
+    digest = sha256(content).hexdigest()
+    if known is not None and digest == known.sha256:
+        return replace(known, size=state.st_size, mtime_ns=state.st_mtime_ns)
+    loaded = parse_file(name, content)
+    if loaded.failures:
+        raise DocumentError(loaded.failures[0].reason)
+    return IndexedFile(name, state.st_size, state.st_mtime_ns, digest, loaded.documents, ())
+
+
+def differences(old: StoredIndex | None, files: Sequence[IndexedFile]) -> tuple[int, int, int]:
+    """Count the files that are new, changed and deleted since an index."""
+    before = {} if old is None else {file.name: file.sha256 for file in old.files}
+    now = {file.name: file.sha256 for file in files}
+    n_changed = sum(before[name] != digest for name, digest in now.items() if name in before)
+    return len(now.keys() - before.keys()), n_changed, len(before.keys() - now.keys())
+
+
+def index_files(
+    files: tuple[IndexedFile, ...],
+    old: StoredIndex | None,
+    model: Model,
+    settings: IndexSettings,
+    cache: VectorCache | None,
+    on_progress: Progress | None,
+    say: Callable[[str], None],
+) -> tuple[Index, int]:
+    """Index files, with the vectors of before where they are the same; count the chunks embedded."""
+    chunks = list(chain.from_iterable(file.chunks for file in files))
+    if not chunks:
+        raise InputError("there are no chunks to index: give documents with text")
+    idf = None
+    if settings.pooling == "idf" and isinstance(model, Encoder):
+        model = model.with_idf([chunk.text for chunk in chunks])
+        idf = model.idf
+    spec = embedding_spec(model, settings.pooling, settings.max_tokens)
+    known = {} if old is None or old.index.spec != spec else vectors_of_files(old)
+    parts = [known.get((file.name, file.sha256)) for file in files]
+    sizes = [len(file.chunks) for file in files]
+    is_missing = np.repeat([part is None for part in parts], sizes)  # (n_chunks,)
+    missing = [chunk.text for chunk, missed in zip(chunks, is_missing, strict=True) if missed]
+    vectors = np.empty((len(chunks), spec.d_model), np.float32)
+    if missing:
+        say(f"Embedding {counted(len(missing), 'chunk')}")
+        vectors[is_missing] = embed_chunks(missing, model, spec, on_progress, cache)
+    for part, stop in zip(parts, np.cumsum(sizes), strict=True):
+        if part is not None:
+            vectors[stop - len(part) : stop] = part
+    return index_vectors(chunks, vectors, spec, idf), len(missing)
+
+
+def vectors_of_files(stored: StoredIndex) -> dict[tuple[str, str], Array]:
+    """Return the vectors of each file's chunks, by its name and the SHA-256 of its content."""
+    ends = np.cumsum([len(file.chunks) for file in stored.files])
+    return {
+        (file.name, file.sha256): stored.index.vectors[end - len(file.chunks) : end]
+        for file, end in zip(stored.files, ends, strict=True)
+    }

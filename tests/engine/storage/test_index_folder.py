@@ -1,0 +1,226 @@
+import os
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from engine.documents.loaders import load_corpus
+from engine.documents.splitters import Splitting
+from engine.errors import DocumentError, InputError
+from engine.generation.answering import retrieve
+from engine.generation.settings import SearchSettings
+from engine.retrieval.cutting import cut_documents
+from engine.retrieval.embedding_model import as_searched
+from engine.retrieval.index import build_index
+from engine.storage import index_update
+from engine.storage.index_folder import IndexSettings, as_indexed, open_index
+from engine.storage.index_update import update_index
+
+TEXTS = {
+    "bees.md": "# Bees\n\nA hive has one queen. The keeper sold the honey.\n\n# Wasps\n\nThey make none.",
+    "bread.txt": "Knead the dough for ten minutes. Let it rest for an hour.",
+    "deep/rows.csv": "who,what\nAda,wrote the first program\nGrace,found the moth\n",
+}
+SMALL = Splitting("markdown", 16, 0)
+
+
+def settings_of(**changes):
+    return IndexSettings(**{"model": "the model", "splitting": SMALL, **changes})
+
+
+def write(corpus, name, text, seconds_ago=60):
+    """Write a file that was last changed some time ago."""
+    path = corpus / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    then = path.stat().st_mtime_ns - int(seconds_ago * 1e9)
+    os.utime(path, ns=(then, then))
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    for name, text in TEXTS.items():
+        write(tmp_path / "corpus", name, text)
+    return tmp_path / "corpus"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "index"
+
+
+@pytest.fixture
+def work(monkeypatch):
+    """Names of the files that are read, and texts of the chunks that are embedded."""
+    read, embedded = [], []
+    content_of, embed_chunks = index_update.content_of, index_update.embed_chunks
+    monkeypatch.setattr(
+        index_update, "content_of", lambda path: (read.append(path.name), content_of(path))[1]
+    )
+
+    def embed(texts, *rest):
+        embedded.extend(texts)
+        return embed_chunks(texts, *rest)
+
+    monkeypatch.setattr(index_update, "embed_chunks", embed)
+    return read, embedded
+
+
+def in_memory(corpus, encoder, settings):
+    """The index of a corpus as it is made without a folder."""
+    model = as_searched(encoder, settings.prompts, settings.precision)
+    pieces = cut_documents(load_corpus(corpus), model, settings.splitting, settings.parent_tokens)
+    chunks = [chunk for piece in pieces for chunk in piece]
+    return build_index(chunks, model, settings.pooling, settings.max_tokens)
+
+
+def assert_equal(index, other):
+    assert index.chunks == other.chunks
+    assert index.spec == other.spec
+    np.testing.assert_allclose(index.vectors, other.vectors, atol=1e-6)
+    assert (index.idf is None) == (other.idf is None)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"pooling": "idf", "max_tokens": 12},
+        {"precision": "int8", "pooling": "cls"},
+        {"parent_tokens": 64},
+        {"splitting": Splitting("semantic", 24, 0)},
+    ],
+    ids=str,
+)
+def test_an_index_is_read_as_it_is_made_in_memory(corpus, folder, encoder, changes):
+    settings = settings_of(**changes)
+    model = as_searched(encoder, settings.prompts, settings.precision)
+    made = update_index(corpus, folder, model, settings).stored
+    stored = open_index(folder)
+    np.testing.assert_array_equal(stored.index.vectors, made.index.vectors)
+    assert_equal(stored.index, in_memory(corpus, encoder, settings))
+    assert stored.settings == settings
+    assert stored.documents == tuple(load_corpus(corpus))
+    for retriever in ("dense", "weighted"):
+        search = SearchSettings(3, retriever=retriever)
+        reading = as_indexed(stored, encoder, folder)
+        found = retrieve("Who found the moth?", stored.index, reading, search, stored.null_scores)
+        expected = retrieve("Who found the moth?", in_memory(corpus, encoder, settings), model, search)
+        assert [hit.chunk for hit in found.hits] == [hit.chunk for hit in expected.hits]
+        scores = [hit.score for hit in expected.hits]
+        np.testing.assert_allclose([hit.score for hit in found.hits], scores, atol=1e-6)
+        np.testing.assert_allclose(found.null_scores.pairs, expected.null_scores.pairs, atol=1e-6)
+
+
+def test_only_new_and_changed_files_are_read_and_embedded(corpus, folder, encoder, work):
+    read, embedded = work
+    first = update_index(corpus, folder, encoder, settings_of())
+    assert (first.new, first.changed, first.deleted, first.unchanged) == (3, 0, 0, 0)
+    assert sorted(read) == ["bees.md", "bread.txt", "rows.csv"]
+    read.clear(), embedded.clear()
+
+    write(corpus, "bread.txt", TEXTS["bread.txt"] + " Then bake it.", 30)
+    write(corpus, "a_new.txt", "The tower was finished in 1891.", 30)
+    (corpus / "bees.md").unlink()
+    update = update_index(corpus, folder, encoder, settings_of())
+    assert update.words == "1 new, 1 changed, 1 deleted, 1 unchanged"
+    assert sorted(read) == ["a_new.txt", "bread.txt"]
+    assert not any("Ada" in text for text in embedded)
+    assert update.embedded_chunks == len(embedded)
+    assert_equal(open_index(folder).index, in_memory(corpus, encoder, settings_of()))
+
+
+def test_nothing_is_written_for_a_corpus_that_stayed(corpus, folder, encoder, work):
+    update_index(corpus, folder, encoder, settings_of())
+    before = {path.name: path.stat().st_mtime_ns for path in folder.iterdir() if path.name != ".lock"}
+    work[0].clear()
+    update = update_index(corpus, folder, encoder, settings_of())
+    assert update.words == "0 new, 0 changed, 0 deleted, 3 unchanged"
+    assert not work[0]
+    assert {path.name: path.stat().st_mtime_ns for path in folder.iterdir() if path.name in before} == before
+
+
+def test_a_touched_file_is_read_and_not_embedded(corpus, folder, encoder, work):
+    update_index(corpus, folder, encoder, settings_of())
+    read, embedded = work
+    read.clear(), embedded.clear()
+    write(corpus, "bread.txt", TEXTS["bread.txt"], 30)
+    assert update_index(corpus, folder, encoder, settings_of()).unchanged == 3
+    assert (read, embedded) == (["bread.txt"], [])
+    read.clear()
+    update_index(corpus, folder, encoder, settings_of())
+    assert read == []
+
+
+def test_a_change_within_a_tick_of_the_clock_is_seen(corpus, folder, encoder):
+    """Of the same size, at the same time: as by two writes shortly after one another."""
+    write(corpus, "bread.txt", TEXTS["bread.txt"], 0)
+    state = (corpus / "bread.txt").stat()
+    update_index(corpus, folder, encoder, settings_of())
+    (corpus / "bread.txt").write_text(TEXTS["bread.txt"].replace("dough", "paste"))
+    os.utime(corpus / "bread.txt", ns=(state.st_mtime_ns, state.st_mtime_ns))
+    assert update_index(corpus, folder, encoder, settings_of()).changed == 1
+
+
+def test_files_of_one_content_and_other_endings_have_their_own_chunks(tmp_path, folder, encoder):
+    """A heading of Markdown is none in plain text."""
+    write(tmp_path / "corpus", "a.md", TEXTS["bees.md"])
+    update_index(tmp_path / "corpus", folder, encoder, settings_of())
+    write(tmp_path / "corpus", "b.txt", TEXTS["bees.md"])
+    update_index(tmp_path / "corpus", folder, encoder, settings_of())
+    assert_equal(open_index(folder).index, in_memory(tmp_path / "corpus", encoder, settings_of()))
+
+
+def test_weights_of_words_are_those_of_all_chunks(corpus, folder, encoder):
+    settings = settings_of(pooling="idf")
+    update_index(corpus, folder, encoder, settings)
+    write(corpus, "a_new.txt", "The keeper of the lighthouse found the moth.")
+    update = update_index(corpus, folder, encoder, settings)
+    assert update.embedded_chunks == len(update.stored.index.chunks)
+    assert_equal(open_index(folder).index, in_memory(corpus, encoder, settings))
+
+
+def test_other_settings_are_refused_with_the_old_and_the_new_value(corpus, folder, encoder):
+    update_index(corpus, folder, encoder, settings_of())
+    with pytest.raises(InputError, match="made with chunk-tokens 16, not 24: give --chunk-tokens 16"):
+        update_index(corpus, folder, encoder, settings_of(splitting=replace(SMALL, chunk_tokens=24)))
+    update = update_index(corpus, folder, encoder, settings_of(pooling="cls"), rebuild=True)
+    assert (update.new, update.stored.index.spec.pooling) == (3, "cls")
+
+
+def test_another_model_is_refused(corpus, folder, encoder):
+    update_index(corpus, folder, encoder, settings_of())
+    other = replace(encoder, compiled=not encoder.compiled)
+    with pytest.raises(InputError, match="holds vectors of all-MiniLM-L6-v2, pooling mean"):
+        as_indexed(open_index(folder), other, folder)
+    with pytest.raises(InputError, match="--rebuild"):
+        update_index(corpus, folder, other, settings_of())
+
+
+def test_a_file_that_changes_while_it_is_read_is_refused(corpus, folder, encoder, monkeypatch):
+    content_of = index_update.content_of
+
+    def changing(path):
+        content = content_of(path)
+        path.write_bytes(content + b" More.")
+        return content
+
+    monkeypatch.setattr(index_update, "content_of", changing)
+    with pytest.raises(DocumentError, match=r"bees\.md changed while it was read"):
+        update_index(corpus, folder, encoder, settings_of())
+    monkeypatch.setattr(index_update, "content_of", lambda path: (content_of(path), path.unlink())[0])
+    with pytest.raises(DocumentError, match=r"bees\.md was removed while"):
+        update_index(corpus, folder, encoder, settings_of())
+    assert not list(folder.glob("*.npy"))
+
+
+def test_a_folder_within_the_corpus_is_refused_unless_hidden(corpus, encoder):
+    with pytest.raises(InputError, match="is within the corpus"):
+        update_index(corpus, corpus / "index", encoder, settings_of())
+    assert update_index(corpus, corpus / ".index", encoder, settings_of()).new == 3
+
+
+def test_a_corpus_without_text_is_refused(tmp_path, folder, encoder):
+    write(tmp_path / "corpus", "blank.csv", "who,what\n")
+    with pytest.raises((InputError, DocumentError), match=r"no chunks|no text|no row"):
+        update_index(tmp_path / "corpus", folder, encoder, settings_of())
