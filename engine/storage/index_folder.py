@@ -32,8 +32,9 @@ from engine.weights.download import file_sha256
 
 FORMAT, VERSION = "glassbox index", 1
 MANIFEST, LOCK = "glassbox-index.json", ".lock"
-# Of `save_index`, also where a crash left them: those of no state are removed.
-OWN_FILES = re.compile(rf"\.?(files|vectors|idf|pairs|bests)-[0-9a-f]{{8}}\..*|\.?{MANIFEST}.*|\{LOCK}")
+PART = r"(files|vectors|idf|pairs|bests)-[0-9a-f]{8}\.(jsonl|npy)"
+# Also what a crash left of `whole_file`; files of no state are removed.
+OWN_FILES = re.compile(rf"{PART}|{MANIFEST}|\.({PART}|{MANIFEST})\.\w+|\{LOCK}")
 LOCK_S = 0.1
 READS = 3  # of a folder that another program writes meanwhile
 AGAIN = "index the corpus again with --rebuild"
@@ -239,7 +240,7 @@ def read_parts(folder: Path, manifest: Mapping[str, Any]) -> StoredIndex:
     """Read the files that a manifest names."""
     parts = {}
     for part, (name, digest) in manifest["parts"].items():
-        if not OWN_FILES.fullmatch(name):
+        if not re.fullmatch(PART, name):
             raise ValueError(f"its manifest names a file {name!r:.80}")
         if file_sha256(folder / name) != digest:
             raise ValueError(f"its file {name} was changed")

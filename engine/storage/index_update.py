@@ -1,7 +1,7 @@
 """Bring the index in a folder up to a corpus: only new and changed files are read and embedded."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import chain
@@ -93,6 +93,7 @@ def update_index(
     InputError
         The folder's index was made with other settings, or the corpus holds no text.
     """
+    paths, _ = corpus_files(corpus)
     check_outside(corpus, folder)
     with locked(folder):
         old = None
@@ -102,7 +103,7 @@ def update_index(
             as_indexed(old, model, folder)
         say(f"Reading {corpus}")
         read_ns = time.time_ns()
-        files = read_files(corpus, old, model, settings, say)
+        files = read_files(paths, old, model, settings, say)
         new, changed, deleted = differences(old, files)
         if old is not None and not (new or changed or deleted):
             index, null_scores, n_embedded = old.index, old.null_scores, 0
@@ -137,16 +138,15 @@ def check_settings(old: StoredIndex, settings: IndexSettings, folder: Path) -> N
 
 
 def read_files(
-    corpus: Path,
+    paths: Mapping[str, Path],
     old: StoredIndex | None,
     model: Model,
     settings: IndexSettings,
     say: Callable[[str], None],
 ) -> tuple[IndexedFile, ...]:
-    """Return the files of a corpus with their chunks, those of before where they are the same."""
+    """Return files by their names in the corpus with their chunks, those of before where they are the same."""
     known = {} if old is None else {file.name: file for file in old.files}
     settled_ns = 0 if old is None else old.read_ns - TICK_NS
-    paths, _ = corpus_files(corpus)
     files = [read_indexed(path, name, known.get(name), settled_ns) for name, path in paths.items()]
     documents = unique(chain.from_iterable(file.documents for file in files))
     fresh = {document.name for file in files if not file.chunks for document in file.documents}

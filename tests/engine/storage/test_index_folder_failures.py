@@ -1,0 +1,205 @@
+"""Crashes, full disks, damage, and several programs at one folder."""
+
+import errno
+import json
+import os
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from engine.documents.splitters import Splitting
+from engine.errors import DocumentError
+from engine.storage import index_folder, whole_file
+from engine.storage.index_folder import (
+    LOCK,
+    MANIFEST,
+    IndexSettings,
+    digest_of,
+    locked,
+    open_index,
+    read_manifest,
+    save_index,
+)
+from engine.storage.index_update import update_index
+
+SETTINGS = IndexSettings("the model", Splitting(chunk_tokens=32), pooling="idf")
+OLD, NEW = "A hive has one queen.", "The tower was finished in 1891. The keeper sold the honey."
+
+
+class KilledError(BaseException):
+    """The process is gone: nothing that it would have done after this happens."""
+
+
+class FileSystem:
+    """Counts what is done to files, and fails at the n-th operation: of a full disk only that one."""
+
+    def __init__(self, monkeypatch, n, dies):
+        self.left, self.dies = n, dies
+        for owner, name in (
+            (whole_file, "NamedTemporaryFile"),
+            (os, "fsync"),
+            (Path, "replace"),
+            (Path, "unlink"),
+        ):
+            monkeypatch.setattr(owner, name, self.failing(getattr(owner, name)))
+
+    def failing(self, operation):
+        def counted(*arguments, **settings):
+            self.left -= 1
+            if self.left < 0 and self.dies:
+                raise KilledError
+            if self.left == -1:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            return operation(*arguments, **settings)
+
+        return counted
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "corpus" / "a.txt").write_text(OLD)
+    return tmp_path / "corpus"
+
+
+@pytest.fixture
+def folder(corpus, encoder, tmp_path):
+    update_index(corpus, tmp_path / "index", encoder, SETTINGS)
+    return tmp_path / "index"
+
+
+@pytest.fixture
+def newer(corpus, encoder, tmp_path, folder):
+    """The content of another state, which is not in the folder."""
+    (corpus / "a.txt").write_text(NEW)
+    return update_index(corpus, tmp_path / "other", encoder, SETTINGS).stored
+
+
+def text_in(folder):
+    [document] = open_index(folder).documents
+    return document.text
+
+
+def parts_of(folder):
+    return {name for name, _ in read_manifest(folder)["parts"].values()}
+
+
+@pytest.mark.parametrize("dies", [False, True], ids=["full disk", "killed"])
+def test_a_failure_at_any_operation_leaves_the_old_state_or_the_new_one(folder, newer, dies, monkeypatch):
+    older, states, reasons = open_index(folder), set(), set()
+    for n in range(200):
+        with monkeypatch.context() as patched:
+            system = FileSystem(patched, n, dies)
+            try:
+                with locked(folder):
+                    save_index(folder, newer)
+            except (DocumentError, KilledError) as error:
+                reasons.add(str(error))
+        states.add(text := text_in(folder))
+        assert text in (OLD, NEW)
+        if not dies:  # one file may not have been removed
+            assert len({path.name for path in folder.iterdir()} - {LOCK, MANIFEST} - parts_of(folder)) <= 1
+        if system.left >= 0:
+            break
+        with locked(folder):  # the next writer, after which nothing is left of the one that failed
+            save_index(folder, older)
+        assert {path.name for path in folder.iterdir()} - {LOCK, MANIFEST} == parts_of(folder)
+    assert n > 20
+    assert states == {OLD, NEW}
+    [reason] = reasons
+    assert reason == "" if dies else "(No space left on device); an index that was whole before" in reason
+
+
+def test_a_second_writer_is_told_at_once(folder, corpus, encoder):
+    errors = []
+
+    def second():
+        try:
+            update_index(corpus, folder, encoder, SETTINGS, rebuild=True)
+        except DocumentError as error:
+            errors.append(str(error))
+
+    with locked(folder):
+        thread = Thread(target=second)
+        thread.start()
+        thread.join()
+    [error] = errors
+    assert error.startswith(f"{folder} is being written by another program: wait until it is done")
+    assert text_in(folder) == OLD
+
+
+def test_a_reader_sees_one_state_while_another_is_written(folder, newer, monkeypatch):
+    read_parts, writers = index_folder.read_parts, [newer]
+
+    def after_a_write(*arguments):
+        if writers:
+            save_index(folder, writers.pop())
+        return read_parts(*arguments)
+
+    monkeypatch.setattr(index_folder, "read_parts", after_a_write)
+    assert text_in(folder) == NEW
+
+
+@pytest.mark.parametrize("part", ["files", "vectors", "pairs", "bests", "idf", MANIFEST])
+@pytest.mark.parametrize("how", ["changed", "cut", "missing"])
+def test_a_damaged_file_is_refused_with_a_way_out(folder, corpus, encoder, part, how):
+    path = folder / read_manifest(folder)["parts"].get(part, [MANIFEST])[0]
+    content = path.read_bytes()
+    if how == "missing":
+        path.unlink()
+    elif how == "cut":
+        path.write_bytes(content[:-9])
+    else:
+        changed = bytearray(content)
+        changed[len(content) // 2] ^= 1
+        path.write_bytes(changed)
+    with pytest.raises(DocumentError, match=r"holds no index|is damaged \(.+\): index the corpus again"):
+        open_index(folder)
+    if (part, how) != (MANIFEST, "missing"):
+        with pytest.raises(DocumentError, match="--rebuild"):
+            update_index(corpus, folder, encoder, SETTINGS)
+    update_index(corpus, folder, encoder, SETTINGS, rebuild=True)
+    assert text_in(folder) == OLD
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"version": 0}, "an older version .format 0, this one reads 1.: index the corpus again"),
+        ({"version": 2}, "a newer version .format 2, this one reads 1.: update Glassbox"),
+        ({"format": "another"}, "of another program"),
+        ({"version": "1"}, "damaged"),
+        ({"parts": []}, "damaged"),
+        ({"parts": {"vectors": ["vectors-00000000.npy/../../secret", ""]}}, "damaged"),
+        ({"settings": {}}, "damaged"),
+        ({"spec": {"model": 1}}, "damaged"),
+    ],
+)
+def test_a_foreign_manifest_is_refused(folder, changes, message):
+    manifest = read_manifest(folder) | changes
+    content = {**manifest, "sha256": digest_of(manifest)}
+    (folder / MANIFEST).write_text(json.dumps(content))
+    with pytest.raises(DocumentError, match=message):
+        open_index(folder)
+
+
+@pytest.mark.parametrize("content", ["", "[]", "null", "[" * 100_000, "\x00"])
+def test_a_manifest_that_is_no_object_is_refused(folder, content):
+    (folder / MANIFEST).write_text(content)
+    with pytest.raises(DocumentError, match="damaged"):
+        open_index(folder)
+
+
+def test_a_folder_of_other_files_is_left_alone(corpus, encoder, tmp_path):
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "cat.jpg").write_bytes(b"cat")
+    with pytest.raises(DocumentError, match=r"holds cat\.jpg and no index: give a new folder"):
+        update_index(corpus, tmp_path / "photos", encoder, SETTINGS)
+    assert [path.name for path in (tmp_path / "photos").iterdir()] == ["cat.jpg"]
+
+
+def test_a_file_in_the_place_of_the_folder_is_refused(corpus, encoder, tmp_path):
+    (tmp_path / "index").write_text("no folder")
+    with pytest.raises(DocumentError, match="cannot be read or written"):
+        update_index(corpus, tmp_path / "index", encoder, SETTINGS)
