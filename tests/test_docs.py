@@ -27,6 +27,7 @@ from engine.generation.sampling import RULES
 from engine.generation.settings import CONTEXTS
 from engine.layers.pooling import POOLINGS
 from engine.models.precision import PRECISIONS
+from engine.retrieval.index_kinds import INDEX_KINDS
 from engine.retrieval.retrievers import RETRIEVERS
 from ui.corpus import shared_vectors
 
@@ -47,6 +48,7 @@ TABLES = {
     "Poolings": ("How the vectors of a chunk's tokens become one.", POOLINGS),
     "Precisions": ("How the encoder's layers compute.", PRECISIONS),
     "Retrievers": ("What finds the passages, and puts them in order.", RETRIEVERS),
+    "Index kinds": ("What finds the nearest vectors.", INDEX_KINDS),
     "Metrics": ("What experiments report, each the mean over questions.", METRICS),
     "Sampling": ("How the next token of an answer is chosen.", RULES),
 }
@@ -186,6 +188,8 @@ def test_every_setting_is_in_the_guide():
         *((name, "--splitter", SPLITTERS) for name in ("ask", "search", "embed", "answers", "sweep")),
         *((name, "--retriever", RETRIEVERS) for name in ("ask", "search", "answers", "sweep")),
         *((name, "--context", CONTEXTS) for name in ("ask", "answers")),
+        ("index", "--index-kind", INDEX_KINDS),
+        ("index", "--pooling", POOLINGS),
     ],
 )
 def test_help_lists_every_choice(command, option, table):

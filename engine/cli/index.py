@@ -1,21 +1,28 @@
 """The command that keeps an index on the disk: ``python -m engine index``."""
 
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from engine.cli.main import app, print_json
+from engine.cli.main import app, one_line, place, print_json
 from engine.cli.models import load_embedding_model
 from engine.cli.options import EmbeddingOptions, JsonOption, ParentOption, exit_on_error, grouped
 from engine.cli.progress import progress, say
+from engine.documents.document import Chunk
 from engine.documents.unread_text import limit_warning
 from engine.models.precision import chosen_precision
 from engine.retrieval.embedding_model import as_searched, text_limit
+from engine.retrieval.index_choice import TRUSTED, K, Measured
+from engine.retrieval.index_kinds import AUTO, FLAT, INDEX_KINDS
 from engine.retrieval.vector_cache import VectorCache
 from engine.storage.index_folder import IndexSettings
 from engine.storage.index_update import update_index
 from engine.wording import counted
+
+SHOWN_LOST = 5
 
 
 @app.command(name="index")
@@ -30,6 +37,14 @@ def index_command(
         int | None,
         typer.Option(help="Tokens of a chunk that the model reads.", show_default="the model's own limit"),
     ] = None,
+    index_kind: Annotated[
+        str,
+        typer.Option(
+            help=f"What finds the nearest vectors: {', '.join((*INDEX_KINDS, AUTO))}, which chooses by size. "
+            f"Another kind than {FLAT} is used if its recall@{K} in a sample of your chunks is {TRUSTED} or "
+            "more."
+        ),
+    ] = AUTO,
     rebuild: Annotated[
         bool, typer.Option("--rebuild", help="Read and embed everything anew, whatever the folder holds.")
     ] = False,
@@ -51,17 +66,50 @@ def index_command(
     )
     model = as_searched(load_embedding_model(embedding.model), embedding.prompts, embedding.precision)
     cache = None if embedding.cache is None else VectorCache(embedding.cache)
-    update = update_index(corpus, out, model, settings, rebuild, cache, progress("Embedding chunks"), say)
+    update = update_index(
+        corpus, out, model, settings, index_kind, rebuild, cache, progress("Embedding chunks"), say
+    )
     chunks = update.stored.index.chunks
     if warning := limit_warning(chunks, text_limit(model, max_tokens)):
         say(f"warning: {warning}")
     if cache is not None and cache.notice:
         say(f"warning: {cache.notice}")
+    choice = update.stored.choice
     if as_json:
         counts = {name: getattr(update, name) for name in ("new", "changed", "deleted", "unchanged")}
-        print_json(
-            {"out": str(out), "files": counts, "chunks": len(chunks), "embedded": update.embedded_chunks}
-        )
+        content = {
+            "out": str(out),
+            "files": counts,
+            "chunks": len(chunks),
+            "embedded": update.embedded_chunks,
+            "index": {
+                **asdict(choice),
+                "measured": [measured_json(each, chunks) for each in choice.measured],
+            },
+        }
+        print_json(content)
         return
     print(f"{counted(len(chunks), 'chunk')} in {out}, {update.embedded_chunks:,} embedded now")
     print(f"files: {update.words}")
+    print(f"index: {choice.reason}")
+    for each in choice.measured:
+        print(f"  {each.words}")
+    print_lost(choice.measured[-1], chunks)
+
+
+def measured_json(measured: Measured, chunks: Sequence[Chunk]) -> dict[str, Any]:
+    """Return the figures of an index for the JSON output, with the places of what it lost."""
+    lost = [
+        {"searched": place(chunks[one.query]), "lost": place(chunks[one.row]), "rank": one.rank}
+        for one in measured.lost
+    ]
+    return {**asdict(measured), "lost": lost}
+
+
+def print_lost(measured: Measured, chunks: Sequence[Chunk]) -> None:
+    """Print some of the passages that an index did not find."""
+    if measured.lost:
+        print(f"What {INDEX_KINDS[measured.kind].label} lost, {len(measured.lost):,} in all:")
+    for one in measured.lost[:SHOWN_LOST]:
+        print(f"  {place(chunks[one.row])}, number {one.rank} for {place(chunks[one.query])}")
+        print(f"     {one_line(chunks[one.row].text)}")

@@ -21,13 +21,14 @@ from engine.documents.unread_text import limit_warning
 from engine.errors import InputError
 from engine.generation.decoder import Decoder
 from engine.generation.writer import Writer
+from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
 from engine.models.kv_cache import KV_BITS
 from engine.models.precision import chosen_precision
 from engine.retrieval.cutting import cut_documents
 from engine.retrieval.embedding_model import Model, as_searched, text_limit
 from engine.retrieval.index import Index, build_index
-from engine.retrieval.relevance import NullScores, null_scores_of
+from engine.retrieval.relevance import NullScores, null_scores_by, null_scores_of
 from engine.retrieval.vector_cache import VectorCache
 from engine.retrieval.vector_files import read_index
 from engine.storage.index_folder import StoredIndex, as_indexed, open_index
@@ -73,25 +74,32 @@ def load_search_model(options: CorpusOptions) -> Model:
     return as_searched(model, options.prompts, options.precision)
 
 
-def load_searched(options: SearchedOptions) -> tuple[Model, Index, NullScores | None]:
-    """Load the model that embeds, and index the corpus, or read the index or the vectors that are given.
+def load_searched(options: SearchedOptions) -> tuple[Model, Index, Array | None]:
+    """Load the model that embeds; index the corpus, or read the index or the vectors that are given.
 
-    Scores of unrelated questions come with a stored index alone.
+    A stored index comes with the vectors of unrelated questions, else None.
     """
     if options.index is not None:
-        return open_searched(options, options.index)
-    model = load_search_model(options)
+        model, index, unrelated = open_searched(options, options.index)
+    else:
+        model, unrelated = load_search_model(options), None
+        index = index_searched(options, model)
+    return model, index.only(options.document) if options.document else index, unrelated
+
+
+def index_searched(options: SearchedOptions, model: Model) -> Index:
+    """Index the corpus, or read the vectors that are given."""
     if options.vectors is None:
         documents = read_documents(options.corpus)
-        return model, index_documents(documents, model, options, options.parent_tokens), None
+        return index_documents(documents, model, options, options.parent_tokens)
     if options.parent_tokens:
         raise InputError("given chunks have no larger ones around them: leave out --parent-tokens")
     say(f"Reading {options.vectors}")
-    return model, read_index(options.vectors, model, options.pooling), None
+    return read_index(options.vectors, model, options.pooling)
 
 
-def open_searched(options: SearchedOptions, folder: Path) -> tuple[Model, Index, NullScores]:
-    """Read the index of a folder, and load the model that made it.
+def open_searched(options: SearchedOptions, folder: Path) -> tuple[Model, Index, Array]:
+    """Read the index of a folder, load the model that made it, and return vectors of unrelated questions.
 
     Raises
     ------
@@ -105,7 +113,7 @@ def open_searched(options: SearchedOptions, folder: Path) -> tuple[Model, Index,
     model = load_search_model(
         replace(options, model=settings.model, prompts=settings.prompts, precision=settings.precision)
     )
-    return as_indexed(stored, model, folder), stored.index, stored.null_scores
+    return as_indexed(stored, model, folder), stored.index, stored.unrelated
 
 
 def check_alone(options: SearchedOptions, stored: StoredIndex) -> None:
@@ -113,7 +121,7 @@ def check_alone(options: SearchedOptions, stored: StoredIndex) -> None:
     known = stored.settings.options
     for each in fields(SearchedOptions):
         value = getattr(options, each.name)
-        if each.name in ("index", "reranker") or value == each.default:
+        if each.name in ("index", "document", "reranker") or value == each.default:
             continue
         if (chosen_precision(value) if each.name == "precision" else value) != known.get(each.name):
             option = f"--{each.name.replace('_', '-')}"
@@ -147,7 +155,9 @@ def index_documents(
     return index
 
 
-def null_scores_in(index: Index, encoder: Model) -> NullScores:
-    """Score unrelated questions in the index."""
+def null_scores_in(index: Index, encoder: Model, unrelated: Array | None = None) -> NullScores:
+    """Score unrelated questions in the index, whose vectors may be known."""
+    if unrelated is not None:
+        return null_scores_by(index, unrelated)
     say("Scoring unrelated questions, to judge relevance")
     return null_scores_of(index, encoder)

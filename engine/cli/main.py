@@ -38,7 +38,6 @@ from engine.generation.sampling import GREEDY, Sampling
 from engine.generation.settings import AnswerSettings, SearchSettings
 from engine.models.encoder import Encoder
 from engine.retrieval.embedding_model import as_searched
-from engine.retrieval.index import Hit
 from engine.retrieval.relevance import closer_than
 from engine.retrieval.vector_files import save_npz
 from engine.verify import DEFAULT_TEXTS, verify_encoder
@@ -153,13 +152,13 @@ def search(
     The retriever decides their order; the score of each is the cosine of its vector and the question's.
     """
     settings = SearchSettings(k, retriever=retrieval.retriever, expand=retrieval.expand)
-    encoder, index, null_scores = load_searched(corpus)
+    encoder, index, unrelated = load_searched(corpus)
     searched_for = None
     if settings.expand:
         decoder = load_decoder(retrieval.decoder)
         say("Expanding the question")
         searched_for = expanded(question, decoder)
-    null_scores = null_scores or null_scores_in(index, encoder)
+    null_scores = null_scores_in(index, encoder, unrelated)
     say("Searching")
     found = retrieve(question, index, encoder, settings, null_scores, searched_for)
     if as_json:
@@ -177,7 +176,7 @@ def search(
         print("No passage shares a word with the question: ask in other words, or by another retriever.")
     for rank, hit in enumerate(found.hits, start=1):
         percentile = found.null_scores.percentile(hit.score)
-        print(f"{rank}. {hit.score:.3f}, {closer_than(percentile)}  {place(hit)}")
+        print(f"{rank}. {hit.score:.3f}, {closer_than(percentile)}  {place(hit.chunk)}")
         print(f"   {one_line(hit.chunk.text)}")
 
 
@@ -198,10 +197,10 @@ def ask_command(
 ) -> None:
     """Answer a question from the passages of a corpus: quotes, the model's words, and how sure they are."""
     settings = answer_settings(retrieval, answering, sampling)
-    encoder, index, null_scores = load_searched(corpus)
+    encoder, index, unrelated = load_searched(corpus)
     writer = load_writer(retrieval, answering)
     writer.check(settings)
-    null_scores = null_scores or null_scores_in(index, encoder)
+    null_scores = null_scores_in(index, encoder, unrelated)
     turns: tuple[Turn, ...] = ()
     for asked in (*(after or ()), question):
         say("Searching and writing the answer")
@@ -303,9 +302,9 @@ def embed(
         print(f"{len(index.chunks)} chunks of {sum(map(len, ids))} tokens in {out}")
 
 
-def place(hit: Hit) -> str:
-    """``document:start-end`` of a hit."""
-    return f"{hit.chunk.document}:{hit.chunk.start}-{hit.chunk.end}"
+def place(chunk: Chunk) -> str:
+    """``document:start-end`` of a chunk."""
+    return f"{chunk.document}:{chunk.start}-{chunk.end}"
 
 
 def one_line(text: str, width: int = 100) -> str:

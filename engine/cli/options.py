@@ -119,6 +119,12 @@ class SearchedOptions(CorpusOptions):
         ),
     ] = None
 
+    document: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="A document to search; may be given several times.", show_default="all"
+        ),
+    ] = None
     vectors: Annotated[
         Path | None,
         typer.Option(

@@ -13,7 +13,7 @@ from engine.evaluation.sweep_row import SweepRow, resamples
 from engine.evaluation.sweep_watch import Watch
 from engine.models.encoder import Encoder
 from engine.retrieval.embedding_model import Model, no_inside
-from engine.retrieval.index import Index, index_vectors
+from engine.retrieval.index import Index
 from engine.retrieval.vector_cache import VectorCache
 from engine.retrieval.vector_files import MOST_CHARACTERS
 
@@ -92,7 +92,7 @@ def chunks_in(index: Index, documents: Sequence[Document]) -> Index:
     if index.idf is not None and len(rows) < len(index.chunks):
         raise InputError("pooling idf weighs words by all given chunks: search all of their documents")
     check_places(index, rows, texts, "give the document that it was cut from")
-    return rows_of(index, rows)
+    return index.subset(rows)
 
 
 def check_places(index: Index, rows: Sequence[int], texts: Mapping[str, str], remedy: str) -> None:
@@ -104,13 +104,6 @@ def check_places(index: Index, rows: Sequence[int], texts: Mapping[str, str], re
                 f"given chunk {row} does not stand at {chunk.start} to {chunk.end} of {chunk.document}: "
                 f"{remedy}"
             )
-
-
-def rows_of(index: Index, rows: Sequence[int]) -> Index:
-    """Return some rows of an index, in their order, as an index."""
-    return index_vectors(
-        [index.chunks[row] for row in rows], index.vectors[list(rows)], index.spec, index.idf
-    )
 
 
 def given_documents(index: Index) -> tuple[Index, tuple[GivenDocument, ...]]:
@@ -126,7 +119,7 @@ def given_documents(index: Index) -> tuple[Index, tuple[GivenDocument, ...]]:
     """
     number = {name: place for place, name in enumerate(dict.fromkeys(c.document for c in index.chunks))}
     places = [(number[chunk.document], chunk.start, chunk.end) for chunk in index.chunks]
-    given, index = index, rows_of(index, sorted(range(len(places)), key=places.__getitem__))
+    given, index = index, index.subset(sorted(range(len(places)), key=places.__getitem__))
     ends: dict[str, int] = {}
     for chunk in index.chunks:
         ends[chunk.document] = max(chunk.end, ends.get(chunk.document, 0))

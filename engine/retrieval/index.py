@@ -1,7 +1,8 @@
-"""Exact search over embedded chunks, by FAISS."""
+"""Search over embedded chunks."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from functools import cached_property
 from typing import overload
 
@@ -15,6 +16,7 @@ from engine.models.precision import PRECISIONS
 from engine.retrieval.bm25 import Bm25
 from engine.retrieval.embedding_model import Model, as_searched, embedding_spec, encode_by
 from engine.retrieval.embedding_spec import EmbeddingSpec, Query
+from engine.retrieval.index_kinds import AnnIndex, nearest
 from engine.retrieval.rerank import TokenVectors
 from engine.retrieval.vector_cache import VectorCache, cached_encode
 from engine.weights.fetch import Progress
@@ -48,12 +50,16 @@ class Index:
         How the vectors were made.
     idf
         The word weights ``(vocab_size,)`` of the pooling ``"idf"``, None for other poolings.
+    ann
+        What finds the nearest vectors without reading all of them; None for exact search. Retrievers that
+        score every chunk, as all but dense do, are exact in any case.
     """
 
     chunks: tuple[Chunk, ...] = field(repr=False)
     vectors: Array = field(repr=False)
     spec: EmbeddingSpec
     idf: Array | None = field(default=None, repr=False)
+    ann: AnnIndex | None = field(default=None, repr=False)
 
     @cached_property
     def texts(self) -> tuple[str, ...]:
@@ -134,7 +140,27 @@ class Index:
 
         ``(n_questions, d_model)`` float32 to two arrays ``(n_questions, k)``.
         """
-        return nearest(self.vectors, vectors, k)
+        find = nearest if self.ann is None else self.ann.nearest
+        return find(self.vectors, vectors, k)
+
+    def only(self, names: Collection[str]) -> "Index":
+        """Return the index of some documents alone, by their names; it is searched exactly.
+
+        Raises
+        ------
+        InputError
+            There is no document of a name.
+        """
+        for name in names:
+            if name not in self._rows:
+                similar = get_close_matches(name, self._rows, 1, 0.0)
+                raise InputError(f"there is no document {name!r} in the index: is it {similar[0]!r}?")
+        return self.subset([row for row, chunk in enumerate(self.chunks) if chunk.document in names])
+
+    def subset(self, rows: Sequence[int]) -> "Index":
+        """Return some rows of the index, in their order, as an index."""
+        chunks = [self.chunks[row] for row in rows]
+        return index_vectors(chunks, self.vectors[list(rows)], self.spec, self.idf)
 
     def scores(self, query: Query) -> Array:
         """Return the inner product of the question's vector with every chunk's: ``(n_chunks,)``."""
@@ -167,18 +193,6 @@ class Index:
 
     def _is_made_by(self, encoder: Model) -> bool:
         return self.spec == embedding_spec(encoder, self.spec.pooling, self.spec.max_tokens)
-
-
-def nearest(vectors: Array, questions: Array, k: int) -> tuple[Array, Array]:
-    """Return inner products and rows of the ``k`` vectors nearest to each question, nearest first.
-
-    ``(n_chunks, d_model)`` and ``(n_questions, d_model)``, both float32, to two arrays ``(n_questions, k)``.
-    FAISS reads the vectors where they are, without a copy.
-    """
-    import faiss
-
-    scores, rows = faiss.knn(questions, vectors, k, metric=faiss.METRIC_INNER_PRODUCT)
-    return scores, rows
 
 
 def readings_of(encoder: Model) -> Iterator[Model]:

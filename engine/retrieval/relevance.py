@@ -19,6 +19,7 @@ from engine.errors import InputError
 from engine.layers.tracing import Array
 from engine.retrieval.embedding_model import Model, encode_by
 from engine.retrieval.index import Index
+from engine.retrieval.index_kinds import nearest
 
 EVERYDAY_QUESTIONS = BUNDLED_CORPUS.parent / "everyday.csv"
 MAX_CHUNKS = 2_000  # of the random pairs; the best passages are among all chunks of an index
@@ -103,12 +104,20 @@ def null_scores_of(
     InputError
         ``questions`` is empty.
     """
+    return null_scores_by(index, embed_unrelated(index, encoder, questions), seed)
+
+
+def embed_unrelated(index: Index, encoder: Model, questions: Sequence[str] | None = None) -> Array:
+    """Embed unrelated questions as `null_scores_of`: float32 ``(n_questions, d_model)``."""
     texts = everyday_questions() if questions is None else questions
     if not texts:
         raise InputError("there are no questions to compare with: give one or more, or None for the bundled")
-    vectors = encode_by(index.spec, "query", texts, index.encoder(encoder))
-    vectors = vectors.astype(np.float32)  # (n_questions, d_model)
-    bests, _ = index.nearest(vectors, 1)  # (n_questions, 1)
+    return encode_by(index.spec, "query", texts, index.encoder(encoder)).astype(np.float32)
+
+
+def null_scores_by(index: Index, vectors: Array, seed: int = 0) -> NullScores:
+    """Score unrelated questions by their vectors ``(n_questions, d_model)``, as `null_scores_of`."""
+    bests, _ = nearest(index.vectors, vectors, 1)  # (n_questions, 1)
     rows = np.random.default_rng(seed).permutation(len(index.chunks))[:MAX_CHUNKS]
     pairs = vectors @ index.vectors[rows].T  # (n_questions, n_rows)
     return NullScores(np.sort(pairs, axis=None), np.sort(bests[:, 0]))

@@ -10,7 +10,7 @@ import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, astuple, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field, replace
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
@@ -25,14 +25,15 @@ from engine.layers.tracing import Array
 from engine.retrieval.embedding_model import Model, embedding_spec
 from engine.retrieval.embedding_spec import EmbeddingSpec
 from engine.retrieval.index import Index, index_vectors
-from engine.retrieval.relevance import NullScores
+from engine.retrieval.index_choice import Choice, Lost, Measured
+from engine.retrieval.index_kinds import AnnIndex
 from engine.storage.whole_file import whole_file, write_whole
 from engine.storage.workspace import section_rows, to_document, to_headings, to_json
 from engine.weights.download import file_sha256
 
 FORMAT, VERSION = "glassbox index", 1
 MANIFEST, LOCK = "glassbox-index.json", ".lock"
-PART = r"(files|vectors|idf|pairs|bests)-[0-9a-f]{8}\.(jsonl|npy)"
+PART = r"(files|vectors|idf|unrelated|ann)-[0-9a-f]{8}\.(jsonl|npy)"
 # Also what a crash left of `whole_file`; files of no state are removed.
 OWN_FILES = re.compile(rf"{PART}|{MANIFEST}|\.({PART}|{MANIFEST})\.\w+|\{LOCK}")
 LOCK_S = 0.1
@@ -89,8 +90,10 @@ class StoredIndex:
         The files of the corpus, in order; their chunks one after the other are those of the index.
     index
         The vectors, which are mapped from the disk when read.
-    null_scores
-        Scores of unrelated questions, so that a search embeds its question alone.
+    unrelated
+        Vectors of unrelated questions for `null_scores_by`, so that a search embeds its question alone.
+    choice
+        The kind of the index and how it was chosen.
     read_ns
         When reading the files began, in nanoseconds since 1970.
     """
@@ -99,7 +102,8 @@ class StoredIndex:
     corpus: str
     files: tuple[IndexedFile, ...] = field(repr=False)
     index: Index
-    null_scores: NullScores = field(repr=False)
+    unrelated: Array = field(repr=False)
+    choice: Choice
     read_ns: int
 
     @property
@@ -149,15 +153,17 @@ def save_index(folder: Path, stored: StoredIndex) -> None:
         It cannot be written, as on a full disk; the folder holds the state from before.
     """
     index, token = stored.index, secrets.token_hex(4)
-    arrays = {"vectors": index.vectors, "pairs": stored.null_scores.pairs, "bests": stored.null_scores.bests}
+    arrays = {"vectors": index.vectors, "unrelated": stored.unrelated}
     if index.idf is not None:
         arrays["idf"] = index.idf
+    if index.ann is not None:
+        arrays["ann"] = index.ann.to_bytes()
     names = {name: f"{name}-{token}.npy" for name in arrays} | {"files": f"files-{token}.jsonl"}
     with folder_errors(folder):
         try:
             for name, array in arrays.items():
                 with whole_file(folder / names[name]) as file:
-                    np.save(file, array.astype("<f4", copy=False))
+                    np.save(file, array if name == "ann" else array.astype("<f4", copy=False))
             with whole_file(folder / names["files"]) as file:
                 file.writelines(line_of(file_row(each)) for each in stored.files)
             content = {
@@ -165,6 +171,8 @@ def save_index(folder: Path, stored: StoredIndex) -> None:
                 "version": VERSION,
                 "settings": asdict(stored.settings),
                 "spec": asdict(index.spec),
+                "choice": asdict(stored.choice),
+                "effort": 0 if index.ann is None else index.ann.effort,
                 "corpus": stored.corpus,
                 "read_ns": stored.read_ns,
                 "parts": {name: [file, file_sha256(folder / file)] for name, file in names.items()},
@@ -245,25 +253,41 @@ def read_parts(folder: Path, manifest: Mapping[str, Any]) -> StoredIndex:
         if file_sha256(folder / name) != digest:
             raise ValueError(f"its file {name} was changed")
         parts[part] = folder / name
-    arrays = {part: read_array(path) for part, path in parts.items() if part != "files"}
+    arrays = {part: np.load(path, mmap_mode="r") for part, path in parts.items() if part != "files"}
     with parts["files"].open("rb") as lines:
         files = tuple(to_file(json.loads(line)) for line in lines)
     settings, spec = dict(manifest["settings"]), EmbeddingSpec(**manifest["spec"])
     chunks = list(chain.from_iterable(file.chunks for file in files))
     if arrays["vectors"].shape != (len(chunks), spec.d_model):
         raise ValueError(f"it has {len(chunks)} chunks, and vectors of shape {arrays['vectors'].shape}")
-    index = index_vectors(chunks, arrays["vectors"], spec, arrays.get("idf"))
-    null_scores = NullScores(arrays["pairs"], arrays["bests"])
+    index, choice = (
+        index_vectors(chunks, arrays["vectors"], spec, arrays.get("idf")),
+        to_choice(manifest["choice"]),
+    )
+    if "ann" in arrays:
+        # To build it anew at each start would take longer than to search exactly, so FAISS's own bytes are
+        # kept. They are those that we wrote, by the SHA-256, in a folder of this machine: the app takes no
+        # uploaded ones.
+        ann = AnnIndex.from_bytes(choice.kind, manifest["effort"], arrays["ann"], index.vectors.shape)
+        index = replace(index, ann=ann)
     settings["splitting"] = Splitting(**settings["splitting"])
     return StoredIndex(
-        IndexSettings(**settings), manifest["corpus"], files, index, null_scores, manifest["read_ns"]
+        IndexSettings(**settings),
+        manifest["corpus"],
+        files,
+        index,
+        arrays["unrelated"],
+        choice,
+        manifest["read_ns"],
     )
 
 
-def read_array(path: Path) -> Array:
-    """Map an array of float32 from the disk."""
-    array: Array = np.load(path, mmap_mode="r", allow_pickle=False)
-    return array.astype(np.float32, copy=False)
+def to_choice(row: Mapping[str, Any]) -> Choice:
+    """Restore the choice of a kind from a JSON value."""
+    measured = tuple(
+        Measured(**{**each, "lost": tuple(Lost(**lost) for lost in each["lost"])}) for each in row["measured"]
+    )
+    return Choice(**{**row, "measured": measured})
 
 
 def digest_of(content: Mapping[str, Any]) -> str:

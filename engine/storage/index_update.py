@@ -17,7 +17,9 @@ from engine.models.encoder import Encoder
 from engine.retrieval.cutting import cut_documents
 from engine.retrieval.embedding_model import Model, embedding_spec
 from engine.retrieval.index import Index, embed_chunks, index_vectors
-from engine.retrieval.relevance import null_scores_of
+from engine.retrieval.index_choice import choose_index
+from engine.retrieval.index_kinds import AUTO, check_index_kind
+from engine.retrieval.relevance import embed_unrelated
 from engine.retrieval.vector_cache import VectorCache
 from engine.storage.index_folder import (
     MANIFEST,
@@ -60,6 +62,7 @@ def update_index(
     folder: Path,
     model: Model,
     settings: IndexSettings,
+    kind: str = AUTO,
     rebuild: bool = False,
     cache: VectorCache | None = None,
     on_progress: Progress | None = None,
@@ -78,6 +81,8 @@ def update_index(
         The folder of the index, made if there is none; outside of the corpus.
     model, settings
         The model that ``settings.model`` names, with its prompts and precision, and how to cut and embed.
+    kind
+        The kind of index, as in `choose_index`.
     rebuild
         Whether to read and embed everything anew, whatever is in the folder.
     cache, on_progress
@@ -93,6 +98,7 @@ def update_index(
     InputError
         The folder's index was made with other settings, or the corpus holds no text.
     """
+    check_index_kind(kind)
     paths, _ = corpus_files(corpus)
     check_outside(corpus, folder)
     with locked(folder):
@@ -105,14 +111,19 @@ def update_index(
         read_ns = time.time_ns()
         files = read_files(paths, old, model, settings, say)
         new, changed, deleted = differences(old, files)
-        if old is not None and not (new or changed or deleted):
-            index, null_scores, n_embedded = old.index, old.null_scores, 0
+        same = None if new or changed or deleted else old
+        if same is not None:
+            index, unrelated, n_embedded = same.index, same.unrelated, 0
         else:
             index, n_embedded = index_files(files, old, model, settings, cache, on_progress, say)
-            say("Scoring unrelated questions, to judge relevance")
-            null_scores = null_scores_of(index, model)
-        stored = StoredIndex(settings, str(corpus.resolve()), files, index, null_scores, read_ns)
-        if old is None or (stored.files, stored.corpus) != (old.files, old.corpus):
+            unrelated = embed_unrelated(index, model)
+        if same is not None and same.choice.asked == kind:
+            choice = same.choice
+        else:
+            choice, ann = choose_index(index.vectors, kind, say)
+            index = replace(index, ann=ann)
+        stored = StoredIndex(settings, str(corpus.resolve()), files, index, unrelated, choice, read_ns)
+        if old is None or (files, stored.corpus, choice) != (old.files, old.corpus, old.choice):
             say(f"Writing {folder}")
             save_index(folder, stored)
         return Update(stored, new, changed, deleted, len(files) - new - changed, n_embedded)
@@ -144,7 +155,7 @@ def read_files(
     settings: IndexSettings,
     say: Callable[[str], None],
 ) -> tuple[IndexedFile, ...]:
-    """Return files by their names in the corpus with their chunks, those of before where they are the same."""
+    """Return files by name with their documents and chunks, those of before where they are the same."""
     known = {} if old is None else {file.name: file for file in old.files}
     settled_ns = 0 if old is None else old.read_ns - TICK_NS
     files = [read_indexed(path, name, known.get(name), settled_ns) for name, path in paths.items()]

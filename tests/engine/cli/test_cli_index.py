@@ -1,4 +1,5 @@
 import json
+import re
 
 import pytest
 from typer.testing import CliRunner
@@ -6,6 +7,7 @@ from typer.testing import CliRunner
 import engine.cli.index  # noqa: F401 (adds its command to the app)
 from engine.cli.main import app
 from engine.models.encoder import Encoder
+from engine.retrieval import index_choice, index_kinds
 
 TEXTS = {
     "lighthouse.md": "The lighthouse of Vardholm was painted green in 1931. Its keeper kept bees.",
@@ -37,14 +39,19 @@ def printed(*arguments):
 def test_the_command_says_how_many_files_and_chunks_changed(corpus, tmp_path):
     first = run("index", corpus, "--out", tmp_path / "kept", *MADE_WITH)
     assert first.exit_code == 0
-    assert first.stdout.splitlines() == [
+    assert first.stdout.splitlines()[:3] == [
         f"4 chunks in {tmp_path / 'kept'}, 4 embedded now",
         "files: 2 new, 0 changed, 0 deleted, 0 unchanged",
+        "index: exact search, as 4 chunks are read in milliseconds (up to 50,000)",
     ]
+    assert re.fullmatch(
+        r"  exact: recall@10 1\.000, [\d.]+ ms a search .*, 0\.0 MB", first.stdout.splitlines()[3]
+    )
     (corpus / "bread.txt").unlink()
     (corpus / "moth.txt").write_text("Grace found the moth.", encoding="utf-8")
     again = printed("index", corpus, "--out", tmp_path / "kept", *MADE_WITH)
-    assert again == {
+    assert (again["index"]["asked"], again["index"]["kind"]) == ("auto", "flat")
+    assert {name: value for name, value in again.items() if name != "index"} == {
         "out": str(tmp_path / "kept"),
         "files": {"new": 1, "changed": 0, "deleted": 1, "unchanged": 1},
         "chunks": 3,
@@ -70,6 +77,30 @@ def test_search_and_ask_find_the_same_by_the_index_as_by_the_corpus(corpus, tmp_
     assert printed("search", question, *by_index) == expected[0]
     assert read == [1], "only the question is embedded"
     assert printed(*quoted, *by_index) == expected[1]
+
+
+def test_documents_alone_are_found_the_same_by_the_index_as_by_the_corpus(corpus, tmp_path):
+    assert run("index", corpus, "--out", tmp_path / "kept", *MADE_WITH).exit_code == 0
+    question = ("search", "What was painted green?", "--document", "bread.txt")
+    by_index = printed(*question, "--index", tmp_path / "kept")
+    assert by_index == printed(*question, "--corpus", corpus, *MADE_WITH)
+    assert {hit["document"] for hit in by_index["hits"]} == {"bread.txt"}
+    result = run("search", "bees", "--document", "bred.txt", "--index", tmp_path / "kept")
+    assert result.stderr.splitlines()[-1].endswith("no document 'bred.txt' in the index: is it 'bread.txt'?")
+
+
+def test_what_an_index_lost_is_listed_and_exact_search_used(corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr(index_choice, "FEWEST_CHUNKS", 0)
+    monkeypatch.setattr(index_choice, "EFFORTS", (1,))
+    monkeypatch.setattr(index_kinds, "LEAST_SHARE", 0)
+    monkeypatch.setattr(index_kinds, "LEAST_PER_LIST", 20)
+    lines = [f"Subject number {n} is about {word}." for n in range(40) for word in ("bees", "bread", "moths")]
+    (corpus / "many.jsonl").write_text("\n".join(json.dumps({"text": line}) for line in lines))
+    result = run("index", corpus, "--out", tmp_path / "kept", "--index-kind", "ivf")
+    lines = result.stdout.splitlines()
+    assert lines[2].startswith("index: exact search: IVF (as asked for) finds only")
+    [start] = [place for place, line in enumerate(lines) if line.startswith("What IVF lost, ")]
+    assert re.match(r"  many\.jsonl#\d+:0-\d+, number \d+ for ", lines[start + 1])
 
 
 def test_options_that_are_up_to_the_index_are_refused(corpus, tmp_path):

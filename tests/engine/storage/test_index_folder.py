@@ -9,9 +9,11 @@ from engine.documents.splitters import Splitting
 from engine.errors import DocumentError, InputError
 from engine.generation.answering import retrieve
 from engine.generation.settings import SearchSettings
+from engine.retrieval import index_choice
 from engine.retrieval.cutting import cut_documents
 from engine.retrieval.embedding_model import as_searched
 from engine.retrieval.index import build_index
+from engine.retrieval.relevance import null_scores_by
 from engine.storage import index_update
 from engine.storage.index_folder import IndexSettings, as_indexed, open_index
 from engine.storage.index_update import update_index
@@ -104,12 +106,30 @@ def test_an_index_is_read_as_it_is_made_in_memory(corpus, folder, encoder, chang
     for retriever in ("dense", "weighted"):
         search = SearchSettings(3, retriever=retriever)
         reading = as_indexed(stored, encoder, folder)
-        found = retrieve("Who found the moth?", stored.index, reading, search, stored.null_scores)
+        null_scores = null_scores_by(stored.index, stored.unrelated)
+        found = retrieve("Who found the moth?", stored.index, reading, search, null_scores)
         expected = retrieve("Who found the moth?", in_memory(corpus, encoder, settings), model, search)
         assert [hit.chunk for hit in found.hits] == [hit.chunk for hit in expected.hits]
         scores = [hit.score for hit in expected.hits]
         np.testing.assert_allclose([hit.score for hit in found.hits], scores, atol=1e-6)
         np.testing.assert_allclose(found.null_scores.pairs, expected.null_scores.pairs, atol=1e-6)
+
+
+def test_another_kind_of_index_is_built_without_reading_or_embedding(
+    corpus, folder, encoder, work, monkeypatch
+):
+    monkeypatch.setattr(index_choice, "FEWEST_CHUNKS", 0)
+    assert update_index(corpus, folder, encoder, settings_of()).stored.choice.kind == "flat"
+    read, embedded = work
+    read.clear(), embedded.clear()
+    for kind in ("hnsw", "ivf", "hnsw"):
+        made = update_index(corpus, folder, encoder, settings_of(), kind).stored
+        assert (read, embedded) == ([], [])
+        stored = open_index(folder)
+        assert stored.choice == made.choice
+        assert (stored.choice.kind, stored.index.ann) == (kind, made.index.ann)
+    assert update_index(corpus, folder, encoder, settings_of(), "flat").stored.index.ann is None
+    assert open_index(folder).index.ann is None
 
 
 def test_only_new_and_changed_files_are_read_and_embedded(corpus, folder, encoder, work):

@@ -10,6 +10,7 @@ import pytest
 
 from engine.documents.splitters import Splitting
 from engine.errors import DocumentError
+from engine.retrieval import index_choice
 from engine.storage import index_folder, whole_file
 from engine.storage.index_folder import (
     LOCK,
@@ -24,6 +25,7 @@ from engine.storage.index_folder import (
 from engine.storage.index_update import update_index
 
 SETTINGS = IndexSettings("the model", Splitting(chunk_tokens=32), pooling="idf")
+KIND = "hnsw"
 OLD, NEW = "A hive has one queen.", "The tower was finished in 1891. The keeper sold the honey."
 
 
@@ -56,6 +58,16 @@ class FileSystem:
         return counted
 
 
+def update(corpus, folder, encoder, rebuild=False):
+    return update_index(corpus, folder, encoder, SETTINGS, KIND, rebuild)
+
+
+@pytest.fixture(autouse=True)
+def _any_size_has_an_index(monkeypatch):
+    """So that the files of a folder are all there."""
+    monkeypatch.setattr(index_choice, "FEWEST_CHUNKS", 0)
+
+
 @pytest.fixture
 def corpus(tmp_path):
     (tmp_path / "corpus").mkdir()
@@ -65,7 +77,7 @@ def corpus(tmp_path):
 
 @pytest.fixture
 def folder(corpus, encoder, tmp_path):
-    update_index(corpus, tmp_path / "index", encoder, SETTINGS)
+    update(corpus, tmp_path / "index", encoder)
     return tmp_path / "index"
 
 
@@ -73,7 +85,7 @@ def folder(corpus, encoder, tmp_path):
 def newer(corpus, encoder, tmp_path, folder):
     """The content of another state, which is not in the folder."""
     (corpus / "a.txt").write_text(NEW)
-    return update_index(corpus, tmp_path / "other", encoder, SETTINGS).stored
+    return update(corpus, tmp_path / "other", encoder).stored
 
 
 def text_in(folder):
@@ -116,7 +128,7 @@ def test_a_second_writer_is_told_at_once(folder, corpus, encoder):
 
     def second():
         try:
-            update_index(corpus, folder, encoder, SETTINGS, rebuild=True)
+            update(corpus, folder, encoder, rebuild=True)
         except DocumentError as error:
             errors.append(str(error))
 
@@ -141,7 +153,7 @@ def test_a_reader_sees_one_state_while_another_is_written(folder, newer, monkeyp
     assert text_in(folder) == NEW
 
 
-@pytest.mark.parametrize("part", ["files", "vectors", "pairs", "bests", "idf", MANIFEST])
+@pytest.mark.parametrize("part", ["files", "vectors", "unrelated", "idf", "ann", MANIFEST])
 @pytest.mark.parametrize("how", ["changed", "cut", "missing"])
 def test_a_damaged_file_is_refused_with_a_way_out(folder, corpus, encoder, part, how):
     path = folder / read_manifest(folder)["parts"].get(part, [MANIFEST])[0]
@@ -158,8 +170,8 @@ def test_a_damaged_file_is_refused_with_a_way_out(folder, corpus, encoder, part,
         open_index(folder)
     if (part, how) != (MANIFEST, "missing"):
         with pytest.raises(DocumentError, match="--rebuild"):
-            update_index(corpus, folder, encoder, SETTINGS)
-    update_index(corpus, folder, encoder, SETTINGS, rebuild=True)
+            update(corpus, folder, encoder)
+    update(corpus, folder, encoder, rebuild=True)
     assert text_in(folder) == OLD
 
 
@@ -174,6 +186,7 @@ def test_a_damaged_file_is_refused_with_a_way_out(folder, corpus, encoder, part,
         ({"parts": {"vectors": ["vectors-00000000.npy/../../secret", ""]}}, "damaged"),
         ({"settings": {}}, "damaged"),
         ({"spec": {"model": 1}}, "damaged"),
+        ({"choice": {"kind": "hnsw"}}, "damaged"),
     ],
 )
 def test_a_foreign_manifest_is_refused(folder, changes, message):
@@ -195,11 +208,11 @@ def test_a_folder_of_other_files_is_left_alone(corpus, encoder, tmp_path):
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "cat.jpg").write_bytes(b"cat")
     with pytest.raises(DocumentError, match=r"holds cat\.jpg and no index: give a new folder"):
-        update_index(corpus, tmp_path / "photos", encoder, SETTINGS)
+        update(corpus, tmp_path / "photos", encoder)
     assert [path.name for path in (tmp_path / "photos").iterdir()] == ["cat.jpg"]
 
 
 def test_a_file_in_the_place_of_the_folder_is_refused(corpus, encoder, tmp_path):
     (tmp_path / "index").write_text("no folder")
     with pytest.raises(DocumentError, match="cannot be read or written"):
-        update_index(corpus, tmp_path / "index", encoder, SETTINGS)
+        update(corpus, tmp_path / "index", encoder)

@@ -1,0 +1,221 @@
+"""The choice of an index: by size, and only if it finds what exact search finds in a sample."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+
+import numpy as np
+
+from engine.layers.tracing import Array
+from engine.retrieval.index_kinds import (
+    AUTO,
+    EFFORTS,
+    FLAT,
+    INDEX_KINDS,
+    AnnIndex,
+    build_ann,
+    check_index_kind,
+    nearest,
+)
+from engine.wording import counted
+
+K = 10  # of the recall
+SAMPLE = 200  # chunks that are searched for
+TRUSTED = 0.95  # the least recall@10 of an index that is used
+EXACT_CHUNKS = 50_000  # up to which reading every vector takes milliseconds
+HNSW_BYTES = 1024**3  # of vectors, up to which a graph with all of them fits in memory
+FEWEST_CHUNKS = 256  # of an index other than exact search
+SAME_SCORE = 1e-6  # float32 rounding: two chunks with one vector are one find
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A passage that exact search finds for a sampled chunk, and an index does not.
+
+    ``query`` and ``row`` are the rows of both chunks, ``rank`` is the place of the passage by exact search,
+    from 1, and ``score`` its cosine.
+    """
+
+    query: int
+    row: int
+    rank: int
+    score: float
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What an index does on a sample of its own chunks, each searched for by its vector and left out itself.
+
+    Attributes
+    ----------
+    kind, effort
+        As in `AnnIndex`; effort 0 for exact search.
+    recall
+        Mean share of the 10 nearest that it finds.
+    median_ms, p99_ms
+        Milliseconds of one search.
+    n_bytes
+        Bytes of the index, those of vectors that it scores again aside.
+    build_s
+        Seconds that building it took.
+    lost
+        What it did not find.
+    """
+
+    kind: str
+    effort: int
+    recall: float
+    median_ms: float
+    p99_ms: float
+    n_bytes: int
+    build_s: float
+    lost: tuple[Lost, ...] = field(default=(), repr=False)
+
+    @property
+    def words(self) -> str:
+        """``HNSW (efSearch 32): recall@10 0.981, 0.12 ms a search (p99 0.31), 90.4 MB``."""
+        kind = INDEX_KINDS[self.kind]
+        effort = f" ({kind.effort} {self.effort})" if kind.effort else ""
+        return (
+            f"{kind.label}{effort}: recall@{K} {self.recall:.3f}, {self.median_ms:.2f} ms a search (p99 "
+            f"{self.p99_ms:.2f}), {self.n_bytes / 1e6:,.1f} MB"
+        )
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The kind of index that is used, and why.
+
+    Attributes
+    ----------
+    asked, kind
+        What was asked for, one of `INDEX_KINDS` or `AUTO`, and what is used.
+    reason
+        Why, in a sentence.
+    measured
+        Exact search, and the other kind if one was tried.
+    """
+
+    asked: str
+    kind: str
+    reason: str
+    measured: tuple[Measured, ...]
+
+
+def choose_index(
+    vectors: Array, asked: str = AUTO, say: Callable[[str], None] = lambda line: None
+) -> tuple[Choice, AnnIndex | None]:
+    """Build the index that is asked for, or one that suits the size, and use it if its recall is enough.
+
+    Parameters
+    ----------
+    vectors
+        Vectors of the chunks ``(n_chunks, d_model)``, float32, of length 1.
+    asked
+        One of `INDEX_KINDS`, or `AUTO`.
+    say
+        Called with a line before a build.
+
+    Returns
+    -------
+    choice
+        What is used and why.
+    ann
+        The index; None for exact search.
+
+    Raises
+    ------
+    InputError
+        An unknown kind.
+    """
+    check_index_kind(asked)
+    kind, why = by_size(vectors) if asked == AUTO else (asked, "as asked for")
+    if kind != FLAT and len(vectors) < FEWEST_CHUNKS:
+        kind, why = FLAT, f"as {counted(len(vectors), 'chunk')} are too few for {INDEX_KINDS[kind].label}"
+    exact = measure(vectors, None)
+    if kind == FLAT:
+        return Choice(asked, FLAT, f"exact search, {why}", (exact,)), None
+    say(f"Building the index: {INDEX_KINDS[kind].label}")
+    ann, measured = tuned(vectors, kind)
+    is_trusted = measured.recall >= TRUSTED
+    found = f"{measured.recall:.1%} of the {K} nearest in a sample of {counted(n_sampled(vectors), 'chunk')}"
+    label = INDEX_KINDS[kind].label
+    if is_trusted:
+        return Choice(asked, kind, f"{label}, {why}: it finds {found}", (exact, measured)), ann
+    reason = f"exact search: {label} ({why}) finds only {found}, and {TRUSTED:.0%} are asked of it"
+    return Choice(asked, FLAT, reason, (exact, measured)), None
+
+
+def by_size(vectors: Array) -> tuple[str, str]:
+    """Return the kind that suits a number of vectors, and why."""
+    n_chunks = counted(len(vectors), "chunk")
+    if len(vectors) <= EXACT_CHUNKS:
+        return FLAT, f"as {n_chunks} are read in milliseconds (up to {EXACT_CHUNKS:,})"
+    n_bytes = 4 * vectors.size
+    if n_bytes <= HNSW_BYTES:
+        return "hnsw", f"as {n_chunks} are over {EXACT_CHUNKS:,}, and their graph fits in memory"
+    return "ivf-sq8", f"as {n_chunks} have {n_bytes / 1e9:.1f} GB of vectors, too many for a graph in memory"
+
+
+def tuned(vectors: Array, kind: str) -> tuple[AnnIndex, Measured]:
+    """Build an index, and search more thoroughly until its recall is `TRUSTED` or the effort the most."""
+    start = perf_counter()
+    ann = build_ann(vectors, kind)
+    build_s = perf_counter() - start
+    n_bytes = ann.to_bytes().nbytes
+    for effort in EFFORTS:
+        ann = replace(ann, effort=effort)
+        measured = replace(measure(vectors, ann), build_s=build_s, n_bytes=n_bytes)
+        if measured.recall >= TRUSTED:
+            break
+    return ann, measured
+
+
+def n_sampled(vectors: Array) -> int:
+    """How many chunks are searched for."""
+    return min(SAMPLE, len(vectors))
+
+
+def measure(vectors: Array, ann: AnnIndex | None, seed: int = 0) -> Measured:
+    """Search for a sample of the vectors themselves; compare with exact search (None)."""
+    queries = np.random.default_rng(seed).permutation(len(vectors))[: n_sampled(vectors)]
+    k = min(K, len(vectors) - 1)
+    if not k:
+        return Measured(FLAT, 0, 1.0, 0.0, 0.0, vectors.nbytes, 0.0)
+    exact = others(queries, *nearest(vectors, vectors[queries], k + 1))
+    recalls, seconds, lost = [], [], []
+    for query, (scores, rows) in zip(queries.tolist(), exact, strict=True):
+        start = perf_counter()
+        vector = vectors[query][None]
+        result = nearest(vectors, vector, k + 1) if ann is None else ann.nearest(vectors, vector, k + 1)
+        seconds.append(perf_counter() - start)
+        [(found_scores, found)] = others([query], *result)
+        n_found = int((found_scores >= scores[-1] - SAME_SCORE).sum())
+        recalls.append(n_found / k)
+        if n_found < k:
+            lost += [
+                Lost(query, row, rank, score)
+                for rank, (row, score) in enumerate(zip(rows.tolist(), scores.tolist(), strict=True), 1)
+                if row not in found
+            ]
+    median, p99 = 1000 * np.quantile(seconds, [0.5, 0.99])
+    kind, effort = (FLAT, 0) if ann is None else (ann.kind, ann.effort)
+    recall = float(np.mean(recalls))
+    return Measured(kind, effort, recall, float(median), float(p99), vectors.nbytes, 0.0, tuple(lost))
+
+
+def others(queries: Sequence[int] | Array, scores: Array, rows: Array) -> list[tuple[Array, Array]]:
+    """Return scores and rows of each query's hits ``(n_queries, k + 1)`` without itself: ``(k,)``."""
+    result = []
+    for query, own_scores, own_rows in zip(queries, scores, rows, strict=True):
+        keep = np.flatnonzero(own_rows != query)[: rows.shape[1] - 1]
+        result.append((own_scores[keep], own_rows[keep]))
+    return result
+
+
+def lost_passages(vectors: Array, ann: AnnIndex, question: Array, k: int = K) -> list[tuple[int, int, float]]:
+    """Return what an index loses of a question's ``k`` nearest: rank from 1, row and cosine of each."""
+    [scores], [rows] = nearest(vectors, question[None], min(k, len(vectors)))
+    found = set(ann.nearest(vectors, question[None], len(rows))[1][0].tolist())
+    pairs = enumerate(zip(rows.tolist(), scores.tolist(), strict=True), 1)
+    return [(rank, row, score) for rank, (row, score) in pairs if row not in found]

@@ -1,0 +1,187 @@
+"""Indexes that find the nearest vectors without reading all of them, by FAISS: one table.
+
+HNSW walks a graph of near neighbours (Malkov and Yashunin 2018); IVF reads the lists of vectors whose
+centroids are nearest; product quantisation keeps codes in place of vectors (Jégou, Douze and Schmid 2011).
+Each may miss a near vector, so its recall is measured against exact search before it is used
+(`index_choice`).
+"""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from engine.errors import InputError
+from engine.layers.tracing import Array
+
+if TYPE_CHECKING:
+    import faiss
+
+FLAT, AUTO = "flat", "auto"
+LEAST_PER_LIST = 39  # vectors for each centroid, that FAISS asks for
+LEAST_SHARE = 4  # of so many vectors one is read at least: with more, exact search is as fast
+TRAINED_PER_CENTROID = 64
+PARAMETERS = {"efSearch": "SearchParametersHNSW", "nprobe": "SearchParametersIVF"}
+EFFORTS = (16, 32, 64, 128, 256)  # of a search, until its recall is enough
+
+
+@dataclass(frozen=True)
+class IndexKind:
+    """A kind of index.
+
+    Attributes
+    ----------
+    label, help
+        Name and description for people.
+    factory
+        The kind in FAISS's words for ``index_factory``, with the number of ``lists`` and of ``halves``, half
+        the length of a vector; empty for exact search, which reads the vectors where they are.
+    effort
+        The search parameter that trades time for recall: ``efSearch`` or ``nprobe``.
+    candidates
+        Vectors to find for each that is asked for; the best of them by exact products are returned.
+    """
+
+    label: str
+    help: str
+    factory: str = ""
+    effort: str = ""
+    candidates: int = 1
+
+
+# To add a kind, add an entry: the app and the command line take names and descriptions from here.
+INDEX_KINDS = {
+    FLAT: IndexKind("exact", "Reads every vector, and misses none."),
+    "hnsw": IndexKind(
+        "HNSW",
+        "A graph of near neighbours: the fastest, with the most memory and the longest build.",
+        "HNSW32,Flat",
+        "efSearch",
+    ),
+    "ivf": IndexKind(
+        "IVF", "Lists of near vectors, of which the nearest are read.", "IVF{lists},Flat", "nprobe"
+    ),
+    "ivf-sq8": IndexKind(
+        "IVF, 8 bits a number",
+        "Lists of vectors in a quarter of the memory; the best candidates are scored again, exactly.",
+        "IVF{lists},SQ8",
+        "nprobe",
+        4,
+    ),
+    "ivf-pq": IndexKind(
+        "IVF-PQ",
+        "Lists of product-quantised vectors in a sixteenth of the memory; the best candidates are scored "
+        "again, exactly.",
+        "IVF{lists},PQ{halves}x4fs",
+        "nprobe",
+        16,
+    ),
+}
+
+
+def check_index_kind(name: str) -> None:
+    """Raise `InputError` for a name that is neither one of `INDEX_KINDS` nor `AUTO`."""
+    if name not in (*INDEX_KINDS, AUTO):
+        raise InputError(f"index kind {name!r} is not one of {', '.join((*INDEX_KINDS, AUTO))}")
+
+
+@dataclass(frozen=True)
+class AnnIndex:
+    """An index for approximate nearest neighbours, of vectors that are kept beside it.
+
+    Attributes
+    ----------
+    kind
+        One of `INDEX_KINDS` but `FLAT`.
+    effort
+        How thoroughly it searches, the value of the kind's parameter.
+    """
+
+    kind: str
+    effort: int
+    _faiss: "faiss.Index" = field(repr=False, compare=False)
+
+    def nearest(self, vectors: Array, questions: Array, k: int) -> tuple[Array, Array]:
+        """Return inner products and rows of the ``k`` nearest vectors that it finds, nearest first.
+
+        As `nearest`, which it leaves it to where ``k`` is a large share of all vectors, or where it finds
+        fewer than ``k``.
+        """
+        n_candidates = k * INDEX_KINDS[self.kind].candidates
+        if LEAST_SHARE * n_candidates > len(vectors):
+            return nearest(vectors, questions, k)
+        _, found = self._faiss.search(questions, n_candidates, params=self._parameters)
+        scores = np.einsum("qd,qcd->qc", questions, vectors[found])  # (n_questions, n_candidates)
+        scores = np.where(found >= 0, scores, np.float32(-np.inf))
+        order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+        scores, rows = np.take_along_axis(scores, order, 1), np.take_along_axis(found, order, 1)
+        if (short := np.isneginf(scores[:, -1])).any():
+            scores[short], rows[short] = nearest(vectors, questions[short], k)
+        return scores, rows
+
+    @cached_property
+    def _parameters(self) -> Any:
+        import faiss
+
+        name = INDEX_KINDS[self.kind].effort
+        return getattr(faiss, PARAMETERS[name])(**{name: self.effort})
+
+    def to_bytes(self) -> Array:
+        """Return FAISS's bytes of the index, uint8, for `from_bytes`."""
+        import faiss
+
+        content: Array = faiss.serialize_index(self._faiss)
+        return content
+
+    @classmethod
+    def from_bytes(cls, kind: str, effort: int, content: Array, shape: tuple[int, ...]) -> "AnnIndex":
+        """Restore an index of vectors of a ``shape`` from bytes that `to_bytes` made on this machine.
+
+        FAISS trusts them: bytes that somebody else made can crash the process, or worse.
+
+        Raises
+        ------
+        ValueError
+            They are not those of an index of these vectors.
+        """
+        import faiss
+
+        try:
+            index = faiss.deserialize_index(np.array(content))
+        except RuntimeError as error:
+            raise ValueError("its search structure cannot be read") from error
+        if (index.ntotal, index.d) != shape:
+            raise ValueError(f"its search structure is of {index.ntotal} vectors of {index.d} numbers")
+        return cls(kind, effort, index)
+
+
+def build_ann(vectors: Array, kind: str, effort: int = EFFORTS[0]) -> AnnIndex:
+    """Build an index of a kind but `FLAT` for vectors ``(n_chunks, d_model)``, float32, of length 1."""
+    import faiss
+
+    n, d_model = vectors.shape
+    lists = max(1, min(round(4 * n**0.5), n // LEAST_PER_LIST))
+    factory = INDEX_KINDS[kind].factory.format(
+        lists=lists, halves=d_model // 2 if d_model % 2 == 0 else d_model
+    )
+    index = faiss.index_factory(d_model, factory, faiss.METRIC_INNER_PRODUCT)
+    for clustering in (getattr(index, "cp", None), getattr(getattr(index, "pq", None), "cp", None)):
+        if clustering is not None:  # the seeds are fixed
+            clustering.max_points_per_centroid = TRAINED_PER_CENTROID
+            clustering.min_points_per_centroid = 1
+    index.train(vectors)
+    index.add(vectors)
+    return AnnIndex(kind, effort, index)
+
+
+def nearest(vectors: Array, questions: Array, k: int) -> tuple[Array, Array]:
+    """Return inner products and rows of the ``k`` vectors nearest to each question, nearest first.
+
+    ``(n_chunks, d_model)`` and ``(n_questions, d_model)``, both float32, to two arrays ``(n_questions, k)``.
+    FAISS reads the vectors where they are, without a copy.
+    """
+    import faiss
+
+    scores, rows = faiss.knn(questions, vectors, k, metric=faiss.METRIC_INNER_PRODUCT)
+    return scores, rows

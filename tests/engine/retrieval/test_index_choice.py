@@ -1,0 +1,164 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from engine.documents.document import Chunk
+from engine.errors import InputError
+from engine.layers.norm import l2_normalize
+from engine.retrieval import index_choice
+from engine.retrieval.embedding_spec import EmbeddingSpec, Query
+from engine.retrieval.index import index_vectors
+from engine.retrieval.index_choice import choose_index, lost_passages, measure
+from engine.retrieval.index_kinds import AUTO, FLAT, INDEX_KINDS, AnnIndex, build_ann, nearest
+
+D_MODEL, K = 32, 10
+SPEC = EmbeddingSpec("a model", "mean", 128, D_MODEL)
+APPROXIMATE = [name for name in INDEX_KINDS if name != FLAT]
+
+
+@pytest.fixture(scope="module")
+def vectors():
+    """Vectors around 40 subjects, ``(2000, 32)``."""
+    random = np.random.default_rng(0)
+    subjects = random.standard_normal((40, D_MODEL))
+    noise = 0.5 * random.standard_normal((2000, D_MODEL))
+    return l2_normalize(subjects[random.integers(0, 40, 2000)] + noise).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def built(vectors):
+    return {kind: build_ann(vectors, kind, 64) for kind in APPROXIMATE}
+
+
+@pytest.mark.parametrize("kind", APPROXIMATE)
+def test_found_vectors_have_their_exact_scores_in_order(vectors, built, kind):
+    questions = vectors[:20] + np.float32(0.01)
+    scores, rows = built[kind].nearest(vectors, questions, K)
+    assert scores.shape == rows.shape == (20, K)
+    np.testing.assert_allclose(scores, np.einsum("qd,qcd->qc", questions, vectors[rows]), atol=1e-5)
+    assert (np.diff(scores) <= 0).all()
+    exact = nearest(vectors, questions, K)[1]
+    assert np.mean([len({*a} & {*b}) / K for a, b in zip(rows, exact, strict=True)]) >= 0.95
+
+
+@pytest.mark.parametrize("kind", APPROXIMATE)
+def test_recall_is_that_of_a_count_by_hand(vectors, built, kind):
+    ann = replace(built[kind], effort=1)
+    measured, missed = measure(vectors, ann), set()
+    sample = np.random.default_rng(0).permutation(2000)[:200]
+    for query in sample.tolist():
+        exact = [row for row in np.argsort(-vectors @ vectors[query], kind="stable") if row != query][:K]
+        found = ann.nearest(vectors, vectors[query][None], K + 1)[1][0].tolist()
+        missed |= {(query, row, rank) for rank, row in enumerate(exact, 1) if row not in found}
+    assert {(lost.query, lost.row, lost.rank) for lost in measured.lost} == missed
+    assert measured.recall == pytest.approx(1 - len(missed) / (200 * K))
+
+
+@pytest.mark.parametrize("kind", APPROXIMATE)
+def test_a_kind_is_used_once_its_recall_is_enough(vectors, kind):
+    choice, ann = choose_index(vectors, kind)
+    assert (choice.asked, choice.kind, ann.kind) == (kind, kind, kind)
+    exact, measured = choice.measured
+    assert (exact.kind, exact.recall, exact.lost) == (FLAT, 1.0, ())
+    assert measured.recall >= index_choice.TRUSTED
+    assert f"{measured.recall:.1%} of the 10 nearest in a sample of 200 chunks" in choice.reason
+    assert 0 < measured.median_ms <= measured.p99_ms
+    assert measured.n_bytes == ann.to_bytes().nbytes
+
+
+def test_compressed_kinds_take_less_memory(built):
+    sizes = {kind: ann.to_bytes().nbytes for kind, ann in built.items()}
+    assert sizes["ivf-pq"] < sizes["ivf-sq8"] < sizes["ivf"] < sizes["hnsw"]
+
+
+def test_a_kind_that_misses_too_much_gives_way_to_exact_search(vectors, monkeypatch):
+    monkeypatch.setattr(index_choice, "EFFORTS", (1,))
+    monkeypatch.setattr(index_choice, "TRUSTED", 1.01)
+    choice, ann = choose_index(vectors, "hnsw")
+    assert (ann, choice.kind, choice.asked) == (None, FLAT, "hnsw")
+    assert "HNSW (as asked for) finds only" in choice.reason
+    assert [each.kind for each in choice.measured] == [FLAT, "hnsw"]
+
+
+@pytest.mark.parametrize(
+    ("exact_chunks", "hnsw_bytes", "kind", "reason"),
+    [
+        (2000, 0, FLAT, "exact search, as 2,000 chunks are read in milliseconds"),
+        (1999, 2000 * D_MODEL * 4, "hnsw", "HNSW, as 2,000 chunks are over 1,999"),
+        (1999, 2000 * D_MODEL * 4 - 1, "ivf-sq8", "too many for a graph in memory"),
+    ],
+)
+def test_the_size_decides(vectors, exact_chunks, hnsw_bytes, kind, reason, monkeypatch):
+    monkeypatch.setattr(index_choice, "EXACT_CHUNKS", exact_chunks)
+    monkeypatch.setattr(index_choice, "HNSW_BYTES", hnsw_bytes)
+    choice, _ = choose_index(vectors, AUTO)
+    assert (choice.asked, choice.kind) == (AUTO, kind)
+    assert reason in choice.reason
+
+
+@pytest.mark.parametrize("n", [1, 2, 10, 255])
+@pytest.mark.parametrize("kind", [*INDEX_KINDS, AUTO])
+def test_few_chunks_are_searched_exactly(vectors, n, kind):
+    choice, ann = choose_index(vectors[:n], kind)
+    assert (choice.kind, ann) == (FLAT, None)
+    assert kind in (FLAT, AUTO) or "are too few for" in choice.reason or n == 1
+
+
+def test_equal_vectors_are_one_find(vectors):
+    repeated = np.tile(vectors[:10], (200, 1))
+    assert measure(repeated, build_ann(repeated, "hnsw", 64)).recall == 1.0
+
+
+@pytest.mark.parametrize("kind", APPROXIMATE)
+def test_more_than_an_index_holds_is_searched_exactly(vectors, built, kind):
+    scores, rows = built[kind].nearest(vectors, vectors[:2], 2000)
+    assert sorted(rows[0].tolist()) == list(range(2000))
+    np.testing.assert_array_equal(scores, nearest(vectors, vectors[:2], 2000)[0])
+
+
+@pytest.mark.parametrize("kind", APPROXIMATE)
+def test_an_index_is_restored_from_its_bytes(vectors, built, kind):
+    content = built[kind].to_bytes()
+    restored = AnnIndex.from_bytes(kind, 64, content, vectors.shape)
+    for again, expected in zip(
+        restored.nearest(vectors, vectors[:5], K), built[kind].nearest(vectors, vectors[:5], K), strict=True
+    ):
+        np.testing.assert_array_equal(again, expected)
+    with pytest.raises(ValueError, match="of 2000 vectors of 32 numbers"):
+        AnnIndex.from_bytes(kind, 64, content, (2001, 32))
+    with pytest.raises(ValueError, match="cannot be read"):
+        AnnIndex.from_bytes(kind, 64, content[:50], vectors.shape)
+
+
+def test_what_an_index_lost_of_a_question_is_listed(vectors, built):
+    ann = replace(built["ivf"], effort=1)
+    [exact] = nearest(vectors, vectors[:1], K)[1]
+    [found] = ann.nearest(vectors, vectors[:1], K)[1]
+    lost = lost_passages(vectors, ann, vectors[0])
+    assert [row for _, row, _ in lost] == [row for row in exact if row not in found]
+    assert all(exact[rank - 1] == row for rank, row, _ in lost)
+
+
+def test_a_filter_by_document_loses_nothing(vectors, built):
+    chunks = [Chunk(f"{row % 7}.md", row, row + 1, "x", 1) for row in range(2000)]
+    index = replace(index_vectors(chunks, vectors, SPEC), ann=replace(built["ivf"], effort=1))
+    query = Query(vectors[3], SPEC)
+    hits = index.only(["2.md", "5.md"]).search(query, 20)
+    own = [row for row in range(2000) if row % 7 in (2, 5)]
+    expected = sorted(own, key=lambda row: -float(vectors[row] @ vectors[3]))[:20]
+    assert [hit.chunk.start for hit in hits] == expected
+    with pytest.raises(InputError, match=r"no document '8\.md' in the index: is it '\d\.md'"):
+        index.only(["8.md"])
+
+
+def test_a_search_goes_through_the_index_it_has(vectors, built):
+    chunks = [Chunk("a.md", row, row + 1, "x", 1) for row in range(2000)]
+    ann = replace(built["ivf"], effort=1)
+    hits = replace(index_vectors(chunks, vectors, SPEC), ann=ann).search(Query(vectors[3], SPEC), K)
+    assert [hit.chunk.start for hit in hits] == ann.nearest(vectors, vectors[3][None], K)[1][0].tolist()
+
+
+def test_an_unknown_kind_is_refused(vectors):
+    with pytest.raises(InputError, match="index kind 'tree' is not one of flat, hnsw, ivf, ivf"):
+        choose_index(vectors, "tree")
