@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,8 @@ from engine.errors import DocumentError
 from engine.layers.tracing import Array
 from engine.retrieval.embedding_model import Model
 from engine.retrieval.index import Index, build_index, join_indexes
+from engine.retrieval.index_choice import Choice, by_size, choose_index
+from engine.retrieval.index_kinds import AUTO, FLAT
 from engine.retrieval.relevance import NullScores, null_scores_of
 from engine.retrieval.retrievers import RETRIEVERS
 from engine.retrieval.vector_cache import VectorCache, cached_encode
@@ -99,9 +102,11 @@ def session_vectors() -> VectorCache:
 
 
 def index_documents(
-    documents: Sequence[Document], model: Model, cut: Cut, pooling: str | None = None
+    documents: Sequence[Document], model: Model, cut: Cut, pooling: str | None = None, kind: str = FLAT
 ) -> Index:
     """Index documents by a pooling, None for the model's own; no chunk is embedded twice.
+
+    The ``kind`` is one of `INDEX_KINDS`, or `AUTO`; exact search where its recall is too low.
 
     Sessions share the index of bundled documents alone, and their vectors; those of a user's own documents
     stay in the session. Vectors brought along are indexed as they are.
@@ -111,6 +116,14 @@ def index_documents(
     DocumentError
         The documents hold no text.
     """
+    index = exact_index(documents, model, cut, pooling)
+    if kind == FLAT or (kind == AUTO and by_size(index.vectors)[0] == FLAT):
+        return index
+    return chosen_index(documents, index, cut, pooling, kind)[1]
+
+
+def exact_index(documents: Sequence[Document], model: Model, cut: Cut, pooling: str | None) -> Index:
+    """Index documents for exact search."""
     if (given := given_of(documents)) is not None:
         return given.index
     assert isinstance(model, Encoder), "the model of documents that the app embeds"
@@ -142,6 +155,15 @@ def index_of(documents: Sequence[Document], _model: Encoder, cut: Cut, pooling: 
 
 shared_index = st.cache_resource(max_entries=3, show_spinner=False)(index_of)
 session_index = st.cache_resource(max_entries=3, show_spinner=False, scope="session")(index_of)
+
+
+@st.cache_resource(max_entries=3, show_spinner="Building the index…", scope="session")
+def chosen_index(
+    documents: Sequence[Document], _index: Index, cut: Cut, pooling: str | None, kind: str
+) -> tuple[Choice, Index]:
+    """Return the kind of index that documents get, and their index with it."""
+    choice, ann = choose_index(_index.vectors, kind)
+    return choice, _index if ann is None else replace(_index, ann=ann)
 
 
 def warm_bm25(index: Index, retriever: str) -> None:

@@ -17,6 +17,8 @@ from engine.models.embedding_head import OWN
 from engine.models.precision import PRECISIONS
 from engine.models.prompts import PROMPT_USES
 from engine.retrieval.embedding_model import Model
+from engine.retrieval.index_choice import EXACT_CHUNKS, TRUSTED, share
+from engine.retrieval.index_kinds import AUTO, INDEX_KINDS, index_kind_label
 from engine.retrieval.retrievers import RETRIEVERS, usable_retrievers
 from ui.chunk_settings import Cut, chunk_settings, cut_values
 from ui.documents import NoDocumentError, document_picker
@@ -47,6 +49,7 @@ CHOICES: dict[str, Collection[str]] = {
     "prompts": PROMPT_USES,
     "precision": PRECISIONS,
     "retriever": RETRIEVERS,
+    "index_kind": (AUTO, *INDEX_KINDS),
     "context": CONTEXTS,
 }
 SWITCHES = ("expand", "follow_ups", "think")
@@ -54,12 +57,16 @@ SWITCHES = ("expand", "follow_ups", "think")
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of a search and an answer, and whether questions may follow on those before."""
+    """The settings of a search and an answer, and whether questions may follow on those before.
+
+    ``index_kind`` is one of `INDEX_KINDS`, or `AUTO`.
+    """
 
     cut: Cut
     pooling: str
     answer: AnswerSettings
     follow_ups: bool
+    index_kind: str = AUTO
 
 
 def settings_sidebar(encoder: Encoder, on_server: bool, documents: Sequence[Document] = ()) -> Settings:
@@ -68,6 +75,14 @@ def settings_sidebar(encoder: Encoder, on_server: bool, documents: Sequence[Docu
         cut, pooling = cut_settings(encoder, documents), pooling_settings(encoder, documents)
     with st.expander("Search", icon=":material/search:"):
         retriever_setting(search_model(documents))
+        index_kind = choice_setting(
+            "index_kind",
+            "Finds the nearest vectors for the retriever “dense”; others score every chunk. A kind that "
+            f"finds less than {share(TRUSTED)} of what exact search finds in a sample of your chunks is not "
+            "used. “Documents and chunks”, tab “Index”, measures all of them.\n"
+            f"- **{index_kind_label(AUTO)}**: exact for up to {EXACT_CHUNKS:,} chunks.\n"
+            + "\n".join(f"- **{each.label}**: {each.help}" for each in INDEX_KINDS.values()),
+        )
         passages_setting()
         count_setting(
             "min_relevance",
@@ -111,7 +126,7 @@ def settings_sidebar(encoder: Encoder, on_server: bool, documents: Sequence[Docu
         evidence_settings()
         sampling = sampling_settings(on_server)
     answer = answer_settings(settings_in_use(encoder), sampling)
-    return Settings(cut, pooling, answer, follow_ups)
+    return Settings(cut, pooling, answer, follow_ups, index_kind)
 
 
 def answer_settings(
@@ -141,6 +156,7 @@ def settings_values(settings: Settings) -> dict[str, Any]:
         "k": answer.search.k,
         "min_relevance": answer.search.min_relevance,
         "retriever": answer.search.retriever,
+        "index_kind": settings.index_kind,
         "expand": answer.search.expand,
         "max_prompt_tokens": answer.max_prompt_tokens,
         "max_new_tokens": answer.max_new_tokens,

@@ -15,6 +15,7 @@ from engine.generation.settings import CONTEXTS, DEFAULT_ANSWER, DEFAULT_SEARCH
 from engine.layers.pooling import pooling_label
 from engine.models.precision import PRECISIONS
 from engine.models.prompts import PROMPT_USES
+from engine.retrieval.index_kinds import AUTO, index_kind_label
 from engine.retrieval.retrievers import RETRIEVERS
 from engine.weights.catalog import DEFAULT_ENCODER
 from engine.wording import counted
@@ -57,6 +58,7 @@ SETTINGS = {
     "prompts": Setting("Prompts of the model", "own", lambda name: PROMPT_USES[name].label),
     "precision": Setting("Precision", "float32", lambda name: PRECISIONS[name].label),
     "retriever": Setting("Retriever", DEFAULT_SEARCH.retriever, lambda name: RETRIEVERS[name].label),
+    "index_kind": Setting("Index", AUTO, index_kind_label),
     "k": Setting("Passages", DEFAULT_SEARCH.k),
     "min_relevance": Setting("Relevance threshold", round(DEFAULT_SEARCH.min_relevance)),
     "expand": Setting("Expand the question", DEFAULT_SEARCH.expand),

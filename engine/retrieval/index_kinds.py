@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 FLAT, AUTO = "flat", "auto"
 LEAST_PER_LIST = 39  # vectors for each centroid, that FAISS asks for
-LEAST_SHARE = 4  # of so many vectors one is read at least: with more, exact search is as fast
+LEAST_SHARE = 2  # of so many vectors one is a candidate at most: exact search is as fast by then
 TRAINED_PER_CENTROID = 64
 PARAMETERS = {"efSearch": "SearchParametersHNSW", "nprobe": "SearchParametersIVF"}
 EFFORTS = (16, 32, 64, 128, 256)  # of a search, until its recall is enough
@@ -75,9 +75,14 @@ INDEX_KINDS = {
         "again, exactly.",
         "IVF{lists},PQ{halves}x4fs",
         "nprobe",
-        16,
+        8,
     ),
 }
+
+
+def index_kind_label(name: str) -> str:
+    """Return the name for people of one of `INDEX_KINDS` or `AUTO`."""
+    return "by size" if name == AUTO else INDEX_KINDS[name].label
 
 
 def check_index_kind(name: str) -> None:

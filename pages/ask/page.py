@@ -147,7 +147,7 @@ def ask_area(documents: Sequence[Document], settings: Settings, server: Server |
     if not documents:
         raise NoDocumentError
     question, model = question_box(), search_model(documents)
-    index = index_documents(documents, model, settings.cut, settings.pooling)
+    index = index_documents(documents, model, settings.cut, settings.pooling, settings.index_kind)
     n_tokens = sum(chunk.n_tokens for chunk in index.chunks)
     st.caption(
         f"{counted(len(documents), 'document')} · {counted(len(index.chunks), 'chunk')} · "

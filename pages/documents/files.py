@@ -10,6 +10,7 @@ from engine.errors import DocumentError
 from engine.retrieval.embedding_model import Model
 from engine.retrieval.embedding_spec import NO_LIMIT
 from engine.wording import counted
+from pages.documents.index_folder import show_index_folder
 from ui.chunk_settings import Cut
 from ui.corpus import split_documents, tokens_of
 from ui.documents import add_file, searched_files, show_failures, uploads
@@ -41,6 +42,7 @@ def show_files(documents: Sequence[Document], model: Model, cut: Cut) -> None:
         "every row becomes a document of all its columns.",
     )
     paste_box()
+    show_index_folder()
     if own := [*uploads(), *given_files()]:
         with st.expander("Take documents out of this session", icon=":material/delete:"):
             chosen = st.multiselect("Files", own, key="files-removed", placeholder="None")

@@ -10,6 +10,7 @@ from pages.documents.chunk_map import show_corpus_map
 from pages.documents.chunks import show_chunks
 from pages.documents.files import show_files
 from pages.documents.health import show_corpus_health
+from pages.documents.index_kinds import show_index
 from pages.documents.never_read import show_never_read
 from ui.chunk_settings import Cut
 from ui.documents import NoDocumentError, document_picker
@@ -24,6 +25,7 @@ VIEWS: dict[str, Callable[[list[Document], Model, Cut], None]] = {
     "Never read": show_never_read,
     "Map": show_corpus_map,
     "Health": show_corpus_health,
+    "Index": show_index,
 }
 
 

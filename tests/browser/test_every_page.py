@@ -44,6 +44,7 @@ SHOWN = {
         "Never read": "Nothing is lost: the longest of",
         "Map": "Together the axes explain",
         "Health": "How this is measured",
+        "Index": "The nearest vectors are found by an index",
     },
     "settings": {
         "Grid": "Run the grid",

@@ -16,7 +16,10 @@ WRONG = re.compile(rf"(?<![\d.,–])\b1 (?:\w+ )?(?:{NOUNS})\b")
     ("folder", "state"),
     [
         ("ask", {}),
-        *(("documents", {"documents-tab": tab}) for tab in ("Files", "Chunks", "Never read", "Health")),
+        *(
+            ("documents", {"documents-tab": tab})
+            for tab in ("Files", "Chunks", "Never read", "Health", "Index")
+        ),
         ("improve/settings", {}),
         ("improve/diagnose", {}),
         ("improve/poolings", {}),

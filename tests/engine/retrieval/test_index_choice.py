@@ -9,7 +9,7 @@ from engine.layers.norm import l2_normalize
 from engine.retrieval import index_choice
 from engine.retrieval.embedding_spec import EmbeddingSpec, Query
 from engine.retrieval.index import index_vectors
-from engine.retrieval.index_choice import choose_index, lost_passages, measure
+from engine.retrieval.index_choice import choose_index, compare_kinds, lost_passages, measure, share
 from engine.retrieval.index_kinds import AUTO, FLAT, INDEX_KINDS, AnnIndex, build_ann, nearest
 
 D_MODEL, K = 32, 10
@@ -62,7 +62,7 @@ def test_a_kind_is_used_once_its_recall_is_enough(vectors, kind):
     exact, measured = choice.measured
     assert (exact.kind, exact.recall, exact.lost) == (FLAT, 1.0, ())
     assert measured.recall >= index_choice.TRUSTED
-    assert f"{measured.recall:.1%} of the 10 nearest in a sample of 200 chunks" in choice.reason
+    assert f"it finds {share(measured.recall)} of the 10 nearest in a sample of 200" in choice.reason
     assert 0 < measured.median_ms <= measured.p99_ms
     assert measured.n_bytes == ann.to_bytes().nbytes
 
@@ -84,7 +84,7 @@ def test_a_kind_that_misses_too_much_gives_way_to_exact_search(vectors, monkeypa
 @pytest.mark.parametrize(
     ("exact_chunks", "hnsw_bytes", "kind", "reason"),
     [
-        (2000, 0, FLAT, "exact search, as 2,000 chunks are read in milliseconds"),
+        (2000, 0, FLAT, "exact search, as reading 2,000 chunks takes milliseconds"),
         (1999, 2000 * D_MODEL * 4, "hnsw", "HNSW, as 2,000 chunks are over 1,999"),
         (1999, 2000 * D_MODEL * 4 - 1, "ivf-sq8", "too many for a graph in memory"),
     ],
@@ -102,7 +102,7 @@ def test_the_size_decides(vectors, exact_chunks, hnsw_bytes, kind, reason, monke
 def test_few_chunks_are_searched_exactly(vectors, n, kind):
     choice, ann = choose_index(vectors[:n], kind)
     assert (choice.kind, ann) == (FLAT, None)
-    assert kind in (FLAT, AUTO) or "are too few for" in choice.reason or n == 1
+    assert kind in (FLAT, AUTO) or "is used from 256 chunks on" in choice.reason
 
 
 def test_equal_vectors_are_one_find(vectors):
@@ -157,6 +157,18 @@ def test_a_search_goes_through_the_index_it_has(vectors, built):
     ann = replace(built["ivf"], effort=1)
     hits = replace(index_vectors(chunks, vectors, SPEC), ann=ann).search(Query(vectors[3], SPEC), K)
     assert [hit.chunk.start for hit in hits] == ann.nearest(vectors, vectors[3][None], K)[1][0].tolist()
+
+
+def test_every_kind_is_compared(vectors):
+    compared = compare_kinds(vectors)
+    assert [measured.kind for measured, _ in compared] == list(INDEX_KINDS)
+    assert all(ann is None or (ann.kind, ann.effort) == (each.kind, each.effort) for each, ann in compared)
+    assert [measured.kind for measured, _ in compare_kinds(vectors[:255])] == [FLAT]
+
+
+@pytest.mark.parametrize(("recall", "words"), [(1, "100 %"), (0.9999, "99.9 %"), (0.95, "95 %"), (0, "0 %")])
+def test_a_share_is_rounded_down(recall, words):
+    assert share(recall) == words
 
 
 def test_an_unknown_kind_is_refused(vectors):

@@ -1,0 +1,193 @@
+"""The box that opens and writes an index in a folder of the user's own machine."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from engine import Encoder
+from engine.errors import GlassboxError, InputError
+from engine.models.embedding_head import OWN
+from engine.retrieval.embedding_model import as_searched
+from engine.retrieval.vector_cache import MAX_BYTES
+from engine.storage.index_folder import MANIFEST, IndexSettings, StoredIndex, as_indexed, open_index
+from engine.storage.index_update import update_index
+from engine.wording import counted
+from ui.chunk_settings import cut_in_use
+from ui.corpus import session_vectors
+from ui.data_folder import is_local
+from ui.documents import check_length, check_own, uploads
+from ui.models import load_encoder
+from ui.server_settings import ENCODER, is_public
+from ui.settings import COUNTS, take_settings
+from ui.settings_card import SETTINGS, settings_in_use
+from ui.text import escape_markdown
+
+
+def is_offered() -> bool:
+    """Whether the visitor may open folders: on a machine of their own alone, whose files they may read."""
+    return is_local() and not is_public()
+
+
+def show_index_folder() -> None:
+    """Draw the box, where folders may be opened."""
+    if not is_offered():
+        return
+    state = st.session_state
+    with st.expander("An index on this computer", icon=":material/database:"):
+        st.write(
+            "A folder that keeps documents, chunks and vectors; `python -m engine index` writes the same. An "
+            "opened one brings its documents and settings, and nothing is embedded again."
+        )
+        folder = st.text_input(
+            "Folder of the index", key="index-folder", placeholder="~/my_index", max_chars=1000
+        )
+        corpus = st.text_input(
+            "Files to index",
+            key="index-corpus",
+            placeholder="~/my_notes, a file or a folder",
+            max_chars=1000,
+            help="Left empty, those that the index was made of.",
+        )
+        left, right = st.columns(2)
+        left.button(
+            "Open",
+            key="index-open",
+            on_click=open_folder,
+            icon=":material/folder_open:",
+            disabled=not folder.strip(),
+            width="stretch",
+        )
+        is_wanted = right.button(
+            "Write or update",
+            key="index-write",
+            icon=":material/save:",
+            disabled=not folder.strip(),
+            width="stretch",
+            help="Reads and embeds new and changed files, and takes out those that are gone. A new index is "
+            "made with the settings of the sidebar; one that is there keeps its own.",
+        )
+        if is_wanted:
+            write_folder(folder, corpus)
+        if error := state.pop("index-error", None):
+            st.error(escape_markdown(error), icon=":material/error:")
+        if done := state.pop("index-done", None):
+            st.success(escape_markdown(done), icon=":material/check_circle:")
+
+
+def path_of(text: str) -> Path:
+    """Return the path that the user typed, ``~`` for their home; raise `InputError` for none."""
+    try:
+        if "\0" in text:
+            raise RuntimeError("a null character")
+        return Path(text.strip()).expanduser()
+    except RuntimeError as error:
+        raise InputError(f"{text!r:.100} is no path ({error}): give one on this computer") from error
+
+
+def open_folder() -> None:
+    """Take what a folder holds into the session; one that cannot be opened changes nothing."""
+    state = st.session_state
+    try:
+        if not is_offered():
+            raise InputError("folders are opened only in a browser on the app's own machine")
+        folder = path_of(state["index-folder"])
+        stored = open_index(folder)
+        take_index(stored, folder, load_encoder())
+        n_files, n_chunks = len(stored.files), len(stored.index.chunks)
+        state["index-done"] = (
+            f"Opened: {counted(n_files, 'file')} in {counted(n_chunks, 'chunk')}, and their settings."
+        )
+    except GlassboxError as error:
+        state["index-error"] = str(error)
+
+
+def take_index(stored: StoredIndex, folder: Path, encoder: Encoder) -> None:
+    """Search the documents of an index, cut and embedded as it says.
+
+    Raises
+    ------
+    InputError
+        Another encoder than the app's made it, or its vectors are more than the app keeps.
+    DocumentError
+        A document has the name of a bundled one, or they are too long together.
+    """
+    settings, index = stored.settings, stored.index
+    model = as_indexed(stored, as_searched(encoder, settings.prompts, settings.precision), folder)
+    if index.vectors.nbytes > MAX_BYTES:
+        raise InputError(
+            f"{folder} has {index.vectors.nbytes / 1024**2:,.0f} MB of vectors, and the app keeps "
+            f"{MAX_BYTES // 1024**2}: search it with python -m engine ask --index"
+        )
+    values = settings.options | {
+        "max_tokens": index.spec.max_tokens,
+        "pooling": encoder.pooling if settings.pooling == OWN else settings.pooling,
+        "index_kind": stored.choice.asked,
+    }
+    if not encoder.prompts.in_search:  # the sidebar has no such setting
+        del values["prompts"]
+    check_ranges(values, folder)
+    files = {file.name: file.documents for file in stored.files}
+    for document in stored.documents:
+        check_own(document.name)
+    check_length(uploads() | files)
+    uploads().update(files)
+    st.session_state["searched"] = list(files)
+    take_settings(values, encoder.config.max_positions)
+    texts = model.prompts.before("document", index.texts)
+    session_vectors().put_many(texts, index.vectors, index.spec)
+
+
+def check_ranges(values: Mapping[str, Any], folder: Path) -> None:
+    """Raise `InputError` for a setting of an index that the sidebar's widgets do not have."""
+    ranges = COUNTS | {"overlap": (0, values["chunk_tokens"] // 2)}
+    for key, (low, high) in ranges.items():
+        if key in values and not low <= values[key] <= high:
+            raise InputError(
+                f"{folder} was made with {SETTINGS[key].name} {values[key]}, the app has {low} to {high}: "
+                "search it with python -m engine ask --index"
+            )
+
+
+def write_folder(folder_text: str, corpus_text: str) -> None:
+    """Write an index, or bring one up to date, under a progress bar."""
+    state, bar = st.session_state, st.progress(0.0, "Reading the files…")
+
+    def show(done: int, total: int) -> None:
+        bar.progress(done / total, f"Embedding: {done:,} of {counted(total, 'chunk')}")
+
+    try:
+        folder, encoder = path_of(folder_text), load_encoder()
+        old = open_index(folder) if (folder / MANIFEST).exists() else None
+        corpus = corpus_text.strip() or (old.corpus if old else "")
+        if not corpus:
+            raise InputError("no files are named: give the path of a file or a folder on this computer")
+        settings = old.settings if old else settings_of_session(encoder)
+        model = as_searched(encoder, settings.prompts, settings.precision)
+        kind = settings_in_use(encoder)["index_kind"]
+        update = update_index(
+            path_of(corpus), folder, model, settings, kind, cache=session_vectors(), on_progress=show
+        )
+        state["index-done"] = (
+            f"Written: {counted(len(update.stored.index.chunks), 'chunk')}, "
+            f"{update.embedded_chunks:,} embedded now; files: {update.words}. Open it to search it."
+        )
+    except GlassboxError as error:
+        state["index-error"] = str(error)
+    finally:
+        bar.empty()
+
+
+def settings_of_session(encoder: Encoder) -> IndexSettings:
+    """Return the settings of the sidebar for a new index; the model's own where they are."""
+    cut, pooling = cut_in_use(encoder), settings_in_use(encoder)["pooling"]
+    return IndexSettings(
+        ENCODER,
+        cut.splitting,
+        cut.parent_tokens,
+        OWN if pooling == encoder.pooling else pooling,
+        cut.prompts,
+        cut.precision,
+        None if cut.max_tokens == encoder.max_tokens else cut.max_tokens,
+    )

@@ -1,0 +1,175 @@
+"""The tab of indexes: the kind in use and why, and what each kind finds, costs and loses of the chunks."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from engine.documents.document import Chunk, Document
+from engine.retrieval.embedding_model import Model, embed_query
+from engine.retrieval.index import Index
+from engine.retrieval.index_choice import (
+    FEWEST_CHUNKS,
+    SAMPLE,
+    K,
+    Measured,
+    compare_kinds,
+    lost_passages,
+    share,
+)
+from engine.retrieval.index_kinds import INDEX_KINDS, AnnIndex
+from engine.wording import counted
+from ui.chunk_settings import Cut
+from ui.corpus import chosen_index, index_documents
+from ui.models import load_encoder
+from ui.settings_card import SETTINGS, settings_in_use
+from ui.tables import show_table
+from ui.text import beginning
+from ui.widgets import choice, fragment
+
+MOST_LOST = 20
+SHOWN_CHARACTERS = 160
+
+
+def show_index(documents: Sequence[Document], model: Model, cut: Cut) -> None:
+    """Draw the kind of index that is used for these documents, and a comparison of all kinds."""
+    settings = settings_in_use(load_encoder())
+    pooling, kind = settings["pooling"], settings["index_kind"]
+    index = index_documents(documents, model, cut, pooling)
+    chosen, _ = chosen_index(documents, index, cut, pooling, kind)
+    label = SETTINGS["index_kind"].words(kind)
+    st.write(
+        "The nearest vectors are found by an index. The setting “Index”, under “Search” in the sidebar of "
+        f"“Ask your documents”, is **{label}**."
+    )
+    st.info(f"{chosen.reason[0].upper()}{chosen.reason[1:]}.", icon=":material/account_tree:")
+    if len(index.chunks) < FEWEST_CHUNKS:
+        st.caption(
+            f"Other kinds are compared from {FEWEST_CHUNKS} chunks on. Add documents, or make chunks smaller."
+        )
+        show_measured(chosen.measured[:1])
+        return
+    key = f"kinds-compared-{len(index.chunks)}"
+    if not st.session_state.get(key):
+        show_measured(chosen.measured)
+        st.button(
+            "Compare all kinds",
+            key="compare-kinds",
+            on_click=st.session_state.update,
+            args=({key: True},),
+            icon=":material/speed:",
+            help="Builds an index of each kind for these chunks.",
+        )
+        return
+    compared = kinds_of(documents, index, cut, pooling)
+    show_measured([measured for measured, _ in compared])
+    show_lost(compared, index, model)
+
+
+@st.cache_resource(
+    max_entries=2, show_spinner="Building an index of each kind, and measuring it…", scope="session"
+)
+def kinds_of(
+    documents: Sequence[Document], _index: Index, cut: Cut, pooling: str
+) -> list[tuple[Measured, AnnIndex | None]]:
+    """Measure every kind on the chunks of documents."""
+    return compare_kinds(_index.vectors)
+
+
+def show_measured(measured: Sequence[Measured]) -> None:
+    """Draw a table with a row for each kind."""
+    rows = [
+        {
+            "Kind": INDEX_KINDS[each.kind].label,
+            "Effort": f"{INDEX_KINDS[each.kind].effort} {each.effort}" if each.effort else "",
+            f"Recall@{K}": share(each.recall),
+            "Median ms": each.median_ms,
+            "p99 ms": each.p99_ms,
+            "MB": each.n_bytes / 1e6,
+            "Built in s": each.build_s,
+            "Lost": len(each.lost),
+        }
+        for each in measured
+    ]
+    show_table(
+        rows,
+        f"Recall, time and memory of {counted(len(rows), 'kind')} of index",
+        {
+            "Effort": st.column_config.TextColumn(
+                help="How thoroughly it searches: raised until the recall is enough."
+            ),
+            f"Recall@{K}": st.column_config.TextColumn(
+                help=f"Share of the {K} nearest by exact search that it finds, for up to {SAMPLE} of your "
+                "chunks, each searched for by its own vector and left out itself."
+            ),
+            "Median ms": st.column_config.NumberColumn(format="%.3f", help="Milliseconds of one search."),
+            "p99 ms": st.column_config.NumberColumn(format="%.3f", help="99 of 100 searches take less."),
+            "Built in s": st.column_config.NumberColumn(format="%.2f"),
+            "MB": st.column_config.NumberColumn(
+                format="%.1f", help="Of the index. Compressed kinds also read some of the exact vectors."
+            ),
+            "Lost": st.column_config.NumberColumn(help="Passages that it did not find, in the whole sample."),
+        },
+    )
+    lines = [f"**{INDEX_KINDS[each.kind].label}**: {INDEX_KINDS[each.kind].help}" for each in measured]
+    st.caption("  \n".join(lines))
+
+
+@fragment
+def show_lost(compared: Sequence[tuple[Measured, AnnIndex | None]], index: Index, model: Model) -> None:
+    """Draw the passages that a kind lost of the sample, and of a question."""
+    st.subheader("What was lost")
+    known = {measured.kind: (measured, ann) for measured, ann in compared if ann is not None}
+    kind = choice("Kind", list(known), "lost-kind", format_func=lambda name: INDEX_KINDS[name].label)
+    measured, ann = known[kind]
+    assert ann is not None, "exact search loses nothing"
+    show_lost_sample(measured, index.chunks)
+    question = st.text_input(
+        "A question", key="lost-question", max_chars=1000, placeholder="What this kind loses of its passages"
+    )
+    if question.strip():
+        spec = index.spec
+        vector = embed_query(question, index.encoder(model), spec.pooling, spec.max_tokens).vector
+        show_lost_passages(lost_passages(index.vectors, ann, vector), index.chunks, kind)
+
+
+def show_lost_sample(measured: Measured, chunks: Sequence[Chunk]) -> None:
+    """Draw a table of what a kind lost of the sample."""
+    label = INDEX_KINDS[measured.kind].label
+    if not measured.lost:
+        st.success(f"{label} lost nothing of the sample.", icon=":material/check_circle:")
+        return
+    rows = [
+        {
+            "Searched for": beginning(chunks[one.query], SHOWN_CHARACTERS),
+            "Lost": beginning(chunks[one.row], SHOWN_CHARACTERS),
+            "In": chunks[one.row].document,
+            "Rank": one.rank,
+            "Cosine": round(one.score, 3),
+        }
+        for one in measured.lost[:MOST_LOST]
+    ]
+    if len(measured.lost) > MOST_LOST:
+        st.caption(f"The first {MOST_LOST} of {len(measured.lost):,}.")
+    show_table(rows, f"{counted(len(rows), 'passage')} that {label} lost", key=f"lost-{measured.kind}")
+
+
+def show_lost_passages(lost: Sequence[tuple[int, int, float]], chunks: Sequence[Chunk], kind: str) -> None:
+    """Draw what a kind lost of a question's nearest passages."""
+    label = INDEX_KINDS[kind].label
+    if not lost:
+        st.success(
+            f"{label} finds the {K} nearest passages of this question.", icon=":material/check_circle:"
+        )
+        return
+    rows = [
+        {
+            "Rank": rank,
+            "Lost": beginning(chunks[row], SHOWN_CHARACTERS),
+            "In": chunks[row].document,
+            "Cosine": round(score, 3),
+        }
+        for rank, row, score in lost
+    ]
+    show_table(
+        rows, f"{counted(len(rows), 'passage')} of the question that {label} lost", key="lost-of-question"
+    )

@@ -1,0 +1,139 @@
+"""The tab of indexes, and the box that opens and writes one in a folder of the user's own machine."""
+
+import pytest
+
+from engine.documents.document import Document
+from engine.documents.splitters import Splitting
+from engine.retrieval import index as index_module
+from engine.retrieval.index_kinds import INDEX_KINDS
+from engine.storage.index_folder import IndexSettings, open_index
+from engine.storage.index_update import update_index
+from pages.documents.index_kinds import MOST_LOST
+from tests.apps import app_page, said, tables
+from ui.server_settings import PUBLIC
+
+TEXT = "The lighthouse of Vardholm was painted green in 1931. Its keeper kept bees and sold the honey."
+MADE_WITH = Splitting("fixed", 16, 0)
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "light.md").write_text(TEXT)
+    return tmp_path / "notes"
+
+
+@pytest.fixture
+def _own_machine(monkeypatch):
+    monkeypatch.setattr("pages.documents.index_folder.is_local", lambda: True)
+
+
+def files_tab(**state):
+    return app_page("documents", **{"documents-tab": "Files", **state}).run()
+
+
+def clicked(app, key):
+    app.button(key).click().run()
+    assert not app.exception
+    return app
+
+
+def plain(elements):
+    """What boxes say, without the escapes of Markdown."""
+    return [element.value.replace("\\", "") for element in elements]
+
+
+@pytest.mark.usefixtures("_own_machine")
+def test_a_folder_brings_documents_and_settings_and_nothing_is_embedded(
+    corpus, encoder, tmp_path, monkeypatch
+):
+    settings = IndexSettings("all-MiniLM-L6-v2", MADE_WITH, pooling="max", precision="int8")
+    made = update_index(corpus, tmp_path / "index", encoder.with_precision("int8"), settings, "hnsw").stored
+    app = files_tab(**{"index-folder": str(tmp_path / "index")})
+    clicked(app, "index-open")
+    n_chunks = len(made.index.chunks)
+    assert plain(app.success)[-1] == f"Opened: 1 file in {n_chunks} chunks, and their settings."
+    state = app.session_state
+    assert state["searched"] == ["light.md"]
+    assert (state["splitter"], state["chunk_tokens"], state["pooling"]) == ("fixed", 16, "max")
+    assert (state["precision"], state["index_kind"]) == ("int8", "hnsw")
+
+    def refused(*arguments):
+        raise AssertionError("nothing is embedded again")
+
+    monkeypatch.setattr("engine.retrieval.vector_cache.encode_by", refused)
+    monkeypatch.setattr(index_module, "encode_by", refused)
+    app.session_state["documents-tab"] = "Index"
+    app.run()
+    assert not app.exception
+    assert "as HNSW is used from 256 chunks on" in said(app)
+
+
+@pytest.mark.usefixtures("_own_machine")
+def test_a_new_folder_is_written_with_the_settings_of_the_sidebar(corpus, encoder, tmp_path):
+    paths = {"index-folder": str(tmp_path / "index"), "index-corpus": str(corpus)}
+    app = clicked(files_tab(splitter="fixed", chunk_tokens=16, **paths), "index-write")
+    assert "files: 1 new, 0 changed, 0 deleted, 0 unchanged" in plain(app.success)[-1]
+    stored = open_index(tmp_path / "index")
+    assert stored.settings == IndexSettings("all-MiniLM-L6-v2", MADE_WITH)
+    (corpus / "bread.txt").write_text("Knead the dough.")
+    app = clicked(files_tab(**paths | {"index-corpus": ""}), "index-write")
+    assert "1 embedded now; files: 1 new, 0 changed, 0 deleted, 1 unchanged" in plain(app.success)[-1]
+    assert open_index(tmp_path / "index").settings == stored.settings
+
+
+@pytest.mark.usefixtures("_own_machine")
+@pytest.mark.parametrize(
+    ("button", "folder", "error"),
+    [
+        ("index-open", "none", "holds no index: write one with"),
+        ("index-open", "\0", "is no path"),
+        ("index-write", "new", "no files are named"),
+        ("index-write", "notes", "is within the corpus"),
+    ],
+)
+def test_a_folder_that_cannot_be_used_is_one_line(corpus, tmp_path, button, folder, error):
+    notes = str(corpus) if folder == "notes" else ""
+    app = files_tab(**{"index-folder": str(tmp_path / folder), "index-corpus": notes})
+    [shown] = plain(clicked(app, button).error)
+    assert error in shown
+    assert "uploads" not in app.session_state or not app.session_state["uploads"]
+
+
+@pytest.mark.usefixtures("_own_machine")
+def test_an_index_beyond_the_ranges_of_the_widgets_is_refused(corpus, encoder, tmp_path):
+    short = IndexSettings("all-MiniLM-L6-v2", Splitting("fixed", 8, 0))
+    update_index(corpus, tmp_path / "index", encoder, short)
+    [shown] = plain(clicked(files_tab(**{"index-folder": str(tmp_path / "index")}), "index-open").error)
+    assert "was made with chunk size 8, the app has 16 to 512" in shown
+
+
+@pytest.mark.parametrize("public", [True, False])
+def test_no_folder_is_opened_for_visitors_from_elsewhere(public, monkeypatch):
+    monkeypatch.setattr("pages.documents.index_folder.is_local", lambda: public)
+    if public:
+        monkeypatch.setenv(PUBLIC, "1")
+    app = files_tab()
+    assert not app.exception
+    assert "index-open" not in {button.key for button in app.button}
+
+
+def test_all_kinds_are_compared_and_what_they_lost_is_listed(encoder, monkeypatch):
+    monkeypatch.setattr("engine.retrieval.index_choice.EFFORTS", (1,))
+    monkeypatch.setattr("engine.retrieval.index_choice.FEWEST_CHUNKS", 40)
+    monkeypatch.setattr("pages.documents.index_kinds.FEWEST_CHUNKS", 40)
+    monkeypatch.setattr("engine.retrieval.index_kinds.LEAST_SHARE", 0)
+    monkeypatch.setattr("engine.retrieval.index_kinds.LEAST_PER_LIST", 15)
+    text = "\n\n".join(f"Note {n}: the {word} of day {n}." for n in range(30) for word in ("bees", "bread"))
+    state = {"uploads": {"a.txt": (Document("a.txt", text),)}, "searched": ["a.txt"], "chunk_tokens": 16}
+    app = app_page("documents", **{"documents-tab": "Index", "index_kind": "ivf", **state}).run()
+    [reason] = [box.value for box in app.info]
+    assert reason.startswith("Exact search: IVF (as asked for) finds only")
+    clicked(app, "compare-kinds")
+    [measured] = [table for table in tables(app) if "Recall@10" in table]
+    assert list(measured["Kind"]) == [kind.label for kind in INDEX_KINDS.values()]
+    app.session_state["lost-kind"] = "ivf"
+    app.text_input("lost-question").input("Which day was the bread?").run()
+    assert not app.exception
+    [lost] = [table for table in tables(app) if "Searched for" in table]
+    assert 0 < len(lost) <= MOST_LOST
