@@ -8,7 +8,7 @@ time leaves the last whole state, and a reader finds one or the other.
 import json
 import re
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, astuple, dataclass, field, replace
 from hashlib import sha256
@@ -18,17 +18,17 @@ from typing import Any
 
 import numpy as np
 
-from engine.documents.document import Chunk, Document
+from engine.documents.document import Document
 from engine.documents.splitters import Splitting
 from engine.errors import DocumentError, InputError
 from engine.layers.tracing import Array
 from engine.retrieval.embedding_model import Model, embedding_spec
 from engine.retrieval.embedding_spec import EmbeddingSpec
 from engine.retrieval.index import Index, index_vectors
-from engine.retrieval.index_choice import Choice, Lost, Measured
+from engine.retrieval.index_choice import Choice
 from engine.retrieval.index_kinds import AnnIndex
+from engine.storage.index_rows import IndexedFile, file_row, to_choice, to_file
 from engine.storage.whole_file import whole_file, write_whole
-from engine.storage.workspace import section_rows, to_document, to_headings, to_json
 from engine.weights.download import file_sha256
 
 FORMAT, VERSION = "glassbox index", 1
@@ -64,18 +64,6 @@ class IndexSettings:
         return values | dict(
             zip(("splitter", "chunk_tokens", "overlap"), astuple(self.splitting), strict=True)
         )
-
-
-@dataclass(frozen=True)
-class IndexedFile:
-    """A file of the corpus as it was read: its state by then, its documents and their chunks."""
-
-    name: str
-    size: int
-    mtime_ns: int
-    sha256: str
-    documents: tuple[Document, ...] = field(repr=False)
-    chunks: tuple[Chunk, ...] = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -282,14 +270,6 @@ def read_parts(folder: Path, manifest: Mapping[str, Any]) -> StoredIndex:
     )
 
 
-def to_choice(row: Mapping[str, Any]) -> Choice:
-    """Restore the choice of a kind from a JSON value."""
-    measured = tuple(
-        Measured(**{**each, "lost": tuple(Lost(**lost) for lost in each["lost"])}) for each in row["measured"]
-    )
-    return Choice(**{**row, "measured": measured})
-
-
 def digest_of(content: Mapping[str, Any]) -> str:
     """SHA-256 of a JSON object, whatever the order of its keys."""
     return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
@@ -298,46 +278,6 @@ def digest_of(content: Mapping[str, Any]) -> str:
 def line_of(content: object) -> bytes:
     """Return a JSON value as a line; raises for half of a surrogate pair."""
     return f"{json.dumps(content, ensure_ascii=False, allow_nan=False)}\n".encode()
-
-
-def file_row(file: IndexedFile) -> list[Any]:
-    """Return a file of the corpus as a JSON value; a chunk is a span of one of its documents."""
-    places = {document.name: place for place, document in enumerate(file.documents)}
-    documents = [
-        [document.name, document.title, document.text, to_json(section_rows(document))]
-        for document in file.documents
-    ]
-    chunks = [
-        [places[chunk.document], *span_row(chunk), None if chunk.parent is None else span_row(chunk.parent)]
-        for chunk in file.chunks
-    ]
-    return [file.name, file.size, file.mtime_ns, file.sha256, documents, chunks]
-
-
-def span_row(chunk: Chunk) -> list[Any]:
-    """Return a chunk's span, and what else is known of it."""
-    return [chunk.start, chunk.end, chunk.n_tokens, list(chunk.headings), chunk.page]
-
-
-def to_file(row: Sequence[Any]) -> IndexedFile:
-    """Restore a file of the corpus from a JSON value."""
-    name, size, mtime_ns, digest, document_rows, chunk_rows = row
-    documents = tuple(to_document(0, *each) for each in document_rows)
-    parents: dict[tuple[int, int, int], Chunk] = {}  # by document and span: each is made once
-    chunks = []
-    for place, *span, large in chunk_rows:
-        parent = None
-        if large is not None:
-            parent = parents.setdefault((place, *large[:2]), to_chunk(documents[place], large))
-        chunks.append(to_chunk(documents[place], span, parent))
-    return IndexedFile(name, size, mtime_ns, digest, documents, tuple(chunks))
-
-
-def to_chunk(document: Document, span: Sequence[Any], parent: Chunk | None = None) -> Chunk:
-    """Restore a chunk of a document from its row."""
-    start, end, n_tokens, headings, page = span
-    text = document.text[start:end]
-    return Chunk(document.name, start, end, text, n_tokens, to_headings(headings), page, parent)
 
 
 @contextmanager

@@ -23,7 +23,6 @@ from engine.retrieval.relevance import embed_unrelated
 from engine.retrieval.vector_cache import VectorCache
 from engine.storage.index_folder import (
     MANIFEST,
-    IndexedFile,
     IndexSettings,
     StoredIndex,
     as_indexed,
@@ -31,6 +30,7 @@ from engine.storage.index_folder import (
     open_index,
     save_index,
 )
+from engine.storage.index_rows import IndexedFile
 from engine.weights.fetch import Progress
 from engine.wording import counted
 
