@@ -62,7 +62,7 @@ class Asked:
         pairs: dict[str, tuple[object, object]] = {
             "the documents": (self.documents, frozenset(documents)),
             "the chunks": ((before.cut, before.pooling), (now.cut, now.pooling)),
-            "the search": (before.answer.search, now.answer.search),
+            "the search": ((before.answer.search, before.index_kind), (now.answer.search, now.index_kind)),
             "the answer": (
                 replace(before.answer, search=DEFAULT_SEARCH),
                 replace(now.answer, search=DEFAULT_SEARCH),

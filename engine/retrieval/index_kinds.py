@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 FLAT, AUTO = "flat", "auto"
 LEAST_PER_LIST = 39  # vectors for each centroid, that FAISS asks for
-LEAST_SHARE = 2  # of so many vectors one is a candidate at most: exact search is as fast by then
+EXACT_SHARE = 2  # exact search where more than one in so many vectors would be a candidate
 TRAINED_PER_CENTROID = 64
 PARAMETERS = {"efSearch": "SearchParametersHNSW", "nprobe": "SearchParametersIVF"}
 EFFORTS = (16, 32, 64, 128, 256)  # of a search, until its recall is enough
@@ -110,11 +110,11 @@ class AnnIndex:
     def nearest(self, vectors: Array, questions: Array, k: int) -> tuple[Array, Array]:
         """Return inner products and rows of the ``k`` nearest vectors that it finds, nearest first.
 
-        As `nearest`, which it leaves it to where ``k`` is a large share of all vectors, or where it finds
-        fewer than ``k``.
+        Shapes are those of `nearest`, which is used where ``k`` is a large share of all vectors, and for
+        questions for which fewer than ``k`` are found.
         """
         n_candidates = k * INDEX_KINDS[self.kind].candidates
-        if LEAST_SHARE * n_candidates > len(vectors):
+        if EXACT_SHARE * n_candidates > len(vectors):
             return nearest(vectors, questions, k)
         _, found = self._faiss.search(questions, n_candidates, params=self._parameters)
         scores = np.einsum("qd,qcd->qc", questions, vectors[found])  # (n_questions, n_candidates)

@@ -65,9 +65,10 @@ def test_they_are_asked(brought):
         ("Chunks", "Brought along, with their vectors."),
         ("Map", "Every chunk is a point"),
         ("Health", "compared with all others"),
+        ("Index", "as reading 4 chunks each time is fast"),
     ],
 )
-def test_their_chunks_map_and_health_are_drawn(brought, tab, words):
+def test_their_chunks_map_health_and_index_are_drawn(brought, tab, words):
     app = brought.page("documents", **{"documents-tab": tab, "map-question": "Who kept bees?"})
     assert words in said(app)
 

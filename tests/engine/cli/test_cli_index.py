@@ -92,7 +92,7 @@ def test_documents_alone_are_found_the_same_by_the_index_as_by_the_corpus(corpus
 def test_what_an_index_lost_is_listed_and_exact_search_used(corpus, tmp_path, monkeypatch):
     monkeypatch.setattr(index_choice, "FEWEST_CHUNKS", 0)
     monkeypatch.setattr(index_choice, "EFFORTS", (1,))
-    monkeypatch.setattr(index_kinds, "LEAST_SHARE", 0)
+    monkeypatch.setattr(index_kinds, "EXACT_SHARE", 0)
     monkeypatch.setattr(index_kinds, "LEAST_PER_LIST", 20)
     lines = [f"Subject number {n} is about {word}." for n in range(40) for word in ("bees", "bread", "moths")]
     (corpus / "many.jsonl").write_text("\n".join(json.dumps({"text": line}) for line in lines))

@@ -122,7 +122,7 @@ def test_all_kinds_are_compared_and_what_they_lost_is_listed(encoder, monkeypatc
     monkeypatch.setattr("engine.retrieval.index_choice.EFFORTS", (1,))
     monkeypatch.setattr("engine.retrieval.index_choice.FEWEST_CHUNKS", 40)
     monkeypatch.setattr("pages.documents.index_kinds.FEWEST_CHUNKS", 40)
-    monkeypatch.setattr("engine.retrieval.index_kinds.LEAST_SHARE", 0)
+    monkeypatch.setattr("engine.retrieval.index_kinds.EXACT_SHARE", 0)
     monkeypatch.setattr("engine.retrieval.index_kinds.LEAST_PER_LIST", 15)
     text = "\n\n".join(f"Note {n}: the {word} of day {n}." for n in range(30) for word in ("bees", "bread"))
     state = {"uploads": {"a.txt": (Document("a.txt", text),)}, "searched": ["a.txt"], "chunk_tokens": 16}
