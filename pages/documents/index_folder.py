@@ -121,12 +121,13 @@ def take_index(stored: StoredIndex, folder: Path, encoder: Encoder) -> None:
             f"{MAX_BYTES // 1024**2}: search it with python -m engine ask --index"
         )
     values = settings.options | {
-        "max_tokens": index.spec.max_tokens,
         "pooling": encoder.pooling if settings.pooling == OWN else settings.pooling,
         "index_kind": stored.choice.asked,
     }
     if not encoder.prompts.in_search:  # the sidebar has no such setting
         del values["prompts"]
+    if settings.max_tokens is None:  # the model's own limit may be above the range of saved settings
+        del values["max_tokens"]
     check_ranges(values, folder)
     files = {file.name: file.documents for file in stored.files}
     for document in stored.documents:
@@ -134,6 +135,7 @@ def take_index(stored: StoredIndex, folder: Path, encoder: Encoder) -> None:
     check_length(uploads() | files)
     uploads().update(files)
     st.session_state["searched"] = list(files)
+    st.session_state["max_tokens"] = index.spec.max_tokens
     take_settings(values, encoder.config.max_positions)
     texts = model.prompts.before("document", index.texts)
     session_vectors().put_many(texts, index.vectors, index.spec)

@@ -49,14 +49,14 @@ def test_a_folder_brings_documents_and_settings_and_nothing_is_embedded(
 ):
     settings = IndexSettings("all-MiniLM-L6-v2", MADE_WITH, pooling="max", precision="int8")
     made = update_index(corpus, tmp_path / "index", encoder.with_precision("int8"), settings, "hnsw").stored
-    app = files_tab(**{"index-folder": str(tmp_path / "index")})
+    app = files_tab(**{"index-folder": str(tmp_path / "index"), "max_tokens": 64})
     clicked(app, "index-open")
     n_chunks = len(made.index.chunks)
     assert plain(app.success)[-1] == f"Opened: 1 file in {n_chunks} chunks, and their settings."
     state = app.session_state
     assert state["searched"] == ["light.md"]
     assert (state["splitter"], state["chunk_tokens"], state["pooling"]) == ("fixed", 16, "max")
-    assert (state["precision"], state["index_kind"]) == ("int8", "hnsw")
+    assert (state["precision"], state["index_kind"], state["max_tokens"]) == ("int8", "hnsw", 256)
 
     def refused(*arguments):
         raise AssertionError("nothing is embedded again")
