@@ -460,14 +460,14 @@ def answers(
     if not asked:
         raise InputError(f"no question of {questions} has {half!r} in its column half: give another one")
     settings = answer_settings(retrieval, answering, sampling)
+    writer = load_writer(retrieval, answering)
+    writer.check(settings)
     documents = read_documents(corpus.corpus)
     asked = with_taken_names(asked, documents)
     for problem in check_answers(asked, documents):
         say(f"warning: {problem}")
     encoder = load_search_model(corpus)
     index = index_documents(documents, encoder, corpus, corpus.parent_tokens)
-    writer = load_writer(retrieval, answering)
-    writer.check(settings)
     null_scores = null_scores_in(index, encoder)
     label = f"Answering {counted(len(asked), 'question')}"
     say(label)

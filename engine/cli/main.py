@@ -152,10 +152,10 @@ def search(
     The retriever decides their order; the score of each is the cosine of its vector and the question's.
     """
     settings = SearchSettings(k, retriever=retrieval.retriever, expand=retrieval.expand)
+    decoder = load_decoder(retrieval.decoder) if settings.expand else None
     encoder, index, unrelated = load_searched(corpus)
     searched_for = None
-    if settings.expand:
-        decoder = load_decoder(retrieval.decoder)
+    if decoder is not None:
         say("Expanding the question")
         searched_for = expanded(question, decoder)
     null_scores = null_scores_in(index, encoder, unrelated)
@@ -197,9 +197,9 @@ def ask_command(
 ) -> None:
     """Answer a question from the passages of a corpus: quotes, the model's words, and how sure they are."""
     settings = answer_settings(retrieval, answering, sampling)
-    encoder, index, unrelated = load_searched(corpus)
     writer = load_writer(retrieval, answering)
-    writer.check(settings)
+    writer.check(settings)  # what is wrong with the decoder is told before anything is embedded
+    encoder, index, unrelated = load_searched(corpus)
     null_scores = null_scores_in(index, encoder, unrelated)
     turns: tuple[Turn, ...] = ()
     for asked in (*(after or ()), question):

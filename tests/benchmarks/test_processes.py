@@ -127,11 +127,12 @@ def test_decode_tells_the_others_figures(tmp_path, monkeypatch):
     monkeypatch.setattr(
         decode, "Served", lambda module, args, env, errors: Quick(args[0], answer, "llama.cpp")
     )
-    monkeypatch.setattr(decode, "run_once", lambda *arguments: json.dumps({"gb_per_s": 10.0}))
+    monkeypatch.setattr(decode, "run_once", lambda *arguments: json.dumps({"gb_per_s": 10.0, "gflops": 5.0}))
     lineup = Lineup(list(decode.CONTESTANTS), needed=(OURS, decode.PLAIN, decode.REFERENCE))
-    result = decode.figures_of(decode.take_turns(lineup, 1, Path("x"), [1], tmp_path), 1_000_000)
+    result = decode.figures_of(decode.take_turns(lineup, 1, Path("x"), [1], tmp_path), 1_000_000, 10**9)
     assert result["peers"]["llama.cpp"] == {"ended": "ended by SIGSEGV"}
-    table, _ = decode.tables(result)
+    assert result["limit"]["prompt_fraction"] == pytest.approx(1 / 5)
+    table, *_ = decode.tables(result)
     rows = {row[0]: row[1:] for row in table.rows}
     assert rows["llama.cpp"][0] == "ended by SIGSEGV"
     assert rows[decode.REFERENCE][0] == f"{decode.NEW_TOKENS - 1:.1f}"

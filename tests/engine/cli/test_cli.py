@@ -88,11 +88,11 @@ def test_stages_are_lines_on_standard_error(corpus, monkeypatch):
     )
     json.loads(result.stdout)
     assert result.stderr.splitlines() == [
+        "Loading SmolLM2-135M-Instruct",
         "Loading all-MiniLM-L6-v2",
         f"Reading {corpus}",
         "Splitting 2 documents",
         "Embedding 2 chunks",
-        "Loading SmolLM2-135M-Instruct",
         "Scoring unrelated questions, to judge relevance",
         "Searching and writing the answer",
     ]
