@@ -13,6 +13,7 @@ PAGES = {
     "ARCHITECTURE.md": "architecture.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
+    ".github/SECURITY.md": "security.md",
     "data/README.md": "bundled_data.md",
 }
 LINK = re.compile(r"\]\((?!\w+:)([^)#\s]+)")

@@ -32,7 +32,12 @@ from engine.retrieval.retrievers import RETRIEVERS
 from ui.corpus import shared_vectors
 
 ROOT = Path(__file__).parent.parent
-DOCS = [*ROOT.glob("*.md"), *sorted((ROOT / "docs").rglob("*.md")), ROOT / "data" / "README.md"]
+DOCS = [
+    *ROOT.glob("*.md"),
+    *sorted((ROOT / "docs").rglob("*.md")),
+    ROOT / "data" / "README.md",
+    ROOT / ".github" / "SECURITY.md",
+]
 PICTURES = ROOT / "docs" / "screenshots"
 MOST_BYTES, MOST_BYTES_IN_ALL = 200_000, 3_000_000  # of pictures
 PYTHON = re.compile(r"```python\n(.*?)```\n\n```text\n(.*?)```", re.DOTALL)
