@@ -6,13 +6,13 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from engine.documents.document import Document
+from engine.documents.limited_reader import parse_limited
 from engine.documents.loaders import (
     BUNDLED_CORPUS,
     FORMATS,
     Failure,
     Loaded,
     load_corpus,
-    parse_file,
     suffixes,
 )
 from engine.errors import DocumentError
@@ -158,7 +158,7 @@ def read_uploads() -> None:
     while state["unread"]:
         (name, content), number = state["unread"][0], n_files - len(state["unread"])
         bar.progress(number / n_files, f"Reading {escape_markdown(name)} ({number + 1} of {n_files})")
-        loaded = parse_file(name, content, state.get("csv_column") or None)
+        loaded = parse_limited(name, content, state.get("csv_column") or None, limits().reading)
         try:
             add_file(name, loaded)
             state["upload_failures"] += loaded.failures

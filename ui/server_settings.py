@@ -14,6 +14,7 @@ from streamlit.errors import StreamlitSecretNotFoundError
 
 from engine.documents.loaders import MAX_BYTES
 from engine.errors import InputError
+from engine.limited_process import Limits as ProcessLimits
 from engine.weights.catalog import DEFAULT_DECODER, DEFAULT_ENCODER
 from ui.text import joined
 
@@ -42,7 +43,8 @@ RERANKER = server_setting("GLASSBOX_RERANKER")
 class Limits:
     """The most that a visitor may use: megabytes of files, characters of documents together, cells of a grid.
 
-    ``kept_mb`` are the megabytes of keys and values that all visitors' last prompts keep together.
+    ``kept_mb`` are the megabytes of keys and values that all visitors' last prompts keep together;
+    ``reading`` are the limits of reading one file.
     """
 
     document_mb: int
@@ -50,10 +52,11 @@ class Limits:
     characters: int
     cells: int
     kept_mb: int
+    reading: ProcessLimits
 
 
-OWN_LIMITS = Limits(MAX_BYTES // 1024**2, 200, 1_000_000_000, 10_000, 2000)
-PUBLIC_LIMITS = Limits(5, 20, 2_000_000, 50, 20)
+OWN_LIMITS = Limits(MAX_BYTES // 1024**2, 200, 1_000_000_000, 10_000, 2000, ProcessLimits(90, 1000))
+PUBLIC_LIMITS = Limits(5, 20, 2_000_000, 50, 20, ProcessLimits(20, 300))
 
 
 def is_public() -> bool:

@@ -1,23 +1,18 @@
 """Chat messages to prompt text, by the model's own template."""
 
 import json
-import subprocess
-import sys
-import threading
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from engine.errors import InputError, ModelFileError
+from engine.limited_process import Limits, Program, ask
 
 Message = Mapping[str, str]
 
-PROGRAM = Path(__file__).with_name("chat_program.py")
-PATIENCE_S = 10.0  # for the child process on a busy machine; its own limit is 2 s of computing
-IDLE: deque[subprocess.Popen[bytes]] = deque()  # processes that wait for a request
+RENDERER = Program(Path(__file__).with_name("chat_program.py"), idle_s=600)
+LIMITS = Limits(seconds=2, megabytes=200)
 
 
 @dataclass(frozen=True)
@@ -59,7 +54,7 @@ def render_chat(
         for filled in (contents, marks)
     ]
     tokens = {"bos_token": bos_token, "eos_token": eos_token}
-    answer = run_program({"template": template, "chats": chats, "tokens": tokens, "think": think})
+    answer = run_template({"template": template, "chats": chats, "tokens": tokens, "think": think})
     if "refused" in answer:
         roles = ", ".join(message["role"] for message in messages)
         raise InputError(
@@ -73,45 +68,13 @@ def render_chat(
     return RenderedChat(text, tuple(content_spans(text, contents, skeleton, marks)))
 
 
-def run_program(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Render chats in a child process: see `engine.generation.chat_program`.
-
-    A process goes on with the next request, since starting one takes longer than most templates.
-    """
-    process = idle_process()
-    timer = threading.Timer(PATIENCE_S, process.kill)
-    timer.start()
-    try:
-        line = exchange(process, json.dumps(request).encode() + b"\n")
-    finally:
-        timer.cancel()
-    if not line.endswith(b"\n"):
-        process.kill()
-        process.communicate()
-        return {"broken": f"it takes over {PATIENCE_S:.0f} s"}
-    IDLE.append(process)
-    answer: dict[str, Any] = json.loads(line)
-    return answer
-
-
-def idle_process() -> subprocess.Popen[bytes]:
-    """Return a process that renders nothing just now: one that is there, or a new one."""
-    with suppress(IndexError):
-        while (process := IDLE.pop()).poll() is not None:
-            pass
-        return process
-    command, pipe = [sys.executable, "-I", str(PROGRAM)], subprocess.PIPE
-    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL)
-
-
-def exchange(process: subprocess.Popen[bytes], request: bytes) -> bytes:
-    """Return a process's answer to a line, without its end if the process is killed before."""
-    assert process.stdin
-    assert process.stdout
-    with suppress(BrokenPipeError):
-        process.stdin.write(request)
-        process.stdin.flush()
-    return process.stdout.readline()
+def run_template(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the texts of a request, or why there are none: see `engine.generation.chat_program`."""
+    answer = ask(RENDERER, json.dumps(request).encode(), LIMITS)
+    if answer is None:
+        return {"broken": f"it takes over {LIMITS}"}
+    found: dict[str, Any] = json.loads(answer)
+    return found
 
 
 def content_spans(

@@ -1,15 +1,11 @@
-"""The child process that renders chat templates: a template is a program from a downloaded file.
+"""Rendering of chat templates, for `engine.limited_process`: a template is a program from a downloaded file.
 
 Jinja's sandbox keeps a template from files and code, but not from endless loops and gigabytes. A subset of
-the language would refuse templates that models have; the limits of a process hold for all. This file runs as
-a script (``python -I chat_program.py``), without the engine, whose imports take longer than a template. It
-reads requests from standard input, a JSON object a line, and answers each with a line.
+the language would refuse templates that models have; the limits of a process hold for all. This file imports
+nothing of the engine, which would take longer than a template.
 """
 
 import json
-import os
-import sys
-from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -19,7 +15,7 @@ from jinja2.nodes import Node
 from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-CPU_S, MEGABYTES, MAX_CHARACTERS = 2, 200, 20_000_000
+MAX_CHARACTERS = 20_000_000
 
 
 class Refusal(Exception):
@@ -35,16 +31,6 @@ class Generation(Extension):
         """Return what the block contains."""
         next(parser.stream)
         return parser.parse_statements(("name:endgeneration",), drop_needle=True)
-
-
-def limit_process() -> None:
-    """Limit the seconds and the memory of this process, where the system can."""
-    with suppress(ImportError):  # Windows has no such limits: there the parent's time limit holds alone
-        import resource
-
-        with suppress(ValueError, OSError):
-            resource.setrlimit(resource.RLIMIT_CPU, (CPU_S, CPU_S))
-            resource.setrlimit(resource.RLIMIT_DATA, (MEGABYTES * 1024**2,) * 2)
 
 
 def template_environment() -> ImmutableSandboxedEnvironment:
@@ -80,25 +66,5 @@ def rendered(
 
 
 def answer(request: bytes) -> bytes:
-    """Render the chats of a request in a forked process with limits: JSON to JSON."""
-    if not hasattr(os, "fork"):  # Windows
-        return json.dumps(rendered(**json.loads(request))).encode()
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(sys.stdout.fileno())  # or the parent would wait for this process when the other is killed
-        limit_process()
-        with os.fdopen(writer, "wb") as pipe:
-            pipe.write(json.dumps(rendered(**json.loads(request))).encode())
-        os._exit(0)
-    os.close(writer)
-    with os.fdopen(reader, "rb") as pipe:
-        found = pipe.read()
-    _, status = os.waitpid(child, 0)
-    return json.dumps({"broken": f"it takes over {CPU_S} s or {MEGABYTES} MB"}).encode() if status else found
-
-
-if __name__ == "__main__":
-    for line in sys.stdin.buffer:
-        sys.stdout.buffer.write(answer(line) + b"\n")
-        sys.stdout.buffer.flush()
+    """Render the chats of a request, JSON to JSON."""
+    return json.dumps(rendered(**json.loads(request))).encode()

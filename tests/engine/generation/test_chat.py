@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from engine.errors import InputError, ModelFileError
-from engine.generation.chat import IDLE, render_chat
+from engine.generation.chat import RENDERER, render_chat
 
 MESSAGES = [
     {"role": "system", "content": "Be brief."},
@@ -179,14 +179,14 @@ def test_a_template_cannot_change_the_messages():
 
 def test_requests_one_after_another_share_a_process_and_one_that_ended_is_replaced():
     render_chat("{{ messages[0]['content'] }}", MESSAGES)
-    process = IDLE[-1]
+    process = RENDERER.idle[-1]
     with pytest.raises(ModelFileError):
         render_chat("{{ 1 / 0 }}", MESSAGES)
-    assert IDLE[-1] is process
+    assert RENDERER.idle[-1] is process
     process.kill()
     process.wait()
     assert render_chat("{{ messages[0]['role'] }}", MESSAGES).text == MESSAGES[0]["role"]
-    assert process not in IDLE
+    assert process not in RENDERER.idle
 
 
 def test_a_request_is_answered_while_another_takes_its_time():

@@ -1,0 +1,67 @@
+"""Files of strangers read in a child process with limits, so that none stalls or ends the app."""
+
+import json
+import threading
+from pathlib import Path
+
+from engine.documents.document import Document, Section
+from engine.documents.loaders import Failure, Loaded
+from engine.limited_process import Limits, Program, ask
+
+READER = Program(Path(__file__).with_name("reading_program.py"), idle_s=30)
+AT_ONCE = threading.BoundedSemaphore(2)  # files, whose memory adds up
+
+
+def parse_limited(name: str, content: bytes, csv_column: str | None, limits: Limits) -> Loaded:
+    """Make documents of a file's content as `engine.documents.loaders.parse_file` does, within limits.
+
+    A file that exceeds them is a failure.
+    """
+    with AT_ONCE:
+        answer = ask(READER, request_of(name, content, csv_column), limits)
+    if answer is None:
+        return Loaded((), (Failure(name, f"reading {name} takes over {limits}: split it"),))
+    return loaded_of(answer)
+
+
+def request_of(name: str, content: bytes, csv_column: str | None) -> bytes:
+    """Return a line of JSON, and the content."""
+    return json.dumps([name, csv_column]).encode() + b"\n" + content
+
+
+def arguments_of(request: bytes) -> tuple[str, bytes, str | None]:
+    """Return name, content and column of a request."""
+    line, _, content = request.partition(b"\n")
+    name, csv_column = json.loads(line)
+    return name, content, csv_column
+
+
+def answer_of(loaded: Loaded) -> bytes:
+    """Return what was read as JSON."""
+    documents = [
+        (one.name, one.text, one.title, [(part.start, part.headings, part.page) for part in one.sections])
+        for one in loaded.documents
+    ]
+    failures = [(one.name, one.reason) for one in loaded.failures]
+    # A file's name may have halves of surrogate pairs, which UTF-8 has not.
+    return json.dumps((documents, failures, loaded.skipped), ensure_ascii=False).encode(
+        "utf-8", "surrogatepass"
+    )
+
+
+def loaded_of(answer: bytes) -> Loaded:
+    """Return what was read, from its JSON."""
+    documents, failures, skipped = json.loads(answer.decode("utf-8", "surrogatepass"))
+    return Loaded(
+        tuple(
+            Document(
+                name,
+                text,
+                title,
+                tuple(Section(start, tuple(headings), page) for start, headings, page in sections),
+            )
+            for name, text, title, sections in documents
+        ),
+        tuple(Failure(name, reason) for name, reason in failures),
+        tuple(skipped),
+    )

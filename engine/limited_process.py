@@ -1,0 +1,101 @@
+"""Programs for input of strangers, in child processes with limits on time and memory.
+
+A process goes on with the next request, each in a fork of its own, since starting one takes longer than most
+requests: see `engine.limited_program`. Where a request exceeds a limit, its fork alone ends.
+"""
+
+import subprocess
+import sys
+import threading
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from engine.limited_program import ANSWER, REQUEST, WALL_S
+
+LOOP = Path(__file__).with_name("limited_program.py")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Of one request: seconds of computing, and megabytes of memory."""
+
+    seconds: int
+    megabytes: int
+
+    def __str__(self) -> str:
+        return f"{self.seconds} s or {self.megabytes} MB"
+
+
+@dataclass(frozen=True)
+class Program:
+    """A Python file with a function ``answer(request: bytes) -> bytes``.
+
+    Attributes
+    ----------
+    path
+        The file.
+    idle_s
+        Seconds after which a process without a request ends.
+    idle
+        Processes that wait for a request.
+    """
+
+    path: Path
+    idle_s: float
+    idle: deque[subprocess.Popen[bytes]] = field(default_factory=deque)
+
+
+def ask(program: Program, request: bytes, limits: Limits) -> bytes | None:
+    """Return a program's answer, None where it exceeds the limits."""
+    header = REQUEST.pack(len(request), limits.seconds, limits.megabytes)
+    while True:
+        process = idle_process(program)
+        timer = threading.Timer((WALL_S + 1) * limits.seconds, process.kill)  # after the fork's own limit
+        timer.start()
+        try:
+            has_answer, answer = exchange(process, header + request)
+        except EOFError:
+            if process.wait() == 0:  # it ended at the moment of the request, having waited long enough
+                continue
+            return None
+        finally:
+            timer.cancel()
+        program.idle.append(process)
+        return answer if has_answer else None
+
+
+def idle_process(program: Program) -> subprocess.Popen[bytes]:
+    """Return a process that answers nothing just now: one that is there, or a new one."""
+    with suppress(IndexError):
+        while (process := program.idle.pop()).poll() is not None:
+            release(process)
+        return process
+    command = [sys.executable, "-I", str(LOOP), str(program.path), str(program.idle_s)]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL)
+
+
+def exchange(process: subprocess.Popen[bytes], request: bytes) -> tuple[bool, bytes]:
+    """Return whether a process has an answer to a request, and the answer; raise EOFError if it ends."""
+    assert process.stdin
+    assert process.stdout
+    with suppress(BrokenPipeError):
+        process.stdin.write(request)
+        process.stdin.flush()
+    header = process.stdout.read(ANSWER.size)
+    if len(header) < ANSWER.size:
+        release(process)
+        raise EOFError
+    has_answer, n_bytes = ANSWER.unpack(header)
+    answer = process.stdout.read(n_bytes)
+    if len(answer) < n_bytes:
+        release(process)
+        raise EOFError
+    return has_answer, answer
+
+
+def release(process: subprocess.Popen[bytes]) -> None:
+    """Close the pipes of a process that has ended or is ending, and wait for its end."""
+    process.communicate()
