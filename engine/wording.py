@@ -23,3 +23,13 @@ def readable_bytes(n_bytes: float) -> str:
             return f"{n_bytes:.0f} {unit}" if unit == "B" else f"{n_bytes:.1f} {unit}"
         n_bytes /= 1000
     return f"{n_bytes:.1f} GB"
+
+
+def printable(text: str) -> str:
+    r"""``"a\nb" -> "a b"``: a text from a file on one line, with a blank for each sign that shows nothing."""
+    return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
+
+
+def reason_of(error: BaseException) -> str:
+    """Return the message of a library's error as a line of at most 200 characters."""
+    return printable(str(error))[:200]

@@ -104,7 +104,9 @@ def records(path: Path) -> dict[str, dict[str, Any]]:
             raise InputError(f"{place} has a title that is no string: give text, or none")
         number = row["_id"]
         if not number.strip() or number in found:
-            raise InputError(f"{place} has the _id {number!r}, which is blank or was there before: change it")
+            raise InputError(
+                f"{place} has the _id {number[:80]!r}, which is blank or was there before: change it"
+            )
         found[number] = row
     if not found:
         raise InputError(f"{path} is empty: give one object a line")
@@ -137,8 +139,10 @@ def read_qrels(
             place = f"{path.name}, line {number}"
             query, document, score = to_judgement(line, place)
             if query not in queries or document not in corpus:
-                missing = f"question {query!r}" if query not in queries else f"document {document!r}"
-                raise InputError(f"{place} judges {missing}, which is unknown: add it, or delete the line")
+                kind, unknown = ("question", query) if query not in queries else ("document", document)
+                raise InputError(
+                    f"{place} judges {kind} {unknown[:80]!r}, which is unknown: add it, or delete the line"
+                )
             if qrels.setdefault(query, {}).setdefault(document, score) != score:
                 raise InputError(f"{place} judges what was judged otherwise before: delete one of the lines")
     if not qrels:

@@ -1,7 +1,8 @@
 """Chat messages to prompt text, by the model's own template."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,14 +14,20 @@ Message = Mapping[str, str]
 
 RENDERER = Program(Path(__file__).with_name("chat_program.py"), idle_s=600)
 LIMITS = Limits(seconds=2, megabytes=200)
+# Stands for the content of the message of this number: characters of private use, which no template has.
+MARK = re.compile("\ue000(\\d+)\ue001")
 
 
 @dataclass(frozen=True)
 class RenderedChat:
-    """A prompt, and the span ``(start, end)`` of each message's content in it."""
+    """A prompt, and the span ``(start, end)`` of each message's content in it.
+
+    ``has_last`` is whether the content of the last message is among them.
+    """
 
     text: str
     contents: tuple[tuple[int, int], ...]
+    has_last: bool
 
 
 def render_chat(
@@ -47,7 +54,7 @@ def render_chat(
             raise InputError(f"message {number} needs a role and a content, both strings")
 
     contents = [message["content"] for message in messages]
-    # Private-use characters in place of the contents show what the template puts between them.
+    # Marks in place of the contents show what the template puts between them.
     marks = [f"\ue000{number}\ue001" for number in range(len(messages))]
     chats = [
         [{**message, "content": content} for message, content in zip(messages, filled, strict=True)]
@@ -65,7 +72,8 @@ def render_chat(
             f"the model's chat template cannot be rendered: {answer['broken']}: give the prompt as one text"
         )
     text, skeleton = answer["texts"]
-    return RenderedChat(text, tuple(content_spans(text, contents, skeleton, marks)))
+    spans = content_spans(text, contents, skeleton)
+    return RenderedChat(text, tuple(spans.values()), len(contents) - 1 in spans)
 
 
 def run_template(request: Mapping[str, Any]) -> dict[str, Any]:
@@ -77,19 +85,46 @@ def run_template(request: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def content_spans(
-    text: str, contents: Sequence[str], skeleton: str, marks: Sequence[str]
-) -> Iterator[tuple[int, int]]:
-    """Yield the span of each content in ``text``, which is ``skeleton`` with the marks filled in.
+def content_spans(text: str, contents: Sequence[str], skeleton: str) -> dict[int, tuple[int, int]]:
+    """Return the spans of contents in ``text`` by the message's number, in order.
 
-    A template may trim a content or leave it out.
+    ``skeleton`` is the text with marks in place of the contents. A template may trim a content, change it or
+    leave it out; where it repeats one, the first place counts. Where a template writes other words around
+    other contents, those that stand in the text unchanged are searched.
     """
-    position = read = 0
-    for content, mark in zip(contents, marks, strict=True):
-        place = skeleton.find(mark, read)
-        if place < 0:
-            continue
-        position += place - read
-        shown = content if text.startswith(content, position) else content.strip()
-        yield position, position + len(shown)
-        position, read = position + len(shown), place + len(mark)
+    # The text before the first mark, then the message of each mark and the text up to the next one.
+    before, *rest = MARK.split(skeleton)
+    numbers, afters = [int(number) for number in rest[::2]], rest[1::2]
+    spans: dict[int, tuple[int, int]] = {}
+    position = len(before)
+    if not text.startswith(before) or any(number >= len(contents) for number in numbers):
+        return searched_spans(text, contents)
+    for place, (number, after) in enumerate(zip(numbers, afters, strict=True), 1):
+        end = content_end(text, position, contents[number], after, is_last=place == len(numbers))
+        if end is None:
+            return searched_spans(text, contents)
+        if number > max(spans, default=-1):
+            spans[number] = position, end
+        position = end + len(after)
+    return spans
+
+
+def content_end(text: str, start: int, content: str, after: str, is_last: bool) -> int | None:
+    """Return where the content that starts at ``start`` ends, which is before ``after``; None if nowhere."""
+    for shown in (content, content.strip(), content.lstrip(), content.rstrip()):
+        end = start + len(shown)
+        if text.startswith(shown + after, start) and (not is_last or end + len(after) == len(text)):
+            return end
+    end = len(text) - len(after) if is_last else text.find(after, start)  # the template changed it
+    return end if end >= start and text.startswith(after, end) else None
+
+
+def searched_spans(text: str, contents: Sequence[str]) -> dict[int, tuple[int, int]]:
+    """Return the spans of contents that stand in a text one after another, with or without blanks around."""
+    spans, position = {}, 0
+    for number, content in enumerate(contents):
+        start = text.find(shown := content.strip(), position)
+        if shown and start >= 0:
+            position = start + len(shown)
+            spans[number] = start, position
+    return spans

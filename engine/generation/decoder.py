@@ -189,12 +189,23 @@ class Decoder:
 
         Special tokens count as such only where the template put them: in a message's content they
         are plain text.
+
+        Raises
+        ------
+        InputError
+            There is no template, or it refuses the messages.
+        ModelFileError
+            The template is broken, or leaves out the last message.
         """
         if self.chat_template is None:
             raise InputError(f"{self.name} has no chat template: give the prompt as one text")
         bos = "" if self.bos_id is None else self.special_text(self.bos_id)
         end = self.special_text(min(self.end_ids, default=-1))
         chat = render_chat(self.chat_template, messages, bos, end, self.thinks)
+        if not chat.has_last and messages[-1]["content"].strip():
+            raise ModelFileError(
+                f"the chat template of {self.name} leaves out the last message: give the prompt as one text"
+            )
         return chat, self.tokenizer.encode(chat.text, literal=chat.contents)
 
     def special_text(self, number: int) -> str:

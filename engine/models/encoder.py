@@ -211,7 +211,17 @@ class Encoder:
         return limit
 
     def truncate(self, tokens: Sequence[T], max_tokens: int | None = None) -> list[T]:
-        """Cut a text's ids (or tokens, or offsets) at the token limit, with [SEP] kept at the end."""
+        """Cut a text's ids (or tokens, or offsets) at the token limit, with [SEP] kept at the end.
+
+        Raises
+        ------
+        InputError
+            There are none: the text is empty, and the model adds no special tokens.
+        """
+        if not tokens:
+            raise InputError(
+                f"a text has no tokens, and {self.name} adds none: leave out texts that are empty"
+            )
         limit, n_after = self.token_limit(max_tokens), self.tokenizer.n_after
         if len(tokens) <= limit:
             return list(tokens)

@@ -9,6 +9,7 @@ from typing import Any
 from engine.errors import DocumentError, InputError
 from engine.retrieval.vector_cache import CACHE_SCHEMA
 from engine.storage.sqlite_file import APPLICATION_ID, transaction
+from engine.wording import reason_of
 
 Row = tuple[Any, ...]
 Rows = dict[str, list[Row]]  # by the name of the table, in the order of `position`
@@ -188,12 +189,7 @@ def as_document_errors(name: str) -> Iterator[None]:
     except OSError as error:
         raise DocumentError(f"{name} cannot be opened: {error.strerror or error}") from error
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
-        raise DocumentError(f"{name} is damaged ({one_line(error)}): open a copy that is not") from error
-
-
-def one_line(error: Exception) -> str:
-    """Return an error's message on one line of at most 200 characters."""
-    return " ".join(str(error).split())[:200]
+        raise DocumentError(f"{name} is damaged ({reason_of(error)}): open a copy that is not") from error
 
 
 def sqlite_reason(error: sqlite3.Error) -> str:
@@ -207,4 +203,4 @@ def sqlite_reason(error: sqlite3.Error) -> str:
         return f"cannot be written ({error}): give a file in a folder that you can write to"
     if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
         return f"cannot be read or written ({error}): make room on the disk"
-    return f"is damaged ({one_line(error)}): open a copy that is not"
+    return f"is damaged ({reason_of(error)}): open a copy that is not"

@@ -23,6 +23,7 @@ from engine.tokenizers.templates import (
     read_templates,
     trims_offsets,
 )
+from engine.wording import reason_of
 
 if TYPE_CHECKING:
     import tokenizers
@@ -64,10 +65,15 @@ class SharedSettings:
 def read_shared(content: Mapping[str, Any], tokens: Mapping[str, int], path: Path) -> SharedSettings:
     """Read what is not about how a word is split, given the id of each token."""
     single, pair = read_templates(content, path)
+    added = [read_added_token(token, tokens) for token in content.get("added_tokens", [])]
+    known = {*tokens.values(), *(token.id for token in added)}
+    for part in (*single, *pair):
+        if unknown := set(part.ids) - known:
+            raise ValueError(f"post_processor adds the token {min(unknown)}, which the vocabulary lacks")
     prefixed = trims_offsets(content.get("post_processor"))
     return SharedSettings(
         tokens=tokens,
-        added=[read_added_token(token, tokens) for token in content.get("added_tokens", [])],
+        added=added,
         single=single,
         pair=pair,
         padding=checked((content.get("padding") or {}).get("pad_token", default_padding(content)), str),
@@ -202,7 +208,7 @@ class TextTokenizer(ABC):
             if isinstance(error, KeyboardInterrupt | SystemExit):
                 raise
             raise ModelFileError(
-                f"{self._path} is not a readable tokenizer ({error}): download it again"
+                f"{self._path} is not a readable tokenizer ({reason_of(error)}): download it again"
             ) from error
         if self._lower_case:
             steps = [normalizers.Lowercase(), *([library.normalizer] if library.normalizer else [])]

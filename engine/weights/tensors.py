@@ -19,6 +19,7 @@ from engine.layers.tracing import Array
 from engine.weights.mapped import is_mapped
 from engine.weights.memory import require_memory
 from engine.weights.stored import FLOATS, StoredTensor
+from engine.wording import printable, reason_of
 
 T = TypeVar("T")
 
@@ -31,19 +32,21 @@ MAX_MESSAGE = 300
 
 def shortened(value: object) -> str:
     """Return a value from a file as one short line for a message."""
-    return str(value)[:120] if isinstance(value, Exception) else reprlib.repr(value)[:60]
+    return reason_of(value)[:120] if isinstance(value, Exception) else reprlib.repr(value)[:60]
 
 
 @contextmanager
 def damaged_files(path: Path) -> Iterator[None]:
-    """Turn errors of values that nobody expects in a model's files into one short `ModelFileError`."""
+    """Turn errors of values that nobody expects in a model's files into a `ModelFileError` of one line."""
     try:
         yield
     except ModelFileError as error:
-        message = str(error)
-        if len(message) <= MAX_MESSAGE:
+        message = printable(str(error))
+        if len(message) > MAX_MESSAGE:
+            message = f"{message[: MAX_MESSAGE - 100]}…{message[-90:]}"
+        if message == str(error):
             raise
-        raise ModelFileError(f"{message[: MAX_MESSAGE - 100]}…{message[-90:]}") from error
+        raise ModelFileError(message) from error
     except GlassboxError:
         raise
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:

@@ -7,9 +7,9 @@ from pathlib import PurePosixPath
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 from engine.documents.formats.loaded import Failure
-from engine.documents.formats.outline import one_line
 from engine.documents.formats.plain import kind_of
 from engine.errors import DocumentError
+from engine.wording import printable, reason_of
 
 MAX_MEMBERS = 5000
 MAX_PATH = 1000  # characters
@@ -37,7 +37,7 @@ def read_members(name: str, content: bytes) -> Iterator[tuple[str, bytes] | Fail
             try:
                 yield info.filename, read_member(archive, info)
             except DocumentError as error:
-                yield Failure(one_line(f"{name}/{info.filename}")[:MAX_PATH], f"{name}/{error}")
+                yield Failure(printable(f"{name}/{info.filename}")[:MAX_PATH], f"{name}/{error}")
 
 
 def open_archive(name: str, content: bytes) -> ZipFile:
@@ -48,7 +48,7 @@ def open_archive(name: str, content: bytes) -> ZipFile:
     try:
         archive = ZipFile(BytesIO(content))
     except Exception as error:  # of any kind: zipfile does not check a damaged directory
-        raise DocumentError(f"{name} is damaged ({one_line(str(error))[:200]}): save it again") from error
+        raise DocumentError(f"{name} is damaged ({reason_of(error)}): save it again") from error
     members = archive.infolist()
     unpacked = sum(info.file_size for info in members)
     if len(members) > MAX_MEMBERS:
@@ -72,9 +72,7 @@ def read_member(archive: ZipFile, info: ZipInfo) -> bytes:
         with archive.open(info) as file:
             return file.read(info.file_size + 1)  # read() without a size would unpack without a limit
     except Exception as error:  # of any kind, as for the directory
-        raise DocumentError(
-            f"{info.filename} is damaged ({one_line(str(error))[:200]}): zip it again"
-        ) from error
+        raise DocumentError(f"{info.filename} is damaged ({reason_of(error)}): zip it again") from error
 
 
 def check_path(path: str) -> None:

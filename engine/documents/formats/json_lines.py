@@ -9,6 +9,7 @@ from engine.documents.formats.loaded import Failure
 from engine.documents.formats.outline import one_line
 from engine.documents.formats.plain import decode, unified
 from engine.errors import DocumentError
+from engine.wording import printable, reason_of
 
 # Possible keys of the text; the first of these in the file's first record is used.
 TEXT_KEYS = ("text", "content", "contents", "body", "passage", "document")
@@ -50,7 +51,7 @@ def parse_json(name: str, text: str) -> Any:
     except RecursionError as error:
         raise DocumentError(f"{name} nests its JSON too deep: flatten it") from error
     except ValueError as error:  # invalid JSON, or a number with thousands of digits
-        raise DocumentError(f"{name} is not JSON ({one_line(str(error))[:200]}): fix it") from error
+        raise DocumentError(f"{name} is not JSON ({reason_of(error)}): fix it") from error
 
 
 def text_key(name: str, first: dict[str, Any]) -> str:
@@ -58,7 +59,7 @@ def text_key(name: str, first: dict[str, Any]) -> str:
     for key in TEXT_KEYS:
         if isinstance(first.get(key), str):
             return key
-    found = one_line(", ".join(map(unified, first)))[:300] or "none"
+    found = printable(", ".join(map(unified, first)))[:300] or "none"
     raise DocumentError(f"{name} has no text under {', '.join(TEXT_KEYS)}, its keys are: {found}. Rename one")
 
 

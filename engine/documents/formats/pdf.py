@@ -11,6 +11,7 @@ from engine.documents.document import Document, Section
 from engine.documents.formats.outline import one_line
 from engine.documents.formats.plain import kind_of, unified
 from engine.errors import DocumentError
+from engine.wording import reason_of
 
 # A hostile file can keep pypdf busy for hours: its own limits hold for one page.
 MAX_SECONDS = 60.0
@@ -107,11 +108,11 @@ def read_pages(name: str, content: bytes) -> tuple[str, list[str]]:
         raise DocumentError(f"{name} is encrypted: save a copy without a password") from error
     except DependencyError as error:  # AES and Brotli need other packages
         raise DocumentError(
-            f"{name} is encrypted or packed in a way that is not read ({one_line(str(error))[:200]}): "
+            f"{name} is encrypted or packed in a way that is not read ({reason_of(error)}): "
             "save a copy without a password"
         ) from error
     except Exception as error:  # of any kind, according to pypdf's documentation of damaged files
         where = f"after page {len(pages)}" if pages else "from its start"
         raise DocumentError(
-            f"{name} is damaged {where} ({one_line(str(error))[:200]}): export it as PDF again"
+            f"{name} is damaged {where} ({reason_of(error)}): export it as PDF again"
         ) from error

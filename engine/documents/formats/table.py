@@ -8,6 +8,7 @@ from engine.documents.document import Document
 from engine.documents.formats.loaded import Failure
 from engine.documents.formats.plain import decode
 from engine.errors import DocumentError
+from engine.wording import reason_of
 
 DELIMITERS = ",;\t|"  # the one with most columns in the header is used; of equals the first
 
@@ -58,7 +59,7 @@ def numbered_rows(name: str, text: str) -> Iterator[tuple[int, list[str]]]:
             line = reader.line_num + 1
     except csv.Error as error:
         raise DocumentError(
-            f"{name} cannot be read from line {line} on, in row {number + 1} ({error}): "
+            f"{name} cannot be read from line {line} on, in row {number + 1} ({reason_of(error)}): "
             "fix the quotes there, or give a long text a file of its own"
         ) from error
 

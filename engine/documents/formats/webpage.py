@@ -12,6 +12,7 @@ from engine.documents.document import Document
 from engine.documents.formats.outline import Block, bounded, join_blocks, one_line
 from engine.documents.formats.plain import decode, unified
 from engine.errors import DocumentError
+from engine.wording import reason_of
 
 # Elements whose text is not shown.
 HIDDEN = frozenset(("head", "title", "script", "style", "template", "noscript", "svg", "iframe", "object"))
@@ -60,9 +61,7 @@ def parsed(name: str, text: str) -> Any:
     try:
         root = etree.fromstring(text.encode(), parser)
     except etree.XMLSyntaxError as error:  # of a page without elements, or where the memory is short
-        raise DocumentError(
-            f"{name} cannot be read ({one_line(str(error))[:200]}): save it as text"
-        ) from error
+        raise DocumentError(f"{name} cannot be read ({reason_of(error)}): save it as text") from error
     if any(entry.type_name == "ERR_RESOURCE_LIMIT" for entry in parser.error_log):
         raise DocumentError(f"{name} nests its elements deeper than 2048: save it as text")
     return root

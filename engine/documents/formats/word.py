@@ -11,6 +11,7 @@ from engine.documents.formats.archive import open_archive, read_member
 from engine.documents.formats.outline import Block, bounded, join_blocks, one_line
 from engine.documents.formats.plain import unified
 from engine.errors import DocumentError
+from engine.wording import reason_of
 
 WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 PARAGRAPH, TABLE = f"{WORD}p", f"{WORD}tbl"
@@ -54,7 +55,7 @@ def read_docx(name: str, content: bytes) -> Document:
         raise
     except Exception as error:  # of any kind: python-docx does not check the parts of a file
         raise DocumentError(
-            f"{name} is no Word file, or damaged ({one_line(str(error))[:200]}): save it again as .docx"
+            f"{name} is no Word file, or damaged ({reason_of(error)}): save it again as .docx"
         ) from error
     if not text.strip():
         raise DocumentError(f"{name} is empty: there is no text to search")

@@ -14,7 +14,7 @@ FILES = {
     "a.csv": b"title,text\nA,b\nC,d",
     "a.jsonl": b'{"text": "a"}\n5\n{"text": "b", "title": "T"}',
     "a.pdf": pdf(3, b"BT /F 9 Tf (words) Tj ET", 1),
-    "b.zip": zipped("b.exe", b"MZ"),
+    "b.zip": zipped({"b.exe": b"MZ"}),
     "a\n.exe": b"MZ",
     "\ud800.txt": b"text",
     "a.txt": b"",

@@ -197,3 +197,41 @@ def test_a_request_is_answered_while_another_takes_its_time():
         assert not slow.done()
         with pytest.raises(ModelFileError, match="it takes over 2 s or 200 MB"):
             slow.result()
+
+
+@pytest.mark.parametrize(
+    ("template", "shown"),
+    [
+        ("<{{ messages[0].content }}|{{ messages[1].content | trim }}>", ("a ", "b")),
+        ("<{{ messages[0].content | upper }}|{{ messages[1].content }}>", ("A ", " b\n")),
+        ("<{{ messages[1].content.lstrip() }}>", ("b\n",)),
+        ("{{ messages[0].content }}{{ messages[0].content }}|{{ messages[1].content }}", ("a ", " b\n")),
+        ("{{ messages[0].content | tojson }}|{{ messages[1].content | tojson }}", ("a ", " b\\n")),
+        ("nothing", ()),
+    ],
+)
+def test_the_spans_are_those_of_the_contents_as_they_are_written(template, shown):
+    messages = [{"role": "user", "content": "a "}, {"role": "assistant", "content": " b\n"}]
+    chat = render_chat(template, messages)
+    assert tuple(chat.text[start:end] for start, end in chat.contents) == shown
+
+
+@pytest.mark.parametrize(
+    ("template", "shown"),
+    [
+        ("{{ messages | batch(1) | list }}<{{ messages[0].content }}>", ("abc",)),
+        ("{{ 'long' if 'abc' in messages[0].content }}|{{ messages[0].content }}", ("abc",)),
+        ("{{ messages[0].content | length }}", ()),
+        ("\ue0007\ue001", ()),
+    ],
+)
+def test_where_words_around_a_content_depend_on_it_it_is_searched(template, shown):
+    chat = render_chat(template, [{"role": "user", "content": " abc"}])
+    assert tuple(chat.text[start:end] for start, end in chat.contents) == shown
+
+
+@pytest.mark.parametrize("template", ["nothing", "{{ messages[0].content }}"])
+def test_a_template_that_leaves_out_the_question_is_refused(decoder, template):
+    model = replace(decoder, chat_template=template)
+    with pytest.raises(ModelFileError, match="leaves out the last message"):
+        model.chat_encoding([{"role": "user", "content": "One"}, {"role": "user", "content": "Two"}])

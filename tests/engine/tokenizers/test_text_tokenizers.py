@@ -211,6 +211,13 @@ def test_what_stands_around_a_text_is_known(tokenizers, name, n_special, n_after
             "post_processor RobertaProcessing cannot be read",
         ),
         ({"post_processor": {"type": "Unknown"}}, "post_processor Unknown cannot be read"),
+        (
+            {
+                "post_processor": {"type": "RobertaProcessing", "cls": ["<s>", 2**31], "sep": ["</s>", 2]}
+                | dict.fromkeys(("trim_offsets", "add_prefix_space"), True)
+            },
+            "adds the token 2147483648, which the vocabulary lacks",
+        ),
         ({"normalizer": {"type": "Nmt"}}, "normalizer .* cannot be read"),
     ],
 )

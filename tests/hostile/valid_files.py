@@ -1,0 +1,263 @@
+"""Small valid files of the kinds that the engine reads, which mutations start from."""
+
+import json
+import struct
+from io import BytesIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import docx
+import numpy as np
+from safetensors.numpy import save_file
+
+from engine.documents.document import Chunk, Document, Section
+from engine.retrieval.embedding_spec import EmbeddingSpec
+from engine.retrieval.index import index_vectors
+from engine.storage.workspace import SavedRun, Workspace, export_workspace
+from tests.hostile.test_amplification import zipped
+from tests.hostile.test_documents import WORD, pdf
+from tests.hostile.test_gguf import F32, LIST, STRING, U32, file_of, key, listed, place, text
+from tests.hostile.test_model_folders import BERT, D_MODEL, N_IDS, byte_symbol, write_model
+
+CHAT = (
+    "{% for message in messages %}{{ '<|' ~ message['role'] ~ '|>' ~ message.content | trim ~ eos_token }}\n"
+    "{% endfor %}{% if add_generation_prompt %}{{ '<|assistant|>' }}{% endif %}"
+)
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *map(chr, range(97, 123)), "the", "##t", "cat"]
+# What the tokenizer of BERT does, written out.
+WORDPIECE = {
+    "version": "1.0",
+    "truncation": None,
+    "padding": None,
+    "added_tokens": [
+        {"id": number, "content": WORDS[number], "special": True}
+        | dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
+        for number in range(5)
+    ],
+    "normalizer": {
+        "type": "BertNormalizer",
+        "clean_text": True,
+        "handle_chinese_chars": True,
+        "strip_accents": None,
+        "lowercase": True,
+    },
+    "pre_tokenizer": {"type": "BertPreTokenizer"},
+    "post_processor": {"type": "BertProcessing", "sep": ["[SEP]", 3], "cls": ["[CLS]", 2]},
+    "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True},
+    "model": {
+        "type": "WordPiece",
+        "unk_token": "[UNK]",
+        "continuing_subword_prefix": "##",
+        "max_input_chars_per_word": 100,
+        "vocab": {word: number for number, word in enumerate(WORDS)},
+    },
+}
+UNIGRAM = WORDPIECE | {
+    "added_tokens": [],
+    "normalizer": {
+        "type": "Sequence",
+        "normalizers": [
+            {"type": "NFC"},
+            {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "},
+            {"type": "Strip", "strip_left": False, "strip_right": True},
+        ],
+    },
+    "pre_tokenizer": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True},
+    "post_processor": {
+        "type": "TemplateProcessing",
+        "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+        "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
+        "special_tokens": {"<s>": {"id": "<s>", "ids": [0], "tokens": ["<s>"]}},
+    },
+    "decoder": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True},
+    "model": {
+        "type": "Unigram",
+        "unk_id": 1,
+        "vocab": [
+            *(["<s>", 0.0], ["<unk>", 0.0], ["▁", -2.0], ["▁the", -1.0]),
+            *([letter, -3.5] for letter in "abcdeht"),
+        ],
+        "byte_fallback": False,
+    },
+}
+TOKENIZERS = {"WordPiece": WORDPIECE, "Unigram": UNIGRAM}
+QUESTIONS = [
+    {
+        "question": "Who pulls the sea?",
+        "references": [{"content": "The moon", "start_index": 0, "end_index": 8}],
+        "corpus_id": "a",
+    },
+    {"question": "And when, “exactly”?", "references": [], "corpus_id": "b"},
+]
+
+
+def files_of(write):
+    """Name and content of the files that a function writes into a folder."""
+    with TemporaryDirectory() as folder:
+        write(Path(folder))
+        return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
+
+
+def decoder_folder():
+    files = files_of(write_model) | {"tokenizer_config.json": json.dumps({"chat_template": CHAT}).encode()}
+    scaling = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+    options = {
+        "rope_scaling": scaling | {"original_max_position_embeddings": 32},
+        "rope_theta": 1e4,
+        "use_sliding_window": True,
+        "sliding_window": 8,
+        "max_window_layers": 0,
+        "layer_types": ["sliding_attention"],
+        "head_dim": 4,
+        "hidden_act": "silu",
+        "bos_token_id": 1,
+        "eos_token_id": [2, 3],
+    }
+    return files | {"config.json": json.dumps(json.loads(files["config.json"]) | options).encode()}
+
+
+def encoder_folder(tokenizer):
+    """A BERT model of one layer and random weights."""
+
+    def write(folder):
+        (folder / "config.json").write_text(json.dumps(BERT))
+        (folder / "tokenizer.json").write_text(json.dumps(TOKENIZERS[tokenizer]))
+        rng, tensors = np.random.default_rng(0), {}
+
+        def dense(name, n_out, n_in):
+            tensors[f"{name}.weight"] = rng.normal(size=(n_out, n_in)).astype(np.float32)
+            tensors[f"{name}.bias"] = np.zeros(n_out, np.float32)
+
+        def norm(name):
+            tensors[f"{name}.weight"], tensors[f"{name}.bias"] = (
+                np.ones(D_MODEL, "f4"),
+                np.zeros(D_MODEL, "f4"),
+            )
+
+        for name, n_rows in (("word", N_IDS), ("position", 64), ("token_type", 2)):
+            tensors[f"embeddings.{name}_embeddings.weight"] = rng.normal(size=(n_rows, D_MODEL)).astype("f4")
+        norm("embeddings.LayerNorm")
+        layer = "encoder.layer.0"
+        for name in ("attention.self.query", "attention.self.key", "attention.self.value"):
+            dense(f"{layer}.{name}", D_MODEL, D_MODEL)
+        for name in ("attention.output", "output"):
+            dense(f"{layer}.{name}.dense", D_MODEL, D_MODEL)
+            norm(f"{layer}.{name}.LayerNorm")
+        dense(f"{layer}.intermediate.dense", D_MODEL, D_MODEL)
+        save_file(tensors, folder / "model.safetensors")
+
+    return files_of(write)
+
+
+def gguf_parts():
+    """The metadata and the tensors of a Qwen2 model of one layer: (name, type, value) and (name, shape)."""
+
+    def number(value):
+        return U32, struct.pack("<I", value)
+
+    def texts(values):
+        return LIST, listed(STRING, len(values), b"".join(map(text, values)))
+
+    sizes = {"block_count": 1, "context_length": 64, "embedding_length": 32, "feed_forward_length": 32}
+    sizes |= {"attention.head_count": 2, "attention.head_count_kv": 1}
+    keys = {
+        "general.architecture": (STRING, text("qwen2")),
+        **{f"qwen2.{name}": number(value) for name, value in sizes.items()},
+        "qwen2.attention.layer_norm_rms_epsilon": (F32, struct.pack("<f", 1e-6)),
+        "qwen2.rope.freq_base": (F32, struct.pack("<f", 1e4)),
+        "qwen2.rope.scaling.type": (STRING, text("linear")),
+        "qwen2.rope.scaling.factor": (F32, struct.pack("<f", 2)),
+        "tokenizer.ggml.model": (STRING, text("gpt2")),
+        "tokenizer.ggml.pre": (STRING, text("qwen2")),
+        "tokenizer.ggml.tokens": texts([*map(byte_symbol, range(N_IDS)), "th", "the"]),
+        "tokenizer.ggml.token_type": (LIST, listed(5, N_IDS + 2, struct.pack("<i", 1) * (N_IDS + 2))),
+        "tokenizer.ggml.merges": texts(["t h", "th e"]),
+        "tokenizer.ggml.bos_token_id": number(1),
+        "tokenizer.ggml.eos_token_id": number(0),
+        "tokenizer.ggml.add_bos_token": (7, b"\1"),
+        "tokenizer.chat_template": (STRING, text(CHAT)),
+    }
+    shapes = {"token_embd": (32, N_IDS + 2), "output_norm": (32,)}
+    shapes |= {f"blk.0.{part}_norm": (32,) for part in ("attn", "ffn")}
+    shapes |= {"blk.0.attn_q": (32, 32), "blk.0.attn_k": (32, 16), "blk.0.attn_v": (32, 16)}
+    shapes |= {f"blk.0.{part}": (32, 32) for part in ("attn_output", "ffn_gate", "ffn_up", "ffn_down")}
+    tensors = {f"{name}.weight": shape for name, shape in shapes.items()}
+    tensors |= {f"blk.0.attn_{part}.bias": (n,) for part, n in (("q", 32), ("k", 16), ("v", 16))}
+    return [(name, *value) for name, value in keys.items()], list(tensors.items())
+
+
+def gguf_file(change=lambda keys, tensors: None):
+    """The file of `gguf_parts` with a change to the keys and to (name, shape, start, type) of the tensors."""
+    keys, tensors = gguf_parts()
+    placed, data, rng = [], b"", np.random.default_rng(0)
+    for name, shape in tensors:
+        placed.append([name, shape, len(data), 0])
+        data += rng.normal(size=shape[::-1]).astype(np.float32).tobytes()
+    change(keys, placed)
+    return file_of([key(*one) for one in keys], [place(*one) for one in placed], data=data)
+
+
+def workspace_file():
+    source = Document(
+        "a.md", "# One\nAlpha beta\n\n# Two\nGamma", "One", (Section(0, ("One",)), Section(18, ("Two",)))
+    )
+    chunks = [Chunk("a.md", 0, 16, source.text[:16], 4, ("One",)), Chunk("a.md", 18, 29, source.text[18:], 3)]
+    vectors = np.eye(2, 4, dtype=np.float32)
+    index = index_vectors(chunks, vectors, EmbeddingSpec("model", "mean", 256, 4))
+    runs = (SavedRun("run", "2024-05-01T10:00:00", {"recall": 0.5, "rows": [1, None]}),)
+    return export_workspace(
+        Workspace((source,), {"top": 3, "pooling": "mean"}, index, {"own": QUESTIONS}, runs)
+    )
+
+
+def word_file():
+    document, file = docx.Document(), BytesIO()
+    document.add_heading("One", 1)
+    document.add_paragraph("Alpha beta")
+    table = document.add_table(2, 2)
+    table.cell(0, 0).text, table.cell(1, 1).text = "a", "b"
+    document.save(file)
+    return file.getvalue()
+
+
+WORD_XML = WORD.format(
+    '<w:p><w:pPr><w:pStyle w:val="Heading1"/></w:pPr><w:r><w:t>One</w:t></w:r></w:p><w:p><w:r><w:t>a</w:t>'
+    "<w:br/></w:r></w:p><w:tbl><w:tr><w:tc><w:p><w:r><w:t>b</w:t></w:r></w:p></w:tc></w:tr></w:tbl>"
+).encode()
+LABELLED = b'question,passage,document\nWho?,The moon.,a\n"When, and where?","At noon",\n'
+JSONL = "".join(json.dumps(question) + "\n" for question in QUESTIONS).encode()
+MARKDOWN = "# One\n\nAlpha *beta* `x`\n\n```py\n# no\n```\n\n## Two\nGamma €\n".encode()
+PAGE = (
+    b"<!DOCTYPE html><html><head><meta charset=utf-8><title>T</title><script>x</script></head><body>"
+    b"<h1>One</h1><p>Alpha <b>beta</b> &amp; &#8364;</p><ul><li>a<li>b</ul><table><tr><td>1<td>2</table>"
+    b"<pre>x\n y</pre>"
+    b"<svg><text>no</text></svg></body></html>"
+)
+NOTEBOOK = json.dumps(
+    {
+        "cells": [
+            {"cell_type": "markdown", "source": ["# One\n", "text"], "metadata": {}},
+            {"cell_type": "code", "source": "x = 1", "outputs": [{"text": "1"}], "execution_count": 1},
+        ],
+        "metadata": {"kernelspec": {"name": "python3"}},
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+).encode()
+DOCUMENTS = {
+    "a.txt": "Alpha beta.\r\n\r\nGamma “δ” 東京.\n".encode(),
+    "a.md": MARKDOWN,
+    "a.html": PAGE,
+    "a.pdf": pdf(3, b"BT /F 9 Tf 10 10 Td (Alpha beta) Tj T* (gam-) Tj T* (ma) Tj ET", 0),
+    "a.docx": word_file(),
+    "a.csv": b'id,title,text\n1,A,"Alpha, ""beta"""\n2,B,"two\nlines"\n',
+    "a.jsonl": b'{"text": "Alpha", "title": "A", "n": [1, 2.5e3]}\n\n{"text": "\\ud83d\\ude00 beta"}\n',
+    "a.ipynb": NOTEBOOK,
+    "a.py": b"def f(x):\n    return x  # alpha\n",
+    "a.zip": zipped({"b.md": MARKDOWN}),
+}
+BEIR = {
+    "corpus.jsonl": b'{"_id": "d1", "title": "A", "text": "Alpha"}\n{"_id": "d2", "text": "Beta"}\n',
+    "queries.jsonl": b'{"_id": "q1", "text": "Which?"}\n',
+    "qrels/test.tsv": b"query-id\tcorpus-id\tscore\nq1\td1\t1\n",
+}
