@@ -1,4 +1,10 @@
-"""Numbers, times and sizes in sentences."""
+"""Numbers, times and sizes in sentences; texts of files in messages and in tables."""
+
+from typing import Any
+
+# A spreadsheet takes a cell that begins with one of these for a formula, which may read other cells and send
+# them elsewhere: https://owasp.org/www-community/attacks/CSV_Injection
+FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 
 
 def counted(n: int, noun: str) -> str:
@@ -33,3 +39,8 @@ def printable(text: str) -> str:
 def reason_of(error: BaseException) -> str:
     """Return the message of a library's error as a line of at most 200 characters."""
     return printable(str(error))[:200]
+
+
+def csv_cell(value: Any) -> Any:
+    """Return a value for a CSV file: an apostrophe goes before a text that a spreadsheet would compute."""
+    return f"'{value}" if isinstance(value, str) and value.lstrip().startswith(FORMULA) else value

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from engine.layers.tracing import Array
+from engine.wording import csv_cell
 
 
 def show_figure(figure: go.Figure, name: str, arrays: Mapping[str, Array], alt: str) -> None:
@@ -96,6 +97,6 @@ def table(arrays: Mapping[str, Array]) -> str:
             columns |= {f"{name}.{number}": part for number, part in enumerate(parts)}
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip_longest(*columns.values(), fillvalue=""))
+    writer.writerow(map(csv_cell, columns))
+    writer.writerows(map(csv_cell, row) for row in zip_longest(*columns.values(), fillvalue=""))
     return text.getvalue()

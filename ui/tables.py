@@ -15,6 +15,7 @@ from typing import Any, TypeGuard
 
 import streamlit as st
 
+from engine.wording import csv_cell
 from ui.colours import BLUE, LINE, SKY
 
 Rows = Sequence[Mapping[str, Any]]
@@ -104,9 +105,9 @@ def show_csv(rows: Rows, key: str, name: str = "table") -> None:
 def rows_csv(rows: Rows) -> str:
     """Return rows as CSV."""
     text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, names_of(rows), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
+    writer, names = csv.writer(text, lineterminator="\n"), names_of(rows)
+    writer.writerow(map(csv_cell, names))
+    writer.writerows([csv_cell(row.get(name)) for name in names] for row in rows)
     return text.getvalue()
 
 

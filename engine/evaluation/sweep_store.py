@@ -28,6 +28,7 @@ from engine.models.encoder import Encoder
 from engine.retrieval.embedding_model import Model
 from engine.retrieval.embedding_spec import prompted_digest
 from engine.retrieval.fingerprint import fingerprint
+from engine.wording import csv_cell
 
 FORMAT = "glassbox sweep 1"
 MAX_BYTES = 1024**3
@@ -173,7 +174,7 @@ def to_csv(rows: Sequence[SweepRow]) -> str:
             for name, interval in row.intervals.items()
             for end, bound in zip(("low", "high"), interval, strict=True)
         }
-        writer.writerow(flat(row) | bounds)
+        writer.writerow({name: csv_cell(value) for name, value in (flat(row) | bounds).items()})
     return text.getvalue()
 
 

