@@ -80,20 +80,21 @@ def idle_process(program: Program) -> subprocess.Popen[bytes]:
 def exchange(process: subprocess.Popen[bytes], request: bytes) -> tuple[bool, bytes]:
     """Return whether a process has an answer to a request, and the answer; raise EOFError if it ends."""
     assert process.stdin
-    assert process.stdout
     with suppress(BrokenPipeError):
         process.stdin.write(request)
         process.stdin.flush()
-    header = process.stdout.read(ANSWER.size)
-    if len(header) < ANSWER.size:
+    has_answer, n_bytes = ANSWER.unpack(read_all(process, ANSWER.size))
+    return has_answer, read_all(process, n_bytes)
+
+
+def read_all(process: subprocess.Popen[bytes], n_bytes: int) -> bytes:
+    """Return the next bytes of a process's output; raise EOFError if it ends before."""
+    assert process.stdout
+    found = process.stdout.read(n_bytes)
+    if len(found) < n_bytes:
         release(process)
         raise EOFError
-    has_answer, n_bytes = ANSWER.unpack(header)
-    answer = process.stdout.read(n_bytes)
-    if len(answer) < n_bytes:
-        release(process)
-        raise EOFError
-    return has_answer, answer
+    return found
 
 
 def release(process: subprocess.Popen[bytes]) -> None:

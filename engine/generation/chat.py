@@ -15,7 +15,7 @@ Message = Mapping[str, str]
 RENDERER = Program(Path(__file__).with_name("chat_program.py"), idle_s=600)
 LIMITS = Limits(seconds=2, megabytes=200)
 # Stands for the content of the message of this number: characters of private use, which no template has.
-MARK = re.compile("\ue000(\\d+)\ue001")
+MARK = re.compile("\ue000([0-9]{1,9})\ue001")
 
 
 @dataclass(frozen=True)

@@ -246,6 +246,7 @@ KINDS = {
     "XML of Word": (20, of_document("a.docx", in_word)),
 }
 KNOWN = {name for name, kind in vars(errors).items() if isinstance(kind, type)}
+# Seeds of cases that once failed.
 FOUND = {
     "chat template": (0, 30),
     "header of safetensors": (9, 331),

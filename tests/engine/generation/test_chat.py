@@ -223,6 +223,7 @@ def test_the_spans_are_those_of_the_contents_as_they_are_written(template, shown
         ("{{ 'long' if 'abc' in messages[0].content }}|{{ messages[0].content }}", ("abc",)),
         ("{{ messages[0].content | length }}", ()),
         ("\ue0007\ue001", ()),
+        ("\ue000" + "9" * 5000 + "\ue001", ()),
     ],
 )
 def test_where_words_around_a_content_depend_on_it_it_is_searched(template, shown):
