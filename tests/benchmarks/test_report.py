@@ -62,7 +62,8 @@ RESULTS = {
     "decode": {
         "ours": DECODED,
         "peers": {"llama.cpp": DECODED | {"ratio": 2.8, "prompt_ratio": 3.8}},
-        "limit": {"read_gb_per_s": 63.0, "mb_per_token": 109.0, "fraction": 0.4},
+        "limit": {"read_gb_per_s": 63.0, "mb_per_token": 109.0, "fraction": 0.4}
+        | {"gemm_gflops": 330.0, "prompt_gflop": 115.0, "prompt_fraction": 0.7},
     },
     "chunk": {
         "ours": CUT | {"redraw_ms": {"200 pages": {"fixed": 40.0}}},
