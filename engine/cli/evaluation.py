@@ -80,6 +80,20 @@ from engine.wording import counted
 EVALUATED = ("dense", "bm25", "hybrid")
 EVALUATED_METRICS = ("ndcg@k", "recall@k", "mrr")
 EVALUATED_K = 10
+# Settings in the printed table and the heads of their columns; the last two are shown where they differ.
+COLUMNS = {
+    "splitter": "splitter",
+    "chunk_tokens": "size",
+    "overlap": "overlap",
+    "model": "model",
+    "max_tokens": "limit",
+    "pooling": "pooling",
+    "retriever": "retriever",
+    "k": "k",
+    "prompts": "prompts",
+    "precision": "precision",
+}
+ALWAYS_SHOWN = list(COLUMNS)[:-2]
 SHOWN_ROWS = 20
 SORTED_BY = "mrr"
 
@@ -348,10 +362,19 @@ def write_csv(path: Path, rows: Sequence[SweepRow]) -> None:
 
 
 def print_best(rows: Sequence[SweepRow]) -> None:
-    """Print the rows with the best `SORTED_BY`, best first."""
-    names = ("splitter", "size", "overlap", "model", "limit", "pooling", "retriever", "k")
+    """Print the rows with the best `SORTED_BY`, best first, with their settings and figures."""
+    shown = [
+        name for name in COLUMNS if name in ALWAYS_SHOWN or len({getattr(row.cell, name) for row in rows}) > 1
+    ]
     best = sorted(rows, key=lambda row: -row.metrics[SORTED_BY])[:SHOWN_ROWS]
-    table = [cells_of(row) for row in best]
+    table = [
+        [
+            *("own" if (value := getattr(row.cell, name)) is None else str(value) for name in shown),
+            *figures(row),
+        ]
+        for row in best
+    ]
+    names = [COLUMNS[name] for name in shown]
     header = [*names, METRICS[SORTED_BY].label, "95 % interval", METRICS["recall@k"].label]
     widths = [max(map(len, column)) for column in zip(header, *table, strict=True)]
     for line in (header, *table):
@@ -360,13 +383,10 @@ def print_best(rows: Sequence[SweepRow]) -> None:
         print(f"the best {SHOWN_ROWS} of {len(rows)}: --csv or --json gives all")
 
 
-def cells_of(row: SweepRow) -> list[str]:
-    """Return the cells of a row in the printed table."""
-    cell = row.cell
-    settings = (cell.splitter, cell.chunk_tokens, cell.overlap, cell.model, cell.max_tokens or "own")
+def figures(row: SweepRow) -> tuple[str, str, str]:
+    """Return the figures of a row in the printed table."""
     low, high = row.intervals[SORTED_BY]
-    figures = (f"{row.metrics[SORTED_BY]:.3f}", f"{low:.3f} to {high:.3f}", f"{row.metrics['recall@k']:.3f}")
-    return [*map(str, settings), cell.pooling, cell.retriever, str(cell.k), *figures]
+    return f"{row.metrics[SORTED_BY]:.3f}", f"{low:.3f} to {high:.3f}", f"{row.metrics['recall@k']:.3f}"
 
 
 @app.command()

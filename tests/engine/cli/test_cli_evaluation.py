@@ -87,6 +87,15 @@ def test_csv_goes_to_a_file(run, tmp_path):
     assert [row["pooling"] for row in rows] == ["mean", "cls"]
 
 
+def test_the_printed_table_names_every_setting_that_differs(run):
+    head, *rows = run("--precision", "float32,int8", "--retriever", "bm25").stdout.splitlines()
+    assert head.split()[:9] == "splitter size overlap model limit pooling retriever k precision".split()
+    assert sorted(row.split()[8] for row in rows) == ["float32", "int8"]
+    head, _ = run("--retriever", "bm25").stdout.splitlines()
+    assert "precision" not in head
+    assert "prompts" not in head
+
+
 def test_a_sweep_goes_on_where_it_was(run, tmp_path):
     path = tmp_path / "kept.jsonl"
     first = json.loads(run("--chunk-tokens", "12", "--overlap", "0", "--resume", path, "--json").stdout)
