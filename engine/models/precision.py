@@ -26,7 +26,7 @@ class Precision:
 PRECISIONS = {
     "float32": Precision("float32", "As the model was published, equal to sentence-transformers."),
     "bfloat16": Precision(
-        "bfloat16",
+        "bf16",
         "Matrices and what they multiply in 16 bits: nearly the same vectors, in about half the time where "
         "the processor has tile registers for them (Intel AMX).",
     ),
