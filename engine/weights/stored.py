@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from engine.errors import ModelFileError
+from engine.layers.bfloat16 import from_bfloat16
 from engine.layers.tracing import Array
 from engine.weights.quantized import QUANTIZED
 
@@ -62,8 +63,8 @@ class StoredTensor:
 
     def float32(self) -> Array:
         """Return the dequantised numbers."""
-        if self.kind == "BF16":  # the upper half of a float32
-            return (self.rows.astype(np.uint32) << 16).view(np.float32)
+        if self.kind == "BF16":
+            return from_bfloat16(self.rows)
         if self.kind in FLOATS:
             return self.rows.astype(np.float32)
         import gguf

@@ -13,6 +13,7 @@ import numpy as np
 from safetensors import SafetensorError, deserialize, safe_open
 
 from engine.errors import GlassboxError, ModelFileError
+from engine.layers.bfloat16 import from_bfloat16
 from engine.layers.linear import Linear
 from engine.layers.norm import LayerNorm
 from engine.layers.tracing import Array
@@ -146,9 +147,7 @@ def decode(name: str, entry: Mapping[str, Any]) -> tuple[str, Array]:
     """Turn one entry of ``safetensors.deserialize`` into an array, widening bfloat16."""
     kinds = {"BF16": np.uint16, "F16": np.float16, "F32": np.float32, "F64": np.float64, "I64": np.int64}
     array: Array = np.frombuffer(entry["data"], kinds[entry["dtype"]]).reshape(entry["shape"])
-    if entry["dtype"] == "BF16":  # bfloat16 is the upper half of a float32
-        array = (array.astype(np.uint32) << 16).view(np.float32)
-    return name, array
+    return name, from_bfloat16(array) if entry["dtype"] == "BF16" else array
 
 
 def require(tensors: Mapping[str, T], name: str) -> T:
