@@ -7,7 +7,7 @@ import streamlit as st
 
 from engine import Encoder
 from engine.documents.splitters import MIN_CHUNK_TOKENS, SPLITTERS, Splitting
-from engine.models.precision import PRECISIONS, slower_precisions
+from engine.models.precision import PRECISIONS, is_slower
 from engine.models.prompts import PROMPT_USES, Role
 from engine.retrieval.embedding_model import Model, text_limit
 from engine.wording import counted
@@ -124,7 +124,7 @@ def chunk_settings(encoder: Encoder, suffix: str = "") -> Cut:
 def precision_setting(suffix: str) -> str:
     """Draw the precision of the layers of the encoder, and of a cross-encoder."""
     lines = "\n".join(f"- **{each.label}**: {each.help}" for each in PRECISIONS.values())
-    slower = " and ".join(slower_precisions())
+    slower = " and ".join(filter(is_slower, PRECISIONS))
     note = f"\n\nThis processor has none: slower here than float32: {slower}." if slower else ""
     return choice(
         SETTINGS["precision"].label,

@@ -486,7 +486,7 @@ def answers(
     asked = with_taken_names(asked, documents)
     for problem in check_answers(asked, documents):
         say(f"warning: {problem}")
-    encoder = load_search_model(corpus)
+    encoder = load_search_model(corpus, corpus.reranker)
     index = index_documents(documents, encoder, corpus, corpus.parent_tokens)
     null_scores = null_scores_in(index, encoder)
     label = f"Answering {counted(len(asked), 'question')}"

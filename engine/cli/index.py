@@ -7,14 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
+from engine.cli.loading import load_search_model
 from engine.cli.main import app, one_line, place, print_json
-from engine.cli.models import load_embedding_model
 from engine.cli.options import EmbeddingOptions, JsonOption, ParentOption, exit_on_error, grouped
 from engine.cli.progress import progress, say
 from engine.documents.document import Chunk
 from engine.documents.unread_text import limit_warning
 from engine.models.precision import chosen_precision
-from engine.retrieval.embedding_model import as_searched, text_limit
+from engine.retrieval.embedding_model import text_limit
 from engine.retrieval.index_choice import TRUSTED, K, Measured
 from engine.retrieval.index_kinds import AUTO, FLAT, INDEX_KINDS
 from engine.retrieval.vector_cache import VectorCache
@@ -64,7 +64,7 @@ def index_command(
         chosen_precision(embedding.precision),
         max_tokens,
     )
-    model = as_searched(load_embedding_model(embedding.model), embedding.prompts, embedding.precision)
+    model = load_search_model(embedding)
     cache = None if embedding.cache is None else VectorCache(embedding.cache)
     update = update_index(
         corpus, out, model, settings, index_kind, rebuild, cache, progress("Embedding chunks"), say

@@ -9,7 +9,6 @@ import numpy as np
 from engine.cli.models import load_embedding_model, load_reranker, require_accepted, say_if_slower
 from engine.cli.options import (
     AnsweringOptions,
-    CorpusOptions,
     EmbeddingOptions,
     RetrievalOptions,
     SearchedOptions,
@@ -55,7 +54,7 @@ def load_writer(retrieval: RetrievalOptions, answering: AnsweringOptions) -> Wri
     return Writer(decoder, draft=draft)
 
 
-def load_search_model(options: CorpusOptions) -> Model:
+def load_search_model(options: EmbeddingOptions, reranker: str = "") -> Model:
     """Load the model of a search, with its reranker if one is named, its prompts and the precision of both.
 
     Raises
@@ -65,12 +64,12 @@ def load_search_model(options: CorpusOptions) -> Model:
     """
     say_if_slower(options.precision)
     model = load_embedding_model(options.model)
-    if options.reranker:
+    if reranker:
         if not isinstance(model, Encoder):
             raise InputError(
                 f"{options.model} cannot be used with a reranker: give an encoder of the engine's families"
             )
-        model = replace(model, reranker=load_reranker(options.reranker))
+        model = replace(model, reranker=load_reranker(reranker))
     return as_searched(model, options.prompts, options.precision)
 
 
@@ -82,7 +81,7 @@ def load_searched(options: SearchedOptions) -> tuple[Model, Index, Array | None]
     if options.index is not None:
         model, index, unrelated = open_searched(options, options.index)
     else:
-        model, unrelated = load_search_model(options), None
+        model, unrelated = load_search_model(options, options.reranker), None
         index = index_searched(options, model)
     return model, index.only(options.document) if options.document else index, unrelated
 
@@ -111,7 +110,8 @@ def open_searched(options: SearchedOptions, folder: Path) -> tuple[Model, Index,
     check_alone(options, stored)
     settings = stored.settings
     model = load_search_model(
-        replace(options, model=settings.model, prompts=settings.prompts, precision=settings.precision)
+        replace(options, model=settings.model, prompts=settings.prompts, precision=settings.precision),
+        options.reranker,
     )
     return as_indexed(stored, model, folder), stored.index, stored.unrelated
 

@@ -12,12 +12,12 @@ from engine.cli.loading import (
     index_documents,
     load_decoder,
     load_encoder,
+    load_search_model,
     load_searched,
     load_writer,
     null_scores_in,
     read_documents,
 )
-from engine.cli.models import load_embedding_model, say_if_slower
 from engine.cli.options import (
     AnsweringOptions,
     EmbeddingOptions,
@@ -37,7 +37,6 @@ from engine.generation.prompt import Source
 from engine.generation.sampling import GREEDY, Sampling
 from engine.generation.settings import AnswerSettings, SearchSettings
 from engine.models.encoder import Encoder
-from engine.retrieval.embedding_model import as_searched
 from engine.retrieval.relevance import closer_than
 from engine.retrieval.vector_files import save_npz
 from engine.verify import DEFAULT_TEXTS, verify_encoder
@@ -289,8 +288,7 @@ def embed(
         raise typer.BadParameter(f"{out} does not end in .npz", param_hint="--out")
     if not out.parent.is_dir():
         raise typer.BadParameter(f"the folder {out.parent} does not exist", param_hint="--out")
-    say_if_slower(embedding.precision)
-    encoder = as_searched(load_embedding_model(embedding.model), embedding.prompts, embedding.precision)
+    encoder = load_search_model(embedding)
     index = index_documents(read_documents(path), encoder, embedding)
     ids = encoder.tokenizer.ids_batch([chunk.text for chunk in index.chunks])
     if isinstance(encoder, Encoder):

@@ -7,7 +7,7 @@ from engine.errors import InputError
 from engine.evaluation.embedding_server import SERVER_KEY, EmbeddingServer, is_server, server_at
 from engine.evaluation.library_model import load_model
 from engine.models.encoder import Encoder
-from engine.models.precision import slower_precisions
+from engine.models.precision import AUTO, chosen_precision, is_slower
 from engine.models.reranker import Reranker
 from engine.retrieval.embedding_model import Model
 from engine.weights.catalog import KNOWN_MODELS
@@ -50,8 +50,8 @@ def server_key(address: str) -> str:
 
 def say_if_slower(*precisions: str) -> None:
     """Say so where one of the precisions takes longer than float32 on this processor."""
-    for name in slower_precisions():
-        if name in precisions:
+    for name in precisions:
+        if name != AUTO and is_slower(chosen_precision(name)):
             say(f"This processor has no products of {name}: it takes longer here than float32")
 
 

@@ -48,24 +48,24 @@ def chosen_precision(name: str) -> str:
         There is no such precision.
     """
     if name == AUTO:
-        return "int8" if is_faster("int8") else "float32"
+        return "float32" if is_slower("int8") else "int8"
     if name not in PRECISIONS:
         raise InputError(f"precision {name!r} is not one of {', '.join((*PRECISIONS, AUTO))}")
     return name
 
 
-def is_faster(precision: str) -> bool:
-    """Whether this processor has products of a rounded precision, and numba is there to make use of them."""
+def is_slower(precision: str) -> bool:
+    """Whether a key of `PRECISIONS` takes longer than float32: without products of it, or without numba.
+
+    For a rounded precision, this loads the compiled kernels.
+    """
+    if precision == "float32":
+        return False
     try:
         from engine.kernels import gemm_bfloat16, gemm_int8
     except ImportError:
-        return False
-    return {"int8": gemm_int8.DOT_PRODUCTS, "bfloat16": gemm_bfloat16.TILES}[precision]
-
-
-def slower_precisions() -> list[str]:
-    """Return the precisions that take longer than float32 on this processor."""
-    return [name for name in PRECISIONS if name != "float32" and not is_faster(name)]
+        return True
+    return not {"int8": gemm_int8.DOT_PRODUCTS, "bfloat16": gemm_bfloat16.TILES}[precision]
 
 
 def in_precision(model: Model, precision: str) -> Model:

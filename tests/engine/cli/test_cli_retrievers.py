@@ -103,7 +103,8 @@ def test_entries_of_the_tables_reach_the_command_line(corpus):
 
 
 def test_a_precision_that_is_slower_on_this_processor_is_told(corpus, monkeypatch):
-    monkeypatch.setattr("engine.models.precision.is_faster", lambda name: False)
+    for module in ("engine.models.precision", "engine.cli.models"):
+        monkeypatch.setattr(f"{module}.is_slower", lambda name: name != "float32")
     search, told = (
         ("search", QUESTION, "--corpus", corpus, "--precision"),
         "no products of int8: it takes longer here than float32",
