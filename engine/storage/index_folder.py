@@ -30,6 +30,7 @@ from engine.retrieval.index_kinds import AnnIndex
 from engine.storage.index_rows import IndexedFile, file_row, to_choice, to_file
 from engine.storage.whole_file import whole_file, write_whole
 from engine.weights.download import file_sha256
+from engine.wording import reason_of
 
 FORMAT, VERSION = "glassbox index", 1
 MANIFEST, LOCK = "glassbox-index.json", ".lock"
@@ -295,5 +296,4 @@ def folder_errors(folder: Path) -> Iterator[None]:
     except UnicodeEncodeError as error:
         raise InputError("a document holds half of a surrogate pair: remove it") from error
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise DocumentError(f"the index in {folder} is damaged ({reason}): {AGAIN}") from error
+        raise DocumentError(f"the index in {folder} is damaged ({reason_of(error)}): {AGAIN}") from error

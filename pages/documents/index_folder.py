@@ -19,6 +19,7 @@ from ui.corpus import session_vectors
 from ui.data_folder import is_local
 from ui.documents import check_length, check_own, uploads
 from ui.models import load_encoder
+from ui.progress import counting
 from ui.server_settings import ENCODER, is_public
 from ui.settings import COUNTS, take_settings
 from ui.settings_card import SETTINGS, settings_in_use
@@ -154,11 +155,7 @@ def check_ranges(values: Mapping[str, Any], folder: Path) -> None:
 
 def write_folder(folder_text: str, corpus_text: str) -> None:
     """Write an index, or bring one up to date, under a progress bar."""
-    state, bar = st.session_state, st.progress(0.0, "Reading the files…")
-
-    def show(done: int, total: int) -> None:
-        bar.progress(done / total, f"Embedding: {done:,} of {counted(total, 'chunk')}")
-
+    state = st.session_state
     try:
         folder, encoder = path_of(folder_text), load_encoder()
         old = open_index(folder) if (folder / MANIFEST).exists() else None
@@ -168,17 +165,16 @@ def write_folder(folder_text: str, corpus_text: str) -> None:
         settings = old.settings if old else settings_of_session(encoder)
         model = as_searched(encoder, settings.prompts, settings.precision)
         kind = settings_in_use(encoder)["index_kind"]
-        update = update_index(
-            path_of(corpus), folder, model, settings, kind, cache=session_vectors(), on_progress=show
-        )
+        with counting("Reading and embedding", "chunks") as show:
+            update = update_index(
+                path_of(corpus), folder, model, settings, kind, cache=session_vectors(), on_progress=show
+            )
         state["index-done"] = (
             f"Written: {counted(len(update.stored.index.chunks), 'chunk')}, "
             f"{update.embedded_chunks:,} embedded now; files: {update.words}. Open it to search it."
         )
     except GlassboxError as error:
         state["index-error"] = str(error)
-    finally:
-        bar.empty()
 
 
 def settings_of_session(encoder: Encoder) -> IndexSettings:
