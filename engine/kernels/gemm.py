@@ -49,27 +49,50 @@ WIDE = (4 if WIDE_REGISTERS else 2) * LANES
 NARROW = 2 * LANES
 
 
+class Bfloat16(ir.Type):  # type: ignore[misc]
+    """LLVM's type ``bfloat``, which llvmlite has no name for."""
+
+    def _to_string(self) -> str:
+        return "bfloat"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Bfloat16)
+
+    def __hash__(self) -> int:
+        return hash(Bfloat16)
+
+
 def make_tile(n_rows: int, width: int, bits: int) -> Callable[..., None]:
     """Return a function of addresses and strides in bytes: ``y = x @ panel + start``.
 
     Its arguments are ``x, x_stride, panel, panel_stride, y, y_stride, start, depth``: ``n_rows`` rows of
     x, ``depth`` rows of the panel, and ``width`` numbers that every row of y begins its sum with.
 
-    Numbers are float32 for 32 ``bits``. For 8, four of a row of x lie side by side in the place of one,
-    unsigned, and so do the four of the panel that they are multiplied by, signed; sums are int32.
+    Numbers are float32 for 32 ``bits``. For 16, two bfloat16 of a row of x lie side by side in the place of
+    one, and so do the two of the panel that they are multiplied by. For 8, four do, those of x unsigned,
+    those of the panel signed, and sums are int32.
     """
-    single = ir.FloatType() if bits == 32 else ir.IntType(32)
+    single = ir.FloatType() if bits == 32 else ir.IntType(32)  # the place of one
     integer, pointer = ir.IntType(64), ir.PointerType()
-    vector = ir.VectorType(single, LANES)
+    factor = ir.VectorType(single, LANES)
+    vector = ir.VectorType(ir.IntType(32) if bits == 8 else ir.FloatType(), LANES)
     n_vectors = width // LANES
-    instruction = f"llvm.fma.v{LANES}f32" if bits == 32 else f"llvm.x86.avx512.vpdpbusd.{32 * LANES}"
+    factors = ir.VectorType(Bfloat16(), 2 * LANES) if bits == 16 else factor
+    instruction = {
+        32: f"llvm.fma.v{LANES}f32",
+        16: f"llvm.x86.avx512bf16.dpbf16ps.{32 * LANES}",
+        8: f"llvm.x86.avx512.vpdpbusd.{32 * LANES}",
+    }[bits]
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         x, x_stride, panel, panel_stride, y, y_stride, start, depth = arguments
-        function = get_or_insert_function(builder.module, ir.FunctionType(vector, [vector] * 3), instruction)
+        types_of = [vector] * 3 if bits == 32 else [vector, factors, factors]
+        function = get_or_insert_function(builder.module, ir.FunctionType(vector, types_of), instruction)
 
         def multiply_add(left: Any, right: Any, total: Any) -> Any:
-            return builder.call(function, [left, right, total] if bits == 32 else [total, left, right])
+            if bits == 32:
+                return builder.call(function, [left, right, total])
+            return builder.call(function, [total, *(builder.bitcast(x, factors) for x in (left, right))])
 
         def number(value: int) -> ir.Constant:
             return ir.Constant(integer, value)
@@ -90,13 +113,13 @@ def make_tile(n_rows: int, width: int, bits: int) -> Callable[..., None]:
         builder.position_at_end(loop)
         k = builder.phi(integer)
         sums = [[builder.phi(vector) for _ in columns] for _ in range(n_rows)]
-        right = [load(at(panel, k, panel_stride, column), vector) for column in columns]
+        right = [load(at(panel, k, panel_stride, column), factor) for column in columns]
         new_sums = []
         for row in range(n_rows):
             left = load(at(x, number(row), x_stride, k), single)
-            lane = builder.insert_element(vector(ir.Undefined), left, ir.IntType(32)(0))
+            lane = builder.insert_element(factor(ir.Undefined), left, ir.IntType(32)(0))
             spread = builder.shuffle_vector(
-                lane, vector(ir.Undefined), ir.VectorType(ir.IntType(32), LANES)([0] * LANES)
+                lane, factor(ir.Undefined), ir.VectorType(ir.IntType(32), LANES)([0] * LANES)
             )
             new_sums.append([multiply_add(spread, *pair) for pair in zip(right, sums[row], strict=True)])
         next_k = builder.add(k, number(1))

@@ -1,16 +1,16 @@
-"""Compiled twin (numba) of `bfloat16_linear` in `engine.layers.bfloat16`, in tile registers.
+"""Compiled twin (numba) of `bfloat16_linear` in `engine.layers.bfloat16`.
 
-Without them NumPy does the work: the instruction of AVX-512 for pairs of bfloat16 was slower than float32
-where it was measured (59 against 90 billion multiply-adds a second, Intel Xeon, family 6 model 167). Numbers
-too small for a normal float32 count as 0.
+Tile registers multiply, or else the instruction of AVX-512 that adds two products of bfloat16 to each float32
+(`vdpbf16ps`). Numbers too small for a normal float32 count as 0 in both.
 """
 
 from collections.abc import Callable
 
+import llvmlite.binding
 import numpy as np
 from numba import float32, uint16, void
 
-from engine.kernels.gemm import WIDE, into_panels, packed
+from engine.kernels.gemm import FEATURES, WIDE, WIDE_REGISTERS, into_panels, make_product, packed
 from engine.kernels.jit import njit, sources
 from engine.kernels.tiles import ROWS as TILE_ROWS
 from engine.kernels.tiles import (
@@ -26,9 +26,13 @@ from engine.layers.linear import linear as numpy_linear
 from engine.layers.tracing import Array
 
 TILES = has_tiles("amx-bf16")
+PAIRS = WIDE_REGISTERS and FEATURES.get("avx512bf16", False)
+# Billion multiply-adds of a core in a second, by `vdpbf16ps` and in float32: 250 and 126 on an AMD EPYC of
+# family 26 (Zen 5), 59 and 90 on an Intel Xeon of family 6, model 167.
+FASTER_THAN_FLOAT32 = TILES or (PAIRS and llvmlite.binding.get_host_cpu_name().startswith("znver"))
 TOGETHER = 2  # numbers in 32 bits
 
-wide_product = make_tile_product(bits=16)
+wide_product = make_tile_product(bits=16) if TILES else make_product(WIDE, bits=16)
 
 
 def entry(version: str) -> Callable[..., None]:
@@ -50,7 +54,8 @@ def entry(version: str) -> Callable[..., None]:
                 even = (bits[j] >> np.uint32(HALF_BITS)) & np.uint32(1)
                 upper = (bits[j] + np.uint32(0x7FFF) + even) >> np.uint32(HALF_BITS)
                 row[j] = np.uint16(upper) if x[i, j] == x[i, j] else QUIET_NAN
-        set_tiles(TILE_SHAPES.ctypes.data)
+        if TILES:
+            set_tiles(TILE_SHAPES.ctypes.data)
         for panel in range(len(panels)):
             wide_product(
                 rounded.ctypes.data,
@@ -63,18 +68,19 @@ def entry(version: str) -> Callable[..., None]:
                 d_in // TOGETHER,
                 n_tokens,
             )
-        release_tiles()
+        if TILES:
+            release_tiles()
 
     return product
 
 
-product = entry(sources("gemm", "gemm_bfloat16", "tiles")) if TILES else None
+product = entry(f"{sources('gemm', 'gemm_bfloat16', 'tiles')} {TILES}") if TILES or PAIRS else None
 
 
 def bfloat16_linear(x: Array, weight: Bfloat16Matrix, bias: Array | None = None) -> Array:
     """``x W^T + b``: ``(n_tokens, d_in) -> (n_tokens, d_out)``."""
     d_out, d_in = weight.shape
-    if product is None or d_out % WIDE or 2 * d_in % TILE_BYTES:
+    if product is None or d_out % WIDE or 2 * d_in % (TILE_BYTES if TILES else 4):
         return numpy_linear(x, weight, bias)
     y = np.empty((len(x) + TILE_ROWS, d_out), np.float32)  # the last tile is written to its end
     bias = np.zeros(d_out, np.float32) if bias is None else bias

@@ -28,7 +28,7 @@ PRECISIONS = {
     "bfloat16": Precision(
         "bf16",
         "Matrices and what they multiply in 16 bits: nearly the same vectors, in about half the time where "
-        "the processor has tile registers for them (Intel AMX).",
+        "the processor multiplies such numbers (Intel AMX, AMD Zen 5).",
     ),
     "int8": Precision(
         "int8",
@@ -65,7 +65,7 @@ def is_slower(precision: str) -> bool:
         from engine.kernels import gemm_bfloat16, gemm_int8
     except ImportError:
         return True
-    return not {"int8": gemm_int8.DOT_PRODUCTS, "bfloat16": gemm_bfloat16.TILES}[precision]
+    return not {"int8": gemm_int8.DOT_PRODUCTS, "bfloat16": gemm_bfloat16.FASTER_THAN_FLOAT32}[precision]
 
 
 def in_precision(model: Model, precision: str) -> Model:
