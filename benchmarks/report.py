@@ -1,9 +1,10 @@
 """Write docs/benchmarks.md from stored figures.
 
 ``python -m benchmarks.report [NAME ...] [--figures FOLDER]`` runs the named benchmarks with ``--json``,
-stores each result as docs/benchmarks/NAME.json, and renders the page from all stored results. A name may
-bring arguments: ``"quality my_beir_folder"``. With ``--figures`` nothing is run: the results are read from
-FOLDER/NAME.json, as ``--json`` printed them. Without names the page is only rendered.
+stores each result in docs/benchmarks/NAME.json, which keeps the newest of every processor, and renders the
+page from all stored results. A name may bring arguments: ``"quality my_beir_folder"``. With ``--figures``
+nothing is run: the results are read from FOLDER/NAME.json, as ``--json`` printed them. Without names the page
+is only rendered.
 """
 
 import argparse
@@ -11,6 +12,7 @@ import json
 import shlex
 import subprocess
 import sys
+from collections.abc import Sequence
 from datetime import date
 from importlib import import_module
 from pathlib import Path
@@ -80,14 +82,23 @@ def store(command: str, docs: Path, figures: Path | None) -> None:
         path = figures / f"{name}.json"
         result, day = json.loads(path.read_text("utf-8")), date.fromtimestamp(path.stat().st_mtime)
     about = {"command": f"python -m benchmarks.{command}", "date": day.isoformat()}
-    section(name, about | result)  # raises before anything is written
+    result = about | result
+    others = [one for one in stored(name, docs) if one["processor"] != result["processor"]]
+    results = sorted([*others, result], key=lambda one: one["processor"])
+    section(name, results)  # raises before anything is written
     (docs / "benchmarks").mkdir(parents=True, exist_ok=True)
-    text = json.dumps(about | result, indent=1, ensure_ascii=False)
+    text = json.dumps(results, indent=1, ensure_ascii=False)
     (docs / "benchmarks" / f"{name}.json").write_text(f"{text}\n", "utf-8")
 
 
-def section(name: str, result: Result) -> str:
-    """Render one stored result in Markdown.
+def stored(name: str, docs: Path) -> list[Result]:
+    """Return the stored results of a benchmark, one for each processor."""
+    path = docs / "benchmarks" / f"{name}.json"
+    return json.loads(path.read_text("utf-8")) if path.exists() else []
+
+
+def section(name: str, results: Sequence[Result]) -> str:
+    """Render the stored results of a benchmark in Markdown.
 
     Raises
     ------
@@ -95,21 +106,22 @@ def section(name: str, result: Result) -> str:
         A figure is missing.
     """
     benchmark: Benchmark = import_module(f"benchmarks.{name}").BENCHMARK
-    try:
-        tables = [part.markdown() if isinstance(part, Table) else part for part in benchmark.tables(result)]
-        measured_on = (
-            f"`{result['command']}` on {result['processor']}, {result['date']}: {result['workload']}."
-        )
-    except KeyError as error:
-        raise ReportError(f"{name}: the stored result has no figure {error}: run it again") from error
-    parts = [f"## {benchmark.title}", benchmark.summary, measured_on, *tables, benchmark.explanation]
-    return "\n\n".join(part for part in parts if part)
+    parts = [f"## {benchmark.title}", benchmark.summary]
+    for result in results:
+        try:
+            tables = benchmark.tables(result)
+            measured_on = (
+                f"`{result['command']}` on {result['processor']}, {result['date']}: {result['workload']}."
+            )
+            parts += [measured_on, *(part.markdown() if isinstance(part, Table) else part for part in tables)]
+        except KeyError as error:
+            raise ReportError(f"{name}: the stored result has no figure {error}: run it again") from error
+    return "\n\n".join(part for part in [*parts, benchmark.explanation] if part)
 
 
 def page(docs: Path) -> str:
     """Render all stored results."""
-    stored = [(name, docs / "benchmarks" / f"{name}.json") for name in NAMES]
-    sections = [section(name, json.loads(path.read_text("utf-8"))) for name, path in stored if path.exists()]
+    sections = [section(name, results) for name in NAMES if (results := stored(name, docs))]
     return "\n\n".join([INTRODUCTION, *sections]) + "\n"
 
 

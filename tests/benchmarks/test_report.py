@@ -167,7 +167,7 @@ RENDERED = {
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_result_is_rendered_with_its_table_and_its_machine(name):
-    text = section(name, ABOUT | RESULTS[name])
+    text = section(name, [ABOUT | RESULTS[name]])
     assert RENDERED[name] in text.splitlines()
     assert "`python -m benchmarks.x` on A Processor, 2026-01-02: some work." in text
     title, summary = text.split("\n\n")[:2]
@@ -184,7 +184,7 @@ def test_a_missing_figure_is_an_error(name, figure):
     for figures in (result, result["ours"], *result["ours"].get("rows", ())):
         figures.pop(figure, None)
     with pytest.raises(ReportError, match=f"{name}: the stored result has no figure '{figure}'"):
-        section(name, result)
+        section(name, [result])
 
 
 def test_figures_are_stored_and_rendered_in_the_order_of_the_page(tmp_path):
@@ -192,11 +192,22 @@ def test_figures_are_stored_and_rendered_in_the_order_of_the_page(tmp_path):
         result = {key: value for key, value in ABOUT.items() if key not in ("command", "date")}
         (tmp_path / f"{name}.json").write_text(json.dumps(result | RESULTS[name]))
         store(name, tmp_path / "docs", tmp_path)
-    stored = json.loads((tmp_path / "docs" / "benchmarks" / "late.json").read_text())
+    (stored,) = json.loads((tmp_path / "docs" / "benchmarks" / "late.json").read_text())
     assert stored["command"] == "python -m benchmarks.late"
     assert stored["date"] == date.today().isoformat()
     text = page(tmp_path / "docs")
     assert text.index("## How fast text is generated") < text.index("## What late chunking does to a search")
+
+
+def test_the_newest_result_of_every_processor_is_kept(tmp_path):
+    for processor_name, seconds in (("Zen", 2.0), ("Xeon", 3.0), ("Zen", 4.0)):
+        result = RESULTS["stream"] | {"processor": processor_name, "workload": f"{seconds} s"}
+        (tmp_path / "stream.json").write_text(json.dumps(result))
+        store("stream", tmp_path / "docs", tmp_path)
+    text = page(tmp_path / "docs")
+    assert text.index("on Xeon") < text.index("3.0 s.") < text.index("on Zen") < text.index("4.0 s.")
+    assert "2.0 s" not in text
+    assert text.count("## ") == 1
 
 
 def test_an_unknown_benchmark_is_refused_in_one_line(tmp_path):
