@@ -144,13 +144,14 @@ def entry(version: str) -> Callable[..., None]:
     return product
 
 
-product = entry(f"{sources('gemm', 'gemm_int8', 'simd', 'tiles')} {TILES}")
+# The compiler ends the process at an instruction that the processor lacks.
+product = entry(f"{sources('gemm', 'gemm_int8', 'simd', 'tiles')} {TILES}") if DOT_PRODUCTS else None
 
 
 def int8_linear(x: Array, weight: Int8Matrix, bias: Array | None = None) -> Array:
     """``x W^T + b``: ``(n_tokens, d_in) -> (n_tokens, d_out)``."""
     d_out = weight.shape[0]
-    if not DOT_PRODUCTS or d_out % WIDE:
+    if product is None or d_out % WIDE:
         return numpy_linear(x, weight, bias)
     panels, starts = packed(weight, pack)
     y = np.empty((len(x), d_out), np.float32)
