@@ -30,9 +30,8 @@ from engine.retrieval.embedding_spec import Query
 from engine.retrieval.evidence import Quote, find_evidence
 from engine.retrieval.index import Hit, Index
 from engine.retrieval.parents import search_parents
-from engine.retrieval.ranking import best_first, candidates
 from engine.retrieval.relevance import NullScores, null_scores_of
-from engine.retrieval.retrievers import index_scores
+from engine.retrieval.retrievers import found_rows
 
 NOTHING_FOUND = "Nothing in these documents comes close enough to this question to answer it."
 
@@ -264,8 +263,7 @@ def retrieve(
     by_cosine = settings.retriever == "dense" and searched_for is None
     order = None
     if not by_cosine:
-        scores = index_scores(settings.retriever, texts[-1], Query(vectors[-1], stamp), index, inside)
-        order = candidates(best_first(scores[None])[0], scores, len(scores))  # (n_found,)
+        order = found_rows(settings.retriever, texts[-1], Query(vectors[-1], stamp), index, inside, k + 1)
     # One more, for the margin of the last.
     found = search_parents(index, Query(vectors[0], stamp), k + 1 if k > 0 else k, order)
     searched = perf_counter()

@@ -5,12 +5,14 @@ occurs tf times in a chunk of l words, among N chunks of which df have it, adds
 
     ln(1 + (N - df + 0.5) / (df + 0.5)) · tf / (tf + k1 · (1 - b + b · l / average l))
 
-once for each time it occurs in the question. Words are runs of two or more letters, digits or underscores in
+once for each time it occurs in the question. These impacts are computed once, so that a question only adds
+those of its own words. Words are runs of two or more letters, digits or underscores in
 lower case, without Lucene's 33 English stop words, and reduced to their stems (Porter 2001, the English
 Snowball stemmer): "inventories" and "inventory" are one word.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from math import log
 
 import numpy as np
@@ -19,6 +21,34 @@ from Stemmer import Stemmer
 from engine.errors import InputError
 from engine.layers.tracing import Array
 from engine.models.encoder import check_several
+
+
+@dataclass(frozen=True)
+class Postings:
+    """The inverted index: of each word the texts that hold it, and what it adds to their scores.
+
+    Attributes
+    ----------
+    vocabulary
+        The number of each word, by its stem.
+    starts
+        Where the postings of each word begin, and the last ones end: ``(n_words + 1,)``.
+    rows, impacts
+        The text of each posting, int32, and the formula above, float32: ``(n_postings,)``.
+    n_texts
+        Number of texts.
+    """
+
+    vocabulary: dict[str, int] = field(repr=False)
+    starts: Array = field(repr=False)
+    rows: Array = field(repr=False)
+    impacts: Array = field(repr=False)
+    n_texts: int
+
+    def of(self, stem: str) -> slice:
+        """Return where the postings of a word are, which are none of a word that no text holds."""
+        number = self.vocabulary.get(stem)
+        return slice(0, 0) if number is None else slice(*self.starts[number : number + 2].tolist())
 
 
 class Bm25:
@@ -47,11 +77,20 @@ class Bm25:
             raise InputError(f"k1 is {k1}: give 0 or more, such as 1.5")
         if not 0 <= b <= 1:
             raise InputError(f"b is {b}: give 0 to 1, such as 0.75")
-        tokens = words(texts)
-        self._n_texts, self._index = len(texts), BM25(k1=k1, b=b)
-        self._has_words = any(tokens)
-        if self._has_words:
-            self._index.index(tokens, show_progress=False)
+        ids, vocabulary = word_ids(texts)
+        starts, rows, impacts = np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32)
+        if vocabulary:
+            index = BM25(k1=k1, b=b)
+            index.index((ids, vocabulary), create_empty_token=False, show_progress=False)
+            starts, rows, impacts = (index.scores[name] for name in ("indptr", "indices", "data"))
+        self.postings = Postings(vocabulary, starts, rows, impacts, len(texts))
+
+    @classmethod
+    def from_postings(cls, postings: Postings) -> "Bm25":
+        """Return the index that has these postings, such as stored ones."""
+        index = cls.__new__(cls)
+        index.postings = postings
+        return index
 
     def scores(self, questions: Sequence[str]) -> Array:
         """Score every text for every question: float32 ``(n_questions, n_texts)``.
@@ -59,20 +98,18 @@ class Bm25:
         The score is 0 where they share no word: for every text, if a question has only stop words or none.
         """
         check_several(questions)
-        scores = np.zeros((len(questions), self._n_texts), np.float32)
-        if self._has_words:
-            for row, tokens in zip(scores, words(questions), strict=True):
-                row[:] = self._index.get_scores_from_ids(self._index.get_tokens_ids(tokens))
+        postings = self.postings
+        scores = np.zeros((len(questions), postings.n_texts), np.float32)
+        for row, stems_of_question in zip(scores, words(questions), strict=True):
+            for stem in stems_of_question:
+                own = postings.of(stem)
+                row[postings.rows[own]] += postings.impacts[own]  # each text has one posting of a word
         return scores
 
     def idf(self, stem: str) -> float:
         """Return the weight of a word, given by its stem: the first factor of the formula above."""
-        n_with = 0
-        if self._has_words and stem in self._index.vocab_dict:
-            column = self._index.vocab_dict[stem]
-            first, last = self._index.scores["indptr"][column : column + 2]
-            n_with = int(last - first)
-        return word_idf(n_with, self._n_texts)
+        own = self.postings.of(stem)
+        return word_idf(own.stop - own.start, self.postings.n_texts)
 
 
 def word_idf(n_with: int, n_texts: int) -> float:
@@ -82,9 +119,17 @@ def word_idf(n_with: int, n_texts: int) -> float:
 
 def words(texts: Sequence[str], stopwords: str = "english") -> list[list[str]]:
     """Split texts into the stems of the words that count; ``"english_plus"`` leaves out more of them."""
+    ids, vocabulary = word_ids(texts, stopwords)
+    by_number = list(vocabulary)
+    return [[by_number[number] for number in own] for own in ids]
+
+
+def word_ids(texts: Sequence[str], stopwords: str = "english") -> tuple[list[list[int]], dict[str, int]]:
+    """Return `words` by numbers, and the number of each word, from 0 in the order of the dictionary."""
     from bm25s import tokenize
 
-    return tokenize(list(texts), stopwords=stopwords, return_ids=False, show_progress=False, stemmer=stems)
+    found = tokenize(list(texts), stopwords=stopwords, show_progress=False, stemmer=stems)
+    return found.ids, found.vocab
 
 
 def stems(words: Sequence[str]) -> list[str]:

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
+from itertools import chain
 from typing import overload
 
 import numpy as np
@@ -13,13 +14,16 @@ from engine.errors import InputError
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
 from engine.models.precision import PRECISIONS
-from engine.retrieval.bm25 import Bm25
+from engine.retrieval.bm25 import Bm25, Postings
 from engine.retrieval.embedding_model import Model, as_searched, embedding_spec, encode_by
 from engine.retrieval.embedding_spec import EmbeddingSpec, Query
+from engine.retrieval.index_choice import EXACT_CHUNKS
 from engine.retrieval.index_kinds import AnnIndex, nearest
 from engine.retrieval.rerank import TokenVectors
 from engine.retrieval.vector_cache import VectorCache, cached_encode
 from engine.weights.fetch import Progress
+
+Place = tuple[str, int, int]  # of a passage: its document, start and end
 
 
 @dataclass(frozen=True)
@@ -51,8 +55,12 @@ class Index:
     idf
         The word weights ``(vocab_size,)`` of the pooling ``"idf"``, None for other poolings.
     ann
-        What finds the nearest vectors without reading all of them; None for exact search. Retrievers that
-        score every chunk, as all but dense do, are exact in any case.
+        What finds the nearest vectors without reading all of them; None for exact search.
+    postings
+        BM25's inverted index of the chunks, if it is known.
+    allowed
+        Rows of the chunks that may be found, ascending ``(n_allowed,)``; None for all. Only an index with
+        ``ann`` leaves out rows so.
     """
 
     chunks: tuple[Chunk, ...] = field(repr=False)
@@ -60,6 +68,13 @@ class Index:
     spec: EmbeddingSpec
     idf: Array | None = field(default=None, repr=False)
     ann: AnnIndex | None = field(default=None, repr=False)
+    postings: Postings | None = field(default=None, repr=False, compare=False)
+    allowed: Array | None = field(default=None, repr=False)
+
+    @property
+    def n_searched(self) -> int:
+        """Number of the chunks that may be found."""
+        return len(self.chunks) if self.allowed is None else len(self.allowed)
 
     @cached_property
     def texts(self) -> tuple[str, ...]:
@@ -69,7 +84,7 @@ class Index:
     @cached_property
     def words(self) -> Bm25:
         """BM25's index of the chunks."""
-        return Bm25(self.texts)
+        return Bm25(self.texts) if self.postings is None else Bm25.from_postings(self.postings)
 
     @cached_property
     def tokens(self) -> TokenVectors:
@@ -82,6 +97,15 @@ class Index:
         rows: dict[str, list[int]] = {}
         for row, chunk in enumerate(self.chunks):
             rows.setdefault(chunk.document, []).append(row)
+        return rows
+
+    @cached_property
+    def children(self) -> dict[Place, list[int]]:
+        """Rows of the chunks of each parent, by its place."""
+        rows: dict[Place, list[int]] = {}
+        for row, chunk in enumerate(self.chunks):
+            if chunk.parent is not None:
+                rows.setdefault(place_of(chunk), []).append(row)
         return rows
 
     @cached_property
@@ -116,7 +140,7 @@ class Index:
         k
             How many; all where there are fewer.
         order
-            Rows of the chunks, best first ``(n_chunks,)``; None for those with the largest inner product
+            Rows of the chunks, best first ``(n_found,)``; None for those with the largest inner product
             with the question's vector.
 
         Raises
@@ -129,7 +153,7 @@ class Index:
         self.check(query)
         vector = query.vector[None].astype(np.float32)
         if order is None:
-            [scores], [rows] = self.nearest(vector, min(k, len(self.chunks)))
+            [scores], [rows] = self.nearest(vector, min(k, self.n_searched))
         else:
             rows = order[:k]
             scores = self.vectors[rows] @ vector[0]
@@ -141,10 +165,13 @@ class Index:
         ``(n_questions, d_model)`` float32 to two arrays ``(n_questions, k)``.
         """
         find = nearest if self.ann is None else self.ann.nearest
-        return find(self.vectors, vectors, k)
+        return find(self.vectors, vectors, k, self.allowed)
 
     def only(self, names: Collection[str]) -> "Index":
-        """Return the index of some documents alone, by their names; it is searched exactly.
+        """Return the index of some documents alone, by their names.
+
+        Up to `EXACT_CHUNKS` chunks are searched exactly, and more, too, where all are. Otherwise those of
+        other documents are left out while the index of all is searched, whose BM25 goes on to count all.
 
         Raises
         ------
@@ -155,7 +182,10 @@ class Index:
             if name not in self._rows:
                 similar = get_close_matches(name, self._rows, 1, 0.0)
                 raise InputError(f"there is no document {name!r} in the index: is it {similar[0]!r}?")
-        return self.subset([row for row, chunk in enumerate(self.chunks) if chunk.document in names])
+        rows = sorted(chain.from_iterable(self._rows[name] for name in set(names)))
+        if self.ann is None or len(rows) <= EXACT_CHUNKS:
+            return self.subset(rows)
+        return replace(self, allowed=np.array(rows))
 
     def subset(self, rows: Sequence[int]) -> "Index":
         """Return some rows of the index, in their order, as an index."""
@@ -193,6 +223,12 @@ class Index:
 
     def _is_made_by(self, encoder: Model) -> bool:
         return self.spec == embedding_spec(encoder, self.spec.pooling, self.spec.max_tokens)
+
+
+def place_of(chunk: Chunk) -> Place:
+    """Return the place of a chunk's passage: its parent, or the chunk itself if it has none."""
+    passage = chunk.parent or chunk
+    return passage.document, passage.start, passage.end
 
 
 def readings_of(encoder: Model) -> Iterator[Model]:

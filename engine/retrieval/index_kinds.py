@@ -7,7 +7,7 @@ Each may miss a near vector, so its recall is measured against exact search befo
 """
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -107,30 +107,42 @@ class AnnIndex:
     effort: int
     _faiss: "faiss.Index" = field(repr=False, compare=False)
 
-    def nearest(self, vectors: Array, questions: Array, k: int) -> tuple[Array, Array]:
+    def nearest(
+        self, vectors: Array, questions: Array, k: int, allowed: Array | None = None
+    ) -> tuple[Array, Array]:
         """Return inner products and rows of the ``k`` nearest vectors that it finds, nearest first.
 
-        Shapes are those of `nearest`, which is used where ``k`` is a large share of all vectors, and for
-        questions for which fewer than ``k`` are found.
+        Arguments and shapes are those of `nearest`, which is used where ``k`` is a large share of the vectors
+        that may be found, and for questions for which fewer than ``k`` are found.
         """
         n_candidates = k * INDEX_KINDS[self.kind].candidates
-        if EXACT_SHARE * n_candidates > len(vectors):
-            return nearest(vectors, questions, k)
-        _, found = self._faiss.search(questions, n_candidates, params=self._parameters)
+        n_allowed = len(vectors) if allowed is None else len(allowed)
+        if EXACT_SHARE * n_candidates > n_allowed:
+            return nearest(vectors, questions, k, allowed)
+        _, found = self._faiss.search(questions, n_candidates, params=self._parameters(allowed))
         scores = np.einsum("qd,qcd->qc", questions, vectors[found])  # (n_questions, n_candidates)
         scores = np.where(found >= 0, scores, np.float32(-np.inf))
         order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
         scores, rows = np.take_along_axis(scores, order, 1), np.take_along_axis(found, order, 1)
         if (short := np.isneginf(scores[:, -1])).any():
-            scores[short], rows[short] = nearest(vectors, questions[short], k)
+            scores[short], rows[short] = nearest(vectors, questions[short], k, allowed)
         return scores, rows
 
-    @cached_property
-    def _parameters(self) -> Any:
+    def _parameters(self, allowed: Array | None) -> Any:
+        """Return FAISS's parameters of a search, which is the more thorough the fewer rows are allowed.
+
+        The nearest of a tenth of all vectors lie in ten times as many lists; those left out cost no product.
+        """
         import faiss
 
-        name = INDEX_KINDS[self.kind].effort
-        return getattr(faiss, PARAMETERS[name])(**{name: self.effort})
+        name, effort, others = INDEX_KINDS[self.kind].effort, self.effort, {}
+        if allowed is not None:
+            is_allowed = np.zeros(self._faiss.ntotal, bool)
+            is_allowed[allowed] = True
+            selector: Any = faiss.IDSelectorBitmap  # whose stub is that of C++
+            others["sel"] = selector(np.packbits(is_allowed, bitorder="little"))
+            effort = ceil(effort * len(is_allowed) / len(allowed))
+        return getattr(faiss, PARAMETERS[name])(**{name: effort}, **others)
 
     def to_bytes(self) -> Array:
         """Return FAISS's bytes of the index, uint8, for `from_bytes`."""
@@ -180,13 +192,15 @@ def build_ann(vectors: Array, kind: str, effort: int = EFFORTS[0]) -> AnnIndex:
     return AnnIndex(kind, effort, index)
 
 
-def nearest(vectors: Array, questions: Array, k: int) -> tuple[Array, Array]:
+def nearest(vectors: Array, questions: Array, k: int, allowed: Array | None = None) -> tuple[Array, Array]:
     """Return inner products and rows of the ``k`` vectors nearest to each question, nearest first.
 
     ``(n_chunks, d_model)`` and ``(n_questions, d_model)``, both float32, to two arrays ``(n_questions, k)``.
-    FAISS reads the vectors where they are, without a copy.
+    FAISS reads the vectors where they are, without a copy; but those of rows that alone are ``allowed``
+    ``(n_allowed,)``, at least ``k``, are copied.
     """
     import faiss
 
-    scores, rows = faiss.knn(questions, vectors, k, metric=faiss.METRIC_INNER_PRODUCT)
-    return scores, rows
+    found_in = vectors if allowed is None else vectors[allowed]
+    scores, places = faiss.knn(questions, found_in, k, metric=faiss.METRIC_INNER_PRODUCT)
+    return scores, places if allowed is None else allowed[places]

@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 
-from engine.documents.document import Chunk
 from engine.layers.tracing import Array
 from engine.retrieval.embedding_spec import Query
-from engine.retrieval.index import Hit, Index
+from engine.retrieval.index import Hit, Index, Place, place_of
 
 
 def parent_hits(hits: Sequence[Hit]) -> list[Hit]:
@@ -21,16 +20,10 @@ def parent_hits(hits: Sequence[Hit]) -> list[Hit]:
     list of Hit
         In the order of each passage's best hit.
     """
-    best: dict[tuple[str, int, int], Hit] = {}
+    best: dict[Place, Hit] = {}
     for hit in hits:
         best.setdefault(place_of(hit.chunk), Hit(hit.chunk.parent or hit.chunk, hit.score))
     return list(best.values())
-
-
-def place_of(chunk: Chunk) -> tuple[str, int, int]:
-    """Return the place of a chunk's passage: its parent, or the chunk itself if it has none."""
-    passage = chunk.parent or chunk
-    return passage.document, passage.start, passage.end
 
 
 def search_parents(index: Index, query: Query, k: int, order: Array | None = None) -> list[Hit]:
@@ -61,16 +54,16 @@ def search_parents(index: Index, query: Query, k: int, order: Array | None = Non
     depth = k
     while True:
         passages = parent_hits(index.search(query, depth, order))[:k]
-        if len(passages) >= k or depth >= len(index.chunks):
+        if len(passages) >= k or depth >= index.n_searched:
             return passages if order is None else nearest_scores(passages, index, query)
         depth *= 2
 
 
 def nearest_scores(passages: Sequence[Hit], index: Index, query: Query) -> list[Hit]:
     """Give each passage the score of the nearest of all its children."""
-    best = {place_of(hit.chunk): hit.score for hit in passages}
-    cosines = index.scores(query).tolist()  # (n_chunks,)
-    for chunk, cosine in zip(index.chunks, cosines, strict=True):
-        if chunk.parent is not None and (place := place_of(chunk)) in best:
-            best[place] = max(best[place], cosine)
-    return [Hit(hit.chunk, best[place_of(hit.chunk)]) for hit in passages]
+    found = []
+    for hit in passages:
+        rows = index.children.get(place_of(hit.chunk), ())
+        cosines = index.vectors[list(rows)] @ query.vector  # (n_children,)
+        found.append(Hit(hit.chunk, max([hit.score, *cosines.tolist()])))
+    return found

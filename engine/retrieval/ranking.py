@@ -15,6 +15,28 @@ def best_first(scores: Array) -> Array:
     return np.argsort(-scores, axis=1, kind="stable")
 
 
+def top(scores: Array, k: int) -> Array:
+    """Return the first ``k`` of `best_first` that were found, without ordering the others.
+
+    Parameters
+    ----------
+    scores
+        Of one question ``(n_chunks,)``.
+    k
+        How many, 0 or more.
+
+    Returns
+    -------
+    Array
+        Places of chunks, best first ``(k,)``; fewer where fewer were found.
+    """
+    places = np.flatnonzero(~np.isneginf(scores))
+    if 0 < k < len(places):
+        found = scores[places]
+        places = places[found >= np.partition(found, -k)[-k]]  # those equal to the last one, too
+    return places[np.argsort(-scores[places], kind="stable")][:k]
+
+
 def min_ranks(scores: Array, others: Array | None = None) -> Array:
     """Rank of each score, 1 for the highest: 1 plus the number of higher ones, so equal scores share a rank.
 

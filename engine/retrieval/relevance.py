@@ -19,7 +19,6 @@ from engine.errors import InputError
 from engine.layers.tracing import Array
 from engine.retrieval.embedding_model import Model, encode_by
 from engine.retrieval.index import Index
-from engine.retrieval.index_kinds import nearest
 
 EVERYDAY_QUESTIONS = BUNDLED_CORPUS.parent / "everyday.csv"
 MAX_CHUNKS = 2_000  # of the random pairs; the best passages are among all chunks of an index
@@ -117,7 +116,9 @@ def embed_unrelated(index: Index, encoder: Model, questions: Sequence[str] | Non
 
 def null_scores_by(index: Index, vectors: Array, seed: int = 0) -> NullScores:
     """Score unrelated questions by their vectors ``(n_questions, d_model)``, as `null_scores_of`."""
-    bests, _ = nearest(index.vectors, vectors, 1)  # (n_questions, 1)
-    rows = np.random.default_rng(seed).permutation(len(index.chunks))[:MAX_CHUNKS]
+    bests, _ = index.nearest(vectors, 1)  # (n_questions, 1)
+    rows = np.random.default_rng(seed).permutation(index.n_searched)[:MAX_CHUNKS]
+    if index.allowed is not None:
+        rows = index.allowed[rows]
     pairs = vectors @ index.vectors[rows].T  # (n_questions, n_rows)
     return NullScores(np.sort(pairs, axis=None), np.sort(bests[:, 0]))

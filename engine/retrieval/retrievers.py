@@ -16,12 +16,15 @@ from engine.retrieval.embedding_spec import Query
 from engine.retrieval.fusion import RRF_CONSTANT, reciprocal_rank_fusion, weighted_fusion
 from engine.retrieval.index import Index
 from engine.retrieval.mmr import MMR_DEPTH, MMR_DIVERSITY, MMR_K, mmr_scores
+from engine.retrieval.ranking import top
 from engine.retrieval.rerank import RERANK_DEPTH, MaxSim, TokenVectors, cross_rerank, rerank
 from engine.weights.fetch import Progress
 
 # The best nDCG@10 on every other question of Cranfield (0.449 there); on the other half it has 0.421, where
 # reciprocal rank fusion has 0.409.
 DENSE_WEIGHT = 0.7
+ORDERED = 10_000  # chunks that a search orders, of which several may be parts of one passage
+CANDIDATES, CANDIDATES_PER = 200, 8  # of an approximate index: of each score, at least, and for each passage
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,8 @@ class SearchTexts:
     words, tokens
         BM25's index of the chunks and their token vectors, if computed before: both are the same for all
         questions.
+    known_bm25
+        BM25 of every question with every chunk, if it was computed before, as for some chunks of many.
     """
 
     questions: tuple[str, ...] = field(repr=False)
@@ -47,10 +52,13 @@ class SearchTexts:
     max_tokens: int | None = None
     words: Bm25 | None = field(default=None, repr=False, compare=False)
     tokens: TokenVectors | None = field(default=None, repr=False, compare=False)
+    known_bm25: Array | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def bm25(self) -> Array:
         """BM25 of every question with every chunk: float32 ``(n_questions, n_chunks)``."""
+        if self.known_bm25 is not None:
+            return self.known_bm25
         words = Bm25(self.chunks) if self.words is None else self.words
         return words.scores(self.questions)
 
@@ -182,6 +190,8 @@ class Retriever:
         Name and description for people.
     uses_bm25
         Whether it needs BM25's index of the chunks.
+    uses_vectors
+        Whether it needs the vectors of chunks.
     needs_reranker
         Whether it needs a cross-encoder.
     needs_tokens
@@ -192,6 +202,7 @@ class Retriever:
     label: str
     help: str
     uses_bm25: bool = False
+    uses_vectors: bool = True
     needs_reranker: bool = False
     needs_tokens: bool = False
 
@@ -205,6 +216,7 @@ RETRIEVERS = {
         "Words that question and chunk share, the rarer the better. Reads no vectors, and finds no chunk "
         "that shares none.",
         uses_bm25=True,
+        uses_vectors=False,
     ),
     "hybrid": Retriever(
         hybrid, "hybrid (ranks fused)", "Dense and BM25, by reciprocal rank fusion.", uses_bm25=True
@@ -287,6 +299,68 @@ def check_retriever(name: str) -> None:
     """Raise `InputError` for a name that is not one of `RETRIEVERS`."""
     if name not in RETRIEVERS:
         raise InputError(f"retriever {name!r} is not one of {', '.join(RETRIEVERS)}")
+
+
+def found_rows(
+    name: str, question: str, query: Query, index: Index, encoder: Encoder | None, k: int
+) -> Array:
+    """Return the rows of the chunks that one of `RETRIEVERS` finds for one question, best first.
+
+    Without an approximate index all chunks are scored, as by `index_scores`. With one, only candidates are:
+    those that the vectors, and BM25, put first. Their scores are exact, but a chunk that is far down by both
+    may be missing, and ranks are those among the candidates.
+
+    Parameters
+    ----------
+    name, question, query, index, encoder
+        As in `index_scores`.
+    k
+        How many passages are wanted, of which several chunks may be parts.
+
+    Returns
+    -------
+    Array
+        ``(n_found,)``: at least ``ORDERED`` rows of all chunks, and about ``CANDIDATES`` of an approximate
+        index, where so many are found.
+
+    Raises
+    ------
+    InputError
+        As `index_scores`.
+    """
+    if index.ann is None:
+        return top(index_scores(name, question, query, index, encoder), max(k, ORDERED))
+    check_retriever(name)
+    index.check(query)
+    retriever, vector = RETRIEVERS[name], query.vector[None].astype(np.float32)  # (1, d_model)
+    bm25 = index.words.scores([question]) if retriever.uses_bm25 else None  # (1, n_chunks)
+    rows = candidate_rows(vector, bm25, retriever.uses_vectors, index, max(CANDIDATES, CANDIDATES_PER * k))
+    texts = SearchTexts(
+        (question,),
+        tuple(index.chunks[row].text for row in rows),
+        encoder,
+        index.spec.max_tokens,
+        known_bm25=None if bm25 is None else bm25[:, rows],
+    )
+    inputs = SearchInputs(texts, vector, index.vectors[rows])
+    [scores] = retriever_scores(name, inputs, RetrieverOptions(k=MMR_DEPTH))  # (n_candidates,)
+    return rows[top(scores, len(rows))]
+
+
+def candidate_rows(vector: Array, bm25: Array | None, uses_vectors: bool, index: Index, n: int) -> Array:
+    """Return the rows of the chunks that are worth scoring for one question, ascending.
+
+    They are the ``n`` nearest to its vector ``(1, d_model)``, the ``n`` best by ``bm25`` ``(1, n_chunks)``,
+    and the last by each, since a fusion scales scores by the highest and the lowest.
+    """
+    found = []
+    if uses_vectors:
+        found = [index.nearest(vector, min(n, index.n_searched))[1][0], index.nearest(-vector, 1)[1][0]]
+    if bm25 is not None:
+        scores = bm25[0] if index.allowed is None else bm25[0, index.allowed]
+        places = np.append(top(np.where(scores > 0, scores, np.float32(-np.inf)), n), scores.argmin())
+        found.append(places if index.allowed is None else index.allowed[places])
+    return np.unique(np.concatenate(found))
 
 
 def index_scores(name: str, question: str, query: Query, index: Index, encoder: Encoder | None) -> Array:
