@@ -31,12 +31,18 @@ class Document:
         The title in the file, empty if it has none.
     sections
         The parts under headings and on pages, in order; none for plain text.
+    date
+        The day that the file states of itself, as ``2026-05-01``, empty if it states none.
+    tags
+        The tags in the file.
     """
 
     name: str
     text: str
     title: str = ""
     sections: tuple[Section, ...] = ()
+    date: str = ""
+    tags: tuple[str, ...] = ()
 
     def section_at(self, position: int) -> Section:
         """Return the section of a character; before the first section there are no headings."""

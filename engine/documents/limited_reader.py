@@ -39,7 +39,14 @@ def arguments_of(request: bytes) -> tuple[str, bytes, str | None]:
 def answer_of(loaded: Loaded) -> bytes:
     """Return what was read as JSON."""
     documents = [
-        (one.name, one.text, one.title, [(part.start, part.headings, part.page) for part in one.sections])
+        (
+            one.name,
+            one.text,
+            one.title,
+            [(part.start, part.headings, part.page) for part in one.sections],
+            one.date,
+            one.tags,
+        )
         for one in loaded.documents
     ]
     failures = [(one.name, one.reason) for one in loaded.failures]
@@ -59,8 +66,10 @@ def loaded_of(answer: bytes) -> Loaded:
                 text,
                 title,
                 tuple(Section(start, tuple(headings), page) for start, headings, page in sections),
+                date,
+                tuple(tags),
             )
-            for name, text, title, sections in documents
+            for name, text, title, sections, date, tags in documents
         ),
         tuple(Failure(name, reason) for name, reason in failures),
         tuple(skipped),

@@ -6,7 +6,7 @@ from typing import Any
 
 from engine.documents.document import Chunk, Document
 from engine.retrieval.index_choice import Choice, Lost, Measured
-from engine.storage.workspace import section_rows, to_document, to_headings, to_json
+from engine.storage.workspace import about_row, to_document, to_json, to_strings
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ def file_row(file: IndexedFile) -> list[Any]:
     """Return a file of the corpus as a JSON value; a chunk is a span of one of its documents."""
     places = {document.name: place for place, document in enumerate(file.documents)}
     documents = [
-        [document.name, document.title, document.text, to_json(section_rows(document))]
+        [document.name, document.title, document.text, to_json(about_row(document))]
         for document in file.documents
     ]
     chunks = [
@@ -58,7 +58,7 @@ def to_chunk(document: Document, span: Sequence[Any], parent: Chunk | None = Non
     """Restore a chunk of a document from its row."""
     start, end, n_tokens, headings, page = span
     text = document.text[start:end]
-    return Chunk(document.name, start, end, text, n_tokens, to_headings(headings), page, parent)
+    return Chunk(document.name, start, end, text, n_tokens, to_strings(headings), page, parent)
 
 
 def to_choice(row: Mapping[str, Any]) -> Choice:

@@ -176,7 +176,7 @@ def to_rows(workspace: Workspace) -> Rows:
     index = workspace.index
     return {
         "documents": [
-            (number, document.name, document.title, document.text, to_json(section_rows(document)))
+            (number, document.name, document.title, document.text, to_json(about_row(document)))
             for number, document in enumerate(workspace.documents)
         ],
         "settings": [(0, to_json(dict(workspace.settings)))],
@@ -214,21 +214,27 @@ def spec_row(index: Index) -> Row:
     return (0, spec.model, spec.name, spec.pooling, int(spec.max_tokens), int(spec.d_model), idf)
 
 
-def section_rows(document: Document) -> list[Any]:
-    """Return the sections of a document as JSON values."""
-    return [[int(s.start), list(s.headings), optional_int(s.page)] for s in document.sections]
+def about_row(document: Document) -> dict[str, Any]:
+    """Return the sections, date and tags of a document as JSON values."""
+    sections = [[int(s.start), list(s.headings), optional_int(s.page)] for s in document.sections]
+    return {"sections": sections, "date": document.date, "tags": list(document.tags)}
 
 
-def to_document(_: int, name: str, title: str, text: str, sections: str) -> Document:
-    """Restore a document from its row."""
+def to_document(_: int, name: str, title: str, text: str, about: str) -> Document:
+    """Restore a document from its row; one of the first version holds nothing but sections about it."""
+    content = json.loads(about)
+    if isinstance(content, list):
+        content = {"sections": content, "date": "", "tags": []}
     return Document(
         checked(name, str),
         checked(text, str),
         checked(title, str),
         tuple(
-            Section(checked(start, int), to_headings(headings), optional(page, int))
-            for start, headings, page in checked(json.loads(sections), list)
+            Section(checked(start, int), to_strings(headings), optional(page, int))
+            for start, headings, page in checked(content["sections"], list)
         ),
+        checked(content["date"], str),
+        to_strings(content["tags"]),
     )
 
 
@@ -281,7 +287,7 @@ def to_index(stamp: Sequence[Row], rows: Sequence[Row], documents: Sequence[Docu
             stop,
             document.text[start:stop],
             checked(n_tokens, int),
-            to_headings(json.loads(headings)),
+            to_strings(json.loads(headings)),
             optional(page, int),
             None if parent is None else parents[parent],
         )
@@ -318,9 +324,9 @@ def to_run(_: int, name: str, time: str, content: str) -> SavedRun:
     return SavedRun(checked(name, str), time, checked(json.loads(content), dict))
 
 
-def to_headings(value: object) -> tuple[str, ...]:
-    """Restore a path of headings from JSON values."""
-    return tuple(checked(heading, str) for heading in checked(value, list))
+def to_strings(value: object) -> tuple[str, ...]:
+    """Restore several texts from JSON values."""
+    return tuple(checked(text, str) for text in checked(value, list))
 
 
 def to_json(value: object) -> str:

@@ -15,7 +15,7 @@ Row = tuple[Any, ...]
 Rows = dict[str, list[Row]]  # by the name of the table, in the order of `position`
 
 MAX_BYTES = 1024**3
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2  # the first had no date and tags of a document
 # A chunk's text is a span of its document; a chunk without a vector is the parent of later chunks.
 TABLES = {
     "documents": "position INTEGER PRIMARY KEY, name TEXT, title TEXT, text TEXT, sections TEXT",
@@ -53,6 +53,7 @@ def write_rows(connection: sqlite3.Connection, rows: Rows, saved_as: str, name: 
                 f"{name} holds another workspace, or changes of another session: open it again, or save "
                 f"under another name"
             )
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         for number, table in enumerate(TABLES):
             if found[number : number + 1] != [digests[number]]:
                 replace_rows(connection, table, rows[table])
@@ -93,7 +94,6 @@ def create_tables(connection: sqlite3.Connection, name: str) -> list[str]:
         return read_digests(connection)
     for statement in SCHEMA:
         connection.execute(statement)
-    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
     return []
 
 

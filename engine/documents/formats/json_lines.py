@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from engine.documents.document import Document
+from engine.documents.formats.about import date_of, tags_of
 from engine.documents.formats.loaded import Failure
 from engine.documents.formats.outline import one_line
 from engine.documents.formats.plain import decode, unified
@@ -18,8 +19,9 @@ TEXT_KEYS = ("text", "content", "contents", "body", "passage", "document")
 def read_jsonl(name: str, content: bytes) -> Iterator[Document | Failure]:
     """Yield a document for each line, named after the line: ``a.jsonl#1`` is the first.
 
-    The first record determines which of `TEXT_KEYS` has the texts; ``title`` is the title. A line that is
-    damaged or has no text is a failure, and the rest is still read.
+    The first record determines which of `TEXT_KEYS` has the texts; ``title`` is the title, and
+    ``date`` and ``tags`` are the document's. A line that is damaged or has no text is a failure, and the rest
+    is still read.
 
     Raises
     ------
@@ -69,4 +71,5 @@ def line_document(name: str, values: dict[str, Any], key: str) -> Document:
     text = unified(text) if isinstance(text, str) else ""
     if not text.strip():
         raise DocumentError(f"{name} has no text under {key}: fill it in, or leave the line out")
-    return Document(name, text, one_line(unified(title)) if isinstance(title, str) else "")
+    title = one_line(unified(title)) if isinstance(title, str) else ""
+    return Document(name, text, title, date=date_of(values.get("date")), tags=tags_of(values.get("tags")))

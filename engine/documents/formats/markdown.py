@@ -3,15 +3,21 @@
 from collections.abc import Iterator
 
 from engine.documents.document import Document
+from engine.documents.formats.about import date_of, front_matter, tags_of
 from engine.documents.formats.outline import MAX_HEADINGS, Heading, bounded, sections_under, title_of
 from engine.documents.formats.plain import decode
 
 
 def read_markdown(name: str, content: bytes) -> Document:
-    """Make a document with a section under each ATX heading (``#`` to ``######``)."""
+    """Make a document with a section under each ATX heading (``#`` to ``######``).
+
+    Its date and tags are those of the front matter, ``date`` and ``tags``, which remains part of the text.
+    """
     text = decode(name, content)
     headings = list(bounded(name, atx_headings(text), MAX_HEADINGS, "headings"))
-    return Document(name, text, title_of(headings), sections_under(headings))
+    about = front_matter(text)
+    day, tags = date_of(about.get("date")), tags_of(about.get("tags"))
+    return Document(name, text, title_of(headings), sections_under(headings), day, tags)
 
 
 def atx_headings(text: str, offset: int = 0) -> Iterator[Heading]:

@@ -6,8 +6,10 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from io import BytesIO
+from typing import Any
 
 from engine.documents.document import Document, Section
+from engine.documents.formats.about import date_of, tags_of
 from engine.documents.formats.outline import one_line
 from engine.documents.formats.plain import kind_of, unified
 from engine.errors import DocumentError
@@ -42,7 +44,7 @@ def read_pdf(name: str, content: bytes) -> Document:
         raise DocumentError(
             f"{name} is no PDF but {kind}: give it the ending of its kind, or export it as PDF"
         )
-    title, read = read_pages(name, content)
+    title, day, tags, read = read_pages(name, content)
     pages = without_hyphenation(read)
     if not any(pages):
         raise DocumentError(
@@ -55,7 +57,19 @@ def read_pdf(name: str, content: bytes) -> Document:
             parts.append(text)
             sections.append(Section(start, page=number))
             start += len(text) + len(GAP)
-    return Document(name, GAP.join(parts), title, tuple(sections))
+    return Document(name, GAP.join(parts), title, tuple(sections), day, tags)
+
+
+def about(metadata: Any) -> tuple[str, str, tuple[str, ...]]:
+    """Return the title, the day of the last change and the keywords in a PDF's metadata."""
+    if metadata is None:
+        return "", "", ()
+    try:
+        day = date_of(metadata.modification_date or metadata.creation_date)
+    except ValueError:  # no date
+        day = ""
+    title, keywords = (unified(str(value or "")) for value in (metadata.title, metadata.get("/Keywords")))
+    return one_line(title), day, tags_of(keywords)
 
 
 def without_hyphenation(pages: Sequence[str]) -> list[str]:
@@ -79,8 +93,8 @@ def without_hyphenation(pages: Sequence[str]) -> list[str]:
     return [HYPHENATED.sub(joined, page) for page in pages]
 
 
-def read_pages(name: str, content: bytes) -> tuple[str, list[str]]:
-    """Return the title, and the stripped text of every page."""
+def read_pages(name: str, content: bytes) -> tuple[str, str, tuple[str, ...], list[str]]:
+    """Return the title, the date, the tags, and the stripped text of every page."""
     from pypdf import PdfReader
     from pypdf.errors import DependencyError, FileNotDecryptedError
 
@@ -100,8 +114,8 @@ def read_pages(name: str, content: bytes) -> tuple[str, list[str]]:
             n_characters += len(text)
             if n_characters > MAX_CHARACTERS:
                 raise DocumentError(f"{name} has over {MAX_CHARACTERS} characters of text: split it")
-        metadata = reader.metadata
-        return one_line(unified(str((metadata and metadata.title) or ""))), pages
+        title, day, tags = about(reader.metadata)
+        return title, day, tags, pages
     except DocumentError:
         raise
     except FileNotDecryptedError as error:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from engine.documents.document import Document
+from engine.documents.formats.about import date_of, tags_of
 from engine.documents.formats.outline import Block, bounded, join_blocks, one_line
 from engine.documents.formats.plain import decode, unified
 from engine.errors import DocumentError
@@ -25,6 +26,8 @@ PARAGRAPHS = frozenset(
 LINES = frozenset(("body", "div", "li", "dt", "dd", "tr", "br", "caption", "figcaption", "summary", "option"))
 CELLS = frozenset(("td", "th"))
 CELL_GAP = " | "
+DATES = ("article:published_time", "date", "dcterms.date", "dc.date")
+TAGS = ("keywords", "article:tag")
 MAX_ATTRIBUTES = 2000
 MAX_ELEMENTS = 500_000  # 2 s and 250 MB; the specification of HTML, on one page of 12 MB, has fewer
 TAG = re.compile(r"""<[a-zA-Z](?:=\s*(?:"[^"]*"|'[^']*')|[^>])*+""")
@@ -35,6 +38,8 @@ CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w.:-]{2,40})
 
 def read_html(name: str, content: bytes) -> Document:
     """Make a document from a page's visible text, with its headings as sections and its ``<title>``.
+
+    Its date and tags are those of ``<meta>`` elements, the first of `DATES` and `TAGS` that there are.
 
     Raises
     ------
@@ -48,7 +53,11 @@ def read_html(name: str, content: bytes) -> Document:
         raise DocumentError(f"{name} shows no text: save the page once it is loaded, with its text in it")
     found = root.find("head/title")  # an SVG drawing can have one, too
     title = unified("".join(found.itertext())) if found is not None else ""
-    return Document(name, text, one_line(title), sections)
+    metas = root.iterfind("head/meta")
+    about = {(meta.get("name") or meta.get("property") or "").lower(): meta.get("content") for meta in metas}
+    day = next(filter(None, (date_of(about.get(each)) for each in DATES)), "")
+    tags = next(filter(None, (tags_of(about.get(each)) for each in TAGS)), ())
+    return Document(name, text, one_line(title), sections, day, tags)
 
 
 def parsed(name: str, text: str) -> Any:

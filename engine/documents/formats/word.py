@@ -7,6 +7,7 @@ from typing import Any
 from zipfile import ZipFile
 
 from engine.documents.document import Document
+from engine.documents.formats.about import date_of, tags_of
 from engine.documents.formats.archive import open_archive, read_member
 from engine.documents.formats.outline import Block, bounded, join_blocks, one_line
 from engine.documents.formats.plain import unified
@@ -50,7 +51,8 @@ def read_docx(name: str, content: bytes) -> Document:
         paragraphs = bounded(name, body.iter(PARAGRAPH), MAX_PARAGRAPHS, "paragraphs")
         deque(paragraphs, maxlen=0)  # before any is read
         text, sections = join_blocks(body_blocks(body, levels))
-        title = document.core_properties.title
+        about = document.core_properties
+        title, day, tags = about.title, date_of(about.modified or about.created), tags_of(about.keywords)
     except DocumentError:
         raise
     except Exception as error:  # of any kind: python-docx does not check the parts of a file
@@ -59,7 +61,7 @@ def read_docx(name: str, content: bytes) -> Document:
         ) from error
     if not text.strip():
         raise DocumentError(f"{name} is empty: there is no text to search")
-    return Document(name, text, one_line(unified(title)), sections)
+    return Document(name, text, one_line(unified(title)), sections, day, tags)
 
 
 def repacked(name: str, content: bytes) -> BytesIO:

@@ -11,6 +11,7 @@ from tests.hostile.test_documents import pdf
 LIMITS = Limits(seconds=20, megabytes=300)
 FILES = {
     "a.md": b"# One\ntext\n## Two\nmore \xe6\x9d\xb1\xf0\x9f\x98\x80",
+    "b.md": b"---\ndate: 2026-05-01\ntags: [a, b]\n---\ntext",
     "a.csv": b"title,text\nA,b\nC,d",
     "a.jsonl": b'{"text": "a"}\n5\n{"text": "b", "title": "T"}',
     "a.pdf": pdf(3, b"BT /F 9 Tf (words) Tj ET", 1),

@@ -479,8 +479,8 @@ def changed(tmp_path, *statements):
 
 
 def test_a_newer_version_is_refused_with_a_line_that_says_so(tmp_path):
-    content = changed(tmp_path, "PRAGMA user_version = 2", "CREATE TABLE more (x)")
-    with pytest.raises(DocumentError, match=r"newer version \(format 2, this one reads 1\): update"):
+    content = changed(tmp_path, "PRAGMA user_version = 3", "CREATE TABLE more (x)")
+    with pytest.raises(DocumentError, match=r"newer version \(format 3, this one reads 2\): update"):
         import_workspace("w", content)
     path = tmp_path / "w"
     path.write_bytes(content)
