@@ -77,28 +77,45 @@ def load_searched(options: SearchedOptions) -> tuple[Model, Index, Array | None]
     """Load the model that embeds; index the corpus, or read the index or the vectors that are given.
 
     A stored index comes with the vectors of unrelated questions, else None.
+
+    Raises
+    ------
+    InputError
+        No document has the name, a tag or a date that is asked for, or given vectors state none.
     """
+    wanted = options.filter
+    unrelated: Array | None
     if options.index is not None:
-        model, index, unrelated = open_searched(options, options.index)
+        model, stored = open_searched(options, options.index)
+        index, documents, unrelated = stored.index, stored.documents, stored.unrelated
     else:
         model, unrelated = load_search_model(options, options.reranker), None
-        index = index_searched(options, model)
-    return model, index.only(options.document) if options.document else index, unrelated
+        index, documents = index_searched(options, model)
+    if options.document:
+        index = index.only(options.document)
+        documents = tuple(document for document in documents if document.name in options.document)
+    if not wanted:
+        return model, index, unrelated
+    if options.vectors is not None:
+        raise InputError("given vectors come without tags and dates: leave out --tag, --since and --until")
+    names = wanted.names(documents)
+    say(f"Searching {len(names):,} of {counted(len(documents), 'document')}")
+    return model, index.only(names), unrelated
 
 
-def index_searched(options: SearchedOptions, model: Model) -> Index:
-    """Index the corpus, or read the vectors that are given."""
+def index_searched(options: SearchedOptions, model: Model) -> tuple[Index, tuple[Document, ...]]:
+    """Index the corpus, or read the vectors that are given, which come without documents."""
     if options.vectors is None:
         documents = read_documents(options.corpus)
-        return index_documents(documents, model, options, options.parent_tokens)
+        return index_documents(documents, model, options, options.parent_tokens), tuple(documents)
     if options.parent_tokens:
         raise InputError("given chunks have no larger ones around them: leave out --parent-tokens")
     say(f"Reading {options.vectors}")
-    return read_index(options.vectors, model, options.pooling)
+    return read_index(options.vectors, model, options.pooling), ()
 
 
-def open_searched(options: SearchedOptions, folder: Path) -> tuple[Model, Index, Array]:
-    """Read the index of a folder, load the model that made it, and return vectors of unrelated questions.
+def open_searched(options: SearchedOptions, folder: Path) -> tuple[Model, StoredIndex]:
+    """Read the index of a folder, and load the model that made it.
 
     Raises
     ------
@@ -113,7 +130,7 @@ def open_searched(options: SearchedOptions, folder: Path) -> tuple[Model, Index,
         replace(options, model=settings.model, prompts=settings.prompts, precision=settings.precision),
         options.reranker,
     )
-    return as_indexed(stored, model, folder), stored.index, stored.unrelated
+    return as_indexed(stored, model, folder), stored
 
 
 def check_alone(options: SearchedOptions, stored: StoredIndex) -> None:
@@ -121,7 +138,7 @@ def check_alone(options: SearchedOptions, stored: StoredIndex) -> None:
     known = stored.settings.options
     for each in fields(SearchedOptions):
         value = getattr(options, each.name)
-        if each.name in ("index", "document", "reranker") or value == each.default:
+        if each.name in ("index", "document", "tag", "since", "until", "reranker") or value == each.default:
             continue
         if (chosen_precision(value) if each.name == "precision" else value) != known.get(each.name):
             option = f"--{each.name.replace('_', '-')}"

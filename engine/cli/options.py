@@ -20,6 +20,7 @@ from engine.models.embedding_head import OWN
 from engine.models.kv_cache import KV_BITS
 from engine.models.precision import AUTO, PRECISIONS
 from engine.models.prompts import PROMPT_USES
+from engine.retrieval.filters import DocumentFilter
 from engine.retrieval.retrievers import DEFAULT_RETRIEVER, RETRIEVERS
 from engine.weights.catalog import DEFAULT_DECODER, DEFAULT_ENCODER
 
@@ -125,6 +126,18 @@ class SearchedOptions(CorpusOptions):
             metavar="NAME", help="A document to search; may be given several times.", show_default="all"
         ),
     ] = None
+    tag: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A tag of the documents to search; may be given several times, for those with any of them.",
+            show_default="all",
+        ),
+    ] = None
+    since: Annotated[
+        str,
+        typer.Option(metavar="DAY", help="The first day of the documents to search, such as 2026-05-01."),
+    ] = ""
+    until: Annotated[str, typer.Option(metavar="DAY", help="The last day of the documents to search.")] = ""
     vectors: Annotated[
         Path | None,
         typer.Option(
@@ -133,6 +146,11 @@ class SearchedOptions(CorpusOptions):
             "are those that made them."
         ),
     ] = None
+
+    @property
+    def filter(self) -> DocumentFilter:
+        """Which documents are searched, by their tags and dates."""
+        return DocumentFilter(tuple(self.tag or ()), self.since, self.until)
 
 
 @dataclass(frozen=True)

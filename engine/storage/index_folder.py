@@ -22,6 +22,7 @@ from engine.documents.document import Document
 from engine.documents.splitters import Splitting
 from engine.errors import DocumentError, InputError
 from engine.layers.tracing import Array
+from engine.retrieval.bm25 import Postings
 from engine.retrieval.embedding_model import Model, embedding_spec
 from engine.retrieval.embedding_spec import EmbeddingSpec
 from engine.retrieval.index import Index, index_vectors
@@ -32,9 +33,10 @@ from engine.storage.whole_file import whole_file, write_whole
 from engine.weights.download import file_sha256
 from engine.wording import reason_of
 
-FORMAT, VERSION = "glassbox index", 1
+FORMAT, VERSION = "glassbox index", 2
 MANIFEST, LOCK = "glassbox-index.json", ".lock"
-PART = r"(files|vectors|idf|unrelated|ann)-[0-9a-f]{8}\.(jsonl|npy)"
+PART = r"(files|words|vectors|idf|unrelated|ann|starts|rows|impacts)-[0-9a-f]{8}\.(jsonl|npy)"
+LINES = ("files", "words")  # the parts that are no arrays
 # Also what a crash left of `whole_file`; files of no state are removed.
 OWN_FILES = re.compile(rf"{PART}|{MANIFEST}|\.({PART}|{MANIFEST})\.\w+|\{LOCK}")
 LOCK_S = 0.1
@@ -141,20 +143,24 @@ def save_index(folder: Path, stored: StoredIndex) -> None:
     DocumentError
         It cannot be written, as on a full disk; the folder holds the state from before.
     """
-    index, token = stored.index, secrets.token_hex(4)
+    index, token, postings = stored.index, secrets.token_hex(4), stored.index.words.postings
     arrays = {"vectors": index.vectors, "unrelated": stored.unrelated}
+    arrays |= {"starts": postings.starts, "rows": postings.rows, "impacts": postings.impacts}
     if index.idf is not None:
         arrays["idf"] = index.idf
     if index.ann is not None:
         arrays["ann"] = index.ann.to_bytes()
-    names = {name: f"{name}-{token}.npy" for name in arrays} | {"files": f"files-{token}.jsonl"}
+    names = {name: f"{name}-{token}.npy" for name in arrays}
+    names |= {name: f"{name}-{token}.jsonl" for name in LINES}
     with folder_errors(folder):
         try:
             for name, array in arrays.items():
                 with whole_file(folder / names[name]) as file:
-                    np.save(file, array if name == "ann" else array.astype("<f4", copy=False))
+                    np.save(file, array.astype(array.dtype.newbyteorder("<"), copy=False))
             with whole_file(folder / names["files"]) as file:
                 file.writelines(line_of(file_row(each)) for each in stored.files)
+            with whole_file(folder / names["words"]) as file:
+                file.writelines(map(line_of, postings.vocabulary.items()))
             content = {
                 "format": FORMAT,
                 "version": VERSION,
@@ -242,17 +248,19 @@ def read_parts(folder: Path, manifest: Mapping[str, Any]) -> StoredIndex:
         if file_sha256(folder / name) != digest:
             raise ValueError(f"its file {name} was changed")
         parts[part] = folder / name
-    arrays = {part: np.load(path, mmap_mode="r") for part, path in parts.items() if part != "files"}
+    arrays = {part: np.load(path, mmap_mode="r") for part, path in parts.items() if part not in LINES}
     with parts["files"].open("rb") as lines:
         files = tuple(to_file(json.loads(line)) for line in lines)
+    with parts["words"].open("rb") as lines:
+        vocabulary = dict(map(json.loads, lines))
     settings, spec = dict(manifest["settings"]), EmbeddingSpec(**manifest["spec"])
     chunks = list(chain.from_iterable(file.chunks for file in files))
     if arrays["vectors"].shape != (len(chunks), spec.d_model):
         raise ValueError(f"it has {len(chunks)} chunks, and vectors of shape {arrays['vectors'].shape}")
-    index, choice = (
-        index_vectors(chunks, arrays["vectors"], spec, arrays.get("idf")),
-        to_choice(manifest["choice"]),
-    )
+    choice = to_choice(manifest["choice"])
+    postings = Postings(vocabulary, arrays["starts"], arrays["rows"], arrays["impacts"], len(chunks))
+    index = index_vectors(chunks, arrays["vectors"], spec, arrays.get("idf"))
+    index = replace(index, postings=postings)
     if "ann" in arrays:
         # To build it anew at each start would take longer than to search exactly, so FAISS's own bytes are
         # kept. They are those that we wrote, by the SHA-256, in a folder of this machine: the app takes no

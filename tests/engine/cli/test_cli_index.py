@@ -89,6 +89,24 @@ def test_documents_alone_are_found_the_same_by_the_index_as_by_the_corpus(corpus
     assert result.stderr.splitlines()[-1].endswith("no document 'bred.txt' in the index: is it 'bread.txt'?")
 
 
+def test_documents_of_tags_and_days_are_found_the_same_by_the_index_as_by_the_corpus(corpus, tmp_path):
+    (corpus / "hive.md").write_text("---\ndate: 2026-05-01\ntags: [bees]\n---\nThe hive was green.")
+    (corpus / "wasps.md").write_text("---\ndate: 2026-06-01\ntags: [wasps]\n---\nThe nest was green.")
+    assert run("index", corpus, "--out", tmp_path / "kept", *MADE_WITH).exit_code == 0
+    question = ("search", "What was green?")
+    for options, names in (
+        (("--tag", "bees", "--tag", "Wasps"), {"hive.md", "wasps.md"}),
+        (("--since", "2026-05-02"), {"wasps.md"}),
+        (("--tag", "bees", "--until", "2026-05-01", "--document", "hive.md"), {"hive.md"}),
+    ):
+        by_index = printed(*question, *options, "--index", tmp_path / "kept")
+        assert {hit["document"] for hit in by_index["hits"]} == names
+        assert by_index == printed(*question, *options, "--corpus", corpus, *MADE_WITH)
+    result = run(*question, "--tag", "bees", "--document", "bread.txt", "--index", tmp_path / "kept")
+    assert result.exit_code == 2
+    assert result.stderr.splitlines()[-1] == "error: no document has the tag bees: they have no tags"
+
+
 def test_what_an_index_lost_is_listed_and_exact_search_used(corpus, tmp_path, monkeypatch):
     monkeypatch.setattr(index_choice, "FEWEST_CHUNKS", 0)
     monkeypatch.setattr(index_choice, "EFFORTS", (1,))

@@ -8,21 +8,24 @@ import pytest
 from engine.documents.document import Chunk
 from engine.errors import InputError
 from engine.evaluation.metrics import recall
+from engine.retrieval import index as searching
 from engine.retrieval import rerank as reranking
 from engine.retrieval.bm25 import Bm25, words
 from engine.retrieval.dense import dense_scores
 from engine.retrieval.embedding_model import embed_query
 from engine.retrieval.fusion import reciprocal_rank_fusion, weighted_fusion
 from engine.retrieval.index import build_index
+from engine.retrieval.index_kinds import build_ann
 from engine.retrieval.maxsim import maxsim_scores
 from engine.retrieval.mmr import mmr_scores
-from engine.retrieval.ranking import best_first
+from engine.retrieval.ranking import best_first, candidates
 from engine.retrieval.rerank import MaxSim, TokenVectors, rerank
 from engine.retrieval.retrievers import (
     RETRIEVERS,
     RetrieverOptions,
     SearchInputs,
     SearchTexts,
+    found_rows,
     index_scores,
     retriever_scores,
 )
@@ -196,6 +199,42 @@ def test_one_question_of_an_index_is_a_row_of_the_whole_matrix(inputs, index, en
     for row, question in zip(whole, QUESTIONS, strict=True):
         scores = index_scores(name, question, embed_query(question, encoder), index, encoder)
         np.testing.assert_allclose(scores, row, atol=1e-5)
+
+
+@pytest.fixture(scope="module")
+def approximate(encoder):
+    """An index of 600 chunks that an HNSW graph finds, and one of the same chunks for exact search."""
+    random = np.random.default_rng(0)
+    words = [word for chunk in CHUNKS for word in chunk.split()]
+    texts = [" ".join(random.choice(words, 6)) for _ in range(600)]
+    exact = build_index([Chunk(f"{n % 3}.md", n, n + 1, text, 9) for n, text in enumerate(texts)], encoder)
+    return replace(exact, ann=build_ann(exact.vectors, "hnsw", 128)), exact
+
+
+@pytest.mark.parametrize("name", RETRIEVERS)
+def test_candidates_of_an_approximate_index_come_in_the_order_of_all(approximate, encoder, name):
+    index, exact = approximate
+    for question in QUESTIONS:
+        query = embed_query(question, encoder)
+        scores = index_scores(name, question, query, exact, encoder)
+        all_rows = found_rows(name, question, query, exact, encoder, 5)
+        np.testing.assert_array_equal(all_rows, candidates(best_first(scores[None])[0], scores, len(scores)))
+        rows = found_rows(name, question, query, index, encoder, 5)
+        assert 5 < len(rows) < 600 or not len(all_rows)
+        assert len({*rows}) == len(rows)
+        assert len({*rows[:10]} & {*all_rows[:10]}) >= 0.9 * len(all_rows[:10])
+        if name != "hybrid":  # its ranks are among the candidates, and so a little higher
+            np.testing.assert_array_equal(rows[:5], all_rows[:5])
+
+
+@pytest.mark.parametrize("name", RETRIEVERS)
+def test_documents_that_a_filter_leaves_out_are_no_candidates(approximate, encoder, name, monkeypatch):
+    monkeypatch.setattr(searching, "EXACT_CHUNKS", 10)
+    index = approximate[0].only(["1.md", "2.md"])
+    for question in QUESTIONS:
+        rows = found_rows(name, question, embed_query(question, encoder), index, encoder, 5)
+        assert (rows % 3 != 0).all()
+        assert len(rows) or (name, question) == ("bm25", QUESTIONS[2])
 
 
 def test_what_an_index_keeps_serves_the_next_question(index, encoder):

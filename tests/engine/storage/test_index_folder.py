@@ -9,7 +9,7 @@ from engine.documents.splitters import Splitting
 from engine.errors import DocumentError, InputError
 from engine.generation.answering import retrieve
 from engine.generation.settings import SearchSettings
-from engine.retrieval import index_choice
+from engine.retrieval import bm25, index_choice
 from engine.retrieval.cutting import cut_documents
 from engine.retrieval.embedding_model import as_searched
 from engine.retrieval.index import build_index
@@ -113,6 +113,19 @@ def test_an_index_is_read_as_it_is_made_in_memory(corpus, folder, encoder, chang
         scores = [hit.score for hit in expected.hits]
         np.testing.assert_allclose([hit.score for hit in found.hits], scores, atol=1e-6)
         np.testing.assert_allclose(found.null_scores.pairs, expected.null_scores.pairs, atol=1e-6)
+
+
+def test_dates_tags_and_the_index_of_words_are_kept(corpus, folder, encoder, monkeypatch):
+    write(corpus, "bees.md", "---\ndate: 2026-05-01\ntags: [bees, wasps]\n---\nA hive has one queen.")
+    made = update_index(corpus, folder, encoder, settings_of()).stored
+    monkeypatch.setattr(bm25, "word_ids", None)  # which nothing is indexed without
+    stored = open_index(folder)
+    assert (stored.documents[0].date, stored.documents[0].tags) == ("2026-05-01", ("bees", "wasps"))
+    assert stored.documents == made.documents
+    postings, expected = stored.index.words.postings, made.index.words.postings
+    assert postings.vocabulary == expected.vocabulary
+    for name in ("starts", "rows", "impacts"):
+        np.testing.assert_array_equal(getattr(postings, name), getattr(expected, name))
 
 
 def test_another_kind_of_index_is_built_without_reading_or_embedding(

@@ -178,8 +178,8 @@ def test_a_damaged_file_is_refused_with_a_way_out(folder, corpus, encoder, part,
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"version": 0}, "an older version .format 0, this one reads 1.: index the corpus again"),
-        ({"version": 2}, "a newer version .format 2, this one reads 1.: update Glassbox"),
+        ({"version": 1}, "an older version .format 1, this one reads 2.: index the corpus again"),
+        ({"version": 3}, "a newer version .format 3, this one reads 2.: update Glassbox"),
         ({"format": "another"}, "of another program"),
         ({"version": "1"}, "damaged"),
         ({"parts": []}, "damaged"),

@@ -1,0 +1,81 @@
+"""Limits of a search to the documents of some tags and days."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from itertools import chain
+
+from engine.documents.document import Document
+from engine.errors import InputError
+from engine.wording import counted
+
+LISTED = 20  # tags in a message
+
+
+@dataclass(frozen=True)
+class DocumentFilter:
+    """What documents must have to be searched.
+
+    Attributes
+    ----------
+    tags
+        Tags of which a document has one or more, in capitals or not; none if all documents count.
+    since, until
+        First and last day of a document's date, as ``2026-05-01``; empty for no limit. A document without a
+        date is within no limits.
+
+    Raises
+    ------
+    InputError
+        A day is not written so, or the last is before the first.
+    """
+
+    tags: tuple[str, ...] = ()
+    since: str = ""
+    until: str = ""
+
+    def __post_init__(self) -> None:
+        for day in filter(None, (self.since, self.until)):
+            try:
+                is_day = date.fromisoformat(day).isoformat() == day
+            except ValueError:
+                is_day = False
+            if not is_day:
+                raise InputError(f"{day!r} is no day: give year, month and day, such as 2026-05-01")
+        if self.until and self.since > self.until:
+            raise InputError(f"no day is from {self.since} to {self.until}: give the first one first")
+
+    def __bool__(self) -> bool:
+        """Whether it leaves out any documents."""
+        return self != DocumentFilter()
+
+    def names(self, documents: Sequence[Document]) -> list[str]:
+        """Return the names of the documents that it allows.
+
+        Raises
+        ------
+        InputError
+            There are none: the message names the tags that there are, or counts the dates.
+        """
+        wanted = {tag.casefold() for tag in self.tags}
+        tagged = [
+            each for each in documents if not wanted or not wanted.isdisjoint(map(str.casefold, each.tags))
+        ]
+        if not tagged:
+            known = sorted(set(chain.from_iterable(each.tags for each in documents)))
+            more = f" and {len(known) - LISTED:,} more" if len(known) > LISTED else ""
+            there = f"their tags are {', '.join(known[:LISTED])}{more}" if known else "they have no tags"
+            raise InputError(f"no document has the tag {' or '.join(self.tags)}: {there}")
+        found = [each.name for each in tagged if self._is_dated(each.date)]
+        if not found:
+            n_dated = sum(bool(each.date) for each in tagged)
+            raise InputError(
+                f"no document has a date from {self.since or 'any day'} to {self.until or 'any day'}: of "
+                f"{counted(len(tagged), 'document')}, {n_dated:,} state one"
+            )
+        return found
+
+    def _is_dated(self, day: str) -> bool:
+        if not (self.since or self.until):
+            return True
+        return bool(day) and self.since <= day and (not self.until or day <= self.until)
