@@ -33,6 +33,7 @@ NAMES = [
     "paint",
     "sweep",
     "stream",
+    "search",
     "train",
     "tune",
     "seq2seq",
