@@ -9,14 +9,15 @@ hold every other word of two chunks and a made-up word. The questions are the bu
 fixed seed. Each contestant is built in one process on two cores and searched in another on one core, where
 memory is measured; the vectors are mapped from the disk, but for NumPy. Each kind searches as thoroughly as
 its recall in a sample of the chunks asks for, as in the command `index`. 100,000 chunks take about four
-minutes, ``--chunks 1000000`` about 40 and 8 GB of disk. hnswlib comes with ``pip install -r
+minutes, ``--chunks 1000000`` about 40 and 9 GB of disk. hnswlib comes with ``pip install -r
 benchmarks/requirements.txt``.
 """
 
 import json
 import tempfile
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,26 @@ def make_workload(folder: Path, n_chunks: int) -> tuple[int, float]:
     return len(questions), float(exact[:, -1].mean())
 
 
+@contextmanager
+def kept_folder(folder: Path | None) -> Iterator[Path]:
+    """Give the folder where everything is written, one that is removed behind if there is none."""
+    if folder is not None:
+        yield folder
+        return
+    with tempfile.TemporaryDirectory() as scratch:
+        yield Path(scratch)
+
+
+def once(path: Path, measure: Callable[[], Any]) -> Any:
+    """Return what was measured before, or measure it and write it to a file."""
+    path = path.with_suffix(".json")
+    if not path.exists():
+        say(path.stem)
+        result = measure()
+        path.write_text(json.dumps(result), encoding="utf-8")
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
 def row_name(contestant: str, chosen: str) -> str:
     """Return the name of a contestant's row; the kind chosen by size is Glassbox's own."""
     if contestant == chosen:
@@ -81,27 +102,26 @@ def run(arguments: Namespace) -> Result:
     """Build and search each index."""
     pin()
     env = environment()
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch)
-        say(f"making {arguments.chunks:,} chunks")
-        n_questions, tenth = make_workload(folder, arguments.chunks)
+    with kept_folder(arguments.folder) as parent:
+        folder = parent / f"{arguments.chunks}"
+        folder.mkdir(parents=True, exist_ok=True)
+        n_questions, tenth = once(folder / "workload", lambda: make_workload(folder, arguments.chunks))
         chosen, reason = by_size(np.load(folder / "vectors.npy", mmap_mode="r"))
         others = [name for name in arguments.contestants if name != chosen]
         lineup = Lineup([chosen, *others], needed=(chosen,))
         figures: dict[str, Any] = {}
-        words: dict[str, Any] = {}
+        rounds = str(arguments.rounds)
+
+        def run_phase(phase: str, name: str) -> Any:
+            def run_it() -> Any:
+                return json.loads(run_once("benchmarks.searchers", [phase, name, str(folder), rounds], env))
+
+            return once(folder / f"{name}-{phase}", run_it)
+
         for name in lineup:
-            say(f"{name}")
             with lineup.turn(name):
-                built = run_once("benchmarks.searchers", ["build", name, scratch], env)
-                order = [name, scratch, str(arguments.rounds)]
-                found = run_once("benchmarks.searchers", ["search", *order], env)
-                figures[name] = json.loads(built) | json.loads(found)
-                if name == chosen:
-                    say("words")
-                    words = json.loads(run_once("benchmarks.searchers", ["words", *order], env))
-            for file in ("ann.npy", "hnswlib.bin"):
-                (folder / file).unlink(missing_ok=True)
+                figures[name] = run_phase("build", name) | run_phase("search", name)
+        words = run_phase("words", chosen)
     rows = figures | lineup.ended_rows
     return {
         "workload": (
@@ -196,6 +216,11 @@ def add_options(parser: ArgumentParser) -> None:
         choices=CONTESTANTS,
         default=CONTESTANTS,
         help="those beside the kind that is chosen by size; HNSW and hnswlib take the most of the time",
+    )
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        help="keeps all that is made and measured, and a stopped run goes on there (9 GB for 1000000)",
     )
 
 

@@ -1,6 +1,6 @@
 """The indexes that ``benchmarks.search`` compares, each built and searched in processes of its own.
 
-``python -m benchmarks.searchers PHASE NAME FOLDER [ROUNDS]`` prints a JSON object. ``build`` builds the index
+``python -m benchmarks.searchers PHASE NAME FOLDER ROUNDS`` prints a JSON object. ``build`` builds the index
 of vectors.npy into the folder; ``search`` reads it and asks the questions one by one on one core; ``words``
 does so with the retrievers that read words, on texts that it makes. Each imports only what it needs, since
 memory is part of the comparison.
@@ -36,8 +36,8 @@ def build_ours(kind: str, folder: Path, vectors: Vectors) -> dict[str, Any]:
     from engine.retrieval.index_choice import tuned
 
     ann, measured = tuned(vectors, kind)
-    np.save(folder / "ann.npy", ann.to_bytes())
-    (folder / "effort.json").write_text(json.dumps(ann.effort))
+    np.save(folder / f"{kind}.npy", ann.to_bytes())
+    (folder / f"{kind}-effort.json").write_text(json.dumps(ann.effort))
     return {"build_s": measured.build_s, "sample_recall": measured.recall}
 
 
@@ -62,8 +62,8 @@ def build_hnswlib(folder: Path, vectors: Vectors) -> dict[str, Any]:
         recall = recall_of(1 - distances, exact)
         if recall >= TRUSTED:
             break
-    index.save_index(str(folder / "hnswlib.bin"))
-    (folder / "effort.json").write_text(json.dumps(index.ef))
+    index.save_index(str(folder / f"{HNSWLIB}.bin"))
+    (folder / f"{HNSWLIB}-effort.json").write_text(json.dumps(index.ef))
     return {"build_s": build_s, "sample_recall": recall}
 
 
@@ -82,8 +82,10 @@ def open_ours(kind: str, folder: Path, vectors: Vectors) -> Any:
 
     if kind == "flat":
         return None
-    content = np.load(folder / "ann.npy", mmap_mode="r")
-    return AnnIndex.from_bytes(kind, json.loads((folder / "effort.json").read_text()), content, vectors.shape)
+    content = np.load(folder / f"{kind}.npy", mmap_mode="r")
+    return AnnIndex.from_bytes(
+        kind, json.loads((folder / f"{kind}-effort.json").read_text()), content, vectors.shape
+    )
 
 
 def open_index(name: str, folder: Path) -> tuple[Find, str]:
@@ -104,9 +106,9 @@ def open_index(name: str, folder: Path) -> tuple[Find, str]:
         import hnswlib
 
         index = hnswlib.Index("ip", vectors.shape[1])
-        index.load_index(str(folder / "hnswlib.bin"))
+        index.load_index(str(folder / f"{HNSWLIB}.bin"))
         index.set_num_threads(1)
-        effort = json.loads((folder / "effort.json").read_text())
+        effort = json.loads((folder / f"{HNSWLIB}-effort.json").read_text())
         index.set_ef(effort)
 
         def find_hnswlib(questions: Vectors, k: int) -> tuple[Vectors, Vectors]:
@@ -257,9 +259,9 @@ def made_texts(folder: Path) -> list[str]:
 
 
 if __name__ == "__main__":
-    phase, contestant, path, *more = sys.argv[1:]
+    phase, contestant, path, rounds = sys.argv[1:]
     if phase == "build":
         result = build(contestant, Path(path))
     else:
-        result = {"search": search, "words": words}[phase](contestant, Path(path), int(more[0]))
+        result = {"search": search, "words": words}[phase](contestant, Path(path), int(rounds))
     print(json.dumps(result))

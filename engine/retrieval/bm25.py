@@ -1,7 +1,7 @@
 """BM25: scores by the words that chunk and question share, the rarer the better.
 
-Robertson and Zaragoza 2009, in Lucene's variant (Kamphuis et al. 2020), by bm25s (Lù 2024). A word w that
-occurs tf times in a chunk of l words, among N chunks of which df have it, adds
+Robertson and Zaragoza 2009, in Lucene's variant (Kamphuis et al. 2020), over the words of bm25s (Lù 2024). A
+word w that occurs tf times in a chunk of l words, among N chunks of which df have it, adds
 
     ln(1 + (N - df + 0.5) / (df + 0.5)) · tf / (tf + k1 · (1 - b + b · l / average l))
 
@@ -13,14 +13,18 @@ Snowball stemmer): "inventories" and "inventory" are one word.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from math import log
 
 import numpy as np
+from scipy.sparse import csc_matrix
 from Stemmer import Stemmer
 
 from engine.errors import InputError
 from engine.layers.tracing import Array
 from engine.models.encoder import check_several
+
+BATCH = 10_000  # texts whose words are counted at a time
 
 
 @dataclass(frozen=True)
@@ -70,20 +74,12 @@ class Bm25:
     """
 
     def __init__(self, texts: Sequence[str], k1: float = 1.5, b: float = 0.75) -> None:
-        from bm25s import BM25
-
         check_several(texts)
         if not 0 <= k1 < float("inf"):
             raise InputError(f"k1 is {k1}: give 0 or more, such as 1.5")
         if not 0 <= b <= 1:
             raise InputError(f"b is {b}: give 0 to 1, such as 0.75")
-        ids, vocabulary = word_ids(texts)
-        starts, rows, impacts = np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32)
-        if vocabulary:
-            index = BM25(k1=k1, b=b)
-            index.index((ids, vocabulary), create_empty_token=False, show_progress=False)
-            starts, rows, impacts = (index.scores[name] for name in ("indptr", "indices", "data"))
-        self.postings = Postings(vocabulary, starts, rows, impacts, len(texts))
+        self.postings = postings_of(texts, k1, b)
 
     @classmethod
     def from_postings(cls, postings: Postings) -> "Bm25":
@@ -110,6 +106,37 @@ class Bm25:
         """Return the weight of a word, given by its stem: the first factor of the formula above."""
         own = self.postings.of(stem)
         return word_idf(own.stop - own.start, self.postings.n_texts)
+
+
+def postings_of(texts: Sequence[str], k1: float, b: float) -> Postings:
+    """Index texts by their words: the parameters are those of `Bm25`."""
+    vocabulary: dict[str, int] = {}
+    rows, words_of_rows, counts, lengths = [], [], [], []  # arrays of each batch
+    for start in range(0, len(texts), BATCH):
+        ids, stems_of_batch = word_ids(texts[start : start + BATCH])
+        numbers = np.array([vocabulary.setdefault(stem, len(vocabulary)) for stem in stems_of_batch], int)
+        sizes = np.array([len(own) for own in ids])  # (n_batch,)
+        found = numbers[np.fromiter(chain.from_iterable(ids), int, sizes.sum())]  # (n_words_of_batch,)
+        pairs = np.repeat(np.arange(start, start + len(ids)), sizes) * max(1, len(vocabulary)) + found
+        pairs, tf = np.unique(pairs, return_counts=True)  # (n_postings_of_batch,)
+        of_row, of_word = np.divmod(pairs, max(1, len(vocabulary)))
+        rows.append(of_row.astype(np.int32))
+        words_of_rows.append(of_word.astype(np.int32))
+        counts.append(tf.astype(np.int32))
+        lengths.append(sizes)
+    if not vocabulary:
+        return Postings({}, np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32), len(texts))
+    length = np.concatenate(lengths)  # (n_texts,)
+    factor = k1 * ((1 - b) + b * length / length.mean())
+    n_with = np.bincount(np.concatenate(words_of_rows), minlength=len(vocabulary))  # (n_words,)
+    idf = np.array([word_idf(n, len(texts)) for n in n_with], np.float32)
+    impacts = [
+        (idf[of_word] * (tf / (factor[of_row] + tf))).astype(np.float32)
+        for of_row, of_word, tf in zip(rows, words_of_rows, counts, strict=True)
+    ]
+    triples = (np.concatenate(impacts), (np.concatenate(rows), np.concatenate(words_of_rows)))
+    by_word = csc_matrix(triples, (len(texts), len(vocabulary)))
+    return Postings(vocabulary, by_word.indptr, by_word.indices, by_word.data, len(texts))
 
 
 def word_idf(n_with: int, n_texts: int) -> float:
