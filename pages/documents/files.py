@@ -79,6 +79,8 @@ def show_documents(documents: Sequence[Document], chunks: Sequence[Sequence[Chun
         {
             "Document": document.name,
             "Title": document.title,
+            "Date": document.date,
+            "Tags": ", ".join(document.tags),
             "Pages": max((section.page or 0 for section in document.sections), default=0) or None,
             "Headings": len({section.headings for section in document.sections if section.headings}) or None,
             "Characters": len(document.text),

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import rankdata
 
-from engine.retrieval.ranking import min_ranks
+from engine.retrieval.ranking import best_first, candidates, min_ranks, top
 
 # Few values, so that many are equal, or any.
 SCORE = st.sampled_from([-np.inf, -2.0, -0.0, 0.0, 0.5, np.inf]) | st.floats(-9, 9, width=32)
@@ -30,6 +30,12 @@ def test_a_rank_is_one_more_than_the_number_of_those_that_are_higher(scores):
 def test_scores_are_ranked_among_others(scores, others):
     found = min_ranks(scores.ravel(), others.ravel())
     assert found.tolist() == [1 + int((others > one).sum()) for one in scores.ravel()]
+
+
+@given(matrices(), st.integers(0, 14))
+def test_the_best_of_some_scores_are_the_first_of_all_in_order(scores, k):
+    for row, order in zip(scores, best_first(scores), strict=True):
+        assert top(row, k).tolist() == candidates(order, row, k).tolist()
 
 
 def test_what_is_no_number_comes_last():

@@ -55,7 +55,8 @@ FLOATS = st.floats(width=32, allow_nan=False, allow_infinity=False)
 @st.composite
 def documents(draw):
     sections = st.builds(Section, st.integers(0, 30), HEADINGS, PAGES)
-    contents = st.tuples(TEXT, TEXT, st.lists(sections, max_size=3).map(tuple))
+    tags = st.lists(TEXT, max_size=3).map(tuple)
+    contents = st.tuples(TEXT, TEXT, st.lists(sections, max_size=3).map(tuple), TEXT, tags)
     named = draw(st.dictionaries(TEXT, contents, min_size=1, max_size=4))
     return tuple(Document(name, *content) for name, content in named.items())
 
@@ -124,6 +125,22 @@ def test_a_workspace_comes_back_as_it_was(workspace, tmp_path_factory):
     assert_same(import_workspace("w.glassbox", export_workspace(workspace)), workspace)
     assert_same(import_workspace("w.glassbox", path.read_bytes()), workspace)
     assert [file.name for file in path.parent.iterdir()] == ["w.glassbox"]
+
+
+def test_documents_of_the_first_version_have_no_date_and_no_tags(tmp_path):
+    path = tmp_path / "w"
+    save_workspace(path, small())
+    rows = to_rows(small())
+    first = [(*row[:-1], json.dumps(json.loads(row[-1])["sections"])) for row in rows["documents"]]
+    with closing(sqlite3.connect(path)) as connection:
+        write_rows(connection, rows | {"documents": first}, open_workspace(path).saved_as, "w")
+        connection.execute("PRAGMA user_version = 1")
+    opened = open_workspace(path)
+    assert_same(replace(opened, saved_as=""), small())
+    save_workspace(path, opened)
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+    assert_same(replace(open_workspace(path), saved_as=""), small())
 
 
 def test_children_share_their_parent_again(tmp_path):
