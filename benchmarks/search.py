@@ -16,7 +16,7 @@ benchmarks/requirements.txt``.
 import json
 import tempfile
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ from engine.documents.loaders import BUNDLED_INDEX
 from engine.evaluation.questions import load_questions
 from engine.layers.norm import l2_normalize
 from engine.retrieval.index_choice import TRUSTED, by_size
-from engine.retrieval.index_kinds import INDEX_KINDS, nearest
+from engine.retrieval.index_kinds import FLAT, INDEX_KINDS, nearest
 from engine.storage.workspace import open_workspace
 
 CHUNKS, MILLION = 100_000, 1_000_000
@@ -39,6 +39,8 @@ BLOCK = 50_000  # vectors made at a time
 SHARES = (0.3, 0.9)  # of a difference of two vectors, that is added to a third
 MS, WORDS_MS, RESIDENT_MB = 5, 100, 600  # aims at a million chunks
 CONTESTANTS = (*INDEX_KINDS, HNSWLIB, NUMPY)
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+TIMES = ("p50 ms", "p99 ms", "of it processor")
 QUANTISED = ("ivf-sq8", "ivf-pq")
 
 
@@ -101,7 +103,6 @@ def row_name(contestant: str, chosen: str) -> str:
 def run(arguments: Namespace) -> Result:
     """Build and search each index."""
     pin()
-    env = environment()
     with kept_folder(arguments.folder) as parent:
         folder = parent / f"{arguments.chunks}"
         folder.mkdir(parents=True, exist_ok=True)
@@ -114,13 +115,16 @@ def run(arguments: Namespace) -> Result:
 
         def run_phase(phase: str, name: str) -> Any:
             def run_it() -> Any:
-                return json.loads(run_once("benchmarks.searchers", [phase, name, str(folder), rounds], env))
+                order, env = [phase, name, str(folder), rounds], {} if phase == "build" else ONE_THREAD
+                return json.loads(run_once("benchmarks.searchers", order, environment(**env)))
 
             return once(folder / f"{name}-{phase}", run_it)
 
         for name in lineup:
             with lineup.turn(name):
                 figures[name] = run_phase("build", name) | run_phase("search", name)
+                if name in INDEX_KINDS and name != FLAT:
+                    figures[name]["filtered"] = run_phase("filtered", name)
         words = run_phase("words", chosen)
     rows = figures | lineup.ended_rows
     return {
@@ -156,6 +160,15 @@ def tables(result: Result) -> Iterator[Table | str]:
             "of it processor": "{processor_p99_ms:.2f}",
         },
     )
+    yield "With a filter that allows a share of the chunks, drawn at random:"
+    yield Table(
+        ["", "allowed", f"recall@{K}", *TIMES],
+        [
+            [row["index"], share, f"{own['recall']:.3f}", *times(own)]
+            for row in (result["ours"], *result["peers"].values())
+            for share, own in row.get("filtered", {}).items()
+        ],
+    )
     words = result["words"]
     yield (
         f"BM25's index of the words took {words['build_s']:.0f} s, at most {words['build_peak_mb']:,.0f} MB "
@@ -163,18 +176,16 @@ def tables(result: Result) -> Iterator[Table | str]:
         f"from it and from {words['index']}; recall@{K} is against the scores of all chunks."
     )
     yield Table(
-        ["", f"recall@{K}", "p50 ms", "p99 ms", "of it processor"],
-        [
-            [
-                row["label"],
-                f"{row['recall']:.3f}",
-                *(f"{row[ms]:.2f}" for ms in ("median_ms", "p99_ms", "processor_p99_ms")),
-            ]
-            for row in words["rows"].values()
-        ],
+        ["", f"recall@{K}", *TIMES],
+        [[row["label"], f"{row['recall']:.3f}", *times(row)] for row in words["rows"].values()],
     )
     if result["chunks"] >= MILLION:
         yield aims(result)
+
+
+def times(row: Mapping[str, float]) -> list[str]:
+    """Return the cells of `TIMES`."""
+    return [f"{row[ms]:.2f}" for ms in ("median_ms", "p99_ms", "processor_p99_ms")]
 
 
 def aims(result: Result) -> Table:

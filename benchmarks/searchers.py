@@ -1,9 +1,9 @@
 """The indexes that ``benchmarks.search`` compares, each built and searched in processes of its own.
 
 ``python -m benchmarks.searchers PHASE NAME FOLDER ROUNDS`` prints a JSON object. ``build`` builds the index
-of vectors.npy into the folder; ``search`` reads it and asks the questions one by one on one core; ``words``
-does so with the retrievers that read words, on texts that it makes. Each imports only what it needs, since
-memory is part of the comparison.
+of vectors.npy into the folder; ``search`` reads it and asks the questions one by one on one core,
+``filtered`` of a part of the chunks; ``words`` asks them by the retrievers that read words, of texts that it
+makes. Each imports only what it needs, since memory is part of the comparison.
 """
 
 import json
@@ -189,11 +189,30 @@ def search(name: str, folder: Path, rounds: int) -> dict[str, Any]:
     return {"index": label, "recall": recall_of(scores, exact), **times, **resident}
 
 
+def filtered(name: str, folder: Path, rounds: int) -> dict[str, Any]:
+    """Ask the questions on one core of a share of the chunks, drawn at random, with one of our kinds."""
+    from engine.retrieval.index_kinds import nearest
+
+    vectors, questions = np.load(folder / "vectors.npy", mmap_mode="r"), np.load(folder / "questions.npy")
+    ann = open_ours(name, folder, vectors)
+    random = np.random.default_rng(0)
+    drawn = [np.sort(random.permutation(len(vectors))[: round(share * len(vectors))]) for share in SHARES]
+    exact = [nearest(vectors, questions, K, rows)[0] for rows in drawn]
+    one_core()
+    result = {}
+    for share, rows, best in zip(SHARES, drawn, exact, strict=True):
+
+        def find(asked: Vectors, k: int, allowed: Vectors = rows) -> tuple[Vectors, Vectors]:
+            return ann.nearest(vectors, asked, k, allowed)
+
+        scores, times = timed(find, questions, rounds)
+        result[f"{share:.0%}"] = {"recall": recall_of(scores, best), **times}
+    return result
+
+
 def words(name: str, folder: Path, rounds: int) -> dict[str, Any]:
     """Ask the questions by the retrievers that read words, with one of our kinds, on one core."""
     from dataclasses import replace
-
-    import faiss
 
     from engine.documents.document import Chunk
     from engine.retrieval.embedding_spec import EmbeddingSpec, Query
@@ -215,7 +234,6 @@ def words(name: str, folder: Path, rounds: int) -> dict[str, Any]:
     ann = open_ours(name, folder, vectors)
     index = replace(exact, ann=ann, postings=postings)
     one_core()
-    faiss.omp_set_num_threads(1)
     rows: dict[str, Any] = {}
     for retriever in RETRIEVERS:
         watch, recalls = Stopwatch(), []
@@ -258,10 +276,13 @@ def made_texts(folder: Path) -> list[str]:
     return texts
 
 
+PHASES = {"search": search, "filtered": filtered, "words": words}
+
+
 if __name__ == "__main__":
     phase, contestant, path, rounds = sys.argv[1:]
     if phase == "build":
         result = build(contestant, Path(path))
     else:
-        result = {"search": search, "words": words}[phase](contestant, Path(path), int(rounds))
+        result = PHASES[phase](contestant, Path(path), int(rounds))
     print(json.dumps(result))
