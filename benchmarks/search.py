@@ -160,15 +160,14 @@ def tables(result: Result) -> Iterator[Table | str]:
             "of it processor": "{processor_p99_ms:.2f}",
         },
     )
-    yield "With a filter that allows a share of the chunks, drawn at random:"
-    yield Table(
-        ["", "allowed", f"recall@{K}", *TIMES],
-        [
-            [row["index"], share, f"{own['recall']:.3f}", *times(own)]
-            for row in (result["ours"], *result["peers"].values())
-            for share, own in row.get("filtered", {}).items()
-        ],
-    )
+    filtered = [
+        [row["index"], share, f"{own['recall']:.3f}", *times(own)]
+        for row in (result["ours"], *result["peers"].values())
+        for share, own in row.get("filtered", {}).items()
+    ]
+    if filtered:
+        yield "With a filter that allows a share of the chunks, drawn at random:"
+        yield Table(["", "allowed", f"recall@{K}", *TIMES], filtered)
     words = result["words"]
     yield (
         f"BM25's index of the words took {words['build_s']:.0f} s, at most {words['build_peak_mb']:,.0f} MB "
