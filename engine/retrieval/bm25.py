@@ -24,7 +24,7 @@ from engine.errors import InputError
 from engine.layers.tracing import Array
 from engine.models.encoder import check_several
 
-BATCH = 10_000  # texts whose words are counted at a time
+BATCH, POSTINGS = 10_000, 1_000_000  # texts whose words are counted, and impacts that are computed, at a time
 
 
 @dataclass(frozen=True)
@@ -111,31 +111,28 @@ class Bm25:
 def postings_of(texts: Sequence[str], k1: float, b: float) -> Postings:
     """Index texts by their words: the parameters are those of `Bm25`."""
     vocabulary: dict[str, int] = {}
-    rows, words_of_rows, counts, lengths = [], [], [], []  # arrays of each batch
+    batches, lengths = [np.empty((3, 0), np.int32)], [np.empty(0, int)]
     for start in range(0, len(texts), BATCH):
         ids, stems_of_batch = word_ids(texts[start : start + BATCH])
         numbers = np.array([vocabulary.setdefault(stem, len(vocabulary)) for stem in stems_of_batch], int)
-        sizes = np.array([len(own) for own in ids])  # (n_batch,)
-        found = numbers[np.fromiter(chain.from_iterable(ids), int, sizes.sum())]  # (n_words_of_batch,)
-        pairs = np.repeat(np.arange(start, start + len(ids)), sizes) * max(1, len(vocabulary)) + found
+        lengths.append(np.array([len(own) for own in ids]))
+        found = numbers[np.fromiter(chain.from_iterable(ids), int, lengths[-1].sum())]  # (n_words_of_batch,)
+        n_words = max(1, len(vocabulary))
+        pairs = np.repeat(np.arange(start, start + len(ids)), lengths[-1]) * n_words + found
         pairs, tf = np.unique(pairs, return_counts=True)  # (n_postings_of_batch,)
-        of_row, of_word = np.divmod(pairs, max(1, len(vocabulary)))
-        rows.append(of_row.astype(np.int32))
-        words_of_rows.append(of_word.astype(np.int32))
-        counts.append(tf.astype(np.int32))
-        lengths.append(sizes)
-    if not vocabulary:
-        return Postings({}, np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32), len(texts))
+        batches.append(np.array([*np.divmod(pairs, n_words), tf], np.int32))
+    rows, of_word, tf = np.concatenate(batches, axis=1)  # (n_postings,) each
+    batches.clear()
     length = np.concatenate(lengths)  # (n_texts,)
-    factor = k1 * ((1 - b) + b * length / length.mean())
-    n_with = np.bincount(np.concatenate(words_of_rows), minlength=len(vocabulary))  # (n_words,)
-    idf = np.array([word_idf(n, len(texts)) for n in n_with], np.float32)
-    impacts = [
-        (idf[of_word] * (tf / (factor[of_row] + tf))).astype(np.float32)
-        for of_row, of_word, tf in zip(rows, words_of_rows, counts, strict=True)
-    ]
-    triples = (np.concatenate(impacts), (np.concatenate(rows), np.concatenate(words_of_rows)))
-    by_word = csc_matrix(triples, (len(texts), len(vocabulary)))
+    average = max(1, length.sum()) / max(1, len(texts))
+    factor = k1 * ((1 - b) + b * length / average)
+    n_with = np.bincount(of_word, minlength=len(vocabulary))  # (n_words,)
+    idf = np.array([word_idf(n, len(texts)) for n in n_with.tolist()], np.float32)
+    impacts = np.empty(len(rows), np.float32)
+    for start in range(0, len(rows), POSTINGS):
+        own = slice(start, start + POSTINGS)
+        impacts[own] = idf[of_word[own]] * (tf[own] / (factor[rows[own]] + tf[own]))
+    by_word = csc_matrix((impacts, (rows, of_word)), (len(texts), len(vocabulary)))
     return Postings(vocabulary, by_word.indptr, by_word.indices, by_word.data, len(texts))
 
 
