@@ -26,7 +26,7 @@ K = 10
 SAME_SCORE = 1e-6  # float32 rounding
 LINKS, CONSTRUCTION = 32, 40  # of hnswlib, as FAISS has them in the kind "hnsw"
 HNSWLIB, NUMPY = "hnswlib", "NumPy"
-N_COMPARED = 100  # questions of `words` that are scored by all chunks, too
+N_COMPARED = 50  # questions of `words` that are scored by all chunks, too
 RETRIEVERS = ("bm25", "hybrid", "weighted")
 SHARES = (0.5, 0.1)  # of the chunks, that a filter allows
 

@@ -10,6 +10,7 @@ from engine.errors import InputError
 from engine.evaluation.metrics import recall
 from engine.retrieval import index as searching
 from engine.retrieval import rerank as reranking
+from engine.retrieval import retrievers
 from engine.retrieval.bm25 import Bm25, words
 from engine.retrieval.dense import dense_scores
 from engine.retrieval.embedding_model import embed_query
@@ -212,7 +213,8 @@ def approximate(encoder):
 
 
 @pytest.mark.parametrize("name", RETRIEVERS)
-def test_candidates_of_an_approximate_index_come_in_the_order_of_all(approximate, encoder, name):
+def test_candidates_of_an_approximate_index_come_in_the_order_of_all(approximate, encoder, name, monkeypatch):
+    monkeypatch.setattr(retrievers, "CANDIDATES", 100)
     index, exact = approximate
     for question in QUESTIONS:
         query = embed_query(question, encoder)
