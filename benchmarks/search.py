@@ -234,7 +234,12 @@ def add_options(parser: ArgumentParser) -> None:
     )
 
 
-BENCHMARK = Benchmark(__doc__, run, tables, rounds=2, add_options=add_options)
+EXPLANATION = """\
+Resident memory is that of a search alone, without the texts. HNSW and hnswlib hold every vector; the compressed
+kinds hold codes, and read the best candidates from the mapped file. The hybrids score candidates: ranks among
+them are a little higher than among all chunks, which is why the fusion of ranks loses more than that of
+scores."""
+BENCHMARK = Benchmark(__doc__, run, tables, rounds=2, add_options=add_options, explanation=EXPLANATION)
 
 
 if __name__ == "__main__":

@@ -24,9 +24,9 @@ from engine.weights.fetch import Progress
 # reciprocal rank fusion has 0.409.
 DENSE_WEIGHT = 0.7
 ORDERED = 10_000  # chunks that a search orders, of which several may be parts of one passage
-# Of an approximate index: candidates of each score, at least and for each passage, and how much more thoroughly
-# than for ten passages the nearest are searched for. With 200 in place of 1,000 candidates, reciprocal rank
-# fusion has a recall@10 of 0.87 in place of 0.97 (150,000 chunks of `benchmarks.search`).
+# Of an approximate index: candidates by each score, at least and for each passage, and how much more thorough
+# their search is than one for ten passages. With 200 in place of 1,000 candidates, reciprocal rank fusion has a
+# recall@10 of 0.87 in place of 0.97 (150,000 chunks of `benchmarks.search`).
 CANDIDATES, CANDIDATES_PER, THOROUGHLY = 1000, 8, 4
 
 
