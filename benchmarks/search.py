@@ -235,7 +235,7 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 EXPLANATION = """\
-Resident memory is that of a search alone, without the texts. HNSW and hnswlib hold every vector; the compressed
+Resident memory is that of a search alone, without the texts. HNSW and hnswlib hold every vector; compressed
 kinds hold codes, and read the best candidates from the mapped file. The hybrids score candidates: ranks among
 them are a little higher than among all chunks, which is why the fusion of ranks loses more than that of
 scores."""

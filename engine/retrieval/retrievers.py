@@ -25,8 +25,8 @@ from engine.weights.fetch import Progress
 DENSE_WEIGHT = 0.7
 ORDERED = 10_000  # chunks that a search orders, of which several may be parts of one passage
 # Of an approximate index: candidates by each score, at least and for each passage, and how much more thorough
-# their search is than one for ten passages. With 200 in place of 1,000 candidates, reciprocal rank fusion has a
-# recall@10 of 0.87 in place of 0.97 (150,000 chunks of `benchmarks.search`).
+# their search is than one for ten passages. With 200 in place of 1,000 candidates, reciprocal rank fusion has
+# a recall@10 of 0.87 in place of 0.97 (150,000 chunks of `benchmarks.search`).
 CANDIDATES, CANDIDATES_PER, THOROUGHLY = 1000, 8, 4
 
 
