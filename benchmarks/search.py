@@ -14,6 +14,7 @@ benchmarks/requirements.txt``.
 """
 
 import json
+import os
 import tempfile
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Mapping
@@ -131,7 +132,7 @@ def run(arguments: Namespace) -> Result:
         "workload": (
             f"{arguments.chunks:,} chunks of 384 numbers, {n_questions} questions with a mean cosine of "
             f"{tenth:.2f} with their tenth passage, {arguments.rounds} rounds; built on {CORES} cores, "
-            "searched on one"
+            f"searched on one; load of the machine {os.getloadavg()[0]:.0f}"
         ),
         "chunks": arguments.chunks,
         "chosen": reason,
