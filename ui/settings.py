@@ -77,9 +77,9 @@ def settings_sidebar(encoder: Encoder, on_server: bool, documents: Sequence[Docu
         retriever_setting(search_model(documents))
         index_kind = choice_setting(
             "index_kind",
-            "Finds the nearest vectors; unless it is exact, hybrids score only those and BM25’s best. A "
-            f"kind that finds less than {share(TRUSTED)} of what exact search finds in a sample of your chunks "
-            "is not used. “Documents and chunks”, tab “Index”, measures all of them.\n"
+            "Finds the nearest vectors; unless it is exact, hybrids score only those and BM25’s best. A kind "
+            f"that finds less than {share(TRUSTED)} of what exact search finds in a sample of your chunks is "
+            "not used. “Documents and chunks”, tab “Index”, measures all of them.\n"
             f"- **{index_kind_label(AUTO)}**: exact for up to {EXACT_CHUNKS:,} chunks.\n"
             + "\n".join(f"- **{each.label}**: {each.help}" for each in INDEX_KINDS.values()),
         )
