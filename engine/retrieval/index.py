@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
 from itertools import chain
-from typing import overload
+from typing import Protocol, overload
 
 import numpy as np
 
@@ -38,6 +38,23 @@ class Hit:
     score: float
 
 
+class VectorStore(Protocol):
+    """Vectors that are kept elsewhere, and searched there exactly."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """``(n_chunks, d_model)``."""
+
+    def nearest(self, questions: Array, k: int) -> tuple[Array, Array]:
+        """Return inner products and rows of the ``k`` nearest: two arrays ``(n_questions, k)``."""
+
+    def fetch(self, rows: Sequence[int] | Array) -> Array:
+        """Return the vectors of some rows: float32 ``(n_rows, d_model)``."""
+
+    def fetch_all(self) -> Array:
+        """Return all vectors, checked to be those that were stored."""
+
+
 @dataclass(frozen=True)
 class Index:
     """Chunks and their vectors, ready to search.
@@ -48,8 +65,8 @@ class Index:
     ----------
     chunks
         The chunks.
-    vectors
-        Their vectors, float32 ``(n_chunks, d_model)``, rows of length 1.
+    source
+        Their vectors, float32 ``(n_chunks, d_model)``, rows of length 1, or the store that holds them.
     spec
         How the vectors were made.
     idf
@@ -64,7 +81,7 @@ class Index:
     """
 
     chunks: tuple[Chunk, ...] = field(repr=False)
-    vectors: Array = field(repr=False)
+    source: Array | VectorStore = field(repr=False)
     spec: EmbeddingSpec
     idf: Array | None = field(default=None, repr=False)
     ann: AnnIndex | None = field(default=None, repr=False)
@@ -75,6 +92,18 @@ class Index:
     def n_searched(self) -> int:
         """Number of the chunks that may be found."""
         return len(self.chunks) if self.allowed is None else len(self.allowed)
+
+    @cached_property
+    def vectors(self) -> Array:
+        """The chunks' vectors; those of a store are fetched at the first access, and kept."""
+        return self.source if isinstance(self.source, np.ndarray) else self.source.fetch_all()
+
+    @property
+    def _store(self) -> VectorStore | None:
+        """The store to ask for vectors, None where they are here."""
+        if isinstance(self.source, np.ndarray) or "vectors" in vars(self):
+            return None
+        return self.source
 
     @cached_property
     def texts(self) -> tuple[str, ...]:
@@ -156,7 +185,7 @@ class Index:
             [scores], [rows] = self.nearest(vector, min(k, self.n_searched))
         else:
             rows = order[:k]
-            scores = self.vectors[rows] @ vector[0]
+            scores = self.vectors_of(rows) @ vector[0]
         return [Hit(self.chunks[row], float(score)) for row, score in zip(rows, scores, strict=True)]
 
     def nearest(self, vectors: Array, k: int) -> tuple[Array, Array]:
@@ -164,8 +193,15 @@ class Index:
 
         ``(n_questions, d_model)`` float32 to two arrays ``(n_questions, k)``.
         """
-        find = nearest if self.ann is None else self.ann.nearest
-        return find(self.vectors, vectors, k, self.allowed)
+        if self.ann is not None:
+            return self.ann.nearest(self.vectors, vectors, k, self.allowed)
+        store = self._store
+        return nearest(self.vectors, vectors, k) if store is None else store.nearest(vectors, k)
+
+    def vectors_of(self, rows: Sequence[int] | Array) -> Array:
+        """Return the vectors of some rows: ``(n_rows, d_model)``."""
+        store = self._store
+        return self.vectors[rows] if store is None else store.fetch(rows)
 
     def only(self, names: Collection[str]) -> "Index":
         """Return the index of some documents alone, by their names.
@@ -190,7 +226,7 @@ class Index:
     def subset(self, rows: Sequence[int]) -> "Index":
         """Return some rows of the index, in their order, as an index."""
         chunks = [self.chunks[row] for row in rows]
-        return index_vectors(chunks, self.vectors[list(rows)], self.spec, self.idf)
+        return index_vectors(chunks, self.vectors_of(list(rows)), self.spec, self.idf)
 
     def scores(self, query: Query) -> Array:
         """Return the inner product of the question's vector with every chunk's: ``(n_chunks,)``."""
@@ -203,7 +239,7 @@ class Index:
                 f"the index holds vectors of {self.spec}, and the question's is of {query.spec}: embed both "
                 "in one way, or build the index again"
             )
-        shape = self.vectors.shape[1:]
+        shape = self.source.shape[1:]
         if query.vector.shape != shape:
             raise InputError(f"the query has shape {query.vector.shape}, the index holds vectors of {shape}")
         if not np.isfinite(query.vector).all():

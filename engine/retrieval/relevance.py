@@ -120,5 +120,5 @@ def null_scores_by(index: Index, vectors: Array, seed: int = 0) -> NullScores:
     rows = np.random.default_rng(seed).permutation(index.n_searched)[:MAX_CHUNKS]
     if index.allowed is not None:
         rows = index.allowed[rows]
-    pairs = vectors @ index.vectors[rows].T  # (n_questions, n_rows)
+    pairs = vectors @ index.vectors_of(rows).T  # (n_questions, n_rows)
     return NullScores(np.sort(pairs, axis=None), np.sort(bests[:, 0]))
