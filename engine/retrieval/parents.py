@@ -64,6 +64,6 @@ def nearest_scores(passages: Sequence[Hit], index: Index, query: Query) -> list[
     found = []
     for hit in passages:
         rows = index.children.get(place_of(hit.chunk), ())
-        cosines = index.vectors[list(rows)] @ query.vector  # (n_children,)
+        cosines = index.vectors_of(list(rows)) @ query.vector  # (n_children,)
         found.append(Hit(hit.chunk, max([hit.score, *cosines.tolist()])))
     return found

@@ -345,7 +345,7 @@ def found_rows(
         index.spec.max_tokens,
         known_bm25=None if bm25 is None else bm25[:, rows],
     )
-    inputs = SearchInputs(texts, vector, index.vectors[rows])
+    inputs = SearchInputs(texts, vector, index.vectors_of(rows))
     [scores] = retriever_scores(name, inputs, RetrieverOptions(k=MMR_DEPTH))  # (n_candidates,)
     return rows[top(scores, len(rows))]
 

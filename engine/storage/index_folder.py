@@ -1,4 +1,4 @@
-"""An index in a folder: documents, chunks, vectors, and how they were made.
+"""An index in a folder: documents, chunks, vectors, and how they were made; the vectors may be in Milvus.
 
 The file `MANIFEST` names the files of one state with their SHA-256. A new state is written beside the old one
 under other names, and counts once the manifest is replaced; then the old files are removed. So a crash at any
@@ -20,25 +20,27 @@ import numpy as np
 
 from engine.documents.document import Document
 from engine.documents.splitters import Splitting
-from engine.errors import DocumentError, InputError
+from engine.errors import DocumentError, GlassboxError, InputError
 from engine.layers.tracing import Array
 from engine.retrieval.bm25 import Postings
 from engine.retrieval.embedding_model import Model, embedding_spec
 from engine.retrieval.embedding_spec import EmbeddingSpec
-from engine.retrieval.index import Index, index_vectors
+from engine.retrieval.index import Index
 from engine.retrieval.index_choice import Choice
 from engine.retrieval.index_kinds import AnnIndex
 from engine.storage.index_rows import IndexedFile, file_row, to_choice, to_file
+from engine.storage.milvus_store import MilvusVectors, new_collection
 from engine.storage.whole_file import whole_file, write_whole
 from engine.weights.download import file_sha256
 from engine.wording import reason_of
 
 FORMAT, VERSION = "glassbox index", 2
 MANIFEST, LOCK = "glassbox-index.json", ".lock"
-PART = r"(files|words|vectors|idf|unrelated|ann|starts|rows|impacts)-[0-9a-f]{8}\.(jsonl|npy)"
-LINES = ("files", "words")  # the parts that are no arrays
+SHARDS = ".shards"  # a folder in it, of what a cluster embeds for the next state
+PART = r"(files|words|vectors|idf|unrelated|ann|starts|rows|impacts|store)-[0-9a-f]{8}\.(jsonl|npy|json)"
+LINES = ("files", "words")  # the parts of a line for each file, and for each word
 # Also what a crash left of `whole_file`; files of no state are removed.
-OWN_FILES = re.compile(rf"{PART}|{MANIFEST}|\.({PART}|{MANIFEST})\.\w+|\{LOCK}")
+OWN_FILES = re.compile(rf"{PART}|{MANIFEST}|\.({PART}|{MANIFEST})\.\w+|\{LOCK}|\{SHARDS}")
 LOCK_S = 0.1
 READS = 3  # of a folder that another program writes meanwhile
 AGAIN = "index the corpus again with --rebuild"
@@ -87,6 +89,8 @@ class StoredIndex:
         The kind of the index and how it was chosen.
     read_ns
         When reading the files began, in nanoseconds since 1970.
+    store
+        Address or file of the Milvus that holds the vectors, empty where the folder does.
     """
 
     settings: IndexSettings
@@ -96,6 +100,7 @@ class StoredIndex:
     unrelated: Array = field(repr=False)
     choice: Choice
     read_ns: int
+    store: str = ""
 
     @property
     def documents(self) -> tuple[Document, ...]:
@@ -144,7 +149,9 @@ def save_index(folder: Path, stored: StoredIndex) -> None:
         It cannot be written, as on a full disk; the folder holds the state from before.
     """
     index, token, postings = stored.index, secrets.token_hex(4), stored.index.words.postings
-    arrays = {"vectors": index.vectors, "unrelated": stored.unrelated}
+    arrays = {"unrelated": stored.unrelated}
+    if not stored.store:
+        arrays["vectors"] = index.vectors
     arrays |= {"starts": postings.starts, "rows": postings.rows, "impacts": postings.impacts}
     if index.idf is not None:
         arrays["idf"] = index.idf
@@ -152,6 +159,8 @@ def save_index(folder: Path, stored: StoredIndex) -> None:
         arrays["ann"] = index.ann.to_bytes()
     names = {name: f"{name}-{token}.npy" for name in arrays}
     names |= {name: f"{name}-{token}.jsonl" for name in LINES}
+    if stored.store:
+        names["store"] = f"store-{token}.json"
     with folder_errors(folder):
         try:
             for name, array in arrays.items():
@@ -161,6 +170,11 @@ def save_index(folder: Path, stored: StoredIndex) -> None:
                 file.writelines(line_of(file_row(each)) for each in stored.files)
             with whole_file(folder / names["words"]) as file:
                 file.writelines(map(line_of, postings.vocabulary.items()))
+            if stored.store:
+                milvus = new_collection(stored.store, index.vectors)
+                # Its name is kept before it is there, so that the next writer removes what a crash left.
+                write_whole(folder / names["store"], line_of(asdict(milvus)))
+                milvus.write(index.vectors)
             content = {
                 "format": FORMAT,
                 "version": VERSION,
@@ -178,15 +192,23 @@ def save_index(folder: Path, stored: StoredIndex) -> None:
 
 
 def remove_unused(folder: Path) -> None:
-    """Remove our files that the manifest does not name."""
+    """Remove our files that the manifest does not name, and the collections that these name."""
     try:
         used = {name for name, _ in json.loads((folder / MANIFEST).read_bytes())["parts"].values()}
     except (OSError, LookupError, TypeError, ValueError, AttributeError):
         used = set()
     for path in folder.iterdir():
-        if OWN_FILES.fullmatch(path.name) and path.name not in (*used, MANIFEST, LOCK):
-            with suppress(OSError):  # the next writer tries again
+        if OWN_FILES.fullmatch(path.name) and path.name not in (*used, MANIFEST, LOCK, SHARDS):
+            with suppress(OSError, GlassboxError):  # the next writer tries again
+                if path.name.startswith("store-"):
+                    drop_collection(path)
                 path.unlink()
+
+
+def drop_collection(path: Path) -> None:
+    """Remove the collection of Milvus that a file of a folder names."""
+    with suppress(ValueError, TypeError, LookupError):  # of a file that is no such one
+        MilvusVectors(**json.loads(path.read_bytes())).drop()
 
 
 def open_index(folder: Path) -> StoredIndex:
@@ -223,6 +245,15 @@ def as_indexed(stored: StoredIndex, model: Model, folder: Path) -> Model:
     return model
 
 
+def store_of(folder: Path) -> str:
+    """Return where the vectors of a folder's index are, empty for the folder and where that is not known."""
+    try:
+        name, _ = read_manifest(folder)["parts"]["store"]
+        return str(json.loads((folder / name).read_bytes())["uri"])
+    except (GlassboxError, OSError, LookupError, TypeError, ValueError, AttributeError):
+        return ""
+
+
 def read_manifest(folder: Path) -> dict[str, Any]:
     """Read the manifest; errors as in `open_index`, of other kinds where it is damaged."""
     manifest = json.loads((folder / MANIFEST).read_bytes())
@@ -248,24 +279,29 @@ def read_parts(folder: Path, manifest: Mapping[str, Any]) -> StoredIndex:
         if file_sha256(folder / name) != digest:
             raise ValueError(f"its file {name} was changed")
         parts[part] = folder / name
-    arrays = {part: np.load(path, mmap_mode="r") for part, path in parts.items() if part not in LINES}
+    arrays = {part: np.load(path, mmap_mode="r") for part, path in parts.items() if path.suffix == ".npy"}
     with parts["files"].open("rb") as lines:
         files = tuple(to_file(json.loads(line)) for line in lines)
     with parts["words"].open("rb") as lines:
         vocabulary = dict(map(json.loads, lines))
     settings, spec = dict(manifest["settings"]), EmbeddingSpec(**manifest["spec"])
     chunks = list(chain.from_iterable(file.chunks for file in files))
-    if arrays["vectors"].shape != (len(chunks), spec.d_model):
-        raise ValueError(f"it has {len(chunks)} chunks, and vectors of shape {arrays['vectors'].shape}")
-    choice = to_choice(manifest["choice"])
+    source: Array | MilvusVectors
+    if "store" in parts:
+        source = MilvusVectors(**json.loads(parts["store"].read_bytes()))
+        source.check()
+    else:
+        source = arrays["vectors"]
+    if source.shape != (len(chunks), spec.d_model):
+        raise ValueError(f"it has {len(chunks)} chunks, and vectors of shape {source.shape}")
     postings = Postings(vocabulary, arrays["starts"], arrays["rows"], arrays["impacts"], len(chunks))
-    index = index_vectors(chunks, arrays["vectors"], spec, arrays.get("idf"))
-    index = replace(index, postings=postings)
+    index = Index(tuple(chunks), source, spec, arrays.get("idf"), postings=postings)
+    choice = to_choice(manifest["choice"])
     if "ann" in arrays:
         # To build it anew at each start would take longer than to search exactly, so FAISS's own bytes are
         # kept. They are those that we wrote, by the SHA-256, in a folder of this machine: the app takes no
         # uploaded ones.
-        ann = AnnIndex.from_bytes(choice.kind, manifest["effort"], arrays["ann"], index.vectors.shape)
+        ann = AnnIndex.from_bytes(choice.kind, manifest["effort"], arrays["ann"], source.shape)
         index = replace(index, ann=ann)
     settings["splitting"] = Splitting(**settings["splitting"])
     return StoredIndex(
@@ -276,6 +312,7 @@ def read_parts(folder: Path, manifest: Mapping[str, Any]) -> StoredIndex:
         arrays["unrelated"],
         choice,
         manifest["read_ns"],
+        source.uri if isinstance(source, MilvusVectors) else "",
     )
 
 
