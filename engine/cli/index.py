@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,6 +21,8 @@ from engine.retrieval.index_kinds import AUTO, FLAT, INDEX_KINDS
 from engine.retrieval.vector_cache import VectorCache
 from engine.storage.index_folder import IndexSettings
 from engine.storage.index_update import update_index
+from engine.storage.milvus_store import IN_FOLDER, PREFIX, TOKEN
+from engine.storage.ray_shards import LOCAL, Cluster
 from engine.wording import counted
 
 SHOWN_LOST = 5
@@ -45,6 +48,26 @@ def index_command(
             "more."
         ),
     ] = AUTO,
+    store: Annotated[
+        str | None,
+        typer.Option(
+            help=f"Where the vectors are: {IN_FOLDER}, {PREFIX}FILE.db (milvus-lite), or "
+            f"{PREFIX}http://host:19530, a server or cluster of Milvus, whose token is in {TOKEN}.",
+            show_default="where they are; in the folder at first",
+        ),
+    ] = None,
+    ray: Annotated[
+        str | None,
+        typer.Option(
+            help="Have workers of Ray read and embed: the address of a cluster, or "
+            f"{LOCAL} for this machine.",
+            show_default="this process does",
+        ),
+    ] = None,
+    ray_workers: Annotated[
+        int | None,
+        typer.Option(min=1, help="Workers of Ray, each with one core.", show_default="one a core"),
+    ] = None,
     rebuild: Annotated[
         bool, typer.Option("--rebuild", help="Read and embed everything anew, whatever the folder holds.")
     ] = False,
@@ -66,9 +89,9 @@ def index_command(
     )
     model = load_search_model(embedding)
     cache = None if embedding.cache is None else VectorCache(embedding.cache)
-    update = update_index(
-        corpus, out, model, settings, index_kind, rebuild, cache, progress("Embedding chunks"), say
-    )
+    cluster = None if ray is None else Cluster(ray, partial(load_search_model, embedding), ray_workers)
+    show = progress("Embedding chunks" if cluster is None else "Embedding files")
+    update = update_index(corpus, out, model, settings, index_kind, rebuild, cache, show, say, store, cluster)
     chunks = update.stored.index.chunks
     if warning := limit_warning(chunks, text_limit(model, max_tokens)):
         say(f"warning: {warning}")
@@ -94,7 +117,8 @@ def index_command(
     print(f"index: {choice.reason}")
     for each in choice.measured:
         print(f"  {each.words}")
-    print_lost(choice.measured[-1], chunks)
+    for each in choice.measured[-1:]:
+        print_lost(each, chunks)
 
 
 def measured_json(measured: Measured, chunks: Sequence[Chunk]) -> dict[str, Any]:

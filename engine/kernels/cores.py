@@ -8,8 +8,20 @@ from pathlib import Path
 QUOTA = Path("/sys/fs/cgroup/cpu.max")
 
 
+_limits: list[int] = []
+
+
+def limit_cores(n: int) -> None:
+    """Have this process use ``n`` cores or fewer, as one of several that share a machine does."""
+    _limits[:] = [n]
+
+
 def n_cores(quota: Path = QUOTA) -> int:
-    """Return the number of cores this process is bound to, or fewer where its quota is smaller."""
+    """Return the number of cores this process is bound to, or fewer by its quota or `limit_cores`."""
+    return min([_available(quota), *_limits])
+
+
+def _available(quota: Path) -> int:
     bound = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
         allowed, period = quota.read_text("utf-8").split()

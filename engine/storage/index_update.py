@@ -1,11 +1,15 @@
 """Bring the index in a folder up to a corpus: only new and changed files are read and embedded."""
 
+import os
+import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
+from tempfile import TemporaryFile
 
 import numpy as np
 
@@ -17,20 +21,25 @@ from engine.models.encoder import Encoder
 from engine.retrieval.cutting import cut_documents
 from engine.retrieval.embedding_model import Model, embedding_spec
 from engine.retrieval.index import Index, embed_chunks, index_vectors
-from engine.retrieval.index_choice import choose_index
-from engine.retrieval.index_kinds import AUTO, check_index_kind
+from engine.retrieval.index_choice import Choice, choose_index
+from engine.retrieval.index_kinds import AUTO, FLAT, check_index_kind
 from engine.retrieval.relevance import embed_unrelated
 from engine.retrieval.vector_cache import VectorCache
 from engine.storage.index_folder import (
     MANIFEST,
+    SHARDS,
     IndexSettings,
     StoredIndex,
     as_indexed,
+    folder_errors,
     locked,
     open_index,
     save_index,
+    store_of,
 )
 from engine.storage.index_rows import IndexedFile
+from engine.storage.milvus_store import IN_FOLDER, check_reachable, is_file, milvus_uri, release
+from engine.storage.ray_shards import Cluster, embed_on_cluster
 from engine.weights.fetch import Progress
 from engine.wording import counted
 
@@ -67,6 +76,8 @@ def update_index(
     cache: VectorCache | None = None,
     on_progress: Progress | None = None,
     say: Callable[[str], None] = lambda line: None,
+    store: str | None = None,
+    cluster: Cluster | None = None,
 ) -> Update:
     """Index a corpus in a folder; what is indexed already stays, and what is gone from the corpus leaves.
 
@@ -89,44 +100,82 @@ def update_index(
         As in `build_index`.
     say
         Called with a line before each step that takes long.
+    store
+        Where the vectors are kept: `IN_FOLDER`, or ``"milvus:URI"``; None for where they are, which is the
+        folder at first.
+    cluster
+        What reads and embeds new and changed files in place of this process; ``cache`` is not used then, and
+        ``on_progress`` called with files done and files in all.
 
     Raises
     ------
     DocumentError
         A file cannot be read, or changes while it is read; the folder is written by another program, is
-        damaged, or cannot be written. It holds the index from before.
+        damaged, or cannot be written, or Milvus cannot be reached. It holds the index from before.
     InputError
         The folder's index was made with other settings, or the corpus holds no text.
     """
     check_index_kind(kind)
     paths, _ = corpus_files(corpus)
     check_outside(corpus, folder)
-    with locked(folder):
+    uri = "" if store in (None, IN_FOLDER) else milvus_uri(store)
+    with ExitStack() as stack:
+        stack.enter_context(locked(folder))
+        uri = store_of(folder) if store is None else uri
         old = None
         if not rebuild and (folder / MANIFEST).exists():
             old = open_index(folder)
+            stack.callback(release, old.store)
             check_settings(old, settings, folder)
             as_indexed(old, model, folder)
+        if uri:
+            check_milvus(uri, corpus, kind)
+            stack.callback(release, uri)
         say(f"Reading {corpus}")
         read_ns = time.time_ns()
-        files = read_files(paths, old, model, settings, say)
+        if cluster is None:
+            files = read_files(paths, old, model, settings, say)
+        else:
+            files, shards, n_embedded = read_by_cluster(
+                paths, old, model, settings, folder, cluster, on_progress, say
+            )
         new, changed, deleted = differences(old, files)
         same = None if new or changed or deleted else old
         if same is not None:
             index, unrelated, n_embedded = same.index, same.unrelated, 0
-        else:
+        elif cluster is None:
             index, n_embedded = index_files(files, old, model, settings, cache, on_progress, say)
             unrelated = embed_unrelated(index, model)
-        if same is not None and same.choice.asked == kind:
-            choice = same.choice
         else:
+            index = join_shards(files, old, shards, model, settings, folder)
+            unrelated = embed_unrelated(index, model)
+        if same is not None and (same.choice.asked, same.store) == (kind, uri):
+            choice = same.choice
+        elif uri:
+            index, choice = replace(index, ann=None), Choice(kind, FLAT, "exact search, by Milvus", ())
+        else:
+            index = replace(index, source=index.vectors)
             choice, ann = choose_index(index.vectors, kind, say)
             index = replace(index, ann=ann)
-        stored = StoredIndex(settings, str(corpus.resolve()), files, index, unrelated, choice, read_ns)
-        if old is None or (files, stored.corpus, choice) != (old.files, old.corpus, old.choice):
-            say(f"Writing {folder}")
+        stored = StoredIndex(settings, str(corpus.resolve()), files, index, unrelated, choice, read_ns, uri)
+        kept = (files, stored.corpus, choice, uri)
+        if old is None or kept != (old.files, old.corpus, old.choice, old.store):
+            say(f"Writing {folder}" + (f" and Milvus at {uri}" if uri else ""))
             save_index(folder, stored)
+        shutil.rmtree(folder / SHARDS, ignore_errors=True)
         return Update(stored, new, changed, deleted, len(files) - new - changed, n_embedded)
+
+
+def check_milvus(uri: str, corpus: Path, kind: str) -> None:
+    """Raise an error unless vectors can be kept in a Milvus: before anything is embedded."""
+    if kind not in (FLAT, AUTO):
+        raise InputError(
+            f"vectors in Milvus are searched exactly, not by {kind}: leave out --index-kind {kind}, or "
+            "--store"
+        )
+    if is_file(uri):
+        check_outside(corpus, Path(uri))
+    check_reachable(uri)
 
 
 def check_outside(corpus: Path, folder: Path) -> None:
@@ -177,7 +226,35 @@ def read_files(
     )
 
 
-def read_indexed(path: Path, name: str, known: IndexedFile | None, settled_ns: int) -> IndexedFile:
+def read_by_cluster(
+    paths: Mapping[str, Path],
+    old: StoredIndex | None,
+    model: Model,
+    settings: IndexSettings,
+    folder: Path,
+    cluster: Cluster,
+    on_progress: Progress | None,
+    say: Callable[[str], None],
+) -> tuple[tuple[IndexedFile, ...], Mapping[tuple[str, str], Array], int]:
+    """Return what `read_files` does, vectors of new and changed files, and how many chunks were embedded."""
+    known = {} if old is None else {file.name: file for file in old.files}
+    settled_ns = 0 if old is None else old.read_ns - TICK_NS
+    files = [
+        read_indexed(path, name, known.get(name), settled_ns, is_parsed=False) for name, path in paths.items()
+    ]
+    spec = embedding_spec(model, settings.pooling, settings.max_tokens)
+    unread = [file for file in files if not file.documents]
+    read, vectors, n_embedded = embed_on_cluster(
+        unread, paths, spec, settings, folder, cluster, on_progress, say
+    )
+    files = [read.get(file.name, file) for file in files]
+    unique(chain.from_iterable(file.documents for file in files))
+    return tuple(files), vectors, n_embedded
+
+
+def read_indexed(
+    path: Path, name: str, known: IndexedFile | None, settled_ns: int, is_parsed: bool = True
+) -> IndexedFile:
     """Read a file of the corpus, without chunks; return the known one where it is the same.
 
     Parameters
@@ -188,6 +265,8 @@ def read_indexed(path: Path, name: str, known: IndexedFile | None, settled_ns: i
         The file of this name that is indexed.
     settled_ns
         A time before which a file was written that has the known one's content if it has its size and time.
+    is_parsed
+        Whether to make documents of another content.
 
     Raises
     ------
@@ -208,6 +287,8 @@ def read_indexed(path: Path, name: str, known: IndexedFile | None, settled_ns: i
     digest = sha256(content).hexdigest()
     if known is not None and digest == known.sha256:
         return replace(known, size=state.st_size, mtime_ns=state.st_mtime_ns)
+    if not is_parsed:
+        return IndexedFile(name, state.st_size, state.st_mtime_ns, digest, (), ())
     loaded = parse_file(name, content)
     if loaded.failures:
         raise DocumentError(loaded.failures[0].reason)
@@ -253,6 +334,42 @@ def index_files(
         if part is not None:
             vectors[stop - len(part) : stop] = part
     return index_vectors(chunks, vectors, spec, idf), len(missing)
+
+
+def join_shards(
+    files: tuple[IndexedFile, ...],
+    old: StoredIndex | None,
+    shards: Mapping[tuple[str, str], Array],
+    model: Model,
+    settings: IndexSettings,
+    folder: Path,
+) -> Index:
+    """Index files by the vectors of before and of shards, put together on the disk."""
+    chunks = list(chain.from_iterable(file.chunks for file in files))
+    if not chunks:
+        raise InputError("there are no chunks to index: give documents with text")
+    spec = embedding_spec(model, settings.pooling, settings.max_tokens)
+    known = {} if old is None else vectors_of_files(old)
+    with folder_errors(folder):
+        vectors = array_on_disk(folder, (len(chunks), spec.d_model))
+    stop = 0
+    for file in files:
+        start, stop = stop, stop + len(file.chunks)
+        key = file.name, file.sha256
+        vectors[start:stop] = known[key] if key in known else shards[key]
+    return index_vectors(chunks, vectors, spec)
+
+
+def array_on_disk(folder: Path, shape: tuple[int, int]) -> Array:
+    """Return a float32 array in a temporary file of a folder; a full disk is an error now, no crash later."""
+    n_bytes = 4 * shape[0] * shape[1]
+    with TemporaryFile(dir=folder) as file:
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(file.fileno(), 0, n_bytes)
+        else:
+            file.write(bytes(n_bytes))
+            file.flush()
+        return np.memmap(file, np.float32, "r+", shape=shape)
 
 
 def vectors_of_files(stored: StoredIndex) -> dict[tuple[str, str], Array]:

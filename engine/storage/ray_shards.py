@@ -1,0 +1,386 @@
+"""Files of a corpus embedded by the workers of a Ray cluster, in shards that each worker writes itself.
+
+A shard is a few files of the corpus with their chunks and vectors, in one file below the folder of the index.
+Its name is a digest of what it is made of, and it is written whole, so that a shard that is there is done:
+what a killed worker began is done again by another, and a run that was stopped goes on with the shards that
+are missing. Only names pass through Ray.
+"""
+
+import json
+import logging
+import os
+import socket
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+from hashlib import sha256
+from io import BytesIO
+from itertools import chain
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from engine.documents.loaders import content_of, parse_file
+from engine.errors import DocumentError, GlassboxError, InputError
+from engine.kernels.cores import limit_cores
+from engine.kernels.primitives import prepare_compiled
+from engine.layers.tracing import Array
+from engine.retrieval.cutting import cut_documents
+from engine.retrieval.embedding_model import Model, embedding_spec
+from engine.retrieval.embedding_spec import EmbeddingSpec
+from engine.retrieval.index import embed_chunks
+from engine.storage.index_folder import SHARDS, IndexSettings, folder_errors, line_of
+from engine.storage.index_rows import IndexedFile, file_row, to_file
+from engine.storage.whole_file import whole_file
+from engine.weights.fetch import Progress
+from engine.wording import counted, reason_of
+
+LOCAL = "local"
+SHARD_BYTES = 512 * 1024  # of files: some 15 seconds of one core
+ATTEMPTS = 3  # at a shard whose worker dies
+REACHED_S = 5.0
+STORE_BYTES = 100_000_000  # of Ray's object store on this machine: only names are in it
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """What embeds a corpus in place of this process.
+
+    Attributes
+    ----------
+    address
+        `LOCAL` for workers on this machine, or the address of a Ray cluster.
+    load
+        Returns the model; called once by each worker.
+    workers
+        How many, each with one core; None for one a core of the cluster.
+    """
+
+    address: str
+    load: Callable[[], Model]
+    workers: int | None = None
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Files that one worker embeds together: their names, and the SHA-256 of the content of each."""
+
+    name: str
+    files: Mapping[str, str]
+
+    def path(self, folder: Path) -> Path:
+        """Return the file that the shard is written to."""
+        return folder / SHARDS / f"{self.name}.npz"
+
+    def attempts_path(self, folder: Path) -> Path:
+        """Return the file with a line for each attempt at the shard: the process of the worker."""
+        return folder / SHARDS / f"{self.name}.attempts"
+
+
+class ShardVectors(Mapping[tuple[str, str], Array]):
+    """The vectors of each file's chunks by its name and SHA-256, read shard by shard."""
+
+    def __init__(self, shards: Sequence[Shard], folder: Path, files: Mapping[str, IndexedFile]) -> None:
+        self._places: dict[tuple[str, str], tuple[Path, slice]] = {}
+        for shard in shards:
+            start = 0
+            for name, digest in shard.files.items():
+                stop = start + len(files[name].chunks)
+                self._places[name, digest] = shard.path(folder), slice(start, stop)
+                start = stop
+
+    def __getitem__(self, key: tuple[str, str]) -> Array:
+        """Return the vectors of a file: ``(n_chunks, d_model)``."""
+        path, rows = self._places[key]
+        return shard_vectors(path)[rows]
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
+def embed_on_cluster(
+    files: Sequence[IndexedFile],
+    paths: Mapping[str, Path],
+    spec: EmbeddingSpec,
+    settings: IndexSettings,
+    folder: Path,
+    cluster: Cluster,
+    on_progress: Progress | None,
+    say: Callable[[str], None],
+) -> tuple[dict[str, IndexedFile], ShardVectors, int]:
+    """Embed files on a cluster, but for those whose shards are in the folder already.
+
+    Parameters
+    ----------
+    files, paths
+        The files, without documents, and where each is: on all machines of the cluster, as the folder is.
+    spec, settings
+        How they are cut and embedded.
+    folder
+        The folder of the index.
+    on_progress
+        Called with files done and files in all.
+    say
+        Called with a line before each step that takes long.
+
+    Returns
+    -------
+    files
+        The files by name, with their documents and chunks.
+    vectors
+        Their vectors.
+    n_embedded
+        Chunks that were embedded now.
+
+    Raises
+    ------
+    DocumentError
+        Ray cannot be reached or fails, a file cannot be read or changed meanwhile, or the disk is full.
+        Shards that are done stay.
+    InputError
+        Ray is not installed, a worker has another model, or the pooling needs all chunks.
+    """
+    if settings.pooling == "idf":
+        raise InputError("pooling idf weighs words by all chunks, which no worker has: leave out --ray")
+    shards = shards_of(files, spec, settings)
+    with folder_errors(folder):
+        (folder / SHARDS).mkdir(exist_ok=True)
+    missing = [shard for shard in shards if not shard.path(folder).exists()]
+    if n_done := len(shards) - len(missing):
+        say(f"{n_done:,} of {counted(len(shards), 'shard')} were embedded before")
+    if missing:
+        say(f"Embedding {counted(len(missing), 'shard')} on Ray ({cluster.address})")
+        for shard in missing:
+            shard.attempts_path(folder).unlink(missing_ok=True)
+        run_workers(missing, paths, spec, settings, folder, cluster, on_progress)
+    known = {file.name: file for file in files}
+    read = {}
+    for file in chain.from_iterable(shard_files(shard.path(folder)) for shard in shards):
+        read[file.name] = replace(file, size=known[file.name].size, mtime_ns=known[file.name].mtime_ns)
+    n_embedded = sum(len(read[name].chunks) for shard in missing for name in shard.files)
+    return read, ShardVectors(shards, folder, read), n_embedded
+
+
+def shards_of(files: Sequence[IndexedFile], spec: EmbeddingSpec, settings: IndexSettings) -> list[Shard]:
+    """Divide files into shards of about `SHARD_BYTES`, in order."""
+    groups: list[dict[str, str]] = []
+    n_bytes = SHARD_BYTES
+    for file in files:
+        if n_bytes + file.size > SHARD_BYTES:
+            groups.append({})
+            n_bytes = 0
+        groups[-1][file.name] = file.sha256
+        n_bytes += file.size
+    stamp = [asdict(settings), asdict(spec)]
+    return [Shard(sha256(line_of([*stamp, list(group.items())])).hexdigest(), group) for group in groups]
+
+
+def run_workers(
+    shards: Sequence[Shard],
+    paths: Mapping[str, Path],
+    spec: EmbeddingSpec,
+    settings: IndexSettings,
+    folder: Path,
+    cluster: Cluster,
+    on_progress: Progress | None,
+) -> None:
+    """Have all shards written; the errors are those of `embed_on_cluster`."""
+    names = [name for shard in shards for name in shard.files]
+    n_done = 0
+    with ray_cluster(cluster) as (ray, n_cores):
+        rows = [
+            {
+                "shard": shard.name,
+                "files": json.dumps(
+                    {name: [str(paths[name].resolve()), digest] for name, digest in shard.files.items()}
+                ),
+            }
+            for shard in shards
+        ]
+        written = ray.data.from_items(rows, override_num_blocks=len(rows)).map_batches(
+            ShardWriter,
+            fn_constructor_args=(cluster.load, spec, settings, folder.resolve()),
+            batch_size=1,
+            compute=ray.data.ActorPoolStrategy(
+                size=min(cluster.workers or n_cores, len(rows)), max_tasks_in_flight_per_actor=1
+            ),
+            num_cpus=1,
+        )
+        for row in written.iter_rows():
+            if error := row["error"]:
+                raise (InputError if row["is_input"] else DocumentError)(error)
+            n_done += row["n_files"]
+            if on_progress is not None:
+                on_progress(n_done, len(names))
+
+
+class ShardWriter:
+    """A worker of Ray Data: it loads the model once, and writes shards.
+
+    Errors are returned, not raised: Ray would wrap them in traces of its own.
+    """
+
+    def __init__(
+        self, load: Callable[[], Model], spec: EmbeddingSpec, settings: IndexSettings, folder: Path
+    ) -> None:
+        self._load, self._spec, self._settings, self._folder = load, spec, settings, folder
+        self._model: Model | None = None
+
+    def __call__(self, batch: dict[str, Any]) -> dict[str, list[Any]]:
+        """Write the shard of a batch of one row."""
+        [name], [files] = batch["shard"], batch["files"]
+        places: dict[str, tuple[str, str]] = json.loads(str(files))
+        error, is_input = "", False
+        try:
+            shard = Shard(str(name), {file: digest for file, (_, digest) in places.items()})
+            paths = {file: Path(path) for file, (path, _) in places.items()}
+            begin_attempt(shard, self._folder)
+            write_shard(shard, paths, self.model(), self._spec, self._settings, self._folder)
+        except GlassboxError as problem:
+            error, is_input = str(problem), isinstance(problem, InputError)
+        return {"n_files": [len(places)], "error": [error], "is_input": [is_input]}
+
+    def model(self) -> Model:
+        """Return the model, loaded at the first call and checked to be that of the index."""
+        if self._model is None:
+            limit_cores(1)
+            model = self._load()
+            prepare_compiled().join()
+            spec = embedding_spec(model, self._settings.pooling, self._settings.max_tokens)
+            if spec != self._spec:
+                raise InputError(
+                    f"{socket.gethostname()} makes vectors of {spec}, not of {self._spec}: install the same "
+                    "model on all machines"
+                )
+            self._model = model
+        return self._model
+
+
+def begin_attempt(shard: Shard, folder: Path) -> None:
+    """Count an attempt at a shard; raise `DocumentError` where too many ended their worker."""
+    with folder_errors(folder), shard.attempts_path(folder).open("a+", encoding="ascii") as file:
+        file.seek(0)
+        if len(file.readlines()) >= ATTEMPTS:
+            names = ", ".join(shard.files)
+            raise DocumentError(
+                f"{ATTEMPTS} workers ended while they embedded {names:.200}: give them more memory, or take "
+                "the file that ends them out of the corpus"
+            )
+        file.write(f"{os.getpid()}\n")
+
+
+def write_shard(
+    shard: Shard,
+    paths: Mapping[str, Path],
+    model: Model,
+    spec: EmbeddingSpec,
+    settings: IndexSettings,
+    folder: Path,
+) -> None:
+    """Read, cut and embed the files of a shard, and write it whole."""
+    files = [cut_file(name, digest, paths[name], model, settings) for name, digest in shard.files.items()]
+    texts = [chunk.text for file in files for chunk in file.chunks]
+    vectors = embed_chunks(texts, model, spec) if texts else np.empty((0, spec.d_model), np.float32)
+    lines = np.frombuffer(b"".join(line_of(file_row(file)) for file in files), np.uint8)
+    with folder_errors(folder), whole_file(shard.path(folder)) as file:
+        np.savez(file, files=lines, vectors=vectors.astype("<f4", copy=False))
+
+
+def cut_file(name: str, digest: str, path: Path, model: Model, settings: IndexSettings) -> IndexedFile:
+    """Read a file with the content of a SHA-256, and cut its documents."""
+    content = content_of(path)
+    if sha256(content).hexdigest() != digest:
+        raise DocumentError(f"{path} changed while the corpus was read: start again")
+    loaded = parse_file(name, content)
+    if loaded.failures:
+        raise DocumentError(loaded.failures[0].reason)
+    pieces = cut_documents(loaded.documents, model, settings.splitting, settings.parent_tokens)
+    return IndexedFile(name, 0, 0, digest, loaded.documents, tuple(chain.from_iterable(pieces)))
+
+
+def shard_files(path: Path) -> list[IndexedFile]:
+    """Read the files of a shard."""
+    lines = BytesIO(read_member(path, "files").tobytes())
+    return [to_file(json.loads(line)) for line in lines]
+
+
+@lru_cache(1)
+def shard_vectors(path: Path) -> Array:
+    """Read the vectors of a shard; those of the last one are kept."""
+    return read_member(path, "vectors")
+
+
+def read_member(path: Path, name: str) -> Array:
+    """Read an array of a shard; a damaged one is removed, so that the next run writes it again."""
+    try:
+        with np.load(path) as arrays:
+            array: Array = arrays[name]
+            return array
+    except (OSError, ValueError, LookupError, EOFError, zipfile.BadZipFile) as error:
+        path.unlink(missing_ok=True)
+        raise DocumentError(
+            f"the shard {path} was damaged ({reason_of(error)}), and is removed: start again"
+        ) from error
+
+
+@contextmanager
+def ray_cluster(cluster: Cluster) -> Iterator[tuple[Any, int]]:
+    """Connect to Ray, or start it on this machine; yield its module and the number of its cores."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it would be sent over the network
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
+    try:
+        import ray
+        import ray.data
+    except ImportError as error:
+        raise InputError(
+            "embedding on a cluster needs packages that are not installed: pip install -r "
+            "requirements-cluster.txt"
+        ) from error
+    address, is_ours = cluster.address, not ray.is_initialized()
+    try:
+        check_head(address)
+        if is_ours:
+            start_ray(ray, cluster)
+        logging.getLogger("ray.data").setLevel(logging.CRITICAL)
+        context = ray.data.DataContext.get_current()
+        context.enable_progress_bars = context.print_on_execution_start = False
+        yield ray, max(1, int(ray.cluster_resources().get("CPU", 1)))
+    except GlassboxError:
+        raise
+    except (ray.exceptions.RayError, ConnectionError, TimeoutError, RuntimeError, ValueError) as error:
+        raise DocumentError(
+            f"Ray ({address}) failed ({reason_of(error)}): see that it runs, and start again, which goes on "
+            "where this ended"
+        ) from error
+    finally:
+        if is_ours:
+            ray.shutdown()
+
+
+def start_ray(ray: Any, cluster: Cluster) -> None:
+    """Connect to a cluster, or start one of this machine."""
+    quiet = {"logging_level": "critical", "log_to_driver": False}
+    if cluster.address == LOCAL:
+        ray.init(
+            address=LOCAL,
+            num_cpus=cluster.workers,
+            include_dashboard=False,
+            object_store_memory=STORE_BYTES,
+            **quiet,
+        )
+        return
+    ray.init(address=cluster.address, **quiet)
+
+
+def check_head(address: str) -> None:
+    """Raise `ConnectionError` at once where nothing listens at an address: Ray tries for long."""
+    parts = urlsplit(address if "://" in address else f"//{address}")
+    if parts.hostname and parts.port:
+        socket.create_connection((parts.hostname, parts.port), REACHED_S).close()
