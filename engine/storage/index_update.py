@@ -237,6 +237,8 @@ def read_by_cluster(
     say: Callable[[str], None],
 ) -> tuple[tuple[IndexedFile, ...], Mapping[tuple[str, str], Array], int]:
     """Return what `read_files` does, vectors of new and changed files, and how many chunks were embedded."""
+    if settings.pooling == "idf":
+        raise InputError("pooling idf weighs words by all chunks, which no worker has: leave out --ray")
     known = {} if old is None else {file.name: file for file in old.files}
     settled_ns = 0 if old is None else old.read_ns - TICK_NS
     files = [

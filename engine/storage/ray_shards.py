@@ -40,7 +40,7 @@ from engine.weights.fetch import Progress
 from engine.wording import counted, reason_of
 
 LOCAL = "local"
-SHARD_BYTES = 512 * 1024  # of files: some 15 seconds of one core
+SHARD_BYTES = 128 * 1024  # of files: some seconds of one core
 ATTEMPTS = 3  # at a shard whose worker dies
 REACHED_S = 5.0
 STORE_BYTES = 100_000_000  # of Ray's object store on this machine: only names are in it
@@ -145,10 +145,8 @@ def embed_on_cluster(
         Ray cannot be reached or fails, a file cannot be read or changed meanwhile, or the disk is full.
         Shards that are done stay.
     InputError
-        Ray is not installed, a worker has another model, or the pooling needs all chunks.
+        Ray is not installed, or a worker has another model.
     """
-    if settings.pooling == "idf":
-        raise InputError("pooling idf weighs words by all chunks, which no worker has: leave out --ray")
     shards = shards_of(files, spec, settings)
     with folder_errors(folder):
         (folder / SHARDS).mkdir(exist_ok=True)
