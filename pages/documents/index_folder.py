@@ -1,6 +1,8 @@
 """The box that opens and writes an index in a folder of the user's own machine."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from engine.retrieval.embedding_model import as_searched
 from engine.retrieval.vector_cache import MAX_BYTES
 from engine.storage.index_folder import MANIFEST, IndexSettings, StoredIndex, as_indexed, open_index
 from engine.storage.index_update import update_index
+from engine.storage.milvus_store import release
 from engine.wording import counted
 from ui.chunk_settings import cut_in_use
 from ui.corpus import session_vectors
@@ -51,6 +54,14 @@ def show_index_folder() -> None:
             max_chars=1000,
             help="Left empty, those that the index was made of.",
         )
+        store = st.text_input(
+            "Vectors in Milvus",
+            key="index-store",
+            placeholder="milvus:~/vectors.db, or milvus:http://localhost:19530",
+            max_chars=1000,
+            help="Where *Write or update* puts the vectors: a file (milvus-lite), a server or a cluster; "
+            "`folder` for the folder. Left empty, they stay where they are, in the folder at first.",
+        )
         left, right = st.columns(2)
         left.button(
             "Open",
@@ -70,7 +81,7 @@ def show_index_folder() -> None:
             "made with the settings of the sidebar; one that is there keeps its own.",
         )
         if is_wanted:
-            write_folder(folder, corpus)
+            write_folder(folder, corpus, store)
         if error := state.pop("index-error", None):
             st.error(escape_markdown(error), icon=":material/error:")
         if done := state.pop("index-done", None):
@@ -95,13 +106,23 @@ def open_folder() -> None:
             raise InputError("folders are opened only in a browser on the app's own machine")
         folder = path_of(state["index-folder"])
         stored = open_index(folder)
-        take_index(stored, folder, load_encoder())
+        with closing_store(stored):
+            take_index(stored, folder, load_encoder())
         n_files, n_chunks = len(stored.files), len(stored.index.chunks)
         state["index-done"] = (
             f"Opened: {counted(n_files, 'file')} in {counted(n_chunks, 'chunk')}, and their settings."
         )
     except GlassboxError as error:
         state["index-error"] = str(error)
+
+
+@contextmanager
+def closing_store(stored: StoredIndex) -> Iterator[None]:
+    """Close the connection to the Milvus of an index at the end, so that other programs may open its file."""
+    try:
+        yield
+    finally:
+        release(stored.store)
 
 
 def take_index(stored: StoredIndex, folder: Path, encoder: Encoder) -> None:
@@ -116,9 +137,10 @@ def take_index(stored: StoredIndex, folder: Path, encoder: Encoder) -> None:
     """
     settings, index = stored.settings, stored.index
     model = as_indexed(stored, as_searched(encoder, settings.prompts, settings.precision), folder)
-    if index.vectors.nbytes > MAX_BYTES:
+    n_bytes = 4 * prod(index.source.shape)
+    if n_bytes > MAX_BYTES:
         raise InputError(
-            f"{folder} has {index.vectors.nbytes / 1024**2:,.0f} MB of vectors, and the app keeps "
+            f"{folder} has {n_bytes / 1024**2:,.0f} MB of vectors, and the app keeps "
             f"{MAX_BYTES // 1024**2}: search it with python -m engine ask --index"
         )
     values = settings.options | {
@@ -153,12 +175,14 @@ def check_ranges(values: Mapping[str, Any], folder: Path) -> None:
             )
 
 
-def write_folder(folder_text: str, corpus_text: str) -> None:
+def write_folder(folder_text: str, corpus_text: str, store: str) -> None:
     """Write an index, or bring one up to date, under a progress bar."""
     state = st.session_state
     try:
         folder, encoder = path_of(folder_text), load_encoder()
         old = open_index(folder) if (folder / MANIFEST).exists() else None
+        if old is not None:
+            release(old.store)
         corpus = corpus_text.strip() or (old.corpus if old else "")
         if not corpus:
             raise InputError("no files are named: give the path of a file or a folder on this computer")
@@ -167,7 +191,14 @@ def write_folder(folder_text: str, corpus_text: str) -> None:
         kind = settings_in_use(encoder)["index_kind"]
         with counting("Reading and embedding", "chunks") as show:
             update = update_index(
-                path_of(corpus), folder, model, settings, kind, cache=session_vectors(), on_progress=show
+                path_of(corpus),
+                folder,
+                model,
+                settings,
+                kind,
+                cache=session_vectors(),
+                on_progress=show,
+                store=store.strip() or None,
             )
         state["index-done"] = (
             f"Written: {counted(len(update.stored.index.chunks), 'chunk')}, "

@@ -1,5 +1,7 @@
 """The tab of indexes, and the box that opens and writes one in a folder of the user's own machine."""
 
+import shutil
+
 import pytest
 
 from engine.documents.document import Document
@@ -8,6 +10,7 @@ from engine.retrieval import index as index_module
 from engine.retrieval.index_kinds import INDEX_KINDS
 from engine.storage.index_folder import IndexSettings, open_index
 from engine.storage.index_update import update_index
+from engine.storage.milvus_store import check_free
 from pages.documents.index_kinds import MOST_LOST
 from tests.apps import app_page, said, tables
 from ui.server_settings import PUBLIC
@@ -80,6 +83,24 @@ def test_a_new_folder_is_written_with_the_settings_of_the_sidebar(corpus, encode
     app = clicked(files_tab(**paths | {"index-corpus": ""}), "index-write")
     assert "1 embedded now; files: 1 new, 0 changed, 0 deleted, 1 unchanged" in plain(app.success)[-1]
     assert open_index(tmp_path / "index").settings == stored.settings
+
+
+@pytest.mark.usefixtures("_own_machine")
+def test_vectors_may_be_in_milvus_whose_file_is_free_afterwards(corpus, tmp_path):
+    pytest.importorskip("milvus_lite", reason="pip install -r requirements-cluster.txt")
+    paths = {"index-folder": str(tmp_path / "index"), "index-corpus": str(corpus)}
+    store = f"milvus:{tmp_path / 'vectors.db'}"
+    app = clicked(
+        files_tab(splitter="fixed", chunk_tokens=16, **paths, **{"index-store": store}), "index-write"
+    )
+    assert "files: 1 new, 0 changed, 0 deleted, 0 unchanged" in plain(app.success)[-1]
+    app = clicked(files_tab(**paths), "index-open")
+    assert plain(app.success)[-1].startswith("Opened: 1 file in ")
+    assert app.session_state["searched"] == ["light.md"]
+    check_free(tmp_path / "vectors.db")
+    shutil.rmtree(tmp_path / "vectors.db")
+    [shown] = plain(clicked(files_tab(**paths), "index-open").error)
+    assert "vectors.db is missing): index the corpus again with --rebuild" in shown
 
 
 @pytest.mark.usefixtures("_own_machine")
