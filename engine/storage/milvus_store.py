@@ -26,7 +26,7 @@ from engine.retrieval.index_kinds import nearest
 from engine.wording import counted, printable
 
 PREFIX, IN_FOLDER = "milvus:", "folder"
-TOKEN = "GLASSBOX_MILVUS_TOKEN"  # the variable of the environment that holds it
+TOKEN = "GLASSBOX_MILVUS_TOKEN"  # the variable of the environment: an address, a blank, and its token
 CALL_S = 10  # within which a call that fails is repeated
 RETRY_S = 0.5
 MESSAGE_BYTES = 4 * 1024**2  # of vectors in one call
@@ -262,11 +262,17 @@ def connect(uri: str) -> Any:
     deadline = time.monotonic() + (0 if is_file(uri) else CALL_S)
     while True:
         try:
-            return MilvusClient(uri, token=os.environ.get(TOKEN, ""), timeout=CALL_S)
+            return MilvusClient(uri, token=token_for(uri), timeout=CALL_S)
         except MilvusException:  # unlike other calls it is not repeated by pymilvus
             if time.monotonic() > deadline:
                 raise
             time.sleep(RETRY_S)
+
+
+def token_for(uri: str) -> str:
+    """Return the token in the environment if it is for this address: a folder may name any."""
+    address, _, token = os.environ.get(TOKEN, "").partition(" ")
+    return token.strip() if address == uri else ""
 
 
 def check_reachable(uri: str) -> None:

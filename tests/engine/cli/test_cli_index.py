@@ -121,6 +121,21 @@ def test_what_an_index_lost_is_listed_and_exact_search_used(corpus, tmp_path, mo
     assert re.match(r"  many\.jsonl#\d+:0-\d+, number \d+ for ", lines[start + 1])
 
 
+def test_vectors_in_milvus_are_found_and_a_place_that_is_none_is_one_line(corpus, tmp_path):
+    pytest.importorskip("milvus_lite", reason="pip install -r requirements-cluster.txt")
+    made = run("index", corpus, "--out", tmp_path / "kept", *MADE_WITH, "--store", f"milvus:{tmp_path}/v.db")
+    assert made.stdout.splitlines()[2] == "index: exact search, by Milvus"
+    question = ("search", "What was painted green?", "--retriever", "dense")
+    found = printed(*question, "--index", tmp_path / "kept")["hits"]
+    expected = printed(*question, "--corpus", corpus, *MADE_WITH)["hits"]
+    assert [hit["text"] for hit in found] == [hit["text"] for hit in expected]
+    assert [hit["score"] for hit in found] == pytest.approx([hit["score"] for hit in expected], abs=2e-6)
+    for option, value in (("--store", "milvus:v"), ("--ray", "127.0.0.1:1")):
+        result = run("index", corpus, "--out", tmp_path / "other", option, value)
+        assert result.exit_code == 2
+        assert len([line for line in result.stderr.splitlines() if line.startswith("error: ")]) == 1
+
+
 def test_options_that_are_up_to_the_index_are_refused(corpus, tmp_path):
     assert run("index", corpus, "--out", tmp_path / "kept", *MADE_WITH).exit_code == 0
     same = run("search", "bees", "--index", tmp_path / "kept", "--pooling", "max", "--precision", "int8")

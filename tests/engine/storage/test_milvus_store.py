@@ -293,7 +293,9 @@ def test_what_milvus_cannot_do_is_told_before_anything_is_embedded(corpus, folde
 
 
 def test_a_folder_names_its_collection_and_holds_no_token(stored, uri, monkeypatch):
-    monkeypatch.setenv(milvus_store.TOKEN, "root:secret")
+    monkeypatch.setenv(milvus_store.TOKEN, f"{uri} root:secret")
+    assert milvus_store.token_for(uri) == "root:secret"
+    assert milvus_store.token_for("http://elsewhere:19530") == ""
     [name] = stored.glob("store-*.json")
     assert json.loads(name.read_text()) == asdict(open_index(stored).index.source)
     assert not any(b"secret" in path.read_bytes() for path in stored.iterdir())
