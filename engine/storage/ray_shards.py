@@ -345,7 +345,8 @@ def ray_cluster(cluster: Cluster) -> Iterator[tuple[Any, int]]:
     try:
         check_head(address)
         if is_ours:
-            start_ray(ray, cluster)
+            with without_stderr():
+                start_ray(ray, cluster)
         logging.getLogger("ray.data").setLevel(logging.CRITICAL)
         context = ray.data.DataContext.get_current()
         context.enable_progress_bars = context.print_on_execution_start = False
@@ -360,6 +361,19 @@ def ray_cluster(cluster: Cluster) -> Iterator[tuple[Any, int]]:
     finally:
         if is_ours:
             ray.shutdown()
+
+
+@contextmanager
+def without_stderr() -> Iterator[None]:
+    """Leave out what Ray's core, which is not Python, prints on standard error while it starts."""
+    kept, nothing = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nothing)
 
 
 def start_ray(ray: Any, cluster: Cluster) -> None:
