@@ -355,8 +355,8 @@ def ray_cluster(cluster: Cluster) -> Iterator[tuple[Any, int]]:
         raise
     except (ray.exceptions.RayError, ConnectionError, TimeoutError, RuntimeError, ValueError) as error:
         raise DocumentError(
-            f"Ray ({address}) failed ({reason_of(error)}): see that it runs, set RAY_AUTH_MODE=token where it "
-            "asks for a token, and start again, which goes on where this ended"
+            f"Ray ({address}) failed ({reason_of(error)}): see that it runs, set RAY_AUTH_MODE=token where "
+            "it asks for a token, and start again, which goes on where this ended"
         ) from error
     finally:
         if is_ours:
