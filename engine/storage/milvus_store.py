@@ -29,6 +29,7 @@ PREFIX, IN_FOLDER = "milvus:", "folder"
 TOKEN = "GLASSBOX_MILVUS_TOKEN"  # the variable of the environment: an address, a blank, and its token
 CALL_S = 10  # within which a call that fails is repeated
 RETRY_S = 0.5
+ROWS_PER_S = 1000  # the slowest that is waited for
 MESSAGE_BYTES = 4 * 1024**2  # of vectors in one call
 MOST_ROWS = 16_384  # of one result: https://milvus.io/docs/limitations.md
 QUESTIONS = 64  # of one search
@@ -89,7 +90,7 @@ class MilvusVectors:
                 client.upsert(
                     self.collection, [{ROW: row, VECTOR: vector} for row, vector in pairs], timeout=CALL_S
                 )
-            client.flush(self.collection, timeout=CALL_S)
+            client.flush(self.collection, timeout=self._long_s)
         self.check()
 
     def check(self) -> None:
@@ -106,7 +107,7 @@ class MilvusVectors:
         with client_of(self.uri) as client:
             if not client.has_collection(self.collection, timeout=CALL_S):
                 raise FileNotFoundError(2, "no such collection", self.collection)
-            client.load_collection(self.collection, timeout=CALL_S)  # into the memory of the server
+            client.load_collection(self.collection, timeout=self._long_s)  # into the server's memory
             [row] = client.query(self.collection, output_fields=["count(*)"], timeout=CALL_S)
         if (n := int(row["count(*)"])) != self.n_chunks:
             raise self._damaged(f"holds {n:,} of {counted(self.n_chunks, 'vector')}")
@@ -163,6 +164,11 @@ class MilvusVectors:
             return
         with client_of(self.uri) as client:
             client.drop_collection(self.collection, timeout=CALL_S)
+
+    @property
+    def _long_s(self) -> int:
+        """Seconds for a call that goes through all rows."""
+        return CALL_S + self.n_chunks // ROWS_PER_S
 
     def _slices(self) -> list[slice]:
         """Slices of the rows that one call takes."""
