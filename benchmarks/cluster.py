@@ -26,6 +26,7 @@ from engine.storage.index_folder import IndexSettings
 from engine.storage.index_update import update_index
 from engine.storage.ray_shards import LOCAL, SHARD_BYTES, Cluster
 from engine.weights.catalog import DEFAULT_ENCODER
+from engine.wording import counted
 
 MODULE = "benchmarks.cluster"
 WORKERS = (1, 2)
@@ -103,9 +104,8 @@ def tables(result: Result) -> Iterator[Table]:
     rows = []
     for n, row in result["ours"].items():
         ratios = [f"{row[name]:.2f}" if n != "1" else "" for name in ("ratio", "whole_ratio")]
-        rows.append(
-            [f"workers: {n}", f"{row['files_per_s']:.2f}", ratios[0], f"{row['seconds']:.0f}", ratios[1]]
-        )
+        label = counted(int(n), "worker")
+        rows.append([label, f"{row['files_per_s']:.2f}", ratios[0], f"{row['seconds']:.0f}", ratios[1]])
     rows.append(["limit, and aim", "", f"{result['limit']['ratio']:.0f}, {result['limit']['aim']}", "", ""])
     yield Table(["", "files/s", "ratio", "seconds in all", "ratio"], rows)
 

@@ -34,6 +34,7 @@ NAMES = [
     "sweep",
     "stream",
     "search",
+    "cluster",
     "train",
     "tune",
     "seq2seq",

@@ -207,7 +207,7 @@ def run_workers(
             fn_constructor_args=(cluster.load, spec, settings, folder.resolve()),
             batch_size=1,
             compute=ray.data.ActorPoolStrategy(
-                size=min(cluster.workers or n_cores, len(rows)), max_tasks_in_flight_per_actor=1
+                size=min(cluster.workers or n_cores, n_cores, len(rows)), max_tasks_in_flight_per_actor=1
             ),
             num_cpus=1,
         )

@@ -21,7 +21,7 @@ from engine.retrieval.embedding_model import embedding_spec
 from engine.storage import ray_shards, whole_file
 from engine.storage.index_folder import SHARDS, IndexSettings, open_index
 from engine.storage.index_rows import IndexedFile
-from engine.storage.index_update import update_index
+from engine.storage.index_update import join_shards, read_files, update_index
 from engine.storage.ray_shards import LOCAL, Cluster, ShardWriter, shards_of
 
 SETTINGS = IndexSettings("all-MiniLM-L6-v2", Splitting("fixed", 32, 0))
@@ -175,6 +175,19 @@ def test_a_full_disk_is_told(writer, monkeypatch):
     monkeypatch.setattr(whole_file.os, "fsync", full)
     assert "(No space left on device)" in error_of(worker, row)
     assert list(path.parent.glob("*npz*")) == []
+
+
+def test_a_disk_that_is_too_small_for_all_vectors_is_told(corpus, folder, encoder, monkeypatch):
+    folder.mkdir()
+    files = read_files({"0.txt": corpus / "0.txt"}, None, encoder, SETTINGS, lambda line: None)
+
+    def full(*arguments):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "posix_fallocate", full, raising=False)
+    with pytest.raises(DocumentError, match="No space left on device"):
+        join_shards(files, None, {}, encoder, SETTINGS, folder)
+    assert list(folder.iterdir()) == []
 
 
 def test_a_worker_with_another_model_is_told(writer, encoder):
