@@ -72,6 +72,11 @@ class Shard:
     name: str
     files: Mapping[str, str]
 
+    def row(self, paths: Mapping[str, Path]) -> dict[str, str]:
+        """Return what Ray hands to a worker: the name, and path and SHA-256 of each file."""
+        places = {name: [str(paths[name].resolve()), digest] for name, digest in self.files.items()}
+        return {"shard": self.name, "files": json.dumps(places)}
+
     def path(self, folder: Path) -> Path:
         """Return the file that the shard is written to."""
         return folder / SHARDS / f"{self.name}.npz"
@@ -193,15 +198,7 @@ def run_workers(
     names = [name for shard in shards for name in shard.files]
     n_done = 0
     with ray_cluster(cluster) as (ray, n_cores):
-        rows = [
-            {
-                "shard": shard.name,
-                "files": json.dumps(
-                    {name: [str(paths[name].resolve()), digest] for name, digest in shard.files.items()}
-                ),
-            }
-            for shard in shards
-        ]
+        rows = [shard.row(paths) for shard in shards]
         written = ray.data.from_items(rows, override_num_blocks=len(rows)).map_batches(
             ShardWriter,
             fn_constructor_args=(cluster.load, spec, settings, folder.resolve()),

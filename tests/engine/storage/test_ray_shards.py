@@ -1,7 +1,6 @@
 """Shards that workers of Ray write: two of them on this machine, one that is killed, a run that goes on."""
 
 import errno
-import json
 import os
 import signal
 import socket
@@ -137,9 +136,8 @@ def writer(corpus, folder, encoder, monkeypatch):
     digest = ray_shards.sha256((corpus / "0.txt").read_bytes()).hexdigest()
     spec = embedding_spec(encoder, SETTINGS.pooling, None)
     [shard] = shards_of([IndexedFile("0.txt", 9, 9, digest, (), ())], spec, SETTINGS)
-    files = json.dumps({"0.txt": [str(corpus / "0.txt"), digest]})
-    worker = ShardWriter(lambda: encoder, spec, SETTINGS, folder)
-    return worker, {"shard": [shard.name], "files": [files]}, shard.path(folder)
+    batch = {name: [value] for name, value in shard.row({"0.txt": corpus / "0.txt"}).items()}
+    return ShardWriter(lambda: encoder, spec, SETTINGS, folder), batch, shard.path(folder)
 
 
 def error_of(worker, row):
