@@ -14,6 +14,7 @@ from engine.cli.options import EmbeddingOptions, JsonOption, ParentOption, exit_
 from engine.cli.progress import progress, say
 from engine.documents.document import Chunk
 from engine.documents.unread_text import limit_warning
+from engine.errors import InputError
 from engine.models.precision import chosen_precision
 from engine.retrieval.embedding_model import text_limit
 from engine.retrieval.index_choice import TRUSTED, K, Measured
@@ -78,6 +79,10 @@ def index_command(
     If it holds an index already, only new and changed files are read and embedded, and what is gone from the
     corpus leaves it. The folder holds a whole index at any time, also where this command is stopped.
     """
+    if ray is None and ray_workers is not None:
+        raise InputError(f"--ray-workers {ray_workers} is given without --ray: add --ray {LOCAL}")
+    if ray is not None and embedding.cache is not None:
+        raise InputError("workers of Ray do not use a cache: leave out --cache, or --ray")
     settings = IndexSettings(
         embedding.model,
         embedding.splitting,

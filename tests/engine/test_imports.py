@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent.parent
-HEAVY = {"streamlit", "plotly", "torch", "transformers", "sentence_transformers"}
+HEAVY = {"streamlit", "plotly", "torch", "transformers", "sentence_transformers", "pymilvus", "ray"}
 SHARED = {"errors", "limited_process", "trace", "wording"}
 # What each part of the engine may import of the others.
 ARROWS = {

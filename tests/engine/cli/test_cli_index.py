@@ -130,8 +130,13 @@ def test_vectors_in_milvus_are_found_and_a_place_that_is_none_is_one_line(corpus
     expected = printed(*question, "--corpus", corpus, *MADE_WITH)["hits"]
     assert [hit["text"] for hit in found] == [hit["text"] for hit in expected]
     assert [hit["score"] for hit in found] == pytest.approx([hit["score"] for hit in expected], abs=2e-6)
-    for option, value in (("--store", "milvus:v"), ("--ray", "127.0.0.1:1")):
-        result = run("index", corpus, "--out", tmp_path / "other", option, value)
+    for wrong in (
+        ("--store", "milvus:v"),
+        ("--ray", "127.0.0.1:1"),
+        ("--ray-workers", 2),
+        ("--ray", "local", "--cache", tmp_path / "cache"),
+    ):
+        result = run("index", corpus, "--out", tmp_path / "other", *wrong)
         assert result.exit_code == 2
         assert len([line for line in result.stderr.splitlines() if line.startswith("error: ")]) == 1
 
