@@ -34,7 +34,7 @@ from engine.retrieval.retrievers import (
     SearchTexts,
     retriever_scores,
 )
-from engine.verify import official_model
+from engine.weights.fetch import model_path
 
 PEER = "sentence-transformers"
 K = 10
@@ -78,8 +78,9 @@ def peer_correlations(encoder: Encoder, pairs: Sequence[Pair]) -> dict[str, floa
     from sentence_transformers.sentence_transformer import modules
     from sentence_transformers.util import pairwise_cos_sim
 
+    transformer = modules.Transformer(str(model_path(encoder.name)), max_seq_length=encoder.max_tokens)
     pooling = modules.Pooling(encoder.config.d_model, pooling_mode=PEER_POOLINGS)
-    model = SentenceTransformer(modules=[official_model(encoder)[0], pooling], device="cpu")
+    model = SentenceTransformer(modules=[transformer, pooling], device="cpu")
     texts = sentences(pairs)
     joined: Array = model.encode(texts)  # (n_texts, n_poolings * d_model)
     row = {text: number for number, text in enumerate(texts)}

@@ -1,7 +1,8 @@
-"""Programs for input of strangers, in child processes with limits on time and memory.
+"""Programs in child processes with limits on time and memory: for input of strangers, and for PyTorch.
 
-A process goes on with the next request, each in a fork of its own, since starting one takes longer than most
-requests: see `engine.limited_program`. Where a request exceeds a limit, its fork alone ends.
+A process goes on with the next request, since starting one takes longer than most requests: see
+`engine.limited_program`. It answers each in a fork of its own, and where a request exceeds a limit, its fork
+alone ends. A program that keeps what it has loaded, such as a model, answers in the process itself.
 """
 
 import subprocess
@@ -38,13 +39,17 @@ class Program:
         The file.
     idle_s
         Seconds after which a process without a request ends.
+    forks
+        Whether each request is answered in a fork. Otherwise a process has what earlier requests left in
+        it, and ends where a request exceeds the limits.
     idle
         Processes that wait for a request.
     """
 
     path: Path
     idle_s: float
-    idle: deque[subprocess.Popen[bytes]] = field(default_factory=deque)
+    forks: bool = True
+    idle: deque[subprocess.Popen[bytes]] = field(default_factory=deque, compare=False)
 
 
 def ask(program: Program, request: bytes, limits: Limits) -> bytes | None:
@@ -72,9 +77,17 @@ def idle_process(program: Program) -> subprocess.Popen[bytes]:
         while (process := program.idle.pop()).poll() is not None:
             release(process)
         return process
-    command = [sys.executable, "-I", str(LOOP), str(program.path), str(program.idle_s)]
+    options = [str(program.path), str(program.idle_s), str(int(program.forks))]
+    command = [sys.executable, "-I", str(LOOP), *options]
     pipe = subprocess.PIPE
     return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL)
+
+
+def end_idle(program: Program) -> None:
+    """End the processes that wait for a request, and wait until their memory is given back."""
+    with suppress(IndexError):
+        while True:
+            release(program.idle.pop())
 
 
 def exchange(process: subprocess.Popen[bytes], request: bytes) -> tuple[bool, bytes]:

@@ -1,12 +1,13 @@
-"""The child process that answers requests of `engine.limited_process`, each in a forked process with limits.
+"""The child process that answers requests of `engine.limited_process`, within limits.
 
-It runs as a script (``python -I limited_program.py FILE SECONDS``) and takes the function ``answer(request:
-bytes) -> bytes`` from a Python file, without the package around that file, whose imports may take long.
-Requests come from standard input, answers go to standard output. After some seconds without a request it ends
-and gives its memory back.
+It runs as a script (``python -I limited_program.py FILE SECONDS FORKS``) and takes the function ``answer(
+request: bytes) -> bytes`` from a Python file, without the package around that file, whose imports may take
+long. Requests come from standard input, answers go to standard output. With ``FORKS`` "1" each is answered in
+a fork. After some seconds without a request the process ends and gives its memory back.
 """
 
 import importlib.util
+import math
 import os
 import select
 import struct
@@ -14,6 +15,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
 REQUEST = struct.Struct("<QII")  # bytes of the request, seconds of computing and megabytes of memory at most
 ANSWER = struct.Struct("<?Q")  # whether there is an answer, and its bytes
@@ -23,7 +25,7 @@ Answer = Callable[[bytes], bytes]
 
 
 def limit_process(seconds: int, megabytes: int) -> None:
-    """Limit the seconds and the memory of this process, where the system can."""
+    """Limit the seconds from now on, and the memory of this process, where the system can."""
     with suppress(OSError):  # if the system lacks memory, this process is to be ended, and not the app
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
     with suppress(ImportError):  # Windows has no such limits: there the parent's time limit holds alone
@@ -31,19 +33,36 @@ def limit_process(seconds: int, megabytes: int) -> None:
         import signal
 
         signal.alarm(WALL_S * seconds)
-        with suppress(ValueError, OSError):
-            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-            resource.setrlimit(resource.RLIMIT_DATA, (megabytes * 1024**2,) * 2)
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        spent = math.ceil(used.ru_utime + used.ru_stime)
+        for limit, most in (
+            (resource.RLIMIT_CPU, spent + seconds),
+            (resource.RLIMIT_DATA, megabytes * 1024**2),
+        ):
+            with suppress(ValueError, OSError):
+                resource.setrlimit(limit, (most, resource.getrlimit(limit)[1]))
 
 
-def answer_apart(answer: Answer, request: bytes, seconds: int, megabytes: int) -> bytes | None:
-    """Answer a request in a forked process; None where it exceeds the limits."""
-    if not hasattr(os, "fork"):  # Windows
-        return answer(request)
+def answer_here(answer: Answer, request: bytes, seconds: int, megabytes: int) -> bytes:
+    """Answer a request in this process, which ends where it exceeds the limits."""
+    limit_process(seconds, megabytes)
+    found = answer(request)
+    with suppress(ImportError):
+        import signal
+
+        if hasattr(signal, "alarm"):
+            signal.alarm(0)
+    return found
+
+
+def answer_apart(
+    answer: Answer, request: bytes, seconds: int, megabytes: int, target: BinaryIO
+) -> bytes | None:
+    """Answer a request in a forked process, which leaves ``target`` alone; None beyond the limits."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
-        os.close(sys.stdout.fileno())  # or the parent would wait for this process when the other is killed
+        os.close(target.fileno())  # or the parent would wait for this process when the other is killed
         try:
             limit_process(seconds, megabytes)
             with os.fdopen(writer, "wb") as pipe:
@@ -60,7 +79,6 @@ def answer_apart(answer: Answer, request: bytes, seconds: int, megabytes: int) -
 
 def function_of(path: Path) -> Answer:
     """Return the function ``answer`` of a Python file, which may import the engine."""
-    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # a fork has no threads
     sys.path.append(str(Path(__file__).parent.parent))
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec
@@ -76,13 +94,30 @@ def is_asked(idle_s: float) -> bool:
     return not hasattr(os, "fork") or bool(select.select([sys.stdin], [], [], idle_s)[0])
 
 
-def main(path: str, idle_s: str) -> None:
+def own_output() -> BinaryIO:
+    """Return standard output, into which nothing else is written from now on: a library may print."""
+    target = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+    return target
+
+
+def main(path: str, idle_s: str, forks: str) -> None:
     """Answer requests until there are none."""
-    answer, source, target = function_of(Path(path)), sys.stdin.buffer, sys.stdout.buffer
+    source, target = sys.stdin.buffer, own_output()
+    if in_fork := forks == "1" and hasattr(os, "fork"):
+        os.environ["OPENBLAS_NUM_THREADS"] = "1"  # a fork has no threads
+    answer = function_of(Path(path))
     while is_asked(float(idle_s)) and len(header := source.read(REQUEST.size)) == REQUEST.size:
         n_bytes, seconds, megabytes = REQUEST.unpack(header)
-        found = answer_apart(answer, source.read(n_bytes), seconds, megabytes)
-        target.write(ANSWER.pack(found is not None, len(found or b"")) + (found or b""))
+        request = source.read(n_bytes)
+        if in_fork:
+            found = answer_apart(answer, request, seconds, megabytes, target)
+        else:
+            found = answer_here(answer, request, seconds, megabytes)
+        target.write(ANSWER.pack(found is not None, len(found or b"")))
+        target.write(found or b"")
         target.flush()
 
 

@@ -1,32 +1,30 @@
 """Compare every stage of the hand-written encoder with the official model.
 
-The official side is sentence-transformers on transformers' BERT. Hooks on its modules record their outputs,
-and a function mode records the inputs and outputs of the softmax in attention.
+The official model runs in a child process, `engine.official_program`, so that PyTorch takes memory during a
+comparison only.
 """
 
 import re
-import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import Protocol
 
 import numpy as np
 
-from engine.errors import ModelUnavailableError
 from engine.kernels.primitives import prepare_compiled
 from engine.layers.tracing import Array
+from engine.library_process import LIBRARY_BYTES, Arrays, LibraryProcess, require_library
 from engine.models.encoder import Encoder, check_bert, check_float32
 from engine.weights.fetch import model_path
-from engine.weights.memory import require_memory
 
-if TYPE_CHECKING:
-    from sentence_transformers import SentenceTransformer
-
-P = ParamSpec("P")
-R = TypeVar("R")
+PROGRAM = Path(__file__).with_name("official_program.py")
+SECONDS = 120  # of computing, for one text
+IDLE_S = 60.0  # in which the next text of a comparison follows
+ONE = threading.Lock()  # comparison at a time, for their memory
+WHAT = "the official model"
 
 DEFAULT_TEXTS = (
     "Open-source LLMs rock.",
@@ -37,7 +35,6 @@ STAGE_TOLERANCE = {"float32": 1e-5, "float64": 1e-8}
 NORM_TOLERANCE = 1.9e-6
 VECTOR_TOLERANCE = 1e-6
 COSINE_TOLERANCE = 1e-6
-LIBRARY_BYTES = 600_000_000  # of PyTorch, sentence-transformers and the model
 # The vector of `Encoder.encode`, by compiled kernels where available; all other stages are traced.
 ENCODED = "encode"
 
@@ -76,10 +73,17 @@ class StageCheck:
         return self.decisive <= self.tolerance
 
 
+class OfficialTrace(Protocol):
+    """Returns the official stages of a text, or of a pair."""
+
+    def __call__(self, text: str, pair: str | None = None, max_tokens: int | None = None) -> Arrays:
+        """Read at most ``max_tokens``, None for the model's own limit."""
+
+
 def verify_encoder(
     encoder: Encoder,
     texts: Sequence[str] = DEFAULT_TEXTS,
-    official: "SentenceTransformer | None" = None,
+    official: OfficialTrace | None = None,
 ) -> list[StageCheck]:
     """Compare every stage on some texts with the official model in the same precision.
 
@@ -90,7 +94,7 @@ def verify_encoder(
     texts
         The texts, compared one by one.
     official
-        The `official_model` of this encoder; None to load it.
+        What the `official_model` of this encoder yields; None to run it for this comparison alone.
 
     Returns
     -------
@@ -102,21 +106,23 @@ def verify_encoder(
 
     Raises
     ------
-    ModelUnavailableError
-        sentence-transformers is not installed.
+    ModelUnavailableError, MemoryLimitError
+        As in `official_model`.
     InputError
         The encoder is of another family than BERT.
     """
     check_bert(encoder, "the comparison of every stage")
     check_float32(encoder, "the comparison of every stage")
-    official = official_model(encoder) if official is None else official
+    if official is None:
+        with official_model(encoder) as started:
+            return verify_encoder(encoder, texts, started)
     if encoder.compiled:
         prepare_compiled().join()  # compare the kernels that embed documents
     dtype = str(encoder.weights.token_table.dtype)
     end_to_end: dict[str, float] = {}
     alone: dict[str, float] = {}
     for text in texts:
-        theirs = official_trace(official, text, encoder.config.n_heads)
+        theirs = official(text)
         ours = encoder.trace(text, "mean")
         for stage, array in ours.items():
             if stage in theirs:
@@ -126,7 +132,7 @@ def verify_encoder(
             gap = 1 - cosine(ours["pooled.pooler"], theirs["pooled.pooler"])
             raise_to(end_to_end, "pooled.pooler.cosine", np.abs(gap))
 
-        def compare(stage: str, array: Array, theirs: dict[str, Array] = theirs) -> Array:
+        def compare(stage: str, array: Array, theirs: Arrays = theirs) -> Array:
             """Record the difference of the stage, then continue with the official model's value."""
             if stage not in theirs:
                 return array
@@ -185,133 +191,42 @@ def cosine(a: Array, b: Array) -> float:
     return float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
 
 
-def official_model(encoder: Encoder) -> "SentenceTransformer":
-    """Load the encoder's files with sentence-transformers: mean pooling, then normalisation.
+@contextmanager
+def official_model(encoder: Encoder) -> Iterator[OfficialTrace]:
+    """Run the encoder's files with sentence-transformers in a child process, which ends with the block.
+
+    Yields
+    ------
+    OfficialTrace
+        A function that returns the official stages of a text, or of a pair, under the names of
+        `Encoder.trace`. It raises `ModelUnavailableError` where the library fails.
 
     Raises
     ------
     ModelUnavailableError
         sentence-transformers is not installed.
     MemoryLimitError
-        PyTorch is not loaded yet, and would not fit into the memory that is free.
+        PyTorch and the model would not fit into the memory that is free.
     """
-    if "torch" not in sys.modules:
-        require_memory(LIBRARY_BYTES, "the official model, run by PyTorch,")
-    try:
-        import torch
-        from sentence_transformers import SentenceTransformer
-        from sentence_transformers.sentence_transformer import modules
-    except ImportError as error:
-        raise ModelUnavailableError(
-            "the official model needs sentence-transformers: pip install -r requirements.txt"
-        ) from error
-    folder: Path = model_path(encoder.name)
-    double = encoder.weights.token_table.dtype == np.float64
-    transformer = modules.Transformer(
-        str(folder),
-        max_seq_length=encoder.max_tokens,
-        # Only the unfused implementation exposes the attention scores.
-        model_kwargs={"attn_implementation": "eager", "dtype": torch.float64 if double else torch.float32},
-    )
-    pooling = modules.Pooling(encoder.config.d_model, pooling_mode="mean")
-    return SentenceTransformer(modules=[transformer, pooling, modules.Normalize()], device="cpu")
+    folder, dtype = model_path(encoder.name), str(encoder.weights.token_table.dtype)
+    config = encoder.config
+    sizes = {"max_tokens": encoder.max_tokens, "d_model": config.d_model, "n_heads": config.n_heads}
+    model = {"folder": str(folder), "dtype": dtype, **sizes}
+
+    def official_trace(text: str, pair: str | None = None, max_tokens: int | None = None) -> Arrays:
+        return process.ask(**model, text=text, pair=pair, limit=max_tokens)[1]
+
+    with ONE:
+        require_library(WHAT, "pip install -r requirements.txt", needed_bytes(folder, dtype))
+        process = LibraryProcess.of(PROGRAM, WHAT, SECONDS, IDLE_S)
+        try:
+            process.ask(**model)  # loads it
+            yield official_trace
+        finally:
+            process.end()
 
 
-def one_at_a_time(function: Callable[P, R]) -> Callable[P, R]:
-    """Allow one thread at a time in a function: hooks of another would write into its results."""
-    lock = threading.Lock()
-
-    @wraps(function)
-    def locked(*args: P.args, **kwargs: P.kwargs) -> R:
-        with lock:
-            return function(*args, **kwargs)
-
-    return locked
-
-
-@one_at_a_time
-def official_trace(
-    model: "SentenceTransformer",
-    text: str,
-    n_heads: int,
-    pair: str | None = None,
-    max_tokens: int | None = None,
-) -> dict[str, Array]:
-    """Run one text, or a pair, through the official model; return its stages under the engine's names.
-
-    ``max_tokens`` defaults to the limit that the model was loaded with.
-    """
-    import torch
-
-    bert: Any = model[0].auto_model
-    stages: dict[str, Array] = {}
-    attention_calls: list[tuple[Array, Array]] = []
-
-    def heads(x: Array) -> Array:
-        """``(n_tokens, d_model) -> (n_heads, n_tokens, d_head)``."""
-        return x.reshape(len(x), n_heads, -1).swapaxes(0, 1)
-
-    def plain(x: Array) -> Array:
-        return x
-
-    def keep(stage: str, shape: Callable[[Array], Array] = plain) -> Callable[..., None]:
-        def hook(module: Any, inputs: Any, output: Any) -> None:
-            stages[stage] = shape(output[0].numpy())  # the batch has one text
-
-        return hook
-
-    def keep_input(stage: str, shape: Callable[[Array], Array]) -> Callable[..., None]:
-        def hook(module: Any, inputs: Any) -> None:
-            stages[stage] = shape(inputs[0][0].numpy())
-
-        return hook
-
-    class SoftmaxReader(torch.overrides.TorchFunctionMode):  # type: ignore[misc]
-        """Records the input and output of every softmax."""
-
-        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            result = func(*args, **(kwargs or {}))
-            if func is torch.nn.functional.softmax:
-                attention_calls.append((args[0][0].numpy(), result[0].numpy()))
-            return result
-
-    handles = [bert.embeddings.LayerNorm.register_forward_hook(keep("embeddings.output"))]
-    for number, layer in enumerate(bert.encoder.layer):
-        prefix = f"layers.{number}"
-        attention = layer.attention
-        handles += [
-            attention.self.query.register_forward_hook(keep(f"{prefix}.attention.query", heads)),
-            attention.self.key.register_forward_hook(keep(f"{prefix}.attention.key", heads)),
-            attention.self.value.register_forward_hook(keep(f"{prefix}.attention.value", heads)),
-            attention.output.dense.register_forward_pre_hook(
-                keep_input(f"{prefix}.attention.context", heads)
-            ),
-            attention.output.dense.register_forward_hook(keep(f"{prefix}.attention.output")),
-            attention.output.LayerNorm.register_forward_hook(keep(f"{prefix}.attention.norm")),
-            layer.intermediate.dense.register_forward_hook(keep(f"{prefix}.ffn.hidden")),
-            layer.intermediate.register_forward_hook(keep(f"{prefix}.ffn.activation")),
-            layer.output.dense.register_forward_hook(keep(f"{prefix}.ffn.output")),
-            layer.output.LayerNorm.register_forward_hook(keep(f"{prefix}.output")),
-        ]
-    if bert.pooler is not None:
-        handles.append(bert.pooler.register_forward_hook(keep("pooled.pooler")))
-    handles.append(
-        model[1].register_forward_hook(
-            lambda module, inputs, output: stages.update(
-                {"pooled.mean": output["sentence_embedding"][0].numpy()}
-            )
-        )
-    )
-    try:
-        with torch.inference_mode(), SoftmaxReader():
-            limit = max_tokens or model.max_seq_length
-            features = model.tokenizer(text, pair, truncation=True, max_length=limit, return_tensors="pt")
-            stages["ids"] = features["input_ids"][0].numpy()
-            stages["normalized"] = model(dict(features))["sentence_embedding"][0].numpy()
-    finally:
-        for handle in handles:
-            handle.remove()
-    for number, (scores, weights) in enumerate(attention_calls):
-        stages[f"layers.{number}.attention.scores"] = scores
-        stages[f"layers.{number}.attention.weights"] = weights
-    return stages
+def needed_bytes(folder: Path, dtype: str) -> int:
+    """Return the bytes that PyTorch and a model in a precision take, at most twice those of its file."""
+    weights = sum(path.stat().st_size for path in folder.glob("*.safetensors"))
+    return LIBRARY_BYTES + weights * (2 if dtype == "float64" else 1)

@@ -15,8 +15,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from engine import Decoder, Encoder
+from engine.official_program import load_official
 from engine.retrieval import relevance
-from engine.verify import official_model
+from engine.weights.fetch import model_path
 
 ROOT = Path(__file__).parent.parent
 # Properties are tried on few examples, the same each time; GLASSBOX_HYPOTHESIS=long pytest tries many, and
@@ -85,7 +86,7 @@ def readable_decoder():
 @pytest.fixture(scope="session")
 def official(encoder):
     """The same weights in sentence-transformers."""
-    return official_model(encoder)
+    return load_official(str(model_path(encoder.name)), encoder.max_tokens, encoder.config.d_model, "float32")
 
 
 @pytest.fixture(scope="session")

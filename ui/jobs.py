@@ -44,9 +44,17 @@ class Job(Generic[T]):
     is_wanted
         Whether the result is still wanted; by default, whether the browser session that started the job
         is connected.
+    computes
+        Whether it needs the processor. A download does not: it begins at once and takes no turn of others.
     """
 
-    def __init__(self, work: Callable[["Job[T]"], T], is_wanted: Callable[[], bool] | None = None) -> None:
+    def __init__(
+        self,
+        work: Callable[["Job[T]"], T],
+        is_wanted: Callable[[], bool] | None = None,
+        computes: bool = True,
+    ) -> None:
+        self._computes = computes
         self._is_wanted = session_is_open() if is_wanted is None else is_wanted
         self._session = session_name()
         self._wanted_at = monotonic()
@@ -57,7 +65,8 @@ class Job(Generic[T]):
         self._done = False
         self._result: T
         self._error: GlassboxError | None = None
-        TURNS.join(self._session)
+        if computes:
+            TURNS.join(self._session)
         threading.Thread(target=self._run, args=(work,), daemon=True).start()
 
     @property
@@ -92,11 +101,12 @@ class Job(Generic[T]):
     @property
     def n_before(self) -> int:
         """How many other sessions work before this job begins or continues."""
-        return 0 if self._done else TURNS.n_before(self._session)
+        return TURNS.n_before(self._session) if self._computes and not self._done else 0
 
     def take_turn(self) -> bool:
         """Wait for the session's turn at the processor; return whether the work should go on."""
-        TURNS.wait(self._session, lambda: not self.stopped)
+        if self._computes:
+            TURNS.wait(self._session, lambda: not self.stopped)
         return not self.stopped
 
     def stop(self) -> None:
@@ -150,7 +160,8 @@ class Job(Generic[T]):
                 "with other settings if it fails again; the log has the details"
             )
         finally:
-            TURNS.leave(self._session)
+            if self._computes:
+                TURNS.leave(self._session)
             with self._changed:
                 self._done = True
                 self._changed.notify_all()

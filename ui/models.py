@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 from time import monotonic
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 from weakref import WeakValueDictionary
 
 import streamlit as st
@@ -25,16 +25,12 @@ from engine.models.embedding_head import OWN, Dense
 from engine.models.kv_cache import KV_BITS
 from engine.models.reranker import Reranker
 from engine.retrieval.embedding_model import Model
-from engine.verify import official_model
 from engine.weights.catalog import DEFAULT_ENCODER, KNOWN_MODELS
 from engine.weights.fetch import Progress, is_cached
 from engine.weights.transfer import Transfer
 from engine.wording import counted
 from ui.server_settings import DECODER, ENCODER, RERANKER, check_source
 from ui.text import escape_markdown, joined
-
-if TYPE_CHECKING:
-    from sentence_transformers import SentenceTransformer
 
 T = TypeVar("T")
 
@@ -166,12 +162,6 @@ def timed_on(name: str, precision: str, _chunks: Sequence[Chunk], _model: Model)
     """Time a model in a precision; return the seconds of a token."""
     _, seconds = timed_vectors(_chunks, Cell(pooling=OWN), _model)
     return seconds
-
-
-@st.cache_resource(show_spinner="Loading the official model with sentence-transformers, once…")
-def load_official() -> "SentenceTransformer":
-    """Load the same encoder with sentence-transformers."""
-    return official_model(load_encoder())
 
 
 def download_progress(name: str) -> Progress | None:

@@ -1,22 +1,20 @@
 """Models of other architectures than the engine's, run by sentence-transformers.
 
-The library only computes vectors. Documents are cut and tokens counted by a tokenizer of the engine, so a
-model with another tokenizer may read fewer or more tokens of a chunk than its size.
+The library only computes vectors, in a child process that ends once nothing is embedded for a minute.
+Documents are cut and tokens counted by a tokenizer of the engine, so a model with another tokenizer may read
+fewer or more tokens of a chunk than its size.
 """
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from hashlib import sha256
 from pathlib import Path
 from threading import Lock
-from typing import Any, ClassVar
-
-import numpy as np
+from typing import ClassVar
 
 from engine.errors import InputError, ModelFileError, ModelUnavailableError
 from engine.evaluation.embedding_server import EmbeddingServer, is_server
 from engine.layers.tracing import Array
+from engine.library_process import LibraryProcess, require_library
 from engine.models.embedding_head import OWN as OWN
 from engine.models.encoder import Encoder, check_several
 from engine.models.prompts import Prompts, Role
@@ -29,6 +27,9 @@ from engine.weights.fetch import Progress, model_path
 
 FEWEST_TOKENS = 3  # two of them special
 BLOCK_TEXTS = 256  # between reports of progress
+PROGRAM = Path(__file__).with_name("library_program.py")
+IDLE_S = 60.0  # after the last texts
+SECONDS = 600  # of computing, for `BLOCK_TEXTS` texts
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,8 @@ class LibraryModel:
     ----------
     name
         The folder or the Hugging Face id from which it was loaded.
-    model
-        The library's ``SentenceTransformer``.
+    process
+        The process that holds the library and its ``SentenceTransformer``.
     tokenizer
         The engine's tokenizer, by which documents are cut.
     d_model
@@ -52,14 +53,14 @@ class LibraryModel:
     prompts
         The prompts in its files.
     in_use
-        Lock held while texts are embedded: the token limit is shared state of the library's model.
+        Lock held while texts are embedded: texts at once would start a second process.
     """
 
     sets_limit: ClassVar[bool] = True
     block_texts: ClassVar[int] = BLOCK_TEXTS
 
     name: str
-    model: Any = field(repr=False)
+    process: LibraryProcess = field(repr=False, compare=False)
     tokenizer: TextTokenizer = field(repr=False)
     d_model: int
     fingerprint: str
@@ -79,35 +80,20 @@ class LibraryModel:
             The library is not installed, does not find or cannot load the model, or the model has no token
             limit that can be set.
         """
-        try:
-            from sentence_transformers import SentenceTransformer
-        except ImportError as error:
-            raise ModelUnavailableError(
-                f"{source} needs sentence-transformers, which is not installed: pip install "
-                f"sentence-transformers, or choose a model of the BERT family"
-            ) from error
-        offline = os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}
-        try:
-            model = SentenceTransformer(str(source), device="cpu", local_files_only=offline)
-            d_model = int(model.get_embedding_dimension() or model.encode(["text"]).shape[1])
-        except Exception as error:  # of any kind: the library and its dependencies raise many
-            reason = str(error).strip().split("\n")[0] or type(error).__name__
-            where = (
-                "on this machine (HF_HUB_OFFLINE is set)" if offline else "here or on the Hugging Face Hub"
-            )
-            raise ModelUnavailableError(
-                f"sentence-transformers finds no model {source} {where}: {reason[:200]}"
-            ) from error
-        try:
-            model.max_seq_length = model.max_seq_length
-        except AttributeError as error:  # static embeddings
-            raise ModelUnavailableError(
-                f"{source} reads texts of any length, and how many tokens it reads cannot be set: choose "
-                f"a model with layers"
-            ) from error
-        prompts = Prompts({prompt: text for prompt, text in model.prompts.items() if text})
-        digest = weights_digest(model)
-        return cls(str(source), model, tokenizer, d_model, digest, model.max_seq_length, prompts)
+        require_library(
+            str(source), "pip install sentence-transformers, or choose a model of the BERT family"
+        )
+        process = LibraryProcess.of(PROGRAM, str(source), SECONDS, IDLE_S)
+        about, _ = process.ask(source=str(source))
+        return cls(
+            str(source),
+            process,
+            tokenizer,
+            about["d_model"],
+            about["fingerprint"],
+            about["max_tokens"],
+            Prompts(about["prompts"]),
+        )
 
     def with_prompts(self, use: str) -> "LibraryModel":
         """Return this model with its prompts or none, by a key of `PROMPT_USES`."""
@@ -159,20 +145,18 @@ class LibraryModel:
         check_several(texts)
         for strategy in pooling:
             self.embedding_spec(strategy, max_tokens)
-        prompt = self.prompts.of(role)
+        request = {
+            "source": self.name,
+            "fingerprint": self.fingerprint,
+            "prompt": self.prompts.of(role),
+            "max_tokens": self.token_limit(max_tokens),
+        }
 
         def embed(block: list[str]) -> Array:
-            vectors = self.model.encode(
-                block, prompt=prompt, normalize_embeddings=True, show_progress_bar=False
-            )
-            return np.asarray(vectors, np.float32)
+            return self.process.ask(**request, texts=block)[1]["vectors"]
 
         with self.in_use:
-            self.model.max_seq_length = self.token_limit(max_tokens)
-            try:
-                return embed_blocks(texts, self, embed, on_progress)
-            finally:
-                self.model.max_seq_length = self.most_tokens
+            return embed_blocks(texts, self, embed, on_progress)
 
 
 def load_model(source: str, on_progress: Progress | None = None, api_key: str = "") -> Model:
@@ -211,16 +195,3 @@ def load_model(source: str, on_progress: Progress | None = None, api_key: str = 
 def default_tokenizer() -> WordPieceTokenizer:
     """Return the tokenizer of the default encoder, by which documents are cut for other models."""
     return WordPieceTokenizer(model_path(DEFAULT_ENCODER) / "tokenizer.json")
-
-
-def weights_digest(model: Any) -> str:
-    """Hash all tensors of a library model, its modules' settings and its vocabulary."""
-    import torch
-
-    digest = sha256(repr(model).encode())
-    for name, tensor in model.state_dict().items():
-        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        digest.update(tensor.detach().cpu().reshape(-1).contiguous().view(torch.uint8).numpy().tobytes())
-    vocabulary: dict[str, int] = getattr(model.tokenizer, "get_vocab", dict)()
-    digest.update(repr(sorted(vocabulary.items(), key=str)).encode())
-    return digest.hexdigest()

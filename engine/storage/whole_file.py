@@ -3,9 +3,17 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from glob import escape
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import IO
+
+try:
+    from fcntl import LOCK_EX, LOCK_NB, flock
+except ImportError:  # Windows
+    CAN_LOCK = False
+else:
+    CAN_LOCK = True
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -17,21 +25,56 @@ def write_whole(path: Path, content: bytes) -> None:
 @contextmanager
 def whole_file(path: Path) -> Iterator[IO[bytes]]:
     """Yield a file beside ``path`` that takes its place, on the disk, at the end of the block."""
-    with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+    remove_abandoned(path.parent, escape(path.name))
+    with locked_file(path) as file:
         written = Path(file.name)
         try:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
+            with file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            written.replace(path)
         except BaseException:
             written.unlink()
             raise
-    try:
-        written.replace(path)
-    except BaseException:
-        written.unlink()
-        raise
     sync_folder(path.parent)
+
+
+@contextmanager
+def locked_file(path: Path) -> Iterator[IO[bytes]]:
+    """Yield a new file beside ``path``, which stays locked to the end of the block when it is closed."""
+    while True:
+        file = NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False)  # noqa: SIM115
+        with locked(file):
+            if Path(file.name).exists():
+                yield file
+                return
+        file.close()  # another writer took it for an abandoned one before it was locked
+
+
+def remove_abandoned(folder: Path, pattern: str) -> None:
+    """Remove what killed writers left beside files whose names match a pattern; living ones lock theirs."""
+    if not CAN_LOCK:
+        return
+    for left in folder.glob(f".{pattern}.{'[a-z0-9_]' * 8}"):
+        with suppress(OSError), left.open("rb") as file:
+            flock(file, LOCK_EX | LOCK_NB)
+            left.unlink()
+
+
+@contextmanager
+def locked(file: IO[bytes]) -> Iterator[None]:
+    """Hold the lock of a file during a block, also when it is closed, where the system has such locks."""
+    if not CAN_LOCK:
+        yield
+        return
+    held = os.dup(file.fileno())  # a lock is of the opened file, which this keeps open
+    try:
+        with suppress(OSError):  # of a file system without locks, on which nothing is removed either
+            flock(held, LOCK_EX)
+        yield
+    finally:
+        os.close(held)
 
 
 def sync_folder(folder: Path) -> None:

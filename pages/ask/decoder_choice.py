@@ -235,7 +235,7 @@ def start_download(name: str) -> None:
     def work(job: Job[Path]) -> Path:
         return model_path(name, transfer, lambda: job.stopped)
 
-    job = Job(work)
+    job = Job(work, computes=False)
     st.session_state["download"] = Download(name, job, transfer)
     announce("ask", job, lambda: transfer.share)
 

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import streamlit as st
 
 from engine.documents.document import Chunk, Document
-from engine.documents.loaders import Failure, parse_file
+from engine.documents.limited_reader import parse_limited
+from engine.documents.loaders import Failure
 from engine.errors import DocumentError
 from engine.retrieval.embedding_model import Model
 from engine.retrieval.embedding_spec import NO_LIMIT
@@ -15,6 +16,7 @@ from ui.chunk_settings import Cut
 from ui.corpus import split_documents, tokens_of
 from ui.documents import add_file, searched_files, show_failures, uploads
 from ui.given_vectors import given_files
+from ui.server_settings import limits
 from ui.tables import show_table
 from ui.tokens import AS_ENCODER_COUNTS
 
@@ -126,7 +128,8 @@ def take_paste() -> None:
     name = state["paste-name"].strip() or PASTED
     # As Markdown, so that its headings are found.
     file = name if name.endswith((".md", ".txt")) else f"{name}.md"
-    loaded = parse_file(file, state["paste-text"].encode("utf-8", "replace"))
+    content = state["paste-text"].encode("utf-8", "replace")
+    loaded = parse_limited(file, content, None, limits().reading)
     failures = list(loaded.failures)
     try:
         add_file(file, loaded)

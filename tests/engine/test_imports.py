@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent.parent
 HEAVY = {"streamlit", "plotly", "torch", "transformers", "sentence_transformers", "pymilvus", "ray"}
-SHARED = {"errors", "limited_process", "trace", "wording"}
+SHARED = {"errors", "library_process", "limited_process", "trace", "wording"}
 # What each part of the engine may import of the others.
 ARROWS = {
     "layers": set(),

@@ -1,23 +1,42 @@
-from concurrent.futures import ThreadPoolExecutor
+import json
+import shutil
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from engine import Encoder
+from engine import Encoder, verify
+from engine.errors import MemoryLimitError, ModelUnavailableError
 from engine.kernels import primitives
 from engine.kernels.primitives import NUMPY
 from engine.layers.activation import Activation, gelu_backward
-from engine.verify import DEFAULT_TEXTS, official_trace, verify_encoder
+from engine.official_program import official_trace
+from engine.verify import DEFAULT_TEXTS, official_model, verify_encoder
+from engine.weights.fetch import model_path
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
-def checks(encoder, official):
-    return {check.stage: check for check in verify_encoder(encoder, official=official)}
+def stages(official):
+    """A function giving the official stages, computed in this process."""
+
+    def trace(text, pair=None, max_tokens=None):
+        return official_trace(official, text, 12, pair, max_tokens)
+
+    return trace
 
 
-def failing_stages(encoder, official):
-    checks = verify_encoder(encoder, DEFAULT_TEXTS[:1], official)
+@pytest.fixture(scope="module")
+def checks(encoder, stages):
+    return {check.stage: check for check in verify_encoder(encoder, official=stages)}
+
+
+def failing_stages(encoder, stages):
+    checks = verify_encoder(encoder, DEFAULT_TEXTS[:1], stages)
     return [check.stage for check in checks if not check.passed]
 
 
@@ -55,43 +74,88 @@ def test_in_float64_all_stages_agree_from_the_text_on():
     assert max(check.end_to_end for check in checks if check.stage != "pooled.pooler.cosine") <= 1e-8
 
 
-def test_a_stage_that_is_wrong_fails_and_those_after_it_do_not(encoder, official):
+def test_a_stage_that_is_wrong_fails_and_those_after_it_do_not(encoder, stages):
     layers = list(encoder.weights.layers)
     dense = layers[2].ffn_hidden
     layers[2] = replace(layers[2], ffn_hidden=dense._replace(bias=dense.bias + np.float32(1e-3)))
     broken = replace(encoder, weights=replace(encoder.weights, layers=tuple(layers)))
-    failed = failing_stages(broken, official)
+    failed = failing_stages(broken, stages)
     assert failed[0] == "layers.2.ffn.hidden"
     assert not any(stage.startswith(("layers.1.", "layers.3.")) for stage in failed)
     assert {"normalized", "encode"} <= set(failed)
 
 
-def test_compiled_kernels_that_are_wrong_are_found(encoder, official, monkeypatch):
+def test_compiled_kernels_that_are_wrong_are_found(encoder, stages, monkeypatch):
     wrong = {"gelu": Activation(lambda x: x, gelu_backward)}
     monkeypatch.setattr(primitives, "_best", replace(NUMPY, activations=wrong))
-    assert failing_stages(encoder, official) == ["encode"]
+    assert failing_stages(encoder, stages) == ["encode"]
 
 
-def test_a_model_that_is_loaded_can_be_compared_with_again(encoder, official, checks):
-    again = {check.stage: check for check in verify_encoder(encoder, DEFAULT_TEXTS[:1], official)}
-    assert set(again) == set(checks)
-    assert all(check.passed for check in again.values())
-
-
-def test_threads_that_compare_at_once_do_not_mix_their_stages(official):
-    texts = ["one", "two words", "three words here", "now there are four"]
-    alone = [official_trace(official, text, 12) for text in texts]
-    with ThreadPoolExecutor(4) as pool:
-        together = list(pool.map(lambda text: official_trace(official, text, 12), texts * 3))
-    for number, stages in enumerate(together):
-        for stage, array in alone[number % 4].items():
-            np.testing.assert_allclose(stages[stage], array, atol=1e-4)
-
-
-def test_a_pair_and_a_longer_limit_are_read_by_both(encoder, official):
+def test_a_pair_and_a_longer_limit_are_read_by_both(encoder, stages):
     for arguments in ({"pair": "A feline rests."}, {"max_tokens": 512}):
         text = "The cat sat. " * (1 if "pair" in arguments else 200)
-        theirs = official_trace(official, text, 12, **arguments)
+        theirs = stages(text, **arguments)
         ours = encoder.trace(text, **arguments)
         for stage, array in theirs.items():
             np.testing.assert_allclose(ours[stage], array, atol=2e-4)
+
+
+def test_the_child_process_computes_the_same_stages_for_one_text_after_the_other(encoder, stages):
+    with official_model(encoder) as official:
+        for arguments in (("one",), ("two words", "and a pair"), ("three " * 300, None, 300)):
+            found, expected = official(*arguments), stages(*arguments)
+            assert found.keys() == expected.keys()
+            for stage, array in expected.items():
+                np.testing.assert_allclose(found[stage], array, atol=1e-4)
+
+
+COMPARE = """
+import json, os, sys
+from pathlib import Path
+from engine import Encoder
+from engine.verify import verify_encoder
+
+checks = verify_encoder(Encoder.load(), ["one"])
+mapped = Path("/proc/self/maps").read_text()
+children = [path.read_text() for path in Path("/proc/self/task").glob("*/children")]
+found = {"checks": len(checks), "children": "".join(children), "mapped": "libtorch" in mapped}
+found["imported"] = sorted({"torch", "transformers", "sentence_transformers"} & set(sys.modules))
+print(json.dumps(found))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_pytorch_is_loaded_in_a_child_process_alone_and_leaves_with_it():
+    result = subprocess.run(
+        [sys.executable, "-c", COMPARE], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert json.loads(result.stdout) == {"checks": 79, "children": "", "mapped": False, "imported": []}
+
+
+def test_a_missing_library_is_told(encoder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    with pytest.raises(ModelUnavailableError, match=r"not installed: pip install -r requirements\.txt"):
+        verify_encoder(encoder, ["one"])
+
+
+def test_too_little_memory_is_told_before_anything_is_started(encoder, monkeypatch):
+    monkeypatch.setattr("engine.weights.memory.available_memory", lambda root: 500_000_000)
+    with pytest.raises(MemoryLimitError, match="the official model, run by PyTorch, needs"):
+        verify_encoder(encoder, ["one"])
+
+
+def test_what_the_library_cannot_read_is_told_in_one_line(encoder, tmp_path):
+    folder = tmp_path / "model"
+    shutil.copytree(model_path(encoder.name), folder)
+    (folder / "model.safetensors").write_bytes(b"no weights")
+    with pytest.raises(ModelUnavailableError) as error:
+        verify_encoder(replace(encoder, name=str(folder)), ["one"])
+    assert str(error.value).startswith("the official model: ")
+    assert "\n" not in str(error.value)
+
+
+def test_a_comparison_beyond_its_time_is_told_and_leaves_no_process(encoder, monkeypatch):
+    monkeypatch.setattr(verify, "SECONDS", 1)  # less than the library takes to load
+    monkeypatch.setattr("engine.limited_process.WALL_S", 0)
+    with pytest.raises(ModelUnavailableError, match=r"the official model takes over 1 s or \d+ MB"):
+        verify_encoder(encoder, ["one"])

@@ -101,3 +101,18 @@ def test_a_job_that_is_stopped_in_line_ends_without_its_turn(of_another):
     job.stop()
     assert job.result() is False
     assert of_another.n_before("another") == 0
+
+
+def test_a_download_begins_at_once_and_takes_no_turn_of_others(of_another):
+    seen = []
+
+    def work(job):
+        seen.append(job.take_turn())
+        of_another.leave("another")
+        of_another.join("a third")
+        seen.append(of_another.n_before("a third"))
+
+    job = Job(work, computes=False)
+    assert place_in_line(job) == ""
+    job.result()
+    assert seen == [True, 0]

@@ -13,7 +13,7 @@ import streamlit as st
 
 from engine.errors import InputError
 from engine.evaluation.sweep_store import line_of, row_line, to_row
-from engine.storage.whole_file import write_whole
+from engine.storage.whole_file import remove_abandoned, write_whole
 from pages.improve.settings.runs import Experiment, content_of, drop, session_experiments, to_experiment
 from ui.data_folder import EXPERIMENTS, kept_folder
 from ui.server_settings import WORKSPACES
@@ -40,6 +40,7 @@ def begin(experiment: Experiment) -> Path | None:
     head = line_of({"time": experiment.time, "name": experiment.name, **content_of(experiment)})
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        remove_abandoned(folder, f"*{SUFFIX}")
         file = folder / file_name(experiment.key)
         # Written beside and renamed: a crash keeps the rows of the run that is resumed.
         write_whole(file, head + b"".join(map(row_line, experiment.rows)))

@@ -4,13 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
 import streamlit as st
 
+from engine import Encoder
 from engine.inspection.model.model_view import ModelView, view_decoder, view_encoder
 from engine.layers.norm import l2_normalize
 from engine.layers.tracing import Array
-from engine.verify import official_trace
-from ui.models import decoder_named, load_encoder, load_official
+from engine.library_process import Arrays
+from engine.verify import official_model
+from ui.models import decoder_named, load_encoder
 from ui.tokens import visible_blanks
 
 Model = Literal["encoder", "decoder"]
@@ -34,11 +37,30 @@ def run_model(given: Input, name: str, layer: int, without_special: bool) -> Mod
     return view_decoder(decoder_named(name), given.text, layer, given.max_tokens, without_special)
 
 
-@st.cache_resource(max_entries=1, show_spinner="Running the official model on the same text…")
-def official_stages(given: Input) -> dict[str, Array]:
-    """Run the official encoder on the same input; the vector is by the model's own pooling, or left out."""
+@st.cache_data(max_entries=16, show_spinner=False)
+def official_differences(given: Input) -> dict[str, float]:
+    """Return how far each stage is at most from the official encoder's, which is run on the same input."""
     encoder = load_encoder()
-    stages = official_trace(load_official(), given.text, encoder.config.n_heads, given.pair, given.max_tokens)
+    with (
+        st.spinner("Running the official model on the same text, in a process of its own…", show_time=True),
+        official_model(encoder) as official,
+    ):
+        theirs = with_own_pooling(official(given.text, given.pair, given.max_tokens), encoder)
+    encoding = encoder.read(given.text, given.pair, given.max_tokens)
+    found = {"ids": largest_difference(np.array(encoding.ids), theirs["ids"])}
+
+    def compare(name: str, array: Array) -> Array:
+        if name in theirs:
+            found[name] = largest_difference(array, theirs[name])
+        return array
+
+    encoder.inspect(encoding.ids, compare, type_ids=encoding.type_ids)
+    return found
+
+
+def with_own_pooling(official: Arrays, encoder: Encoder) -> Arrays:
+    """Return official stages with the vector of the encoder's own pooling, or without one."""
+    stages = dict(official)
     stages["pooled.cls"] = stages[f"layers.{encoder.config.n_layers - 1}.output"][0]
     own, of_mean = f"pooled.{encoder.pooling}", stages.pop("normalized")
     if own == "pooled.mean":
@@ -46,6 +68,11 @@ def official_stages(given: Input) -> dict[str, Array]:
     elif own in stages:
         stages["normalized"] = l2_normalize(stages[own])
     return stages
+
+
+def largest_difference(ours: Array, theirs: Array) -> float:
+    """Return the largest absolute difference, infinite if the shapes differ."""
+    return float(np.abs(ours - theirs).max()) if ours.shape == theirs.shape else float("inf")
 
 
 def token_choice(label: str, tokens: Sequence[str], first: int, key: str, reason: str) -> int:

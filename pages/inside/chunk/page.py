@@ -172,7 +172,8 @@ def options_of(model: Model, special: str, comparable: bool) -> Options:
         key="compare",
         persist_state="session",
         help="Runs sentence-transformers on the same input, side by side, and shows the differences under "
-        "“Pipeline”. Loading it takes some 10 seconds and 400 MB of memory the first time.",
+        "“Pipeline”. For each text it runs for some 10 seconds in a process of its own, whose 600 MB of "
+        "memory are given back.",
     )
     return Options(not shown, compared)
 

@@ -1,17 +1,16 @@
 """The pipeline as a flow of stages: tensors, equations, and differences from the official model."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import streamlit as st
 
 from engine.inspection.model.model_view import ModelView
 from engine.inspection.model.residual_stream import top_next_tokens
-from engine.layers.tracing import Array
 from pages.inside.chunk.decoder_stages import decoder_stages
 from pages.inside.chunk.encoder_stages import encoder_stages
 from pages.inside.chunk.figures import tensor_map
-from pages.inside.chunk.model_pass import Input, official_stages, token_choice
+from pages.inside.chunk.model_pass import Input, official_differences, token_choice
 from pages.inside.chunk.tensor_equations import Stage
 from pages.inside.chunk.token_chips import token_chips
 from pages.inside.chunk.word_rows import word_rows
@@ -41,14 +40,14 @@ def show_pipeline(given: Input, seen: ModelView, layer: int, head: int, compared
         else "Pipeline, from text to next token",
     )
     stage = stages[number]
-    official = official_panel(given, stages, seen, layer) if compared else {}
+    gaps = official_panel(given, stages, layer) if compared else {}
     st.write(stage.description)
     if stage.label == "Tokens":
         show_tokens(given, seen)
     elif stage.label == "Next token":
         show_next_tokens(seen)
     else:
-        show_tensor(stage, seen, layer, head, official)
+        show_tensor(stage, seen, layer, head, gaps)
 
 
 def stages_of(given: Input, seen: ModelView, layer: int) -> Sequence[Stage]:
@@ -58,29 +57,23 @@ def stages_of(given: Input, seen: ModelView, layer: int) -> Sequence[Stage]:
     return decoder_stages(load_decoder().config, layer)
 
 
-def official_panel(given: Input, stages: Sequence[Stage], seen: ModelView, layer: int) -> dict[str, Array]:
-    """Draw each stage's difference from the official model; return that model's tensors."""
-    official = official_stages(given)
+def official_panel(given: Input, stages: Sequence[Stage], layer: int) -> dict[str, float]:
+    """Draw each stage's difference from the official model; return those of all tensors, by their names."""
+    gaps = official_differences(given)
     for column, stage in zip(st.columns(len(stages)), stages, strict=True):
         names = [tensor.in_layer(layer) for tensor in stage.tensors]
-        gaps = [largest_difference(seen.trace[name], official[name]) for name in names if name in official]
+        own = [gaps[name] for name in names if name in gaps]
         if stage.label == "Tokens":
-            same = np.array_equal(seen.encoding.ids, official["ids"])
-            column.caption(f"**{stage.label}**  \n{'same ids' if same else 'OTHER IDS'}")
+            column.caption(f"**{stage.label}**  \n{'OTHER IDS' if gaps['ids'] else 'same ids'}")
         else:
-            largest = f"{max(gaps):.0e}" if gaps else "not compared"
+            largest = f"{max(own):.0e}" if own else "not compared"
             column.caption(f"**{stage.label}**  \n{largest}")
     st.caption(
         "Largest absolute difference of each stage, from the text on. Two correct float32 programs differ by "
         "rounding: some numbers of the default model are near 190, where neighbouring float32 numbers lie "
         "1.5e-5 apart."
     )
-    return official
-
-
-def largest_difference(ours: Array, theirs: Array) -> float:
-    """Return the largest absolute difference, infinite if the shapes differ."""
-    return float(np.abs(ours - theirs).max()) if ours.shape == theirs.shape else float("inf")
+    return gaps
 
 
 def show_tokens(given: Input, seen: ModelView) -> None:
@@ -98,8 +91,8 @@ def show_tokens(given: Input, seen: ModelView) -> None:
             )
 
 
-def show_tensor(stage: Stage, seen: ModelView, layer: int, head: int, official: dict[str, Array]) -> None:
-    """Draw one tensor of a stage, with its equation, its shape and its difference."""
+def show_tensor(stage: Stage, seen: ModelView, layer: int, head: int, gaps: Mapping[str, float]) -> None:
+    """Draw one tensor of a stage, with its equation, its shape and its difference, if it is known."""
     by_label = {tensor.label: tensor for tensor in stage.tensors}
     tensor = by_label[choice("Tensor", list(by_label), f"tensor-{stage.tensors[0].name}")]
     name = tensor.in_layer(layer)
@@ -108,8 +101,8 @@ def show_tensor(stage: Stage, seen: ModelView, layer: int, head: int, official: 
     left.latex(tensor.equation)
     shape = " × ".join(map(str, array.shape))
     facts = f"`{name}`  \nshape **{shape}**" + (" (heads first)" if array.ndim == 3 else "")
-    if name in official:
-        facts += f"  \ndifference from the official model **{largest_difference(array, official[name]):.1e}**"
+    if name in gaps:
+        facts += f"  \ndifference from the official model **{gaps[name]:.1e}**"
     right.markdown(facts)
     labels = token_labels(seen.tokens)
     columns = None

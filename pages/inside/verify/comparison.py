@@ -1,7 +1,7 @@
 """The hand-written encoder compared with the official one, text by text, as a table and a figure."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from contextlib import ExitStack
 
 import numpy as np
 import plotly.graph_objects as go
@@ -12,10 +12,7 @@ from engine.layers.tracing import Array
 from engine.verify import StageCheck, official_model, verify_encoder
 from ui.colours import BLACK, DIFFERENCE_SCALE
 from ui.figures import styled
-from ui.models import load_encoder, load_official
-
-if TYPE_CHECKING:
-    from sentence_transformers import SentenceTransformer
+from ui.models import load_encoder
 
 # The stages of a layer in the order of the forward pass, with their labels.
 LAYER_STAGES = {
@@ -36,24 +33,16 @@ LAYER_STAGES = {
 FLOOR = {"float32": 1e-8, "float64": 1e-17}
 
 
-@st.cache_resource(show_spinner=False)
-def load_encoder_in(precision: str) -> Encoder:
-    """Load the encoder in a precision."""
-    return load_encoder() if precision == "float32" else Encoder.load(load_encoder().name, dtype=np.float64)
-
-
-@st.cache_resource(show_spinner=False)
-def load_official_in(precision: str) -> "SentenceTransformer":
-    """Load the official model in a precision."""
-    return load_official() if precision == "float32" else official_model(load_encoder_in(precision))
-
-
 def verify(text: str, precision: str) -> list[StageCheck]:
-    """Compare every stage on a text, under spinners that name the slow steps."""
-    with st.spinner(f"Loading the official model in {precision}: the first time takes some seconds…"):
-        encoder, official = load_encoder_in(precision), load_official_in(precision)
-    with st.spinner("Running both models…"):
-        return verify_encoder(encoder, [text], official)
+    """Compare every stage on a text, under spinners that name the slow steps and count their seconds."""
+    encoder = load_encoder()
+    with ExitStack() as stack:
+        with st.spinner("Loading the official model in a process of its own…", show_time=True):
+            if precision == "float64":  # not kept, as it takes twice the memory
+                encoder = Encoder.load(encoder.name, dtype=np.float64)
+            official = stack.enter_context(official_model(encoder))
+        with st.spinner("Running both models…", show_time=True):
+            return verify_encoder(encoder, [text], official)
 
 
 def layer_differences(checks: Sequence[StageCheck], n_layers: int) -> Array:

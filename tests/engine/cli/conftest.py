@@ -1,9 +1,12 @@
+from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
 from engine import Decoder, Encoder
+from engine.official_program import official_trace
 from engine.verify import official_model
 from engine.weights.catalog import DEFAULT_DECODER, DEFAULT_ENCODER
 
@@ -23,7 +26,9 @@ def _loaded_once(monkeypatch, request, encoder, decoder):
         return replace(decoder, kv_bits=settings.get("kv_bits", decoder.kv_bits))
 
     def default_or_official(model):
-        return request.getfixturevalue("official") if model is encoder else official_model(model)
+        if model is not encoder:
+            return official_model(model)
+        return nullcontext(partial(official_trace, request.getfixturevalue("official"), n_heads=12))
 
     monkeypatch.setattr("engine.verify.official_model", default_or_official)
     monkeypatch.setattr(Encoder, "load", default_or_encoder)

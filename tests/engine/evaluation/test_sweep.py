@@ -544,13 +544,16 @@ class TestLibraryModel:
 
     @pytest.mark.parametrize("name", ["no/such-model-anywhere", "/no/such/folder"])
     def test_a_model_that_is_not_there_is_told_at_once(self, name, encoder):
-        with pytest.raises(ModelUnavailableError, match=f"finds no model {name} on this machine"):
+        with pytest.raises(
+            ModelUnavailableError, match=f"{name}: sentence-transformers finds no such model on this machine"
+        ):
             LibraryModel.load(name, encoder.tokenizer)
 
     def test_a_model_that_neither_reads_is_told_with_both_reasons(self, tmp_path):
         (tmp_path / "config.json").write_text('{"model_type": "no-such-family"}')
         with pytest.raises(
-            ModelUnavailableError, match=r"is a 'no-such-family' model.*sentence-transformers finds no model"
+            ModelUnavailableError,
+            match=r"is a 'no-such-family' model.*sentence-transformers finds no such model",
         ):
             load_model(str(tmp_path))
 

@@ -113,8 +113,9 @@ def test_questions_may_be_embedded_by_a_server(table, index, encoder):
     assert found[0].chunk == retrieve("Who had bees?", index, encoder, SearchSettings(1)).hits[0].chunk
 
 
-def test_questions_may_be_embedded_by_sentence_transformers(table, index, encoder, official):
-    model = LibraryModel("theirs", official, encoder.tokenizer, 384, "", 256)
+def test_questions_may_be_embedded_by_sentence_transformers(table, index, encoder, official, tmp_path):
+    official.save(str(tmp_path))
+    model = LibraryModel.load(tmp_path, encoder.tokenizer)
     again = read_index(table, model)
     found, expected = (retrieve("Who had bees?", *pair) for pair in ((again, model), (index, encoder)))
     assert [hit.chunk for hit in found.hits] == [hit.chunk for hit in expected.hits]

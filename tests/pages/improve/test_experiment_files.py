@@ -81,3 +81,13 @@ def test_a_folder_that_cannot_be_written_is_told_before_the_run(tmp_path, monkey
     monkeypatch.setenv(WORKSPACES, str(tmp_path / "file"))
     with pytest.raises(InputError, match=r"experiments cannot be kept in .*: make it writable"):
         begin(experiment())
+
+
+def test_what_a_killed_writer_left_of_any_experiment_is_removed_when_one_begins(folder):
+    begun(experiment("one"), 1)
+    [path] = folder.iterdir()
+    left = folder / f".{path.name}.ab12_xyz"
+    left.write_bytes(b"half")
+    begun(experiment("another"), 1)
+    assert not left.exists()
+    assert len(list(folder.iterdir())) == 2

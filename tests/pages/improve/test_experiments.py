@@ -411,7 +411,7 @@ def test_an_experiment_goes_on_with_documents_in_the_same_order_alone(encoder, o
     assert said is None or said in state["experiment-error"]
 
 
-def test_before_a_run_it_is_said_what_cannot_be_told_by_it(encoder, official):
+def test_before_a_run_it_is_said_what_cannot_be_told_by_it(encoder):
     documents = [Document("a.md", "The moon pulls the sea. " * 20)]
     questions = [about("a", "moon", "What pulls?")]
     cells = (Cell(k=20), Cell(chunk_tokens=16, overlap=0, k=3), Cell(retriever="bm25", k=20))
@@ -419,7 +419,7 @@ def test_before_a_run_it_is_said_what_cannot_be_told_by_it(encoder, official):
     assert line.startswith("In 1 cell all chunks are retrieved: k is their number or more (the fewest are 1)")
     assert exhausted(estimate(documents, questions, cells[1:], {encoder.name: encoder})) == []
 
-    small = LibraryModel("small", official, encoder.tokenizer, 384, "", 128)
+    small = LibraryModel("small", None, encoder.tokenizer, 384, "", 128)
     models = {encoder.name: encoder, "small": small}
     values = FIRST_LOOK | {"max_tokens": [256], "ks": [5]}
     chosen = cells_of(values, models, Cell(max_tokens=256)).cells

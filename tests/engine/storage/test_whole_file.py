@@ -1,0 +1,116 @@
+"""What a killed writer of a whole file leaves is removed by the next one, and nothing of a living one."""
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from engine.storage import whole_file as module
+from engine.storage.whole_file import remove_abandoned, whole_file, write_whole
+
+WRITER = """
+import sys
+from pathlib import Path
+from engine.storage.whole_file import whole_file
+with whole_file(Path(sys.argv[1])) as file:
+    file.write(b"half")
+    file.flush()
+    print("writing", flush=True)
+    sys.stdin.read()
+"""
+needs_locks = pytest.mark.skipif(not module.CAN_LOCK, reason="no locks")
+
+
+@pytest.fixture
+def writer(tmp_path):
+    """Another process in the middle of writing."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(tmp_path / "a")], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert process.stdout.readline() == b"writing\n"
+    yield process
+    process.kill()
+    process.communicate()
+
+
+def content(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@needs_locks
+def test_what_a_killed_writer_left_is_removed_by_the_next_one(tmp_path, writer):
+    writer.kill()
+    writer.wait()
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"half"]
+    write_whole(tmp_path / "b", b"of another file")
+    assert len(content(tmp_path)) == 2
+    write_whole(tmp_path / "a", b"whole")
+    assert content(tmp_path) == {"a": b"whole", "b": b"of another file"}
+
+
+@needs_locks
+def test_a_writer_at_work_keeps_its_file_and_the_last_one_counts(tmp_path, writer):
+    write_whole(tmp_path / "a", b"whole")
+    assert sorted(content(tmp_path).values()) == [b"half", b"whole"]
+    writer.communicate(b"")
+    assert content(tmp_path) == {"a": b"half"}
+
+
+@needs_locks
+def test_writers_at_once_never_take_each_others_file_for_an_abandoned_one(tmp_path):
+    path, errors = tmp_path / "a", []
+
+    def write(number):
+        try:
+            for _ in range(100):
+                write_whole(path, bytes([number]) * 1000)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+    assert set(content(tmp_path)) == {"a"}
+    assert len(set(path.read_bytes())) == 1
+
+
+@needs_locks
+def test_a_file_that_was_taken_before_it_was_locked_is_made_anew(tmp_path, monkeypatch):
+    taken, lock = [], module.locked
+
+    def too_late(file):
+        if not taken:
+            taken.append(file.name)
+            Path(file.name).unlink()
+        return lock(file)
+
+    monkeypatch.setattr(module, "locked", too_late)
+    write_whole(tmp_path / "a", b"whole")
+    assert taken
+    assert content(tmp_path) == {"a": b"whole"}
+
+
+def test_other_hidden_files_are_left_alone(tmp_path):
+    for name in (".a.jsonl.swp", ".a.jsonl", ".b.jsonl.12345678", ".a.jsonl.ABCDEFGH", "a.jsonl.abcdefgh"):
+        (tmp_path / name).touch()
+    before = content(tmp_path)
+    remove_abandoned(tmp_path, "a.jsonl")
+    assert content(tmp_path) == before
+
+
+def test_an_error_leaves_the_old_file_alone(tmp_path):
+    write_whole(tmp_path / "a", b"old")
+
+    def fail():
+        with whole_file(tmp_path / "a") as file:
+            file.write(b"new")
+            raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        fail()
+    assert content(tmp_path) == {"a": b"old"}
