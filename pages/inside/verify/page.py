@@ -55,8 +55,8 @@ def verify_model(encoder: Encoder) -> None:
         asked = st.form_submit_button(
             "Compare with the official model",
             type="primary",
-            help="PyTorch and the official model run for about ten seconds in a process of their own, with some "
-            "600 MB of memory, which are given back at its end.",
+            help="PyTorch and the official model run for about ten seconds in their own process, whose 600 "
+            "MB of memory are given back at its end.",
         )
     if asked and not text.strip():
         st.warning("Type a text first.")

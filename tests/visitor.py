@@ -1,0 +1,116 @@
+"""A visitor of the running app without a browser: it speaks Streamlit's WebSocket protocol.
+
+It sends what a browser would, and has every byte that the server sent it in `Visitor.received`.
+"""
+
+from contextlib import closing
+from urllib.parse import urlsplit
+
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+from websockets.sync.client import connect
+
+PATIENCE_S = 300  # what is there sooner is not waited for
+MAX_BYTES = 200_000_000  # of a message
+FINISHED = ForwardMsg.FINISHED_SUCCESSFULLY
+
+
+PAGES = {}  # the app's names of its pages, by their addresses
+
+
+class Visitor:
+    """A session of the app at an address.
+
+    `run` runs a page, as after a click, and returns once it is drawn; `elements` are those with a label or a
+    text, by their type and label.
+    """
+
+    def __init__(self, url, **headers):
+        self.url, self.received = url, b""
+        self.page, self.elements, self.state = "", {}, {}
+        stream = f"ws://{urlsplit(url).netloc}/_stcore/stream"
+        self.socket = connect(stream, additional_headers=headers, max_size=MAX_BYTES, proxy=None)
+
+    def close(self):
+        self.socket.close()
+
+    def open(self, address="", query=""):
+        """Open a page by its address; until the pages' names are known, the front page comes first."""
+        if address not in PAGES:
+            self.run()
+        self.page, self.state = PAGES[address], {}
+        return self.run(query)
+
+    def run(self, query="", **values):
+        """Run the page with the values of widgets, by their labels or keys; return what it shows."""
+        triggers = {}
+        for label, value in values.items():
+            widget = self.find(label)
+            (triggers if value is None else self.state)[widget.id] = widget_state(widget, value)
+        message = BackMsg()
+        client = message.rerun_script
+        client.query_string, client.page_script_hash = query, self.page
+        client.context_info.url = self.url
+        client.widget_states.widgets.extend([*self.state.values(), *triggers.values()])
+        self.socket.send(message.SerializeToString())
+        return self.wait()
+
+    def wait(self):
+        """Read until the page is drawn, and return all of what was sent meanwhile as text."""
+        start = len(self.received)
+        while True:
+            content = self.socket.recv(timeout=PATIENCE_S)
+            self.received += content
+            message = ForwardMsg.FromString(content)
+            if self.take(message):
+                return self.received[start:].decode("utf-8", "replace")
+
+    def take(self, message):
+        """Take a message in; return whether it says that the run has ended."""
+        match message.WhichOneof("type"):
+            case "batch":
+                taken = [self.take(one) for one in message.batch.messages]
+                return any(taken)
+            case "new_session":
+                self.page = message.new_session.page_script_hash or self.page
+                self.elements = {}
+            case "navigation":
+                self.page = message.navigation.page_script_hash or self.page
+                PAGES.update((one.url_pathname, one.page_script_hash) for one in message.navigation.app_pages)
+            case "delta" if message.delta.WhichOneof("type") == "new_element":
+                kind = message.delta.new_element.WhichOneof("type")
+                element = getattr(message.delta.new_element, kind)
+                self.elements[kind, getattr(element, "label", ""), getattr(element, "id", "")] = element
+            case "script_finished":
+                return message.script_finished == FINISHED
+        return False
+
+    def find(self, label):
+        """Return the element with a label, or with a key, which is at the end of its id."""
+        for (_, found, name), element in self.elements.items():
+            if found == label or name.endswith(f"-{label}"):
+                return element
+        raise LookupError(f"no {label}: {sorted({key[1] for key in self.elements} - {''})}")
+
+
+def widget_state(widget, value):
+    """Return the state of a widget with a value; None presses a button."""
+    state = WidgetState(id=widget.id)
+    match value:
+        case None:
+            state.trigger_value = True
+        case bool():
+            state.bool_value = value
+        case str():
+            state.string_value = value
+        case int() | float():
+            state.double_array_value.data.append(value)
+        case list():
+            state.string_array_value.data.extend(value)
+    return state
+
+
+def visiting(url, **headers):
+    """A visitor until the end of a block."""
+    return closing(Visitor(url, **headers))
