@@ -45,15 +45,15 @@ from ui.session_work import SESSION_FILE
 SOON_S, LATE_S = 1.0, 6.0
 CHUNK_SIZES = range(16, 240, 8)
 SENTENCES = ("The harbour opens at {}.", "Ship {} carries grain.", "Pilot {} waits by the pier.")
-N_FILES = 8
+N_FILES = 4
 OLD, NEW, LOST, MIXED = "old state", "new state", "lost", "mixed"
 LEFT = "temporary files left by a kill"
 LEFT_AFTER = "temporary files after the next write"
 
 
 def text_of(number: int) -> str:
-    """Return a document of some 30 chunks that has its number in every sentence."""
-    return " ".join(sentence.format(f"{number}.{line}") for line in range(60) for sentence in SENTENCES)
+    """Return a document of some ten chunks that has its number in every sentence."""
+    return " ".join(sentence.format(f"{number}.{line}") for line in range(15) for sentence in SENTENCES)
 
 
 class Work(Protocol):

@@ -3,7 +3,8 @@
 It sends what a browser would, and has every byte that the server sent it in `Visitor.received`.
 """
 
-from contextlib import closing
+from contextlib import ExitStack, closing
+from socket import create_connection
 from urllib.parse import urlsplit
 
 from streamlit.proto.BackMsg_pb2 import BackMsg
@@ -20,20 +21,25 @@ PAGES = {}  # the app's names of its pages, by their addresses
 
 
 class Visitor:
-    """A session of the app at an address.
+    """A session of the app at an address, which the browser knows by the name of a host.
 
     `run` runs a page, as after a click, and returns once it is drawn; `elements` are those with a label or a
     text, by their type and label.
     """
 
-    def __init__(self, url, **headers):
+    def __init__(self, url, host=None, origin=None):
         self.url, self.received = url, b""
-        self.page, self.elements, self.state = "", {}, {}
-        stream = f"ws://{urlsplit(url).netloc}/_stcore/stream"
-        self.socket = connect(stream, additional_headers=headers, max_size=MAX_BYTES, proxy=None)
-
-    def close(self):
-        self.socket.close()
+        self.session, self.page, self.elements, self.state = "", "", {}, {}
+        place = urlsplit(url)
+        connection = connect(
+            f"ws://{host or place.netloc}/_stcore/stream",
+            sock=create_connection((place.hostname, place.port)),  # whatever the name of the host
+            origin=origin,
+            max_size=MAX_BYTES,
+        )
+        with ExitStack() as stack:
+            self.socket = stack.enter_context(connection)
+            self.close = stack.pop_all().close
 
     def open(self, address="", query=""):
         """Open a page by its address; until the pages' names are known, the front page comes first."""
@@ -73,6 +79,7 @@ class Visitor:
                 taken = [self.take(one) for one in message.batch.messages]
                 return any(taken)
             case "new_session":
+                self.session = message.new_session.initialize.session_id
                 self.page = message.new_session.page_script_hash or self.page
                 self.elements = {}
             case "navigation":
@@ -111,6 +118,6 @@ def widget_state(widget, value):
     return state
 
 
-def visiting(url, **headers):
+def visiting(url, host=None, origin=None):
     """A visitor until the end of a block."""
-    return closing(Visitor(url, **headers))
+    return closing(Visitor(url, host, origin))
