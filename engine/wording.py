@@ -6,6 +6,10 @@ from typing import Any
 # them elsewhere: https://owasp.org/www-community/attacks/CSV_Injection
 FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 
+# Marks that set the direction of the text around them, by which a name could turn the words behind it:
+# https://www.unicode.org/reports/tr9/#Directional_Formatting_Characters
+DIRECTIONS = dict.fromkeys([0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)])
+
 
 def counted(n: int, noun: str) -> str:
     """``1 chunk``, ``2,000 chunks``."""
@@ -34,6 +38,11 @@ def readable_bytes(n_bytes: float) -> str:
 def printable(text: str) -> str:
     r"""``"a\nb" -> "a b"``: a text from a file on one line, with a blank for each sign that shows nothing."""
     return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
+
+
+def without_directions(text: str) -> str:
+    """Return a text without marks of direction; letters keep the direction of their script."""
+    return text.translate(DIRECTIONS)
 
 
 def reason_of(error: BaseException) -> str:

@@ -7,6 +7,7 @@ from itertools import pairwise
 from engine.documents.document import Chunk, Document
 from engine.wording import counted
 from ui.colours import CHUNK_TINTS, NEVER_READ
+from ui.text import escape_html
 from ui.tokens import AS_ENCODER_COUNTS
 
 # Text that is never read is struck through and tinted.
@@ -48,7 +49,7 @@ def label(number: int, chunk: Chunk) -> str:
     where = f"characters {chunk.start:,}–{chunk.end:,}{page}, {place}"
     title = f"{counted(chunk.n_tokens, 'token')} {AS_ENCODER_COUNTS}, {where}"
     style = "padding:0 4px;margin:0 2px;border-radius:3px;border:1px solid currentColor;font-weight:600"
-    return f'<sup title="{escape(title)}" style="{style}">{number + 1}</sup>'
+    return f'<sup title="{escape_html(title)}" style="{style}">{number + 1}</sup>'
 
 
 def piece(text: str, covering: Sequence[int], is_lost: bool) -> str:

@@ -17,7 +17,7 @@ from engine.documents.loaders import (
 )
 from engine.errors import DocumentError
 from engine.evaluation.questions import stem
-from engine.wording import counted
+from engine.wording import counted, without_directions
 from ui.given_vectors import given_files, given_of, searched_alone, show_given
 from ui.server_settings import limits
 from ui.text import escape_markdown, listed
@@ -143,7 +143,8 @@ def upload_box() -> None:
 def take_uploads(key: str) -> None:
     """Queue uploaded files for the next run of the page, and empty the uploader."""
     state = st.session_state
-    state["unread"] = [*state.get("unread", ()), *((file.name, file.getvalue()) for file in state[key])]
+    files = [(without_directions(file.name), file.getvalue()) for file in state[key]]
+    state["unread"] = [*state.get("unread", ()), *files]
     state["upload_failures"], state["upload_skipped"] = [], []
     state["uploader"] += 1  # a fresh, empty uploader
 

@@ -6,6 +6,7 @@ from html import escape
 import streamlit as st
 
 from engine.documents.document import Chunk
+from engine.wording import without_directions
 from ui.colours import QUOTE_EDGE
 
 QUOTE = f"border-left:3px solid {QUOTE_EDGE};padding-left:10px;margin:2px 0 10px"
@@ -30,10 +31,16 @@ def show_error(error: Exception) -> None:
 
 
 def escape_markdown(text: str) -> str:
-    """Return text that Markdown shows unchanged."""
+    """Return text that Markdown shows unchanged, without marks that would turn the words behind it."""
     return "".join(
-        f"\\{character}" if character in r"\`*_{}[]()#+-.!|<>$~:&" else character for character in text
+        f"\\{character}" if character in r"\`*_{}[]()#+-.!|<>$~:&" else character
+        for character in without_directions(text)
     )
+
+
+def escape_html(text: str) -> str:
+    """Return text that HTML shows unchanged, in a line with other words; marks as in `escape_markdown`."""
+    return escape(without_directions(text))
 
 
 class Strong(str):
@@ -51,8 +58,8 @@ def sentence_markdown(*parts: str) -> str:
 
 
 def escape_plotly(text: str) -> str:
-    """Escape text for Plotly's small subset of HTML, which shows quotation marks unchanged."""
-    return escape(text, quote=False)
+    """Escape text for Plotly's subset of HTML, which shows quotation marks; marks as in `escape_markdown`."""
+    return escape(without_directions(text), quote=False)
 
 
 def beginning(chunk: Chunk, characters: int) -> str:

@@ -20,7 +20,7 @@ from ui.colours import source_colour
 from ui.figures import prompt_figure, prompt_words
 from ui.look_inside import show_look_inside
 from ui.nothing_found import retriever_name, show_hit, show_nothing_found, show_searched
-from ui.text import escape_markdown, show_text
+from ui.text import escape_html, escape_markdown, show_text
 from ui.tokens import AS_DECODER_COUNTS
 
 # Characters shown around a passage, and of a document: browsers are slow with more.
@@ -116,7 +116,7 @@ def show_sources(answer: Answer, documents: dict[str, Document]) -> None:
             cut = " · cut to fit the prompt" if source.cut else ""
             show_text(
                 f'<b style="background:{colour};padding:2px 6px;border-radius:3px">[{source.number}]</b> '
-                f"{escape(source.document)} · characters "
+                f"{escape_html(source.document)} · characters "
                 f"{source.start}–{source.end} · {counted(source.n_tokens, 'token')} {AS_DECODER_COUNTS}{cut}"
             )
             st.caption(

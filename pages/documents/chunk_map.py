@@ -38,7 +38,7 @@ from ui.look_inside import show_look_inside
 from ui.models import load_encoder
 from ui.progress import TimeLeft
 from ui.settings_card import settings_in_use
-from ui.text import show_text
+from ui.text import escape_html, show_text
 from ui.widgets import fragment
 
 MAX_POINTS = 10_000
@@ -232,6 +232,6 @@ def show_selected(chunks: Sequence[Chunk], rows: Sequence[int], cosines: Array |
         headings = "".join(f" › {escape(heading)}" for heading in chunk.headings)
         with st.container(border=True):
             place = f"{chunk.start:,}–{chunk.end:,}{page} · {chunk.n_tokens:,} tokens{near}"
-            show_text(f"<b>{escape(chunk.document)}</b>{headings}\n<small>{place}</small>")
+            show_text(f"<b>{escape_html(chunk.document)}</b>{headings}\n<small>{place}</small>")
             show_text(escape(chunk.text.strip()), height=180)
             show_look_inside(chunk, f"map-{row}")

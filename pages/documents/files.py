@@ -10,7 +10,7 @@ from engine.documents.loaders import Failure
 from engine.errors import DocumentError
 from engine.retrieval.embedding_model import Model
 from engine.retrieval.embedding_spec import NO_LIMIT
-from engine.wording import counted
+from engine.wording import counted, without_directions
 from pages.documents.index_folder import show_index_folder
 from ui.chunk_settings import Cut
 from ui.corpus import split_documents, tokens_of
@@ -125,7 +125,7 @@ def paste_box() -> None:
 def take_paste() -> None:
     """Add a pasted text to the session; one that cannot be read stays in the box."""
     state = st.session_state
-    name = state["paste-name"].strip() or PASTED
+    name = without_directions(state["paste-name"]).strip() or PASTED
     # As Markdown, so that its headings are found.
     file = name if name.endswith((".md", ".txt")) else f"{name}.md"
     content = state["paste-text"].encode("utf-8", "replace")

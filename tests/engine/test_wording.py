@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.wording import csv_cell, printable, reason_of
+from engine.wording import csv_cell, printable, reason_of, without_directions
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "  =1", "\t=1", "\n-2", "＝1", "＠x"])
@@ -18,3 +18,8 @@ def test_other_values_stay_as_they_are(value):
 def test_a_message_has_no_line_ends_and_no_signs_that_turn_or_hide_it():
     assert printable("a\n b\0\u202ec\x1b[31m 東") == "a b c [31m 東"
     assert reason_of(ValueError("x\n" * 500)) == "x " * 100
+
+
+def test_marks_of_direction_are_left_out_and_letters_are_not():
+    name = "invoice\u202egpj.exe\u2066\u200f \u05e9\u05dc\u05d5\u05dd\u200d\u200c"
+    assert without_directions(name) == "invoicegpj.exe \u05e9\u05dc\u05d5\u05dd\u200d\u200c"

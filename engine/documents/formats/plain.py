@@ -5,6 +5,7 @@ import unicodedata
 
 from engine.documents.document import Document
 from engine.errors import DocumentError
+from engine.wording import DIRECTIONS
 
 # First bytes of files that are not text, and their kind.
 SIGNATURES = (
@@ -53,6 +54,7 @@ DECLARED = frozenset(
 TYPESETTING: dict[int, str | None] = {
     **{code: unicodedata.normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)},
     0xAD: None,
+    **DIRECTIONS,
 }
 
 
@@ -126,7 +128,7 @@ def guessed(name: str, content: bytes) -> str:
 
 
 def unified(text: str) -> str:
-    r"""Return a text with ``\n`` for line ends, letters for ligatures, and no soft hyphens.
+    r"""Return a text with ``\n`` for line ends, letters for ligatures, no soft hyphens or marks of direction.
 
     Halves of surrogate pairs, which JSON's escapes and a PDF's fonts can produce, cannot be encoded as UTF-8:
     a high and a low one become one character, others the replacement character.

@@ -31,7 +31,7 @@ from ui.colours import BLUE, FAINT, VERMILION, source_colour
 from ui.export import show_figure
 from ui.models import load_decoder
 from ui.progress import counting
-from ui.text import show_text
+from ui.text import escape_html, show_text
 from ui.widgets import choice
 
 FEW_PAIRS = 12
@@ -130,7 +130,7 @@ def show_passages(answer: Answer, supports: Sequence[Support]) -> None:
         unused = "not needed on its own" if jointly else "nothing rests on it"
         mark = " ".join(resting) or f'<span style="{BADGE};border:1px dashed currentColor">{unused}</span>'
         beginning = escape(" ".join(source.text[:100].split())) + "…" * (len(source.text) > 100)
-        place = f'<span style="{FAINT}">{escape(source.document)}: {beginning}</span>'
+        place = f'<span style="{FAINT}">{escape_html(source.document)}: {beginning}</span>'
         lines.append(f"{passage_label(source.number, colour)} {mark} {place}")
     show_text("\n".join(lines))
     if jointly:

@@ -15,7 +15,7 @@ from pages.inside.answer.jobs import Request, answer_texts, continuation, start_
 from ui.colours import ADDED, FAINT, ORANGE, REMOVED, source_colour
 from ui.models import load_decoder
 from ui.settings import Settings
-from ui.text import show_error, show_text
+from ui.text import escape_html, show_error, show_text
 
 # Removed words are struck through as well, so that more than colour tells them apart.
 GONE = f"background:{REMOVED};color:inherit;text-decoration:line-through 1px"
@@ -110,7 +110,9 @@ def passage_switch(number: int, document: str, text: str, prompt_ids: Sequence[i
     with right:
         beginning = escape(" ".join(text[:160].split())) + "…" * (len(text) > 160)
         label = passage_label(number, source_colour(number) if is_on else "transparent")
-        show_text(f'<span style="{"" if is_on else FAINT}">{label} {escape(document)}: {beginning}</span>')
+        show_text(
+            f'<span style="{"" if is_on else FAINT}">{label} {escape_html(document)}: {beginning}</span>'
+        )
     return is_on
 
 
