@@ -35,7 +35,7 @@ from engine.storage.index_update import update_index
 from engine.storage.workspace import Workspace, open_workspace, save_workspace
 from pages.improve.settings import files
 from tests.browser.conftest import served
-from tests.visitor import Visitor, visiting
+from tests.browser.visitor import Visitor, visiting
 from ui.data_folder import EXPERIMENTS, VECTORS
 from ui.server_settings import WORKSPACES
 from ui.session_work import SESSION_FILE
@@ -275,7 +275,7 @@ def run_kills(n_kills: int, folder: Path, seed: int = 0) -> dict[str, dict[str, 
         found[name].update({state: 1, LEFT: max(left - before[name], 0)})
         before[name] = left
         say(f"{number + 1} of {n_kills}: {name}, {state}, {left} temporary")
-    for name, work in works.items():
+    for name, work in list(works.items())[:n_kills]:
         work.write_once()
         found[name][LEFT_AFTER] += temporary_files(work.data)
     return {name: dict(counts) for name, counts in found.items()}

@@ -45,6 +45,7 @@ NAMES = [
     "threshold",
     "journey",
     "memory",
+    "operations",
 ]
 INTRODUCTION = """\
 # Benchmarks

@@ -21,9 +21,17 @@ TEXT = "\n\n".join(
     for number, part in enumerate(EVIL)
 )
 QUESTION = f"When does the harbour open? {EVIL[0]} {EVIL[2]}"
-MADE = (  # what would be there if a part of it were taken for more than text
-    "img[src=x], .evil, .katex:has-text('evil'), a:has-text('evil')[href*=javascript], "
-    "a[href*='evil.example'], img[src*='evil.example'], strong:text-is('evil'), .stMarkdownColoredText:has-text('evil')"
+MADE = ", ".join(  # what would be there if a part of it were taken for more than text
+    (
+        "img[src=x]",
+        ".evil",
+        ".katex:has-text('evil')",
+        "a:has-text('evil')[href*=javascript]",
+        "a[href*='evil.example']",
+        "img[src*='evil.example']",
+        "strong:text-is('evil')",
+        ".stMarkdownColoredText:has-text('evil')",
+    )
 )
 # Texts in which a mark of direction is left: of elements, of figures, and of attributes that are read aloud.
 TURNED = """() => [...document.querySelectorAll("body *")].flatMap((one) => [
@@ -34,7 +42,7 @@ TURNED = """() => [...document.querySelectorAll("body *")].flatMap((one) => [
 
 @pytest.fixture(scope="module")
 def page(app, browser):
-    """A tab in which the document is there and the question is asked; `asked` are the addresses it fetched."""
+    """A tab with the document, in which the question is asked; `asked` are the addresses it fetched."""
     with own_tab(browser) as page:
         asked = []
         page.on("request", lambda request: asked.append(request.url))

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 from websockets.exceptions import InvalidStatus
 
-from tests.visitor import visiting
+from tests.browser.visitor import visiting
 
 FOREIGN = "http://attacker.example"
 ROUTES = ("/", "/_stcore/health", "/_stcore/host-config", "/_stcore/agent/openapi.json", "/media/x.txt")

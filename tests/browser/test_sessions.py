@@ -7,7 +7,7 @@ from hashlib import sha256
 import pytest
 
 from tests.browser.conftest import serve
-from tests.visitor import visiting
+from tests.browser.visitor import visiting
 from ui.server_settings import PUBLIC, WORKSPACES
 
 N_SESSIONS, N_ASKING = 16, 4

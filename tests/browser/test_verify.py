@@ -1,9 +1,10 @@
 import re
+from pathlib import Path
 
 from playwright.sync_api import expect
 
 from tests.browser.accessibility import assert_usable
-from tests.browser.conftest import assert_fits, own_tab, serve, visit
+from tests.browser.conftest import assert_fits, own_tab, serve, served, visit
 from tests.browser.test_chunk import click, more_option
 
 ADDRESS = "verify"
@@ -55,6 +56,16 @@ def test_every_stage_inside_the_model_shows_its_equation_shape_and_difference(ta
                 assert float(re.search(r"model ([\d.e-]+)", shown)[1]) < 1e-4
 
 
+def test_pytorch_is_not_in_the_apps_process_after_a_comparison(browser, tmp_path, app):
+    with served(tmp_path / "log.txt") as (url, process), own_tab(browser) as page:
+        visit(page, url, ADDRESS)
+        compare(page)
+        expect(page.get_by_text("79 of 79")).to_be_visible()
+        assert "libtorch" not in Path(f"/proc/{process}/maps").read_text()
+        children = "".join(path.read_text() for path in Path(f"/proc/{process}/task").glob("*/children"))
+        assert children == ""
+
+
 def test_a_blank_text_asks_for_one(wide):
     wide.get_by_role("textbox", name="Text to compare on").fill("  ")
     compare(wide)
@@ -62,7 +73,7 @@ def test_a_blank_text_asks_for_one(wide):
 
 
 def test_without_sentence_transformers_the_page_says_what_to_install(browser, tmp_path, app):
-    (tmp_path / "sentence_transformers.py").write_text("raise ImportError('not here')\n")
+    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['sentence_transformers'] = None\n")
     with (
         serve(tmp_path / "log.txt", PYTHONPATH=str(tmp_path)) as url,
         own_tab(browser) as page,
