@@ -49,6 +49,7 @@ N_FILES = 4
 OLD, NEW, LOST, MIXED = "old state", "new state", "lost", "mixed"
 LEFT = "temporary files left by a kill"
 LEFT_AFTER = "temporary files after the next write"
+STATES = (OLD, NEW, LOST, MIXED, LEFT, LEFT_AFTER)
 
 
 def text_of(number: int) -> str:
@@ -267,7 +268,7 @@ def run_kills(n_kills: int, folder: Path, seed: int = 0) -> dict[str, dict[str, 
         "experiment": ExperimentWork(folder / "experiment"),
         "index folder": IndexWork(folder / "index", encoder),
     }
-    found = {name: Counter(dict.fromkeys((OLD, NEW, LOST, MIXED, LEFT, LEFT_AFTER), 0)) for name in works}
+    found = {name: Counter(dict.fromkeys(STATES, 0)) for name in works}
     before = dict.fromkeys(works, 0)
     for number in range(n_kills):
         name = list(works)[number % len(works)]

@@ -1,7 +1,8 @@
 """Memory of the running app: ``python -m benchmarks.memory [--json]``.
 
 The memory of a public server and its child processes while Chromium uses it: once the bundled documents are
-ready to be asked, after a look at every page, and with eight sessions that each asked a question at once.
+ready to be asked, after a look at every page, after a comparison with the official model, which PyTorch runs
+in a child process, and with eight sessions that each asked a question at once.
 
 It is the resident set size of Linux, which includes the code of libraries. Models are downloaded and kernels
 compiled before.
@@ -19,16 +20,17 @@ from playwright.sync_api import Page, expect, sync_playwright
 
 from benchmarks.command import Benchmark, Result, Table
 from benchmarks.processes import say
-from tests.browser.conftest import MENU, WIDE, go_to, launch, served, settled, visit, window
+from tests.browser.conftest import MENU, TITLES, WIDE, go_to, launch, served, settled, visit, window
 
 N_SESSIONS = 8
 SETTLING_S = 3.0  # in which memory that is not used any more is given back
-READY, PAGES, SESSIONS = (
+READY, PAGES, COMPARED, SESSIONS = (
     "ready to be asked",
     "after a look at every page",
+    "after a comparison with the official model",
     f"with {N_SESSIONS} sessions that asked",
 )
-LIMITS = {READY: 450, PAGES: 700, SESSIONS: 700}  # MB
+LIMITS = {READY: 450, PAGES: 700, COMPARED: 700, SESSIONS: 700}  # MB
 QUESTION = "What happens to text beyond the token limit?"
 
 
@@ -80,6 +82,11 @@ def run(arguments: Namespace) -> Result:
                     go_to(page, title)
                     say(f"{memory_mb(server):.0f} MB  {title}")
             measure(PAGES)
+            go_to(page, TITLES["verify"])
+            page.get_by_role("button", name="Compare with the official model").click()
+            expect(page.get_by_text("79 of 79")).to_be_visible()
+            settled(page)
+            measure(COMPARED)
         pages = [
             visit(windows.enter_context(window(browser, WIDE)).new_page(), app) for _ in range(N_SESSIONS)
         ]

@@ -24,7 +24,7 @@ from typing import Any
 import pytest
 
 from benchmarks.command import Benchmark, Result, Table
-from benchmarks.kills import LEFT, LEFT_AFTER, LOST, MIXED, NEW, OLD, run_kills
+from benchmarks.kills import STATES, run_kills
 from benchmarks.processes import say
 from engine import limited_program, verify
 from engine.documents import limited_reader, loaders
@@ -182,12 +182,11 @@ def tables(result: Result) -> Iterator[Table | str]:
         for name, suite in suites.items()
     ]
     yield Table(["", "cases", *ENDS], rows)
-    states = (OLD, NEW, LOST, MIXED, LEFT, LEFT_AFTER)
     rows = [
-        [name, f"{sum(found[one] for one in states[:4])}", *(f"{found[one]}" for one in states)]
+        [name, *(f"{n}" for n in (sum(found[one] for one in STATES[:4]), *(found[one] for one in STATES)))]
         for name, found in kills.items()
     ]
-    yield Table(["killed while it writes", "kills", *states], rows)
+    yield Table(["killed while it writes", "kills", *STATES], rows)
     yield Table(["limit", "own server", "GLASSBOX_PUBLIC=1"], result["ours"]["limits"])
 
 

@@ -8,7 +8,9 @@ import pytest
 from benchmarks.command import processor
 from benchmarks.follow_ups import AS_TYPED, HALVES, WITH_TOPIC
 from benchmarks.journey import QUOTED
+from benchmarks.kills import NEW, OLD, STATES
 from benchmarks.memory import READY
+from benchmarks.operations import ENDS, WELL
 from benchmarks.report import DOCS, NAMES, ReportError, page, section, store
 from engine.evaluation.answers import ANSWER_METRICS
 
@@ -163,11 +165,19 @@ RESULTS = {
         "limit": {"recall": 0.95, "ms": 5, "words_ms": 100, "resident_mb": 600},
     },
     "memory": {"ours": {READY: 389.4}, "limit": {READY: 450}},
+    "operations": {
+        "ours": {
+            "suites": {"files": {**dict.fromkeys(ENDS, 0), WELL: 884, "seconds": 60.0}},
+            "kills": {"experiment": {**dict.fromkeys(STATES, 0), OLD: 20, NEW: 48}},
+            "limits": [["cells of a grid", "10,000", "50"]],
+        }
+    },
 }
 RENDERED = {
     "answers": "| right (of answerable) | 0.64 [0.52, 0.75] |",
     "journey": "| first answer, quoted | 1 · 6.2 s | 1 · 6.2 s | 1 · 8 s |",
     "memory": "| ready to be asked | 389 | 450 |",
+    "operations": "| experiment | 68 | 20 | 48 | 0 | 0 | 0 | 0 |",
     "follow_ups": "| as typed |" + " 0.64 [0.52, 0.75] |" * 4,
     "encode": "| onnx | 100 | 3.55 | 3 | 3.00 |",
     "families": "| qwen (4 layers) | 1,500 | 1,000 | 1.50 | 2.0e-07 |",
