@@ -523,6 +523,17 @@ class TestLibraryModel:
         assert seen == [library.token_limit(None)]
         assert seen[0] > 8
 
+    def test_the_process_ends_when_nothing_is_embedded_and_is_started_again(self, library):
+        before = library.encode_as("document", FACTS, ["own"])["own"]
+        library.process.end()
+        assert not library.process.program.idle
+        assert library.encode_as("document", FACTS, ["own"])["own"] == pytest.approx(before, abs=1e-6)
+
+    def test_files_that_changed_since_they_were_loaded_are_told(self, library, encoder):
+        other = replace(library, fingerprint="another")
+        with pytest.raises(ModelUnavailableError, match="its files have changed since it was loaded"):
+            other.encode_as("document", FACTS, ["own"])
+
     def test_it_is_swept_beside_our_own(self, library, documents, questions, models, encoder):
         names = [encoder.name, library.name]
         cells = [

@@ -1,7 +1,13 @@
+import inspect
+from dataclasses import replace
+
 import pytest
 
 from engine.documents.document import Document
-from tests.apps import app_page, said, tables
+from engine.limited_process import Limits
+from tests.apps import app_of, app_page, said, tables
+from ui.server_settings import OWN_LIMITS
+from ui.text import escape_markdown
 
 TEXT = "The tide turns twice a day. " * 100
 
@@ -25,3 +31,32 @@ def test_without_text_nothing_is_claimed():
     own = {"uploads": {"empty.md": (Document("empty.md", ""),)}, "searched": ["empty.md"]}
     app = app_page("documents", **own).run()
     assert "read whole" not in said(app)
+
+
+def paste(st):
+    from pages.documents.files import paste_box
+    from ui.documents import uploads
+
+    paste_box()
+    for name, [document] in uploads().items():
+        st.text(f"{name}: {document.text}")
+
+
+def pasted(name, text):
+    app = app_of("import streamlit as st\n" + inspect.getsource(paste) + "paste(st)").run()
+    app.text_input(key="paste-name").set_value(name)
+    app.text_area(key="paste-text").set_value(text)
+    return app.button[0].click().run()
+
+
+def test_a_pasted_text_becomes_a_document_whose_name_turns_no_words():
+    app = pasted("tides \u202egpj", "# Tides\nThe tide \u202eturns.")
+    assert [each.value for each in app.text] == ["tides gpj.md: # Tides\nThe tide turns."]
+
+
+def test_a_pasted_text_is_read_within_the_limits_of_files(monkeypatch):
+    few = replace(OWN_LIMITS, reading=Limits(seconds=20, megabytes=60))
+    monkeypatch.setattr("pages.documents.files.limits", lambda: few)
+    app = pasted("tides", TEXT * 700)
+    assert escape_markdown("reading tides.md takes over 20 s or 60 MB: split it") in said(app)
+    assert not app.text
