@@ -168,7 +168,7 @@ def run(arguments: Namespace) -> Result:
         say(f"{name}: {', '.join(paths)}")
         suites[name] = count_ends(paths)
     with tempfile.TemporaryDirectory() as folder:
-        kills = run_kills(arguments.kills, Path(folder))
+        kills = run_kills(arguments.kills, Path(folder), arguments.seed)
     ours: dict[str, Any] = {"suites": suites, "kills": kills, "limits": list(limits_in_force())}
     n_cases = sum(int(suite[end]) for suite in suites.values() for end in ENDS)
     return {"workload": f"{n_cases:,} cases, {arguments.kills} kills", "ours": ours, "peers": {}, "limit": {}}
@@ -191,7 +191,7 @@ def tables(result: Result) -> Iterator[Table | str]:
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """Add ``--kills``."""
+    """Add ``--kills`` and ``--seed``."""
     parser.add_argument(
         "--kills", type=int, default=6, help="how often the app is killed (200: half an hour)"
     )
