@@ -4,7 +4,7 @@ A folder of text files of one size is indexed with `--ray local`, by one worker 
 
 The rate is that of the files after the first one that each run finished, so that it leaves out the start of
 Ray and of the model in each worker; the seconds are those of the whole index. Each run is a process of its
-own, in turns.
+own, in turns, and a ratio is the median of those of two runs next to each other.
 """
 
 import json
@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.command import Benchmark, Result, Table
+from benchmarks.command import Benchmark, Result, Table, median_ratio
 from benchmarks.processes import CORES, environment, pin, run_once, say
 from engine import Encoder
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
@@ -83,11 +83,10 @@ def run(arguments: Namespace) -> Result:
         }
         for n in WORKERS
     }
-    one, two = (ours[str(n)] for n in WORKERS)
-    two |= {
-        "ratio": two["files_per_s"] / one["files_per_s"],
-        "whole_ratio": one["seconds"] / two["seconds"],
-    }
+    rates, seconds = (
+        [[turn[name] for turn in turns[n]] for n in WORKERS] for name in ("files_per_s", "seconds")
+    )
+    ours["2"] |= {"ratio": median_ratio(rates[1], rates[0]), "whole_ratio": median_ratio(*seconds)}
     return {
         "workload": (
             f"{arguments.files} files of {SHARD_BYTES // 1024} kB, {turns[1][0]['chunks']:,} chunks, "
