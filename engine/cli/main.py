@@ -30,10 +30,10 @@ from engine.cli.options import (
 )
 from engine.cli.progress import say
 from engine.documents.document import Chunk
-from engine.generation.answering import NOTHING_FOUND, Answer, Retrieval, ask, retrieve
+from engine.generation.answer_json import answer_json, found_json
+from engine.generation.answering import NOTHING_FOUND, Answer, ask, retrieve
 from engine.generation.conversation import Turn, follow_up
 from engine.generation.expansion import expanded
-from engine.generation.prompt import Source
 from engine.generation.sampling import GREEDY, Sampling
 from engine.generation.settings import AnswerSettings, SearchSettings
 from engine.models.encoder import Encoder
@@ -74,30 +74,10 @@ def answer_settings(
     )
 
 
-def searched_json(searched_for: str | None) -> dict[str, str]:
-    """Return the text searched for in the question's place, if any, for the JSON output."""
-    return {} if searched_for is None else {"searched_for": searched_for}
-
-
 def print_searched(searched_for: str | None) -> None:
     """Print the text searched for in the question's place, if any."""
     if searched_for is not None:
         print(f"searched for: {one_line(searched_for, 1000)}\n")
-
-
-def passage(place: Chunk | Source, found: Retrieval | Answer, rank: int) -> dict[str, Any]:
-    """Return a passage, hit number ``rank`` from 0, for the JSON output."""
-    score, margin = found.hits[rank].score, found.margins[rank]
-    return {
-        "document": place.document,
-        "start": place.start,
-        "end": place.end,
-        "score": round(score, 6),
-        "percentile": round(found.null_scores.percentile(score), 4),
-        "relevance": round(found.null_scores.relevance(score), 4),
-        "margin": None if margin is None else round(margin, 6),
-        "text": place.text,
-    }
 
 
 @app.command()
@@ -161,14 +141,7 @@ def search(
     say("Searching")
     found = retrieve(question, index, encoder, settings, null_scores, searched_for)
     if as_json:
-        print_json(
-            {
-                "question": question,
-                **searched_json(searched_for),
-                "hits": [passage(hit.chunk, found, rank) for rank, hit in enumerate(found.hits)],
-                "timings": asdict(found.timings),
-            }
-        )
+        print_json(found_json(question, found, searched_for))
         return
     print_searched(searched_for)
     if not found.hits:
@@ -219,36 +192,6 @@ def ask_command(
             f"[{source.number}] {source.score:.3f}, {closer_than(percentile)}  "
             f"{source.document}:{source.start}-{source.end}"
         )
-
-
-def answer_json(answer: Answer) -> dict[str, Any]:
-    """Return an answer for the JSON output."""
-    return {
-        "question": answer.question,
-        "status": answer.status,
-        "confidence": round(answer.confidence, 4),
-        "quotes": [
-            {"document": quote.document, "start": quote.start, "end": quote.end, "text": quote.text}
-            for quote in answer.quotes
-        ],
-        "text": answer.text,
-        **({"thought": answer.thought} if answer.thought else {}),
-        "sentences": [
-            {
-                "text": answer.text[each.start : each.end].strip(),
-                "holds": each.holds,
-                "reason": each.reason,
-                "unknown": [answer.text[word.start : word.end] for word in each.unknown],
-            }
-            for each in answer.sentences
-        ],
-        **searched_json(answer.searched_for),
-        "sources": [
-            passage(source, answer, place)
-            for source, place in zip(answer.sources, answer.source_places, strict=True)
-        ],
-        "timings": asdict(answer.timings),
-    }
 
 
 def print_answer(answer: Answer) -> None:

@@ -432,12 +432,22 @@ class Encoder:
         pooling: str | list[str] | None = None,
         normalize: bool | None = None,
         on_progress: Progress | None = None,
+        *,
+        n_prompt: int = 0,
+        dimensions: int | None = None,
     ) -> Any:
-        """Embed texts that are tokenized already; the rest is as in `encode`."""
+        """Embed texts that are tokenized already; the rest is as in `encode`.
+
+        ``n_prompt`` tokens at the start of each, as `prompt_length` counts them, are not pooled.
+        """
         strategies = self.check_poolings(pooling)
-        vectors = self._embed(sequences, strategies, 0, on_progress)
+        for strategy in strategies:
+            check_dimensions(dimensions, self._full_width(strategy))
+        vectors = self._embed(sequences, strategies, n_prompt, on_progress)
         length_1 = self._length_1(pooling, normalize)
-        finished = {strategy: self._finish(v, strategy, length_1) for strategy, v in vectors.items()}
+        finished = {
+            strategy: self._finish(v, strategy, length_1, dimensions) for strategy, v in vectors.items()
+        }
         return finished if isinstance(pooling, list) else finished[strategies[0]]
 
     def _embed(

@@ -1,0 +1,186 @@
+"""The command that serves the engine over HTTP: ``python -m engine serve``."""
+
+import os
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from engine.cli.loading import load_search_model, load_searched, load_writer, null_scores_in
+from engine.cli.main import answer_settings, app
+from engine.cli.options import (
+    AnsweringOptions,
+    EmbeddingOptions,
+    ParentOption,
+    RerankerOption,
+    RetrievalOptions,
+    SearchedOptions,
+    exit_on_error,
+    grouped,
+)
+from engine.cli.progress import say
+from engine.documents.loaders import BUNDLED_CORPUS
+from engine.errors import InputError
+from engine.generation.sampling import GREEDY, Sampling
+from engine.kernels.primitives import prepare_compiled
+from engine.models.encoder import Encoder
+from engine.retrieval.embedding_model import Model
+
+if TYPE_CHECKING:
+    from engine.serving.limits import Limits
+
+API_KEY = "GLASSBOX_API_KEY"
+PACKAGES = ("fastapi", "uvicorn", "prometheus_client")
+
+
+@dataclass(frozen=True)
+class ServerOptions:
+    """Where a server listens, who may use it, and the most that requests may take."""
+
+    host: Annotated[
+        str, typer.Option(help="The address to listen on; 0.0.0.0 is every one of this machine.")
+    ] = "127.0.0.1"
+    port: Annotated[int, typer.Option(help="The port; 0 is any free one.", min=0, max=65535)] = 8000
+    allowed_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="A host name under which the server is reached, * for any; may be given several times.",
+            show_default="this machine's",
+        ),
+    ] = None
+    api_key: Annotated[
+        str,
+        typer.Option(
+            help=f"What requests have to send as Authorization: Bearer KEY. Better in {API_KEY}, which no "
+            "list of processes shows.",
+            show_default="none",
+        ),
+    ] = ""
+    truncate: Annotated[
+        bool,
+        typer.Option(
+            "--truncate", help="Cut texts beyond the token limit, and say so in the answer; else refuse them."
+        ),
+    ] = False
+    matryoshka: Annotated[
+        bool,
+        typer.Option("--matryoshka", help="Requests may cut vectors, for which the model was trained."),
+    ] = False
+    max_body_mb: Annotated[float, typer.Option(help="Megabytes of a request.", min=0.001)] = 4.0
+    max_texts: Annotated[int, typer.Option(help="Texts of a request.", min=1)] = 2048
+    max_request_tokens: Annotated[int, typer.Option(help="Tokens of a request.", min=1)] = 300_000
+    max_requests: Annotated[int, typer.Option(help="Requests at work or waiting.", min=1)] = 128
+    max_seconds: Annotated[float, typer.Option(help="Seconds of a request.", min=0.1)] = 120.0
+    drain_seconds: Annotated[
+        int, typer.Option(help="Seconds in which requests are still answered after SIGTERM.", min=0)
+    ] = 30
+
+    @property
+    def limits(self) -> "Limits":
+        """The most that requests may take."""
+        from engine.serving.limits import Limits
+
+        return Limits(
+            self.max_body_mb,
+            self.max_texts,
+            self.max_request_tokens,
+            self.max_requests,
+            self.max_seconds,
+            self.drain_seconds,
+        )
+
+
+@app.command(name="serve")
+@exit_on_error
+@grouped
+def serve_command(
+    server: ServerOptions,
+    embedding: EmbeddingOptions,
+    retrieval: RetrievalOptions,
+    answering: AnsweringOptions,
+    corpus: Annotated[
+        Path | None,
+        typer.Argument(help="A file or a folder to search and ask.", show_default="none: embeddings alone"),
+    ] = None,
+    index: Annotated[
+        Path | None,
+        typer.Option(help="A folder that the command `index` wrote, to search and ask in place of a corpus."),
+    ] = None,
+    parent_tokens: ParentOption = 0,
+    reranker: RerankerOption = "",
+    sampling: Sampling = GREEDY,
+) -> None:
+    """Serve the engine over HTTP: embeddings as OpenAI has them, reranking, search and answers.
+
+    /v1/embeddings, /v1/models and /rerank are always there, /search and /ask with a corpus or an index;
+    /health and /metrics are for whoever runs it. SIGTERM ends it once the requests at work are answered.
+    """
+    try:
+        from engine.serving.served import Searched, Served
+        from engine.serving.server import run
+    except ModuleNotFoundError as error:
+        if error.name not in PACKAGES:
+            raise
+        raise InputError(
+            f"serve needs {error.name}, which is not installed: pip install -r requirements-serve.txt"
+        ) from error
+    api_key = server.api_key or os.environ.get(API_KEY, "")
+    if corpus is not None and index is not None:
+        raise InputError(f"both {corpus} and --index {index} are given: leave out one of them")
+    searched = None
+    if corpus is None and index is None:
+        encoder = own_encoder(load_search_model(embedding, reranker))
+        encoder.check_poolings(embedding.pooling)
+        pooling = embedding.pooling
+    else:
+        settings = answer_settings(retrieval, answering, sampling)
+        writer = load_writer(retrieval, answering)
+        writer.check(settings)
+        options = SearchedOptions(
+            **asdict(embedding),
+            corpus=BUNDLED_CORPUS if corpus is None else corpus,
+            index=index,
+            parent_tokens=parent_tokens,
+            reranker=reranker,
+        )
+        model, searched_index, unrelated = load_searched(options)
+        encoder = own_encoder(searched_index.encoder(own_encoder(model)))
+        null_scores = null_scores_in(searched_index, encoder, unrelated)
+        searched = Searched(searched_index, null_scores, writer, settings)
+        pooling = searched_index.spec.pooling
+    prepare_compiled().join()
+    served = Served(named(encoder), pooling, server.truncate, server.matryoshka, searched)
+    if server.host not in ("127.0.0.1", "::1", "localhost") and not api_key:
+        say(f"warning: whoever reaches {server.host} may use this server: give --api-key to ask for one")
+    run(
+        served,
+        server.limits,
+        server.host,
+        server.port,
+        server.allowed_host or (),
+        api_key,
+        lambda address: say(f"Serving {served.encoder.name} on {address}"),
+    )
+    say("Every request was answered: ended")
+
+
+def own_encoder(model: Model) -> Encoder:
+    """Return a model of the engine; raise `InputError` for one that another library or server runs."""
+    if isinstance(model, Encoder):
+        return model
+    raise InputError(f"{model.name} is run by another program: give an encoder of the engine's families")
+
+
+def named(encoder: Encoder) -> Encoder:
+    """Return an encoder, with its reranker, under names that tell clients no path of this machine."""
+    reranker = encoder.reranker
+    if reranker is not None:
+        reranker = replace(reranker, name=public_name(reranker.name))
+    return replace(encoder, name=public_name(encoder.name), reranker=reranker)
+
+
+def public_name(name: str) -> str:
+    """Return the name of a model for clients: of a folder its last part."""
+    return Path(name).resolve().name if Path(name).is_dir() else name

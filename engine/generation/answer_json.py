@@ -1,0 +1,75 @@
+"""What was found and answered, as JSON: of the command line and of the server."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from engine.documents.document import Chunk
+from engine.generation.answering import Answer, Retrieval
+from engine.generation.prompt import Source
+from engine.retrieval.evidence import Quote
+
+
+def found_json(question: str, found: Retrieval, searched_for: str | None) -> dict[str, Any]:
+    """Return the passages that a search found, best first, and its times."""
+    return {
+        "question": question,
+        **searched_json(searched_for),
+        "hits": [passage(hit.chunk, found, rank) for rank, hit in enumerate(found.hits)],
+        "timings": asdict(found.timings),
+    }
+
+
+def quotes_json(quotes: Sequence[Quote]) -> list[dict[str, Any]]:
+    """Return quoted sentences with their places."""
+    return [
+        {"document": quote.document, "start": quote.start, "end": quote.end, "text": quote.text}
+        for quote in quotes
+    ]
+
+
+def answer_json(answer: Answer) -> dict[str, Any]:
+    """Return an answer: quotes, text with the checks of its sentences, sources and times."""
+    return {
+        "question": answer.question,
+        "status": answer.status,
+        "confidence": round(answer.confidence, 4),
+        "quotes": quotes_json(answer.quotes),
+        "text": answer.text,
+        **({"thought": answer.thought} if answer.thought else {}),
+        "sentences": [
+            {
+                "text": answer.text[each.start : each.end].strip(),
+                "holds": each.holds,
+                "reason": each.reason,
+                "unknown": [answer.text[word.start : word.end] for word in each.unknown],
+            }
+            for each in answer.sentences
+        ],
+        **searched_json(answer.searched_for),
+        "sources": [
+            passage(source, answer, place)
+            for source, place in zip(answer.sources, answer.source_places, strict=True)
+        ],
+        "timings": asdict(answer.timings),
+    }
+
+
+def passage(place: Chunk | Source, found: Retrieval | Answer, rank: int) -> dict[str, Any]:
+    """Return a passage, hit number ``rank`` from 0, with its score and what that means."""
+    score, margin = found.hits[rank].score, found.margins[rank]
+    return {
+        "document": place.document,
+        "start": place.start,
+        "end": place.end,
+        "score": round(score, 6),
+        "percentile": round(found.null_scores.percentile(score), 4),
+        "relevance": round(found.null_scores.relevance(score), 4),
+        "margin": None if margin is None else round(margin, 6),
+        "text": place.text,
+    }
+
+
+def searched_json(searched_for: str | None) -> dict[str, str]:
+    """Return the text searched for in the question's place, if there is one."""
+    return {} if searched_for is None else {"searched_for": searched_for}

@@ -1,0 +1,1 @@
+"""The engine behind HTTP: ``python -m engine serve``."""

@@ -1,0 +1,288 @@
+"""The routes of a server: embeddings as OpenAI has them, reranking, and what it says about itself.
+
+To add a route, write a function in `routes` (or in `asking`, where it needs a corpus) and its body in
+`bodies`; `Guard` holds its limits, and `Metrics` counts it.
+"""
+
+import asyncio
+import time
+from base64 import b64encode
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from pydantic_core import to_json
+from starlette.exceptions import HTTPException
+
+from engine.errors import GlassboxError
+from engine.kernels.cores import n_cores
+from engine.layers.tracing import Array
+from engine.models.encoder import BATCH_TOKENS
+from engine.models.parallel import single_threaded_blas
+from engine.serving.asking import asking_routes
+from engine.serving.batching import Batcher, QueueFullError
+from engine.serving.bodies import FORMS, EmbeddingBody, RerankBody
+from engine.serving.guard import Guard
+from engine.serving.limits import QUEUED_REQUESTS, Limits, RefusalError, error_content, overloaded
+from engine.serving.metrics import Metrics
+from engine.serving.reading import Reading, check_texts, read_ids, read_pairs, read_texts
+from engine.serving.served import Served
+
+T = TypeVar("T")
+
+LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
+INLINE_CHARACTERS = 4_000  # texts of more are tokenized in a thread, so that others are answered meanwhile
+
+
+def create_app(
+    served: Served, limits: Limits, hosts: Collection[str] = LOCAL_HOSTS, api_key: str = ""
+) -> Guard:
+    """Return the ASGI application of a server.
+
+    Parameters
+    ----------
+    served, limits
+        What it serves, and the most that requests may take.
+    hosts
+        Names under which it is reached, ``"*"`` for any.
+    api_key
+        The key that requests have to name, empty for none.
+    """
+    metrics = Metrics()
+    batcher = Batcher(
+        served.work, BATCH_TOKENS * n_cores(), QUEUED_REQUESTS * limits.tokens, on_batch=metrics.batch
+    )
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        with single_threaded_blas():
+            yield
+        batcher.close()
+
+    app = FastAPI(title="Glassbox", lifespan=lifespan, docs_url=None, redoc_url=None)
+    app.include_router(routes(served, limits, batcher, metrics))
+    if served.searched is not None:
+        app.include_router(asking_routes(served, served.searched, limits))
+    add_error_handlers(app, has_corpus=served.searched is not None)
+    paths = {route.path for route in app.routes if hasattr(route, "path")}
+    guard = Guard(app, limits, metrics, hosts, api_key, paths)
+    metrics.watch("requests_in_flight", "Requests at work or waiting.", lambda: guard.n_requests)
+    metrics.watch("queued_requests", "Requests with texts in no batch yet.", lambda: batcher.waiting_requests)
+    metrics.watch("queued_tokens", "Tokens in no batch yet.", lambda: batcher.waiting_tokens)
+    return guard
+
+
+def routes(served: Served, limits: Limits, batcher: Batcher, metrics: Metrics) -> APIRouter:
+    """Return the routes that need no corpus."""
+    router, encoder, started = APIRouter(), served.encoder, int(time.time())
+    models = {encoder.name: {"dimensions": encoder.width(), "max_tokens": encoder.max_tokens}}
+    if encoder.reranker is not None:
+        models[encoder.reranker.name] = {"max_tokens": encoder.reranker.max_tokens}
+
+    async def compute(key: Any, items: Sequence[Any], sizes: Sequence[int]) -> list[Any]:
+        try:
+            return await batcher.compute(key, items, sizes)
+        except QueueFullError as error:
+            raise overloaded("many texts wait", error.retry_s) from error
+
+    @router.post("/v1/embeddings")
+    async def embeddings(body: EmbeddingBody) -> Response:
+        """Embed texts."""
+        check_model(body.model, [encoder.name])
+        truncate = served.truncate if body.truncate is None else body.truncate
+        check_dimensions(body.dimensions, served)
+        reading, n_prompt = await read_input(body, served, limits, truncate)
+        key = ("embed", n_prompt, body.dimensions)
+        vectors = await compute(key, reading.items, reading.sizes)
+        write = base64_vector if body.encoding_format == "base64" else list_vector
+        n_tokens = sum(reading.sizes)
+        return json_response(
+            {
+                "object": "list",
+                "data": [
+                    {"object": "embedding", "index": place, "embedding": write(vector)}
+                    for place, vector in enumerate(vectors)
+                ],
+                "model": encoder.name,
+                "usage": {"prompt_tokens": n_tokens, "total_tokens": n_tokens},
+                **reading.told(),
+            }
+        )
+
+    @router.post("/rerank")
+    @router.post("/v1/rerank")
+    async def rerank(body: RerankBody) -> Response:
+        """Score documents for a query: by the cross-encoder, or without one by MaxSim of token vectors."""
+        scorer = encoder.reranker or encoder
+        if body.model is not None:
+            check_model(body.model, [scorer.name])
+        check_texts(len(body.documents), limits, "documents")
+        texts = [each if isinstance(each, str) else each.text for each in body.documents]
+        truncate = served.truncate if body.truncate is None else body.truncate
+        n_characters = len(body.query) * len(texts) + sum(map(len, texts))
+        key: Any = ("pairs",)
+        told = {}
+        if encoder.reranker is not None:
+            read = await in_thread(
+                n_characters, read_pairs, body.query, texts, encoder.reranker, limits, truncate
+            )
+        else:
+            query = read_texts([body.query], "", encoder, limits, truncate, "query")
+            read = await in_thread(
+                n_characters, read_texts, texts, "", encoder, limits, truncate, "documents"
+            )
+            key, told = ("maxsim", tuple(query.items[0])), query.told("truncated_query")
+        scores = await compute(key, read.items, read.sizes)
+        order = sorted(range(len(texts)), key=lambda number: -scores[number])[: body.top_n]
+        return json_response(
+            {
+                "model": scorer.name,
+                "method": "cross-encoder" if encoder.reranker is not None else "maxsim",
+                "results": [
+                    {
+                        "index": number,
+                        "relevance_score": scores[number],
+                        **({"document": {"text": texts[number]}} if body.return_documents else {}),
+                    }
+                    for number in order
+                ],
+                "usage": {"total_tokens": sum(read.sizes)},
+                **read.told(),
+                **told,
+            }
+        )
+
+    @router.get("/v1/models")
+    async def list_models() -> Response:
+        """List the models."""
+        return json_response({"object": "list", "data": [model_card(name) for name in models]})
+
+    @router.get("/v1/models/{name:path}")
+    async def one_model(name: str) -> Response:
+        """Return one model."""
+        check_model(name, list(models))
+        return json_response(model_card(name))
+
+    def model_card(name: str) -> dict[str, Any]:
+        return {"id": name, "object": "model", "created": started, "owned_by": "glassbox", **models[name]}
+
+    @router.get("/health")
+    @router.get("/health/live")
+    @router.get("/health/ready")
+    async def health() -> Response:
+        """Say that the server answers: it does so once its models are loaded, and until it ends."""
+        return json_response({"status": "ready"})
+
+    @router.get("/metrics")
+    async def figures() -> Response:
+        """Return the figures for Prometheus."""
+        return Response(metrics.text, media_type=metrics.content_type)
+
+    return router
+
+
+async def read_input(
+    body: EmbeddingBody, served: Served, limits: Limits, truncate: bool
+) -> tuple[Reading, int]:
+    """Return the token ids of a request's texts, and how many tokens of a prompt are not pooled."""
+    encoder, given = served.encoder, body.input
+    several: list[Any] = [given] if isinstance(given, str) else given
+    if several and isinstance(several[0], int):
+        several = [several]
+    check_texts(len(several), limits, "input")
+    if not isinstance(several[0], str):
+        if body.prompt_name:
+            raise RefusalError(400, "prompt_name: token ids are read as they are: send texts", "prompt_name")
+        return read_ids(several, encoder, limits, truncate, "input"), 0
+    prompt = encoder.prompts.text(body.prompt_name)
+    n_prompt = encoder.prompt_length(prompt, encoder.max_tokens)
+    n_characters = sum(map(len, several))
+    reading = await in_thread(n_characters, read_texts, several, prompt, encoder, limits, truncate, "input")
+    return reading, n_prompt
+
+
+async def in_thread(n_characters: int, read: Callable[..., T], *arguments: Any) -> T:
+    """Read texts in a thread, or at once where they are so few that a thread would take longer."""
+    if n_characters <= INLINE_CHARACTERS:
+        return read(*arguments)
+    return await asyncio.to_thread(read, *arguments)
+
+
+def check_model(name: str, names: Sequence[str]) -> None:
+    """Raise `RefusalError` for a model that is not served."""
+    if name not in names:
+        raise RefusalError(
+            404,
+            f"there is no model {name!r:.80}: this server has {', '.join(names)}",
+            "model",
+            "model_not_found",
+        )
+
+
+def check_dimensions(dimensions: int | None, served: Served) -> None:
+    """Raise `RefusalError` for a length that vectors are not cut to."""
+    width, name = served.encoder.width(served.pooling), served.encoder.name
+    if dimensions is None or dimensions == width:
+        return
+    if not served.matryoshka:
+        why = (
+            f"dimensions is {dimensions}, and the vectors of {name} have {width}: leave it out. A server of a "
+            "model that was trained to have its vectors cut is started with --matryoshka"
+        )
+        raise RefusalError(400, why, "dimensions")
+    if not 1 <= dimensions <= width:
+        raise RefusalError(400, f"dimensions is {dimensions}: give 1 to {width}", "dimensions")
+
+
+def base64_vector(vector: Array) -> str:
+    """Return the bytes of a vector, little-endian float32, as OpenAI's clients read them."""
+    return b64encode(vector.astype("<f4", copy=False).tobytes()).decode()
+
+
+def list_vector(vector: Array) -> list[float]:
+    """Return a vector as numbers."""
+    numbers: list[float] = vector.tolist()
+    return numbers
+
+
+def json_response(content: Any, status: int = 200) -> Response:
+    """Return an answer in JSON."""
+    return Response(to_json(content), status, media_type="application/json")
+
+
+def add_error_handlers(app: FastAPI, has_corpus: bool) -> None:
+    """Have every error answered by a line in OpenAI's shape."""
+
+    @app.exception_handler(HTTPException)
+    async def refused(request: Request, error: HTTPException) -> Response:
+        if isinstance(error, RefusalError):
+            content = error.content
+        elif error.status_code == 404 and request.url.path in ("/search", "/ask") and not has_corpus:
+            path = request.url.path
+            content = error_content(404, f"{path} needs documents: start the server with CORPUS or --index")
+        else:
+            content = error_content(error.status_code, f"{error.detail}: see /openapi.json for what there is")
+        answer = json_response(content, error.status_code)
+        answer.headers.update(error.headers or {})
+        return answer
+
+    @app.exception_handler(GlassboxError)
+    async def unfit(_: Request, error: GlassboxError) -> Response:
+        return json_response(error_content(400, str(error)), 400)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(_: Request, error: RequestValidationError) -> Response:
+        first = error.errors()[0]
+        places = [str(place) for place in first["loc"][1:]]
+        name = places[0] if places else None
+        if first["type"] == "json_invalid":
+            return json_response(error_content(400, "the body is not JSON: send an object"), 400)
+        if first["type"] == "extra_forbidden":
+            why = f"there is no field {name!r:.80}: leave it out"
+        elif name in FORMS and first["type"] != "missing":
+            why = f"{name}: {FORMS[name]}"
+        else:
+            why = f"{'.'.join(places) or 'the body'}: {first['msg'].lower()}"
+        return json_response(error_content(400, why, name), 400)

@@ -1,0 +1,178 @@
+"""The routes that need a corpus: search, and answers as a stream of events."""
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+from fastapi import APIRouter, Response
+from fastapi.responses import StreamingResponse
+from pydantic_core import to_json
+
+from engine.errors import GlassboxError
+from engine.generation.answer_json import answer_json, found_json, quotes_json
+from engine.generation.answering import Answer, ask, retrieve
+from engine.generation.conversation import Turn, follow_up
+from engine.generation.expansion import expanded
+from engine.generation.settings import AnswerSettings
+from engine.kernels.cores import n_cores
+from engine.serving.bodies import AskBody, SearchBody
+from engine.serving.guard import FAILED, say_failed
+from engine.serving.limits import ANSWER_S, QUEUED_ANSWERS, Limits, error_content, overloaded
+from engine.serving.reading import read_texts
+from engine.serving.served import Searched, Served
+
+Event = tuple[str, dict[str, Any]]  # its name, and its content
+LAST_EVENTS = ("answer", "error")
+
+
+class Asked:
+    """A question that is answered in a thread, event by event.
+
+    The events are ``quotes``, before the model writes; ``thought`` and ``text``, each a piece; then
+    ``answer`` with the checks of its sentences, or ``error``.
+
+    Parameters
+    ----------
+    body, settings
+        The question, and how it is answered.
+    served, searched
+        The encoder and the corpus.
+    seconds
+        After which the text ends where it is.
+    """
+
+    def __init__(
+        self, body: AskBody, settings: AnswerSettings, served: Served, searched: Searched, seconds: float
+    ) -> None:
+        self._body, self._settings, self._served, self._searched = body, settings, served, searched
+        self._loop, self._deadline = asyncio.get_running_loop(), time.monotonic() + seconds
+        self._events: asyncio.Queue[Event] = asyncio.Queue()
+        self._gone = threading.Event()
+
+    def leave(self) -> None:
+        """End the answer at its next word: nobody reads it."""
+        self._gone.set()
+
+    async def next(self) -> Event:
+        """Return the next event."""
+        return await self._events.get()
+
+    def run(self) -> None:
+        """Answer the question, in a thread."""
+        if self._gone.is_set():
+            return
+        try:
+            self._put("answer", answer_json(self._answer()))
+        except GlassboxError as error:
+            self._put("error", error_content(400, str(error)))
+        except Exception as error:  # of any kind: the stream ends with a line, and so does the log
+            say_failed("/ask", error)
+            self._put("error", error_content(500, FAILED))
+
+    def _answer(self) -> Answer:
+        index, null_scores = self._searched.index, self._searched.null_scores
+        turns = [Turn(turn.question, turn.answer) for turn in self._body.after]
+        question, own_turns = follow_up(self._body.question, turns, index, self._served.encoder, null_scores)
+        return ask(
+            question,
+            index,
+            self._served.encoder,
+            self._searched.writer,
+            self._settings,
+            null_scores,
+            on_text=lambda text: self._put("text", {"text": text}),
+            on_quotes=lambda quotes: self._put("quotes", {"quotes": quotes_json(quotes)}),
+            stop=lambda: self._gone.is_set() or time.monotonic() > self._deadline,
+            turns=own_turns,
+            on_thought=lambda text: self._put("thought", {"text": text}),
+        )
+
+    def _put(self, name: str, content: dict[str, Any]) -> None:
+        if not self._gone.is_set():
+            self._loop.call_soon_threadsafe(self._events.put_nowait, (name, content))
+
+
+async def stream_of(first: Event, asked: Asked) -> AsyncIterator[bytes]:
+    """Yield the events of an answer as they are sent; where the client leaves, the answer ends."""
+    event = first
+    try:
+        while True:
+            yield b"event: %s\ndata: %s\n\n" % (event[0].encode(), to_json(event[1]))
+            if event[0] in LAST_EVENTS:
+                return
+            event = await asked.next()
+    finally:
+        asked.leave()
+
+
+def asking_routes(served: Served, searched: Searched, limits: Limits) -> APIRouter:
+    """Return the routes of a corpus. Searches run on every core, answers one after the other."""
+    router = APIRouter()
+    searching = ThreadPoolExecutor(n_cores(), "search")
+    writing = ThreadPoolExecutor(1, "answer")
+    waiting: set[Future[None]] = set()  # answers at work or waiting
+
+    def answer_settings(k: int | None, retriever: str | None) -> AnswerSettings:
+        own = searched.settings.search
+        search = replace(own, k=k or own.k, retriever=retriever or own.retriever)
+        return replace(searched.settings, search=search)
+
+    def check_question(question: str, truncate: bool | None, field: str) -> dict[str, Any]:
+        """Refuse a question that the model would not read to its end; say what is cut where it may be."""
+        may_cut = served.truncate if truncate is None else truncate
+        return read_texts([question], "", served.encoder, limits, may_cut, field).told()
+
+    @router.post("/search")
+    async def search(body: SearchBody) -> Response:
+        """Find the best passages for a question."""
+        told = check_question(body.query, body.truncate, "query")
+        settings = answer_settings(body.k, body.retriever).search
+        run, searched_for = asyncio.get_running_loop().run_in_executor, None
+        if settings.expand:
+            searched_for = await run(writing, expanded, body.query, searched.writer.decoder)
+        found = await run(
+            searching,
+            retrieve,
+            body.query,
+            searched.index,
+            served.encoder,
+            settings,
+            searched.null_scores,
+            searched_for,
+        )
+        content = {**found_json(body.query, found, searched_for), "retriever": settings.retriever, **told}
+        return Response(to_json(content), media_type="application/json")
+
+    @router.post("/ask")
+    async def answer(body: AskBody) -> Response:
+        """Answer a question: a stream of server-sent events, or one object with ``"stream": false``."""
+        told = check_question(body.question, body.truncate, "question")
+        settings = answer_settings(body.k, body.retriever)
+        if len(waiting) >= QUEUED_ANSWERS:
+            raise overloaded(f"{len(waiting)} questions wait for the language model", ANSWER_S * len(waiting))
+        asked = Asked(body, settings, served, searched, limits.seconds)
+        writing_it = writing.submit(asked.run)
+        waiting.add(writing_it)
+        writing_it.add_done_callback(waiting.discard)
+        try:
+            name, content = await asked.next()
+            while not body.stream and name not in LAST_EVENTS:
+                name, content = await asked.next()
+        except BaseException:  # as of a request that took too long
+            asked.leave()
+            writing_it.cancel()
+            raise
+        if name == "error":
+            status = 400 if content["error"]["type"] == "invalid_request_error" else 500
+            return Response(to_json(content), status, media_type="application/json")
+        if not body.stream:
+            return Response(to_json({**content, **told}), media_type="application/json")
+        return StreamingResponse(
+            stream_of((name, {**content, **told}), asked), media_type="text/event-stream"
+        )
+
+    return router

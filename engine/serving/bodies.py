@@ -1,0 +1,74 @@
+"""The bodies of requests. Fields that are not known are refused, so that none is left out without a word."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr
+
+Ids = list[Annotated[StrictInt, Field(ge=0)]]
+# What is wrong with a field that has several forms, of which pydantic would name each.
+FORMS = {
+    "input": "give a text, a list of texts, a list of token ids, or a list of such lists",
+    "documents": "give a list of texts, or of objects with the field text",
+}
+
+
+class Body(BaseModel):
+    """The body of a request."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class EmbeddingBody(Body):
+    """``POST /v1/embeddings``; ``user`` is taken and not used, ``truncate`` and ``prompt_name`` are ours."""
+
+    input: StrictStr | list[StrictStr] | Ids | list[Ids]
+    model: str
+    encoding_format: Literal["float", "base64"] = "float"
+    dimensions: StrictInt | None = None
+    user: str | None = None
+    truncate: bool | None = None
+    prompt_name: str | None = None
+
+
+class DocumentBody(BaseModel):
+    """A document as an object, of which the text is read."""
+
+    text: str
+
+
+class RerankBody(Body):
+    """``POST /rerank``."""
+
+    query: str
+    documents: list[StrictStr | DocumentBody]
+    model: str | None = None
+    top_n: Annotated[StrictInt, Field(ge=1)] | None = None
+    return_documents: bool = False
+    truncate: bool | None = None
+
+
+class SearchBody(Body):
+    """``POST /search``."""
+
+    query: str
+    k: Annotated[StrictInt, Field(ge=1)] = 5
+    retriever: str | None = None
+    truncate: bool | None = None
+
+
+class TurnBody(Body):
+    """An earlier turn of a conversation."""
+
+    question: str
+    answer: str = ""
+
+
+class AskBody(Body):
+    """``POST /ask``; ``after`` are the turns before, oldest first."""
+
+    question: str
+    k: Annotated[StrictInt, Field(ge=1)] | None = None
+    retriever: str | None = None
+    after: list[TurnBody] = []
+    stream: bool = True
+    truncate: bool | None = None

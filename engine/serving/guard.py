@@ -1,0 +1,155 @@
+"""What stands before every route: names of this server, its key, limits, counts, and errors in one line."""
+
+import asyncio
+import hmac
+import sys
+import time
+from collections.abc import Collection, MutableMapping
+from traceback import extract_tb
+from typing import Any
+
+from pydantic_core import to_json
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from engine.serving.limits import Limits, RefusalError, overloaded
+from engine.serving.metrics import Metrics
+from engine.wording import reason_of
+
+OPEN_PATHS = ("/health", "/health/live", "/health/ready")  # without a key, and while the server is busy
+ANY_HOST = "*"
+FAILED = "the server failed on this request: see its log"
+
+
+class Guard:
+    """An application with its limits: what a request is refused for is known before its body is read.
+
+    Parameters
+    ----------
+    app
+        The application.
+    limits, metrics
+        Its limits and figures.
+    hosts
+        Names under which it is reached, `ANY_HOST` for any. A web page of another name that is made to lead
+        here is refused.
+    api_key
+        What requests have to name, empty for nothing.
+    paths
+        The paths of the application, by which requests are counted.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        limits: Limits,
+        metrics: Metrics,
+        hosts: Collection[str],
+        api_key: str,
+        paths: Collection[str],
+    ) -> None:
+        self._app, self._limits, self._metrics, self._paths = app, limits, metrics, paths
+        self._hosts = frozenset(host.lower() for host in hosts)
+        self._key = api_key.encode()
+        self.n_requests = 0  # at work or waiting
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        start, status = time.perf_counter(), 0
+        is_open = scope["path"] in OPEN_PATHS
+        self.n_requests += not is_open
+
+        try:
+            async with asyncio.timeout(self._limits.seconds) as timeout:
+
+                async def send_on(message: Message) -> None:
+                    nonlocal status
+                    if message["type"] == "http.response.start":
+                        status = message["status"]
+                        timeout.reschedule(None)
+                    await send(message)
+
+                self._check(scope, is_open)
+                await self._app(scope, self._bounded(scope, receive), send_on)
+        except RefusalError as refusal:
+            status = status or await refuse(refusal, send)
+        except TimeoutError:
+            late = f"not done within {self._limits.seconds:g} s: send fewer texts at once, or try again later"
+            status = status or await refuse(RefusalError(504, late, None, "timeout"), send)
+        except Exception as error:  # of any kind: a client gets a line, and so does the log
+            say_failed(scope["path"], error)
+            status = status or await refuse(RefusalError(500, FAILED), send)
+        finally:
+            self.n_requests -= not is_open
+            path = scope["path"] if scope["path"] in self._paths else "other"
+            self._metrics.answered(path, status or 499, time.perf_counter() - start)
+
+    def _check(self, scope: Scope, is_open: bool) -> None:
+        """Raise `RefusalError` for another name of this server, a wrong key, or where there is no room."""
+        headers = Headers(scope=scope)
+        if ANY_HOST not in self._hosts and host_name(headers.get("host", "")) not in self._hosts:
+            raise RefusalError(
+                421, "this server is not reached by that host name: its operator can add it by --allowed-host"
+            )
+        if is_open:
+            return
+        if self._key:
+            _, _, key = headers.get("authorization", "").partition(" ")
+            if not hmac.compare_digest(key.strip().encode("latin-1", "replace"), self._key):
+                wrong = "the API key is missing or wrong: send it as Authorization: Bearer KEY"
+                raise RefusalError(401, wrong, None, "invalid_api_key", {"WWW-Authenticate": "Bearer"})
+        if self.n_requests > self._limits.requests:
+            raise overloaded(f"{self._limits.requests} requests are at work or waiting")
+        if int(headers.get("content-length", "0")) > self._limits.body_bytes:
+            raise self._too_large()
+
+    def _too_large(self) -> RefusalError:
+        return RefusalError(
+            413,
+            f"the body has more than {self._limits.body_mb:g} MB: send fewer texts at once",
+            None,
+            "body_too_large",
+            {"Connection": "close"},
+        )
+
+    def _bounded(self, scope: Scope, receive: Receive) -> Receive:
+        """Return the receiver of a body that raises `RefusalError` beyond the limit."""
+        n_bytes = 0
+
+        async def received() -> MutableMapping[str, Any]:
+            nonlocal n_bytes
+            message = await receive()
+            n_bytes += len(message.get("body", b""))
+            if n_bytes > self._limits.body_bytes:
+                raise self._too_large()
+            return message
+
+        return received
+
+
+def host_name(header: str) -> str:
+    """``Localhost:8000 -> localhost``, ``[::1]:8000 -> ::1``: the name in a Host header."""
+    header = header.strip().lower()
+    return header[1:].partition("]")[0] if header.startswith("[") else header.partition(":")[0]
+
+
+async def refuse(refusal: RefusalError, send: Send) -> int:
+    """Send a refusal; return its status."""
+    headers = {"content-type": "application/json", **(refusal.headers or {})}
+    pairs = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+    await send({"type": "http.response.start", "status": refusal.status_code, "headers": pairs})
+    await send({"type": "http.response.body", "body": to_json(refusal.content)})
+    return refusal.status_code
+
+
+def say_failed(path: str, error: Exception) -> None:
+    """Print where and why a request failed, in a line for the operator."""
+    frame = extract_tb(error.__traceback__)[-1]
+    print(
+        f"error: {path}: {type(error).__name__} in {frame.name}, line {frame.lineno}: {reason_of(error)}",
+        file=sys.stderr,
+        flush=True,
+    )

@@ -1,0 +1,130 @@
+"""Texts and token ids of requests, as the model reads them: none is cut without a word."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from engine.models.encoder import Encoder
+from engine.models.reranker import Reranker
+from engine.serving.limits import Limits, RefusalError
+
+SHOWN = 3  # texts named in a message
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What is read of a request's texts.
+
+    Attributes
+    ----------
+    items
+        Token ids of each text, or a pair of texts, cut at the limit.
+    cut
+        Tokens of those that had more before.
+    """
+
+    items: Sequence[Any]
+    cut: Mapping[int, int]
+
+    @property
+    def sizes(self) -> list[int]:
+        """Tokens that are read of each text."""
+        return [len(each) for each in self.items]
+
+    def told(self, name: str = "truncated") -> dict[str, Any]:
+        """Return a field for the answer that says what was cut; none where nothing was."""
+        cut = [
+            {"index": number, "tokens": n_tokens, "read": len(self.items[number])}
+            for number, n_tokens in self.cut.items()
+        ]
+        return {name: cut} if cut else {}
+
+
+def read_texts(
+    texts: Sequence[str], prompt: str, encoder: Encoder, limits: Limits, truncate: bool, field: str
+) -> Reading:
+    """Tokenize texts behind a prompt.
+
+    Raises
+    ------
+    RefusalError
+        One is empty, has more tokens than the model reads and is not to be cut, or all have too many.
+    """
+    for number, text in enumerate(texts):
+        if not text:
+            raise RefusalError(400, f"{field}: text {number} is empty: leave it out", field)
+    ids = encoder.tokenizer.ids_batch([prompt + text for text in texts])
+    return read_ids(ids, encoder, limits, truncate, field)
+
+
+def read_ids(
+    ids: Sequence[Sequence[int]], encoder: Encoder, limits: Limits, truncate: bool, field: str
+) -> Reading:
+    """Check token ids, and cut them where they may be; errors are those of `read_texts`."""
+    limit, vocab_size = encoder.token_limit(None), encoder.config.vocab_size
+    for number, each in enumerate(ids):
+        if not each:
+            raise RefusalError(400, f"{field}: text {number} has no tokens: leave it out", field)
+        if max(each) >= vocab_size:
+            raise RefusalError(
+                400,
+                f"{field}: token id {max(each)} of text {number} is not of {encoder.name}, which has "
+                f"{vocab_size:,}: send texts, or ids of its own tokenizer",
+                field,
+            )
+    cut = {number: len(each) for number, each in enumerate(ids) if len(each) > limit}
+    if cut and not truncate:
+        raise too_long(cut, limit, encoder.name, field)
+    read = [encoder.truncate(each, limit) if number in cut else list(each) for number, each in enumerate(ids)]
+    check_tokens(sum(map(len, read)), limits, field)
+    return Reading(read, cut)
+
+
+def read_pairs(
+    question: str, passages: Sequence[str], reranker: Reranker, limits: Limits, truncate: bool
+) -> Reading:
+    """Tokenize a question with each passage; errors are those of `read_texts`."""
+    pairs = [reranker.tokenizer.encode_pair(question, passage) for passage in passages]
+    limit = reranker.max_tokens
+    cut = {number: len(pair) for number, pair in enumerate(pairs) if len(pair) > limit}
+    if cut and not truncate:
+        raise too_long(cut, limit, reranker.name, "documents", "with the query ")
+    pairs = [
+        reranker.read(question, passages[number]) if number in cut else pair
+        for number, pair in enumerate(pairs)
+    ]
+    check_tokens(sum(map(len, pairs)), limits, "documents")
+    return Reading(pairs, cut)
+
+
+def too_long(cut: Mapping[int, int], limit: int, model: str, field: str, what: str = "") -> RefusalError:
+    """Return the refusal of texts beyond the token limit."""
+    named = ", ".join(f"text {number} has {what}{cut[number]:,} tokens" for number in list(cut)[:SHOWN])
+    more = f" and {len(cut) - SHOWN:,} more texts" if len(cut) > SHOWN else ""
+    return RefusalError(
+        400,
+        f'{field}: {named}{more}, over the {limit} that {model} reads: cut them, or send "truncate": true '
+        "to have the rest left out and named in the answer",
+        field,
+        "context_length_exceeded",
+    )
+
+
+def check_tokens(n_tokens: int, limits: Limits, field: str) -> None:
+    """Raise `RefusalError` for a request of too many tokens."""
+    if n_tokens > limits.tokens:
+        raise RefusalError(
+            400,
+            f"{field}: {n_tokens:,} tokens, over the {limits.tokens:,} of a request: send fewer texts",
+            field,
+        )
+
+
+def check_texts(n_texts: int, limits: Limits, field: str) -> None:
+    """Raise `RefusalError` for a request of no texts or too many."""
+    if not n_texts:
+        raise RefusalError(400, f"{field} is empty: give one text or more", field)
+    if n_texts > limits.texts:
+        raise RefusalError(
+            400, f"{field}: {n_texts:,} texts, over the {limits.texts:,} of a request: send fewer", field
+        )
