@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 
@@ -24,7 +25,7 @@ from engine.models.parallel import single_threaded_blas
 from engine.serving.asking import asking_routes
 from engine.serving.batching import Batcher, QueueFullError
 from engine.serving.bodies import FORMS, EmbeddingBody, RerankBody
-from engine.serving.guard import Guard
+from engine.serving.guard import FAILED, Guard
 from engine.serving.limits import QUEUED_REQUESTS, Limits, RefusalError, error_content, overloaded
 from engine.serving.metrics import Metrics
 from engine.serving.reading import Reading, check_texts, read_ids, read_pairs, read_texts
@@ -62,11 +63,13 @@ def create_app(
         batcher.close()
 
     app = FastAPI(title="Glassbox", lifespan=lifespan, docs_url=None, redoc_url=None)
-    app.include_router(routes(served, limits, batcher, metrics))
+    routers = [routes(served, limits, batcher, metrics)]
     if served.searched is not None:
-        app.include_router(asking_routes(served, served.searched, limits))
+        routers.append(asking_routes(served, served.searched, limits))
+    for router in routers:
+        app.include_router(router)
     add_error_handlers(app, has_corpus=served.searched is not None)
-    paths = {route.path for route in app.routes if hasattr(route, "path")}
+    paths = {route.path for router in routers for route in router.routes if isinstance(route, APIRoute)}
     guard = Guard(app, limits, metrics, hosts, api_key, paths)
     metrics.watch("requests_in_flight", "Requests at work or waiting.", lambda: guard.n_requests)
     metrics.watch("queued_requests", "Requests with texts in no batch yet.", lambda: batcher.waiting_requests)
@@ -228,8 +231,8 @@ def check_dimensions(dimensions: int | None, served: Served) -> None:
         return
     if not served.matryoshka:
         why = (
-            f"dimensions is {dimensions}, and the vectors of {name} have {width}: leave it out. A server of a "
-            "model that was trained to have its vectors cut is started with --matryoshka"
+            f"dimensions is {dimensions}, and the vectors of {name} have {width}: leave it out, or start the "
+            "server with --matryoshka if the model was trained to have them cut"
         )
         raise RefusalError(400, why, "dimensions")
     if not 1 <= dimensions <= width:
@@ -271,6 +274,10 @@ def add_error_handlers(app: FastAPI, has_corpus: bool) -> None:
     @app.exception_handler(GlassboxError)
     async def unfit(_: Request, error: GlassboxError) -> Response:
         return json_response(error_content(400, str(error)), 400)
+
+    @app.exception_handler(Exception)
+    async def failed(_: Request, error: Exception) -> Response:  # which is raised anew, for `Guard` to report
+        return json_response(error_content(500, FAILED), 500)
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> Response:

@@ -1,0 +1,201 @@
+"""How many requests a server answers: ``python -m benchmarks.serve [--rounds 3] [--seconds 5] [--json]``.
+
+32 clients, each with one request after the other, ask Glassbox (float32, bfloat16, int8) and
+sentence-transformers behind FastAPI for the vector of one text: short texts of 4 to 16 words, and mixed ones of
+4 to 160. sentence-transformers has an endpoint that encodes the texts of its request, and one that collects
+the texts of several.
+
+All clients are tasks of one process, the same for every server, and share the servers' two cores. The servers
+take turns, each in a process of its own. Figures are medians over the rounds: requests per second, the median
+and the 99th percentile of a request's time, and the processor time of the server for a request, which other
+programs on the machine disturb the least.
+"""
+
+import asyncio
+import itertools
+import json
+import os
+import random
+import statistics
+import tempfile
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.command import Benchmark, Result, Table, contestants, median_ratio
+from benchmarks.processes import CORES, Lineup, Served, environment, pin, say
+from benchmarks.servers import BATCHED, OURS_PREFIX, PLAIN
+from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
+from engine.models.precision import PRECISIONS
+from engine.weights.catalog import DEFAULT_ENCODER
+from engine.weights.fetch import model_path
+
+CLIENTS = 32
+N_TEXTS = 512
+WORDS = {"short": (4, 16), "mixed": (4, 160)}
+WARM_UP_S = 0.5
+OWN = {name: f"{OURS_PREFIX}{name}" for name in PRECISIONS}
+CONTESTANTS = (*OWN.values(), PLAIN, BATCHED)
+
+
+def workloads() -> dict[str, list[str]]:
+    """Cut texts at random places of the bundled corpus, with a fixed seed."""
+    rng = random.Random(0)
+    words = " ".join(document.text for document in load_corpus(BUNDLED_CORPUS)).split()
+
+    def text(n_words: int) -> str:
+        start = rng.randrange(len(words) - n_words)
+        return " ".join(words[start : start + n_words])
+
+    return {name: [text(rng.randint(*lengths)) for _ in range(N_TEXTS)] for name, lengths in WORDS.items()}
+
+
+def request_of(text: str) -> bytes:
+    """Return the bytes of a request for the vector of a text."""
+    body = json.dumps({"model": "model", "input": [text], "encoding_format": "float"}).encode()
+    head = f"POST /v1/embeddings HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    return head.encode() + body
+
+
+async def exchange(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: bytes) -> bytes:
+    """Send a request and return the body of its answer."""
+    writer.write(request)
+    head = (await reader.readuntil(b"\r\n\r\n")).lower()
+    if not head.startswith(b"http/1.1 200"):
+        raise SystemExit(f"a server refused a request: {head[:200]!r}")
+    length = head.partition(b"content-length:")[2].partition(b"\r\n")[0]
+    return await reader.readexactly(int(length))
+
+
+async def load(port: int, texts: Sequence[str], seconds: float) -> list[float]:
+    """Have all clients ask for some seconds; return the seconds of each request that began in them."""
+    requests = itertools.cycle(map(request_of, texts))
+    until, found = time.perf_counter() + seconds, list[float]()
+
+    async def client() -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        while (start := time.perf_counter()) < until:
+            await exchange(reader, writer, next(requests))
+            found.append(time.perf_counter() - start)
+        writer.close()
+
+    await asyncio.gather(*(client() for _ in range(CLIENTS)))
+    return found
+
+
+async def vectors_of(port: int, texts: Sequence[str]) -> Any:
+    """Return the vectors of texts, ``(n_texts, d_model)``."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    answers = [json.loads(await exchange(reader, writer, request_of(text))) for text in texts]
+    writer.close()
+    return np.array([answer["data"][0]["embedding"] for answer in answers])
+
+
+def processor_s(process: int) -> float:
+    """Return the seconds of processor time that a process has used."""
+    fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def measure(served: Served, texts: Sequence[str], seconds: float) -> dict[str, float]:
+    """Load a server; return its figures."""
+    port = served.ready["port"]
+    asyncio.run(load(port, texts, WARM_UP_S))
+    before, start = processor_s(served.process.pid), time.perf_counter()
+    found = asyncio.run(load(port, texts, seconds))
+    passed = time.perf_counter() - start
+    return {
+        "requests_per_s": len(found) / passed,
+        "p50_ms": 1000 * float(np.quantile(found, 0.5)),
+        "p99_ms": 1000 * float(np.quantile(found, 0.99)),
+        "cpu_ms": 1000 * (processor_s(served.process.pid) - before) / len(found),
+    }
+
+
+def run(arguments: Namespace) -> Result:
+    """Start each server in turn, and measure all workloads."""
+    pin()
+    work, folder = workloads(), str(model_path(DEFAULT_ENCODER))
+    lineup = Lineup(CONTESTANTS, needed=(OWN["float32"], PLAIN))
+    found: dict[str, dict[str, list[dict[str, float]]]] = {}
+    vectors = {}
+    with tempfile.TemporaryDirectory() as scratch:
+        for turn in range(arguments.rounds):
+            for name in lineup:
+                say(f"round {turn + 1} of {arguments.rounds}: {name}")
+                with lineup.turn(name):
+                    served = Served(
+                        "benchmarks.servers", [name, folder], environment(), Path(scratch) / "errors.txt"
+                    )
+                    vectors[name] = asyncio.run(vectors_of(served.ready["port"], work["mixed"][:16]))
+                    for workload, texts in work.items():
+                        figures = measure(served, texts, arguments.seconds)
+                        found.setdefault(name, {}).setdefault(workload, []).append(figures)
+                    served.stop()
+    own = OWN[arguments.precision]
+
+    def row(name: str) -> dict[str, Any]:
+        rows = {
+            workload: {figure: statistics.median(each[figure] for each in rounds) for figure in rounds[0]}
+            for workload, rounds in found[name].items()
+        }
+        ratios = {
+            workload: median_ratio(
+                (each["requests_per_s"] for each in found[own][workload]),
+                (each["requests_per_s"] for each in found[name][workload]),
+            )
+            for workload in work
+        }
+        difference = float(np.abs(vectors[name] - vectors[PLAIN]).max())
+        return {"workloads": rows, "ratios": ratios, "max_difference": difference}
+
+    return {
+        "workload": f"{CLIENTS} clients for {arguments.seconds:g} s each, {arguments.rounds} rounds, on "
+        f"{CORES} cores, load of the machine at the end {os.getloadavg()[0]:.1f}; glassbox is {own}",
+        "ours": row(own),
+        "peers": {name: row(name) for name in lineup if name != own} | lineup.ended_rows,
+        "limit": {},
+    }
+
+
+def tables(result: Result) -> Iterator[Table | str]:
+    """Yield a table for each workload."""
+    for name, (least, most) in WORDS.items():
+        yield f"One text of {least} to {most} words a request:"
+        yield contestants(
+            result,
+            {
+                "requests/s": f"{{workloads[{name}][requests_per_s]:,.0f}}",
+                "ratio": f"{{ratios[{name}]:.2f}}",
+                "median, ms": f"{{workloads[{name}][p50_ms]:,.0f}}",
+                "p99, ms": f"{{workloads[{name}][p99_ms]:,.0f}}",
+                "processor ms a request": f"{{workloads[{name}][cpu_ms]:.2f}}",
+            },
+        )
+    differences = [
+        row["max_difference"] for row in (result["ours"], *result["peers"].values()) if "ended" not in row
+    ]
+    yield f"largest difference of a vector's number from the first sentence-transformers: {max(differences):.1e}"
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """Add the seconds of a workload, and the precision of the ratios."""
+    parser.add_argument("--seconds", type=float, default=5.0, help="of each workload in each round")
+    parser.add_argument(
+        "--precision", choices=list(PRECISIONS), default="float32", help="of Glassbox, for the ratios"
+    )
+
+
+EXPLANATION = """\
+At a time all 32 clients wait, so a request takes 32 times the time between two answers. Glassbox collects
+what waits into batches of 1,024 tokens a core while the batch before is computed; nothing is padded, and
+nothing waits for a batch to fill."""
+BENCHMARK = Benchmark(__doc__, run, tables, rounds=3, add_options=add_options, explanation=EXPLANATION)
+
+
+if __name__ == "__main__":
+    BENCHMARK.main()

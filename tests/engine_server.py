@@ -1,0 +1,59 @@
+"""The engine's own server in a thread of the tests, on a free port."""
+
+import json
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import httpx
+import uvicorn
+from openai import OpenAI
+
+from engine.serving.app import LOCAL_HOSTS, create_app
+from engine.serving.limits import Limits
+from engine.serving.server import listening
+
+MODEL = "all-MiniLM-L6-v2"
+
+
+@dataclass(frozen=True)
+class EngineServer:
+    """A running server, and clients of it."""
+
+    url: str
+    key: str = ""
+
+    @property
+    def openai(self):
+        return OpenAI(base_url=f"{self.url}/v1", api_key=self.key or "none", max_retries=0)
+
+    def post(self, path, body=None, **settings):
+        if body is not None:
+            settings |= {"content": json.dumps(body), "headers": {"Content-Type": "application/json"}}
+        return httpx.post(f"{self.url}{path}", timeout=60, **settings)
+
+    def get(self, path, **settings):
+        return httpx.get(f"{self.url}{path}", timeout=60, **settings)
+
+    def embed(self, texts, **fields):
+        return self.post("/v1/embeddings", {"model": MODEL, "input": texts, **fields})
+
+    def metric(self, name):
+        """The value of a metric without labels."""
+        lines = self.get("/metrics").text.splitlines()
+        return next(float(line.split()[-1]) for line in lines if line.startswith(f"{name} "))
+
+
+@contextmanager
+def engine_server(served, limits=None, hosts=LOCAL_HOSTS, key=""):
+    listener = listening("127.0.0.1", 0)
+    app = create_app(served, limits or Limits(), hosts, key)
+    config = uvicorn.Config(app, log_level="error", access_log=False, timeout_graceful_shutdown=5, ws="none")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread.start()
+    try:
+        yield EngineServer(f"http://127.0.0.1:{listener.getsockname()[1]}", key)
+    finally:
+        server.should_exit = True
+        thread.join()
