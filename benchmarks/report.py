@@ -43,6 +43,8 @@ NAMES = [
     "query_likelihood",
     "distilled_reranker",
     "threshold",
+    "serve",
+    "scale",
     "journey",
     "memory",
     "operations",

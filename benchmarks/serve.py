@@ -1,9 +1,9 @@
 """How many requests a server answers: ``python -m benchmarks.serve [--rounds 3] [--seconds 5] [--json]``.
 
 32 clients, each with one request after the other, ask Glassbox (float32, bfloat16, int8) and
-sentence-transformers behind FastAPI for the vector of one text: short texts of 4 to 16 words, and mixed ones of
-4 to 160. sentence-transformers has an endpoint that encodes the texts of its request, and one that collects
-the texts of several.
+sentence-transformers behind FastAPI for the vector of one text: short texts of 4 to 16 words, and mixed ones
+of 4 to 160. sentence-transformers has an endpoint that encodes the texts of its request, and one that
+collects the texts of several.
 
 All clients are tasks of one process, the same for every server, and share the servers' two cores. The servers
 take turns, each in a process of its own. Figures are medians over the rounds: requests per second, the median
@@ -57,8 +57,13 @@ def workloads() -> dict[str, list[str]]:
 def request_of(text: str) -> bytes:
     """Return the bytes of a request for the vector of a text."""
     body = json.dumps({"model": "model", "input": [text], "encoding_format": "float"}).encode()
-    head = f"POST /v1/embeddings HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-    return head.encode() + body
+    lines = (
+        "POST /v1/embeddings HTTP/1.1",
+        "Host: 127.0.0.1",
+        "Content-Type: application/json",
+        f"Content-Length: {len(body)}",
+    )
+    return "\r\n".join([*lines, "", ""]).encode() + body
 
 
 async def exchange(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: bytes) -> bytes:
@@ -179,7 +184,7 @@ def tables(result: Result) -> Iterator[Table | str]:
     differences = [
         row["max_difference"] for row in (result["ours"], *result["peers"].values()) if "ended" not in row
     ]
-    yield f"largest difference of a vector's number from the first sentence-transformers: {max(differences):.1e}"
+    yield f"largest difference of a number from sentence-transformers': {max(differences):.1e}"
 
 
 def add_options(parser: ArgumentParser) -> None:

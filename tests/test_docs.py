@@ -17,6 +17,7 @@ import engine.cli.decoders
 import engine.cli.evaluation
 import engine.cli.export
 import engine.cli.index
+import engine.cli.serve
 import engine.evaluation.sweep
 import engine.retrieval.index
 from engine.cli.main import app
@@ -193,6 +194,8 @@ def test_every_setting_is_in_the_guide():
         *((name, "--splitter", SPLITTERS) for name in ("ask", "search", "embed", "answers", "sweep")),
         *((name, "--retriever", RETRIEVERS) for name in ("ask", "search", "answers", "sweep")),
         *((name, "--context", CONTEXTS) for name in ("ask", "answers")),
+        ("serve", "--retriever", RETRIEVERS),
+        ("serve", "--pooling", POOLINGS),
         ("index", "--index-kind", INDEX_KINDS),
         ("index", "--pooling", POOLINGS),
     ],

@@ -39,6 +39,15 @@ ARROWS = {
         *SHARED,
     },
     "export": {"documents", "evaluation", "layers", "models", "retrieval", "weights", *SHARED},
+    "serving": {
+        "generation",
+        "kernels",
+        "layers",
+        "models",
+        "retrieval",
+        "tokenizers",
+        *SHARED,
+    },
     "inspection": {
         "evaluation",
         "layers",
@@ -99,7 +108,7 @@ def test_a_page_imports_no_other_page():
 
 
 def test_importing_the_engine_loads_nothing_heavy():
-    heavy = HEAVY | {"numba", "scipy", "faiss", "pypdf", "docx", "lxml", "jinja2", "http.client"}
+    heavy = HEAVY | {"numba", "fastapi", "scipy", "faiss", "pypdf", "docx", "lxml", "jinja2", "http.client"}
     code = f"import sys, engine, engine.documents.loaders; print(sorted({heavy!r} & set(sys.modules)))"
     result = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True

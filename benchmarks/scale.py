@@ -1,0 +1,214 @@
+"""What a chunk costs: ``python -m benchmarks.scale [--chunks 20000] [--json]``.
+
+Chunks of the bundled documents, cut at random places so that there are many, are embedded in each precision
+and searched by each kind of index, at a quarter of their number and at all of them; then the figures of BM25,
+of the chunks themselves, of an index folder and of the cache of vectors.
+
+Times are those of processor cores, all threads together, which other programs on the machine disturb little.
+`docs/scale.md` computes with these figures.
+"""
+
+import random
+import tempfile
+import time
+import tracemalloc
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from benchmarks.command import Benchmark, Result, Table
+from benchmarks.processes import say
+from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
+from engine.documents.splitters import DEFAULT_SPLITTING
+from engine.kernels.primitives import prepare_compiled
+from engine.layers.tracing import Array
+from engine.models.encoder import Encoder
+from engine.models.precision import PRECISIONS
+from engine.retrieval.bm25 import Bm25
+from engine.retrieval.embedding_model import embedding_spec
+from engine.retrieval.index_choice import TRUSTED, K, measure
+from engine.retrieval.index_kinds import EFFORTS, FLAT, INDEX_KINDS, build_ann, nearest
+from engine.retrieval.vector_cache import VectorCache
+from engine.storage.index_folder import IndexSettings, open_index
+from engine.storage.index_update import update_index
+
+T = TypeVar("T")
+
+CHUNK_WORDS = 24
+MEASURED_TEXTS = 400  # in each precision, of the length of chunks in use
+TEXT_WORDS = 90
+QUESTIONS = 20
+CACHED = 5_000  # vectors
+
+
+def core_s(work: Callable[[], T]) -> tuple[T, float]:
+    """Return a result and the seconds of processor time that it took, of all threads."""
+    start = time.process_time()
+    result = work()
+    return result, time.process_time() - start
+
+
+def windows(n_texts: int, n_words: int, rng: random.Random) -> list[str]:
+    """Cut texts of some words at random places of the bundled corpus."""
+    words = " ".join(document.text for document in load_corpus(BUNDLED_CORPUS)).split()
+    starts = (rng.randrange(len(words) - n_words) for _ in range(n_texts))
+    return [" ".join(words[start : start + n_words]) for start in starts]
+
+
+def embedding_figures(texts: list[str]) -> dict[str, float]:
+    """Return core-seconds for a thousand tokens, by precision."""
+    encoder, found = Encoder.load(), {}
+    prepare_compiled().join()
+    ids = [encoder.truncate(each) for each in encoder.tokenizer.ids_batch(texts)]
+    for precision in PRECISIONS:
+        rounded = encoder.with_precision(precision)
+        rounded.encode_ids(ids[:8])
+        _, seconds = core_s(lambda model=rounded: model.encode_ids(ids))  # type: ignore[misc]
+        found[precision] = 1000 * seconds / sum(map(len, ids))
+        say(f"{precision}: {found[precision]:.3f} core-seconds for 1,000 tokens")
+    return found
+
+
+def kind_figures(vectors: Array) -> dict[str, dict[str, float]]:
+    """Return bytes, building, search and recall of each kind of index on vectors ``(n_chunks, d_model)``."""
+    found = {}
+    for kind in INDEX_KINDS:
+        if kind == FLAT:
+            find, build_s, n_bytes = nearest, 0.0, vectors.nbytes
+            measured = measure(vectors, None)
+        else:
+            ann, build_s = core_s(lambda name=kind: build_ann(vectors, name))  # type: ignore[misc]
+            n_bytes = ann.to_bytes().nbytes
+            for effort in EFFORTS:
+                ann = replace(ann, effort=effort)
+                measured = measure(vectors, ann)
+                if measured.recall >= TRUSTED:
+                    break
+            find = ann.nearest
+        _, search_s = core_s(lambda using=find: [using(vectors, q[None], K) for q in vectors[:QUESTIONS]])  # type: ignore[misc]
+        found[kind] = {
+            "n_chunks": len(vectors),
+            "bytes": n_bytes / len(vectors),
+            "effort": measured.effort,
+            "recall": measured.recall,
+            "build_ms": 1000 * build_s / len(vectors),
+            "search_ms": 1000 * search_s / QUESTIONS,
+        }
+        say(f"{kind}: {found[kind]}")
+    return found
+
+
+def word_figures(texts: list[str]) -> dict[str, float]:
+    """Return bytes, building and search of BM25's index."""
+    index, build_s = core_s(lambda: Bm25(texts))
+    postings = index._index.scores
+    _, search_s = core_s(lambda: index.scores(texts[:QUESTIONS]))
+    return {
+        "bytes": sum(np.asarray(postings[name]).nbytes for name in ("data", "indices", "indptr"))
+        / len(texts),
+        "words": len(index._index.vocab_dict),
+        "build_ms": 1000 * build_s / len(texts),
+        "search_ms": 1000 * search_s / QUESTIONS,
+    }
+
+
+def folder_figures(texts: list[str], vectors: Array, encoder: Encoder, scratch: Path) -> dict[str, float]:
+    """Return bytes, memory and times of an index folder of the bundled documents, and of the cache."""
+    folder = scratch / "index"
+    settings = IndexSettings(encoder.name, DEFAULT_SPLITTING)
+    stored = update_index(BUNDLED_CORPUS, folder, encoder, settings, FLAT).stored
+    n_chunks = len(stored.index.chunks)
+    n_bytes = sum(path.stat().st_size for path in folder.glob("files-*"))
+    del stored
+    tracemalloc.start()
+    kept = open_index(folder)
+    n_memory, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    del kept
+    _, open_s = core_s(lambda: open_index(folder))
+    cache = VectorCache(scratch / "cache")
+    cache.put_many(texts[:CACHED], vectors[:CACHED], embedding_spec(encoder, None, None))
+    n_cached = sum(path.stat().st_size for path in scratch.glob("cache*"))
+    return {
+        "n_chunks": n_chunks,
+        "text_bytes": n_bytes / n_chunks,
+        "memory_bytes": n_memory / n_chunks,
+        "open_ms": 1000 * open_s / n_chunks,
+        "cache_bytes": n_cached / CACHED,
+    }
+
+
+def run(arguments: Namespace) -> Result:
+    """Measure all of it."""
+    rng, encoder = random.Random(0), Encoder.load()
+    embedding = embedding_figures(windows(MEASURED_TEXTS, TEXT_WORDS, rng))
+    texts = windows(arguments.chunks, CHUNK_WORDS, rng)
+    say(f"embedding {len(texts):,} chunks")
+    vectors = encoder.with_precision("int8").encode(texts)
+    sizes = (arguments.chunks // 4, arguments.chunks)
+    with tempfile.TemporaryDirectory() as scratch:
+        return {
+            "workload": f"{arguments.chunks} chunks of {CHUNK_WORDS} words, {vectors.shape[1]} numbers each",
+            "ours": {
+                "embedding": embedding,
+                "kinds": [kind_figures(vectors[:size]) for size in sizes],
+                "words": word_figures(texts),
+                "folder": folder_figures(texts, vectors, encoder, Path(scratch)),
+            },
+            "peers": {},
+            "limit": {},
+        }
+
+
+def tables(result: Result) -> Iterator[Table | str]:
+    """Yield embedding, the kinds of indexes by size, and the rest."""
+    ours = result["ours"]
+    seconds = {name: f"{each:.3f}" for name, each in ours["embedding"].items()}
+    yield Table(["core-seconds for 1,000 tokens", *seconds], [["", *seconds.values()]])
+    columns = {
+        "chunks": "{n_chunks:,}",
+        "bytes a chunk": "{bytes:,.0f}",
+        "build, core-ms a chunk": "{build_ms:.2f}",
+        "effort": "{effort}",
+        "recall@10": "{recall:.3f}",
+        "search, core-ms": "{search_ms:.2f}",
+    }
+    rows = [
+        [INDEX_KINDS[kind].label, *(cell.format(**figures) for cell in columns.values())]
+        for kinds in ours["kinds"]
+        for kind, figures in kinds.items()
+    ]
+    yield Table(["", *columns], rows)
+    words, folder = ours["words"], ours["folder"]
+    yield Table(
+        ["", "measured"],
+        [
+            ["BM25, bytes a chunk", f"{words['bytes']:,.0f}"],
+            ["BM25, build, core-ms a chunk", f"{words['build_ms']:.3f}"],
+            ["BM25, search, core-ms", f"{words['search_ms']:.2f}"],
+            ["text and spans in an index folder, bytes a chunk", f"{folder['text_bytes']:,.0f}"],
+            ["the same in memory, bytes a chunk", f"{folder['memory_bytes']:,.0f}"],
+            ["opening an index folder, core-ms a chunk", f"{folder['open_ms']:.3f}"],
+            ["cache of vectors, bytes a vector", f"{folder['cache_bytes']:,.0f}"],
+        ],
+    )
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """Add the number of chunks."""
+    parser.add_argument("--chunks", type=int, default=20_000, help="at the larger of the two sizes")
+
+
+EXPLANATION = """\
+Chunks at random places of few documents overlap, so each has nearer neighbours than chunks of many
+documents: recall here says how the kinds compare, and not what it will be for other texts, for which `index`
+measures it. [Large corpora](scale.md) computes with these figures."""
+BENCHMARK = Benchmark(__doc__, run, tables, add_options=add_options, explanation=EXPLANATION)
+
+
+if __name__ == "__main__":
+    BENCHMARK.main()
