@@ -37,17 +37,14 @@ def serve_ours(folder: str, precision: str) -> None:
     from engine.models.encoder import Encoder
     from engine.serving.limits import Limits
     from engine.serving.served import Served
-    from engine.serving.server import run
+    from engine.serving.server import listening, run
 
     encoder = replace(Encoder.load(folder, precision=precision), name="model")
     prepare_compiled().join()
     encoder.encode(["The first text.", "Two texts, for whatever loads lazily."])
-    run(Served(encoder), Limits(), "127.0.0.1", 0, (), "", lambda address: say_ready(port_of(address)))
-
-
-def port_of(address: str) -> int:
-    """Return the port at the end of an address."""
-    return int(address.rpartition(":")[2])
+    with listening("127.0.0.1", 0) as listener:
+        say_ready(listener.getsockname()[1])
+        run(Served(encoder), Limits(), listener)
 
 
 def serve_theirs(folder: str, batched: bool) -> None:

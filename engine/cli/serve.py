@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from engine.serving.limits import Limits
 
 API_KEY = "GLASSBOX_API_KEY"
+ANY_ADDRESS = ("0.0.0.0", "::")
 PACKAGES = ("fastapi", "uvicorn", "prometheus_client")
 
 
@@ -118,51 +119,44 @@ def serve_command(
     /health and /metrics are for whoever runs it. SIGTERM ends it once the requests at work are answered.
     """
     try:
+        from engine.serving.app import LOCAL_HOSTS
         from engine.serving.served import Searched, Served
-        from engine.serving.server import run
+        from engine.serving.server import address_of, listening, run
     except ModuleNotFoundError as error:
         if error.name not in PACKAGES:
             raise
         raise InputError(
             f"serve needs {error.name}, which is not installed: pip install -r requirements-serve.txt"
         ) from error
-    api_key = server.api_key or os.environ.get(API_KEY, "")
     if corpus is not None and index is not None:
         raise InputError(f"both {corpus} and --index {index} are given: leave out one of them")
-    searched = None
-    if corpus is None and index is None:
-        encoder = own_encoder(load_search_model(embedding, reranker))
-        encoder.check_poolings(embedding.pooling)
-        pooling = embedding.pooling
-    else:
-        settings = answer_settings(retrieval, answering, sampling)
-        writer = load_writer(retrieval, answering)
-        writer.check(settings)
-        options = SearchedOptions(
-            **asdict(embedding),
-            corpus=BUNDLED_CORPUS if corpus is None else corpus,
-            index=index,
-            parent_tokens=parent_tokens,
-            reranker=reranker,
-        )
-        model, searched_index, unrelated = load_searched(options)
-        encoder = own_encoder(searched_index.encoder(own_encoder(model)))
-        null_scores = null_scores_in(searched_index, encoder, unrelated)
-        searched = Searched(searched_index, null_scores, writer, settings)
-        pooling = searched_index.spec.pooling
-    prepare_compiled().join()
-    served = Served(named(encoder), pooling, server.truncate, server.matryoshka, searched)
-    if server.host not in ("127.0.0.1", "::1", "localhost") and not api_key:
-        say(f"warning: whoever reaches {server.host} may use this server: give --api-key to ask for one")
-    run(
-        served,
-        server.limits,
-        server.host,
-        server.port,
-        server.allowed_host or (),
-        api_key,
-        lambda address: say(f"Serving {served.encoder.name} on {address}"),
-    )
+    api_key = server.api_key or os.environ.get(API_KEY, "")
+    with listening(server.host, server.port) as listener:  # first, since models take a while to load
+        searched = None
+        if corpus is None and index is None:
+            encoder, pooling = own_encoder(load_search_model(embedding, reranker)), embedding.pooling
+            encoder.check_poolings(pooling)
+        else:
+            settings = answer_settings(retrieval, answering, sampling)
+            writer = load_writer(retrieval, answering)
+            writer.check(settings)
+            options = SearchedOptions(
+                **asdict(embedding),
+                corpus=BUNDLED_CORPUS if corpus is None else corpus,
+                index=index,
+                parent_tokens=parent_tokens,
+                reranker=reranker,
+            )
+            model, chunks, unrelated = load_searched(options)
+            encoder, pooling = own_encoder(chunks.encoder(model)), chunks.spec.pooling
+            searched = Searched(chunks, null_scores_in(chunks, encoder, unrelated), writer, settings)
+        prepare_compiled().join()
+        served = Served(named(encoder), pooling, server.truncate, server.matryoshka, searched)
+        if server.host not in LOCAL_HOSTS and not api_key:
+            say(f"warning: whoever reaches {server.host} may use this server: set {API_KEY} to ask for a key")
+        say(f"Serving {served.encoder.name} on {address_of(listener)}")
+        hosts = {*LOCAL_HOSTS, *(server.allowed_host or ()), *({server.host} - set(ANY_ADDRESS))}
+        run(served, server.limits, listener, hosts, api_key)
     say("Every request was answered: ended")
 
 

@@ -126,7 +126,7 @@ def routes(served: Served, limits: Limits, batcher: Batcher, metrics: Metrics) -
         truncate = served.truncate if body.truncate is None else body.truncate
         n_characters = len(body.query) * len(texts) + sum(map(len, texts))
         key: Any = ("pairs",)
-        told = {}
+        n_query, told = 0, {}
         if encoder.reranker is not None:
             read = await in_thread(
                 n_characters, read_pairs, body.query, texts, encoder.reranker, limits, truncate
@@ -136,7 +136,8 @@ def routes(served: Served, limits: Limits, batcher: Batcher, metrics: Metrics) -
             read = await in_thread(
                 n_characters, read_texts, texts, "", encoder, limits, truncate, "documents"
             )
-            key, told = ("maxsim", tuple(query.items[0])), query.told("truncated_query")
+            key = ("maxsim", tuple(query.items[0]))
+            n_query, told = sum(query.sizes), query.told("truncated_query")
         scores = await compute(key, read.items, read.sizes)
         order = sorted(range(len(texts)), key=lambda number: -scores[number])[: body.top_n]
         return json_response(
@@ -151,7 +152,7 @@ def routes(served: Served, limits: Limits, batcher: Batcher, metrics: Metrics) -
                     }
                     for number in order
                 ],
-                "usage": {"total_tokens": sum(read.sizes)},
+                "usage": {"total_tokens": sum(read.sizes) + n_query},
                 **read.told(),
                 **told,
             }

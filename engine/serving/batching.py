@@ -61,7 +61,7 @@ class QueueFullError(Exception):
 
 
 class Batcher:
-    """Worker threads that compute batches of the items of all requests.
+    """A worker thread that computes batches of the items of all requests.
 
     Parameters
     ----------
@@ -71,10 +71,8 @@ class Batcher:
         Tokens of a batch; an item of more is a batch of its own.
     most_tokens
         Tokens that may wait; a single request may have more where nothing else waits.
-    n_workers
-        Threads, each with a batch of its own.
     on_batch
-        Called with the items and the tokens of each batch, in a worker's thread.
+        Called with the items and the tokens of each batch, in the worker's thread.
     """
 
     def __init__(
@@ -82,7 +80,6 @@ class Batcher:
         work: Work,
         batch_tokens: int,
         most_tokens: int,
-        n_workers: int = 1,
         on_batch: Callable[[int, int], None] = lambda n_items, n_tokens: None,
     ) -> None:
         self._work, self._on_batch = work, on_batch
@@ -92,12 +89,8 @@ class Batcher:
         self._closed = False
         self._s_per_token = 0.0  # of the last batch
         self.waiting_tokens = 0
-        self._threads = [
-            threading.Thread(target=self._run, name=f"batch-{number}", daemon=True)
-            for number in range(n_workers)
-        ]
-        for thread in self._threads:
-            thread.start()
+        self._thread = threading.Thread(target=self._run, name="batches", daemon=True)
+        self._thread.start()
 
     @property
     def waiting_requests(self) -> int:
@@ -125,12 +118,11 @@ class Batcher:
         return await job.answer
 
     def close(self) -> None:
-        """End the threads once they have computed their batches; requests that wait get no result."""
+        """End the thread once it has computed its batch; requests that wait get no result."""
         with self._changed:
             self._closed = True
-            self._changed.notify_all()
-        for thread in self._threads:
-            thread.join()
+            self._changed.notify()
+        self._thread.join()
 
     def _run(self) -> None:
         while True:

@@ -2,7 +2,7 @@
 
 import signal
 import socket
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from types import FrameType
 
 import uvicorn
@@ -14,11 +14,10 @@ from engine.serving.served import Served
 
 ENDING = (signal.SIGINT, signal.SIGTERM)
 KEPT_ALIVE_S = 30  # that a connection without a request stays open
-ANY_ADDRESS = ("0.0.0.0", "::")
 
 
 def listening(host: str, port: int) -> socket.socket:
-    """Return a socket that listens; 0 is any free port.
+    """Return a socket that listens; port 0 is any free one. Who connects before the server runs waits for it.
 
     Raises
     ------
@@ -33,55 +32,40 @@ def listening(host: str, port: int) -> socket.socket:
         raise InputError(f"cannot listen on {host}, port {port} ({reason}): give another --port") from error
 
 
+def address_of(listener: socket.socket) -> str:
+    """``http://127.0.0.1:8000``."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
 def run(
     served: Served,
     limits: Limits,
-    host: str,
-    port: int,
-    hosts: Collection[str] = (),
+    listener: socket.socket,
+    hosts: Collection[str] = LOCAL_HOSTS,
     api_key: str = "",
-    on_start: Callable[[str], None] = lambda address: None,
 ) -> None:
     """Serve until SIGTERM or SIGINT; then answer the requests at work, take no others, and return.
 
-    Parameters
-    ----------
-    served, limits, api_key
-        As in `create_app`.
-    host, port
-        Where to listen.
-    hosts
-        Names of this server besides its own address and those of this machine.
-    on_start
-        Called with the address once the socket listens.
-
-    Raises
-    ------
-    InputError
-        It cannot listen there.
+    ``listener`` is from `listening`; the rest is as in `create_app`.
     """
-    names = {*LOCAL_HOSTS, *hosts, *({host} - set(ANY_ADDRESS))}
-    with listening(host, port) as listener:
-        app = create_app(served, limits, names, api_key)
-        config = uvicorn.Config(
-            app,
-            log_level="error",
-            access_log=False,
-            server_header=False,
-            timeout_keep_alive=KEPT_ALIVE_S,
-            timeout_graceful_shutdown=limits.drain_s,
-            lifespan="on",
-            ws="none",
-        )
-        shown = f"[{host}]" if ":" in host else host
-        on_start(f"http://{shown}:{listener.getsockname()[1]}")
-        # uvicorn ends on these signals and raises them anew once it has drained: by then this is done.
-        before = {each: signal.signal(each, drained) for each in ENDING}
-        try:
-            uvicorn.Server(config).run(sockets=[listener])
-        finally:
-            for each, handler in before.items():
-                signal.signal(each, handler)
+    config = uvicorn.Config(
+        create_app(served, limits, hosts, api_key),
+        log_level="error",
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=KEPT_ALIVE_S,
+        timeout_graceful_shutdown=limits.drain_s,
+        lifespan="on",
+        ws="none",
+    )
+    # uvicorn ends on these signals and raises them anew once it has drained: by then they are acted on.
+    before = {each: signal.signal(each, drained) for each in ENDING}
+    try:
+        uvicorn.Server(config).run(sockets=[listener])
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
 
 def drained(number: int, frame: FrameType | None) -> None:

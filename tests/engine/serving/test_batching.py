@@ -25,9 +25,9 @@ class Gate:
         return [(key, item) for item in items]
 
 
-def run(work, use, most_tokens=1000, n_workers=1):
+def run(work, use, most_tokens=1000):
     """Use a batcher in a loop of its own."""
-    batcher = Batcher(work, TOKENS, most_tokens, n_workers)
+    batcher = Batcher(work, TOKENS, most_tokens)
 
     async def used():
         async with asyncio.timeout(60):
@@ -54,8 +54,8 @@ async def behind(batcher, gate, *requests):
 SIZES = st.lists(st.integers(1, 2 * TOKENS), max_size=12)
 
 
-@given(st.lists(st.tuples(st.sampled_from("ab"), SIZES), max_size=8), st.integers(1, 3))
-def test_every_request_gets_its_own_results_in_order(requests, n_workers):
+@given(st.lists(st.tuples(st.sampled_from("ab"), SIZES), max_size=8))
+def test_every_request_gets_its_own_results_in_order(requests):
     gate = Gate()
 
     async def use(batcher):
@@ -66,7 +66,7 @@ def test_every_request_gets_its_own_results_in_order(requests, n_workers):
             )
         )
 
-    results = run(gate, use, n_workers=n_workers)
+    results = run(gate, use)
     assert results == [
         [(key, (number, place)) for place in range(len(sizes))]
         for number, (key, sizes) in enumerate(requests)
