@@ -12,16 +12,81 @@ import httpx
 import pytest
 from typer.testing import CliRunner
 
-import engine.cli.serve  # noqa: F401 (adds its command to the app)
+import engine.cli.index
+import engine.cli.serve  # noqa: F401 (both add their commands to the app)
 from engine.cli.main import app
 from engine.serving.server import listening
 from tests.engine_server import EngineServer
+from tests.model_files import edit_tensors
+from tests.sentence_transformer_folders import save_bert
 
 ROOT = Path(__file__).parents[3]
 
 
 def run(*arguments):
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """What the command would serve, and how, in place of serving it."""
+    calls = []
+    monkeypatch.setattr("engine.serving.server.run", lambda *arguments: calls.append(arguments))
+    return calls
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "bees.md").write_text("The keeper of the lighthouse kept bees.", encoding="utf-8")
+    return tmp_path / "notes"
+
+
+def test_a_corpus_and_an_index_are_served_with_their_settings(started, corpus, tmp_path):
+    cut = ("--chunk-tokens", 16, "--pooling", "max", "--precision", "int8")
+    assert run("index", corpus, "--out", tmp_path / "kept", *cut).exit_code == 0
+    asked = ("--retriever", "bm25", "--k", 2, "--quotes-only", "--truncate", "--max-texts", 7)
+    for given in ((corpus, *cut), ("--index", tmp_path / "kept")):
+        result = run("serve", *given, *asked, "--port", 0)
+        assert result.exit_code == 0, result.stderr
+        served, limits, _, hosts, key = started.pop()
+        assert (served.encoder.precision, served.pooling, served.truncate) == ("int8", "max", True)
+        assert served.searched.settings.search.retriever == "bm25"
+        assert (served.searched.settings.search.k, served.searched.settings.write) == (2, False)
+        assert [chunk.document for chunk in served.searched.index.chunks] == ["bees.md"]
+        assert limits.texts == 7
+        assert (hosts, key) == ({"localhost", "127.0.0.1", "::1"}, "")
+
+
+def test_a_model_in_a_folder_is_served_under_its_last_name(started, tmp_path, monkeypatch):
+    save_bert(tmp_path / "secret" / "mini")
+    monkeypatch.setenv("GLASSBOX_API_KEY", "k3y")
+    options = ("--host", "0.0.0.0", "--allowed-host", "api.example.org", "--port", 0)
+    result = run("serve", "--model", tmp_path / "secret" / "mini", *options)
+    assert result.exit_code == 0, result.stderr
+    served, _, _, hosts, key = started.pop()
+    assert (served.encoder.name, key) == ("mini", "k3y")
+    assert hosts == {"localhost", "127.0.0.1", "::1", "api.example.org"}
+    assert "warning" not in result.stderr
+    monkeypatch.delenv("GLASSBOX_API_KEY")
+    assert "warning: whoever reaches 0.0.0.0 may use this server" in run("serve", *options).stderr
+
+
+def negate(tensors):
+    for array in tensors.values():
+        array *= -1
+
+
+def test_an_index_of_another_model_is_one_line(corpus, tmp_path, monkeypatch):
+    save_bert(tmp_path / "mini", max_tokens=20)
+    made = run(
+        "index", corpus, "--out", tmp_path / "kept", "--model", tmp_path / "mini", "--chunk-tokens", 16
+    )
+    assert made.exit_code == 0, made.stderr
+    edit_tensors(tmp_path / "mini", negate)
+    result = run("serve", "--index", tmp_path / "kept", "--port", 0)
+    assert result.exit_code == 2
+    assert "give the model that made them" in result.stderr.splitlines()[-1]
 
 
 def is_open(address):
@@ -41,7 +106,7 @@ def test_sigterm_answers_what_was_taken_and_takes_no_more():
         lines = iter(process.stderr.readline, "")
         address = next(found for line in lines if (found := re.search(r"http://\S+", line))).group()
         server, headers = EngineServer(address, "k3y"), {"Authorization": "Bearer k3y"}
-        texts = [f"Number {number}: {'many words ' * 40}" for number in range(400)]
+        texts = [f"Number {number}: {'many words ' * 40}" for number in range(150)]
         with ThreadPoolExecutor(1) as pool:
             answer = pool.submit(server.openai.embeddings.create, model="all-MiniLM-L6-v2", input=texts)
             while not re.search(r"requests_in_flight 2\.0", server.get("/metrics", headers=headers).text):
@@ -49,7 +114,7 @@ def test_sigterm_answers_what_was_taken_and_takes_no_more():
             process.send_signal(signal.SIGTERM)
             while is_open(address):
                 assert not answer.done(), "new requests are refused before the last one is answered"
-            assert len(answer.result().data) == 400
+            assert len(answer.result().data) == 150
         assert process.wait(30) == 0
         assert process.stderr.read() == "Every request was answered: ended\n"
     finally:
