@@ -189,7 +189,7 @@ RESULTS = {
     },
 }
 RENDERED = {
-    "serve": "| sentence-transformers | 400 | 2.50 | 70 | 110 | 2.50 |",
+    "serve": "| sentence-transformers | 400 | 2.50 | 70 | 110 | 2.50 | 1.00 |",
     "scale": "| IVF-PQ | 9,000 | 104 | 0.40 | 32 | 0.960 | 0.30 |",
     "answers": "| right (of answerable) | 0.64 [0.52, 0.75] |",
     "journey": "| first answer, quoted | 1 · 6.2 s | 1 · 6.2 s | 1 · 8 s |",
