@@ -2,6 +2,7 @@
 
 import json
 import threading
+from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -22,6 +23,7 @@ class EngineServer:
 
     url: str
     key: str = ""
+    stop: Callable[[], None] = lambda: None
 
     @property
     def openai(self):
@@ -47,13 +49,18 @@ class EngineServer:
 @contextmanager
 def engine_server(served, limits=None, hosts=LOCAL_HOSTS, key=""):
     listener = listening("127.0.0.1", 0)
-    app = create_app(served, limits or Limits(), hosts, key)
-    config = uvicorn.Config(app, log_level="error", access_log=False, timeout_graceful_shutdown=5, ws="none")
+    limits = limits or Limits()
+    app = create_app(served, limits, hosts, key)
+    config = uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=limits.drain_s, ws="none")
     server = uvicorn.Server(config)
+
+    def stop():
+        server.should_exit = True
+
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     try:
-        yield EngineServer(f"http://127.0.0.1:{listener.getsockname()[1]}", key)
+        yield EngineServer(f"http://127.0.0.1:{listener.getsockname()[1]}", key, stop)
     finally:
-        server.should_exit = True
+        stop()
         thread.join()

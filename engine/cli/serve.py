@@ -26,6 +26,7 @@ from engine.generation.sampling import GREEDY, Sampling
 from engine.kernels.primitives import prepare_compiled
 from engine.models.encoder import Encoder
 from engine.retrieval.embedding_model import Model
+from engine.wording import counted
 
 if TYPE_CHECKING:
     from engine.serving.limits import Limits
@@ -156,8 +157,10 @@ def serve_command(
             say(f"warning: whoever reaches {server.host} may use this server: set {API_KEY} to ask for a key")
         say(f"Serving {served.encoder.name} on {address_of(listener)}")
         hosts = {*LOCAL_HOSTS, *(server.allowed_host or ()), *({server.host} - set(ANY_ADDRESS))}
-        run(served, server.limits, listener, hosts, api_key)
-    say("Every request was answered: ended")
+        n_left = run(served, server.limits, listener, hosts, api_key)
+    if n_left:
+        say(f"warning: {counted(n_left, 'request')} not answered within {server.drain_seconds} s")
+    say("Ended" if n_left else "Ended, with every request answered")
 
 
 def own_encoder(model: Model) -> Encoder:

@@ -18,6 +18,7 @@ from engine.wording import reason_of
 
 OPEN_PATHS = ("/health", "/health/live", "/health/ready")  # without a key, and while the server is busy
 ANY_HOST = "*"
+ENDED = "the server ended before this request was answered: send it to another one, or again later"
 FAILED = "the server failed on this request: see its log"
 
 
@@ -52,6 +53,7 @@ class Guard:
         self._hosts = frozenset(host.lower() for host in hosts)
         self._key = api_key.encode()
         self.n_requests = 0  # at work or waiting
+        self.n_left = 0  # that were not answered when the server had to end
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
@@ -79,6 +81,9 @@ class Guard:
         except TimeoutError:
             late = f"not done within {self._limits.seconds:g} s: send fewer texts at once, or try again later"
             status = status or await refuse(RefusalError(504, late, None, "timeout"), send)
+        except asyncio.CancelledError:  # the server ends, and the seconds for that are over
+            self.n_left += 1
+            status = status or await refuse(RefusalError(503, ENDED, None, "ended"), send)
         except Exception as error:  # of any kind: a client gets a line, and so does the log
             say_failed(scope["path"], error)
             status = status or await refuse(RefusalError(500, FAILED), send)

@@ -44,14 +44,20 @@ def run(
     listener: socket.socket,
     hosts: Collection[str] = LOCAL_HOSTS,
     api_key: str = "",
-) -> None:
+) -> int:
     """Serve until SIGTERM or SIGINT; then answer the requests at work, take no others, and return.
 
     ``listener`` is from `listening`; the rest is as in `create_app`.
+
+    Returns
+    -------
+    int
+        Requests that were not answered within ``limits.drain_s``.
     """
+    app = create_app(served, limits, hosts, api_key)
     config = uvicorn.Config(
-        create_app(served, limits, hosts, api_key),
-        log_level="error",
+        app,
+        log_level="critical",  # `Guard` reports what fails
         access_log=False,
         server_header=False,
         timeout_keep_alive=KEPT_ALIVE_S,
@@ -66,6 +72,7 @@ def run(
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
+    return app.n_left
 
 
 def drained(number: int, frame: FrameType | None) -> None:

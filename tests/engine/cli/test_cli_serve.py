@@ -31,7 +31,7 @@ def run(*arguments):
 def started(monkeypatch):
     """What the command would serve, and how, in place of serving it."""
     calls = []
-    monkeypatch.setattr("engine.serving.server.run", lambda *arguments: calls.append(arguments))
+    monkeypatch.setattr("engine.serving.server.run", lambda *arguments: calls.append(arguments) or 0)
     return calls
 
 
@@ -116,7 +116,7 @@ def test_sigterm_answers_what_was_taken_and_takes_no_more():
                 assert not answer.done(), "new requests are refused before the last one is answered"
             assert len(answer.result().data) == 150
         assert process.wait(30) == 0
-        assert process.stderr.read() == "Every request was answered: ended\n"
+        assert process.stderr.read() == "Ended, with every request answered\n"
     finally:
         process.kill()
         process.communicate()

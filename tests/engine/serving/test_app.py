@@ -1,6 +1,7 @@
 """The server through the clients that people have: the openai package, httpx, and our own."""
 
 import base64
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -224,6 +225,26 @@ def test_a_request_that_takes_too_long_ends(served, monkeypatch):
         response = running.embed([LONG[:1200]] * 300)
         assert response.status_code == 504
         assert "not done within 0.05 s" in error_of(response)["message"]
+
+
+def test_what_is_not_answered_when_the_server_has_to_end_is_told(encoder, monkeypatch, capfd):
+    started, through = threading.Event(), threading.Event()
+
+    def slow(self, key, items):
+        started.set()
+        through.wait()
+        return np.zeros((len(items), 384), np.float32)
+
+    monkeypatch.setattr(Served, "work", slow)
+    with ThreadPoolExecutor(1) as pool, engine_server(Served(encoder), Limits(drain_s=0)) as running:
+        answer = pool.submit(running.embed, "a")
+        started.wait()
+        running.stop()
+        response = answer.result()
+        through.set()
+    assert response.status_code == 503
+    assert "the server ended before this request was answered" in error_of(response)["message"]
+    assert capfd.readouterr().err == ""
 
 
 def test_a_key_is_asked_for_everywhere_but_at_the_health_check(served):
