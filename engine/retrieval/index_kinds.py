@@ -76,7 +76,7 @@ INDEX_KINDS = {
         "again, exactly.",
         "IVF{lists},PQ{halves}x4fs",
         "nprobe",
-        8,
+        16,  # with 8, questions to a million chunks have a recall@10 of 0.91 in place of 0.97
     ),
 }
 
