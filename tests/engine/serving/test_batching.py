@@ -1,5 +1,6 @@
 import asyncio
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given
@@ -26,7 +27,7 @@ class Gate:
 
 
 def run(work, use, most_tokens=1000):
-    """Use a batcher in a loop of its own."""
+    """Use a batcher in a loop of its own, in a thread: Playwright's loop runs on in that of the tests."""
     batcher = Batcher(work, TOKENS, most_tokens)
 
     async def used():
@@ -34,7 +35,8 @@ def run(work, use, most_tokens=1000):
             return await use(batcher)
 
     try:
-        return asyncio.run(used())
+        with ThreadPoolExecutor(1) as thread:
+            return thread.submit(asyncio.run, used()).result()
     finally:
         batcher.close()
 
