@@ -1,4 +1,4 @@
-"""What the app withstands, and its limits: ``python -m benchmarks.operations [--json] [--kills 6]``.
+"""What the app withstands, and its limits: ``python -m benchmarks.operations [--json] [--kills 6] [--seed 0]``.
 
 The cases of the tests with hostile files and servers, failing system calls, foreign origins, markup, and
 sixteen sessions with secrets, counted by how they end. *Ended well* is a sound result or one clear line;
@@ -195,6 +195,7 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--kills", type=int, default=6, help="how often the app is killed (200: half an hour)"
     )
+    parser.add_argument("--seed", type=int, default=0, help="of the moments at which it is killed")
 
 
 BENCHMARK = Benchmark(__doc__, run, tables, add_options=add_options)

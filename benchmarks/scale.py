@@ -18,7 +18,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks.command import Benchmark, Result, Table
