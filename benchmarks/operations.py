@@ -1,4 +1,4 @@
-"""What the app withstands, and its limits: ``python -m benchmarks.operations [--json] [--kills 6] [--seed 0]``.
+"""What the app withstands, and its limits: ``python -m benchmarks.operations [--kills 6] [--seed 0]``.
 
 The cases of the tests with hostile files and servers, failing system calls, foreign origins, markup, and
 sixteen sessions with secrets, counted by how they end. *Ended well* is a sound result or one clear line;
