@@ -1,7 +1,8 @@
 import textwrap
+from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from engine.documents.sentences import sentence_spans, unwrapped
@@ -95,6 +96,9 @@ def test_wrapped_prose_has_the_sentences_of_the_same_prose_on_one_line(words, wi
     sentences = [" ".join([*words[at : at + 12], "end."]).capitalize() for at in range(0, len(words), 12)]
     prose = " ".join(sentences)
     wrapped = textwrap.fill(prose, width, initial_indent=first_indent)
+    first_words = [line.split()[0] for line in wrapped.split("\n")]
+    alike = sum(word == following for word, following in pairwise(first_words))
+    assume(2 * alike < len(first_words))  # otherwise lines are taken for records
     found = [" ".join(wrapped[start:end].split()) for start, end in sentence_spans(wrapped)]
     assert found == sentences
     assert unwrapped(wrapped) == first_indent + prose
