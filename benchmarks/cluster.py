@@ -19,8 +19,8 @@ from typing import Any
 
 from benchmarks.command import Benchmark, Result, Table, median_ratio
 from benchmarks.processes import CORES, environment, pin, run_once, say
+from benchmarks.texts import corpus_words
 from engine import Encoder
-from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.documents.splitters import DEFAULT_SPLITTING
 from engine.storage.index_folder import IndexSettings
 from engine.storage.index_update import update_index
@@ -35,7 +35,7 @@ AIM = 1.7  # times the rate of one worker
 
 def write_corpus(folder: Path, n_files: int) -> None:
     """Write files of a shard's size, of words of the bundled corpus in another order each."""
-    words = " ".join(document.text for document in load_corpus(BUNDLED_CORPUS)).split()
+    words = corpus_words()
     for number in range(n_files):
         drawn = random.Random(number).choices(words, k=SHARD_BYTES // 4)
         lines = (" ".join(drawn[start : start + 16]) + "." for start in range(0, len(drawn), 16))

@@ -26,7 +26,7 @@ import numpy as np
 from benchmarks.command import OURS, Benchmark, Result, Table, contestants, median_ratio
 from benchmarks.encoders import MAX_TOKENS
 from benchmarks.processes import CORES, Lineup, Served, environment, pin, run_once, say
-from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
+from benchmarks.texts import corpus_words, passage
 from engine.models.bert import EncoderConfig
 from engine.models.encoder import Encoder
 from engine.models.precision import PRECISIONS
@@ -70,11 +70,10 @@ class Contestant:
 def workloads(encoder: Encoder) -> dict[str, Workload]:
     """Cut chunks at random places of the bundled corpus, with a fixed seed."""
     rng = random.Random(0)
-    words = " ".join(document.text for document in load_corpus(BUNDLED_CORPUS)).split()
+    words = corpus_words()
 
     def chunk(n_words: int) -> str:
-        start = rng.randrange(len(words) - n_words)
-        return " ".join(words[start : start + n_words])
+        return passage(words, n_words, rng)
 
     def chunk_of_tokens(n_tokens: int) -> str:
         text = chunk(n_tokens)  # every word has at least one token

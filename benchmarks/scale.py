@@ -14,7 +14,6 @@ import time
 import tracemalloc
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -22,7 +21,8 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.command import Benchmark, Result, Table
 from benchmarks.processes import say
-from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
+from benchmarks.texts import corpus_words, passage
+from engine.documents.loaders import BUNDLED_CORPUS
 from engine.documents.splitters import DEFAULT_SPLITTING
 from engine.kernels.primitives import prepare_compiled
 from engine.layers.tracing import Array
@@ -30,8 +30,8 @@ from engine.models.encoder import Encoder
 from engine.models.precision import PRECISIONS
 from engine.retrieval.bm25 import Bm25
 from engine.retrieval.embedding_model import embedding_spec
-from engine.retrieval.index_choice import TRUSTED, K, measure
-from engine.retrieval.index_kinds import EFFORTS, FLAT, INDEX_KINDS, build_ann, nearest
+from engine.retrieval.index_choice import K, measure, thorough_enough
+from engine.retrieval.index_kinds import FLAT, INDEX_KINDS, build_ann, nearest
 from engine.retrieval.vector_cache import VectorCache
 from engine.storage.index_folder import IndexSettings, open_index
 from engine.storage.index_update import update_index
@@ -58,9 +58,8 @@ def core_s(work: Callable[[], T]) -> tuple[T, float]:
 
 def windows(n_texts: int, n_words: int, rng: random.Random) -> list[str]:
     """Cut texts of some words at random places of the bundled corpus."""
-    words = " ".join(document.text for document in load_corpus(BUNDLED_CORPUS)).split()
-    starts = (rng.randrange(len(words) - n_words) for _ in range(n_texts))
-    return [" ".join(words[start : start + n_words]) for start in starts]
+    words = corpus_words()
+    return [passage(words, n_words, rng) for _ in range(n_texts)]
 
 
 def embedding_figures(texts: list[str]) -> dict[str, float]:
@@ -87,11 +86,7 @@ def kind_figures(vectors: Array) -> dict[str, dict[str, float]]:
         else:
             ann, build_s = core_s(lambda name=kind: build_ann(vectors, name))  # type: ignore[misc]
             n_bytes = ann.to_bytes().nbytes
-            for effort in EFFORTS:
-                ann = replace(ann, effort=effort)
-                measured = measure(vectors, ann)
-                if measured.recall >= TRUSTED:
-                    break
+            ann, measured = thorough_enough(vectors, ann)
             find = ann.nearest
         _, search_s = core_s(lambda using=find: [using(vectors, q[None], K) for q in vectors[:QUESTIONS]])  # type: ignore[misc]
         found[kind] = {

@@ -29,7 +29,7 @@ import numpy as np
 from benchmarks.command import Benchmark, Result, Table, contestants, median_ratio
 from benchmarks.processes import CORES, Lineup, Served, environment, pin, say
 from benchmarks.servers import BATCHED, OURS_PREFIX, PLAIN
-from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
+from benchmarks.texts import corpus_words, passage
 from engine.models.precision import PRECISIONS
 from engine.weights.catalog import DEFAULT_ENCODER
 from engine.weights.fetch import model_path
@@ -45,13 +45,11 @@ CONTESTANTS = (*OWN.values(), PLAIN, BATCHED)
 def workloads() -> dict[str, list[str]]:
     """Cut texts at random places of the bundled corpus, with a fixed seed."""
     rng = random.Random(0)
-    words = " ".join(document.text for document in load_corpus(BUNDLED_CORPUS)).split()
-
-    def text(n_words: int) -> str:
-        start = rng.randrange(len(words) - n_words)
-        return " ".join(words[start : start + n_words])
-
-    return {name: [text(rng.randint(*lengths)) for _ in range(N_TEXTS)] for name, lengths in WORDS.items()}
+    words = corpus_words()
+    return {
+        name: [passage(words, rng.randint(*lengths), rng) for _ in range(N_TEXTS)]
+        for name, lengths in WORDS.items()
+    }
 
 
 def request_of(text: str) -> bytes:

@@ -14,8 +14,8 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 
 from benchmarks.command import Benchmark, Result, Table
+from benchmarks.texts import corpus_words, passage
 from engine import Encoder
-from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.kernels.primitives import prepare_compiled
 
 CHUNK_WORDS = 16
@@ -24,14 +24,13 @@ CHUNK_WORDS = 16
 def chunks(n_chunks: int) -> Iterator[str]:
     """Yield pieces of the bundled corpus; every tenth repeats an earlier one."""
     rng = random.Random(0)
-    words = " ".join(document.text for document in load_corpus(BUNDLED_CORPUS)).split()
+    words = corpus_words()
     earlier: list[str] = []
     for number in range(n_chunks):
         if number % 10 == 9:
             yield rng.choice(earlier)
             continue
-        start = rng.randrange(len(words) - CHUNK_WORDS)
-        text = f"{number} " + " ".join(words[start : start + CHUNK_WORDS])
+        text = f"{number} {passage(words, CHUNK_WORDS, rng)}"
         if len(earlier) < 1000:
             earlier.append(text)
         yield text

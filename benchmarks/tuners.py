@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.processes import CORES, memory
+from benchmarks.texts import corpus_words, passage
 from engine import Encoder
-from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.evaluation.questions import load_questions
 from engine.kernels.primitives import prepare_compiled
 from engine.training.backward.encoder import layer_parameters
@@ -35,10 +35,9 @@ Step = Callable[[], float]
 def workload(encoder: Encoder) -> tuple[FrozenStates, FrozenStates, ContrastiveBatch]:
     """Freeze 16 questions and 32 passages, the first half of which count as their answers."""
     rng = random.Random(0)
-    words = " ".join(document.text for document in load_corpus(BUNDLED_CORPUS)).split()
+    words = corpus_words()
     lengths = [rng.randint(*WORDS) for _ in range(2 * N_QUESTIONS)]
-    starts = [rng.randrange(len(words) - length) for length in lengths]
-    texts = [" ".join(words[start : start + length]) for start, length in zip(starts, lengths, strict=True)]
+    texts = [passage(words, length, rng) for length in lengths]
     questions = [question.text for question in load_questions()[:N_QUESTIONS]]
     rows, chunks = np.arange(N_QUESTIONS), np.arange(len(texts))
     batch = ContrastiveBatch(rows, chunks, rows[:, None] == chunks)

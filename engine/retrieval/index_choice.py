@@ -176,10 +176,15 @@ def tuned(vectors: Array, kind: str) -> tuple[AnnIndex, Measured]:
     start = perf_counter()
     ann = build_ann(vectors, kind)
     build_s = perf_counter() - start
-    n_bytes = ann.to_bytes().nbytes
+    ann, measured = thorough_enough(vectors, ann)
+    return ann, replace(measured, build_s=build_s, n_bytes=ann.to_bytes().nbytes)
+
+
+def thorough_enough(vectors: Array, ann: AnnIndex) -> tuple[AnnIndex, Measured]:
+    """Return an index that searches just so thoroughly that its recall is `TRUSTED`, or the most."""
     for effort in EFFORTS:
         ann = replace(ann, effort=effort)
-        measured = replace(measure(vectors, ann), build_s=build_s, n_bytes=n_bytes)
+        measured = measure(vectors, ann)
         if measured.recall >= TRUSTED:
             break
     return ann, measured
