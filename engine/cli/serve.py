@@ -3,7 +3,7 @@
 import os
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -26,10 +26,8 @@ from engine.generation.sampling import GREEDY, Sampling
 from engine.kernels.primitives import prepare_compiled
 from engine.models.encoder import Encoder
 from engine.retrieval.embedding_model import Model
+from engine.serving.limits import Limits
 from engine.wording import counted
-
-if TYPE_CHECKING:
-    from engine.serving.limits import Limits
 
 API_KEY = "GLASSBOX_API_KEY"
 ANY_ADDRESS = ("0.0.0.0", "::")
@@ -70,20 +68,18 @@ class ServerOptions:
         bool,
         typer.Option("--matryoshka", help="Requests may cut vectors, for which the model was trained."),
     ] = False
-    max_body_mb: Annotated[float, typer.Option(help="Megabytes of a request.", min=0.001)] = 4.0
-    max_texts: Annotated[int, typer.Option(help="Texts of a request.", min=1)] = 2048
-    max_request_tokens: Annotated[int, typer.Option(help="Tokens of a request.", min=1)] = 300_000
-    max_requests: Annotated[int, typer.Option(help="Requests at work or waiting.", min=1)] = 128
-    max_seconds: Annotated[float, typer.Option(help="Seconds of a request.", min=0.1)] = 120.0
+    max_body_mb: Annotated[float, typer.Option(help="Megabytes of a request.", min=0.001)] = Limits.body_mb
+    max_texts: Annotated[int, typer.Option(help="Texts of a request.", min=1)] = Limits.texts
+    max_request_tokens: Annotated[int, typer.Option(help="Tokens of a request.", min=1)] = Limits.tokens
+    max_requests: Annotated[int, typer.Option(help="Requests at work or waiting.", min=1)] = Limits.requests
+    max_seconds: Annotated[float, typer.Option(help="Seconds of a request.", min=0.1)] = Limits.seconds
     drain_seconds: Annotated[
         int, typer.Option(help="Seconds in which requests are still answered after SIGTERM.", min=0)
-    ] = 30
+    ] = Limits.drain_s
 
     @property
-    def limits(self) -> "Limits":
+    def limits(self) -> Limits:
         """The most that requests may take."""
-        from engine.serving.limits import Limits
-
         return Limits(
             self.max_body_mb,
             self.max_texts,

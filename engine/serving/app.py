@@ -26,9 +26,10 @@ from engine.serving.asking import asking_routes
 from engine.serving.batching import Batcher, QueueFullError
 from engine.serving.bodies import FORMS, EmbeddingBody, RerankBody
 from engine.serving.guard import FAILED, Guard
-from engine.serving.limits import QUEUED_REQUESTS, Limits, RefusalError, error_content, overloaded
+from engine.serving.limits import QUEUED_REQUESTS, Limits
 from engine.serving.metrics import Metrics
 from engine.serving.reading import Reading, check_texts, read_ids, read_pairs, read_texts
+from engine.serving.refusals import RefusalError, error_content, overloaded
 from engine.serving.served import Served
 
 T = TypeVar("T")

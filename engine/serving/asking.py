@@ -21,8 +21,9 @@ from engine.generation.settings import AnswerSettings
 from engine.kernels.cores import n_cores
 from engine.serving.bodies import AskBody, SearchBody
 from engine.serving.guard import FAILED, say_failed
-from engine.serving.limits import ANSWER_S, QUEUED_ANSWERS, Limits, error_content, overloaded
+from engine.serving.limits import ANSWER_S, QUEUED_ANSWERS, Limits
 from engine.serving.reading import read_texts
+from engine.serving.refusals import error_content, overloaded
 from engine.serving.served import Searched, Served
 
 Event = tuple[str, dict[str, Any]]  # its name, and its content

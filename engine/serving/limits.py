@@ -1,10 +1,6 @@
-"""The most that requests may take, and how they are refused: in the shape of OpenAI's errors."""
+"""The most that requests may take."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
-
-from starlette.exceptions import HTTPException
 
 QUEUED_REQUESTS = 4  # of the largest size, whose tokens may wait together
 QUEUED_ANSWERS = 8  # questions that are answered by the language model or wait for it
@@ -40,42 +36,3 @@ class Limits:
     def body_bytes(self) -> int:
         """Bytes of a body."""
         return round(self.body_mb * 1e6)
-
-
-class RefusalError(HTTPException):
-    """A request that is not answered: the status, and a line that says why and what to do.
-
-    ``parameter`` names the field of the body that is wrong, ``code`` tells errors of one status apart.
-    """
-
-    def __init__(
-        self,
-        status: int,
-        message: str,
-        parameter: str | None = None,
-        code: str | None = None,
-        headers: Mapping[str, str] | None = None,
-    ) -> None:
-        super().__init__(status, message, headers)
-        self.parameter, self.code = parameter, code
-
-    @property
-    def content(self) -> dict[str, Any]:
-        """The body of the answer, as OpenAI has it."""
-        return error_content(self.status_code, self.detail, self.parameter, self.code)
-
-
-def error_content(
-    status: int, message: str, parameter: str | None = None, code: str | None = None
-) -> dict[str, Any]:
-    """Return an error in OpenAI's shape."""
-    kind = "invalid_request_error" if status < 500 else "server_error"
-    return {"error": {"message": message, "type": kind, "param": parameter, "code": code}}
-
-
-def overloaded(why: str, retry_s: float = 1.0) -> RefusalError:
-    """Return the refusal of a request for which there is no room now."""
-    headers = {"Retry-After": f"{retry_s:.0f}"}
-    return RefusalError(
-        503, f"the server is busy, {why}: try again in {retry_s:.0f} s", None, "overloaded", headers
-    )

@@ -6,7 +6,8 @@ from typing import Any
 
 from engine.models.encoder import Encoder
 from engine.models.reranker import Reranker
-from engine.serving.limits import Limits, RefusalError
+from engine.serving.limits import Limits
+from engine.serving.refusals import RefusalError
 
 SHOWN = 3  # texts named in a message
 
