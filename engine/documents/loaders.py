@@ -26,6 +26,7 @@ __all__ = [
     "Failure",
     "Format",
     "Loaded",
+    "all_documents",
     "content_of",
     "corpus_files",
     "kinds",
@@ -248,10 +249,14 @@ def load_corpus(path: Path) -> list[Document]:
     DocumentError
         There is no such path, nothing in it has a format that is read, or a file cannot be read.
     """
-    loaded = read_corpus(path)
+    return unique(all_documents(read_corpus(path)))
+
+
+def all_documents(loaded: Loaded) -> tuple[Document, ...]:
+    """Return the documents that were read; raise the first failure as a `DocumentError`."""
     if loaded.failures:
         raise DocumentError(loaded.failures[0].reason)
-    return unique(loaded.documents)
+    return loaded.documents
 
 
 def read_corpus(path: Path, csv_column: str | None = None) -> Loaded:

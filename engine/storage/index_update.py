@@ -14,7 +14,7 @@ from tempfile import TemporaryFile
 import numpy as np
 
 from engine.documents.formats.archive import is_hidden
-from engine.documents.loaders import content_of, corpus_files, parse_file, unique
+from engine.documents.loaders import all_documents, content_of, corpus_files, parse_file, unique
 from engine.errors import DocumentError, InputError
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
@@ -289,12 +289,8 @@ def read_indexed(
     digest = sha256(content).hexdigest()
     if known is not None and digest == known.sha256:
         return replace(known, size=state.st_size, mtime_ns=state.st_mtime_ns)
-    if not is_parsed:
-        return IndexedFile(name, state.st_size, state.st_mtime_ns, digest, (), ())
-    loaded = parse_file(name, content)
-    if loaded.failures:
-        raise DocumentError(loaded.failures[0].reason)
-    return IndexedFile(name, state.st_size, state.st_mtime_ns, digest, loaded.documents, ())
+    documents = all_documents(parse_file(name, content)) if is_parsed else ()
+    return IndexedFile(name, state.st_size, state.st_mtime_ns, digest, documents, ())
 
 
 def differences(old: StoredIndex | None, files: Sequence[IndexedFile]) -> tuple[int, int, int]:

@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from engine.documents.loaders import content_of, parse_file
+from engine.documents.loaders import all_documents, content_of, parse_file
 from engine.errors import DocumentError, GlassboxError, InputError
 from engine.kernels.cores import limit_cores
 from engine.kernels.primitives import prepare_compiled
@@ -293,11 +293,9 @@ def cut_file(name: str, digest: str, path: Path, model: Model, settings: IndexSe
     content = content_of(path)
     if sha256(content).hexdigest() != digest:
         raise DocumentError(f"{path} changed while the corpus was read: start again")
-    loaded = parse_file(name, content)
-    if loaded.failures:
-        raise DocumentError(loaded.failures[0].reason)
-    pieces = cut_documents(loaded.documents, model, settings.splitting, settings.parent_tokens)
-    return IndexedFile(name, 0, 0, digest, loaded.documents, tuple(chain.from_iterable(pieces)))
+    documents = all_documents(parse_file(name, content))
+    pieces = cut_documents(documents, model, settings.splitting, settings.parent_tokens)
+    return IndexedFile(name, 0, 0, digest, documents, tuple(chain.from_iterable(pieces)))
 
 
 def shard_files(path: Path) -> list[IndexedFile]:

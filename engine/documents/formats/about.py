@@ -17,11 +17,11 @@ def front_matter(text: str) -> dict[str, Any]:
 
     All values are strings, or lists and mappings of them.
     """
-    import yaml  # type: ignore[import-untyped]
-
     found = FRONT_MATTER.match(text[:MAX_FRONT_MATTER])
     if found is None:
         return {}
+    import yaml  # type: ignore[import-untyped]
+
     try:
         # Unlike the safe loader it merges no mappings, which can double in size with every line.
         values = yaml.load(found[1], Loader=yaml.BaseLoader)
