@@ -87,6 +87,11 @@ def require_library(what: str, remedy: str, n_bytes: int = LIBRARY_BYTES) -> Non
     require_memory(n_bytes, f"{what}, run by PyTorch,")
 
 
+def first_line(error: Exception) -> str:
+    """Return the first line of a library's message, or the kind of an error without one."""
+    return str(error).strip().split("\n")[0] or type(error).__name__
+
+
 def answer_with(function: Callable[[Values], tuple[Values, Arrays]], request: bytes) -> bytes:
     """Answer a request of `LibraryProcess.ask` in the child process; an error becomes one line."""
     try:
@@ -94,8 +99,7 @@ def answer_with(function: Callable[[Values], tuple[Values, Arrays]], request: by
     except MemoryError:
         raise  # the process ends
     except Exception as error:  # of any kind: the library and its dependencies raise many
-        reason = str(error).strip().split("\n")[0] or type(error).__name__
-        values, arrays = {"error": reason[:500]}, {}
+        values, arrays = {"error": first_line(error)[:500]}, {}
     content = BytesIO()
     content.write(json.dumps(values).encode() + b"\n")
     if arrays:

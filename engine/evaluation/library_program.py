@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine.errors import ModelUnavailableError
-from engine.library_process import Arrays, Values, answer_with
+from engine.library_process import Arrays, Values, answer_with, first_line
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -52,10 +52,9 @@ def loaded(source: str) -> tuple["SentenceTransformer", Values]:
     except MemoryError:
         raise
     except Exception as error:  # of any kind: the library and its dependencies raise many
-        reason = str(error).strip().split("\n")[0] or type(error).__name__
         where = "on this machine (HF_HUB_OFFLINE is set)" if offline else "here or on the Hugging Face Hub"
         raise ModelUnavailableError(
-            f"sentence-transformers finds no such model {where}: {reason[:200]}"
+            f"sentence-transformers finds no such model {where}: {first_line(error)[:200]}"
         ) from error
     try:
         model.max_seq_length = model.max_seq_length

@@ -1,7 +1,6 @@
 """The box that opens and writes an index in a folder of the user's own machine."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -106,23 +105,16 @@ def open_folder() -> None:
             raise InputError("folders are opened only in a browser on the app's own machine")
         folder = path_of(state["index-folder"])
         stored = open_index(folder)
-        with closing_store(stored):
+        try:
             take_index(stored, folder, load_encoder())
+        finally:
+            release(stored.store)  # so that other programs may open its file
         n_files, n_chunks = len(stored.files), len(stored.index.chunks)
         state["index-done"] = (
             f"Opened: {counted(n_files, 'file')} in {counted(n_chunks, 'chunk')}, and their settings."
         )
     except GlassboxError as error:
         state["index-error"] = str(error)
-
-
-@contextmanager
-def closing_store(stored: StoredIndex) -> Iterator[None]:
-    """Close the connection to the Milvus of an index at the end, so that other programs may open its file."""
-    try:
-        yield
-    finally:
-        release(stored.store)
 
 
 def take_index(stored: StoredIndex, folder: Path, encoder: Encoder) -> None:
