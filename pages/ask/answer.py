@@ -9,7 +9,7 @@ import streamlit as st
 from engine.documents.document import Document
 from engine.generation.answering import Answer
 from engine.wording import counted
-from pages.ask.evidence import show_model_words, show_quotes, show_status
+from pages.ask.evidence import place_words, show_model_words, show_quotes, show_status
 from pages.ask.marked_text import from_place, in_context
 from pages.ask.next_steps import show_next_steps
 from pages.ask.report import report, writer_name
@@ -113,11 +113,12 @@ def show_sources(answer: Answer, documents: dict[str, Document]) -> None:
     for place, source in reversed([*zip(answer.source_places, answer.sources, strict=True)]):
         with st.container(border=True):
             colour = source_colour(source.number)
+            where = place_words(documents.get(source.document), source.start, source.end)
             cut = " · cut to fit the prompt" if source.cut else ""
             show_text(
                 f'<b style="background:{colour};padding:2px 6px;border-radius:3px">[{source.number}]</b> '
-                f"{escape_html(source.document)} · characters "
-                f"{source.start}–{source.end} · {counted(source.n_tokens, 'token')} {AS_DECODER_COUNTS}{cut}"
+                f"{escape_html(f'{source.document} · {where}')} · "
+                f"{counted(source.n_tokens, 'token')} {AS_DECODER_COUNTS}{cut}"
             )
             st.caption(
                 f"from the passage of rank {place + 1} by {retriever_name(answer)} · "

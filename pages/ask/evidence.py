@@ -7,7 +7,7 @@ from typing import Literal
 
 import streamlit as st
 
-from engine.documents.document import Document
+from engine.documents.document import Document, Section
 from engine.documents.sentences import unwrapped
 from engine.generation.answering import Answer
 from engine.generation.checks import CheckedSentence, UnknownWord
@@ -78,41 +78,108 @@ def show_quotes(quotes: Sequence[Quote], documents: Mapping[str, Document], n_re
 
     The model reads ``n_read`` sentences, the best last; a quote has the colour of its number among them.
     """
-    for place, quote in enumerate(quotes):
-        number = quote_number(place, n_read)
-        document = documents.get(quote.document)
+    for excerpt in excerpts(quotes, documents, n_read, CONTEXT):
         show_text(
             f'<blockquote style="margin:0 0 4px;padding:2px 0 2px 12px;border-left:3px solid {QUOTE_EDGE}">'
-            f"{quote_html(quote, number, document)}</blockquote>"
+            f"{excerpt_html(excerpt, CONTEXT)}</blockquote>"
         )
-        label = f"\\[{number}\\] " if place < n_read else ""
-        st.caption(f"{label}{escape_markdown(quote.document)} · characters {quote.start}–{quote.end}")
+        st.caption(escape_markdown(excerpt_source(excerpt)))
 
 
-def quote_number(place: int, n_read: int) -> int:
-    """Return the number of a quote among the sentences that the model reads, the best of which is last."""
-    return max(1, n_read - place)
+@dataclass(frozen=True)
+class Excerpt:
+    """Quotes that stand near one another in a document, the best first, and the number of each.
+
+    ``document`` is None if it is not known, or has changed since.
+    """
+
+    quotes: list[Quote]
+    numbers: list[int]
+    document: Document | None
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """First character of all quotes, and the last + 1."""
+        return min(quote.start for quote in self.quotes), max(quote.end for quote in self.quotes)
 
 
-def quote_html(quote: Quote, number: int, document: Document | None, characters: int = CONTEXT) -> str:
-    """Return a quoted sentence, marked, within its paragraph if the document is known.
+def excerpts(
+    quotes: Sequence[Quote], documents: Mapping[str, Document], n_read: int, characters: int
+) -> list[Excerpt]:
+    """Group quotes of one paragraph that have at most ``characters`` between them.
+
+    The model reads ``n_read`` sentences, the best last: its number is ``n_read``. Quotes that it does not
+    read have numbers below 1.
+    """
+    found: list[Excerpt] = []
+    for place, quote in enumerate(quotes):
+        document = documents.get(quote.document)
+        if document is not None and document.text[quote.start : quote.end] != quote.text:
+            document = None
+        for excerpt in found:
+            if document is excerpt.document and are_near(quote, excerpt.quotes[0], document, characters):
+                break
+        else:
+            excerpt = Excerpt([], [], document)
+            found.append(excerpt)
+        excerpt.quotes.append(quote)
+        excerpt.numbers.append(n_read - place)
+    return found
+
+
+def are_near(one: Quote, other: Quote, document: Document | None, characters: int) -> bool:
+    """Whether quotes stand in one paragraph of a document, with at most ``characters`` between them."""
+    first, second = sorted((one, other), key=lambda quote: quote.start)
+    if document is None or second.start - first.end > characters:
+        return False
+    return "\n" not in unwrapped(document.text[first.start : second.end])
+
+
+def excerpt_html(excerpt: Excerpt, characters: int) -> str:
+    """Return quotes, marked, within their paragraph if the document is known.
 
     Of the paragraph, at most ``characters`` stand on either side.
     """
-    style = f"background:{source_colour(number)};color:inherit;border-radius:3px;padding:1px 0"
-    marked = f'<mark style="{style}">{escape(" ".join(quote.text.split()))}</mark>'
-    if document is None or document.text[quote.start : quote.end] != quote.text:
-        return marked
-    start = max(0, quote.start - characters)
-    around = unwrapped(document.text[start : quote.end + characters])
-    before = around[: quote.start - start].rpartition("\n")[2]
-    after = around[quote.end - start :].partition("\n")[0]
+    marks = []
+    for quote, number in zip(excerpt.quotes, excerpt.numbers, strict=True):
+        style = f"background:{source_colour(max(1, number))};color:inherit;border-radius:3px;padding:1px 0"
+        mark = f'<mark style="{style}">{escape(" ".join(quote.text.split()))}</mark>'
+        marks.append((quote.start, quote.end, mark))
+    if excerpt.document is None:
+        return "".join(mark for *_, mark in marks)
+    first, last = excerpt.span
+    start = max(0, first - characters)
+    around = unwrapped(excerpt.document.text[start : last + characters])
+    before = around[: first - start].rpartition("\n")[2]
+    after = around[last - start :].partition("\n")[0]
     if len(before) == characters:
         before = "…" + before.partition(" ")[2]
     if len(after) == characters:
         after = after.rpartition(" ")[0] + "…"
-    faint = f'<span style="{FAINT}">{{}}</span>'
-    return faint.format(escape(before)) + marked + faint.format(escape(after))
+    html, place = faint(before), first
+    for quote_start, quote_end, mark in sorted(marks):
+        html += faint(around[place - start : quote_start - start]) + mark
+        place = quote_end
+    return html + faint(after)
+
+
+def faint(text: str) -> str:
+    """Return a text as HTML in a faint colour; nothing for none."""
+    return f'<span style="{FAINT}">{escape(text)}</span>' if text else ""
+
+
+def excerpt_source(excerpt: Excerpt) -> str:
+    """``"[3] [2] tower.md · Towers › Height · page 3 · characters 12–160"``."""
+    numbers = "".join(f"[{number}] " for number in excerpt.numbers if number > 0)
+    return f"{numbers}{excerpt.quotes[0].document} · {place_words(excerpt.document, *excerpt.span)}"
+
+
+def place_words(document: Document | None, start: int, end: int) -> str:
+    """``"Towers › Height · page 3 · characters 12–60"``; of an unknown document the characters alone."""
+    found = document.section_at(start) if document else Section(0)
+    page = f"page {found.page}" if found.page else ""
+    parts = (" › ".join(found.headings), page, f"characters {start:,}–{end:,}")
+    return " · ".join(part for part in parts if part)
 
 
 def show_model_words(answer: Answer) -> None:

@@ -4,16 +4,18 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from urllib.parse import urlsplit
 
-from engine.documents.document import Document, Section
+from engine.documents.document import Document
 from engine.generation.answering import NOTHING_FOUND, Answer
 from engine.retrieval.retrievers import RETRIEVERS
 from engine.wording import counted
 from pages.ask.evidence import (
     STATUSES,
     checked_html,
+    excerpt_html,
+    excerpt_source,
+    excerpts,
     held_words,
-    quote_html,
-    quote_number,
+    place_words,
     status_words,
     unknown_words,
 )
@@ -115,12 +117,8 @@ def quote_sections(answer: Answer, documents: Mapping[str, Document]) -> Iterato
     """The quotes, each marked in its paragraph."""
     if not answer.quotes:
         return
-    quotes = []
-    for place, quote in enumerate(answer.quotes):
-        number, document = quote_number(place, len(answer.sources)), documents.get(quote.document)
-        label = f"[{number}] " if place < len(answer.sources) else ""
-        where = f"{quote.document} · {place_words(document, quote.start, quote.end)}"
-        quotes.append(quotation(Html(quote_html(quote, number, document, PARAGRAPH)), f"{label}{where}"))
+    found = excerpts(answer.quotes, documents, len(answer.sources), PARAGRAPH)
+    quotes = [quotation(Html(excerpt_html(each, PARAGRAPH)), excerpt_source(each)) for each in found]
     yield section("Quotes", *quotes)
 
 
@@ -191,14 +189,6 @@ def passage_sections(answer: Answer, documents: Mapping[str, Document]) -> Itera
             ),
         ]
     yield section(f"Passages found: {len(answer.hits)}", *parts)
-
-
-def place_words(document: Document | None, start: int, end: int) -> str:
-    """``"Towers › Height · page 3 · characters 12–60"``; of an unknown document the characters alone."""
-    found = document.section_at(start) if document else Section(0)
-    page = f"page {found.page}" if found.page else ""
-    parts = (" › ".join(found.headings), page, f"characters {start:,}–{end:,}")
-    return " · ".join(part for part in parts if part)
 
 
 def time_parts(answer: Answer) -> Iterator[Html]:

@@ -3,9 +3,10 @@ import pytest
 from engine.documents.document import Document
 from engine.generation.checks import CheckedSentence, UnknownWord
 from engine.retrieval.evidence import Quote
-from pages.ask.evidence import checked_html, quote_html
+from pages.ask.evidence import checked_html, excerpt_html, excerpt_source, excerpts
 from tests.apps import app_of
 from tests.pages.ask.test_ask_answer import answer
+from ui.colours import source_colour
 
 TEXT = "# Towers\nIt was <b>high</b>. It was finished in 1891. Masons built it.\n\nLater lines."
 START = TEXT.index("It was finished")
@@ -29,8 +30,20 @@ def page_of(shown):
     return app, " ".join(str(each.value) for each in (*app.markdown, *app.caption, *app.get("html")))
 
 
+TOWER = Document("tower.md", TEXT)
+
+
+def quote_of(sentence):
+    start = TEXT.index(sentence)
+    return Quote("tower.md", start, start + len(sentence), sentence, 0, 0.5, (), 1.0, 0.9)
+
+
+def html_of(quotes, document=TOWER):
+    return [excerpt_html(each, 120) for each in excerpts(quotes, {"tower.md": document}, 3, 120)]
+
+
 def test_a_quote_is_marked_within_its_own_paragraph_and_escaped():
-    html = quote_html(QUOTE, 1, Document("tower.md", TEXT))
+    [html] = html_of([QUOTE])
     assert "<mark" in html
     assert "It was finished in 1891.</mark>" in html
     assert "It was &lt;b&gt;high&lt;/b&gt;." in html
@@ -39,10 +52,28 @@ def test_a_quote_is_marked_within_its_own_paragraph_and_escaped():
     assert "Later" not in html
 
 
-def test_a_quote_of_a_changed_document_stands_alone():
-    html = quote_html(QUOTE, 1, Document("tower.md", "Something else."))
-    assert html.startswith("<mark")
-    assert html.endswith("</mark>")
+def test_quotes_of_one_paragraph_are_marked_in_one_excerpt_in_the_order_of_the_text():
+    first = quote_of("It was <b>high</b>.")
+    [html] = html_of([QUOTE, first])
+    assert html.count("<mark") == 2
+    assert html.index("&lt;b&gt;high") < html.index("finished in 1891")
+    assert html.count("finished in 1891") == html.count("Masons built it.") == 1
+    assert source_colour(3) in html
+    assert source_colour(2) in html
+    [excerpt] = excerpts([QUOTE, first], {"tower.md": TOWER}, 3, 120)
+    assert excerpt_source(excerpt) == f"[3] [2] tower.md · characters {first.start}–{QUOTE.end}"
+
+
+def test_quotes_of_other_paragraphs_or_far_apart_have_excerpts_of_their_own():
+    first, later = quote_of("It was <b>high</b>."), quote_of("Later lines.")
+    assert len(html_of([QUOTE, later])) == 2
+    assert [len(each.quotes) for each in excerpts([QUOTE, first], {"tower.md": TOWER}, 3, 0)] == [1, 1]
+
+
+def test_quotes_of_a_changed_document_stand_alone():
+    for html in html_of([QUOTE, quote_of("Masons built it.")], Document("tower.md", "Something else.")):
+        assert html.startswith("<mark")
+        assert html.endswith("</mark>")
 
 
 def test_unknown_words_are_underlined_and_sentences_that_do_not_hold_struck_through():
