@@ -26,6 +26,7 @@ from engine.cli.options import (
     EncoderOption,
     JsonOption,
     PoolingOption,
+    PrecisionOption,
     RerankerOption,
     RetrievalOptions,
     exit_on_error,
@@ -397,6 +398,7 @@ def evaluate(
     ],
     model: EncoderOption = DEFAULT_ENCODER,
     pooling: PoolingOption = OWN,
+    precision: PrecisionOption = "float32",
     as_json: JsonOption = False,
 ) -> None:
     """Evaluate vector search, BM25 and both on a labelled collection, each document as one passage.
@@ -405,7 +407,8 @@ def evaluate(
     """
     say(f"Reading {folder}")
     collection = load_beir(folder)
-    encoder = load_encoder(model)
+    say_if_slower(precision)
+    encoder = load_encoder(model).with_precision(precision)
     pooling = encoder.pooling if pooling == OWN else pooling
     rows = evaluated(collection, encoder, pooling)
     if as_json:
@@ -414,6 +417,7 @@ def evaluate(
                 "folder": str(folder),
                 "model": model,
                 "pooling": pooling,
+                "precision": encoder.precision,
                 "n_documents": len(collection.documents),
                 "n_questions": len(collection.questions),
                 "rows": rows,

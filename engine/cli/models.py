@@ -52,7 +52,7 @@ def say_if_slower(*precisions: str) -> None:
     """Say so where one of the precisions takes longer than float32 on this processor."""
     for name in precisions:
         if name != AUTO and is_slower(chosen_precision(name)):
-            say(f"This processor has no products of {name}: it takes longer here than float32")
+            say(f"{name} takes longer than float32 on this processor, which has no fast products of it")
 
 
 def load_reranker(source: str) -> Reranker:

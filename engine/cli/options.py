@@ -42,6 +42,13 @@ PoolingOption = Annotated[
     str,
     typer.Option(help=f"How token vectors become one: {', '.join(POOLINGS)}; own is the model's own way."),
 ]
+PrecisionOption = Annotated[
+    str,
+    typer.Option(
+        help=f"Of model and reranker: {', '.join((*PRECISIONS, AUTO))}. int8 is about twice as fast "
+        f"where the processor multiplies bytes; {AUTO} takes it there."
+    ),
+]
 RerankerOption = Annotated[
     str,
     typer.Option(
@@ -79,13 +86,7 @@ class EmbeddingOptions:
             help=f"The model's prompts before questions and chunks, if it has any: {', '.join(PROMPT_USES)}."
         ),
     ] = "own"
-    precision: Annotated[
-        str,
-        typer.Option(
-            help=f"Of model and reranker: {', '.join((*PRECISIONS, AUTO))}. int8 is about twice as fast "
-            f"where the processor multiplies bytes; {AUTO} takes it there."
-        ),
-    ] = "float32"
+    precision: PrecisionOption = "float32"
     cache: Annotated[
         Path | None, typer.Option(help="A file that keeps embeddings between runs (SQLite).")
     ] = None

@@ -237,9 +237,10 @@ def beir(tmp_path):
 
 
 def test_a_beir_folder_is_judged(beir):
-    result = CliRunner().invoke(app, ["evaluate", str(beir), "--json"])
+    result = CliRunner().invoke(app, ["evaluate", str(beir), "--precision", "int8", "--json"])
     assert result.exit_code == 0
     found = json.loads(result.stdout)
+    assert found["precision"] == "int8"
     assert (found["n_documents"], found["n_questions"]) == (3, 2)
     assert [row["retriever"] for row in found["rows"]] == ["dense", "bm25", "hybrid"]
     # d3 shares no word with its question, so that words alone do not find it
