@@ -11,6 +11,7 @@ from engine.documents.unread_text import limit_warning
 from engine.errors import GlassboxError
 from engine.generation.answering import N_READ, Answer
 from engine.generation.server import Server
+from engine.kernels.primitives import has_op_tape
 from engine.retrieval.retrievers import RETRIEVERS
 from engine.wording import counted
 from pages.ask.answer import show_answer
@@ -142,11 +143,13 @@ def show_last_job(documents: Sequence[Document], settings: Settings) -> None:
         show_job(st.session_state["answer_job"], asked, documents, settings)
 
 
-def ask_area(documents: Sequence[Document], settings: Settings, server: Server | None) -> None:
-    """Index the documents, draw the question box, and start to answer a question."""
+def ask_area(
+    question: str | None, documents: Sequence[Document], settings: Settings, server: Server | None
+) -> None:
+    """Index the documents, say how many there are, and start to answer a question."""
     if not documents:
         raise NoDocumentError
-    question, model = question_box(), search_model(documents)
+    model = search_model(documents)
     index = index_documents(documents, model, settings.cut, settings.pooling, settings.index_kind)
     n_tokens = sum(chunk.n_tokens for chunk in index.chunks)
     st.caption(
@@ -178,6 +181,11 @@ def main() -> None:
         own, samples = None, begin.expander("Examples", expanded=not asked, key=f"examples-{asked}")
     with st.sidebar:
         documents = document_picker(own)
+    with asking:  # in sight before all that takes time
+        question = question_box() if documents else None
+        with st.spinner("Compiling for this processor, once: half a minute or so…", show_time=True):
+            has_op_tape()
+    with st.sidebar:
         show_settings_card(documents, encoder)
         with st.expander("Model", icon=":material/smart_toy:", expanded=has_downloaded()):
             server = model_picker()
@@ -186,7 +194,7 @@ def main() -> None:
         with samples:
             show_examples(documents)
         with asking:
-            ask_area(documents, settings, server)
+            ask_area(question, documents, settings, server)
         load_decoder()  # ready before the first question
     except (GlassboxError, NoDocumentError):  # the last answer stays in sight when the search fails
         show_last_job(documents, settings)

@@ -116,7 +116,6 @@ def served(log: Path, **environment: str):
         port = probe.getsockname()[1]
     command = [sys.executable, "-m", "streamlit", "run", "streamlit_app.py", "--server.headless", "true"]
     command += ["--server.port", str(port)]  # at every address of the machine, as README's command serves
-    command += ["--server.fileWatcherType", "none"]  # what is edited meanwhile is not what is tested
     with log.open("w") as output:
         server = subprocess.Popen(
             command,
@@ -137,7 +136,7 @@ def served(log: Path, **environment: str):
         except subprocess.TimeoutExpired:
             server.kill()
             server.wait()
-    assert "Traceback" not in written, written
+    assert "most recent call last" not in written, written
 
 
 def wait_until_healthy(url: str, server: subprocess.Popen, log: Path) -> None:
