@@ -10,6 +10,8 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 # themselves run in several.
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
+# Numba, compiling in a thread, would colour messages by colorama, which takes what others print meanwhile.
+os.environ["NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING"] = "1"
 
 import pytest
 from hypothesis import HealthCheck, settings
