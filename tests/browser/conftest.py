@@ -20,7 +20,20 @@ from engine.weights.fetch import known_model_path
 from ui.server_settings import OFF, WORKSPACES
 
 ROOT = Path(__file__).parent.parent.parent
-ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+# With every tab Chromium would load the suggestions of its address bar, a page of 0.6 CPU-seconds; the other
+# features are those that Playwright switches off by the argument that this one replaces.
+SWITCHED_OFF = (
+    "WebUIOmniboxPopup,WebUIOmniboxAimPopup,AvoidUnnecessaryBeforeUnloadCheckSync,DestroyProfileOnBrowserClose,"
+    "HttpsUpgrades,HttpsFirstBalancedModeAutoEnable,LensOverlay,MediaRouter,PaintHolding,OptimizationHints,"
+    "ThirdPartyStoragePartitioning,AvoidCorsURLLoaderRestartOnRedirect,NetworkTimeServiceQuerying,AimEnabled,"
+    "PreconnectToSearch"
+)
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    f"--disable-features={SWITCHED_OFF}",
+]
 WIDE, NARROW = {"width": 1440, "height": 1000}, {"width": 390, "height": 844}
 # The address and the title of every page, by the menu that leads to it.
 MENU = {
@@ -68,14 +81,26 @@ Element.prototype.animate = function (...keyframes) {
 };"""
 # Streamlit keeps in the browser whether the sidebar is open: an open one would cover the next narrow tab.
 CLOSED_SIDEBAR = 'if (location.protocol === "http:") localStorage.removeItem("stSidebarCollapsed-");'
+# Streamlit sends some widgets' values late, by timers: sliders after 200 ms, tables after 150 ms.
+TIMERS = """const { setTimeout: begin, clearTimeout: end } = window, timers = new Set();
+window.setTimeout = (action, delay = 0, ...values) => {
+    const timer = begin(() => { timers.delete(timer); action(...values); }, delay);
+    if (delay <= 300) timers.add(timer);
+    return timer;
+};
+window.clearTimeout = (timer) => { timers.delete(timer); end(timer); };
+window.untilTimersEnd = async () => {
+    const end = performance.now() + 300;  // some begin anew for ever
+    do await new Promise((over) => begin(over, 10)); while (timers.size && performance.now() < end);
+};"""
 # The page's own clock, as a slow page sends late; the server answers in the order in which it is sent to.
 # A connection that the server closes just then fails once.
 HEARD = """async () => {
     const answer = () => fetch("/_stcore/health");
-    for (const pause of [300, 50]) {
-        await new Promise((over) => setTimeout(over, pause));
-        await answer().catch(answer);
-    }
+    await untilTimersEnd();
+    await answer().catch(answer);
+    await new Promise((over) => setTimeout(over, 50));
+    await answer().catch(answer);
 }"""
 
 
@@ -152,14 +177,24 @@ def wait_until_healthy(url: str, server: subprocess.Popen, log: Path) -> None:
 
 
 @pytest.fixture(scope="session")
-def app(tmp_path_factory):
-    """Address of the running app, one for all tests of a worker."""
+def running(tmp_path_factory):
+    """Address and process of the running app, one for all tests of a worker."""
     # Whatever is fetched, is fetched now.
     for name in (DEFAULT_ENCODER, DEFAULT_DECODER):
         known_model_path(KNOWN_MODELS[name])
     log = tmp_path_factory.mktemp("app") / "log.txt"
-    with serve(log) as url:
-        yield url
+    with served(log) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def app(running):
+    return running[0]
+
+
+@pytest.fixture(scope="session")
+def process(running):
+    return running[1]
 
 
 @contextmanager
@@ -168,6 +203,7 @@ def window(browser, viewport):
     context = browser.new_context(viewport=viewport)
     context.set_default_timeout(PATIENCE)
     context.add_init_script(STILL)
+    context.add_init_script(TIMERS)
     context.add_init_script(CLOSED_SIDEBAR)
     yield context
     context.close()
@@ -295,7 +331,6 @@ def close_sidebar(page):
 def open_tab(page, name):
     """Open a tab of the page, and wait until it is drawn."""
     tab = page.get_by_test_id("stMain").get_by_role("tab", name=name, exact=True)
-    settled(page)
     press_until(tab, page.get_by_role("tab", name=name, exact=True, selected=True))
     settled(page)
     return page.get_by_role("tabpanel", name=name)

@@ -13,7 +13,6 @@ from tests.browser.conftest import (
     own_tab,
     press_slider,
     press_until,
-    search_only,
     settled,
     title_of,
     visit,
@@ -31,7 +30,12 @@ def test_the_address_opens_question_settings_and_documents_in_another_session(ta
     visit(tab, app)
     assert named(tab) == {}
     n_entries = tab.evaluate("history.length")
-    search_only(tab, DOCUMENT)
+    tab.get_by_role("button", name="Clear all").click()
+    expect(tab.get_by_text("No document is chosen")).to_be_visible()
+    press_until(tab.get_by_role("combobox", name="Search in"), tab.get_by_role("option"))
+    tab.get_by_role("option", name=DOCUMENT).click()
+    tab.keyboard.press("Escape")
+    settled(tab)
     section = tab.locator("[data-testid=stSidebar] summary", has_text="Search")
     press_until(section, tab.get_by_role("slider", name="Passages"))
     press_slider(tab, "Passages", "ArrowLeft")
@@ -56,7 +60,7 @@ def test_the_address_opens_question_settings_and_documents_in_another_session(ta
 
 
 def test_the_address_opens_the_tab_the_document_and_the_chunk(tab, app):
-    visit(tab, app, "documents")
+    visit(tab, app, "documents", search=DOCUMENT)
     open_tab(tab, "Chunks")
     tab.reload()
     expect(tab.get_by_role("tab", name="Chunks", selected=True)).to_be_visible()

@@ -1,4 +1,5 @@
 import re
+from threading import Semaphore
 
 import pytest
 from playwright.sync_api import expect
@@ -65,6 +66,27 @@ def page(tab, app):
 
 
 @pytest.fixture(scope="module")
+def kept(wide_window, app):
+    """A tab that tests share in which nothing is asked before there are documents of one's own."""
+    with wide_window.new_page() as page:
+        yield visit(page, app)
+
+
+@pytest.fixture(scope="module")
+def distant(wide_window, app):
+    """A tab that tests share in which a server answers, whose address each gives; the last closes it."""
+    with wide_window.new_page() as page:
+        use_server(visit(page, app), "")
+        yield page
+
+
+def give_address(page, url):
+    if not page.get_by_role("textbox", name="Address", exact=True).count():
+        open_section(page, "Model")  # closed by a change of page
+    fill_in(page, "Address", url)
+
+
+@pytest.fixture(scope="module")
 def answered(kept_tab, app):
     visit(kept_tab, app)
     pick_example(kept_tab, ANSWERED)
@@ -104,6 +126,17 @@ def test_the_exact_prompt_and_the_timing_of_every_stage_are_shown(answered):
         expect(panel.get_by_text(stage, exact=True)).to_be_visible()
 
 
+def test_the_next_steps_after_an_answer_take_the_question_along(answered):
+    answered.get_by_role("button", name="It is right").click()
+    expect(answered.get_by_text("Kept as a labelled question")).to_be_visible()
+    answered.get_by_role("button", name="Why was it not found?").click()
+    expect(answered.get_by_role("heading", name="Why wasn't it found?")).to_be_visible()
+    expect(answered.get_by_role("textbox", name="Your question")).to_have_value(ANSWERED)
+    expect(answered.get_by_role("textbox", name="Words of the passage")).to_be_visible()
+    go_to(answered, "Questions")
+    expect(answered.get_by_text("1 question. They stay in this session")).to_be_visible()
+
+
 def test_an_unanswerable_question_is_refused_and_the_threshold_can_be_moved(page):
     pick_example(page, UNANSWERED)
     expect(page.get_by_text("Nothing in these documents comes close enough")).to_be_visible()
@@ -115,18 +148,6 @@ def test_an_unanswerable_question_is_refused_and_the_threshold_can_be_moved(page
     expect(page.get_by_text("the answer from before your change of the search")).to_be_visible()
     page.get_by_role("button", name="Ask again").click()
     expect(page.get_by_role("tab", name="Sources")).to_be_visible()
-
-
-def test_the_next_steps_after_an_answer_take_the_question_along(page):
-    ask(page, ANSWERED)
-    page.get_by_role("button", name="It is right").click()
-    expect(page.get_by_text("Kept as a labelled question")).to_be_visible()
-    page.get_by_role("button", name="Why was it not found?").click()
-    expect(page.get_by_role("heading", name="Why wasn't it found?")).to_be_visible()
-    expect(page.get_by_role("textbox", name="Your question")).to_have_value(ANSWERED)
-    expect(page.get_by_role("textbox", name="Words of the passage")).to_be_visible()
-    go_to(page, "Questions")
-    expect(page.get_by_text("1 question. They stay in this session")).to_be_visible()
 
 
 def test_a_follow_up_is_read_with_the_topic_which_can_be_changed(page):
@@ -188,95 +209,6 @@ def test_settings_that_do_nothing_are_greyed_out_and_say_why(page):
         assert "top_p" not in request
 
 
-def test_an_answer_may_come_from_a_server_which_cannot_be_looked_into(page):
-    with chat_server() as server:
-        use_server(page, server.url)
-        ask(page, ANSWERED)
-        [request] = server.requests
-    expect(answer_of(page).get_by_text("".join(WORDS))).to_be_visible()
-    expect(page.get_by_text(re.compile(r"Written by mason at 127\.0\.0\.1"))).to_be_visible()
-    expect(page.get_by_role("tabpanel").locator("mark").first).to_contain_text(re.compile(r"\[\d\]"))
-    open_tab(page, "Timing")
-    expect(page.get_by_text("How fast a server reads the prompt")).to_be_visible()
-    expect(metric(page, "Time to the first word")).to_be_visible()
-    open_tab(page, "Exact prompt")
-    expect(page.get_by_text(re.compile(r"About \d+ tokens in"))).to_be_visible()
-    for message in request["messages"]:
-        expect(page.get_by_role("tabpanel").get_by_text(message["content"].splitlines()[0])).to_be_visible()
-
-
-def test_stopping_keeps_what_was_written(page):
-    with chat_server(events=[event(chunk(f"w{number} ")) for number in range(60)], pause=0.5) as server:
-        use_server(page, server.url)
-        begin_to_ask(page, ANSWERED)
-        expect(written_of(page).get_by_text("w0 w1")).to_be_visible()
-        page.locator(".st-key-stop").get_by_role("button", name="Stop").click()
-        expect(page.get_by_text("You stopped it here.")).to_be_visible()
-        expect(answer_of(page).get_by_text(re.compile(r"^w0 w1( w\d+)*$"))).to_be_visible()
-        expect(answer_of(page).get_by_text("w59")).to_have_count(0)
-        assert server.hung_up.wait(60)
-    expect(page.get_by_role("tab", name="Sources")).to_be_visible()
-
-
-def test_what_is_touched_meanwhile_works_and_loses_nothing(page):
-    numbers = [f"w{number} " for number in range(30)]
-    with chat_server(events=[event(chunk(text)) for text in numbers] + whole_answer(), pause=0.3) as server:
-        use_server(page, server.url)
-        begin_to_ask(page, ANSWERED)
-        expect(written_of(page).get_by_text("w0 w1")).to_be_visible()
-        open_section(page, "Search")
-        page.get_by_role("slider", name="Passages").press("ArrowRight")
-        expect(page.get_by_test_id("stSliderThumbValue").filter(has_text=re.compile("^5$"))).to_be_visible()
-        expect(written_of(page).get_by_text(re.compile(r"w0 w1 .*w5"))).to_be_visible()
-        go_to(page, "Documents and chunks")
-        page.get_by_test_id("stTopNavLink").filter(has_text="Ask your documents").click()
-        expect(written_of(page).get_by_text(re.compile(r"w0 w1 .*w15"))).to_be_visible()
-        expect(answer_of(page).get_by_text("".join([*numbers, *WORDS]))).to_be_visible()
-        assert len(server.requests) == 1
-
-
-def test_a_new_question_ends_the_answer_before(page):
-    with chat_server(pause=1) as server:
-        use_server(page, server.url)
-        begin_to_ask(page, ANSWERED)
-        expect(written_of(page).get_by_text("Forty")).to_be_visible()
-        ask(page, "What days is the Viktor Wynd Museum closed?")
-        assert server.hung_up.is_set()
-        assert len(server.requests) == 2
-
-
-def test_closing_the_page_ends_the_answer(page):
-    with chat_server(events=[event(chunk("word "))] * 100, pause=0.5) as server:
-        use_server(page, server.url)
-        begin_to_ask(page, ANSWERED)
-        expect(written_of(page).get_by_text("word word")).to_be_visible()
-        page.close()
-        assert server.hung_up.wait(60)
-
-
-def test_a_server_that_cannot_be_used_is_explained_and_the_page_goes_on(page):
-    with closed_port() as url, chat_server() as server:
-        use_server(page, url)
-        sidebar = page.locator("[data-testid=stSidebar]")
-        expect(sidebar.get_by_text(f"the connection to {url} failed")).to_be_visible()
-        begin_to_ask(page, ANSWERED)
-        expect(answer_of(page).get_by_text("no model of")).to_be_visible()
-        fill_in(page, "Address", "localhost:11434")
-        expect(sidebar.get_by_text("give one that begins with http:// or https://")).to_be_visible()
-        fill_in(page, "Address", server.url)
-        expect(sidebar.get_by_test_id("stAlert")).to_have_count(0)
-        ask(page, "What happens to text beyond the token limit?")
-        expect(answer_of(page).get_by_text("".join(WORDS))).to_be_visible()
-
-
-def test_an_answer_that_breaks_off_keeps_its_beginning(page):
-    with chat_server(events=[event(chunk("Forty ")), event("{broken")]) as server:
-        use_server(page, server.url)
-        begin_to_ask(page, ANSWERED)
-        expect(answer_of(page).get_by_text("does not speak as OpenAI's servers do")).to_be_visible()
-        expect(answer_of(page).get_by_text("Forty")).to_be_visible()
-
-
 def test_another_built_in_model_may_be_chosen_and_one_that_is_not_there_changes_nothing(page):
     path = str(known_model_path(KNOWN_MODELS[DEFAULT_DECODER]))
     open_section(page, "Model")
@@ -290,48 +222,153 @@ def test_another_built_in_model_may_be_chosen_and_one_that_is_not_there_changes_
     expect(page.get_by_text(f"Written by a small model ({path})")).to_be_visible()
 
 
-def test_an_uploaded_document_is_searched_and_its_markup_stays_text(page):
-    text = "The lighthouse of Vardholm was painted green in 1931. <img src=x onerror='document.title=1'>"
-    upload(page, "lighthouse.md", text.encode())
-    expect(page.get_by_text(re.compile(r"\b1 document · \d+ chunk"))).to_be_visible()  # alone
-    expect(page.get_by_role("radio", name="What is said about Vardholm?")).to_be_visible()
-    ask(page, "When was the lighthouse of Vardholm painted green?")
-    expect(answer_of(page).get_by_text("<img src=x").first).to_be_visible()
-    assert page.locator("[role=tabpanel] img").count() == 0
-    assert page.title().endswith("Glassbox")
+def test_an_answer_may_come_from_a_server_which_cannot_be_looked_into(distant):
+    with chat_server() as server:
+        give_address(distant, server.url)
+        ask(distant, ANSWERED)
+        [request] = server.requests
+    expect(answer_of(distant).get_by_text("".join(WORDS))).to_be_visible()
+    expect(distant.get_by_text(re.compile(r"Written by mason at 127\.0\.0\.1"))).to_be_visible()
+    expect(distant.get_by_role("tabpanel").locator("mark").first).to_contain_text(re.compile(r"\[\d\]"))
+    open_tab(distant, "Timing")
+    expect(distant.get_by_text("How fast a server reads the prompt")).to_be_visible()
+    expect(metric(distant, "Time to the first word")).to_be_visible()
+    open_tab(distant, "Exact prompt")
+    expect(distant.get_by_text(re.compile(r"About \d+ tokens in"))).to_be_visible()
+    for message in request["messages"]:
+        expect(
+            distant.get_by_role("tabpanel").get_by_text(message["content"].splitlines()[0])
+        ).to_be_visible()
 
 
-def test_files_that_cannot_be_read_are_named_and_change_nothing(page):
+def test_stopping_keeps_what_was_written(distant):
+    with chat_server(events=[event(chunk(f"w{number} ")) for number in range(60)], pause=0.5) as server:
+        give_address(distant, server.url)
+        begin_to_ask(distant, ANSWERED)
+        expect(written_of(distant).get_by_text("w0 w1")).to_be_visible()
+        distant.locator(".st-key-stop").get_by_role("button", name="Stop").click()
+        expect(distant.get_by_text("You stopped it here.")).to_be_visible()
+        expect(answer_of(distant).get_by_text(re.compile(r"^w0 w1( w\d+)*$"))).to_be_visible()
+        expect(answer_of(distant).get_by_text("w59")).to_have_count(0)
+        assert server.hung_up.wait(60)
+    expect(distant.get_by_role("tab", name="Sources")).to_be_visible()
+
+
+def test_what_is_touched_meanwhile_works_and_loses_nothing(distant):
+    numbers, more = [f"w{number} " for number in range(30)], Semaphore(0)
+
+    def events():
+        for number, text in enumerate(numbers):
+            if number in (2, 6, 16):
+                more.acquire()
+            yield event(chunk(text))
+        yield from whole_answer()
+
+    with chat_server(events=events()) as server:
+        give_address(distant, server.url)
+        begin_to_ask(distant, ANSWERED)
+        expect(written_of(distant).get_by_text("w0 w1")).to_be_visible()
+        open_section(distant, "Search")
+        distant.get_by_role("slider", name="Passages").press("ArrowRight")
+        expect(
+            distant.get_by_test_id("stSliderThumbValue").filter(has_text=re.compile("^5$"))
+        ).to_be_visible()
+        more.release()
+        expect(written_of(distant).get_by_text(re.compile(r"w0 w1 .*w5"))).to_be_visible()
+        go_to(distant, "Documents and chunks")
+        more.release()
+        distant.get_by_test_id("stTopNavLink").filter(has_text="Ask your documents").click()
+        expect(written_of(distant).get_by_text(re.compile(r"w0 w1 .*w15"))).to_be_visible()
+        more.release()
+        expect(answer_of(distant).get_by_text("".join([*numbers, *WORDS]))).to_be_visible()
+        assert len(server.requests) == 1
+
+
+def test_a_new_question_ends_the_answer_before(distant):
+    with chat_server(events=[event(chunk("Forty "))] * 300, pause=0.2) as server:
+        give_address(distant, server.url)
+        begin_to_ask(distant, ANSWERED)
+        expect(written_of(distant).get_by_text("Forty")).to_be_visible()
+        server.events = whole_answer()
+        ask(distant, "What days is the Viktor Wynd Museum closed?")
+        assert server.hung_up.is_set()
+        assert len(server.requests) == 2
+
+
+def test_a_server_that_cannot_be_used_is_explained_and_the_page_goes_on(distant):
+    with closed_port() as url, chat_server() as server:
+        give_address(distant, url)
+        sidebar = distant.locator("[data-testid=stSidebar]")
+        expect(sidebar.get_by_text(f"the connection to {url} failed")).to_be_visible()
+        begin_to_ask(distant, ANSWERED)
+        expect(answer_of(distant).get_by_text("no model of")).to_be_visible()
+        fill_in(distant, "Address", "localhost:11434")
+        expect(sidebar.get_by_text("give one that begins with http:// or https://")).to_be_visible()
+        fill_in(distant, "Address", server.url)
+        expect(sidebar.get_by_test_id("stAlert")).to_have_count(0)
+        ask(distant, "What happens to text beyond the token limit?")
+        expect(answer_of(distant).get_by_text("".join(WORDS))).to_be_visible()
+
+
+def test_an_answer_that_breaks_off_keeps_its_beginning(distant):
+    with chat_server(events=[event(chunk("Forty ")), event("{broken")]) as server:
+        give_address(distant, server.url)
+        begin_to_ask(distant, ANSWERED)
+        expect(answer_of(distant).get_by_text("does not speak as OpenAI's servers do")).to_be_visible()
+        expect(answer_of(distant).get_by_text("Forty")).to_be_visible()
+
+
+def test_closing_the_page_ends_the_answer(distant):
+    with chat_server(events=[event(chunk("word "))] * 100, pause=0.5) as server:
+        give_address(distant, server.url)
+        begin_to_ask(distant, ANSWERED)
+        expect(written_of(distant).get_by_text("word word")).to_be_visible()
+        distant.close()
+        assert server.hung_up.wait(60)
+
+
+def test_a_blank_question_asks_for_one(kept):
+    kept.get_by_role("button", name="Ask", exact=True).click()
+    expect(kept.get_by_text("Type a question first")).to_be_visible()
+
+
+def test_a_file_over_the_limit_is_refused(kept, tmp_path):
+    path = tmp_path / "large.txt"
+    path.write_bytes(b"word " * (5 * 1024**2))
+    kept.locator("input[type=file]").set_input_files(path)
+    expect(kept.get_by_text("must be 20.0MB or smaller")).to_be_visible()
+    expect(kept.get_by_text(re.compile(r"4 documents · \d+ chunks"))).to_be_visible()
+
+
+def test_files_that_cannot_be_read_are_named_and_change_nothing(kept):
     for name, content, reason in (
         ("empty.txt", b"", "empty.txt is empty"),
         ("picture.md", b"\x89PNG\r\n\x1a\n\0\0\0", "picture.md is a PNG image"),
         ("bytes.txt", bytes(range(1, 256)) * 4, "bytes.txt is not text"),
     ):
-        upload(page, name, content)
-        expect(page.get_by_text(reason)).to_be_visible()
-    assert_usable(page)
-    expect(page.get_by_text(re.compile(r"4 documents · \d+ chunks"))).to_be_visible()
+        upload(kept, name, content)
+        expect(kept.get_by_text(reason)).to_be_visible()
+    assert_usable(kept)
+    expect(kept.get_by_text(re.compile(r"4 documents · \d+ chunks"))).to_be_visible()
 
 
-def test_a_file_over_the_limit_is_refused(page, tmp_path):
-    path = tmp_path / "large.txt"
-    path.write_bytes(b"word " * (5 * 1024**2))
-    page.locator("input[type=file]").set_input_files(path)
-    expect(page.get_by_text("must be 20.0MB or smaller")).to_be_visible()
-    expect(page.get_by_text(re.compile(r"4 documents · \d+ chunks"))).to_be_visible()
+def test_an_uploaded_document_is_searched_and_its_markup_stays_text(kept):
+    text = "The lighthouse of Vardholm was painted green in 1931. <img src=x onerror='document.title=1'>"
+    upload(kept, "lighthouse.md", text.encode())
+    expect(kept.get_by_text(re.compile(r"\b1 document · \d+ chunk"))).to_be_visible()  # alone
+    expect(kept.get_by_role("radio", name="What is said about Vardholm?")).to_be_visible()
+    ask(kept, "When was the lighthouse of Vardholm painted green?")
+    expect(answer_of(kept).get_by_text("<img src=x").first).to_be_visible()
+    assert kept.locator("[role=tabpanel] img").count() == 0
+    assert kept.title().endswith("Glassbox")
 
 
-def test_a_blank_question_asks_for_one(page):
-    page.get_by_role("button", name="Ask", exact=True).click()
-    expect(page.get_by_text("Type a question first")).to_be_visible()
-
-
-def test_chunks_over_the_limit_are_warned_of(page):
-    upload(page, "long.txt", ("A sentence about nothing in particular. " * 200).encode())
-    expect(page.get_by_text(re.compile(r"\b1 document · \d+ chunk"))).to_be_visible()
-    open_section(page, "Chunks")
-    press_slider(page, "Chunk size (tokens)", "End")
-    expect(page.get_by_text(re.compile("More than the 256 tokens that the model reads"))).to_be_visible()
+def test_chunks_over_the_limit_are_warned_of(kept):
+    upload(kept, "long.txt", ("A sentence about nothing in particular. " * 200).encode())
+    expect(kept.get_by_text(re.compile(r"\b[12] documents? · \d+ chunk"))).to_be_visible()
+    open_section(kept, "Chunks")
+    press_slider(kept, "Chunk size (tokens)", "End")
+    expect(kept.get_by_text(re.compile("More than the 256 tokens that the model reads"))).to_be_visible()
 
 
 def test_without_network_and_cache_the_page_says_so_in_one_sentence(browser, tmp_path):

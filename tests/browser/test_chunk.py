@@ -1,6 +1,7 @@
 import re
 
 import numpy as np
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import (
@@ -9,15 +10,18 @@ from tests.browser.conftest import (
     go_to,
     open_chapter,
     open_tab,
-    own_tab,
-    serve,
     settled,
     visit,
 )
-from tests.engine.models.test_encoder_folders import save_model
+from ui.look_inside import PAIR, TYPED
 
-ADDRESS = "chunk"
 TABS = ("Pipeline", "Attention", "Across layers", "A token's way")
+
+
+@pytest.fixture(scope="module")
+def wide(kept_tab, app):
+    """The page, opened once: each test sets what it looks at; those that leave other choices come last."""
+    return visit(kept_tab, app, "chunk")
 
 
 def click(page, text):
@@ -31,18 +35,6 @@ def more_option(page, text):
     page.keyboard.press("Escape")
 
 
-def test_the_longest_text_is_drawn_whole_in_every_view(wide):
-    click(wide, "512 · the rows of its position table")
-    fill_area(wide, "Text", "word " * 510)
-    expect(
-        wide.get_by_text(re.compile(r"^512 tokens.* · every tensor of this pass: 2\d\d MB"))
-    ).to_be_visible()
-    for name, n_figures in zip(TABS, (1, 1, 2, 1), strict=True):
-        open_tab(wide, name)
-        expect(figures(wide)).to_have_count(n_figures)
-        expect(wide.locator("[data-testid=stAlert], [data-testid=stException]")).to_have_count(0)
-
-
 def test_tokens_are_shown_with_their_ids_and_how_they_were_cut(wide):
     fill_area(wide, "Text", "Open-source LLMs rock.")
     click(wide, "1 Tokens →")
@@ -54,6 +46,7 @@ def test_tokens_are_shown_with_their_ids_and_how_they_were_cut(wide):
 
 
 def test_a_figure_is_saved_as_picture_page_and_numbers(wide, tmp_path):
+    fill_area(wide, "Text", "The bank raised its interest rates.")
     open_tab(wide, "Attention")
     open_chapter(wide, "One head")
     large = wide.locator(".st-key-figure-attention-layer0-head0")
@@ -79,31 +72,6 @@ def test_a_figure_is_saved_as_picture_page_and_numbers(wide, tmp_path):
         np.testing.assert_allclose(numbers["weights"].sum(axis=-1), 1, atol=1e-5)
 
 
-def test_special_tokens_can_be_switched_off(wide):
-    open_tab(wide, "Attention")
-    open_chapter(wide, "One head")
-    expect(wide.get_by_test_id("stPlotlyChart").get_by_text("[SEP]").first).to_be_visible()
-    more_option(wide, "Special tokens")
-    expect(wide.locator("[data-testid=stPlotlyChart]").get_by_text("[SEP]")).to_have_count(0)
-    open_tab(wide, "Across layers")
-    expect(figures(wide)).to_have_count(2)
-    open_chapter(wide, "Rollout")
-    expect(figures(wide)).to_have_count(1)
-
-
-def test_choices_and_text_survive_other_tabs_and_pages(wide):
-    click(wide, "512 · the rows of its position table")
-    fill_area(wide, "Text", "alpha beta gamma")
-    click(wide, "4 Feed-forward →")
-    open_tab(wide, "Attention")
-    open_tab(wide, "Pipeline")
-    expect(wide.get_by_text("shape 5 × 384")).to_be_visible()
-    go_to(wide, "Ask your documents")
-    go_to(wide, "Inside the model")
-    expect(wide.get_by_role("textbox", name="Text")).to_have_value("alpha beta gamma")
-    expect(wide.get_by_role("radio", name=re.compile("^512"))).to_be_checked()
-
-
 def test_a_token_of_another_text_is_not_kept(wide):
     fill_area(wide, "Text", "alpha beta gamma")
     open_tab(wide, "A token's way")
@@ -114,27 +82,6 @@ def test_a_token_of_another_text_is_not_kept(wide):
 def test_text_over_the_limit_is_said_to_be_cut(wide):
     fill_area(wide, "Text", "word " * 400)
     expect(wide.get_by_text("Only the first 256 of 402 tokens are read")).to_be_visible()
-
-
-def test_a_pair_has_two_segments(wide):
-    click(wide, "Two texts as a pair")
-    click(wide, "1 Tokens →")
-    expect(wide.locator("span[title*='segment 1']").first).to_be_visible()
-
-
-def test_the_decoder_is_open_too(wide):
-    click(wide, "Decoder · SmolLM2-135M-Instruct")
-    expect(wide.get_by_text("7 tokens · every tensor of this pass")).to_be_visible()
-    fill_area(wide, "Text", "The capital of France is")
-    for name, n_figures in zip(TABS, (1, 1, 2, 1), strict=True):
-        open_tab(wide, name)
-        expect(figures(wide)).to_have_count(n_figures)
-    open_tab(wide, "Attention")
-    open_chapter(wide, "One head")
-    expect(wide.get_by_text("The empty half is the causal mask")).to_be_visible()
-    open_tab(wide, "Pipeline")
-    click(wide, "6 Next token")
-    expect(figures(wide).get_by_text("␣Paris")).to_be_visible()
 
 
 def test_markup_in_a_text_stays_text(wide):
@@ -150,32 +97,73 @@ def test_markup_in_a_text_stays_text(wide):
 def test_what_cannot_be_shown_is_said(wide):
     fill_area(wide, "Text", "   ")
     expect(wide.get_by_text("Type a text, or take a chunk")).to_be_visible()
-    click(wide, "Two texts as a pair")
+    click(wide, PAIR)
     fill_area(wide, "First text", "word " * 400)
     expect(
         wide.get_by_text(re.compile(r"tokens together, over the limit of 256: shorten one"))
     ).to_be_visible()
 
 
-def test_a_model_of_the_users_own_is_opened_at_the_address_visited_first_in_its_frame(browser, tmp_path):
-    folder = tmp_path / "own"
-    folder.mkdir()
-    save_model(folder)
-    with (
-        serve(tmp_path / "log.txt", GLASSBOX_ENCODER=str(folder), GLASSBOX_DECODER="own.gguf") as url,
-        own_tab(browser) as page,
-    ):
-        visit(page, url, "chunk")  # nobody has opened the app's own address before
-        expect(page.get_by_test_id("stTopNavLink").filter(has_text="Ask your documents")).to_be_visible()
-        expect(page.get_by_role("heading", name="Inside the model", level=1)).to_be_visible()
-        expect(page.get_by_role("dialog")).to_have_count(0)
-        expect(page.get_by_text(f"Encoder · {folder.name}", exact=True)).to_be_visible()
-        expect(page.get_by_text("Decoder · own.gguf", exact=True)).to_be_visible()
-        fill_area(page, "Text", "abc def")
-        expect(page.get_by_text("shape 3 × 8 × 8")).to_be_visible()
-        for name, n_figures in zip(TABS, (1, 1, 2, 1), strict=True):
-            open_tab(page, name)
-            expect(figures(page)).to_have_count(n_figures)
-        page.goto(f"{url}/truncation")
-        page.get_by_text("One whole text", exact=True).click()
-        expect(page.get_by_text("Limit 20", exact=True)).to_be_visible()
+def test_a_pair_has_two_segments(wide):
+    click(wide, PAIR)
+    fill_area(wide, "First text", "How do cats sleep?")
+    open_tab(wide, "Pipeline")
+    click(wide, "1 Tokens →")
+    expect(wide.locator("span[title*='segment 1']").first).to_be_visible()
+
+
+def test_the_longest_text_is_drawn_whole_in_every_view(wide):
+    click(wide, TYPED)
+    click(wide, "512 · the rows of its position table")
+    fill_area(wide, "Text", "word " * 510)
+    open_tab(wide, "Pipeline")
+    click(wide, "3 Attention →")
+    expect(
+        wide.get_by_text(re.compile(r"^512 tokens.* · every tensor of this pass: 2\d\d MB"))
+    ).to_be_visible()
+    for name, n_figures in zip(TABS, (1, 1, 2, 1), strict=True):
+        open_tab(wide, name)
+        expect(figures(wide)).to_have_count(n_figures)
+        expect(wide.locator("[data-testid=stAlert], [data-testid=stException]")).to_have_count(0)
+
+
+def test_choices_and_text_survive_other_tabs_and_pages(wide):
+    click(wide, "512 · the rows of its position table")
+    fill_area(wide, "Text", "alpha beta gamma")
+    open_tab(wide, "Pipeline")
+    click(wide, "4 Feed-forward →")
+    open_tab(wide, "Attention")
+    open_tab(wide, "Pipeline")
+    expect(wide.get_by_text("shape 5 × 384")).to_be_visible()
+    go_to(wide, "Ask your documents")
+    go_to(wide, "Inside the model")
+    expect(wide.get_by_role("textbox", name="Text")).to_have_value("alpha beta gamma")
+    expect(wide.get_by_role("radio", name=re.compile("^512"))).to_be_checked()
+
+
+def test_the_decoder_is_open_too(wide):
+    click(wide, "Decoder · SmolLM2-135M-Instruct")
+    fill_area(wide, "Text", "The capital of France is")
+    expect(wide.get_by_text("5 tokens · every tensor of this pass")).to_be_visible()
+    for name, n_figures in zip(TABS, (1, 1, 2, 1), strict=True):
+        open_tab(wide, name)
+        expect(figures(wide)).to_have_count(n_figures)
+    open_tab(wide, "Attention")
+    open_chapter(wide, "One head")
+    expect(wide.get_by_text("The empty half is the causal mask")).to_be_visible()
+    open_tab(wide, "Pipeline")
+    click(wide, "6 Next token")
+    expect(figures(wide).get_by_text("␣Paris")).to_be_visible()
+
+
+def test_special_tokens_can_be_switched_off(wide):
+    click(wide, "Encoder · all-MiniLM-L6-v2")
+    open_tab(wide, "Attention")
+    open_chapter(wide, "One head")
+    expect(wide.get_by_test_id("stPlotlyChart").get_by_text("[SEP]").first).to_be_visible()
+    more_option(wide, "Special tokens")
+    expect(wide.locator("[data-testid=stPlotlyChart]").get_by_text("[SEP]")).to_have_count(0)
+    open_tab(wide, "Across layers")
+    expect(figures(wide)).to_have_count(2)
+    open_chapter(wide, "Rollout")
+    expect(figures(wide)).to_have_count(1)

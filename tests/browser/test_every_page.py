@@ -11,7 +11,7 @@ from tests.browser.accessibility import (
     UPSTREAM,
     assert_usable,
     findings,
-    findings_when_dark,
+    findings_in_both_themes,
     resize,
 )
 from tests.browser.conftest import (
@@ -143,12 +143,12 @@ def test_a_page_opened_by_the_menu_is_whole_accessible_and_fits_every_screen(tou
             expect(figures(toured)).to_have_count(count)
         assert_fits(toured)
         assert len(controls := toured.evaluate(CONTROLS)) <= MOST_CONTROLS, controls
-        found += findings(toured) + findings_when_dark(toured)
+        found += findings_in_both_themes(toured)
         for screen in (MAGNIFIED, NARROW):
             resize(toured, screen)
             assert_fits(toured)
         # Colours do not depend on the width, but for those of the menu, which is the same above every tab.
-        found += findings(toured, **STRUCTURE) if place else findings(toured) + findings_when_dark(toured)
+        found += findings(toured, **STRUCTURE) if place else findings_in_both_themes(toured)
         toured.set_viewport_size(WIDE)
     assert not [finding for finding in found if finding["known"] < 0]
     seen[address] = {finding["known"] for finding in found}
@@ -194,6 +194,5 @@ def test_former_addresses_lead_to_where_their_pages_are_now(tab, app):
     for former, address in FORMER.items():
         tab.goto(f"{app}/{former}")
         expect(title_of(tab)).to_have_text(TITLES[address])
-        settled(tab)
-        assert urlsplit(tab.url).path == f"/{address}"
+        tab.wait_for_url(lambda url, path=f"/{address}": urlsplit(url).path == path)
     expect(tab.get_by_role("tab", name="Never read", selected=True)).to_be_visible()

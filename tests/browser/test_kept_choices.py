@@ -1,6 +1,5 @@
 """What is chosen in the sidebar stays from page to page, for a user who clicks through the menu."""
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import (
@@ -79,15 +78,16 @@ def select_another(page, label):
             return
 
 
-@pytest.mark.parametrize("title", ["Documents and chunks", "Pooling compared"])
-def test_on_the_second_page_of_a_session_the_bundled_documents_are_chosen(tab, app, title):
-    visit(tab, app)
-    go_to(tab, title)
-    assert_documents(tab, list(BUNDLED))
+def come_from(page, title):
+    """The bundled documents are chosen on the second page of a session, too; back to the first."""
+    go_to(page, title)
+    assert_documents(page, list(BUNDLED))
+    go_to(page, "Ask your documents")
 
 
 def test_documents_and_settings_are_the_same_on_every_page(tab, app):
     visit(tab, app)
+    come_from(tab, "Pooling compared")
     upload(tab, (OWN, TEXT))
     search_only(tab)
     before = settings(tab)
@@ -114,6 +114,7 @@ def card(page):
 
 def test_the_settings_in_use_are_in_sight_on_every_page_and_reset_from_any(tab, app):
     visit(tab, app)
+    come_from(tab, "Documents and chunks")
     expect(sidebar(tab).get_by_role("slider", name="Temperature", include_hidden=True)).to_be_attached()
     before = settings(tab)
     open_all_sections(tab)

@@ -1,20 +1,26 @@
 import re
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.accessibility import assert_usable
-from tests.browser.conftest import assert_fits, own_tab, serve, served, visit
+from tests.browser.conftest import assert_fits, visit
 from tests.browser.test_chunk import click, more_option
 
 ADDRESS = "verify"
+
+
+@pytest.fixture(scope="module")
+def wide(kept_tab, app):
+    return visit(kept_tab, app, ADDRESS)
 
 
 def compare(page):
     page.get_by_role("button", name="Compare with the official model").click()
 
 
-def test_every_stage_is_compared_with_the_official_model(narrow):
+def test_every_stage_is_compared_with_the_official_model_outside_the_apps_process(narrow, process):
     compare(narrow)
     expect(narrow.get_by_text("All 79 stages agree with the official model")).to_be_visible()
     expect(narrow.get_by_text("79 of 79")).to_be_visible()
@@ -22,6 +28,15 @@ def test_every_stage_is_compared_with_the_official_model(narrow):
     expect(narrow.get_by_text(re.compile("for layer norms 1.9e-6"))).to_be_visible()
     assert_usable(narrow)
     assert_fits(narrow)
+    assert "libtorch" not in Path(f"/proc/{process}/maps").read_text()
+    children = "".join(path.read_text() for path in Path(f"/proc/{process}/task").glob("*/children"))
+    assert children == ""
+
+
+def test_a_blank_text_asks_for_one(wide):
+    wide.get_by_role("textbox", name="Text to compare on").fill("  ")
+    compare(wide)
+    expect(wide.get_by_text("Type a text first.")).to_be_visible()
 
 
 def test_any_text_agrees_in_float64(wide):
@@ -54,30 +69,3 @@ def test_every_stage_inside_the_model_shows_its_equation_shape_and_difference(ta
                     re.compile(r"difference from the official model [\d.e-]+")
                 ).inner_text()
                 assert float(re.search(r"model ([\d.e-]+)", shown)[1]) < 1e-4
-
-
-def test_pytorch_is_not_in_the_apps_process_after_a_comparison(browser, tmp_path, app):
-    with served(tmp_path / "log.txt") as (url, process), own_tab(browser) as page:
-        visit(page, url, ADDRESS)
-        compare(page)
-        expect(page.get_by_text("79 of 79")).to_be_visible()
-        assert "libtorch" not in Path(f"/proc/{process}/maps").read_text()
-        children = "".join(path.read_text() for path in Path(f"/proc/{process}/task").glob("*/children"))
-        assert children == ""
-
-
-def test_a_blank_text_asks_for_one(wide):
-    wide.get_by_role("textbox", name="Text to compare on").fill("  ")
-    compare(wide)
-    expect(wide.get_by_text("Type a text first.")).to_be_visible()
-
-
-def test_without_sentence_transformers_the_page_says_what_to_install(browser, tmp_path, app):
-    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['sentence_transformers'] = None\n")
-    with (
-        serve(tmp_path / "log.txt", PYTHONPATH=str(tmp_path)) as url,
-        own_tab(browser) as page,
-    ):
-        visit(page, url, "verify")
-        compare(page)
-        expect(page.get_by_text(re.compile("the official model needs sentence-transformers"))).to_be_visible()
