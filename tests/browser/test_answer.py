@@ -125,17 +125,8 @@ def test_the_cache_of_the_answer_is_measured_and_its_size_shown(answered):
     expect(answered.get_by_text("The 9 query heads share 3 heads")).to_be_visible()
 
 
-def test_what_cannot_be_looked_into_is_said(wide):
-    wide.get_by_role("button", name="Ask", exact=True).click()
-    expect(wide.get_by_text("Type a question first")).to_be_visible()
-    ask(wide, "How do I bake sourdough bread?")
-    expect(wide.get_by_text(re.compile(r"^The nearest passage .*: cosine"))).to_be_visible()
-    expect(wide.get_by_role("tab")).to_have_count(0)
-    expect(wide.locator("[data-testid=stException]")).to_have_count(0)
-
-
-def test_the_answer_of_a_server_is_closed_and_may_be_asked_again(wide):
-    page = wide
+def test_the_answer_of_a_server_is_closed_and_may_be_asked_again(answered):
+    page = answered
     go_to(page, "Ask your documents")
     with chat_server() as server:
         use_server(page, server.url)
@@ -150,6 +141,15 @@ def test_the_answer_of_a_server_is_closed_and_may_be_asked_again(wide):
     expect(page.get_by_role("tab", name="Tokens")).to_be_visible()
     expect(page.get_by_role("heading", name="What <b>price</b> has")).to_be_visible()  # markup stays text
     expect(chips(page).first).to_be_visible()
+
+
+def test_what_cannot_be_looked_into_is_said(wide):
+    wide.get_by_role("button", name="Ask", exact=True).click()
+    expect(wide.get_by_text("Type a question first")).to_be_visible()
+    ask(wide, "How do I bake sourdough bread?")
+    expect(wide.get_by_text(re.compile(r"^The nearest passage .*: cosine"))).to_be_visible()
+    expect(wide.get_by_role("tab")).to_have_count(0)
+    expect(wide.locator("[data-testid=stException]")).to_have_count(0)
 
 
 def save_tiny_model(folder):

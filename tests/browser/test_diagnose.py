@@ -1,9 +1,9 @@
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.accessibility import assert_usable
-from tests.browser.conftest import fill_area, fill_in, open_chapter, settled
+from tests.browser.conftest import fill_area, fill_in, open_chapter, settled, visit
 
-ADDRESS = "diagnose"
 HEADINGS = (
     "In short",
     "1 · Is the text in a document?",
@@ -12,6 +12,12 @@ HEADINGS = (
     "4 · Where does it rank, and what outranks it?",
     "5 · Where would it rank under other settings?",
 )
+
+
+@pytest.fixture(scope="module")
+def wide(kept_tab, app):
+    """The page, opened once; the last test asks it another question."""
+    return visit(kept_tab, app, "diagnose")
 
 
 def test_a_question_that_misses_is_explained_step_by_step(wide):
@@ -32,6 +38,15 @@ def test_a_question_that_misses_is_explained_step_by_step(wide):
     assert all(f"<h2>{heading}</h2>" in report for heading in HEADINGS)
 
 
+def test_other_settings_are_measured_and_can_be_stopped(wide):
+    wide.get_by_role("button", name="Try other settings").click()
+    stop = wide.get_by_test_id("stMain").get_by_role("button", name="Stop", exact=True)
+    stop.click()
+    expect(stop).to_have_count(0)
+    expect(wide.get_by_role("button", name="Try other settings")).to_be_enabled()
+    assert_usable(wide)
+
+
 def test_a_pasted_text_that_is_nowhere_is_said_to_be_nowhere_and_stays_text(wide):
     wide.get_by_text("Paste the passage", exact=True).click()
     settled(wide)
@@ -42,12 +57,3 @@ def test_a_pasted_text_that_is_nowhere_is_said_to_be_nowhere_and_stays_text(wide
     expect(wide.get_by_text("<img src=x onerror=").last).to_be_visible()
     assert wide.locator("[data-testid=stHtml] img").count() == 0
     expect(wide.get_by_role("heading", name=HEADINGS[2])).to_have_count(0)
-
-
-def test_other_settings_are_measured_and_can_be_stopped(wide):
-    wide.get_by_role("button", name="Try other settings").click()
-    stop = wide.get_by_test_id("stMain").get_by_role("button", name="Stop", exact=True)
-    stop.click()
-    expect(stop).to_have_count(0)
-    expect(wide.get_by_role("button", name="Try other settings")).to_be_enabled()
-    assert_usable(wide)

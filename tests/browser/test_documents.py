@@ -160,9 +160,12 @@ def test_two_settings_stand_side_by_side_and_the_other_can_be_taken(sample):
 def test_a_workspace_brings_documents_and_settings_back(own, app, wide_window, tmp_path):
     upload(own, ("tide.md", b"# Tides\n\nThe tide turns twice a day."))
     press_slider(own, "Chunk size (tokens)", "Home")
+    dialog = open_work(own)
     with own.expect_download() as download:
-        open_work(own).get_by_role("button", name="Download the workspace").click()
-    own.keyboard.press("Escape")
+        dialog.get_by_role("button", name="Download the workspace").click()
+    settled(own)  # the download draws the dialog anew
+    dialog.get_by_role("button", name="Close").click()
+    expect(dialog).to_have_count(0)
     path = tmp_path / "mine.glassbox"
     download.value.save_as(path)
     assert [d.name for d in import_workspace("mine", path.read_bytes()).documents] == ["tide.md"]

@@ -20,7 +20,7 @@ from tests.browser.conftest import (
     window,
 )
 from tests.browser.test_chunk import TABS
-from tests.browser.test_verify import compare
+from tests.browser.test_official_model import compare
 from tests.engine.models.test_encoder_folders import save_model
 
 FAULTS = (

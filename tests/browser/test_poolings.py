@@ -1,9 +1,13 @@
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.accessibility import assert_usable
-from tests.browser.conftest import fill_area, open_chapter, open_tab, settled
+from tests.browser.conftest import fill_area, open_chapter, open_tab, settled, visit
 
-ADDRESS = "poolings"
+
+@pytest.fixture(scope="module")
+def wide(kept_tab, app):
+    return visit(kept_tab, app, "poolings")
 
 
 def test_a_pair_of_ones_own_is_explained_and_its_markup_stays_text(wide):
@@ -26,10 +30,9 @@ def test_a_pair_of_ones_own_is_explained_and_its_markup_stays_text(wide):
 
 
 def test_without_documents_sentences_are_compared_and_a_search_asks_for_some(wide):
-    settled(wide)
     wide.get_by_role("button", name="Clear all").click()
     settled(wide)
-    panel = wide.get_by_role("tabpanel", name="Sentences")
+    panel = open_tab(wide, "Sentences")
     expect(panel.get_by_text("What to look for.")).to_be_visible()
     open_tab(wide, "Your question")
     expect(wide.get_by_test_id("stMain").get_by_text("No document is chosen.")).to_be_visible()

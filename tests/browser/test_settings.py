@@ -31,6 +31,11 @@ def wide(tab, app):
     return open_settings(tab, app)
 
 
+@pytest.fixture(scope="module")
+def kept(kept_tab, app):
+    return open_settings(kept_tab, app)
+
+
 def take_out(page, *values):
     for value in values:
         page.get_by_role("button", name=re.compile(f"^Remove {value}|{value}, press")).click()
@@ -133,32 +138,33 @@ def downloaded(page, name):
     return download.value.path().read_text()
 
 
-def test_two_runs_are_compared_and_one_deleted(wide):
-    two_cells(wide)
-    run(wide, 2)
-    open_tab(wide, "Grid")
-    wide.get_by_role("button", name="More options").click()
-    fill_in(wide, "Name of the run", "once more")
-    run(wide, 2)
-    open_tab(wide, "Runs")
-    expect(wide.get_by_text(re.compile("^MRR of A is .* B − A is"))).to_be_visible()
-    expect(wide.get_by_text(re.compile(r"^Alike \(\d+\)"))).to_be_visible()
-    assert_usable(wide)
-    wide.get_by_text("Delete a run").click()
-    wide.get_by_role("button", name="Delete it").click()
-    settled(wide)
-    press_until(wide.get_by_role("combobox", name="Run A"), wide.get_by_role("option"))
-    expect(wide.get_by_role("option")).to_have_count(1)
+def test_two_runs_are_compared_and_one_deleted(kept):
+    two_cells(kept)
+    run(kept, 2)
+    open_tab(kept, "Grid")
+    kept.get_by_role("button", name="More options").click()
+    fill_in(kept, "Name of the run", "once more")
+    run(kept, 2)
+    open_tab(kept, "Runs")
+    expect(kept.get_by_text(re.compile("^MRR of A is .* B − A is"))).to_be_visible()
+    expect(kept.get_by_text(re.compile(r"^Alike \(\d+\)"))).to_be_visible()
+    assert_usable(kept)
+    kept.get_by_text("Delete a run").click()
+    kept.get_by_role("button", name="Delete it").click()
+    settled(kept)
+    press_until(kept.get_by_role("combobox", name="Run A"), kept.get_by_role("option"))
+    expect(kept.get_by_role("option")).to_have_count(1)
 
 
-def test_a_large_grid_has_to_be_meant(wide):
-    wide.get_by_text("Every pooling", exact=True).click()
-    settled(wide)
+def test_a_large_grid_has_to_be_meant(kept):
+    open_tab(kept, "Grid")
+    kept.get_by_text("Every pooling", exact=True).click()
+    settled(kept)
     for label in ("Chunk sizes (tokens)", "Retrievers"):
-        wide.get_by_role("combobox", name=label).click()
-        wide.get_by_role("option", name="Select all").click()
-        wide.keyboard.press("Escape")
-        settled(wide)
-    expect(wide.get_by_role("button", name="Run the grid")).to_be_disabled()
-    wide.get_by_text(re.compile(r"^Run all \d+ cells, which takes about")).click()
-    expect(wide.get_by_role("button", name="Run the grid")).to_be_enabled()
+        kept.get_by_role("combobox", name=label).click()
+        kept.get_by_role("option", name="Select all").click()
+        kept.keyboard.press("Escape")
+        settled(kept)
+    expect(kept.get_by_role("button", name="Run the grid")).to_be_disabled()
+    kept.get_by_text(re.compile(r"^Run all \d+ cells, which takes about")).click()
+    expect(kept.get_by_role("button", name="Run the grid")).to_be_enabled()
