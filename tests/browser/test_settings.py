@@ -154,6 +154,7 @@ def test_two_runs_are_compared_and_one_deleted(kept):
     settled(kept)
     press_until(kept.get_by_role("combobox", name="Run A"), kept.get_by_role("option"))
     expect(kept.get_by_role("option")).to_have_count(1)
+    kept.keyboard.press("Escape")
 
 
 def test_a_large_grid_has_to_be_meant(kept):
