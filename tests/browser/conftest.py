@@ -90,8 +90,8 @@ window.setTimeout = (action, delay = 0, ...values) => {
 };
 window.clearTimeout = (timer) => { timers.delete(timer); end(timer); };
 window.untilTimersEnd = async () => {
-    const end = performance.now() + 300;  // some begin anew for ever
-    do await new Promise((over) => begin(over, 10)); while (timers.size && performance.now() < end);
+    const latest = performance.now() + 300;  // some begin anew for ever
+    do await new Promise((over) => begin(over, 10)); while (timers.size && performance.now() < latest);
 };"""
 # The page's own clock, as a slow page sends late; the server answers in the order in which it is sent to.
 # A connection that the server closes just then fails once.

@@ -1,7 +1,9 @@
-"""The memory of a public server and its child processes, which visitors use without a browser."""
+"""What a server takes of the machine, memory and watched files; visitors use it without a browser."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
 
 from benchmarks.memory import LIMITS, N_SESSIONS, PAGES, QUESTION, READY, SESSIONS, memory_mb
 from tests.browser.conftest import TITLES, served
@@ -34,3 +36,11 @@ def test_the_memory_of_a_public_server_stays_within_its_limits(app, tmp_path):
         with ThreadPoolExecutor(N_SESSIONS) as pool:
             list(pool.map(ask, range(N_SESSIONS)))
         assert given_back(server, LIMITS[SESSIONS]) <= LIMITS[SESSIONS]
+
+
+def test_a_server_watches_no_files(app, process):
+    with visiting(app) as visitor:
+        visitor.open()
+        for opened in Path(f"/proc/{process}/fd").iterdir():
+            with suppress(FileNotFoundError):  # closed meanwhile
+                assert "inotify" not in str(opened.readlink())

@@ -93,10 +93,7 @@ def test_faults_are_drawn_alone_and_together_beside_the_intact_model_and_can_be_
         switch(narrow, "Drop the residual")
         expect(narrow.locator(".js-plotly-plot .scatterlayer .trace")).to_have_count(3)
         expect(narrow.get_by_text("Left of the top 10")).to_be_visible()
-        for name in (
-            "Drop the residual",
-            "Forget the position embedding",
-        ):
+        for name in ("Drop the residual", "Forget the position embedding"):
             switch(narrow, name)
         expect(narrow.get_by_text("The model is intact. Choose a fault to break it.")).to_be_visible()
 
