@@ -1,8 +1,10 @@
 """Fixtures of all tests: the models, loaded once for a process."""
 
+import gc
 import os
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -12,6 +14,8 @@ os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 # Numba, compiling in a thread, would colour messages by colorama, which takes what others print meanwhile.
 os.environ["NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING"] = "1"
+# Workers and child processes find modules compiled, also where an environment keeps none.
+os.environ["PYTHONDONTWRITEBYTECODE"] = ""
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -21,6 +25,7 @@ from engine.official_program import load_official
 from engine.retrieval import relevance
 from engine.weights.fetch import model_path
 
+sys.dont_write_bytecode = False
 ROOT = Path(__file__).parent.parent
 # Properties are tried on few examples, the same each time; GLASSBOX_HYPOTHESIS=long pytest tries many, and
 # others each time. How long an example takes says more about what else the machine does: it has no limit.
@@ -43,6 +48,17 @@ def pytest_configure(config):
         compiling = [subprocess.Popen([sys.executable, "-c", code], cwd=ROOT) for code in COMPILED]
         for process in compiling:
             process.wait()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Leave the garbage collector out while modules are loaded, and these out of its later passes."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(items):
@@ -89,6 +105,17 @@ def readable_decoder():
 def official(encoder):
     """The same weights in sentence-transformers."""
     return load_official(str(model_path(encoder.name)), encoder.max_tokens, encoder.config.d_model, "float32")
+
+
+@pytest.fixture
+def library_in_this_process(monkeypatch):
+    """Have programs of `engine.library_process` answer here, where PyTorch is loaded already."""
+
+    def answer(program, request, limits):
+        module = ".".join(program.path.relative_to(ROOT).with_suffix("").parts)
+        return import_module(module).answer(request)
+
+    monkeypatch.setattr("engine.library_process.ask", answer)
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine import Encoder, verify
+from engine import verify
 from engine.errors import MemoryLimitError, ModelUnavailableError
 from engine.kernels import primitives
 from engine.kernels.primitives import NUMPY
@@ -69,11 +69,6 @@ def test_final_vectors_are_compared_from_the_text_on(checks):
     assert checks["normalized"].decisive == checks["normalized"].end_to_end <= 1e-6
 
 
-def test_in_float64_all_stages_agree_from_the_text_on():
-    checks = verify_encoder(Encoder.load(dtype=np.float64), DEFAULT_TEXTS[:2])
-    assert max(check.end_to_end for check in checks if check.stage != "pooled.pooler.cosine") <= 1e-8
-
-
 def test_a_stage_that_is_wrong_fails_and_those_after_it_do_not(encoder, stages):
     layers = list(encoder.weights.layers)
     dense = layers[2].ffn_hidden
@@ -112,24 +107,27 @@ def test_the_child_process_computes_the_same_stages_for_one_text_after_the_other
 COMPARE = """
 import json, os, sys
 from pathlib import Path
+import numpy as np
 from engine import Encoder
-from engine.verify import verify_encoder
+from engine.verify import DEFAULT_TEXTS, verify_encoder
 
-checks = verify_encoder(Encoder.load(), ["one"])
+checks = verify_encoder(Encoder.load(dtype=np.float64), DEFAULT_TEXTS[:2])
 mapped = Path("/proc/self/maps").read_text()
 children = [path.read_text() for path in Path("/proc/self/task").glob("*/children")]
 found = {"checks": len(checks), "children": "".join(children), "mapped": "libtorch" in mapped}
 found["imported"] = sorted({"torch", "transformers", "sentence_transformers"} & set(sys.modules))
+found["agree"] = all(check.end_to_end <= 1e-8 for check in checks if check.stage != "pooled.pooler.cosine")
 print(json.dumps(found))
 """
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_pytorch_is_loaded_in_a_child_process_alone_and_leaves_with_it():
+def test_in_float64_stages_agree_with_pytorch_in_a_child_process_which_leaves_with_it():
     result = subprocess.run(
         [sys.executable, "-c", COMPARE], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    assert json.loads(result.stdout) == {"checks": 79, "children": "", "mapped": False, "imported": []}
+    found = json.loads(result.stdout)
+    assert found == {"checks": 79, "children": "", "mapped": False, "imported": [], "agree": True}
 
 
 def test_a_missing_library_is_told(encoder, monkeypatch):
@@ -144,6 +142,7 @@ def test_too_little_memory_is_told_before_anything_is_started(encoder, monkeypat
         verify_encoder(encoder, ["one"])
 
 
+@pytest.mark.usefixtures("library_in_this_process")
 def test_what_the_library_cannot_read_is_told_in_one_line(encoder, tmp_path):
     folder = tmp_path / "model"
     shutil.copytree(model_path(encoder.name), folder)

@@ -553,6 +553,7 @@ class TestLibraryModel:
             with pytest.raises(InputError, match=message):
                 sweep(documents, questions, [Cell(model=library.name, **change)], {library.name: library})
 
+    @pytest.mark.usefixtures("library_in_this_process")
     @pytest.mark.parametrize("name", ["no/such-model-anywhere", "/no/such/folder"])
     def test_a_model_that_is_not_there_is_told_at_once(self, name, encoder):
         with pytest.raises(
@@ -560,6 +561,7 @@ class TestLibraryModel:
         ):
             LibraryModel.load(name, encoder.tokenizer)
 
+    @pytest.mark.usefixtures("library_in_this_process")
     def test_a_model_that_neither_reads_is_told_with_both_reasons(self, tmp_path):
         (tmp_path / "config.json").write_text('{"model_type": "no-such-family"}')
         with pytest.raises(
@@ -568,6 +570,7 @@ class TestLibraryModel:
         ):
             load_model(str(tmp_path))
 
+    @pytest.mark.usefixtures("library_in_this_process")
     def test_a_model_without_a_limit_to_set_is_refused(self, encoder, tmp_path):
         from sentence_transformers import SentenceTransformer
         from sentence_transformers.sentence_transformer.modules import StaticEmbedding

@@ -1,3 +1,6 @@
+from functools import cache
+
+import gguf
 import numpy as np
 import pytest
 import torch
@@ -27,7 +30,11 @@ def official():
     from transformers import AutoModelForCausalLM
 
     path = model_path(DEFAULT_DECODER)
-    return AutoModelForCausalLM.from_pretrained(path.parent, gguf_file=path.name, dtype=torch.float32).eval()
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("GGUFReader", "get_tensor_name_map"):  # called twice, and for every module
+            patch.setattr(gguf, name, cache(getattr(gguf, name)))
+        model = AutoModelForCausalLM.from_pretrained(path.parent, gguf_file=path.name, dtype=torch.float32)
+    return model.eval()
 
 
 def tokens(steps):

@@ -113,6 +113,7 @@ def test_questions_may_be_embedded_by_a_server(table, index, encoder):
     assert found[0].chunk == retrieve("Who had bees?", index, encoder, SearchSettings(1)).hits[0].chunk
 
 
+@pytest.mark.usefixtures("library_in_this_process")
 def test_questions_may_be_embedded_by_sentence_transformers(table, index, encoder, official, tmp_path):
     official.save(str(tmp_path))
     model = LibraryModel.load(tmp_path, encoder.tokenizer)

@@ -316,6 +316,7 @@ def about(name, content, text):
     return Question(text, name, (Reference(content, 4, 4 + len(content)),))
 
 
+@pytest.mark.usefixtures("library_in_this_process")
 def test_the_lines_give_the_numbers_of_the_page(files, electra, encoder, tmp_path, capsys):
     documents = [one for one in load_corpus(files) if one.name != "x.md"][::-1]  # as they were uploaded
     questions = [about("wave", "moon", "What pulls the sea?"), about("tide", "moon", "Which moon?")]
