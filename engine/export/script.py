@@ -5,9 +5,10 @@ import inspect
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine.documents import sentences
 from engine.documents.formats.markdown import closes, fence_of, heading_of
@@ -38,6 +39,9 @@ from engine.retrieval.mmr import MMR_DEPTH, MMR_DIVERSITY, mmr_order
 from engine.retrieval.rerank import RERANK_DEPTH
 from engine.retrieval.retrievers import DENSE_WEIGHT, RETRIEVERS, check_retriever
 from engine.weights.catalog import DEFAULT_ENCODER, KNOWN_MODELS
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 TEMPLATES = Path(__file__).parent / "templates"
 # Functions of the script, by the engine's that find the same places.
@@ -194,12 +198,17 @@ def source_of(module: ModuleType) -> str:
 
 def rendered(name: str, fields: dict[str, Any]) -> str:
     """Fill a template."""
+    return environment().get_template(name).render(fields)
+
+
+@cache
+def environment() -> "Environment":
+    """Return the templates, each compiled once."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined  # slow to load
 
-    environment = Environment(
+    return Environment(
         loader=FileSystemLoader(TEMPLATES), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    return environment.get_template(name).render(fields)
 
 
 def left_out(cell: Cell, model: Model, expand: bool) -> tuple[str, ...]:

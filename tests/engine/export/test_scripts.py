@@ -94,14 +94,20 @@ def cut(document, cell, encoder, parent_tokens):
     return split(document, encoder.tokenizer, cell.splitting, embed=encoder.encode)
 
 
+@pytest.fixture(scope="module")
+def in_cache():
+    """A function that has a script take the model from the cache."""
+    model = repr(str(model_path("all-MiniLM-L6-v2")))
+    return lambda script: script.replace(HUB_ID, model)
+
+
 @pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
+def run(tmp_path, in_cache, monkeypatch, capsys):
     """A function that runs a script with the model in the cache, and returns its variables and its lines."""
 
     def run_script(script, folder, as_main=True):
         path = tmp_path / "search.py"
-        folder_of_model = repr(str(model_path("all-MiniLM-L6-v2")))
-        path.write_text(script.replace(HUB_ID, folder_of_model), encoding="utf-8")
+        path.write_text(in_cache(script), encoding="utf-8")
         monkeypatch.setattr(sys, "argv", [str(path), str(folder), QUESTION])
         names = runpy.run_path(str(path), run_name="__main__" if as_main else "script")
         return names, [line.split("  ", 2) for line in capsys.readouterr().out.splitlines()]
@@ -147,11 +153,11 @@ def test_chunks_are_the_same(splitter, overlap, parent_tokens, folder, encoder, 
 
 
 @pytest.fixture(scope="module")
-def spans(encoder):
+def spans(encoder, in_cache):
     """The function of a script that cuts a text recursively into chunks of 8 tokens with overlap."""
     script = export(Cell("recursive", 8, 2, retriever="bm25"), encoder, "sentence-transformers").script
     names = {"__name__": "script"}
-    exec(script.replace(HUB_ID, repr(str(model_path("all-MiniLM-L6-v2")))), names)
+    exec(in_cache(script), names)
     return names["spans"]
 
 
