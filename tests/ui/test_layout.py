@@ -1,6 +1,7 @@
 """The folder ui holds what at least two pages use; pages use nothing of each other."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -12,6 +13,7 @@ MODULES = {
 }
 
 
+@cache
 def imports(file):
     tree = ast.parse(file.read_text("utf-8"))
     return {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)} & set(MODULES)

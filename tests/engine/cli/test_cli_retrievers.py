@@ -80,26 +80,37 @@ sampling.RULES["only"] = replace(sampling.RULES["top_k"], apply=keep_only, help=
 sampling.Sampling = MoreSampling
 sampling.GREEDY = MoreSampling()
 
+import sys
+from contextlib import suppress
+
 from engine.cli.main import app
 
-app()
+for command in sys.argv[1:]:
+    with suppress(SystemExit):
+        app(command.split("|"))
+    print("|")
 """
 
 
-def run_with_more(*arguments):
-    command = [sys.executable, "-c", TABLES, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
+def printed_with_more(*commands):
+    """What each command prints, all in one process with longer tables."""
+    command = [sys.executable, "-c", TABLES, *("|".join(map(str, each)) for each in commands)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+    return done.stdout.split("|\n")[: len(commands)]
 
 
 def test_entries_of_the_tables_reach_the_command_line(corpus):
-    words = " ".join(run_with_more("ask", "--help").replace("│", " ").split())
+    settings = ("--temperature", 1, "--only", 260, "--max-new-tokens", 3, "--min-relevance", 0, "--json")
+    words, found, answer = printed_with_more(
+        ("ask", "--help"),
+        ("search", QUESTION, "--corpus", corpus, "--retriever", "last", "--json"),
+        ("ask", QUESTION, "--corpus", corpus, *settings),
+    )
+    words = " ".join(words.replace("│", " ").split())
     assert "cross-encoder, last." in words
     assert "--only <int> Draw this token alone." in words
-    found = json.loads(run_with_more("search", QUESTION, "--corpus", corpus, "--retriever", "last", "--json"))
-    assert [hit["document"] for hit in found["hits"]] == ["bread.md", "tower.md"]
-    settings = ("--temperature", 1, "--only", 260, "--max-new-tokens", 3, "--min-relevance", 0, "--json")
-    answer = json.loads(run_with_more("ask", QUESTION, "--corpus", corpus, *settings))["text"]
-    assert answer == "the the the"
+    assert [hit["document"] for hit in json.loads(found)["hits"]] == ["bread.md", "tower.md"]
+    assert json.loads(answer)["text"] == "the the the"
 
 
 def test_a_precision_that_is_slower_on_this_processor_is_told(corpus, monkeypatch):
