@@ -100,7 +100,7 @@ def test_an_example_question_is_answered_from_passages_that_are_shown(answered):
     expect(answered.get_by_text("Drop your documents")).to_have_count(0)
     panel = open_tab(answered, "Sources")
     expect(panel.locator("mark").first).to_contain_text(re.compile(r"\[\d\]"))
-    place = re.compile(r"chatlogs\.md · characters [\d,]+–[\d,]+ · \d+ tokens")
+    place = re.compile(r"chatlogs\.md · (.+ · )?characters [\d,]+–[\d,]+ · \d+ tokens")
     expect(panel.get_by_text(place).first).to_be_visible()
     closeness = r"cosine 0\.\d{3} · closer than"
     expect(panel.get_by_text(re.compile(closeness)).first).to_be_visible()
