@@ -114,7 +114,7 @@ class EmbeddingServer:
         return NO_LIMIT
 
     def embedding_spec(self, pooling: str = OWN, max_tokens: int | None = None) -> EmbeddingSpec:
-        """Return the stamp of the vectors that `encode_as` makes; the errors are the same."""
+        """Return the spec of the vectors that `encode_as` makes; the errors are the same."""
         if pooling != OWN:
             raise InputError(f"pooling is {pooling!r}: {self.name} pools tokens itself, give {OWN!r}")
         return EmbeddingSpec(self.fingerprint, OWN, self.token_limit(max_tokens), self.d_model, self.name)

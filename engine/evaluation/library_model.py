@@ -116,7 +116,7 @@ class LibraryModel:
         return int(limit)
 
     def embedding_spec(self, pooling: str = OWN, max_tokens: int | None = None) -> EmbeddingSpec:
-        """Return the stamp of the vectors that `encode` makes; the errors are the same."""
+        """Return the spec of the vectors that `encode` makes; the errors are the same."""
         if pooling != OWN:
             raise InputError(f"{self.name} is run by the library, with its own pooling: give {OWN!r}")
         model = prompted_digest(self.fingerprint, self.prompts)

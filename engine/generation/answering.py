@@ -122,8 +122,8 @@ class Answer:
     server are not known.
 
     ``thought`` is what the model wrote within ``<think>`` before its answer, ``thought_ids`` are its tokens,
-    the tags included. Nothing else here regards it. Without a text, ``finish_reason`` ``"length"`` means that
-    the thought did not end.
+    the tags included; quotes and checks do not use it. Without a text, ``finish_reason`` ``"length"`` means
+    that the thought did not end.
     """
 
     question: str
@@ -246,26 +246,31 @@ def retrieve(
     if settings.retriever == "maxsim" and not isinstance(encoder, Encoder):
         raise InputError(f"{no_inside('retriever maxsim', encoder)}: choose another")
     null_scores = null_scores_of(index, encoder) if null_scores is None else null_scores
-    encoder, spec, k = index.encoder(encoder), index.spec, settings.k
-    stamp = embedding_spec(encoder, spec.pooling, spec.max_tokens)
+    encoder, pooling, max_tokens, k = (
+        index.encoder(encoder),
+        index.spec.pooling,
+        index.spec.max_tokens,
+        settings.k,
+    )
+    spec = embedding_spec(encoder, pooling, max_tokens)
     texts = [question] if searched_for is None else [question, searched_for]
     start = perf_counter()
     if isinstance(encoder, Encoder):
         prompted = encoder.prompts.before("query", texts)
-        ids = [encoder.truncate(each, spec.max_tokens) for each in encoder.tokenizer.ids_batch(prompted)]
+        ids = [encoder.truncate(each, max_tokens) for each in encoder.tokenizer.ids_batch(prompted)]
         tokenized = perf_counter()
-        vectors = encoder.encode_ids(ids, spec.pooling)  # (n_texts, d_model)
+        vectors = encoder.encode_ids(ids, pooling)  # (n_texts, d_model)
     else:
-        tokenized = start  # its time is not known apart, and is part of encode_s
-        vectors = encode_by(stamp, "query", texts, encoder)
+        tokenized = start  # the time to tokenize is part of encode_s
+        vectors = encode_by(spec, "query", texts, encoder)
     encoded = perf_counter()
     inside = inside_of(encoder)
     by_cosine = settings.retriever == "dense" and searched_for is None
     order = None
     if not by_cosine:
-        order = found_rows(settings.retriever, texts[-1], Query(vectors[-1], stamp), index, inside, k + 1)
+        order = found_rows(settings.retriever, texts[-1], Query(vectors[-1], spec), index, inside, k + 1)
     # One more, for the margin of the last.
-    found = search_parents(index, Query(vectors[0], stamp), k + 1 if k > 0 else k, order)
+    found = search_parents(index, Query(vectors[0], spec), k + 1 if k > 0 else k, order)
     searched = perf_counter()
     hits = tuple(found[:k])
     places = relevant_places(hits, null_scores, settings.min_relevance)
@@ -390,7 +395,7 @@ def write(
     best = leading(quoted.evidence, N_READ) if settings.context == "sentences" else ()
     prompt = assemble_prompt(question, quoted_hits(best, quoted.hits) or relevant, decoder, budget, turns)
     while len(best) > 1 and (prompt.left_out or any(source.cut for source in prompt.sources)):
-        best = best[:-1]  # what does not fit gives way from the worst on
+        best = best[:-1]  # without the worst
         prompt = assemble_prompt(question, quoted_hits(best, quoted.hits), decoder, budget, turns)
     opened = writer.server is None and opens_thought(prompt.text)
     pieces = writer.write(prompt, settings, stop)
@@ -496,8 +501,8 @@ def collect(
 ) -> _Written:
     """Consume tokens or pieces until they end, ``stop()`` is true, or the answer has ``most_tokens``.
 
-    A thought before the answer is told from it; ``opened`` is whether the prompt ends within one. The token
-    that ends a thought belongs to it, unless it begins the answer, too.
+    A thought before the answer is kept apart; ``opened`` is whether the prompt ends within one. The token
+    that ends a thought belongs to it, unless it also begins the answer.
     """
     splitter, thought, text = ThoughtSplitter(opened), "", ""
     first_at, n_guessed, n_thought = None, 0, 0

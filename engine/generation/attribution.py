@@ -104,11 +104,7 @@ def attention_to_passages(
     column = np.concatenate([np.where(passage < 0, rest, passage), np.full(len(answer_ids) - 1, answer)])
     column[0] = first
     trace = ColumnShares(column, answer + 1)
-    with (PrefixCache() if reuse is None else reuse).borrow(
-        ids, start - 1, decoder.weights, decoder.config, decoder.kv_bits
-    ) as cache:
-        cache.reserve(len(ids))
-        decoder.prefill(ids[: start - 1], cache)
+    with decoder.prefilled(ids, start - 1, reuse) as cache:
         decoder_forward(ids[start - 1 : -1], decoder.weights, decoder.config, cache, trace)
     return AttentionShares(np.stack(trace.layers))
 
@@ -229,7 +225,7 @@ def support(found: LeaveOneOut, sentences: Sequence[Sentence]) -> tuple[Support,
 
 
 def check_answer(ids: Sequence[int]) -> list[int]:
-    """Return the ids of an answer, or raise where there are none."""
+    """Return the ids of an answer; raise `InputError` where there are none."""
     if not ids:
         raise InputError("the answer is empty: there is nothing that could rest on a passage")
     return [*ids]

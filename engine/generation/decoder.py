@@ -1,6 +1,7 @@
 """The decoder: a prompt in, tokens out, one step at a time."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -410,11 +411,8 @@ class Decoder:
         n_tokens = self.check_ids(ids)
         if not 1 <= start <= n_tokens:
             raise InputError(f"start is {start}: give 1 to {n_tokens}, the number of tokens")
-        kept = PrefixCache() if reuse is None else reuse
         found = [np.empty(0, np.float32)]
-        with kept.borrow(ids, start - 1, self.weights, self.config, self.kv_bits) as cache:
-            cache.reserve(n_tokens)
-            self.prefill(ids[: start - 1], cache)
+        with self.prefilled(ids, start - 1, reuse) as cache:
             for hidden in self.read(ids[start - 1 : -1], cache):  # (n_block, d_model), each before its token
                 behind = np.asarray(ids[cache.length - len(hidden) + 1 : cache.length + 1])
                 for first in range(0, len(hidden), LOGIT_TOKENS):
@@ -439,8 +437,19 @@ class Decoder:
         for start in range(0, len(ids), BLOCK_TOKENS):
             yield decoder_forward(ids[start : start + BLOCK_TOKENS], self.weights, self.config, cache)
 
+    @contextmanager
+    def prefilled(
+        self, ids: Sequence[int], n_tokens: int, reuse: PrefixCache | None = None
+    ) -> Iterator[KVCache]:
+        """Yield a cache of the first ``n_tokens`` of ``ids``, with room for all, from ``reuse`` if given."""
+        kept = PrefixCache() if reuse is None else reuse
+        with kept.borrow(ids, n_tokens, self.weights, self.config, self.kv_bits) as cache:
+            cache.reserve(len(ids))
+            self.prefill(ids[:n_tokens], cache)
+            yield cache
+
     def prefill(self, ids: Sequence[int], cache: KVCache) -> None:
-        """Read into the cache what it does not hold yet of ``ids``, which begin with what it holds."""
+        """Read into the cache the rest of ``ids``, of which it holds the beginning."""
         for _ in self.read(ids[cache.length :], cache):
             pass
 
@@ -497,7 +506,7 @@ def load_folder(name: str, folder: Path, compiled: bool, kv_bits: int) -> Decode
             for file in ("config.json", "generation_config.json", "tokenizer_config.json")
         )
         bos = special_id(model.get("bos_token_id"), "bos", config)
-        start_ids = tokenizer.start_ids  # which tokenizer_config.json has the last word on
+        start_ids = tokenizer.start_ids  # unless tokenizer_config.json states otherwise
         if isinstance(wanted := chat.get("add_bos_token"), bool):
             start_ids = (bos,) if wanted and bos is not None else ()
         end = generation.get("eos_token_id", model.get("eos_token_id"))
@@ -526,7 +535,7 @@ def folder_template(folder: Path, setting: object) -> str | None:
 
 
 def checked_template(setting: object, path: Path) -> str | None:
-    """Return a chat template, None where there is none; raise `ModelFileError` for what can be none."""
+    """Return a chat template, or None; raise `ModelFileError` for anything but a text of up to 1 MB."""
     if not isinstance(setting, str | None) or len(setting or "") > MAX_TEMPLATE:
         raise ModelFileError(
             f"the chat template of {path} is {shortened(setting)}, no text of up to 1 MB: download it again"

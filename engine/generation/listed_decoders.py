@@ -5,15 +5,12 @@ its own arithmetic. So the bytes of weights that one decoder reads in a second, 
 the tokens per second of another one: that rate divided by the bytes of its weights.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from time import perf_counter
 
-import numpy as np
-
 from engine.generation.decoder import Decoder
-from engine.layers.tracing import Array
 from engine.models.decoders import fit_length, memory_bytes_before, new_cache
+from engine.retrieval.fingerprint import arrays_in
 from engine.weights.catalog import KNOWN_MODELS, KnownModel
 from engine.weights.fetch import is_cached
 from engine.weights.memory import available_memory
@@ -91,15 +88,3 @@ def read_rate(decoder: Decoder) -> float:
 def weight_bytes(decoder: Decoder) -> int:
     """Bytes of a decoder's weights in memory; matrices that several layers share count once."""
     return sum({id(array): array.nbytes for array in arrays_in(decoder.weights)}.values())
-
-
-def arrays_in(value: object) -> Iterator[Array]:
-    """Yield the arrays in the fields of a dataclass, in lists, and in what these contain."""
-    if isinstance(value, np.ndarray):
-        yield value
-    elif isinstance(value, list | tuple):
-        for each in value:
-            yield from arrays_in(each)
-    elif is_dataclass(value):
-        for field in fields(value):
-            yield from arrays_in(getattr(value, field.name))

@@ -52,10 +52,7 @@ def replay(
     spoken = [number for number in answer_ids if number not in decoder.end_ids]
     texts = iter(token_texts(spoken, decoder.tokenizer))
     tokens: list[GeneratedToken] = []
-    kept = PrefixCache() if reuse is None else reuse
-    with kept.borrow(ids, start - 1, decoder.weights, decoder.config, decoder.kv_bits) as cache:
-        cache.reserve(len(ids))
-        decoder.prefill(ids[: start - 1], cache)
+    with decoder.prefilled(ids, start - 1, reuse) as cache:
         hidden = np.concatenate(list(decoder.read(ids[start - 1 : -1], cache)))  # (n_answer, d_model)
     for place, before in enumerate(hidden, start=start):
         logits, token = decoder.unembed(before[None])[0], ids[place]

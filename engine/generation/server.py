@@ -24,9 +24,9 @@ T = TypeVar("T")
 CONNECT_S = 4.0
 SILENCE_S = 120.0  # a server may have to load the model before its first word
 POLL_S = 0.05  # how soon a stop is noticed while the server is silent
-# Of all of an answer, whose pieces may come one by one with less silence between them.
+# Seconds for a whole answer, whose pieces may come one by one with less silence between them.
 LIST_S, EMBEDDINGS_S, ANSWER_S = 30.0, 600.0, 3600.0
-MAX_WORDS = 200  # characters quoted of a server's own explanation
+MAX_QUOTED = 200  # characters of a server's own explanation
 MAX_MODELS, MAX_NAME = 1000, 200  # of a list of models, and characters of a name
 MAX_URL = 2000
 NO_KEY = "none"  # the client insists on a key; servers without one ignore it
@@ -80,7 +80,7 @@ class Server:
         Yields
         ------
         Ask
-            A function that has the client do something, within some seconds in all.
+            A function that sends a request with the client, and waits for so many seconds at most.
 
         Raises
         ------
@@ -219,10 +219,10 @@ class Server:
 
 
 class Ask(Protocol):
-    """Has a client do something, within some seconds in all."""
+    """Sends a request with a client, and waits for so many seconds at most."""
 
     def __call__(self, request: Callable[["AsyncOpenAI"], Awaitable[T]], seconds: float) -> T:
-        """Return what ``request`` gives; raise ``TimeoutError`` after so many seconds."""
+        """Return the result of ``request``; raise ``TimeoutError`` after so many seconds."""
 
 
 @contextmanager
@@ -309,5 +309,5 @@ def refusal(server: Server, error: "APIStatusError", advice: Mapping[int, str] =
 def quoted(words: str, server: Server) -> str:
     """Return the beginning of a server's words on one line, without the key, which some servers repeat."""
     words = words.replace(server.api_key, "[key]") if server.api_key else words
-    words = " ".join(words[: 10 * MAX_WORDS].split())[:MAX_WORDS]
+    words = " ".join(words[: 10 * MAX_QUOTED].split())[:MAX_QUOTED]
     return "".join(sign if sign.isprintable() else "\ufffd" for sign in words)

@@ -55,7 +55,7 @@ class BlackBoxModel(Protocol):
         """Return ``max_tokens``, or the model's own limit for None; one out of its range raises."""
 
     def embedding_spec(self, pooling: str = OWN, max_tokens: int | None = None) -> EmbeddingSpec:
-        """Return the stamp of the vectors that `encode_as` makes; the errors are the same."""
+        """Return the spec of the vectors that `encode_as` makes; the errors are the same."""
 
     def encode_as(
         self,
@@ -72,7 +72,7 @@ Model = Encoder | BlackBoxModel
 
 
 def embedding_spec(model: Model, pooling: str | None, max_tokens: int | None) -> EmbeddingSpec:
-    """Return the stamp of the vectors that a model makes; None is its own pooling, or its own limit."""
+    """Return the spec of the vectors that a model makes; None is its own pooling, or its own limit."""
     if isinstance(model, Encoder):
         return EmbeddingSpec.of(model, pooling, max_tokens)
     return model.embedding_spec(pooling or OWN, max_tokens)
@@ -85,7 +85,7 @@ def encode_by(
     model: Model,
     on_progress: Progress | None = None,
 ) -> Array:
-    """Embed the questions or documents of a search as a stamp says: ``(n_texts, d_model)``, of length 1."""
+    """Embed the questions or documents of a search as a spec states: ``(n_texts, d_model)``, of length 1."""
     vectors: dict[str, Array] = model.encode_as(
         role, texts, [spec.pooling], max_tokens=spec.max_tokens, on_progress=on_progress
     )

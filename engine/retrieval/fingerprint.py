@@ -37,7 +37,7 @@ def fingerprint(encoder: Encoder) -> str:
 def parts_digest(encoder: Encoder) -> str:
     """Hash every weight, the vocabulary, and the tokens of `PROBE`."""
     digest = sha256()
-    for array in arrays(encoder.weights):
+    for array in arrays_in(encoder.weights):
         digest.update(f"{array.dtype} {array.shape}".encode())
         digest.update(np.ascontiguousarray(array).data)
     for number in range(encoder.tokenizer.vocab_size):
@@ -53,7 +53,7 @@ def head_digest(head: EmbeddingHead) -> str:
     for step in head.steps:
         if isinstance(step, Dense):
             digest.update(step.activation.encode())
-            for array in arrays(step.parameters):
+            for array in arrays_in(step.parameters):
                 digest.update(f"{array.dtype} {array.shape}".encode())
                 digest.update(array.tobytes())
         else:
@@ -61,13 +61,13 @@ def head_digest(head: EmbeddingHead) -> str:
     return digest.hexdigest()
 
 
-def arrays(weights: object) -> Iterator[Array]:
-    """Yield every array of nested dataclasses and tuples, in the order of their fields."""
+def arrays_in(weights: object) -> Iterator[Array]:
+    """Yield every array of nested dataclasses, tuples and lists, in the order of their fields."""
     if isinstance(weights, np.ndarray):
         yield weights
-    elif isinstance(weights, tuple):
+    elif isinstance(weights, list | tuple):
         for part in weights:
-            yield from arrays(part)
+            yield from arrays_in(part)
     elif is_dataclass(weights):
         for field in fields(weights):
-            yield from arrays(getattr(weights, field.name))
+            yield from arrays_in(getattr(weights, field.name))

@@ -318,7 +318,7 @@ def embed_chunks(
     on_progress: Progress | None = None,
     cache: VectorCache | None = None,
 ) -> Array:
-    """Embed the texts of chunks as a stamp says, each once with a cache: ``(n_chunks, d_model)``."""
+    """Embed the texts of chunks as a spec states, each once with a cache: ``(n_chunks, d_model)``."""
     if cache is None:
         return encode_by(spec, "document", texts, encoder, on_progress)
     return cached_encode(texts, encoder, spec.pooling, spec.max_tokens, cache, on_progress)

@@ -25,7 +25,7 @@ from engine.weights.fetch import Progress
 
 
 @dataclass(frozen=True)
-class Move:
+class RankChange:
     """Rank and score of one chunk for a question, by its ordinary and by its late vector.
 
     ``row`` is the chunk's place among the chunks; ranks count from 1, scores are cosines.
@@ -128,13 +128,13 @@ def window_starts(first: Array, last: Array, n_tokens: int, room: int) -> Array:
     return np.where(holds, nearest, centred)
 
 
-def moved(ordinary: Array, late: Array) -> Array:
+def vector_cosines(ordinary: Array, late: Array) -> Array:
     """Cosine of each chunk's two vectors of length 1: two of ``(n_chunks, d_model)`` to ``(n_chunks,)``."""
     check_alike(ordinary, late)
     return np.clip(np.einsum("nd,nd->n", ordinary.astype(np.float64), late.astype(np.float64)), -1, 1)
 
 
-def moves(question: Array, ordinary: Array, late: Array) -> list[Move]:
+def rank_changes(question: Array, ordinary: Array, late: Array) -> list[RankChange]:
     """Ranks and scores of all chunks by their ordinary and late vectors, best late rank first.
 
     Parameters
@@ -154,7 +154,7 @@ def moves(question: Array, ordinary: Array, late: Array) -> list[Move]:
     scores, late_scores = ordinary @ question, late @ question  # (n_chunks,) each
     before, after = min_ranks(scores), min_ranks(late_scores)
     return [
-        Move(row, int(before[row]), float(scores[row]), int(after[row]), float(late_scores[row]))
+        RankChange(row, int(before[row]), float(scores[row]), int(after[row]), float(late_scores[row]))
         for row in np.argsort(-late_scores, kind="stable").tolist()
     ]
 

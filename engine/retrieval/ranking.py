@@ -1,7 +1,7 @@
 """Scores to ranks and back; the score ``-inf`` is a chunk that was not found.
 
-Equal scores have one of three kinds of ranks, as in scipy's ``rankdata``: the least of theirs (`min_ranks`),
-their mean (`mid_ranks`), or one each, in the order of the chunks (`ordinal_ranks`, as in `best_first`).
+Equal scores have one of two kinds of ranks, as in scipy's ``rankdata``: the least of theirs (`min_ranks`), or
+one each, in the order of the chunks (`ordinal_ranks`, as in `best_first`).
 """
 
 import numpy as np
@@ -70,13 +70,6 @@ def ordinal_ranks(scores: Array) -> Array:
     result = np.empty(len(scores), int)
     result[np.argsort(-scores, kind="stable")] = np.arange(1, len(scores) + 1)
     return result
-
-
-def mid_ranks(values: Array) -> Array:
-    """Rank of each value, 1 for the lowest; equal ones share the mean of their ranks: ``(n,) -> (n,)``."""
-    smaller = (values[:, None] > values).sum(axis=1)
-    equal = (values[:, None] == values).sum(axis=1)
-    return smaller + (equal + 1) / 2
 
 
 def ordered_scores(order: Array, scores: Array) -> Array:

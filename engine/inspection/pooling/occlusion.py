@@ -15,7 +15,6 @@ from engine.inspection.pooling.similarity_decomposition import Decomposition, Te
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
 from engine.retrieval.maxsim import MAXSIM, maxsim_of_ids
-from engine.retrieval.ranking import mid_ranks
 from engine.weights.fetch import Progress
 
 Side = Literal["first", "second"]
@@ -45,7 +44,9 @@ class Occlusion:
     @property
     def ranks(self) -> tuple[Array, Array]:
         """Ranks of the words by share and by drop, 1 for the largest; ties have the mean of their ranks."""
-        return mid_ranks(-self.shares), mid_ranks(-self.drops)
+        from scipy.stats import rankdata  # slow to import
+
+        return rankdata(-self.shares), rankdata(-self.drops)
 
     @property
     def rank_differences(self) -> Array:

@@ -12,7 +12,7 @@ from engine import Encoder
 from engine.documents.document import Chunk, Document
 from engine.errors import InputError
 from engine.layers.tracing import Array
-from engine.retrieval.late import late_vectors, moved, moves
+from engine.retrieval.late import late_vectors, rank_changes, vector_cosines
 from engine.weights.catalog import DEFAULT_ENCODER
 from engine.wording import counted
 from ui.chunk_settings import Cut
@@ -51,7 +51,7 @@ def show_late(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> None
     except InputError as error:
         result.warning(escape_markdown(str(error)), icon=":material/content_cut:")
         return
-    cosines = moved(index.vectors, late)  # (n_chunks,)
+    cosines = vector_cosines(index.vectors, late)  # (n_chunks,)
     with result:
         st.markdown(f"**{escape_markdown(finding(document.name, cosines, context))}**")
         show_figure(
@@ -153,7 +153,7 @@ def show_question(chunks: Sequence[Chunk], ordinary: Array, late: Array, encoder
     if not question.strip():
         st.info("Type a question to see its ranking by both kinds of vectors, side by side.")
         return
-    found = moves(encoder.encode([question], "mean", prompt="")[0], ordinary, late)
+    found = rank_changes(encoder.encode([question], "mean", prompt="")[0], ordinary, late)
     best = found[:MOST_ROWS]
     chunk_table(
         [chunks[move.row] for move in best],

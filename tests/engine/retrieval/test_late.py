@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from engine.documents.document import Chunk, Document
 from engine.errors import InputError
-from engine.retrieval.late import late_vectors, moved, moves, window_starts
+from engine.retrieval.late import late_vectors, rank_changes, vector_cosines, window_starts
 
 TOWER = "The Vardholm tower stands above the harbour. It was finished in 1891 by forty masons. It is white. "
 DOUGH = "Knead the dough for ten minutes, then let it rest overnight under a damp cloth — naïvely, 東京. "
@@ -97,7 +97,7 @@ def test_context_moves_a_chunk_that_leans_on_it(encoder):
     ordinary, late = encoder.encode([chunks[0].text]), late_vectors(document, chunks, encoder)
     [question] = encoder.encode(["When was the Vardholm tower finished?"])
     assert late[0] @ question > ordinary[0] @ question + 0.1
-    assert moved(ordinary, late)[0] == pytest.approx(float(ordinary[0] @ late[0]), abs=1e-6)
+    assert vector_cosines(ordinary, late)[0] == pytest.approx(float(ordinary[0] @ late[0]), abs=1e-6)
 
 
 def test_rows_have_length_1_and_their_order_is_that_of_the_chunks(encoder):
@@ -144,13 +144,13 @@ def test_moves_tell_both_ranks():
     ordinary = np.eye(3, dtype=np.float32)
     late = ordinary[[2, 0, 1]]
     question = np.array([0.9, 0.4, 0.1], np.float32)
-    assert [(one.row, one.rank, one.late_rank) for one in moves(question, ordinary, late)] == [
+    assert [(one.row, one.rank, one.late_rank) for one in rank_changes(question, ordinary, late)] == [
         (1, 2, 1),
         (2, 3, 2),
         (0, 1, 3),
     ]
-    assert moves(question, ordinary, late)[0].late_score == pytest.approx(0.9)
-    np.testing.assert_array_equal(moved(ordinary, late), [0, 0, 0])
+    assert rank_changes(question, ordinary, late)[0].late_score == pytest.approx(0.9)
+    np.testing.assert_array_equal(vector_cosines(ordinary, late), [0, 0, 0])
 
 
 def test_token_vectors_are_what_the_poolings_pool(encoder, official):
@@ -176,8 +176,8 @@ def test_what_cannot_be_read_is_refused(encoder, chunk, context, reason):
 
 def test_vectors_that_do_not_fit_each_other_are_refused():
     with pytest.raises(InputError, match="shapes"):
-        moved(np.eye(3), np.eye(2))
+        vector_cosines(np.eye(3), np.eye(2))
     with pytest.raises(InputError, match="shape"):
-        moves(np.ones(2), np.eye(3), np.eye(3))
+        rank_changes(np.ones(2), np.eye(3), np.eye(3))
     with pytest.raises(InputError, match="finite"):
-        moves(np.full(3, np.nan), np.eye(3), np.eye(3))
+        rank_changes(np.full(3, np.nan), np.eye(3), np.eye(3))
