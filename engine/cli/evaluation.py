@@ -29,8 +29,10 @@ from engine.cli.options import (
     PrecisionOption,
     RerankerOption,
     RetrievalOptions,
+    check_folder_of,
     exit_on_error,
     grouped,
+    write_errors,
 )
 from engine.cli.progress import StatusLine, progress, say
 from engine.cli.sources import sources, with_taken_names
@@ -198,8 +200,8 @@ def sweep_command(
 
     A setting takes several values with commas between. A stopped sweep continues with the same --resume file.
     """
-    if csv is not None and not csv.parent.is_dir():
-        raise InputError(f"the folder {csv.parent} does not exist: give --csv a file in one that does")
+    if csv is not None:
+        check_folder_of(csv, "--csv")
     axes: dict[str, list[Any]] = {
         "splitters": names_of("--splitter", splitter),
         "chunk_tokens": numbers_of("--chunk-tokens", chunk_tokens),
@@ -242,7 +244,8 @@ def sweep_command(
     rows += given
     warn_exhausted(rows)
     if csv is not None:
-        write_csv(csv, rows)
+        with write_errors(csv):
+            csv.write_text(to_csv(rows), encoding="utf-8", newline="")
     if as_json:
         print_json(to_json(rows))
     elif csv is None:
@@ -352,14 +355,6 @@ def cell_progress() -> CellProgress:
         line.show(f"cell {int(done)} of {total}{text}", done >= total)
 
     return report
-
-
-def write_csv(path: Path, rows: Sequence[SweepRow]) -> None:
-    """Write the table of a sweep."""
-    try:
-        path.write_text(to_csv(rows), encoding="utf-8", newline="")
-    except OSError as error:
-        raise InputError(f"{path} cannot be written ({error.strerror}): give another file") from error
 
 
 def print_best(rows: Sequence[SweepRow]) -> None:

@@ -1,4 +1,4 @@
-"""The command that takes settings into other libraries: ``python -m engine export``."""
+"""The command that writes settings as a script in another library: ``python -m engine export``."""
 
 from pathlib import Path
 from typing import Annotated
@@ -12,8 +12,10 @@ from engine.cli.options import (
     JsonOption,
     ParentOption,
     RetrievalOptions,
+    check_folder_of,
     exit_on_error,
     grouped,
+    write_errors,
 )
 from engine.cli.progress import say
 from engine.evaluation.grid import Cell
@@ -41,8 +43,8 @@ def export_command(
     It cuts documents into the same chunks; settings that it does not carry over are named on standard error.
     """
     check_library(to)
-    if out is not None and not out.parent.is_dir():
-        raise typer.BadParameter(f"the folder {out.parent} does not exist", param_hint="--out")
+    if out is not None:
+        check_folder_of(out, "--out")
     splitting = embedding.splitting
     cell = Cell(
         splitting.method,
@@ -58,7 +60,8 @@ def export_command(
     )
     exported = export(cell, load_encoder(embedding.model), to, parent_tokens, retrieval.expand)
     if out is not None:
-        out.write_text(exported.script, encoding="utf-8")
+        with write_errors(out):
+            out.write_text(exported.script, encoding="utf-8")
     if as_json:
         place = {"script": exported.script} if out is None else {"out": str(out)}
         print_json({"to": to, **place, "left_out": list(exported.left_out)})

@@ -1,4 +1,4 @@
-"""The command that keeps an index on the disk: ``python -m engine index``."""
+"""The command that writes an index to a folder: ``python -m engine index``."""
 
 from collections.abc import Sequence
 from dataclasses import asdict

@@ -120,11 +120,11 @@ def open_searched(options: SearchedOptions, folder: Path) -> tuple[Model, Stored
     Raises
     ------
     InputError
-        Another option says otherwise how or of what the index is made, or the model's vectors are others.
+        An option contradicts the settings of the index, or the model makes other vectors than are in it.
     """
     say(f"Reading {folder}")
     stored = open_index(folder)
-    check_alone(options, stored)
+    check_agrees(options, stored)
     settings = stored.settings
     model = load_search_model(
         replace(options, model=settings.model, prompts=settings.prompts, precision=settings.precision),
@@ -133,8 +133,8 @@ def open_searched(options: SearchedOptions, folder: Path) -> tuple[Model, Stored
     return as_indexed(stored, model, folder), stored
 
 
-def check_alone(options: SearchedOptions, stored: StoredIndex) -> None:
-    """Raise `InputError` for an option that is given beside --index and says otherwise."""
+def check_agrees(options: SearchedOptions, stored: StoredIndex) -> None:
+    """Raise `InputError` for an option beside --index that contradicts the settings of the index."""
     known = stored.settings.options
     for each in fields(SearchedOptions):
         value = getattr(options, each.name)
@@ -173,7 +173,7 @@ def index_documents(
 
 
 def null_scores_in(index: Index, encoder: Model, unrelated: Array | None = None) -> NullScores:
-    """Score unrelated questions in the index, whose vectors may be known."""
+    """Score unrelated questions in the index, by their vectors if these are given."""
     if unrelated is not None:
         return null_scores_by(index, unrelated)
     say("Scoring unrelated questions, to judge relevance")

@@ -25,8 +25,10 @@ from engine.cli.options import (
     JsonOption,
     RetrievalOptions,
     SearchedOptions,
+    check_folder_of,
     exit_on_error,
     grouped,
+    write_errors,
 )
 from engine.cli.progress import say
 from engine.documents.document import Chunk
@@ -170,7 +172,7 @@ def ask_command(
     """Answer a question from the passages of a corpus: quotes, the model's words, and how sure they are."""
     settings = answer_settings(retrieval, answering, sampling)
     writer = load_writer(retrieval, answering)
-    writer.check(settings)  # what is wrong with the decoder is told before anything is embedded
+    writer.check(settings)  # before anything is embedded
     encoder, index, unrelated = load_searched(corpus)
     null_scores = null_scores_in(index, encoder, unrelated)
     turns: tuple[Turn, ...] = ()
@@ -229,14 +231,14 @@ def embed(
     """
     if out.suffix != ".npz":
         raise typer.BadParameter(f"{out} does not end in .npz", param_hint="--out")
-    if not out.parent.is_dir():
-        raise typer.BadParameter(f"the folder {out.parent} does not exist", param_hint="--out")
+    check_folder_of(out, "--out")
     encoder = load_search_model(embedding)
     index = index_documents(read_documents(path), encoder, embedding)
     ids = encoder.tokenizer.ids_batch([chunk.text for chunk in index.chunks])
     if isinstance(encoder, Encoder):
         ids = [encoder.truncate(sequence) for sequence in ids]
-    save_npz(out, index, ids)
+    with write_errors(out):
+        save_npz(out, index, ids)
     if as_json:
         print_json({"out": str(out), "chunks": len(index.chunks), "tokens": sum(map(len, ids))})
     else:

@@ -28,7 +28,7 @@ def require_accepted(name: str, is_accepted: bool = False) -> None:
 
 
 def load_embedding_model(name: str) -> Model:
-    """Load a model, or connect to the server that has it; say which tokenizer cuts for it."""
+    """Load a model, or connect to its server; report which tokenizer cuts its chunks."""
     if is_server(name):
         server_at(name)  # before it is printed: an address with a password is refused
     say(f"Loading {name}")
@@ -42,14 +42,14 @@ def load_embedding_model(name: str) -> Model:
 def server_key(address: str) -> str:
     """Return the key for servers in the environment, empty if there is none.
 
-    ``OPENAI_API_KEY`` is for OpenAI's own server: another one that is named does not get to know it.
+    ``OPENAI_API_KEY`` is sent to OpenAI's own server only.
     """
     of_openai = os.environ.get(OPENAI_KEY, "") if address.startswith(OPENAI_ADDRESSES) else ""
     return os.environ.get(SERVER_KEY, "") or of_openai
 
 
 def say_if_slower(*precisions: str) -> None:
-    """Say so where one of the precisions takes longer than float32 on this processor."""
+    """Warn of precisions that take longer than float32 on this processor."""
     for name in precisions:
         if name != AUTO and is_slower(chosen_precision(name)):
             say(f"{name} takes longer than float32 on this processor, which has no fast products of it")

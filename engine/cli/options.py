@@ -2,7 +2,8 @@
 
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
@@ -12,7 +13,7 @@ import typer
 
 from engine.documents.loaders import BUNDLED_CORPUS, kinds
 from engine.documents.splitters import DEFAULT_SPLITTING, SPLITTERS, Splitting
-from engine.errors import GlassboxError
+from engine.errors import GlassboxError, InputError
 from engine.generation.sampling import RULES
 from engine.generation.settings import CONTEXTS, DEFAULT_ANSWER, DEFAULT_MIN_RELEVANCE, DEFAULT_SEARCH
 from engine.layers.pooling import POOLINGS
@@ -272,6 +273,21 @@ def option_parameters(group: Any) -> list[inspect.Parameter]:
         kind = inspect.Parameter.KEYWORD_ONLY
         found.append(inspect.Parameter(field.name, kind, default=default, annotation=hint))
     return found
+
+
+def check_folder_of(path: Path, option: str) -> None:
+    """Raise `InputError` unless the folder of a file to write exists: before anything is computed."""
+    if not path.parent.is_dir():
+        raise InputError(f"the folder {path.parent} does not exist: give {option} a file in one that does")
+
+
+@contextmanager
+def write_errors(path: Path) -> Iterator[None]:
+    """Turn errors in writing a file into an `InputError`."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{path} cannot be written ({error.strerror}): give another file") from error
 
 
 def exit_on_error(command: Callable[P, None]) -> Callable[P, None]:

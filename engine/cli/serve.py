@@ -110,10 +110,10 @@ def serve_command(
     reranker: RerankerOption = "",
     sampling: Sampling = GREEDY,
 ) -> None:
-    """Serve the engine over HTTP: embeddings as OpenAI has them, reranking, search and answers.
+    """Serve the engine over HTTP: embeddings in OpenAI's format, reranking, search and answers.
 
     /v1/embeddings, /v1/models and /rerank are always there, /search and /ask with a corpus or an index;
-    /health and /metrics are for whoever runs it. SIGTERM ends it once the requests at work are answered.
+    /health and /metrics are for its operator. SIGTERM ends it once the requests at work are answered.
     """
     try:
         from engine.serving.app import LOCAL_HOSTS

@@ -246,12 +246,8 @@ def retrieve(
     if settings.retriever == "maxsim" and not isinstance(encoder, Encoder):
         raise InputError(f"{no_inside('retriever maxsim', encoder)}: choose another")
     null_scores = null_scores_of(index, encoder) if null_scores is None else null_scores
-    encoder, pooling, max_tokens, k = (
-        index.encoder(encoder),
-        index.spec.pooling,
-        index.spec.max_tokens,
-        settings.k,
-    )
+    encoder, k = index.encoder(encoder), settings.k
+    pooling, max_tokens = index.spec.pooling, index.spec.max_tokens
     spec = embedding_spec(encoder, pooling, max_tokens)
     texts = [question] if searched_for is None else [question, searched_for]
     start = perf_counter()

@@ -1,7 +1,7 @@
-"""The routes of a server: embeddings as OpenAI has them, reranking, and what it says about itself.
+"""The routes of a server: embeddings in OpenAI's format, reranking, its models, health and metrics.
 
 To add a route, write a function in `routes` (or in `asking`, where it needs a corpus) and its body in
-`bodies`; `Guard` holds its limits, and `Metrics` counts it.
+`bodies`; `Guard` enforces the limits, and `Metrics` counts the requests.
 """
 
 import asyncio
@@ -46,15 +46,13 @@ def create_app(
     Parameters
     ----------
     served, limits
-        What it serves, and the most that requests may take.
-    hosts
-        Names under which it is reached, ``"*"`` for any.
-    api_key
-        The key that requests have to name, empty for none.
+        The models and corpus to serve, and the limits of requests.
+    hosts, api_key
+        As in `Guard`.
     """
     metrics = Metrics()
     batcher = Batcher(
-        served.work, BATCH_TOKENS * n_cores(), QUEUED_REQUESTS * limits.tokens, on_batch=metrics.batch
+        served.work, BATCH_TOKENS * n_cores(), QUEUED_REQUESTS * limits.tokens, on_batch=metrics.count_batch
     )
 
     @asynccontextmanager
@@ -111,7 +109,7 @@ def routes(served: Served, limits: Limits, batcher: Batcher, metrics: Metrics) -
                 ],
                 "model": encoder.name,
                 "usage": {"prompt_tokens": n_tokens, "total_tokens": n_tokens},
-                **reading.told(),
+                **reading.truncation(),
             }
         )
 
@@ -127,7 +125,7 @@ def routes(served: Served, limits: Limits, batcher: Batcher, metrics: Metrics) -
         truncate = served.truncate if body.truncate is None else body.truncate
         n_characters = len(body.query) * len(texts) + sum(map(len, texts))
         key: Any = ("pairs",)
-        n_query, told = 0, {}
+        n_query, query_truncation = 0, {}
         if encoder.reranker is not None:
             read = await in_thread(
                 n_characters, read_pairs, body.query, texts, encoder.reranker, limits, truncate
@@ -138,7 +136,7 @@ def routes(served: Served, limits: Limits, batcher: Batcher, metrics: Metrics) -
                 n_characters, read_texts, texts, "", encoder, limits, truncate, "documents"
             )
             key = ("maxsim", tuple(query.items[0]))
-            n_query, told = sum(query.sizes), query.told("truncated_query")
+            n_query, query_truncation = sum(query.sizes), query.truncation("truncated_query")
         scores = await compute(key, read.items, read.sizes)
         order = sorted(range(len(texts)), key=lambda number: -scores[number])[: body.top_n]
         return json_response(
@@ -154,8 +152,8 @@ def routes(served: Served, limits: Limits, batcher: Batcher, metrics: Metrics) -
                     for number in order
                 ],
                 "usage": {"total_tokens": sum(read.sizes) + n_query},
-                **read.told(),
-                **told,
+                **read.truncation(),
+                **query_truncation,
             }
         )
 
@@ -177,7 +175,7 @@ def routes(served: Served, limits: Limits, batcher: Batcher, metrics: Metrics) -
     @router.get("/health/live")
     @router.get("/health/ready")
     async def health() -> Response:
-        """Say that the server answers: it does so once its models are loaded, and until it ends."""
+        """Report that the server is ready: models are loaded before it listens to requests."""
         return json_response({"status": "ready"})
 
     @router.get("/metrics")
@@ -258,7 +256,7 @@ def json_response(content: Any, status: int = 200) -> Response:
 
 
 def add_error_handlers(app: FastAPI, has_corpus: bool) -> None:
-    """Have every error answered by a line in OpenAI's shape."""
+    """Answer every error with one line in OpenAI's format."""
 
     @app.exception_handler(HTTPException)
     async def refused(request: Request, error: HTTPException) -> Response:
@@ -274,11 +272,13 @@ def add_error_handlers(app: FastAPI, has_corpus: bool) -> None:
         return answer
 
     @app.exception_handler(GlassboxError)
-    async def unfit(_: Request, error: GlassboxError) -> Response:
+    async def bad_input(_: Request, error: GlassboxError) -> Response:
         return json_response(error_content(400, str(error)), 400)
 
     @app.exception_handler(Exception)
-    async def failed(_: Request, error: Exception) -> Response:  # which is raised anew, for `Guard` to report
+    async def failed(
+        _: Request, error: Exception
+    ) -> Response:  # Starlette raises it again, for `Guard` to log
         return json_response(error_content(500, FAILED), 500)
 
     @app.exception_handler(RequestValidationError)

@@ -20,7 +20,7 @@ from engine.generation.expansion import expanded
 from engine.generation.settings import AnswerSettings
 from engine.kernels.cores import n_cores
 from engine.serving.bodies import AskBody, SearchBody
-from engine.serving.guard import FAILED, say_failed
+from engine.serving.guard import FAILED, log_failure
 from engine.serving.limits import ANSWER_S, QUEUED_ANSWERS, Limits
 from engine.serving.reading import read_texts
 from engine.serving.refusals import error_content, overloaded
@@ -30,8 +30,8 @@ Event = tuple[str, dict[str, Any]]  # its name, and its content
 LAST_EVENTS = ("answer", "error")
 
 
-class Asked:
-    """A question that is answered in a thread, event by event.
+class AnswerStream:
+    """The answer of a question, written in a thread, as a queue of events.
 
     The events are ``quotes``, before the model writes; ``thought`` and ``text``, each a piece; then
     ``answer`` with the checks of its sentences, or ``error``.
@@ -43,7 +43,7 @@ class Asked:
     served, searched
         The encoder and the corpus.
     seconds
-        After which the text ends where it is.
+        After which the text is cut off.
     """
 
     def __init__(
@@ -52,11 +52,11 @@ class Asked:
         self._body, self._settings, self._served, self._searched = body, settings, served, searched
         self._loop, self._deadline = asyncio.get_running_loop(), time.monotonic() + seconds
         self._events: asyncio.Queue[Event] = asyncio.Queue()
-        self._gone = threading.Event()
+        self._cancelled = threading.Event()
 
-    def leave(self) -> None:
-        """End the answer at its next word: nobody reads it."""
-        self._gone.set()
+    def cancel(self) -> None:
+        """End the answer after its current token."""
+        self._cancelled.set()
 
     async def next(self) -> Event:
         """Return the next event."""
@@ -64,14 +64,14 @@ class Asked:
 
     def run(self) -> None:
         """Answer the question, in a thread."""
-        if self._gone.is_set():
+        if self._cancelled.is_set():
             return
         try:
             self._put("answer", answer_json(self._answer()))
         except GlassboxError as error:
             self._put("error", error_content(400, str(error)))
-        except Exception as error:  # of any kind: the stream ends with a line, and so does the log
-            say_failed("/ask", error)
+        except Exception as error:  # of any kind: client and log get one line
+            log_failure("/ask", error)
             self._put("error", error_content(500, FAILED))
 
     def _answer(self) -> Answer:
@@ -87,27 +87,27 @@ class Asked:
             null_scores,
             on_text=lambda text: self._put("text", {"text": text}),
             on_quotes=lambda quotes: self._put("quotes", {"quotes": quotes_json(quotes)}),
-            stop=lambda: self._gone.is_set() or time.monotonic() > self._deadline,
+            stop=lambda: self._cancelled.is_set() or time.monotonic() > self._deadline,
             turns=own_turns,
             on_thought=lambda text: self._put("thought", {"text": text}),
         )
 
     def _put(self, name: str, content: dict[str, Any]) -> None:
-        if not self._gone.is_set():
+        if not self._cancelled.is_set():
             self._loop.call_soon_threadsafe(self._events.put_nowait, (name, content))
 
 
-async def stream_of(first: Event, asked: Asked) -> AsyncIterator[bytes]:
-    """Yield the events of an answer as they are sent; where the client leaves, the answer ends."""
+async def server_sent_events(first: Event, answer: AnswerStream) -> AsyncIterator[bytes]:
+    """Yield the events of an answer as they are sent; cancel it when the client disconnects."""
     event = first
     try:
         while True:
             yield b"event: %s\ndata: %s\n\n" % (event[0].encode(), to_json(event[1]))
             if event[0] in LAST_EVENTS:
                 return
-            event = await asked.next()
+            event = await answer.next()
     finally:
-        asked.leave()
+        answer.cancel()
 
 
 def asking_routes(served: Served, searched: Searched, limits: Limits) -> APIRouter:
@@ -123,14 +123,14 @@ def asking_routes(served: Served, searched: Searched, limits: Limits) -> APIRout
         return replace(searched.settings, search=search)
 
     def check_question(question: str, truncate: bool | None, field: str) -> dict[str, Any]:
-        """Refuse a question that the model would not read to its end; say what is cut where it may be."""
+        """Refuse a question beyond the token limit, or return the field that reports the cut."""
         may_cut = served.truncate if truncate is None else truncate
-        return read_texts([question], "", served.encoder, limits, may_cut, field).told()
+        return read_texts([question], "", served.encoder, limits, may_cut, field).truncation()
 
     @router.post("/search")
     async def search(body: SearchBody) -> Response:
         """Find the best passages for a question."""
-        told = check_question(body.query, body.truncate, "query")
+        truncation = check_question(body.query, body.truncate, "query")
         settings = answer_settings(body.k, body.retriever).search
         run, searched_for = asyncio.get_running_loop().run_in_executor, None
         if settings.expand:
@@ -145,35 +145,38 @@ def asking_routes(served: Served, searched: Searched, limits: Limits) -> APIRout
             searched.null_scores,
             searched_for,
         )
-        content = {**found_json(body.query, found, searched_for), "retriever": settings.retriever, **told}
+        content = {
+            **found_json(body.query, found, searched_for),
+            "retriever": settings.retriever,
+            **truncation,
+        }
         return Response(to_json(content), media_type="application/json")
 
     @router.post("/ask")
     async def answer(body: AskBody) -> Response:
         """Answer a question: a stream of server-sent events, or one object with ``"stream": false``."""
-        told = check_question(body.question, body.truncate, "question")
+        truncation = check_question(body.question, body.truncate, "question")
         settings = answer_settings(body.k, body.retriever)
         if len(waiting) >= QUEUED_ANSWERS:
             raise overloaded(f"{len(waiting)} questions wait for the language model", ANSWER_S * len(waiting))
-        asked = Asked(body, settings, served, searched, limits.seconds)
-        writing_it = writing.submit(asked.run)
-        waiting.add(writing_it)
-        writing_it.add_done_callback(waiting.discard)
+        stream = AnswerStream(body, settings, served, searched, limits.seconds)
+        run = writing.submit(stream.run)
+        waiting.add(run)
+        run.add_done_callback(waiting.discard)
         try:
-            name, content = await asked.next()
+            name, content = await stream.next()
             while not body.stream and name not in LAST_EVENTS:
-                name, content = await asked.next()
-        except BaseException:  # as of a request that took too long
-            asked.leave()
-            writing_it.cancel()
+                name, content = await stream.next()
+        except BaseException:  # such as the cancellation of a request that took too long
+            stream.cancel()
+            run.cancel()
             raise
         if name == "error":
             status = 400 if content["error"]["type"] == "invalid_request_error" else 500
             return Response(to_json(content), status, media_type="application/json")
         if not body.stream:
-            return Response(to_json({**content, **told}), media_type="application/json")
-        return StreamingResponse(
-            stream_of((name, {**content, **told}), asked), media_type="text/event-stream"
-        )
+            return Response(to_json({**content, **truncation}), media_type="application/json")
+        events = server_sent_events((name, {**content, **truncation}), stream)
+        return StreamingResponse(events, media_type="text/event-stream")
 
     return router

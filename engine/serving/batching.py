@@ -29,9 +29,9 @@ class Job:
     loop, answer
         The event loop of the request, and its future.
     n_taken, n_left
-        Items that are in a batch or were, and items that have no result yet.
+        Items put into batches so far, and items without a result.
     results
-        A place for the result of each item.
+        The result of each item, None until it is computed.
     """
 
     key: Hashable
@@ -53,7 +53,7 @@ Work = Callable[[Hashable, list[Any]], Sequence[Any] | NDArray[Any]]
 
 
 class QueueFullError(Exception):
-    """More tokens wait than may; ``retry_s`` is after how many seconds they may be done."""
+    """The queue holds too many tokens; ``retry_s`` estimates the seconds until they are done."""
 
     def __init__(self, retry_s: float) -> None:
         super().__init__(f"try again in {retry_s:.0f} s")
@@ -98,7 +98,7 @@ class Batcher:
         return len(self._jobs)
 
     async def compute(self, key: Hashable, items: Sequence[Any], sizes: Sequence[int]) -> list[Any]:
-        """Return the result of each item; those of a request that is cancelled are left out of batches.
+        """Return the result of each item; items of a cancelled request are not computed.
 
         Raises
         ------
@@ -137,14 +137,14 @@ class Batcher:
             start = time.perf_counter()
             try:
                 results = self._work(places[0][0].key, items)
-            except Exception as error:  # of any kind: it is the answer of these requests, and others go on
+            except Exception as error:  # of any kind: only these requests fail
                 fail({job for job, _ in places}, error)
                 continue
             self._s_per_token = (time.perf_counter() - start) / max(1, n_tokens)
             self._deliver(places, results)
 
     def _take(self) -> list[Place]:
-        """Take the next batch out of the queue: a like share of each request, then what room is left."""
+        """Take the next batch from the queue: an equal share of each request, then the rest in order."""
         self._drop_answered()
         if not self._jobs or self._closed:
             return []

@@ -1,11 +1,11 @@
-"""The bodies of requests. Fields that are not known are refused, so that none is left out without a word."""
+"""The bodies of requests; unknown fields are refused, not ignored."""
 
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr
 
 Ids = list[Annotated[StrictInt, Field(ge=0)]]
-# What is wrong with a field that has several forms, of which pydantic would name each.
+# Messages for fields of several types, where pydantic would report an error for each type.
 FORMS = {
     "input": "give a text, a list of texts, a list of token ids, or a list of such lists",
     "documents": "give a list of texts, or of objects with the field text",
@@ -19,7 +19,7 @@ class Body(BaseModel):
 
 
 class EmbeddingBody(Body):
-    """``POST /v1/embeddings``; ``user`` is taken and not used, ``truncate`` and ``prompt_name`` are ours."""
+    """``POST /v1/embeddings``; ``user`` is ignored, ``truncate`` and ``prompt_name`` are not OpenAI's."""
 
     input: StrictStr | list[StrictStr] | Ids | list[Ids]
     model: str

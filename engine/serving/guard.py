@@ -1,4 +1,4 @@
-"""What stands before every route: names of this server, its key, limits, counts, and errors in one line."""
+"""Middleware before every route: host names, API key, limits, metrics, and errors in one line."""
 
 import asyncio
 import hmac
@@ -24,7 +24,7 @@ FAILED = "the server failed on this request: see its log"
 
 
 class Guard:
-    """An application with its limits: what a request is refused for is known before its body is read.
+    """An application with its limits; requests are refused before their bodies are read.
 
     Parameters
     ----------
@@ -33,10 +33,9 @@ class Guard:
     limits, metrics
         Its limits and figures.
     hosts
-        Names under which it is reached, `ANY_HOST` for any. A web page of another name that is made to lead
-        here is refused.
+        Accepted host names, `ANY_HOST` for any: web pages cannot reach the server by DNS rebinding.
     api_key
-        What requests have to name, empty for nothing.
+        The key that requests must send, empty for none.
     paths
         The paths of the application, by which requests are counted.
     """
@@ -54,7 +53,7 @@ class Guard:
         self._hosts = frozenset(host.lower() for host in hosts)
         self._key = api_key.encode()
         self.n_requests = 0  # at work or waiting
-        self.n_left = 0  # that were not answered when the server had to end
+        self.n_left = 0  # requests not answered when the server ended
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
@@ -82,19 +81,19 @@ class Guard:
         except TimeoutError:
             late = f"not done within {self._limits.seconds:g} s: send fewer texts at once, or try again later"
             status = status or await refuse(RefusalError(504, late, None, "timeout"), send)
-        except asyncio.CancelledError:  # the server ends, and the seconds for that are over
+        except asyncio.CancelledError:  # the server ends, and the time to drain is over
             self.n_left += 1
             status = status or await refuse(RefusalError(503, ENDED, None, "ended"), send)
-        except Exception as error:  # of any kind: a client gets a line, and so does the log
-            say_failed(scope["path"], error)
+        except Exception as error:  # of any kind: client and log get one line
+            log_failure(scope["path"], error)
             status = status or await refuse(RefusalError(500, FAILED), send)
         finally:
             self.n_requests -= not is_open
             path = scope["path"] if scope["path"] in self._paths else "other"
-            self._metrics.answered(path, status or 499, time.perf_counter() - start)
+            self._metrics.count_request(path, status or 499, time.perf_counter() - start)
 
     def _check(self, scope: Scope, is_open: bool) -> None:
-        """Raise `RefusalError` for another name of this server, a wrong key, or where there is no room."""
+        """Raise `RefusalError` for an unknown host name, a wrong key, too many requests or a large body."""
         headers = Headers(scope=scope)
         if ANY_HOST not in self._hosts and host_name(headers.get("host", "")) not in self._hosts:
             raise RefusalError(
@@ -151,7 +150,7 @@ async def refuse(refusal: RefusalError, send: Send) -> int:
     return refusal.status_code
 
 
-def say_failed(path: str, error: Exception) -> None:
+def log_failure(path: str, error: Exception) -> None:
     """Print where and why a request failed, in a line for the operator."""
     frame = extract_tb(error.__traceback__)[-1]
     print(

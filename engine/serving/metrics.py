@@ -46,19 +46,19 @@ class Metrics:
             "glassbox_batch_tokens", "Tokens of a batch.", buckets=SIZES, registry=self._registry
         )
 
-    def answered(self, path: str, status: int, seconds: float) -> None:
+    def count_request(self, path: str, status: int, seconds: float) -> None:
         """Count a request."""
         self._requests.labels(path, str(status)).inc()
         self._seconds.labels(path).observe(seconds)
 
-    def batch(self, n_texts: int, n_tokens: int) -> None:
+    def count_batch(self, n_texts: int, n_tokens: int) -> None:
         """Count a batch."""
         self._tokens.inc(n_tokens)
         self._batch_texts.observe(n_texts)
         self._batch_tokens.observe(n_tokens)
 
     def watch(self, name: str, description: str, value: Callable[[], float]) -> None:
-        """Add a figure that is asked for whenever the metrics are."""
+        """Add a gauge, whose value is computed each time the metrics are read."""
         Gauge(f"glassbox_{name}", description, registry=self._registry).set_function(value)
 
     @property

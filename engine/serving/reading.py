@@ -1,4 +1,4 @@
-"""Texts and token ids of requests, as the model reads them: none is cut without a word."""
+"""Texts and token ids of requests, as the model reads them; every truncation is reported."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ SHOWN = 3  # texts named in a message
 
 @dataclass(frozen=True)
 class Reading:
-    """What is read of a request's texts.
+    """The token ids of a request's texts, truncated where needed.
 
     Attributes
     ----------
     items
-        Token ids of each text, or a pair of texts, cut at the limit.
+        Token ids of each text, or pair of texts, cut at the limit.
     cut
-        Tokens of those that had more before.
+        Numbers of the texts that were cut, and their tokens before.
     """
 
     items: Sequence[Any]
@@ -32,8 +32,8 @@ class Reading:
         """Tokens that are read of each text."""
         return [len(each) for each in self.items]
 
-    def told(self, name: str = "truncated") -> dict[str, Any]:
-        """Return a field for the answer that says what was cut; none where nothing was."""
+    def truncation(self, name: str = "truncated") -> dict[str, Any]:
+        """Return the field of the response that lists the texts cut; empty if there are none."""
         cut = [
             {"index": number, "tokens": n_tokens, "read": len(self.items[number])}
             for number, n_tokens in self.cut.items()

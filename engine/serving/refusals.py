@@ -1,4 +1,4 @@
-"""How requests are refused: in the shape of OpenAI's errors."""
+"""Refusals of requests, in the format of OpenAI's errors."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,7 @@ from starlette.exceptions import HTTPException
 
 
 class RefusalError(HTTPException):
-    """A request that is not answered: the status, and a line that says why and what to do.
+    """The refusal of a request: its status, and a line with the reason and the remedy.
 
     ``parameter`` names the field of the body that is wrong, ``code`` tells errors of one status apart.
     """
@@ -25,20 +25,20 @@ class RefusalError(HTTPException):
 
     @property
     def content(self) -> dict[str, Any]:
-        """The body of the answer, as OpenAI has it."""
+        """The body of the response, in OpenAI's format."""
         return error_content(self.status_code, self.detail, self.parameter, self.code)
 
 
 def error_content(
     status: int, message: str, parameter: str | None = None, code: str | None = None
 ) -> dict[str, Any]:
-    """Return an error in OpenAI's shape."""
+    """Return an error in OpenAI's format."""
     kind = "invalid_request_error" if status < 500 else "server_error"
     return {"error": {"message": message, "type": kind, "param": parameter, "code": code}}
 
 
 def overloaded(why: str, retry_s: float = 1.0) -> RefusalError:
-    """Return the refusal of a request for which there is no room now."""
+    """Return the refusal of a request because the server is at a limit."""
     headers = {"Retry-After": f"{retry_s:.0f}"}
     return RefusalError(
         503, f"the server is busy, {why}: try again in {retry_s:.0f} s", None, "overloaded", headers

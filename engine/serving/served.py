@@ -1,4 +1,4 @@
-"""What a server serves: the encoder, and a corpus with the language model if there is one."""
+"""The models and the corpus of a server."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from engine.retrieval.relevance import NullScores
 
 @dataclass(frozen=True)
 class Searched:
-    """A corpus that is searched and asked.
+    """A corpus for the routes ``/search`` and ``/ask``.
 
     Attributes
     ----------
@@ -36,12 +36,12 @@ class Searched:
 
 @dataclass(frozen=True)
 class Served:
-    """What a server serves.
+    """The models and the corpus of a server.
 
     Attributes
     ----------
     encoder
-        Embeds, with its reranker if one is loaded; its name is the one that requests give.
+        The encoder, with its reranker if one is loaded; requests give its name.
     pooling
         As in `Encoder.encode`, or "own".
     truncate

@@ -3,7 +3,6 @@
 import signal
 import socket
 from collections.abc import Collection
-from types import FrameType
 
 import uvicorn
 
@@ -17,7 +16,7 @@ KEPT_ALIVE_S = 30  # that a connection without a request stays open
 
 
 def listening(host: str, port: int) -> socket.socket:
-    """Return a socket that listens; port 0 is any free one. Who connects before the server runs waits for it.
+    """Return a listening socket; port 0 is any free one. Early connections wait until the server runs.
 
     Raises
     ------
@@ -65,15 +64,11 @@ def run(
         lifespan="on",
         ws="none",
     )
-    # uvicorn ends on these signals and raises them anew once it has drained: by then they are acted on.
-    before = {each: signal.signal(each, drained) for each in ENDING}
+    # uvicorn raises these signals again once it has drained; by then they have been handled.
+    before = {each: signal.signal(each, signal.SIG_IGN) for each in ENDING}
     try:
         uvicorn.Server(config).run(sockets=[listener])
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
     return app.n_left
-
-
-def drained(number: int, frame: FrameType | None) -> None:
-    """Take a signal that has been acted on."""

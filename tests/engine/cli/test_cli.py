@@ -260,6 +260,7 @@ def test_verify_exits_1_where_a_stage_differs(monkeypatch):
         (["ask", "x", "--kv-bits", "4"], "kv_bits is 4: give 16 or 8"),
         (["verify", "--dtype", "float16"], "float32 or float64"),
         (["embed", "x.md", "--out", "vectors.csv"], "does not end in .npz"),
+        (["embed", "x.md", "--out", "nowhere/vectors.npz"], "the folder nowhere does not exist"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(arguments, reason, corpus):

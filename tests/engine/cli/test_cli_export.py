@@ -54,3 +54,9 @@ def test_bad_options_are_one_line(options, message):
     assert result.exit_code == 2
     assert result.stderr.splitlines()[-1].startswith(f"error: {message}")
     assert result.stdout == ""
+
+
+def test_a_file_that_cannot_be_written_is_one_line(tmp_path):
+    result = run("--to", "langchain", "--out", tmp_path)
+    assert result.exit_code == 2
+    assert result.stderr.splitlines()[-1].startswith(f"error: {tmp_path} cannot be written (Is a directory)")
