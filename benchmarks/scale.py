@@ -30,7 +30,7 @@ from engine.models.encoder import Encoder
 from engine.models.precision import PRECISIONS
 from engine.retrieval.bm25 import Bm25
 from engine.retrieval.embedding_model import embedding_spec
-from engine.retrieval.index_choice import K, measure, thorough_enough
+from engine.retrieval.index_choice import K, measure, with_least_effort
 from engine.retrieval.index_kinds import FLAT, INDEX_KINDS, build_ann, nearest
 from engine.retrieval.vector_cache import VectorCache
 from engine.storage.index_folder import IndexSettings, open_index
@@ -86,7 +86,7 @@ def kind_figures(vectors: Array) -> dict[str, dict[str, float]]:
         else:
             ann, build_s = core_s(lambda name=kind: build_ann(vectors, name))  # type: ignore[misc]
             n_bytes = ann.to_bytes().nbytes
-            ann, measured = thorough_enough(vectors, ann)
+            ann, measured = with_least_effort(vectors, ann)
             find = ann.nearest
         _, search_s = core_s(lambda using=find: [using(vectors, q[None], K) for q in vectors[:QUESTIONS]])  # type: ignore[misc]
         found[kind] = {

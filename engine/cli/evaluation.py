@@ -74,6 +74,7 @@ from engine.retrieval.retrievers import (
     SearchInputs,
     SearchTexts,
     retriever_scores,
+    token_problem,
 )
 from engine.retrieval.vector_cache import VectorCache
 from engine.retrieval.vector_files import read_index
@@ -297,7 +298,7 @@ def given_rows(
         except InputError as error:
             reasons.append(str(error))
             continue
-        retrievers = [one for one in axes["retrievers"] if one != "maxsim" or isinstance(model, Encoder)]
+        retrievers = [one for one in axes["retrievers"] if not token_problem(one, model)]
         cells = given_cells(index, name, read_as, retrievers or axes["retrievers"], axes["ks"])
         rows = measure_given(index, model, documents, questions, cells)
         return sorted(rows, key=lambda row: cells.index(row.cell))

@@ -1,4 +1,4 @@
-"""Files of strangers read in a child process with limits, so that none stalls or ends the app."""
+"""Untrusted files, read in a child process with limits, so that none stalls or ends the app."""
 
 import json
 import threading

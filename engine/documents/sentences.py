@@ -19,7 +19,7 @@ ABBREVIATION = re.compile(
 GAP = re.compile(r"\s*")
 # Longer than any abbreviation; bounds the search at each mark in a text without spaces.
 LONGEST_WORD = 64
-# Headings, rows of tables, code, directives and lines of dots never go on in the next line.
+# Headings, rows of tables, code, directives and lines of dots never continue on the next line.
 MARKUP = re.compile(r"[#|=~^`@<>]|[-_*]{3}|\.\. |:\w+:(?!`)|.*(\. ?){4}")
 ITEM = re.compile(r"[-*+•‣◦▪·]\s+|\(?(\d{1,3}|[a-zA-Z])[.)]\s+")
 # Columns of text, in characters: a longest line outside is that of a list, a poem or a text not wrapped.
@@ -111,7 +111,7 @@ def wrapping_of_block(block: list[tuple[int, str]]) -> list[int]:
     pairs = [
         (before, after)
         for place, (before, after) in enumerate(pairwise(block))
-        if may_go_on(before[1], after[1], is_first=place == 0)
+        if may_continue(before[1], after[1], is_first=place == 0)
     ]
     alike = sum(shape_of_start(a) == shape_of_start(b) for a, b in pairwise(lines))
     if not NARROWEST <= width <= WIDEST or 2 * alike >= len(lines):
@@ -125,8 +125,8 @@ def wrapping_of_block(block: list[tuple[int, str]]) -> list[int]:
     return [place for place, goes_on in full if is_prose or goes_on]
 
 
-def may_go_on(line: str, after: str, is_first: bool) -> bool:
-    """Whether a paragraph can go on from a line to the next, by their marks and indentations.
+def may_continue(line: str, after: str, is_first: bool) -> bool:
+    """Whether a paragraph can continue from a line to the next, by their marks and indentations.
 
     The next line is indented as this one, as the text of its item, or less than the first of a paragraph.
     """

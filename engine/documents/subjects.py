@@ -11,7 +11,7 @@ NUMBER = re.compile(r"^(?:\d+(?:\.\d+)*[.)]?|[IVX]+[.)])\s+")
 # A capitalised word that begins no sentence, and those that follow it.
 NAME = re.compile(r"(?<=[a-z,;:] )[A-Z]\w[\w'’-]+(?: (?:of |the |and )?[A-Z][\w'’-]+)*")
 LONGEST = 50  # characters; a longer heading is a sentence
-# Headings of every document, which tell nothing of this one.
+# Headings that most documents have.
 COMMON = {"abstract", "acknowledgements", "appendix", "background", "conclusion", "conclusions", "contents"}
 COMMON |= {"discussion", "introduction", "methods", "overview", "references", "results", "summary"}
 

@@ -233,7 +233,7 @@ def check_answers(questions: Sequence[AnswerQuestion], documents: Sequence[Docum
 
 @dataclass(frozen=True)
 class AnswerRow:
-    """What was shown for a question, and how good it is.
+    """The answer shown for a question, and its scores.
 
     Attributes
     ----------
@@ -406,7 +406,7 @@ class ReliabilityBin:
 def reliability(rows: Sequence[AnswerRow], n_bins: int = 5) -> list[ReliabilityBin]:
     """Return how often answers are right by how sure they are, in bins of equally many answers.
 
-    What was refused counts as if it had been shown: how sure an answer is does not depend on the thresholds.
+    Refused answers count as if they had been shown: confidence does not depend on the thresholds.
     """
     ordered = sorted(rows, key=lambda row: row.confidence)
     groups = (group for group in np.array_split(np.arange(len(ordered)), n_bins) if len(group))

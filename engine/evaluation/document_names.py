@@ -1,7 +1,7 @@
-"""Names of documents in files of questions: exact, but for ending and capitals, or the most similar one.
+"""Documents named in files of questions: exactly, up to ending and case, or by the most similar name.
 
-Questions name a document by its stem, the name without its ending. A name that no document has is taken for
-one where only that can be meant; otherwise the passages that the file quotes show which is meant.
+Questions name a document by its stem, the name without its ending. An unknown name is taken for that of the
+only document that it can mean; otherwise the passages quoted in the file identify the document.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -90,7 +90,7 @@ def proposals(questions: Sequence[AboutDocument], documents: Sequence[Document])
 
 
 def likeness(name: str, document: str) -> float:
-    """Return how similar a name is to that of a document but for its ending and capitals, 0 to 1."""
+    """Return the similarity of two names without endings, in one case, 0 to 1."""
     return SequenceMatcher(None, name.casefold(), stem(document).casefold()).ratio()
 
 

@@ -1,6 +1,6 @@
 """Models behind an OpenAI-compatible server (``POST {base}/v1/embeddings``), by their address.
 
-What the server reads of a text is its own matter: its limit of tokens and its prompts are not known here.
+The token limit and the prompts of the server are not known.
 """
 
 from collections.abc import Sequence
@@ -65,7 +65,7 @@ class EmbeddingServer:
 
     @classmethod
     def connect(cls, address: str, tokenizer: WordPieceTokenizer, api_key: str = "") -> "EmbeddingServer":
-        """Connect to a model, and learn the length of its vectors from one text.
+        """Connect to a model, and embed one text for the length of its vectors.
 
         Parameters
         ----------

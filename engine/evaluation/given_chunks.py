@@ -1,4 +1,4 @@
-"""Chunks whose vectors are brought along: their documents, and searches beside the cells of a sweep."""
+"""Chunks with given vectors: their documents, and their search beside the cells of a sweep."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ from engine.evaluation.questions import Question, relevance
 from engine.evaluation.sweep import LabelledChunks, measure_cells
 from engine.evaluation.sweep_row import SweepRow, resamples
 from engine.evaluation.sweep_watch import Watch
-from engine.models.encoder import Encoder
-from engine.retrieval.embedding_model import Model, no_inside
+from engine.retrieval.embedding_model import Model
 from engine.retrieval.index import Index
+from engine.retrieval.retrievers import token_problem
 from engine.retrieval.vector_cache import VectorCache
 from engine.retrieval.vector_files import MOST_CHARACTERS
 
@@ -53,7 +53,7 @@ def measure_given(
     questions: Sequence[Question],
     cells: Sequence[Cell],
 ) -> Iterator[SweepRow]:
-    """Measure cells that differ in retriever and k, on an index in place of chunks that are cut anew.
+    """Measure cells that differ in retriever and k on an index of given chunks.
 
     Parameters
     ----------
@@ -70,8 +70,9 @@ def measure_given(
         A chunk does not stand at its place in its document, none is of the documents, not all are and words
         are weighed by them, or a retriever reads token vectors, which the model does not give.
     """
-    if not isinstance(model, Encoder) and any(cell.retriever == "maxsim" for cell in cells):
-        raise InputError(f"{no_inside('retriever maxsim', model)}: choose another")
+    for cell in cells:
+        if problem := token_problem(cell.retriever, model):
+            raise InputError(problem)
     index = chunks_in(index, documents)
     cache = VectorCache(max_bytes=ROOM * index.vectors.nbytes + len(questions) * index.vectors[0].nbytes)
     cache.put_many(model.prompts.before("document", index.texts), index.vectors, index.spec)

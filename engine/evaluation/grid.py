@@ -12,8 +12,8 @@ from engine.models.embedding_head import OWN
 from engine.models.encoder import Encoder
 from engine.models.precision import PRECISIONS
 from engine.models.prompts import PROMPT_USES
-from engine.retrieval.embedding_model import Model, as_searched, embedding_spec, no_inside
-from engine.retrieval.retrievers import DEFAULT_RETRIEVER, RETRIEVERS
+from engine.retrieval.embedding_model import Model, as_searched, embedding_spec
+from engine.retrieval.retrievers import DEFAULT_RETRIEVER, RETRIEVERS, token_problem
 from engine.weights.catalog import DEFAULT_ENCODER
 
 N_SPECIAL = 2  # [CLS] and [SEP] around every text, in all encoders of the BERT family
@@ -123,11 +123,11 @@ def grid(
         precisions,
     )
     cells = [Cell(*values) for values in product(*map(dict.fromkeys, settings))]
-    return sieved(cells, lambda cell: splitting_problem(cell, overlaps[0]))
+    return without_problems(cells, lambda cell: splitting_problem(cell, overlaps[0]))
 
 
 def fitting(cells: Grid, models: Mapping[str, Model]) -> Grid:
-    """Leave out the cells that their model cannot do: poolings without weights, MaxSim without an inside.
+    """Leave out the cells that their model does not support: poolings without weights, MaxSim without tokens.
 
     The pooling "own" becomes the strategy that a model's own pooling is, if it is one of `POOLINGS`. Beside
     other poolings it is meant for models whose own is not, and its combinations with others are dropped. The
@@ -139,12 +139,12 @@ def fitting(cells: Grid, models: Mapping[str, Model]) -> Grid:
         for cell in cells.cells
         if cell.pooling != OWN or has_own_head(models[cell.model]) or is_only
     )
-    kept = sieved(list(asked), lambda cell: model_problem(cell, models[cell.model]))
+    kept = without_problems(list(asked), lambda cell: model_problem(cell, models[cell.model]))
     return Grid(kept.cells, cells.left_out + kept.left_out)
 
 
 def resolved(cell: Cell, model: Model) -> Cell:
-    """Name the strategy of a cell that asks for its model's own pooling, and a limit that the model takes."""
+    """Replace the pooling "own" of a cell by its strategy, and a token limit that the model cannot take."""
     if not isinstance(model, Encoder):
         return cell if model.sets_limit else replace(cell, max_tokens=None)
     return replace(cell, pooling=model.pooling) if cell.pooling == OWN else cell
@@ -155,8 +155,8 @@ def has_own_head(model: Model) -> bool:
     return not isinstance(model, Encoder) or model.pooling == OWN
 
 
-def sieved(cells: Sequence[Cell], problem: Callable[[Cell], str]) -> Grid:
-    """Keep the cells without a problem."""
+def without_problems(cells: Sequence[Cell], problem: Callable[[Cell], str]) -> Grid:
+    """Return the cells without a problem; those with one are left out."""
     problems = [problem(cell) for cell in cells]
     return Grid(
         tuple(cell for cell, why in zip(cells, problems, strict=True) if not why),
@@ -173,8 +173,8 @@ def splitting_problem(cell: Cell, first_overlap: int) -> str:
 
 def model_problem(cell: Cell, model: Model) -> str:
     """Return why a model cannot do a cell, empty if it can."""
-    if not isinstance(model, Encoder) and cell.retriever == "maxsim":
-        return f"{no_inside('retriever maxsim', model)}: choose another"
+    if problem := token_problem(cell.retriever, model):
+        return problem
     if cell.pooling == OWN and isinstance(model, Encoder) and model.pooling != OWN:
         return f"pooling 'own' of {model.name} is {model.pooling!r}: give that"
     if RETRIEVERS[cell.retriever].needs_reranker and not (isinstance(model, Encoder) and model.reranker):

@@ -20,7 +20,7 @@ def answer(request: bytes) -> bytes:
 
 
 def properties_or_vectors(request: Values) -> tuple[Values, Arrays]:
-    """Embed the texts of a request, or return what its model is like where it has none.
+    """Embed the texts of a request, or return the properties of its model if it has none.
 
     Raises
     ------

@@ -41,15 +41,15 @@ class SearchableText:
         content, start = reference.content, reference.start
         if content.strip():
             if span := nearest(self.text, content, start):
-                return self.offer("it stands", span)
+                return self.suggestion("it stands", span)
             if span := self.alike(content, start):
-                return self.offer("spelled alike, it stands", span)
+                return self.suggestion("spelled alike, it stands", span)
             span, ratio = self.approximate(content, start)
             if span and ratio >= LEAST_ALIKE:
-                return self.offer(f"a text that is alike to {ratio:.0%} stands", span)
+                return self.suggestion(f"a text that is alike to {ratio:.0%} stands", span)
         return "nothing like it was found there: correct the passage, or leave it out", None
 
-    def offer(self, how: str, span: tuple[int, int]) -> tuple[str, Reference]:
+    def suggestion(self, how: str, span: tuple[int, int]) -> tuple[str, Reference]:
         """Describe a match, and return it as a reference."""
         start, end = span
         return f"{how} at {start} to {end}: take that place", Reference(self.text[start:end], start, end)

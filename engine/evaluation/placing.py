@@ -1,4 +1,4 @@
-"""Places of the passages that a file of questions gives by their words alone."""
+"""Places of passages that a file of questions gives without them."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,7 +11,7 @@ MOST_PLACES = 20  # of one passage in a document
 
 
 def placed(questions: Sequence[Question], documents: Sequence[Document]) -> list[Question]:
-    """Return questions, in their order, with the passages without a place put where documents hold them.
+    """Return questions in their order, with their unplaced passages found in the documents.
 
     A passage is searched in the document that the question names, or in all; white space, quotation marks
     and dashes may differ. Every place where it stands counts. A question whose passages stand in no document,
@@ -31,7 +31,7 @@ def placed_in(question: Question, texts: Sequence[SearchableText]) -> Question:
         for text in texts
         if question.corpus_id in ("", stem(text.name))
     ]
-    # A document may be there twice, cut by the app and with vectors brought along: the places are the same.
+    # A document may be there twice, cut by the app and with given vectors: the places are the same.
     holding = {(name, tuple(each)) for name, each in found if all(each)}
     if len(holding) != 1:
         return question

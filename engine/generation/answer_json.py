@@ -1,4 +1,4 @@
-"""What was found and answered, as JSON: of the command line and of the server."""
+"""Search results and answers as JSON, for the command line and the server."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -56,7 +56,7 @@ def answer_json(answer: Answer) -> dict[str, Any]:
 
 
 def passage(place: Chunk | Source, found: Retrieval | Answer, rank: int) -> dict[str, Any]:
-    """Return a passage, hit number ``rank`` from 0, with its score and what that means."""
+    """Return a passage, hit number ``rank`` from 0, with its score and relevance."""
     score, margin = found.hits[rank].score, found.margins[rank]
     return {
         "document": place.document,

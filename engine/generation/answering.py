@@ -25,13 +25,13 @@ from engine.generation.settings import DEFAULT_ANSWER, DEFAULT_SEARCH, AnswerSet
 from engine.generation.thinking import ThoughtSplitter, opens_thought
 from engine.generation.writer import Writer
 from engine.models.encoder import Encoder
-from engine.retrieval.embedding_model import Model, embedding_spec, encode_by, inside_of, no_inside
+from engine.retrieval.embedding_model import Model, embedding_spec, encode_by, inside_of
 from engine.retrieval.embedding_spec import Query
 from engine.retrieval.evidence import Quote, find_evidence
 from engine.retrieval.index import Hit, Index
 from engine.retrieval.parents import search_parents
 from engine.retrieval.relevance import NullScores, null_scores_of
-from engine.retrieval.retrievers import found_rows
+from engine.retrieval.retrievers import found_rows, token_problem
 
 NOTHING_FOUND = "Nothing in these documents comes close enough to this question to answer it."
 
@@ -243,8 +243,8 @@ def retrieve(
     """
     if not question.strip():
         raise InputError("the question is empty: ask something")
-    if settings.retriever == "maxsim" and not isinstance(encoder, Encoder):
-        raise InputError(f"{no_inside('retriever maxsim', encoder)}: choose another")
+    if problem := token_problem(settings.retriever, encoder):
+        raise InputError(problem)
     null_scores = null_scores_of(index, encoder) if null_scores is None else null_scores
     encoder, k = index.encoder(encoder), settings.k
     pooling, max_tokens = index.spec.pooling, index.spec.max_tokens

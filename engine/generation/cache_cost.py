@@ -1,4 +1,4 @@
-"""What the KV cache saves, and what its precision costs."""
+"""Time saved by the KV cache, and the error of its precision."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -129,7 +129,7 @@ def measure_precision(
         same[:, block] = [own.argmax(axis=-1) == logits[0].argmax(axis=-1) for own in logits]
         if on_progress is not None:
             on_progress(min(block.stop, n_compared), n_compared)
-    times = [  # in turns, so that both meet the same load of the machine
+    times = [  # in turns, under the same load of the machine
         [seconds(decoder, ids, cache, keep=n_tokens - 1) for cache in caches]
         for _ in range(PRECISION_REPEATS)
     ]

@@ -58,7 +58,7 @@ def rendered(
         texts = [program.render(messages=chat, **given, **tokens) for chat in chats]
     except Refusal as refusal:
         return {"refused": str(refusal)[:200]}
-    except Exception as error:  # a template is somebody else's program: anything may fail
+    except Exception as error:  # of any kind: a template is a program of its own
         return {"broken": (str(error) or type(error).__name__)[:200]}
     if sum(map(len, texts)) > MAX_CHARACTERS:
         return {"broken": f"it makes over {MAX_CHARACTERS // 10**6} million characters"}

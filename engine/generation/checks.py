@@ -15,7 +15,7 @@ from engine.retrieval.bm25 import stems
 from engine.tokenizers.text_tokenizer import TextTokenizer
 
 WORD = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*")
-# Words in the vocabulary of BERT stand in the order of their frequency, the first at id 1996 ("the").
+# The vocabulary of BERT is sorted by frequency, from id 1996 ("the") on.
 COMMON_ID = 8_000
 
 
@@ -49,7 +49,7 @@ class CheckedSentence:
 
     @property
     def holds(self) -> bool:
-        """Whether the passages bear it out: no number or name is unknown, and it depends on them."""
+        """Whether the passages support it: no number or name is unknown, and it depends on them."""
         is_invented = any(word.kind != "rare word" for word in self.unknown)
         return not is_invented and (self.fall is None or self.fall >= FALL_WITHOUT_ANY)
 

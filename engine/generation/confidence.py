@@ -1,4 +1,4 @@
-"""How sure an answer is, and what is shown: an answer, the closest sentences, or a refusal.
+"""The confidence of an answer, and its status: an answer, the closest sentences, or a refusal.
 
 A logistic model of three figures gives the probability that what is shown holds the right answer:
 

@@ -1,9 +1,9 @@
 """A conversation: follow-up questions, made into questions of their own.
 
-A search for "And in 2016?" finds nothing of use: what it is about stands in the question before. So the topic
-of the conversation is added to a question that needs it: "And in 2016? (revenues, company)". It needs it if
-the topic brings its vector much closer to the documents: a question that is complete, or about something
-else, is as close without it. A few words after an "and" always need it.
+A search for "And in 2016?" finds nothing of use: its subject is in the question before. So the topic of the
+conversation is added to a question that needs it: "And in 2016? (revenues, company)". It needs it if the
+topic brings its vector much closer to the documents: a question that is complete, or about something else, is
+as close without it. A few words after an "and" always need it.
 
 The topic is made of the words of the earlier questions, so that nothing is made up. A small language model
 that is asked to rewrite the question invents one: with three examples before it, SmolLM2-135M-Instruct wrote
@@ -19,8 +19,8 @@ from engine.retrieval.index import Index
 from engine.retrieval.relevance import NullScores
 
 WORD = re.compile(r"[^\W_]+(?:[-'’.,/&][^\W_]+)*")
-# By how much the topic has to raise the best cosine, in units of the scale of unrelated questions' best
-# cosines: where a share of 0.94 of 48 questions of the half to choose on were told apart.
+# The least rise of the best cosine by the topic, in units of the scale of unrelated questions' best cosines:
+# it classifies 0.94 of the 48 questions on which settings are chosen correctly.
 LEAST_RISE = 1.5
 FRAGMENT, FRAGMENT_WORDS = re.compile(r"\s*(and|or|but|what about|how about)\b", re.IGNORECASE), 4
 

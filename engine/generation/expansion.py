@@ -1,4 +1,4 @@
-"""Query expansion: a question with a passage that the decoder makes up.
+"""Query expansion: a question with a passage that the decoder generates.
 
 HyDE (Gao et al. 2022) searches with passages that a language model makes up: even where they are wrong, they
 use the words of right ones. As in query2doc (Wang et al. 2023), the question stays before its passage.

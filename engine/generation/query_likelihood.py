@@ -1,4 +1,4 @@
-"""Query likelihood: passages ordered by how likely a decoder is to ask the question after reading each.
+"""Query likelihood: passages ranked by the probability of the question after each, under a decoder.
 
 Sachan et al. 2022, *Improving Passage Retrieval with Zero-Shot Question Generation*: a passage is scored by
 the mean log-probability of the question's tokens after the passage and a request to write a question.

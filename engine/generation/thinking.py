@@ -9,8 +9,8 @@ from typing import Literal
 from engine.generation.stream import overlap
 
 OPEN, CLOSE = "<think>", "</think>"
-# Tokens that a thought may have besides those of the answer. Thoughts about three sentences mostly have some
-# hundreds; a model that is at a loss goes on for ever.
+# Tokens of a thought, in addition to those of the answer. Thoughts about three sentences mostly have some
+# hundreds, but some never end.
 MAX_THOUGHT_TOKENS = 1024
 
 
@@ -20,7 +20,7 @@ class ThoughtSplitter:
     Parameters
     ----------
     opened
-        Whether the prompt ends within a thought already.
+        Whether the prompt ends within a thought.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class ThoughtSplitter:
         return (rest, "") if self.part == "thought" else ("", rest)
 
     def _begin(self) -> bool:
-        """Find out whether the text begins with a thought; return whether that is certain."""
+        """Set ``part`` from the first characters; return whether they decide it."""
         begun = self._waiting.lstrip()
         if begun.startswith(OPEN):
             self.part, self._waiting = "thought", begun.removeprefix(OPEN)

@@ -1,9 +1,8 @@
 """Compiled twins (numba) of GELU, gated units, norms and RoPE.
 
 They are the functions of the same names in `engine.layers`, for float32; all but gated units and the RMS norm
-work in place. They start no threads and
-release Python's lock, so every core can run them at once. Signatures are fixed: importing this module
-compiles the functions, or reads them from numba's cache.
+work in place. They start no threads and release Python's lock, so every core can run them at once. Signatures
+are fixed: importing this module compiles the functions, or reads them from numba's cache.
 """
 
 import numpy as np

@@ -7,8 +7,8 @@ from engine.kernels.primitives import DecoderPrimitives
 from engine.layers.tracing import Array, Shapes, Tracer, scoped
 
 
-class DecoderSizes(Protocol):
-    """The sizes that all decoders have."""
+class LayerSizes(Protocol):
+    """The sizes of the layers, which all decoders have."""
 
     @property
     def d_model(self) -> int: ...  # noqa: D102
@@ -60,7 +60,7 @@ def run_layers(
 
 
 def layer_trace_shapes(
-    config: DecoderSizes,
+    config: LayerSizes,
     n_tokens: int,
     embeddings: Iterable[str],
     hidden: Iterable[str],

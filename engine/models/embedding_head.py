@@ -1,4 +1,4 @@
-"""From a text's token vectors to its vector, as the maker of a model set it: pooling, dense layers, length 1.
+"""The head of an embedding model, from token vectors to one vector: pooling, dense layers, length 1.
 
 These are the modules behind the Transformer in sentence-transformers (Reimers & Gurevych 2019).
 """
@@ -57,7 +57,7 @@ class Normalize:
 
 @dataclass(frozen=True)
 class EmbeddingHead:
-    """What a model does with the vectors of its last layer.
+    """The modules of a model behind its last layer.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ class EmbeddingHead:
 
 
 def check_widths(head: EmbeddingHead, d_model: int, folder: Path) -> None:
-    """Raise `ModelFileError` if a dense layer does not take what is before it, or too much is cut."""
+    """Raise `ModelFileError` if a dense layer has another input width, or vectors are cut beyond theirs."""
     width = len(head.poolings) * d_model
     for step in head.steps:
         if isinstance(step, Dense):

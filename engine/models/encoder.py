@@ -1,4 +1,4 @@
-"""The encoder: texts in, one vector each out, as sentence-transformers does it."""
+"""The encoder: one vector for each text, as in sentence-transformers."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -48,12 +48,12 @@ FAMILIES: dict[str, ModuleType] = {
     "nomic_bert": nomic_bert,
     "qwen3": qwen3,
 }
-CAUSAL_FAMILIES = ("qwen3",)  # their tokens see those before them alone
+CAUSAL_FAMILIES = ("qwen3",)  # whose tokens attend only to earlier ones
 
 
 @dataclass(frozen=True)
 class Encoder:
-    """An encoder: texts in, one vector each out.
+    """An encoder, which turns each text into one vector.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class Encoder:
     head
         From the tokens of the last layer to a text's vector, as the model's maker set it.
     prompts
-        What the model was trained to find before a text.
+        The texts that the model was trained to read before questions and documents.
     similarity
         The measure that the model's files name: cosine, dot, euclidean or manhattan. Search uses the cosine
         whatever it is.
@@ -174,7 +174,7 @@ class Encoder:
 
     @property
     def is_causal(self) -> bool:
-        """Whether texts are read left to right, so that a token sees those before it alone."""
+        """Whether attention is causal: a token sees only those before it."""
         return self.model_type in CAUSAL_FAMILIES
 
     @property
@@ -654,7 +654,7 @@ class Encoder:
         pooling: str | None = None,
         type_ids: Sequence[int] | None = None,
     ) -> Array:
-        """Run one text under a tracer, which sees every pooling; return its normalised vector."""
+        """Run one text under a tracer, with every pooling; return its normalised vector."""
         types = None if type_ids is None else [type_ids]
         [states] = token_states(
             [ids], self.poolings, self.weights, self.config, trace, type_ids=types, family=self.family
@@ -696,7 +696,7 @@ def check_float32(encoder: Encoder, work: str) -> None:
 
 
 def check_bert(encoder: Encoder, work: str) -> None:
-    """Raise `InputError` unless an encoder is BERT's own architecture, the only one that ``work`` knows."""
+    """Raise `InputError` unless an encoder has BERT's own architecture, which ``work`` needs."""
     if encoder.model_type != "bert":
         raise InputError(
             f"{encoder.name} is a {encoder.model_type} model, and {work} knows BERT alone: choose one of BERT"

@@ -1,6 +1,6 @@
 """Gemma 3 (Kamath et al. 2025), forward: norms around each sublayer, local and global attention, GeGLU.
 
-It is Llama with these differences. Token vectors are multiplied by ``sqrt(d_model)``. The output of attention
+It differs from Llama as follows. Token vectors are multiplied by ``sqrt(d_model)``. The output of attention
 and of the feed-forward network is normed, too, before it is added. Queries and keys are normed head by head,
 as in Qwen3. Most layers see a window of the last tokens, and rotate by frequencies of their own. The gate of
 the feed-forward network is the tanh approximation of GELU.
@@ -28,13 +28,13 @@ class Gemma3Config(LlamaConfig):
     Attributes
     ----------
     local_rope
-        Rotations of the layers with a window; `rope` is of those that see all tokens.
+        Rotations of the layers with a window; ``rope`` holds those of the layers that see all tokens.
     query_scalar
-        Scores are divided by its square root: by that of ``d_head``, but in the largest model.
+        Scores are divided by its square root; it is ``d_head`` except in the largest model.
     logit_cap
-        Logits are bounded softly by it; None for no bound.
-
-    The activation is always `gated` by `gelu_new`.
+        Soft bound of the logits; None for no bound.
+    activation
+        Always GeGLU: `gated` by `gelu_new`.
     """
 
     local_rope: Rope

@@ -45,7 +45,7 @@ def encoder_forward(
     ops: Primitives = NUMPY,
     type_ids: Sequence[Sequence[int]] | None = None,
 ) -> list[Array]:
-    """Token vectors of each sequence of ids, ``(n_tokens, d_model)`` each; segments are not told apart.
+    """Token vectors of each sequence of ids, ``(n_tokens, d_model)`` each; there are no segments.
 
     Compiled ``ops`` overwrite traced arrays: trace with NumPy's.
     """

@@ -36,7 +36,7 @@ OUTPUTS: dict[str, Callable[[Array], Array]] = {"Sigmoid": sigmoid, "Identity": 
 
 @dataclass(frozen=True)
 class HeadNames:
-    """What a family has behind its encoder: names of the tensors, and the function between the two maps."""
+    """The classifier of a family behind its encoder: names of the tensors, and the activation between."""
 
     dense: str
     score: str
@@ -272,7 +272,7 @@ def read_head(
 
 
 def has_segments(usage: Mapping[str, Any]) -> bool:
-    """Whether a tokenizer tells two texts apart; without a setting, those of the generic class do not."""
+    """Whether a tokenizer returns segment ids; without a setting, those of the generic class do not."""
     inputs = usage.get("model_input_names")
     if isinstance(inputs, list):
         return "token_type_ids" in inputs

@@ -47,7 +47,7 @@ def encoder_forward(
     ops: Primitives = NUMPY,
     type_ids: Sequence[Sequence[int]] | None = None,
 ) -> list[Array]:
-    """Token vectors of each sequence of ids, ``(n_tokens, d_model)`` each; segments are not told apart."""
+    """Token vectors of each sequence of ids, ``(n_tokens, d_model)`` each; there are no segments."""
     positions = [token_positions(ids, config.padding_id) for ids in sequences]
     return bert.encoder_forward(sequences, weights, config, trace, ops, positions=positions)
 

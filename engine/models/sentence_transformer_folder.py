@@ -63,7 +63,7 @@ PLAIN_SETTINGS: dict[str, tuple[Any, ...]] = {
 
 @dataclass(frozen=True)
 class SentenceTransformerFolder:
-    """What the files state beside the model itself.
+    """The settings that the files state beside the weights.
 
     Attributes
     ----------
@@ -190,7 +190,7 @@ def read_max_tokens(model: Path, settings: Mapping[str, Any]) -> int | None:
     if settings.get("max_seq_length") is not None:
         return config_size(settings, "max_seq_length", most=sys.maxsize)
     limit = read_optional(model / "tokenizer_config.json").get("model_max_length")
-    # transformers writes 1e30 where it knows no limit.
+    # transformers writes 1e30 for no limit.
     return int(limit) if isinstance(limit, int | float) and 0 < limit < 1e9 else None
 
 

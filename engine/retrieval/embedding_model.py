@@ -1,4 +1,4 @@
-"""What a search needs of a model: the vectors of texts, and how they were made."""
+"""The interface of embedding models to a search: vectors of texts, and the spec of how they were made."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar, Protocol
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class BlackBoxModel(Protocol):
-    """A model without an inside: it gives one vector a text, by the one pooling ``"own"``, and nothing else.
+    """A model that returns one vector for each text, by its ``"own"`` pooling, and no token vectors.
 
     Documents are cut and tokens counted by a tokenizer of the engine, so a model with another tokenizer may
     read fewer or more tokens of a chunk than its size.
@@ -42,11 +42,11 @@ class BlackBoxModel(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """A SHA-256 that tells models apart whose vectors differ."""
+        """A SHA-256 that differs between models whose vectors differ."""
 
     @property
     def prompts(self) -> Prompts:
-        """What it puts before texts."""
+        """The texts put before questions and documents."""
 
     def with_prompts(self, use: str) -> "BlackBoxModel":
         """Return this model with its prompts or none, by a key of `PROMPT_USES`."""
@@ -145,5 +145,5 @@ def inside_of(model: Model) -> Encoder | None:
 
 
 def no_inside(what: str, model: BlackBoxModel) -> str:
-    """Return why a model without an inside cannot do what reads token vectors."""
+    """Return why a model without token vectors cannot do what reads them."""
     return f"{what} reads the vectors of tokens, and {model.name} gives only those of whole texts"

@@ -1,4 +1,4 @@
-"""How vectors were made, which decides whether two of them may be compared."""
+"""How vectors were made: only vectors with equal specs can be compared."""
 
 import sys
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Limits of a search to the documents of some tags and days."""
+"""Filter of documents by tags and dates."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,15 +14,15 @@ LISTED = 20  # tags in a message
 
 @dataclass(frozen=True)
 class DocumentFilter:
-    """What documents must have to be searched.
+    """The tags and dates of the documents to search.
 
     Attributes
     ----------
     tags
-        Tags of which a document has one or more, in capitals or not; none if all documents count.
+        Tags of which a document has one or more, whatever their case; none for all documents.
     since, until
         First and last day of a document's date, as ``2026-05-01``; empty for no limit. A document without a
-        date is within no limits.
+        date is left out where there is a limit.
 
     Raises
     ------

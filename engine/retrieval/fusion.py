@@ -8,7 +8,7 @@ from engine.errors import InputError
 from engine.layers.tracing import Array
 from engine.retrieval.ranking import min_ranks
 
-# From a pilot study of Cormack, Clarke and Büttcher, who found that it hardly matters.
+# From the pilot study of Cormack, Clarke and Büttcher, where its value hardly matters.
 RRF_CONSTANT = 60
 
 

@@ -206,8 +206,8 @@ class Index:
     def only(self, names: Collection[str]) -> "Index":
         """Return the index of some documents alone, by their names.
 
-        Up to `EXACT_CHUNKS` chunks are searched exactly, and more, too, where all are. Otherwise those of
-        other documents are left out while the index of all is searched, whose BM25 goes on to count all.
+        Up to `EXACT_CHUNKS` chunks, or any number without ``ann``, are copied to an index with exact search.
+        More are filtered while the whole index is searched; BM25 then counts the words of all documents.
 
         Raises
         ------
@@ -255,7 +255,7 @@ class Index:
         """Return the encoder as the index was made: its word weights if it has any, prompts and precision."""
         if isinstance(encoder, Encoder) and self.idf is not None:
             encoder = replace(encoder, idf=self.idf)
-        return next((each for each in readings_of(encoder) if self._is_made_by(each)), encoder)
+        return next((each for each in model_variants(encoder) if self._is_made_by(each)), encoder)
 
     def _is_made_by(self, encoder: Model) -> bool:
         return self.spec == embedding_spec(encoder, self.spec.pooling, self.spec.max_tokens)
@@ -267,8 +267,8 @@ def place_of(chunk: Chunk) -> Place:
     return passage.document, passage.start, passage.end
 
 
-def readings_of(encoder: Model) -> Iterator[Model]:
-    """Yield the ways in which a model may have read documents: with or without prompts, in each precision."""
+def model_variants(encoder: Model) -> Iterator[Model]:
+    """Yield a model with and without prompts, in each precision: as it may have embedded an index."""
     rounds = isinstance(encoder, Encoder) and encoder.dtype == np.float32
     others = [name for name in PRECISIONS if rounds and name != "float32"]
     for precision in [None, *others]:

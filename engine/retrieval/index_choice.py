@@ -31,7 +31,7 @@ SAME_SCORE = 1e-6  # float32 rounding: two chunks with one vector are one find
 
 @dataclass(frozen=True)
 class Lost:
-    """A passage that exact search finds for a sampled chunk, and an index does not.
+    """A passage that exact search finds for a sampled chunk, and the index does not.
 
     ``query`` and ``row`` are the rows of both chunks, ``rank`` is the place of the passage by exact search,
     from 1, and ``score`` its cosine.
@@ -45,7 +45,7 @@ class Lost:
 
 @dataclass(frozen=True)
 class Measured:
-    """What an index does on a sample of its own chunks, each searched for by its vector and left out itself.
+    """Recall and time of an index on a sample of its own chunks, each a query for the other chunks.
 
     Attributes
     ----------
@@ -172,16 +172,16 @@ def by_size(vectors: Array) -> tuple[str, str]:
 
 
 def tuned(vectors: Array, kind: str) -> tuple[AnnIndex, Measured]:
-    """Build an index, and search more thoroughly until its recall is `TRUSTED` or the effort the most."""
+    """Build an index, with the least effort for a recall of `TRUSTED`, or else the most."""
     start = perf_counter()
     ann = build_ann(vectors, kind)
     build_s = perf_counter() - start
-    ann, measured = thorough_enough(vectors, ann)
+    ann, measured = with_least_effort(vectors, ann)
     return ann, replace(measured, build_s=build_s, n_bytes=ann.to_bytes().nbytes)
 
 
-def thorough_enough(vectors: Array, ann: AnnIndex) -> tuple[AnnIndex, Measured]:
-    """Return an index that searches just so thoroughly that its recall is `TRUSTED`, or the most."""
+def with_least_effort(vectors: Array, ann: AnnIndex) -> tuple[AnnIndex, Measured]:
+    """Set the least effort for a recall of `TRUSTED`, or else the most."""
     for effort in EFFORTS:
         ann = replace(ann, effort=effort)
         measured = measure(vectors, ann)
@@ -201,12 +201,12 @@ def n_sampled(vectors: Array) -> int:
 
 
 def measure(vectors: Array, ann: AnnIndex | None, seed: int = 0) -> Measured:
-    """Search for a sample of the vectors themselves; compare with exact search (None)."""
+    """Measure the recall of an index, or exact search (None), with a sample of the vectors as queries."""
     queries = np.random.default_rng(seed).permutation(len(vectors))[: n_sampled(vectors)]
     k = min(K, len(vectors) - 1)
     if not k:
         return Measured(FLAT, 0, 1.0, 0.0, 0.0, vectors.nbytes, 0.0)
-    exact = others(queries, *nearest(vectors, vectors[queries], k + 1))
+    exact = without_self(queries, *nearest(vectors, vectors[queries], k + 1))
     find = nearest if ann is None else ann.nearest
     find(vectors, vectors[queries[:1]], k + 1)  # the first one is slower
     recalls, seconds, lost = [], [], []
@@ -215,7 +215,7 @@ def measure(vectors: Array, ann: AnnIndex | None, seed: int = 0) -> Measured:
         vector = vectors[query][None]
         result = find(vectors, vector, k + 1)
         seconds.append(perf_counter() - start)
-        [(found_scores, found)] = others([query], *result)
+        [(found_scores, found)] = without_self([query], *result)
         n_found = int((found_scores >= scores[-1] - SAME_SCORE).sum())
         recalls.append(n_found / k)
         if n_found < k:
@@ -230,7 +230,7 @@ def measure(vectors: Array, ann: AnnIndex | None, seed: int = 0) -> Measured:
     return Measured(kind, effort, recall, float(median), float(p99), vectors.nbytes, 0.0, tuple(lost))
 
 
-def others(queries: Sequence[int] | Array, scores: Array, rows: Array) -> list[tuple[Array, Array]]:
+def without_self(queries: Sequence[int] | Array, scores: Array, rows: Array) -> list[tuple[Array, Array]]:
     """Return scores and rows of each query's hits ``(n_queries, k + 1)`` without itself: ``(k,)``."""
     result = []
     for query, own_scores, own_rows in zip(queries, scores, rows, strict=True):

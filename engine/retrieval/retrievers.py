@@ -11,7 +11,7 @@ from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
 from engine.retrieval.bm25 import Bm25
 from engine.retrieval.dense import dense_scores
-from engine.retrieval.embedding_model import Model
+from engine.retrieval.embedding_model import Model, no_inside
 from engine.retrieval.embedding_spec import Query
 from engine.retrieval.fusion import RRF_CONSTANT, reciprocal_rank_fusion, weighted_fusion
 from engine.retrieval.index import Index
@@ -257,6 +257,13 @@ def usable_retrievers(model: Model) -> list[str]:
     if not isinstance(model, Encoder):
         return [name for name, each in RETRIEVERS.items() if not (each.needs_tokens or each.needs_reranker)]
     return [name for name, each in RETRIEVERS.items() if model.reranker or not each.needs_reranker]
+
+
+def token_problem(name: str, model: Model) -> str:
+    """Return why a model without token vectors cannot use one of `RETRIEVERS`, empty if it can."""
+    if isinstance(model, Encoder) or not RETRIEVERS[name].needs_tokens:
+        return ""
+    return f"{no_inside(f'retriever {name}', model)}: choose another"
 
 
 # Better than dense on the bundled questions, on Cranfield and on the pages of `benchmarks/pages`.

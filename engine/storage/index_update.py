@@ -44,7 +44,7 @@ from engine.weights.fetch import Progress
 from engine.wording import counted
 
 # A file written this shortly before it was read may have been written again within one tick of the clock of
-# its file system, so its size and time do not tell.
+# its file system, with the same size and time.
 TICK_NS = 2_000_000_000
 
 
@@ -79,7 +79,7 @@ def update_index(
     store: str | None = None,
     cluster: Cluster | None = None,
 ) -> Update:
-    """Index a corpus in a folder; what is indexed already stays, and what is gone from the corpus leaves.
+    """Index a corpus in a folder: add new files, replace changed ones, and remove deleted ones.
 
     Files with the size and time of before are not read, those with the same content not embedded. With the
     pooling ``"idf"``, whose weights depend on all chunks, every chunk is embedded again once one differs.
@@ -205,9 +205,7 @@ def read_files(
     say: Callable[[str], None],
 ) -> tuple[IndexedFile, ...]:
     """Return files by name with their documents and chunks, those of before where they are the same."""
-    known = {} if old is None else {file.name: file for file in old.files}
-    settled_ns = 0 if old is None else old.read_ns - TICK_NS
-    files = [read_indexed(path, name, known.get(name), settled_ns) for name, path in paths.items()]
+    files = read_changed(paths, old)
     documents = unique(chain.from_iterable(file.documents for file in files))
     fresh = {document.name for file in files if not file.chunks for document in file.documents}
     if fresh:
@@ -239,19 +237,24 @@ def read_by_cluster(
     """Return what `read_files` does, vectors of new and changed files, and how many chunks were embedded."""
     if settings.pooling == "idf":
         raise InputError("pooling idf weighs words by all chunks, which no worker has: leave out --ray")
-    known = {} if old is None else {file.name: file for file in old.files}
-    settled_ns = 0 if old is None else old.read_ns - TICK_NS
-    files = [
-        read_indexed(path, name, known.get(name), settled_ns, is_parsed=False) for name, path in paths.items()
-    ]
+    files = read_changed(paths, old, is_parsed=False)
     spec = embedding_spec(model, settings.pooling, settings.max_tokens)
     unread = [file for file in files if not file.documents]
     read, vectors, n_embedded = embed_on_cluster(
         unread, paths, spec, settings, folder, cluster, on_progress, say
     )
     files = [read.get(file.name, file) for file in files]
-    unique(chain.from_iterable(file.documents for file in files))
+    unique(chain.from_iterable(file.documents for file in files))  # raises for equal names
     return tuple(files), vectors, n_embedded
+
+
+def read_changed(
+    paths: Mapping[str, Path], old: StoredIndex | None, is_parsed: bool = True
+) -> list[IndexedFile]:
+    """Read files by name, as `read_indexed`; those of the index that are the same are returned from there."""
+    known = {} if old is None else {file.name: file for file in old.files}
+    settled_ns = 0 if old is None else old.read_ns - TICK_NS
+    return [read_indexed(path, name, known.get(name), settled_ns, is_parsed) for name, path in paths.items()]
 
 
 def read_indexed(
@@ -266,9 +269,9 @@ def read_indexed(
     known
         The file of this name that is indexed.
     settled_ns
-        A time before which a file was written that has the known one's content if it has its size and time.
+        A file written before this time is the same if its size and time are.
     is_parsed
-        Whether to make documents of another content.
+        Whether to make documents of new content.
 
     Raises
     ------

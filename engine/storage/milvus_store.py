@@ -29,7 +29,7 @@ PREFIX, IN_FOLDER = "milvus:", "folder"
 TOKEN = "GLASSBOX_MILVUS_TOKEN"  # the variable of the environment: an address, a blank, and its token
 CALL_S = 10  # within which a call that fails is repeated
 RETRY_S = 0.5
-ROWS_PER_S = 1000  # the slowest that is waited for
+ROWS_PER_S = 1000  # the slowest speed that timeouts allow
 MESSAGE_BYTES = 4 * 1024**2  # of vectors in one call
 MOST_ROWS = 16_384  # of one result: https://milvus.io/docs/limitations.md
 QUESTIONS = 64  # of one search
@@ -167,7 +167,7 @@ class MilvusVectors:
 
     @property
     def _long_s(self) -> int:
-        """Seconds for a call that goes through all rows."""
+        """Timeout of a call that reads or writes all rows."""
         return CALL_S + self.n_chunks // ROWS_PER_S
 
     def _slices(self) -> list[slice]:

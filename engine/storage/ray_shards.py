@@ -48,7 +48,7 @@ STORE_BYTES = 100_000_000  # of Ray's object store on this machine: only names a
 
 @dataclass(frozen=True)
 class Cluster:
-    """What embeds a corpus in place of this process.
+    """The Ray cluster that embeds a corpus in place of this process.
 
     Attributes
     ----------
@@ -181,8 +181,8 @@ def shards_of(files: Sequence[IndexedFile], spec: EmbeddingSpec, settings: Index
             n_bytes = 0
         groups[-1][file.name] = file.sha256
         n_bytes += file.size
-    stamp = [asdict(settings), asdict(spec)]
-    return [Shard(sha256(line_of([*stamp, list(group.items())])).hexdigest(), group) for group in groups]
+    how = [asdict(settings), asdict(spec)]
+    return [Shard(sha256(line_of([*how, list(group.items())])).hexdigest(), group) for group in groups]
 
 
 def run_workers(

@@ -53,7 +53,7 @@ def locked_file(path: Path) -> Iterator[IO[bytes]]:
 
 
 def remove_abandoned(folder: Path, pattern: str) -> None:
-    """Remove what killed writers left beside files whose names match a pattern; living ones lock theirs."""
+    """Remove temporary files of killed writers, by a pattern of targets; running writers lock theirs."""
     if not CAN_LOCK:
         return
     for left in folder.glob(f".{pattern}.{'[a-z0-9_]' * 8}"):

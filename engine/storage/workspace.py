@@ -111,8 +111,8 @@ def open_workspace(path: Path) -> Workspace:
 def merged(base: Workspace, ours: Workspace, theirs: Workspace) -> Workspace:
     """Return another session's workspace with the changes that this one made since a common state.
 
-    What either added, replaced or removed since ``base`` counts, ours where both did; settings are ours, and
-    no index is kept.
+    Additions, replacements and removals since ``base`` are merged, and ours win conflicts; settings are ours,
+    and no index is kept.
     """
     documents, runs = (
         three_way(*({key(each): each for each in getattr(one, part)} for one in (base, ours, theirs)))
@@ -125,7 +125,7 @@ def merged(base: Workspace, ours: Workspace, theirs: Workspace) -> Workspace:
 
 
 def three_way(base: dict[K, T], ours: dict[K, T], theirs: dict[K, T]) -> dict[K, T]:
-    """Merge two tables that were changed independently since ``base``; ours counts where both were."""
+    """Merge two tables that were changed independently since ``base``; ours win conflicts."""
     unchanged = {key: value for key, value in theirs.items() if ours.get(key) == base.get(key)}
     changed = {key: value for key, value in ours.items() if value != base.get(key)}
     return unchanged | changed

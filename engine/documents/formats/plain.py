@@ -38,8 +38,8 @@ LEGACY = (
     "cp932", "shift_jis", "euc_jp", "iso2022_jp", "gb18030", "big5", "cp949",
 )  # fmt: skip
 
-# Those that a page may declare, of the same list: Python knows others, which rewrite a text (unicode_escape)
-# or are of no page (cp037).
+# Encodings that a page may declare, of the same list: others of Python rewrite a text (unicode_escape), or
+# are not used on the web (cp037).
 DECLARED = frozenset(
     codecs.lookup(name).name
     for name in (
