@@ -32,7 +32,7 @@ from engine.evaluation.sweep_row import (
     resamples,
     values_at,
 )
-from engine.evaluation.sweep_vectors import embed_cached, n_passes, vectors_of
+from engine.evaluation.sweep_vectors import n_passes, vectors_of
 from engine.evaluation.sweep_watch import CellProgress, Stopped, Watch
 from engine.layers.tracing import Array
 from engine.models.embedding_head import OWN
@@ -47,7 +47,7 @@ from engine.retrieval.retrievers import (
     SearchTexts,
     retriever_scores,
 )
-from engine.retrieval.vector_cache import VectorCache
+from engine.retrieval.vector_cache import VectorCache, cached_encode
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -169,7 +169,7 @@ def split_documents(
     pooling = "mean" if isinstance(model, Encoder) else OWN
 
     def embed(sentences: Sequence[str]) -> Array:
-        return embed_cached(sentences, model, [pooling], None, cache)[pooling]
+        return cached_encode(sentences, model, pooling, None, cache)
 
     pieces = zip(documents, tokens, strict=True)
     return [

@@ -23,7 +23,7 @@ from engine.evaluation.sweep import (
     split_documents,
 )
 from engine.evaluation.sweep_row import BM25, Ranked, resamples, takes_all, values_at
-from engine.evaluation.sweep_vectors import IDF, embed_cached
+from engine.evaluation.sweep_vectors import IDF
 from engine.evaluation.sweep_watch import Watch
 from engine.kernels.primitives import prepare_compiled
 from engine.layers.tracing import Array
@@ -32,7 +32,7 @@ from engine.models.reranker import Reranker
 from engine.retrieval.embedding_model import Model, as_searched
 from engine.retrieval.rerank import RERANK_DEPTH
 from engine.retrieval.retrievers import SearchInputs, SearchTexts
-from engine.retrieval.vector_cache import VectorCache
+from engine.retrieval.vector_cache import VectorCache, cached_encode
 
 COUNTING_SECONDS = 0.8  # after which the remaining splittings are extrapolated
 SAMPLE_TOKENS = 2048  # embedded to measure the time
@@ -224,11 +224,11 @@ def timed_vectors(chunks: Sequence[Chunk], cell: Cell, model: Model) -> tuple[Ar
     n_tokens = sum(min(chunk.n_tokens, limit) for chunk in chunks[: len(texts)])
     if isinstance(model, Encoder) and model.compiled:
         prepare_compiled().join(KERNELS_SECONDS)
-    embed_cached(["warm up"], model, [pooling], None, VectorCache())
+    cached_encode(["warm up"], model, pooling, None, VectorCache())
     seconds = []
     for _ in range(SAMPLES):
         begin = time.perf_counter()
-        vectors = embed_cached(texts, model, [pooling], cell.max_tokens, VectorCache())[pooling]
+        vectors = cached_encode(texts, model, pooling, cell.max_tokens, VectorCache())
         seconds.append(time.perf_counter() - begin)
     return vectors, min(seconds) / max(n_tokens, 1)
 

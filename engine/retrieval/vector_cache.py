@@ -20,7 +20,7 @@ from engine.layers.tracing import Array
 from engine.models.encoder import Encoder, check_several
 from engine.models.prompts import Role
 from engine.models.streaming import BLOCK_TEXTS
-from engine.retrieval.embedding_model import Model, embedding_spec, encode_by
+from engine.retrieval.embedding_model import Model, embedding_spec
 from engine.retrieval.embedding_spec import EmbeddingSpec
 from engine.storage.sqlite_file import connect_ours, transaction
 from engine.weights.fetch import Progress
@@ -213,7 +213,21 @@ def cached_encode(
     on_progress: Progress | None = None,
     role: Role = "document",
 ) -> Array:
-    """Embed texts, each distinct one once, and only those that are not in the cache.
+    """Embed texts by one pooling, as `cached_encode_all`: float32 ``(n_texts, d_model)``."""
+    own = embedding_spec(encoder, pooling, max_tokens).pooling
+    return cached_encode_all(texts, encoder, [own], max_tokens, cache, on_progress, role)[own]
+
+
+def cached_encode_all(
+    texts: Sequence[str],
+    encoder: Model,
+    poolings: Sequence[str],
+    max_tokens: int | None,
+    cache: VectorCache,
+    on_progress: Progress | None = None,
+    role: Role = "document",
+) -> dict[str, Array]:
+    """Embed texts by several poolings in one pass, each distinct text once, and only those not in the cache.
 
     Vectors are stored every `BLOCK_TEXTS` texts, or after each request to a server, so that a run that was
     stopped or failed continues from there. With compiled kernels a text's vector does not depend on the
@@ -222,25 +236,27 @@ def cached_encode(
 
     Parameters
     ----------
-    texts, encoder, pooling, max_tokens
+    texts, encoder, poolings, max_tokens
         As in `Encoder.encode`; None is the model's own limit.
     cache
         The cache.
     on_progress
-        Called with texts done and texts in all; those in the cache count as done.
+        Called with texts done and texts in all; those in the cache count as done. It may raise to stop.
     role
         Whether the texts are the documents or the questions of a search.
 
     Returns
     -------
-    Array
-        float32 ``(n_texts, d_model)``, rows of length 1.
+    dict
+        Vectors by pooling, float32 ``(n_texts, d_model)``, rows of length 1.
     """
     check_several(texts)
-    spec = embedding_spec(encoder, pooling, max_tokens)
-    vectors, known = cache.get_many(encoder.prompts.before(role, texts), spec)
+    specs = {pooling: embedding_spec(encoder, pooling, max_tokens) for pooling in poolings}
+    prompted = encoder.prompts.before(role, texts)
+    found = {pooling: cache.get_many(prompted, spec) for pooling, spec in specs.items()}
+    lacking = [pooling for pooling, (_, known) in found.items() if not known.all()]
     rows: dict[str, list[int]] = {}  # places of each missing text
-    for row in np.flatnonzero(~known).tolist():
+    for row in sorted({row for pooling in lacking for row in np.flatnonzero(~found[pooling][1]).tolist()}):
         rows.setdefault(texts[row], []).append(row)
     missing, n_found = list(rows), len(texts) - len(rows)
 
@@ -256,8 +272,9 @@ def cached_encode(
         def show(done: int, _: int, start: int = start) -> None:
             report(start + done)
 
-        new = encode_by(spec, role, block, encoder, show)
-        cache.put_many(encoder.prompts.before(role, block), new, spec)
-        for text, vector in zip(block, new, strict=True):
-            vectors[rows[text]] = vector
-    return vectors
+        new = encoder.encode_as(role, block, lacking, max_tokens=max_tokens, on_progress=show)
+        for pooling in lacking:
+            cache.put_many(encoder.prompts.before(role, block), new[pooling], specs[pooling])
+            for text, vector in zip(block, new[pooling], strict=True):
+                found[pooling][0][rows[text]] = vector
+    return {pooling: vectors for pooling, (vectors, _) in found.items()}

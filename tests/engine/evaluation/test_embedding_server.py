@@ -15,7 +15,6 @@ from engine.evaluation.questions import Question, Reference
 from engine.evaluation.sweep import sweep
 from engine.evaluation.sweep_cost import estimate
 from engine.evaluation.sweep_store import stamp_of
-from engine.evaluation.sweep_vectors import embed_cached
 from engine.generation import server as server_module
 from engine.generation.answering import ask, retrieve
 from engine.generation.settings import AnswerSettings, SearchSettings
@@ -216,8 +215,7 @@ def test_a_text_that_is_too_long_is_said_by_the_server(encoder):
             mine.encode_as("document", ["long"], ["own"])
 
 
-@pytest.mark.parametrize("way", ["sweep", "index"])
-def test_what_was_embedded_before_a_failure_is_kept(way, encoder):
+def test_what_was_embedded_before_a_failure_is_kept(encoder):
     """The second request of texts has vectors of another length; then the server is mended."""
     broken = [2]
 
@@ -225,18 +223,13 @@ def test_what_was_embedded_before_a_failure_is_kept(way, encoder):
         is_broken = n_before in broken
         return with_vector([1.0, 2.0])(n_before, content) if is_broken else content
 
-    def embed(mine, cache):
-        if way == "sweep":
-            return embed_cached(FACTS, mine, ["own"], None, cache)["own"]
-        return cached_encode(FACTS, mine, None, None, cache)
-
     with embedding_server(fours, answer=shorter) as server:
         mine, cache = connected(server, encoder), VectorCache()
         with pytest.raises(ModelUnavailableError, match="a vector of 2 numbers, and of 4 before"):
-            embed(mine, cache)
+            cached_encode(FACTS, mine, None, None, cache)
         assert cache.n_vectors == REQUEST_TEXTS
         n_before = len(server.texts)
-        found = embed(mine, cache)
+        found = cached_encode(FACTS, mine, None, None, cache)
         assert server.texts[n_before:] == FACTS[REQUEST_TEXTS:]
         assert found == pytest.approx(mine.encode_as("document", FACTS, ["own"])["own"])
 

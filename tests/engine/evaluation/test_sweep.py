@@ -322,7 +322,7 @@ def test_a_large_grid_is_told_as_an_estimate(documents, questions, models, monke
 
 def test_what_comes_between_once_does_not_make_an_estimate_longer(documents, questions, models, monkeypatch):
     """As where an app still loads, or another session embeds."""
-    delays, embed, pause = [], sweep_cost.embed_cached, 3.0
+    delays, embed, pause = [], sweep_cost.cached_encode, 3.0
 
     def delayed(texts, *arguments):
         delays.append(pause if len(delays) == 1 else 0)  # the first sample, behind a word to warm up
@@ -331,7 +331,7 @@ def test_what_comes_between_once_does_not_make_an_estimate_longer(documents, que
 
     cells = grid(chunk_tokens=[32], overlaps=[0]).cells
     estimate(documents, questions, cells, models)
-    monkeypatch.setattr(sweep_cost, "embed_cached", delayed)
+    monkeypatch.setattr(sweep_cost, "cached_encode", delayed)
     assert estimate(documents, questions, cells, models).seconds < pause
     assert sum(delays) == pause
 
