@@ -18,6 +18,7 @@ from engine.layers.attention import merge_heads, split_heads
 from engine.layers.linear import Linear
 from engine.layers.norm import LayerNorm
 from engine.layers.tracing import Array, Shapes, Tracer, no_trace, scoped
+from engine.models.packs import packed
 from engine.weights.tensors import MAX_EPS, TensorReader, config_float, config_size, read_json
 
 
@@ -169,11 +170,10 @@ def encoder_forward(
     position table, counted from 0 for None; ``masks`` are as in `self_attention`. Compiled ``ops`` overwrite
     traced arrays: trace with NumPy's.
     """
-    ids = np.concatenate([np.asarray(sequence) for sequence in sequences])  # (all tokens of the pack,)
+    ids, places, spans = packed(sequences)
+    if positions:
+        places = np.concatenate(positions)
     types = np.zeros_like(ids) if type_ids is None else np.concatenate([np.asarray(t) for t in type_ids])
-    places = np.concatenate(positions or [np.arange(len(sequence)) for sequence in sequences])
-    ends = np.cumsum([len(sequence) for sequence in sequences])
-    spans = [slice(end - len(sequence), end) for end, sequence in zip(ends, sequences, strict=True)]
     embeddings_trace = scoped(trace, "embeddings")
     hidden = embed(ids, places, types, weights, config.norm_eps, ops, embeddings_trace)
     for number, layer in enumerate(weights.layers):

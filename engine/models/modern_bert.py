@@ -20,6 +20,7 @@ from engine.layers.norm import LayerNorm
 from engine.layers.positions import rope_tables
 from engine.layers.tracing import Array, Shapes, Tracer, no_trace, scoped
 from engine.models.bert import EncoderConfig, checked_config
+from engine.models.packs import packed
 from engine.weights.tensors import MAX_EPS, TensorReader, config_float, config_size, read_json
 
 GLOBAL, LOCAL = "full_attention", "sliding_attention"
@@ -124,10 +125,7 @@ def encoder_forward(
 
     Compiled ``ops`` overwrite traced arrays: trace with NumPy's.
     """
-    ends = np.cumsum([len(sequence) for sequence in sequences])
-    spans = [slice(end - len(sequence), end) for end, sequence in zip(ends, sequences, strict=True)]
-    positions = np.concatenate([np.arange(len(sequence)) for sequence in sequences])
-    ids = np.concatenate([np.asarray(sequence) for sequence in sequences])  # (all tokens of the pack,)
+    ids, positions, spans = packed(sequences)
     token = trace("embeddings.token", weights.token_table[ids])
 
     def norm(x: Array, parameters: LayerNorm) -> Array:

@@ -19,6 +19,7 @@ from engine.layers.norm import LayerNorm
 from engine.layers.positions import rope_tables
 from engine.layers.tracing import Array, Shapes, Tracer, no_trace, scoped
 from engine.models.bert import EncoderConfig, checked_config
+from engine.models.packs import packed
 from engine.weights.tensors import MAX_EPS, TensorReader, config_float, config_size, read_json
 
 # What the first files may ask for and is not read, with the only values that are.
@@ -109,11 +110,8 @@ def encoder_forward(
 
     Compiled ``ops`` overwrite traced arrays: trace with NumPy's.
     """
-    ids = np.concatenate([np.asarray(sequence) for sequence in sequences])  # (all tokens of the pack,)
+    ids, positions, spans = packed(sequences)
     types = np.zeros_like(ids) if type_ids is None else np.concatenate([np.asarray(t) for t in type_ids])
-    positions = np.concatenate([np.arange(len(sequence)) for sequence in sequences])
-    ends = np.cumsum([len(sequence) for sequence in sequences])
-    spans = [slice(end - len(sequence), end) for end, sequence in zip(ends, sequences, strict=True)]
 
     token = trace("embeddings.token", weights.token_table[ids])
     segment = trace("embeddings.type", weights.type_table[types])

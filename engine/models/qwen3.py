@@ -25,6 +25,7 @@ from engine.models.llama import (
 )
 from engine.models.llama import trace_shapes as trace_shapes
 from engine.models.llama_file import FOLDER_NAMES, GATE_UP, QUERY_KEY_VALUE, read_folder_config
+from engine.models.packs import packed
 from engine.weights.tensors import TensorReader, read_json
 
 PREFIX = "model."
@@ -49,10 +50,7 @@ def encoder_forward(
 
     Compiled ``ops`` overwrite traced arrays: trace with NumPy's.
     """
-    ends = np.cumsum([len(sequence) for sequence in sequences])
-    spans = [slice(end - len(sequence), end) for end, sequence in zip(ends, sequences, strict=True)]
-    positions = np.concatenate([np.arange(len(sequence)) for sequence in sequences])
-    ids = np.concatenate([np.asarray(sequence) for sequence in sequences])  # (all tokens of the pack,)
+    ids, positions, spans = packed(sequences)
     hidden = trace("embeddings.output", weights.token_table[ids])
     rope = rope_tables(positions, config.d_head, config.rope.theta, hidden.dtype, config.rope.factors)
     decoder_ops = of_pack(spans, ops)

@@ -13,6 +13,7 @@ from engine.layers.pooling import POOLINGS, TokenStates, attention_received
 from engine.layers.tracing import Array, Tracer, no_trace
 from engine.models import bert
 from engine.models.bert import EncoderConfig, EncoderWeights
+from engine.models.packs import row_spans
 
 
 def token_states(
@@ -29,8 +30,7 @@ def token_states(
 
     ``family`` is the module of the forward pass; the rest is as in its `encoder_forward`.
     """
-    ends = np.cumsum([len(sequence) for sequence in sequences])
-    spans = [slice(end - len(ids), end) for end, ids in zip(ends, sequences, strict=True)]
+    spans = row_spans([len(sequence) for sequence in sequences])
     wants_layers = any(POOLINGS[strategy].needs == "layers" for strategy in strategies)
     wants_attention = any(POOLINGS[strategy].needs == "attention" for strategy in strategies)
     last = f"layers.{config.n_layers - 1}"

@@ -13,6 +13,7 @@ from engine.errors import InputError
 from engine.layers.norm import l2_normalize
 from engine.layers.tracing import Array
 from engine.models.encoder import BATCH_TOKENS, Encoder, check_several
+from engine.models.packs import row_spans
 from engine.models.parallel import run_packs
 from engine.weights.fetch import Progress
 
@@ -115,12 +116,12 @@ def maxsim_of_ids(
 
 def unit_vectors(sequences: Sequence[Sequence[int]], encoder: Encoder) -> Array:
     """Vectors of the tokens of all texts, one text after the other, each of length 1: ``(n, d_model)``."""
-    ends = np.cumsum([len(ids) for ids in sequences], dtype=int)
+    spans = row_spans([len(ids) for ids in sequences])
     vectors = np.empty((sum(len(ids) for ids in sequences), encoder.config.d_model), encoder.dtype)
 
     def embed_pack(batch: slice) -> None:
-        for end, each in zip(ends[batch], encoder.token_states(sequences[batch]), strict=True):
-            vectors[end - len(each.ids) : end] = l2_normalize(each.vectors)
+        for span, each in zip(spans[batch], encoder.token_states(sequences[batch]), strict=True):
+            vectors[span] = l2_normalize(each.vectors)
 
     run_packs(embed_pack, sequences, BATCH_TOKENS)
     return vectors

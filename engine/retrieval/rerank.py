@@ -12,6 +12,7 @@ import numpy as np
 
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder, check_several
+from engine.models.packs import row_spans
 from engine.retrieval.maxsim import max_sim, maxsim_scores, unit_vectors
 from engine.retrieval.ranking import best_first, candidates, check_depth, ordered_scores
 from engine.weights.fetch import Progress
@@ -64,12 +65,9 @@ class TokenVectors:
         ids = encoder.tokenizer.ids_batch([self.texts[chunk] for chunk in chunks])
         read = [encoder.truncate(each, self.max_tokens) for each in ids]
         vectors = unit_vectors(read, encoder)  # (tokens of all chunks, d_model)
-        ends = np.cumsum([len(each) for each in read], dtype=int)
         # Copies: a view would keep the vectors of all chunks in memory.
-        return {
-            chunk: vectors[end - len(each) : end].copy()
-            for chunk, each, end in zip(chunks, read, ends, strict=True)
-        }
+        spans = row_spans([len(each) for each in read])
+        return {chunk: vectors[span].copy() for chunk, span in zip(chunks, spans, strict=True)}
 
 
 class MaxSim:

@@ -13,6 +13,7 @@ from engine.kernels.primitives import NUMPY
 from engine.layers.linear import linear, linear_backward
 from engine.layers.tracing import Array, no_trace
 from engine.models.bert import EncoderConfig, EncoderWeights, embed
+from engine.models.packs import row_spans
 from engine.tokenizers.encoding import Encoding
 from engine.training.backward.encoder import (
     KeptLayer,
@@ -47,8 +48,7 @@ def pairs_forward(
     ``weights`` give the embeddings; ``config.n_layers`` is the number of layers in ``params``.
     """
     lengths = [len(pair) for pair in pairs]
-    ends = np.cumsum(lengths).tolist()
-    spans = [slice(end - length, end) for end, length in zip(ends, lengths, strict=True)]
+    spans = row_spans(lengths)
     hidden = embed(
         np.concatenate([pair.ids for pair in pairs]),
         np.concatenate([np.arange(length) for length in lengths]),

@@ -11,6 +11,7 @@ from engine.layers.norm import l2_normalize
 from engine.layers.tracing import Array
 from engine.models.bert import EncoderWeights, encoder_forward, encoder_layer
 from engine.models.encoder import Encoder, check_bert, check_float32
+from engine.models.packs import row_spans
 from engine.models.parallel import run_packs
 from engine.weights.fetch import Progress
 
@@ -30,13 +31,7 @@ class FrozenStates:
     def take(self, numbers: Sequence[int], dtype: np.dtype) -> tuple[Array, list[slice]]:
         """Return the concatenated hidden states of some texts, and the rows of each."""
         parts = [self.hidden[self.spans[number]] for number in numbers]
-        return np.concatenate(parts).astype(dtype), consecutive([len(part) for part in parts])
-
-
-def consecutive(lengths: Sequence[int]) -> list[slice]:
-    """Consecutive spans of these lengths."""
-    ends = np.cumsum(lengths).tolist()
-    return [slice(end - length, end) for end, length in zip(ends, lengths, strict=True)]
+        return np.concatenate(parts).astype(dtype), row_spans([len(part) for part in parts])
 
 
 def run_frozen_layers(
@@ -62,7 +57,7 @@ def run_frozen_layers(
     sequences = [encoder.truncate(ids, limit) for ids in encoder.tokenizer.ids_batch(list(texts))]
     weights = replace(encoder.weights, layers=encoder.weights.layers[:-n_last])
     ops = best_primitives() if encoder.compiled else NUMPY
-    spans = consecutive([len(ids) for ids in sequences])
+    spans = row_spans([len(ids) for ids in sequences])
     # float16 keeps three digits, enough for training; the tuned encoder itself computes in full precision.
     hidden = np.empty((spans[-1].stop, encoder.config.d_model), np.float16)
 

@@ -5,6 +5,7 @@ import pytest
 
 from engine import Encoder
 from engine.models.bert import encoder_forward
+from engine.models.packs import row_spans
 from engine.training.backward.encoder import (
     layer_parameters,
     layers_backward,
@@ -13,7 +14,6 @@ from engine.training.backward.encoder import (
     named_layers,
     with_parameters,
 )
-from engine.training.search.frozen_layers import consecutive
 from engine.weights.fetch import model_path
 
 TEXTS = ["Tides.", "The tide turns twice a day, for the moon pulls the sea.", "Who moves the water?"]
@@ -56,7 +56,7 @@ def d_vectors():
 @pytest.mark.parametrize("n_last", [1, 2, 6])
 def test_gradients_are_those_of_autograd_on_the_official_model(exact, official_gradients, n_last):
     sequences = [exact.tokenizer.encode(text).ids for text in TEXTS]
-    spans = consecutive([len(ids) for ids in sequences])
+    spans = row_spans([len(ids) for ids in sequences])
     frozen = replace(exact.weights, layers=exact.weights.layers[:-n_last])
     hidden = np.concatenate(encoder_forward(sequences, frozen, exact.config))
     layers = named_layers(layer_parameters(exact.weights, n_last))
