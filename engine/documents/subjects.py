@@ -1,4 +1,4 @@
-"""What a document is about, in a few words of its own: its headings, or the names that occur most often."""
+"""The subjects of a document: its headings, or the names that occur most often."""
 
 import re
 from collections import Counter
@@ -30,7 +30,7 @@ def subjects(document: Document, n: int) -> list[str]:
 
 
 def headings_of(document: Document) -> Iterator[str]:
-    """Yield the headings of a document that are short and say something."""
+    """Yield the headings of a document that are short and not `COMMON`."""
     found = [section.headings[-1] for section in document.sections if section.headings]
     for each in found or WIKI_HEADING.findall(document.text):
         heading = NUMBER.sub("", each.strip(" *_`"))

@@ -155,7 +155,10 @@ def truncations(
     """
     check_limits(limits, tokenizer)
     return [
-        [Truncation(len(encoding), limit, read_length(encoding, text, limit)) for limit in limits]
+        [
+            Truncation(len(encoding), limit, read_length(encoding, text, limit, tokenizer.n_after))
+            for limit in limits
+        ]
         for text, encoding in zip(texts, tokenized(texts, tokenizer), strict=True)
     ]
 
@@ -213,10 +216,9 @@ def read_ends(chunks: Sequence[Chunk], tokenizer: TextTokenizer, max_tokens: int
     return [ends.get(chunk, chunk.end) for chunk in chunks]
 
 
-def read_length(encoding: Encoding, text: str, max_tokens: int) -> int:
-    """Return the number of characters of a text that are read under a limit."""
-    # [SEP] takes the last place, so the last token of the text is the one before.
-    return len(text) if len(encoding) <= max_tokens else encoding.offsets[max_tokens - 2][1]
+def read_length(encoding: Encoding, text: str, max_tokens: int, n_after: int) -> int:
+    """Return the number of characters read under a limit, with ``n_after`` special tokens behind the text."""
+    return len(text) if len(encoding) <= max_tokens else encoding.offsets[max_tokens - n_after - 1][1]
 
 
 def limit_changes(chunks: Sequence[Chunk], max_tokens: int, max_positions: int) -> list[LimitChange]:

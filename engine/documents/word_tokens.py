@@ -8,8 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import pairwise, takewhile
-from operator import eq
+from itertools import pairwise
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -195,10 +194,7 @@ def ids_of(groups: Sequence[Sequence[list[str]]], tokenizer: WordPieceTokenizer)
 
 def plain_ids(texts: Sequence[str], tokenizer: WordPieceTokenizer) -> Iterator[list[int]]:
     """Tokenize texts without special tokens around them."""
-    empty, letter, *found = tokenizer.ids_batch(["", "a", *texts])
-    before = sum(takewhile(bool, map(eq, empty, letter)))  # special tokens before a text
-    after = len(empty) - before
-    return (ids[before : len(ids) - after] for ids in found)
+    return (tokenizer.around(ids)[1] for ids in tokenizer.ids_batch(list(texts)))
 
 
 def separable(group: list[str], ids: dict[str, list[int]]) -> list[str]:

@@ -105,7 +105,7 @@ def truncation_report(
             max_tokens=limit,
             n_tokens=len(encoding),
             tokens_read=len(windows[limit][0]),
-            read_end=read_length(encoding, text, limit),
+            read_end=read_length(encoding, text, limit, encoder.tokenizer.n_after),
             cosine_longest=cosine(parts[limit][0], longest),
             cosine_split=cosine(parts[limit][0], weighted_mean(parts[limit], chosen[limit])),
             n_windows=len(windows[limit]),

@@ -11,11 +11,13 @@ from engine.documents.unread_text import (
     limit_changes,
     limit_warning,
     read_ends,
+    read_length,
     truncations,
     unread_report,
     unread_reports,
 )
 from engine.errors import InputError
+from engine.tokenizers.encoding import Encoding
 from engine.weights.fetch import model_path
 
 LIMITS = (16, 32, 64)
@@ -57,6 +59,12 @@ def test_reading_stops_where_the_official_tokenizer_truncates(encoder, official_
         assert reading.n_tokens == len(whole.ids)
         assert reading.tokens_lost == len(whole.ids) - len(read.ids)
         assert reading.read_end == (read.offsets[-2][1] if reading.tokens_lost else len(text))
+
+
+@pytest.mark.parametrize(("n_after", "n_read"), [(0, 3), (1, 2)])
+def test_special_tokens_behind_a_text_take_its_last_places(n_after, n_read):
+    letters = Encoding([1] * 5, list("abcde"), [(i, i + 1) for i in range(5)])
+    assert read_length(letters, "abcde", 3, n_after) == n_read
 
 
 def test_a_loss_is_a_span_of_the_document(encoder):
