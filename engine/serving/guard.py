@@ -5,6 +5,7 @@ import hmac
 import sys
 import time
 from collections.abc import Collection, MutableMapping
+from contextlib import suppress
 from traceback import extract_tb
 from typing import Any
 
@@ -19,6 +20,7 @@ from engine.wording import reason_of
 
 OPEN_PATHS = ("/health", "/health/live", "/health/ready")  # without a key, and while the server is busy
 ANY_HOST = "*"
+DRAIN_S = 2.0  # for which the rest of a refused body is read
 ENDED = "the server ended before this request was answered: send it to another one, or again later"
 FAILED = "the server failed on this request: see its log"
 
@@ -74,7 +76,7 @@ class Guard:
                         timeout.reschedule(None)
                     await send(message)
 
-                self._check(scope, is_open)
+                await self._check(scope, receive, is_open)
                 await self._app(scope, self._bounded(scope, receive), send_on)
         except RefusalError as refusal:
             status = status or await refuse(refusal, send)
@@ -92,7 +94,7 @@ class Guard:
             path = scope["path"] if scope["path"] in self._paths else "other"
             self._metrics.count_request(path, status or 499, time.perf_counter() - start)
 
-    def _check(self, scope: Scope, is_open: bool) -> None:
+    async def _check(self, scope: Scope, receive: Receive, is_open: bool) -> None:
         """Raise `RefusalError` for an unknown host name, a wrong key, too many requests or a large body."""
         headers = Headers(scope=scope)
         if ANY_HOST not in self._hosts and host_name(headers.get("host", "")) not in self._hosts:
@@ -109,7 +111,22 @@ class Guard:
         if self.n_requests > self._limits.requests:
             raise overloaded(f"{self._limits.requests} requests are at work or waiting")
         if int(headers.get("content-length", "0")) > self._limits.body_bytes:
+            if headers.get("expect", "").lower() != "100-continue":  # the body is being sent
+                await self._drain(receive)
             raise self._too_large()
+
+    async def _drain(self, receive: Receive) -> None:
+        """Read the rest of a refused body, up to as much as one may have.
+
+        A connection that is closed while its client sends is reset, and the client may not see the answer
+        (RFC 9112, section 9.6).
+        """
+        n_bytes, more = 0, True
+        with suppress(TimeoutError):
+            async with asyncio.timeout(DRAIN_S):
+                while more and n_bytes <= self._limits.body_bytes:
+                    message = await receive()
+                    n_bytes, more = n_bytes + len(message.get("body", b"")), message.get("more_body", False)
 
     def _too_large(self) -> RefusalError:
         return RefusalError(
@@ -129,6 +146,8 @@ class Guard:
             message = await receive()
             n_bytes += len(message.get("body", b""))
             if n_bytes > self._limits.body_bytes:
+                if message.get("more_body"):
+                    await self._drain(receive)
                 raise self._too_large()
             return message
 

@@ -6,6 +6,7 @@ import pytest
 
 from engine.documents.document import Document
 from engine.documents.splitters import Splitting
+from engine.models.encoder import Encoder
 from engine.retrieval import index as index_module
 from engine.retrieval.index_kinds import INDEX_KINDS
 from engine.storage.index_folder import IndexSettings, open_index
@@ -61,10 +62,10 @@ def test_a_folder_brings_documents_and_settings_and_nothing_is_embedded(
     assert (state["splitter"], state["chunk_tokens"], state["pooling"]) == ("fixed", 16, "max")
     assert (state["precision"], state["index_kind"], state["max_tokens"]) == ("int8", "hnsw", 256)
 
-    def refused(*arguments):
+    def refused(*arguments, **named):
         raise AssertionError("nothing is embedded again")
 
-    monkeypatch.setattr("engine.retrieval.vector_cache.encode_by", refused)
+    monkeypatch.setattr(Encoder, "encode_as", refused)
     monkeypatch.setattr(index_module, "encode_by", refused)
     app.session_state["documents-tab"] = "Index"
     app.run()
