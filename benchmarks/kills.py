@@ -18,6 +18,7 @@ from pathlib import Path
 from threading import Timer
 from time import sleep
 from typing import Any, Protocol
+from unittest.mock import patch
 
 import numpy as np
 from websockets.exceptions import ConnectionClosed
@@ -34,6 +35,7 @@ from engine.storage.index_folder import IndexSettings, open_index
 from engine.storage.index_update import update_index
 from engine.storage.workspace import Workspace, open_workspace, save_workspace
 from pages.improve.settings import files
+from pages.improve.settings.runs import Experiment
 from tests.browser.conftest import served
 from tests.browser.visitor import Visitor, visiting
 from ui.data_folder import EXPERIMENTS, VECTORS
@@ -161,8 +163,8 @@ class ExperimentWork:
     def state(self) -> str:
         """Read all experiments: those from before are as they were, and the new one has whole rows."""
         folder = self.data / EXPERIMENTS
-        before, self.rows, os.environ[WORKSPACES] = self.rows, {}, str(self.data)
-        for one in files.kept_experiments(None):
+        before, self.rows = self.rows, {}
+        for one in self.kept():
             self.rows[one.key] = one.rows
             if [row.cell for row in one.rows] != list(one.cells[: len(one.rows)]):
                 return MIXED
@@ -174,7 +176,14 @@ class ExperimentWork:
 
     def write_once(self) -> None:
         """Begin an experiment that is there again, as to resume it."""
-        files.begin(files.kept_experiments(None)[0])
+        [one, *_] = self.kept()
+        with patch.dict(os.environ, {WORKSPACES: str(self.data)}):
+            files.begin(one)
+
+    def kept(self) -> list[Experiment]:
+        """Return the experiments in the folder, as the app reads them."""
+        with patch.dict(os.environ, {WORKSPACES: str(self.data)}):
+            return files.kept_experiments(None)
 
 
 @dataclass

@@ -410,8 +410,12 @@ OWN_DECODER = "File, folder or Hugging Face id"
 
 def use_decoder(page, path):
     """Have answers written by a decoder of the user's own; the section “Model” is open."""
-    page.get_by_role("combobox", name="Built-in model").fill("Another file")  # the last of a long list
-    page.get_by_role("option", name="Another file").click()
+    wanted = page.get_by_role("option", name="Another file")
+    for _ in range(50):  # a page that is drawn meanwhile closes the list
+        page.get_by_role("combobox", name="Built-in model").fill("Another file")  # the last of a long list
+        with suppress(PlaywrightTimeout):
+            wanted.click(timeout=4_000)
+            break
     settled(page)
     fill_in(page, OWN_DECODER, path)
 
