@@ -7,7 +7,7 @@ import streamlit as st
 
 from engine.documents.document import Chunk
 from engine.wording import without_directions
-from ui.colours import QUOTE_EDGE
+from ui.colours import FAINT, QUOTE_EDGE
 
 QUOTE = f"border-left:3px solid {QUOTE_EDGE};padding-left:10px;margin:2px 0 10px"
 
@@ -23,6 +23,16 @@ def text_html(html: str, height: int | None = None) -> str:
     style = f"white-space:pre-wrap;overflow-wrap:anywhere;line-height:1.6;{box}"
     focus = ' tabindex="0"' if height else ""
     return f'<div style="{style}"{focus}>{html}</div>'
+
+
+def mark_html(html: str, colour: str) -> str:
+    """Return HTML marked in a colour."""
+    return f'<mark style="background:{colour};color:inherit;border-radius:3px;padding:1px 0">{html}</mark>'
+
+
+def faint_html(text: str) -> str:
+    """Return a text as HTML in a faint colour; nothing for none."""
+    return f'<span style="{FAINT}">{escape(text)}</span>' if text else ""
 
 
 def show_error(error: Exception) -> None:

@@ -15,7 +15,7 @@ from engine.retrieval.evidence import Quote
 from ui.asking import THOUGHT_ICON
 from ui.colours import FAINT, QUOTE_EDGE, REMOVED, source_colour
 from ui.nothing_found import no_text_words
-from ui.text import escape_markdown, show_text
+from ui.text import escape_markdown, faint_html, mark_html, show_text
 
 CONTEXT = 120  # characters of its paragraph shown on either side of a quoted sentence
 HELD_HELP = (
@@ -140,11 +140,14 @@ def excerpt_html(excerpt: Excerpt, characters: int) -> str:
 
     Of the paragraph, at most ``characters`` stand on either side.
     """
-    marks = []
-    for quote, number in zip(excerpt.quotes, excerpt.numbers, strict=True):
-        style = f"background:{source_colour(max(1, number))};color:inherit;border-radius:3px;padding:1px 0"
-        mark = f'<mark style="{style}">{escape(" ".join(quote.text.split()))}</mark>'
-        marks.append((quote.start, quote.end, mark))
+    marks = [
+        (
+            quote.start,
+            quote.end,
+            mark_html(escape(" ".join(quote.text.split())), source_colour(max(1, number))),
+        )
+        for quote, number in zip(excerpt.quotes, excerpt.numbers, strict=True)
+    ]
     if excerpt.document is None:
         return "".join(mark for *_, mark in marks)
     first, last = excerpt.span
@@ -156,16 +159,11 @@ def excerpt_html(excerpt: Excerpt, characters: int) -> str:
         before = "…" + before.partition(" ")[2]
     if len(after) == characters:
         after = after.rpartition(" ")[0] + "…"
-    html, place = faint(before), first
+    html, place = faint_html(before), first
     for quote_start, quote_end, mark in sorted(marks):
-        html += faint(around[place - start : quote_start - start]) + mark
+        html += faint_html(around[place - start : quote_start - start]) + mark
         place = quote_end
-    return html + faint(after)
-
-
-def faint(text: str) -> str:
-    """Return a text as HTML in a faint colour; nothing for none."""
-    return f'<span style="{FAINT}">{escape(text)}</span>' if text else ""
+    return html + faint_html(after)
 
 
 def excerpt_source(excerpt: Excerpt) -> str:

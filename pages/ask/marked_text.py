@@ -8,6 +8,7 @@ from engine.documents.document import Document
 from engine.documents.sentences import unwrapped
 from engine.generation.prompt import Source
 from ui.colours import source_colour
+from ui.text import mark_html
 
 
 def marked(document: Document, sources: Sequence[Source], start: int = 0, end: int | None = None) -> str:
@@ -31,8 +32,7 @@ def marked(document: Document, sources: Sequence[Source], start: int = 0, end: i
         if number:
             label = "" if number in numbered else f"<sup><b>[{number}]</b></sup> "
             numbered.add(number)
-            style = f"background:{source_colour(number)};color:inherit;border-radius:3px;padding:1px 0"
-            text = f'<mark style="{style}">{label}{text}</mark>'
+            text = mark_html(f"{label}{text}", source_colour(number))
         html += text
     return html
 

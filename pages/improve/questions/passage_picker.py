@@ -10,13 +10,12 @@ from engine.evaluation.questions import Reference
 from ui.colours import PASSAGE
 from ui.current import current_passage
 from ui.questions.search import sentences_of
-from ui.text import shortened, show_text
+from ui.text import mark_html, shortened, show_text
 from ui.widgets import more_options
 
 WINDOW = 40  # sentences offered on either side of the mark
 AROUND = 160  # characters shown on either side of the passage
 LABEL = 60  # characters of a sentence in a list
-MARK = f"background:{PASSAGE};color:inherit;border-radius:3px;padding:1px 0"
 
 
 def mark_sentences(document: Document, start: int, end: int) -> None:
@@ -111,7 +110,7 @@ def show_marked(text: str, start: int, end: int) -> None:
     with st.container(border=True):
         show_text(
             f"{'…' if before else ''}{escape(text[before:start])}"
-            f'<mark style="{MARK}">{escape(text[start:end])}</mark>'
+            f"{mark_html(escape(text[start:end]), PASSAGE)}"
             f"{escape(text[end:after])}{'…' if after < len(text) else ''}",
             height=320,
         )

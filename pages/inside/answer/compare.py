@@ -15,7 +15,7 @@ from pages.inside.answer.jobs import Request, answer_texts, continuation, start_
 from ui.colours import ADDED, FAINT, ORANGE, REMOVED, source_colour
 from ui.models import load_decoder
 from ui.settings import Settings
-from ui.text import escape_html, show_error, show_text
+from ui.text import escape_html, faint_html, show_error, show_text
 
 # Removed words are struck through as well, so that more than colour tells them apart.
 GONE = f"background:{REMOVED};color:inherit;text-decoration:line-through 1px"
@@ -52,8 +52,7 @@ def words(text: str) -> list[str]:
 
 def branch_html(before: str, at: str, after: str) -> str:
     """Return an answer as HTML: the shared beginning in grey, the first differing token framed, the rest."""
-    shared = f'<span style="{FAINT}">{escape(before)}</span>' if before else ""
-    return f'{shared}<b style="{FIRST}">{escape(at)}</b>{escape(after)}'
+    return f'{faint_html(before)}<b style="{FIRST}">{escape(at)}</b>{escape(after)}'
 
 
 def show_without(answer: Answer, settings: Settings) -> None:
