@@ -37,6 +37,8 @@ def test_every_stage_is_compared_with_the_official_model_outside_the_apps_proces
     assert_fits(narrow)
     assert "libtorch" not in Path(f"/proc/{process}/maps").read_text()
     assert children(process) <= before
+    for child in children(process):
+        assert "libtorch" not in Path(f"/proc/{child}/maps").read_text()
 
 
 def test_a_blank_text_asks_for_one(wide):

@@ -81,13 +81,15 @@ sampling.Sampling = MoreSampling
 sampling.GREEDY = MoreSampling()
 
 import sys
-from contextlib import suppress
 
 from engine.cli.main import app
 
 for command in sys.argv[1:]:
-    with suppress(SystemExit):
+    try:
         app(command.split("|"))
+    except SystemExit as end:
+        if end.code:
+            raise
     print("|")
 """
 

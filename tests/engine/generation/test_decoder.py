@@ -20,7 +20,7 @@ PROMPTS = [
     [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Why is the sky blue? 🌤"}],
     "Once upon a time, in 東京, there lived",
     "def fibonacci(n):\n    ",
-    "The tower was begun in 1891. " * 12 + "It was finished in",
+    "The tower was begun in 1891. " * 30 + "It was finished in",
 ]
 
 

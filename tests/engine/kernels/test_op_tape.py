@@ -813,7 +813,7 @@ llvm.get_host_cpu_features = lambda: features
 import pytest
 from engine.kernels import gemm
 assert gemm.WIDE == 16
-tests = "(packed or unpacked or product or twin or attend or scores) and not [40- and not [130- and not [[512"
+tests = "packed or unpacked or product or twin or attend or scores"
 sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", "tests/engine/kernels/test_op_tape.py", "-k", tests]))
 """
 

@@ -21,7 +21,7 @@ WORDS = [
 ]
 
 
-def texts(n=60, seed=0):
+def texts(n=100, seed=0):
     """Texts of 1 to about 700 tokens, and the odd ones."""
     rng = np.random.default_rng(seed)
     odd = [
