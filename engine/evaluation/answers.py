@@ -21,7 +21,7 @@ from engine.documents.loaders import BUNDLED_CORPUS
 from engine.errors import InputError
 from engine.evaluation.bootstrap import Interval, mean_interval
 from engine.evaluation.document_names import did_you_mean
-from engine.evaluation.questions import file_content, stem, utf8_text
+from engine.evaluation.questions import file_content, names_for, stem, utf8_text
 from engine.generation.answering import Answer
 from engine.generation.confidence import AnswerStatus
 from engine.retrieval.index import Hit
@@ -135,7 +135,7 @@ class AnswerQuestion:
 
     def is_found_in(self, hits: Sequence[Hit]) -> bool:
         """Whether passages hold the answer: in the document and at the places that are labelled, if any."""
-        own = [hit.chunk for hit in hits if not self.about or stem(hit.chunk.document) == self.about]
+        own = [hit.chunk for hit in hits if not self.about or self.about in names_for(hit.chunk.document)]
         is_whole = all(any(touches(chunk, span) for chunk in own) for span in self.spans)
         counted = [c for c in own if not self.spans or any(touches(c, span) for span in self.spans)]
         return is_whole and self.answer.is_in("\n".join(chunk.text for chunk in counted))
@@ -214,8 +214,11 @@ def to_question(row: dict[str, str], place: str) -> AnswerQuestion:
 
 def check_answers(questions: Sequence[AnswerQuestion], documents: Sequence[Document]) -> Iterator[str]:
     """Yield a line for each question whose document is missing, or does not hold its answer."""
-    texts = {stem(document.name): document.text for document in documents}
-    words = {name: normalized(text) for name, text in texts.items()}
+    texts: dict[str, list[str]] = {}  # of the documents that a name may mean
+    for document in documents:
+        for name in names_for(document.name):
+            texts.setdefault(name, []).append(document.text)
+    words = {name: list(map(normalized, of_name)) for name, of_name in texts.items()}
     for number, question in enumerate(questions, 1):
         name = PurePath(question.document).name
         if question.about and question.about not in texts:
@@ -225,9 +228,9 @@ def check_answers(questions: Sequence[AnswerQuestion], documents: Sequence[Docum
             )
         elif question.answer:
             own = [question.about] if question.about else list(texts)
-            if not any(question.answer.is_in_words(words[each]) for each in own):
+            if not any(question.answer.is_in_words(text) for each in own for text in words[each]):
                 yield f"the answer of question {number} occurs nowhere in {name or 'the documents'}"
-            elif question.about and question.fits(texts[question.about]) is False:
+            elif question.about and all(question.fits(text) is False for text in texts[question.about]):
                 yield f"the answer of question {number} is not at the place given in {name}"
 
 

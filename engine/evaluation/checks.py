@@ -15,6 +15,7 @@ from engine.evaluation.placing import is_unplaced
 from engine.evaluation.questions import Question, Reference, stem
 
 SHOWN = 60  # characters of a text that is quoted
+LISTED = 20  # names of documents in a message
 # Documents by the stem of their names, by which questions refer to them.
 Texts = dict[str, list[SearchableText]]
 
@@ -98,7 +99,8 @@ def repaired(questions: Sequence[Question], problems: Sequence[Problem]) -> list
 
 def unknown_documents(questions: Sequence[Question], stems: Sequence[str]) -> list[Problem]:
     """Find questions about unknown documents: one problem per document."""
-    loaded = ", ".join(map(quoted, stems)) or "none"
+    more = f" and {len(stems) - LISTED:,} more" if len(stems) > LISTED else ""
+    loaded = ", ".join(map(quoted, stems[:LISTED])) + more or "none"
     problems = []
     for name, numbers in by_document(questions).items():
         if name in stems or not name:

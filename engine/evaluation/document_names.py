@@ -10,7 +10,7 @@ from difflib import SequenceMatcher, get_close_matches
 from typing import Protocol, Self, TypeVar
 
 from engine.documents.document import Document
-from engine.evaluation.questions import stem
+from engine.evaluation.questions import names_for, stem
 
 
 class AboutDocument(Protocol):
@@ -72,8 +72,8 @@ def renamed(questions: Iterable[Asked], names: Mapping[str, str]) -> list[Asked]
 
 def unknown_names(questions: Iterable[AboutDocument], documents: Iterable[str]) -> list[str]:
     """Return the names that are given and that no document has, each once."""
-    stems = set(map(stem, documents))
-    return [name for name in dict.fromkeys(each.about for each in questions) if name and name not in stems]
+    known = {name for document in documents for name in names_for(document)}
+    return [name for name in dict.fromkeys(each.about for each in questions) if name and name not in known]
 
 
 def proposals(questions: Sequence[AboutDocument], documents: Sequence[Document]) -> list[Proposal]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from engine.documents.document import Document
 from engine.evaluation.passage_search import SearchableText
-from engine.evaluation.questions import UNPLACED, Question, Reference, stem
+from engine.evaluation.questions import UNPLACED, Question, Reference, names_for, stem
 
 MOST_PLACES = 20  # of one passage in a document
 
@@ -13,9 +13,10 @@ MOST_PLACES = 20  # of one passage in a document
 def placed(questions: Sequence[Question], documents: Sequence[Document]) -> list[Question]:
     """Return questions in their order, with their unplaced passages found in the documents.
 
-    A passage is searched in the document that the question names, or in all; white space, quotation marks
-    and dashes may differ. Every place where it stands counts. A question whose passages stand in no document,
-    in several, or in more than `MOST_PLACES` places of one, is returned as it is.
+    A passage is searched in the document that the question names, in the rows of the file that it names, or
+    in all; white space, quotation marks and dashes may differ. Every place where it stands counts. A question
+    whose passages stand in no document, in several, or in more than `MOST_PLACES` places of one, is returned
+    as it is.
     """
     texts = [SearchableText(document.name, document.text) for document in documents]
     return [
@@ -29,7 +30,7 @@ def placed_in(question: Question, texts: Sequence[SearchableText]) -> Question:
     found = [
         (stem(text.name), [places(text, one) if is_unplaced(one) else (one,) for one in question.references])
         for text in texts
-        if question.corpus_id in ("", stem(text.name))
+        if question.corpus_id in ("", *names_for(text.name))
     ]
     # A document may be there twice, cut by the app and with given vectors: the places are the same.
     holding = {(name, tuple(each)) for name, each in found if all(each)}

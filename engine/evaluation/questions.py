@@ -30,8 +30,15 @@ HALF_PAIR = re.compile("[\ud800-\udfff]")  # of a surrogate pair: possible in JS
 
 @lru_cache(maxsize=4096)
 def stem(name: str) -> str:
-    """Return the name by which questions refer to a document: ``"notes/a.md" -> "a"``."""
-    return PurePath(name).stem
+    """Return the name by which questions refer to a document: ``"notes/a.md" -> "a"``; of a row ``"a#2"``."""
+    path = PurePath(name)
+    _, mark, number = path.suffix.partition("#")  # "a.csv#2" is a row of a file
+    return path.stem + mark + number if number.isdecimal() else path.stem
+
+
+def names_for(document: str) -> tuple[str, ...]:
+    """Return the names that may mean a document: its stem, and for a row that of its file."""
+    return tuple(dict.fromkeys((stem(document), PurePath(document).stem)))
 
 
 @dataclass(frozen=True)
@@ -229,7 +236,7 @@ def relevance(questions: Sequence[Question], chunks: Sequence[Chunk]) -> Array:
     """Whether each chunk holds part of an answer to each question: bool ``(n_questions, n_chunks)``.
 
     The same as `Question.is_answered_by` for all at once. Questions do not tell apart documents of one stem,
-    ``a.md`` and ``a.html``; `check_questions` reports them.
+    ``a.md`` and ``b/a.html``; `check_questions` reports them.
     """
     stems, starts, ends = chunk_places(chunks)
     relevant = np.zeros((len(questions), len(chunks)), bool)

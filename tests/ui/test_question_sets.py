@@ -353,15 +353,17 @@ def test_passages_are_looked_for_by_the_retriever_of_the_app():
     assert "finds nothing for this question" in words(app)
 
 
-def test_documents_that_a_label_cannot_tell_apart_are_not_labelled():
+@pytest.mark.parametrize("names", [("a/tide.md", "b/tide.html"), ("tide.csv#2", "tide.csv#3")])
+def test_documents_that_a_label_cannot_tell_apart_are_not_labelled(names):
     app = app_of(labelling_page)
-    rows = tuple(Document(f"rows.csv#{n}", f"The tide is {n} high today.") for n in (2, 3))
-    app.session_state["given"], app.session_state["cut"] = list(rows), CUT
-    app.session_state["uploads"] = {"rows.csv": rows}
+    given = tuple(Document(name, f"The tide is {n} high today.") for n, name in enumerate(names))
+    app.session_state["given"], app.session_state["cut"] = list(given), CUT
+    app.session_state["uploads"] = {"tides": given}
     app.run()
     app.text_input(key="label-question").set_value("How high?").run()
-    assert app.button(key="label-keep").disabled
-    assert "2 documents are called rows" in app.warning[0].value
+    are_alike = "#" not in names[0]  # rows of a file are told apart
+    assert app.button(key="label-keep").disabled == are_alike
+    assert any("2 documents are called tide" in each.value for each in app.warning) == are_alike
 
 
 def test_a_second_passage_joins_its_question():

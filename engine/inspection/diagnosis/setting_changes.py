@@ -3,13 +3,12 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from math import log2
-from pathlib import PurePath
 
 import numpy as np
 
 from engine.documents.document import Document
 from engine.evaluation.grid import Cell, grid
-from engine.evaluation.questions import Question, Reference
+from engine.evaluation.questions import Question, Reference, stem
 from engine.evaluation.significance import Comparison, compare
 from engine.evaluation.sweep_row import SweepRow
 from engine.inspection.diagnosis.location import Location, middle_half
@@ -119,14 +118,14 @@ def passage_question(question: str, place: Location, document: Document) -> Ques
     """Return a labelled question whose answer is a passage, by its `middle_half` as in a diagnosis."""
     start, end = middle_half(place)
     reference = Reference(document.text[start:end], start, end)
-    return Question(question, PurePath(place.document).stem, (reference,))
+    return Question(question, stem(place.document), (reference,))
 
 
 def other_questions(
     asked: Question, questions: Sequence[Question], documents: Sequence[Document]
 ) -> list[Question]:
     """Return the labelled questions about some documents, without the one that was asked."""
-    stems = {PurePath(document.name).stem for document in documents}
+    stems = {stem(document.name) for document in documents}
     return [
         question
         for question in questions

@@ -14,7 +14,7 @@ from engine.evaluation.answers import (
     parse_answer_questions,
 )
 from engine.evaluation.document_names import renamed, taken_names
-from engine.evaluation.questions import stem
+from engine.evaluation.questions import names_for
 from engine.wording import counted, readable_time
 from pages.improve.settings.answer_results import show_answer_results
 from pages.improve.settings.answer_runs import running_answers, seconds_each, start
@@ -165,8 +165,8 @@ def take_answers(uploader: str) -> None:
 
 def about(questions: Sequence[AnswerQuestion], documents: Sequence[Document]) -> list[AnswerQuestion]:
     """Return the questions about the documents, and those that name none."""
-    stems = {stem(document.name) for document in documents}
-    return [each for each in questions if not each.about or each.about in stems]
+    names = {name for document in documents for name in names_for(document.name)}
+    return [each for each in questions if not each.about or each.about in names]
 
 
 def show_questions(

@@ -326,6 +326,17 @@ def test_a_question_whose_answer_is_not_where_it_says_is_told(asked, problem):
     assert list(check_answers([asked], [TOWER])) == [problem] * (problem is not None)
 
 
+@pytest.mark.parametrize(
+    ("name", "n_problems"), [("prices.csv#2", 0), ("prices.csv#3", 1), ("prices.csv", 0), ("", 0)]
+)
+def test_the_answer_may_stand_in_any_row_of_a_table(name, n_problems):
+    rows = [Document(f"prices.csv#{number}", f"price: {price}") for number, price in [(2, 1891), (3, 4)]]
+    asked = question(document=name)
+    assert len(list(check_answers([asked], rows))) == n_problems
+    found = [Hit(Chunk(row.name, 0, len(row.text), row.text, 3), 1.0) for row in rows]
+    assert [asked.is_found_in([hit]) for hit in found] == [not n_problems, False]
+
+
 def test_reliability_compares_confidence_with_the_share_right():
     rows = [row(confidence=c, right=r) for c, r in [(0.9, True), (0.1, False), (0.3, True), (0.7, True)]]
     low, high = reliability(rows, 2)

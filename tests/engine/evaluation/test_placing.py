@@ -70,6 +70,14 @@ def test_the_document_decides_where_several_hold_the_passage(name):
     assert [question.corpus_id for question in placed(rows, DOCUMENTS)] == ["harbour"]
 
 
+@pytest.mark.parametrize("name", ["prices.csv#3", "prices.csv", "prices", ""])
+def test_a_row_of_a_table_is_a_document(name):
+    table = [Document(f"prices.csv#{number}", f"item: {item}") for number, item in [(2, "Oak"), (3, "Ash")]]
+    [question] = placed(read(f"What is 3?,item: Ash,{name}", columns=COLUMNS), table)
+    assert (question.corpus_id, spans(question)) == ("prices#3", [(0, 9)])
+    assert check_questions([question], table) == []
+
+
 def test_a_passage_in_several_documents_or_none_is_not_placed_and_the_reason_is_said():
     rows = read("How often?,It turns “twice” a day.", "Why?,Because of the wind.")
     assert placed(rows, DOCUMENTS) == rows

@@ -215,6 +215,8 @@ def test_questions_about_another_corpus_are_one_problem_a_document():
     assert only(check_questions(questions[:1], [])).text.startswith(
         "question 1 is about “port”, and no document is called that (there are: none)"
     )
+    rows = [Document(f"ships.csv#{number}", "x") for number in range(2, 1002)]
+    assert "“ships#21” and 980 more): load" in only(check_questions(questions[:1], rows)).text
 
 
 def test_a_name_that_is_nearly_a_documents_is_corrected():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from engine.documents.document import Chunk
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.errors import InputError
-from engine.evaluation.questions import Question, Reference, load_questions, questions_about, relevance
+from engine.evaluation.questions import Question, Reference, load_questions, questions_about, relevance, stem
 
 # Ends of lines to str.splitlines, but neither to CSV nor to JSONL.
 SEPARATORS = "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
@@ -153,6 +153,18 @@ def test_questions_about_documents_are_those_of_their_names_without_endings():
     assert questions_about(questions, ["sub/a.html", "c.md"]) == [questions[0], questions[3]]
     assert questions_about(questions, ["a.md.txt"]) == [questions[2]]
     assert questions_about(questions, []) == []
+
+
+def test_rows_of_one_file_are_told_apart():
+    rows = [Chunk(f"shop/{name}", 0, 9, "x" * 9, 3) for name in ("prices.csv#2", "prices.csv#3")]
+    asked = Question("What costs 9?", "prices#3", (Reference("x" * 9, 0, 9),))
+    assert relevance([asked], rows).tolist() == [[False, True]]
+    assert questions_about([asked], ["prices.csv#2", "prices.csv#12"]) == []
+    assert [stem(name) for name in ("notes#2.md", "a#b/c.v1#x", "all.zip/d.jsonl#10")] == [
+        "notes#2",
+        "c",
+        "d#10",
+    ]
 
 
 @given(st.lists(LABELLED, max_size=4), st.lists(CHUNK, max_size=6))
