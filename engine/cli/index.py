@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from engine.cli.loading import load_search_model
+from engine.cli.loading import load_search_model, warn_of
 from engine.cli.main import app, one_line, place, print_json
 from engine.cli.options import EmbeddingOptions, JsonOption, ParentOption, exit_on_error, grouped
 from engine.cli.progress import progress, say
@@ -98,6 +98,7 @@ def index_command(
     show = progress("Embedding chunks" if cluster is None else "Embedding files")
     update = update_index(corpus, out, model, settings, index_kind, rebuild, cache, show, say, store, cluster)
     chunks = update.stored.index.chunks
+    warn_of(update.failures)
     if warning := limit_warning(chunks, text_limit(model, max_tokens)):
         say(f"warning: {warning}")
     if cache is not None and cache.notice:
@@ -110,6 +111,7 @@ def index_command(
             "files": counts,
             "chunks": len(chunks),
             "embedded": update.embedded_chunks,
+            "failures": [asdict(each) for each in update.failures],
             "index": {
                 **asdict(choice),
                 "measured": [measured_json(each, chunks) for each in choice.measured],

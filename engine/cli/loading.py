@@ -15,7 +15,8 @@ from engine.cli.options import (
 )
 from engine.cli.progress import download_progress, progress, say
 from engine.documents.document import Document
-from engine.documents.loaders import load_corpus
+from engine.documents.formats.loaded import Failure
+from engine.documents.loaders import all_documents, read_corpus, unique
 from engine.documents.unread_text import limit_warning
 from engine.errors import InputError
 from engine.generation.decoder import Decoder
@@ -32,6 +33,8 @@ from engine.retrieval.vector_cache import VectorCache
 from engine.retrieval.vector_files import read_index
 from engine.storage.index_folder import StoredIndex, as_indexed, open_index
 from engine.wording import counted
+
+LISTED = 20  # names and files in messages
 
 
 def load_encoder(name: str, dtype: type[np.floating] = np.float32) -> Encoder:
@@ -149,9 +152,32 @@ def check_agrees(options: SearchedOptions, stored: StoredIndex) -> None:
 
 
 def read_documents(corpus: Path) -> list[Document]:
-    """Read a corpus."""
+    """Read a corpus, as `readable_documents` does."""
     say(f"Reading {corpus}")
-    return load_corpus(corpus)
+    return readable_documents(corpus)
+
+
+def readable_documents(corpus: Path) -> list[Document]:
+    """Return the documents of a corpus that can be read; warn of the others.
+
+    Raises
+    ------
+    DocumentError
+        There is none, or two have the same name.
+    """
+    loaded = read_corpus(corpus)
+    if not loaded.documents:
+        return list(all_documents(loaded))
+    warn_of(loaded.failures)
+    return unique(loaded.documents)
+
+
+def warn_of(failures: Sequence[Failure]) -> None:
+    """Print a warning for each file that is left out, as it cannot be read; of many only the first."""
+    for failure in failures[:LISTED]:
+        say(f"warning: left out: {failure.reason}")
+    if len(failures) > LISTED:
+        say(f"warning: left out: {len(failures) - LISTED:,} more that cannot be read")
 
 
 def index_documents(

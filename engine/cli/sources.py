@@ -3,17 +3,16 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from engine.cli.loading import LISTED, readable_documents
 from engine.cli.progress import say
 from engine.documents.document import Document
-from engine.documents.loaders import BUNDLED_CORPUS, load_corpus, unique
+from engine.documents.loaders import BUNDLED_CORPUS, unique
 from engine.errors import InputError
 from engine.evaluation.checks import check_questions, measurable
 from engine.evaluation.document_names import Asked, did_you_mean, renamed, taken_names, unknown_names
 from engine.evaluation.placing import placed
 from engine.evaluation.question_files import Collection, parse_beir_zip
 from engine.evaluation.questions import BUNDLED_QUESTIONS, Question, load_questions, questions_about
-
-LISTED = 20  # names of documents in a message
 
 
 def sources(
@@ -41,7 +40,7 @@ def sources(
         f"Reading {', '.join(map(str, [*beir, *([corpus or BUNDLED_CORPUS] if corpus or not beir else [])]))}"
     )
     collections = [read_collection(path) for path in beir]
-    given = [] if corpus is None and collections else load_corpus(corpus or BUNDLED_CORPUS)
+    given = [] if corpus is None and collections else readable_documents(corpus or BUNDLED_CORPUS)
     every = unique([*given, *(one.document for one in collections)])
     documents = picked(every, names)
     if questions is None and collections:

@@ -14,7 +14,8 @@ from tempfile import TemporaryFile
 import numpy as np
 
 from engine.documents.formats.archive import is_hidden
-from engine.documents.loaders import all_documents, content_of, corpus_files, parse_file, unique
+from engine.documents.formats.loaded import Failure, Loaded
+from engine.documents.loaders import content_of, corpus_files, parse_file, unique
 from engine.errors import DocumentError, InputError
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
@@ -50,7 +51,10 @@ TICK_NS = 2_000_000_000
 
 @dataclass(frozen=True)
 class Update:
-    """The index of a folder after an update, and how many files changed of those in it."""
+    """The index of a folder after an update, how many files changed of those in it, and what was not read.
+
+    Of a file that did not change since it was read in part, the ``failures`` are not repeated.
+    """
 
     stored: StoredIndex
     new: int
@@ -58,6 +62,7 @@ class Update:
     deleted: int
     unchanged: int
     embedded_chunks: int
+    failures: tuple[Failure, ...] = ()
 
     @property
     def words(self) -> str:
@@ -80,6 +85,9 @@ def update_index(
     cluster: Cluster | None = None,
 ) -> Update:
     """Index a corpus in a folder: add new files, replace changed ones, and remove deleted ones.
+
+    Files that hold no text that can be read are left out, and returned as failures. With a ``cluster``, only
+    empty and too large ones are; others end the run.
 
     Files with the size and time of before are not read, those with the same content not embedded. With the
     pooling ``"idf"``, whose weights depend on all chunks, every chunk is embedded again once one differs.
@@ -110,8 +118,9 @@ def update_index(
     Raises
     ------
     DocumentError
-        A file cannot be read, or changes while it is read; the folder is written by another program, is
-        damaged, or cannot be written, or Milvus cannot be reached. It holds the index from before.
+        No file can be read, or an indexed one no longer by a fault of the disk; a file changes while it is
+        read; the folder is written by another program, is damaged, or cannot be written, or Milvus cannot be
+        reached. It holds the index from before.
     InputError
         The folder's index was made with other settings, or the corpus holds no text.
     """
@@ -134,9 +143,9 @@ def update_index(
         say(f"Reading {corpus}")
         read_ns = time.time_ns()
         if cluster is None:
-            files = read_files(paths, old, model, settings, say)
+            files, failures = read_files(paths, old, model, settings, say)
         else:
-            files, shards, n_embedded = read_by_cluster(
+            files, failures, shards, n_embedded = read_by_cluster(
                 paths, old, model, settings, folder, cluster, on_progress, say
             )
         new, changed, deleted = differences(old, files)
@@ -163,7 +172,7 @@ def update_index(
             say(f"Writing {folder}" + (f" and Milvus at {uri}" if uri else ""))
             save_index(folder, stored)
         shutil.rmtree(folder / SHARDS, ignore_errors=True)
-        return Update(stored, new, changed, deleted, len(files) - new - changed, n_embedded)
+        return Update(stored, new, changed, deleted, len(files) - new - changed, n_embedded, failures)
 
 
 def check_milvus(uri: str, corpus: Path, kind: str) -> None:
@@ -203,9 +212,9 @@ def read_files(
     model: Model,
     settings: IndexSettings,
     say: Callable[[str], None],
-) -> tuple[IndexedFile, ...]:
+) -> tuple[tuple[IndexedFile, ...], tuple[Failure, ...]]:
     """Return files by name with their documents and chunks, those of before where they are the same."""
-    files = read_changed(paths, old)
+    files, failures = read_changed(paths, old)
     documents = unique(chain.from_iterable(file.documents for file in files))
     fresh = {document.name for file in files if not file.chunks for document in file.documents}
     if fresh:
@@ -213,7 +222,7 @@ def read_files(
     cut = [document for document in documents if document.name in fresh]
     pieces = cut_documents(cut, model, settings.splitting, settings.parent_tokens)
     chunks = dict(zip((document.name for document in cut), pieces, strict=True))
-    return tuple(
+    cut_files = tuple(
         file
         if file.chunks
         else replace(
@@ -222,6 +231,7 @@ def read_files(
         )
         for file in files
     )
+    return cut_files, failures
 
 
 def read_by_cluster(
@@ -233,11 +243,11 @@ def read_by_cluster(
     cluster: Cluster,
     on_progress: Progress | None,
     say: Callable[[str], None],
-) -> tuple[tuple[IndexedFile, ...], Mapping[tuple[str, str], Array], int]:
+) -> tuple[tuple[IndexedFile, ...], tuple[Failure, ...], Mapping[tuple[str, str], Array], int]:
     """Return what `read_files` does, vectors of new and changed files, and how many chunks were embedded."""
     if settings.pooling == "idf":
         raise InputError("pooling idf weighs words by all chunks, which no worker has: leave out --ray")
-    files = read_changed(paths, old, is_parsed=False)
+    files, failures = read_changed(paths, old, is_parsed=False)
     spec = embedding_spec(model, settings.pooling, settings.max_tokens)
     unread = [file for file in files if not file.documents]
     read, vectors, n_embedded = embed_on_cluster(
@@ -245,22 +255,35 @@ def read_by_cluster(
     )
     files = [read.get(file.name, file) for file in files]
     unique(chain.from_iterable(file.documents for file in files))  # raises for equal names
-    return tuple(files), vectors, n_embedded
+    return tuple(files), failures, vectors, n_embedded
 
 
 def read_changed(
     paths: Mapping[str, Path], old: StoredIndex | None, is_parsed: bool = True
-) -> list[IndexedFile]:
-    """Read files by name, as `read_indexed`; those of the index that are the same are returned from there."""
+) -> tuple[list[IndexedFile], tuple[Failure, ...]]:
+    """Read files by name, as `read_indexed`; those of the index that are the same are returned from there.
+
+    Raises
+    ------
+    DocumentError
+        No file can be read, or `read_indexed` raises it.
+    """
     known = {} if old is None else {file.name: file for file in old.files}
     settled_ns = 0 if old is None else old.read_ns - TICK_NS
-    return [read_indexed(path, name, known.get(name), settled_ns, is_parsed) for name, path in paths.items()]
+    read = [read_indexed(path, name, known.get(name), settled_ns, is_parsed) for name, path in paths.items()]
+    files = [file for file, _ in read if file is not None]
+    failures = tuple(chain.from_iterable(failed for _, failed in read))
+    if not files:
+        raise DocumentError(failures[0].reason)
+    return files, failures
 
 
 def read_indexed(
     path: Path, name: str, known: IndexedFile | None, settled_ns: int, is_parsed: bool = True
-) -> IndexedFile:
+) -> tuple[IndexedFile | None, tuple[Failure, ...]]:
     """Read a file of the corpus, without chunks; return the known one where it is the same.
+
+    A file without text that can be read is None, and failures say why; parts of a file may fail, too.
 
     Parameters
     ----------
@@ -276,24 +299,31 @@ def read_indexed(
     Raises
     ------
     DocumentError
-        It cannot be read, or changes meanwhile.
+        It changes meanwhile, or is known and the disk fails: it would be taken out of the index.
     """
     try:
         state = path.stat()
         is_known = known and (state.st_size, state.st_mtime_ns) == (known.size, known.mtime_ns)
         if known is not None and is_known and state.st_mtime_ns < settled_ns:
-            return known
+            return known, ()
         content = content_of(path)
         after = path.stat()
     except FileNotFoundError as error:
         raise DocumentError(f"{path} was removed while the corpus was read: start again") from error
+    except DocumentError as error:
+        if known is not None and isinstance(error.__cause__, OSError):
+            raise
+        return None, (Failure(name, str(error)),)
     if (after.st_size, after.st_mtime_ns) != (state.st_size, state.st_mtime_ns):
         raise DocumentError(f"{path} changed while it was read: start again once it is written")
     digest = sha256(content).hexdigest()
     if known is not None and digest == known.sha256:
-        return replace(known, size=state.st_size, mtime_ns=state.st_mtime_ns)
-    documents = all_documents(parse_file(name, content)) if is_parsed else ()
-    return IndexedFile(name, state.st_size, state.st_mtime_ns, digest, documents, ())
+        return replace(known, size=state.st_size, mtime_ns=state.st_mtime_ns), ()
+    loaded = parse_file(name, content) if is_parsed else Loaded()
+    if is_parsed and not loaded.documents:
+        return None, loaded.failures
+    file = IndexedFile(name, state.st_size, state.st_mtime_ns, digest, loaded.documents, ())
+    return file, loaded.failures
 
 
 def differences(old: StoredIndex | None, files: Sequence[IndexedFile]) -> tuple[int, int, int]:

@@ -19,7 +19,7 @@ from engine.wording import counted
 from ui.chunk_settings import cut_in_use
 from ui.corpus import session_vectors
 from ui.data_folder import is_local
-from ui.documents import check_length, check_own, uploads
+from ui.documents import check_length, check_own, show_failures, uploads
 from ui.models import load_encoder
 from ui.progress import counting
 from ui.server_settings import ENCODER, is_public
@@ -85,6 +85,7 @@ def show_index_folder() -> None:
             st.error(escape_markdown(error), icon=":material/error:")
         if done := state.pop("index-done", None):
             st.success(escape_markdown(done), icon=":material/check_circle:")
+        show_failures(state.pop("index-failures", ()))
 
 
 def path_of(text: str) -> Path:
@@ -196,6 +197,7 @@ def write_folder(folder_text: str, corpus_text: str, store: str) -> None:
             f"Written: {counted(len(update.stored.index.chunks), 'chunk')}, "
             f"{update.embedded_chunks:,} embedded now; files: {update.words}. Open it to search it."
         )
+        state["index-failures"] = update.failures
     except GlassboxError as error:
         state["index-error"] = str(error)
 

@@ -56,7 +56,20 @@ def test_the_command_says_how_many_files_and_chunks_changed(corpus, tmp_path):
         "files": {"new": 1, "changed": 0, "deleted": 1, "unchanged": 1},
         "chunks": 3,
         "embedded": 1,
+        "failures": [],
     }
+
+
+def test_a_file_that_cannot_be_read_is_left_out_with_a_warning(corpus, tmp_path):
+    (corpus / "empty.txt").touch()
+    reason = "empty.txt is empty: there is no text to search"
+    made = printed("index", corpus, "--out", tmp_path / "kept")
+    assert (made["files"]["new"], made["failures"]) == (2, [{"name": "empty.txt", "reason": reason}])
+    searched = run("search", "How long is dough kneaded?", "--corpus", corpus, "--k", 1)
+    assert searched.exit_code == 0
+    assert f"warning: left out: {reason}\n" in searched.stderr
+    alone = run("search", "How long is dough kneaded?", "--corpus", corpus / "empty.txt")
+    assert (alone.exit_code, alone.stderr.splitlines()[-1]) == (2, f"error: {reason}")
 
 
 def test_search_and_ask_find_the_same_by_the_index_as_by_the_corpus(corpus, tmp_path, monkeypatch):

@@ -1,10 +1,12 @@
+import errno
 import os
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from engine.documents.loaders import load_corpus
+from engine.documents.loaders import load_corpus, read_corpus
 from engine.documents.splitters import Splitting
 from engine.errors import DocumentError, InputError
 from engine.generation.answering import retrieve
@@ -245,6 +247,35 @@ def test_a_file_that_changes_while_it_is_read_is_refused(corpus, folder, encoder
     with pytest.raises(DocumentError, match=r"bees\.md was removed while"):
         update_index(corpus, folder, encoder, settings_of())
     assert not list(folder.glob("*.npy"))
+
+
+def test_files_that_cannot_be_read_are_left_out_and_named(corpus, folder, encoder):
+    write(corpus, "__init__.py", "")
+    write(corpus, "crew.jsonl", '{"text": "Ida is the captain."}\nno object')
+    made = update_index(corpus, folder, encoder, settings_of())
+    assert (made.new, [each.name for each in made.failures]) == (4, ["__init__.py", "crew.jsonl#2"])
+    assert made.stored.documents == read_corpus(corpus).documents
+    write(corpus, "bees.md", " ", 50)
+    blank = update_index(corpus, folder, encoder, settings_of())
+    assert (blank.deleted, [each.name for each in blank.failures]) == (1, ["__init__.py", "bees.md"])
+    write(corpus, "bees.md", TEXTS["bees.md"], 40)
+    assert update_index(corpus, folder, encoder, settings_of()).new == 1
+
+
+def test_a_fault_of_the_disk_takes_no_file_out_of_the_index(corpus, folder, encoder, monkeypatch):
+    update_index(corpus, folder, encoder, settings_of())
+    write(corpus, "bees.md", "A hive has one queen.")
+    read_bytes = Path.read_bytes
+
+    def failing(path):
+        if path.name == "bees.md":
+            raise OSError(errno.EIO, "Input/output error")
+        return read_bytes(path)
+
+    monkeypatch.setattr(Path, "read_bytes", failing)
+    with pytest.raises(DocumentError, match=r"bees\.md cannot be read: \[Errno 5\]"):
+        update_index(corpus, folder, encoder, settings_of())
+    assert len(open_index(folder).files) == 3
 
 
 def test_a_folder_within_the_corpus_is_refused_unless_hidden(corpus, encoder):

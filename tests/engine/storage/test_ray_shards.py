@@ -177,7 +177,7 @@ def test_a_full_disk_is_told(writer, monkeypatch):
 
 def test_a_disk_that_is_too_small_for_all_vectors_is_told(corpus, folder, encoder, monkeypatch):
     folder.mkdir()
-    files = read_files({"0.txt": corpus / "0.txt"}, None, encoder, SETTINGS, lambda line: None)
+    files, _ = read_files({"0.txt": corpus / "0.txt"}, None, encoder, SETTINGS, lambda line: None)
 
     def full(*arguments):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
