@@ -176,6 +176,9 @@ def test_texts_are_read_as_the_engine_reads_them(tmp_path, encoder, run):
     for name, text in {
         "b.txt": "of\u00adfice\r\nﬁnal",
         "a/c.MD": "\ufeff# Top",
+        "a.md/d.log": "right\u200f to \u202bleft\u202c",
+        "a/e.rst": "A title\n=======",
+        "a/f.markdown": "*So*",
         ".hidden/d.md": "no",
     }.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -183,6 +186,11 @@ def test_texts_are_read_as_the_engine_reads_them(tmp_path, encoder, run):
     names, _ = run(export(EVERY["bm25"][0], encoder, "langchain").script, tmp_path, as_main=False)
     (tmp_path / "search.py").unlink()
     assert names["read_texts"](tmp_path) == {each.name: each.text for each in load_corpus(tmp_path)}
+    (tmp_path / "g.txt").write_text("Öl", encoding="cp1252")
+    with pytest.raises(SystemExit, match=r"g\.txt is not UTF-8: save it as UTF-8"):
+        names["read_texts"](tmp_path)
+    with pytest.raises(SystemExit, match="nowhere holds no Markdown or text files"):
+        names["read_texts"](tmp_path / "nowhere")
 
 
 @pytest.fixture(scope="module")
