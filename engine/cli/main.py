@@ -49,7 +49,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     help="Ask your documents, with every step open to view. "
-    "Progress goes to standard error; exit codes: 0 done, 1 a check failed, 2 bad usage or input.",
+    "Progress goes to standard error; exit codes: 0 done, 1 a check failed, 2 bad usage or input, "
+    "141 the reader of the output left.",
 )
 
 

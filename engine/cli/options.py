@@ -1,6 +1,8 @@
 """Options of the command line, in groups that several commands share."""
 
+import errno
 import inspect
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,6 +28,8 @@ from engine.retrieval.retrievers import DEFAULT_RETRIEVER, RETRIEVERS
 from engine.weights.catalog import DEFAULT_DECODER, DEFAULT_ENCODER
 
 P = ParamSpec("P")
+CLOSED_PIPE = 141  # exit code of programs that SIGPIPE ends, in a shell
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 EncoderOption = Annotated[
@@ -291,14 +295,32 @@ def write_errors(path: Path) -> Iterator[None]:
 
 
 def exit_on_error(command: Callable[P, None]) -> Callable[P, None]:
-    """Turn the engine's errors into one line on standard error and exit code 2."""
+    """Turn the engine's errors, and output that cannot be written, into a line and exit code 2.
+
+    Where the reader of a pipe has left, the exit code is `CLOSED_PIPE`, without a line.
+    """
 
     @wraps(command)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> None:
         try:
             command(*args, **kwargs)
+            sys.stdout.flush()
         except GlassboxError as error:
             print(f"error: {error}", file=sys.stderr)
             raise typer.Exit(2) from error
+        except BrokenPipeError as error:
+            discard_output()
+            raise typer.Exit(CLOSED_PIPE) from error
+        except OSError as error:
+            if error.errno not in FULL or error.filename is not None:
+                raise
+            discard_output()
+            print(f"error: the output cannot be written ({error.strerror}): make room", file=sys.stderr)
+            raise typer.Exit(2) from error
 
     return wrapped
+
+
+def discard_output() -> None:
+    """Let standard output go nowhere, so that the rest of it raises nothing when the program ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,8 @@
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -6,6 +10,8 @@ from typer.testing import CliRunner
 import engine.cli.decoders  # noqa: F401 (adds its commands)
 from engine.cli.main import app
 from engine.weights.catalog import DEFAULT_DECODER, KNOWN_MODELS
+
+ROOT = Path(__file__).parents[3]
 
 
 def run(*arguments):
@@ -22,6 +28,20 @@ def test_the_decoders_are_listed_with_their_licences():
     [llama] = [line for line in lines if line.startswith("Llama-3.2-1B-Instruct")]
     assert "808 MB" in llama
     assert llama.endswith("Llama 3.2 Community, to be accepted")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="has no file that is always full")
+def test_output_that_cannot_be_written_ends_without_a_traceback():
+    command = [sys.executable, "-m", "engine", "models"]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    line = "error: the output cannot be written (No space left on device): make room"
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (2, line)
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(command, cwd=ROOT, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert (done.returncode, "Error" in done.stderr) == (141, False)
 
 
 def test_terms_have_to_be_accepted_before_a_download(tmp_path, monkeypatch):
