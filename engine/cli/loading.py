@@ -35,6 +35,7 @@ from engine.storage.index_folder import StoredIndex, as_indexed, open_index
 from engine.wording import counted
 
 LISTED = 20  # names and files in messages
+CUTTING = ("splitter", "chunk_tokens", "overlap")  # options that say how documents are cut
 
 
 def load_encoder(name: str, dtype: type[np.floating] = np.float32) -> Encoder:
@@ -107,12 +108,25 @@ def load_searched(options: SearchedOptions) -> tuple[Model, Index, Array | None]
 
 
 def index_searched(options: SearchedOptions, model: Model) -> tuple[Index, tuple[Document, ...]]:
-    """Index the corpus, or read the vectors that are given, which come without documents."""
+    """Index the corpus, or read the vectors that are given, which come without documents.
+
+    Raises
+    ------
+    InputError
+        Vectors are given beside an option of reading or cutting documents.
+    """
     if options.vectors is None:
         documents = read_documents(options.corpus)
         return index_documents(documents, model, options, options.parent_tokens), tuple(documents)
     if options.parent_tokens:
         raise InputError("given chunks have no larger ones around them: leave out --parent-tokens")
+    for each in fields(SearchedOptions):
+        if each.name in ("corpus", *CUTTING) and (value := getattr(options, each.name)) != each.default:
+            option = f"--{each.name.replace('_', '-')}"
+            raise InputError(
+                f"{option} {value} is given, and the chunks with vectors are as they are: leave out "
+                f"{option}, or --vectors"
+            )
     say(f"Reading {options.vectors}")
     return read_index(options.vectors, model, options.pooling), ()
 

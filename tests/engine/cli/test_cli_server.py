@@ -176,6 +176,8 @@ def test_vectors_that_cannot_be_searched_are_one_line(corpus, tmp_path):
     for options, reason in (
         (("--vectors", out, "--pooling", "max"), "name the model, pooling and prompts that made them"),
         (("--vectors", out, "--parent-tokens", 512), "leave out --parent-tokens"),
+        (("--vectors", out, "--corpus", corpus), "leave out --corpus, or --vectors"),
+        (("--vectors", out, "--chunk-tokens", 16), "leave out --chunk-tokens, or --vectors"),
         (("--vectors", tmp_path / "broken.parquet"), "broken.parquet cannot be read"),
         (("--vectors", tmp_path / "none.npz"), "there is no file"),
     ):
