@@ -122,9 +122,10 @@ def guessed(name: str, content: bytes) -> str:
     if not matches:
         raise DocumentError(f"{name} is not text in UTF-8 or another known encoding: save it as UTF-8 text")
     best = matches[0]
-    # Many fit a short text equally well; Windows-1252 is by far the most common of them.
-    equal = (match for match in matches if (match.chaos, match.coherence) == (best.chaos, best.coherence))
-    return str(next((match for match in equal if match.encoding == LEGACY[0]), best))
+    # Many fit a short text equally well, and differences below a percent do not count in the order of the
+    # matches: Windows-1252 is by far the most common of them.
+    equal = (one for one in matches if one.chaos <= best.chaos and one.coherence >= best.coherence)
+    return str(next((one for one in equal if one.encoding == LEGACY[0]), best))
 
 
 def unified(text: str) -> str:
