@@ -3,9 +3,12 @@
 import re
 from itertools import pairwise
 
-# Marks that end sentences, with closing quotes or brackets; those of Chinese and Japanese need no space.
-# The dots of a table of contents (". . . 7") end none.
-MARK, CJK_MARK = r"""(?<![.!?…])(?<!\. )[.!?…]++["'”’»)\]*_]*+(?! \.)""", r"[。！？]+[」』”’）]*"
+# Marks that end sentences, with closing quotes (English, German, French), brackets and numbers of notes
+# ("[3]", "[^1]"); those of Chinese and Japanese need no space. The dots of a table of contents (". . . 7")
+# end none.
+NOTES = r"(?:\[\^?\w{1,3}\])*+"
+MARK = rf"""(?<![.!?…])(?<!\. )[.!?…]++["'”’“‘»«)\]*_]*+{NOTES}(?! \.)"""
+CJK_MARK = r"[。！？]+[」』”’）]*"
 # Possible ends of sentences: after a mark, or before a line break. A full stop within a number or a name
 # ("3.5", "engine.py") has no space after it.
 POSSIBLE_END = re.compile(rf"{MARK}(?=\s)|{CJK_MARK}|(?=\n)")
@@ -21,6 +24,7 @@ GAP = re.compile(r"\s*")
 LONGEST_WORD = 64
 # Headings, rows of tables, code, directives and lines of dots never continue on the next line.
 MARKUP = re.compile(r"[#|=~^`@<>]|[-_*]{3}|\.\. |:\w+:(?!`)|.*(\. ?){4}")
+CELL_GAP = " | "  # between the cells of a row, as the readers of HTML and Word write tables
 ITEM = re.compile(r"[-*+•‣◦▪·]\s+|\(?(\d{1,3}|[a-zA-Z])[.)]\s+")
 # Columns of text, in characters: a longest line outside is that of a list, a poem or a text not wrapped.
 NARROWEST, WIDEST = 40, 160
@@ -132,6 +136,8 @@ def may_continue(line: str, after: str, is_first: bool) -> bool:
     """
     text, following = line.lstrip(), after.lstrip()
     if MARKUP.match(text) or MARKUP.match(following) or ITEM.match(following):
+        return False
+    if CELL_GAP in text and CELL_GAP in following:  # rows of a table
         return False
     item = ITEM.match(text)
     indent, next_indent = len(line) - len(text), len(after) - len(following)

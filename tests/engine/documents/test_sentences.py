@@ -26,6 +26,20 @@ TEXTS = st.lists(ALPHABET, max_size=40).map("".join)
             ["E.g. the U.S. Senate, cf. Fig. 2 in a.py.", " So."],
         ),
         ("He asked “Why?” and left. “Go!” She went.", ["He asked “Why?” and left.", " “Go!”", " She went."]),
+        ("Sie rief: „Komm.“ Er kam. »Ja.« Gut.", ["Sie rief: „Komm.“", " Er kam.", " »Ja.«", " Gut."]),
+        (
+            "Built in 1891.[3] Rebuilt twice.[12][13] See [2]. Sold.[^a] Gone.",
+            ["Built in 1891.[3]", " Rebuilt twice.[12][13]", " See [2].", " Sold.[^a]", " Gone."],
+        ),
+        (
+            "Sensor | Range of use | Recalibrate every\nThermometer | -40 to +60 °C | 24 months\n"
+            "Hygrometer | 0 to 100 % of humidity | 12 months",
+            [
+                "Sensor | Range of use | Recalibrate every",
+                "\nThermometer | -40 to +60 °C | 24 months",
+                "\nHygrometer | 0 to 100 % of humidity | 12 months",
+            ],
+        ),
         ("It ended… then it went on. Really.", ["It ended… then it went on.", " Really."]),
         ("1. Knead it.\n2. Bake it.", ["1. Knead it.", "\n2. Bake it."]),
         ("# Heading\n\n- one\n- two", ["# Heading", "\n\n- one", "\n- two"]),
