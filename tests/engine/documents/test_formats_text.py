@@ -32,13 +32,14 @@ def test_a_text_is_kept_but_for_its_line_ends_and_marks_of_typesetting(text):
 def test_windows_1252_comes_before_encodings_that_fit_no_better():
     """In Windows-1250 the superscript two is an ogonek, at which charset-normalizer takes no offence."""
     text = (
-        "§ 1 Mietsache\nVermietet wird die Wohnung im 2. Obergeschoss, Lindenstraße 14, bestehend aus drei "
-        "Zimmern, Küche, Bad und Balkon. Die Wohnfläche beträgt 78,5 m².\n§ 2 Mietzins\nDie Kaltmiete beträgt "
-        "945,00 € monatlich. Die Nebenkostenvorauszahlung beläuft sich auf 210 €. Die Miete ist spätestens am "
-        "dritten Werktag eines Monats im Voraus zu zahlen.\n§ 3 Kündigung\nDie Kündigungsfrist beträgt für den "
-        "Mieter drei Monate zum Monatsende. Die Kündigung bedarf der Schriftform. „E-Mail genügt nicht.“\n§ 4 "
-        "Haustiere\nKleintiere (z. B. Hamster, Zierfische) sind ohne Erlaubnis gestattet. Hunde und Katzen "
-        "bedürfen der Zustimmung des Vermieters.\n"
+        "§ 1 Mietsache\nVermietet wird die Wohnung im 2. Obergeschoss, Lindenstraße 14, bestehend aus "
+        "drei Zimmern, Küche, Bad und Balkon. Die Wohnfläche beträgt 78,5 m².\n§ 2 Mietzins\nDie "
+        "Kaltmiete beträgt 945,00 € monatlich. Die Nebenkostenvorauszahlung beläuft sich auf 210 €. "
+        "Die Miete ist spätestens am dritten Werktag eines Monats im Voraus zu zahlen.\n§ 3 "
+        "Kündigung\nDie Kündigungsfrist beträgt für den Mieter drei Monate zum Monatsende. Die "
+        "Kündigung bedarf der Schriftform. „E-Mail genügt nicht.“\n§ 4 Haustiere\nKleintiere (z. B. "
+        "Hamster, Zierfische) sind ohne Erlaubnis gestattet. Hunde und Katzen bedürfen der Zustimmung "
+        "des Vermieters.\n"
     )
     assert parse_document("a.txt", text.encode("cp1252")).text == text
 
