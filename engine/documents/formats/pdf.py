@@ -12,13 +12,14 @@ from engine.documents.document import Document, Section
 from engine.documents.formats.about import date_of, tags_of
 from engine.documents.formats.outline import one_line
 from engine.documents.formats.plain import kind_of, unified
+from engine.documents.formats.running_lines import without_running_lines
 from engine.errors import DocumentError
 from engine.wording import reason_of
 
 # A hostile file can keep pypdf busy for hours: its own limits hold for one page.
 MAX_SECONDS = 60.0
 MAX_CHARACTERS = 100_000_000
-GAP = "\n\n"  # between pages
+GAP, LINE_GAP = "\n\n", "\n"  # between pages, and where a sentence goes on from one to the next
 SOFT_HYPHEN = "\u00ad"
 WORD = re.compile(r"[^\W\d_]+")
 # The parts of a word on two lines, the mark behind it, and the space at which the second line goes on.
@@ -34,6 +35,8 @@ JOINING = ("and", "or", "to", "und", "oder", "bis")
 def read_pdf(name: str, content: bytes) -> Document:
     """Make a document from a PDF's text, with a section per page that has text.
 
+    Page numbers, and heads and feet that come again (`without_running_lines`), are left out.
+
     Raises
     ------
     DocumentError
@@ -45,19 +48,27 @@ def read_pdf(name: str, content: bytes) -> Document:
             f"{name} is no PDF but {kind}: give it the ending of its kind, or export it as PDF"
         )
     title, day, tags, read = read_pages(name, content)
-    pages = without_hyphenation(read)
+    pages = without_hyphenation(without_running_lines(read))
     if not any(pages):
         raise DocumentError(
             f"{name} has no text on its {len(pages)} pages, which are pictures (a scan): "
             "have its text recognised (OCR) first"
         )
-    parts, sections, start = [], [], 0
+    whole, sections = "", []
     for number, text in enumerate(pages, 1):
         if text:
-            parts.append(text)
-            sections.append(Section(start, page=number))
-            start += len(text) + len(GAP)
-    return Document(name, GAP.join(parts), title, tuple(sections), day, tags)
+            whole += gap_between(whole, text)
+            sections.append(Section(len(whole), page=number))
+            whole += text
+    return Document(name, whole, title, tuple(sections), day, tags)
+
+
+def gap_between(before: str, page: str) -> str:
+    """Return what stands between the text so far and a page: one line break where a sentence goes on."""
+    if not before:
+        return ""
+    goes_on = before[-1] not in ".!?…:;" and page[0].islower()
+    return LINE_GAP if goes_on else GAP
 
 
 def about(metadata: Any) -> tuple[str, str, tuple[str, ...]]:

@@ -1,0 +1,68 @@
+import pytest
+
+from engine.documents.formats.running_lines import without_running_lines
+from engine.documents.loaders import parse_document
+from engine.documents.sentences import sentence_spans
+from tests.pdf_file import make_pdf
+
+TEXTS = ("Bread is baked.", "It cools down.", "It is cut.", "It is eaten.")
+
+
+@pytest.mark.parametrize(
+    ("pages", "left"),
+    [
+        # page numbers, alone or with words
+        ([f"{text}\n{number}" for number, text in enumerate(TEXTS, 7)], TEXTS),
+        ([f"- {number} -\n{text}" for number, text in enumerate(TEXTS, 1)], TEXTS),
+        ([f"{text}\nPage {number} of 4" for number, text in enumerate(TEXTS, 1)], TEXTS),
+        # heads and feet but for the first, on two lines, and with the number of the page
+        (
+            [f"Bakers' manual\n{text}\nNot for sale\n{n}" for n, text in enumerate(TEXTS, 1)],
+            (f"Bakers' manual\n{TEXTS[0]}\nNot for sale", *TEXTS[1:]),
+        ),
+        (
+            [
+                "1\nBread is baked.",
+                "Chapter 1: All breads 2\nIt cools down.",
+                "Chapter 1: All breads 3\nIt is cut.",
+                "4\nIt is eaten.",
+            ],
+            (TEXTS[0], f"Chapter 1: All breads 2\n{TEXTS[1]}", *TEXTS[2:]),
+        ),
+    ],
+)
+def test_page_numbers_go_and_heads_and_feet_come_once(pages, left):
+    assert without_running_lines(pages) == list(left)
+
+
+@pytest.mark.parametrize(
+    "pages",
+    [
+        ["Bakers' manual\na", "Bakers' manual\nb"],  # on two pages only
+        ["Day 1\na", "Day 2\nb", "Day 3\nc"],
+        ["a\n12", "b\n40", "c\n31"],
+        ["f()\n}", "g()\n}", "h()\n}"],
+        ["Bread is baked.", "", "It is cut."],
+        [],
+    ],
+)
+def test_other_lines_stay(pages):
+    assert without_running_lines(pages) == pages
+
+
+def test_a_sentence_goes_on_across_the_pages_of_a_pdf():
+    pages = [
+        "Rye keeps for a week and longer if the crust is\nthick. To make it so, leave the loaf in the oven",
+        "until its core has ninety-eight degrees, and open\nthe door of the oven for the last five minutes.",
+        "A third page",
+    ]
+    document = parse_document("a.pdf", make_pdf(*(f"Bakers\n{page}\n{n}" for n, page in enumerate(pages, 1))))
+    assert document.text.count("Bakers") == 1
+    sentences = [" ".join(document.text[start:end].split()) for start, end in sentence_spans(document.text)]
+    assert sentences[2] == (
+        "To make it so, leave the loaf in the oven until its core has ninety-eight degrees, and open the "
+        "door of the oven for the last five minutes."
+    )
+    assert [document.section_at(document.text.index(word)).page for word in ("loaf", "until", "third")] == [
+        1, 2, 3,
+    ]  # fmt: skip
