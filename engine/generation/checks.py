@@ -55,13 +55,13 @@ class CheckedSentence:
 
     @property
     def reason(self) -> str:
-        """Why it does not hold, empty if it does."""
+        """Why it does not hold, empty if it does; its sources are what the model was given."""
         if self.holds:
             return ""
         kinds = sorted({word.kind for word in self.unknown} - {"rare word"})
         if kinds:
-            return f"a {' and a '.join(kinds)} in it occur{'s' * (len(kinds) == 1)} in no passage"
-        return "it would be as probable without the passages"
+            return f"a {' and a '.join(kinds)} in it occur{'s' * (len(kinds) == 1)} in no source"
+        return "it would be as probable without the sources"
 
 
 def check_sentences(

@@ -19,9 +19,10 @@ from ui.text import escape_markdown, faint_html, mark_html, show_text
 
 CONTEXT = 120  # characters of its paragraph shown on either side of a quoted sentence
 HELD_HELP = (
-    "Each sentence of the model is checked. Numbers, names and rare words that occur in no passage are "
-    "underlined. A sentence with such a number or name is struck through, and so is one that would be as "
-    "probable without the passages: the model has made it up."
+    "Each sentence of the model is checked against its sources, below: the sentences or passages that it "
+    "read. Numbers, names and rare words that occur in no source are underlined. A sentence with such a "
+    "number or name is struck through, and so is one that would be as probable without the sources: the "
+    "model has made it up."
 )
 CONFIDENCE_HELP = (
     "How often answers like this one were right on labelled questions: it depends on how far the first "
@@ -218,7 +219,7 @@ def held_words(sentences: Sequence[CheckedSentence]) -> str:
 
 def unknown_words(word: UnknownWord) -> str:
     """Say why a word of a text is underlined."""
-    return f"this {word.kind} occurs in no passage"
+    return f"this {word.kind} occurs in no source"
 
 
 def checked_html(text: str, sentences: Sequence[CheckedSentence]) -> str:

@@ -120,11 +120,11 @@ def sentence(*kinds, fall=None):
         (sentence(), ""),
         (sentence("rare word"), ""),
         (sentence(fall=FALL_WITHOUT_ANY), ""),
-        (sentence("number"), "a number in it occurs in no passage"),
-        (sentence("name", "name", "rare word"), "a name in it occurs in no passage"),
-        (sentence("number", "name", fall=9.0), "a name and a number in it occur in no passage"),
-        (sentence(fall=FALL_WITHOUT_ANY - 0.01), "it would be as probable without the passages"),
-        (sentence("rare word", fall=-1.0), "it would be as probable without the passages"),
+        (sentence("number"), "a number in it occurs in no source"),
+        (sentence("name", "name", "rare word"), "a name in it occurs in no source"),
+        (sentence("number", "name", fall=9.0), "a name and a number in it occur in no source"),
+        (sentence(fall=FALL_WITHOUT_ANY - 0.01), "it would be as probable without the sources"),
+        (sentence("rare word", fall=-1.0), "it would be as probable without the sources"),
     ],
 )
 def test_a_sentence_holds_unless_something_in_it_is_made_up(checked, reason):

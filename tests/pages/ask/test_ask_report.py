@@ -45,9 +45,9 @@ def test_a_report_holds_the_answer_and_all_that_it_rests_on():
     assert f"{FINISHED}</mark>" in html
     assert "Masons built it." in words
     assert f"[1] tower.md · Towers · page 3 · characters {START}–{START + 24}" in words
-    assert "1 of 2 sentences do not hold: a number in it occurs in no passage." in words
-    assert "struck throughIt cost 5 euros.a number in it occurs in no passage" in words
-    assert "underlined5this number occurs in no passage" in words
+    assert "1 of 2 sentences do not hold: a number in it occurs in no source." in words
+    assert "struck throughIt cost 5 euros.a number in it occurs in no source" in words
+    assert "underlined5this number occurs in no source" in words
     assert "Passages found: 2" in words
     assert (
         "cosine 0.700 · closer than all random pairs · 0.600 ahead of the next · read by the model: [1]"

@@ -108,7 +108,7 @@ def test_a_text_of_which_nothing_holds_gives_way_to_the_quotes():
     sentences = (CheckedSentence(0, 5, (), fall=0.0),)
     _, words = page_of(answer(evidence=(QUOTE,), sentences=sentences))
     assert "Nothing of it holds" in words
-    assert "as probable without the passages" in words
+    assert "as probable without the sources" in words
 
 
 def test_a_model_that_writes_nothing_leaves_the_quotes():
