@@ -99,6 +99,11 @@ def session_file() -> Path | None:
     return None if folder is None else folder / SESSION_FILE
 
 
+def is_kept() -> bool:
+    """Whether this session's work outlives it."""
+    return session_file() is not None and not st.session_state.get("keeping-failed")
+
+
 def open_kept_work() -> None:
     """At the start of a session, take the work that was kept; where that fails, none is kept either."""
     state, path = st.session_state, session_file()

@@ -134,7 +134,7 @@ def test_the_next_steps_after_an_answer_take_the_question_along(answered):
     expect(answered.get_by_role("textbox", name="Your question")).to_have_value(ANSWERED)
     expect(answered.get_by_role("textbox", name="Words of the passage")).to_be_visible()
     go_to(answered, "Questions")
-    expect(answered.get_by_text("1 question. They stay in this session")).to_be_visible()
+    expect(answered.get_by_text("1 question, gone when this tab closes")).to_be_visible()
 
 
 def test_an_unanswerable_question_is_refused_and_the_threshold_can_be_moved(page):

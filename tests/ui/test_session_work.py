@@ -5,9 +5,12 @@ import pytest
 from engine.documents.document import Document
 from engine.errors import DocumentError
 from engine.evaluation.answers import AnswerQuestion, ShortAnswer
+from engine.evaluation.question_files import question_fields
+from engine.evaluation.questions import Question, Reference
 from engine.storage.workspace import Workspace
-from tests.apps import app_file, app_of, said
+from tests.apps import app_file, app_of, app_page, said
 from ui.data_folder import is_local
+from ui.questions.kept import LABELLED
 from ui.server_settings import WORKSPACES
 from ui.session_work import grouped
 from ui.work_dialog import path_of
@@ -85,6 +88,17 @@ def test_the_work_of_a_session_is_there_in_the_next(own_machine):
     second = session()
     assert second.session_state["uploads"] == {"tide.md": (TIDE,)}
     assert {key: second.session_state[key] for key in given} == given
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_the_page_of_questions_says_as_the_sidebar_does_whether_they_are_kept(own_machine, kept):
+    row = question_fields(Question("What turns?", "tide", (Reference("The tide", 0, 8),)))
+    state = {} if kept else {"keeping-failed": "The disk is full."}
+    workspace = Workspace(question_sets={LABELLED: [row]})
+    app = app_page("improve/questions", uploads={"tide.md": (TIDE,)}, workspace=workspace, **state).run()
+    assert not app.exception
+    words = "1 question, " + ("kept on this computer." if kept else "gone when this tab closes.")
+    assert words in said(app)
 
 
 def test_two_sessions_at_a_time_lose_nothing_of_each_other(own_machine):

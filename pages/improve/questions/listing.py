@@ -6,6 +6,7 @@ from engine.evaluation.question_files import to_jsonl
 from engine.wording import counted
 from ui.questions.kept import LABELLED, keep_questions, kept_questions, uploaded_names
 from ui.questions.sets import NAME_CHARACTERS
+from ui.session_work import is_kept
 from ui.tables import show_table
 from ui.text import escape_markdown, shortened
 from ui.widgets import more_options
@@ -51,8 +52,8 @@ def show_set(name: str) -> None:
         f"{n} labelled questions with their documents and passages",
     )
     st.caption(
-        f"{counted(n, 'question')}. They stay in this session; a workspace saved on the page "
-        "“Documents and chunks” contains them."
+        f"{counted(n, 'question')}, {'kept on this computer' if is_kept() else 'gone when this tab closes'}. "
+        "*Save or open*, on top of the sidebar, puts them into a workspace."
     )
     st.download_button(
         "Download as JSONL",
