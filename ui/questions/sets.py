@@ -114,6 +114,8 @@ def question_set_picker(documents: Sequence[Document], key: str = "questions") -
         )
     if name == SELF_TEST:
         st.caption(SMOKE_TEST)
+        if n_labelled := len(questions_about(questions_of(LABELLED)[0], names_of(documents))):
+            st.info(labelled_words(n_labelled), icon=":material/bookmark_added:")
     return list(found.usable)
 
 
@@ -127,6 +129,14 @@ def first_choice(documents: Sequence[Document]) -> str:
         if len(questions_about(questions_of(name)[0], names)) >= (LEAST_LABELLED if name == LABELLED else 1):
             return name
     return SELF_TEST
+
+
+def labelled_words(n_labelled: int) -> str:
+    """Say that there are labels, which a self-test does not regard."""
+    n = counted(n_labelled, "question")
+    words = f"You labelled {n} about these documents: choose “{LABELLED}” above."
+    few = f" They are few: from {LEAST_LABELLED} on they are taken by themselves, if nothing else was chosen."
+    return words + few * (n_labelled < LEAST_LABELLED)
 
 
 def choice_label(name: str) -> str:

@@ -14,7 +14,7 @@ from pages.improve.poolings.geometry import CHANGES
 from pages.improve.poolings.quality import TRUST
 from pages.improve.settings.cell import ACROSS_K
 from tests.apps import app_of, app_page, said, tables
-from ui.questions.kept import BUNDLED, LABELLED
+from ui.questions.kept import BUNDLED, LABELLED, SELF_TEST
 from ui.questions.sets import N_SENTENCES
 from ui.text import escape_markdown
 
@@ -162,6 +162,17 @@ def test_poolings_are_compared_on_ones_own_questions(encoder):
 def test_ones_own_questions_about_the_documents_are_chosen_before_the_bundled_ones(encoder):
     app = page("settings", {"mine.jsonl": QUESTIONS}, [*OWN, "inside_the_pipeline.md"])
     assert expander(app).label == "Questions: Uploaded\\: mine\\.jsonl, 12 usable"
+
+
+@pytest.mark.parametrize(("n", "is_few"), [(1, True), (6, True), (12, False)])
+def test_a_self_test_points_to_the_labels_that_it_leaves_aside(encoder, n, is_few):
+    app = page("settings", {LABELLED: QUESTIONS[:n]}, questions=SELF_TEST)
+    [words] = [each.value for each in app.info if "You labelled" in each.value]
+    assert f"You labelled {n} question" in words
+    assert ("from 10 on" in words) is is_few
+    app.selectbox(key="questions").set_value(LABELLED).run()
+    assert "You labelled" not in said(app)
+    assert not any("You labelled" in each.value for each in page("settings", {}, questions=SELF_TEST).info)
 
 
 def test_without_labels_it_is_said_where_to_label(encoder):
