@@ -30,9 +30,6 @@ from engine.retrieval.maxsim import unit_vectors
 LONGEST_SENTENCE = 450  # characters; what is longer, as a table is, is quoted in parts
 SHORTEST_SENTENCE = 3
 HEADING = re.compile(r"#{1,6}\s.*|(=+)\s.*\s\1")  # in Markdown, and in the spelling of WikiText
-UNDER_COLUMNS = re.compile(
-    r"\n(?=[^\n]*\|)[|:\- ]*-[|:\- ]*(?=\n|$)"
-)  # below the heads of a table in Markdown
 LIST_NUMBER, BULLET = re.compile(r"\d+[.)]\s+"), re.compile(r"[-*•]\s")
 HEADING_WORDS, HEADING_LENGTH = 4, 60  # at most, of a line that is a heading because no full stop ends it
 RUN_TOKENS = 192  # of the sentences that are read together
@@ -130,13 +127,13 @@ def candidates(hits: Sequence[Hit], index: Index) -> list[Candidate]:
 
 
 def is_heading(text: str, start: int, end: int, chunk: Chunk) -> bool:
-    """Whether ``text[start:end]`` is a heading, of columns too, or a line of marks such as ``---``.
+    """Whether ``text[start:end]`` is a heading, or a line of marks such as ``---``.
 
     A line of a few words without a full stop, such as "2. Copenhagen, Denmark", is one too, unless it holds
     a number of its own or an item of a list follows.
     """
     line = text[start:end]
-    if HEADING.fullmatch(line) or not any(map(str.isalnum, line)) or UNDER_COLUMNS.match(text, end):
+    if HEADING.fullmatch(line) or not any(map(str.isalnum, line)):
         return True
     # Between chunks any white space is read as the end of a line.
     begins_line = text[start - 1 : start] in ("", "\n") and (

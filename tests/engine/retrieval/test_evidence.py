@@ -106,8 +106,6 @@ def test_headings_are_left_out_and_a_sentence_comes_once(index):
         " # Indented",
         "2. Copenhagen, Denmark",
         "Upkeep",
-        "| Years of service | Days of leave, at 40 hours |\n|---|:-:|",
-        "Years | Days of leave, at 40 hours\n--- | ---",
     ],
 )
 def test_what_is_a_heading(heading):
@@ -126,13 +124,6 @@ def test_what_is_a_sentence_although_it_is_short(line):
     text = f"A beginning.\n{line}\nAn end."
     chunk = Chunk("d.md", 0, len(text), text, 9)
     assert line in [each.text for each in candidates([Hit(chunk, 0.5)], unembedded([chunk]))]
-
-
-def test_the_rows_of_a_table_are_no_headings():
-    text = "| Years | Days |\n|-------|------|\n| 0 to 5 | 25 |\n| over 5 | 27 |\n\n---\n"
-    chunk = Chunk("d.md", 0, len(text), text, 9)
-    found = [each.text for each in candidates([Hit(chunk, 0.5)], unembedded([chunk]))]
-    assert found == ["| 0 to 5 | 25 |", "| over 5 | 27 |"]
 
 
 def test_the_items_of_a_list_are_no_headings():
