@@ -1,7 +1,7 @@
 """The cosines of passages in words, and compared with the scores of unrelated questions."""
 
 from collections.abc import Sequence
-from math import ceil, isfinite
+from math import isfinite
 
 import numpy as np
 import plotly.graph_objects as go
@@ -22,11 +22,6 @@ def score_words(answer: Answer, rank: int) -> str:
     score, margin = answer.hits[rank].score, answer.margins[rank]
     words = f"cosine {score:.3f} · {closer_than(answer.null_scores.percentile(score))}"
     return words if margin is None else f"{words} · {margin:.3f} ahead of the next"
-
-
-def chance_words(relevance: float) -> str:
-    """Say how many of 100 unrelated questions find a passage as close, rounded up."""
-    return f"of 100 unrelated questions, {ceil(100 - relevance)} find a passage as close"
 
 
 def show_closeness(answer: Answer) -> None:

@@ -5,8 +5,9 @@ from html import escape
 import streamlit as st
 
 from engine.generation.answering import NOTHING_FOUND, Answer
+from engine.retrieval.relevance import chance_words
 from engine.retrieval.retrievers import RETRIEVERS
-from ui.closeness import chance_words, score_words, show_closeness
+from ui.closeness import score_words, show_closeness
 from ui.look_inside import show_look_inside
 from ui.text import escape_markdown, show_text
 

@@ -10,7 +10,7 @@ import csv
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import exp, floor, inf, log
+from math import ceil, exp, floor, inf, log
 
 import numpy as np
 
@@ -75,6 +75,11 @@ def closer_than(percentile: float) -> str:
     if percentile == 100:
         return "closer than all random pairs"
     return f"closer than {floor(percentile * 100) / 100:.2f} % of random pairs"
+
+
+def chance_words(relevance: float) -> str:
+    """Say how many of 100 unrelated questions find a passage as close, rounded up."""
+    return f"of 100 unrelated questions, {ceil(100 - relevance)} find a passage as close"
 
 
 def everyday_questions() -> list[str]:

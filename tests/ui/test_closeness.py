@@ -4,9 +4,9 @@ import pytest
 from engine.documents.document import Chunk
 from engine.generation.answering import NOTHING_FOUND, Answer, Timings
 from engine.retrieval.index import Hit
-from engine.retrieval.relevance import NullScores
+from engine.retrieval.relevance import NullScores, chance_words
 from tests.apps import app_of
-from ui.closeness import N_BINS, chance_words, closeness_figure, score_words
+from ui.closeness import N_BINS, closeness_figure, score_words
 
 NULL_SCORES = NullScores(np.linspace(-0.2, 0.6, 10_000), np.linspace(0.2, 0.6, 100))
 HITS = tuple(Hit(Chunk("<b>.md", n, n + 5, "*text*", 3), score) for n, score in enumerate((0.61, 0.41, 0.05)))

@@ -8,6 +8,7 @@ from engine.documents.units import sentence_starts
 from engine.evaluation.grid import Cell
 from engine.inspection.diagnosis.diagnose import Cause, Diagnosis
 from engine.models.prompts import Role
+from engine.retrieval.relevance import chance_words
 from engine.retrieval.retrievers import RETRIEVERS
 
 WHOLE = 0.9  # from this share on a chunk counts as holding a passage whole
@@ -35,12 +36,17 @@ class InUse:
         The prompts that the model was trained with and the settings leave out, as in `Prompts.in_search`.
     rank
         Rank of the passage by their retriever; None where it does not find it.
+    relevance, min_relevance
+        Relevance of the nearest of the ``k`` passages found, as `NullScores.relevance`, and the lowest that
+        gives an answer.
     """
 
     cell: Cell
     longest: int
     rank: int | None
     prompts_left_out: Mapping[Role, str] = field(default_factory=dict)
+    relevance: float = 100.0
+    min_relevance: float = 0.0
 
     @property
     def finds(self) -> bool:
@@ -60,7 +66,7 @@ class InUse:
 
 
 def causes(diagnosis: Diagnosis | None, used: InUse | None = None) -> tuple[Cause, ...]:
-    """Return the causes why a passage is not found, the easiest to fix first; none where it is found.
+    """Return the causes why a passage is not found, or not used, the easiest to fix first; none where it is.
 
     A cause is a condition without which the passage would rank among the first ``k`` by cosine, or text that
     was never read. Where there is none, the question shares no word with the passage, or other chunks are
@@ -74,12 +80,24 @@ def causes(diagnosis: Diagnosis | None, used: InUse | None = None) -> tuple[Caus
     if diagnosis is None or used is None:
         return (NOT_THERE,)
     if used.finds:
-        return ()
+        return () if used.relevance >= used.min_relevance else (not_relevant(used),)
     if diagnosis.found:
         return (reordered(diagnosis, used),)
     if used.reads_vectors and used.prompts_left_out:
         return (prompts_missing(used), *tuple(own_causes(diagnosis, used)))
     return own_causes(diagnosis, used)
+
+
+def not_relevant(used: InUse) -> Cause:
+    """Return the cause that the passage is found, but nothing found is near enough to give an answer."""
+    chance = chance_words(used.relevance)
+    return Cause(
+        "not relevant",
+        f"It is found, but no answer is given from it: {chance} as the nearest one found here, and at most "
+        f"{100 - used.min_relevance:.0f} may.",
+        f"{OWN_WORDS[:-1]}, or lower the relevance threshold on “Ask your documents”, in the sidebar.",
+        used.rank,
+    )
 
 
 def own_causes(diagnosis: Diagnosis, used: InUse) -> tuple[Cause, ...]:

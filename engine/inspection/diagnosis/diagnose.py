@@ -33,6 +33,7 @@ CauseKind = Literal[
     "word mismatch",
     "other words",
     "retriever",
+    "not relevant",
     "outranked",
 ]
 

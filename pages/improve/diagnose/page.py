@@ -1,5 +1,6 @@
 """Why wasn't it found? One question, one passage, and every step between them in order."""
 
+from dataclasses import replace
 from functools import partial
 
 import streamlit as st
@@ -11,18 +12,18 @@ from engine.inspection.diagnosis.diagnose import Diagnosis, diagnose
 from engine.inspection.diagnosis.location import Location
 from pages.improve.diagnose.ask import Asked, Search, ask
 from pages.improve.diagnose.other_settings import current_cell, show_other_settings
-from pages.improve.diagnose.rank import ranking_of, show_rank
+from pages.improve.diagnose.rank import Ranking, ranking_of, show_rank
 from pages.improve.diagnose.report import Diagnosed, report
 from pages.improve.diagnose.steps import show_causes, show_chunks, show_lost, show_place
 from ui.chunk_settings import Cut
-from ui.corpus import index_documents, warm_bm25
+from ui.corpus import index_documents, null_scores_of_documents, warm_bm25
 from ui.documents import NoDocumentError, document_picker
 from ui.given_vectors import search_model
 from ui.models import load_encoder, reranker_name
 from ui.questions.sets import usable_questions
 from ui.report import report_button
 from ui.settings import search_settings
-from ui.settings_card import show_settings_card
+from ui.settings_card import settings_in_use, show_settings_card
 
 
 @st.cache_resource(max_entries=8, show_spinner="Looking for the cause…", scope="session")
@@ -40,6 +41,14 @@ def diagnosis_of(
     return diagnose(asked.question, place, document, _search.index, _search.model, k)
 
 
+def relevance_found(search: Search, found: Diagnosis, ranking: Ranking) -> float:
+    """Return the relevance of the nearest of the passages found; without a near one, no answer is given."""
+    null_scores = null_scores_of_documents(
+        search.documents, search.model, search.cut, search.index.spec.pooling
+    )
+    return null_scores.relevance(max(float(found.scores[row]) for row in ranking.order[: search.k]))
+
+
 def show(asked: Asked, pooling: str, search: Search, questions: tuple[Question, ...]) -> None:
     """Draw the causes and the steps."""
     if asked.place is None:
@@ -54,6 +63,12 @@ def show(asked: Asked, pooling: str, search: Search, questions: tuple[Question, 
     rank = ranking.rank if ranking.is_found else None
     left_out = search.model.prompts.in_search if search.cut.prompts == "none" else {}
     used = InUse(current_cell(search), search.longest, rank, left_out)
+    if used.finds:
+        used = replace(
+            used,
+            relevance=relevance_found(search, found, ranking),
+            min_relevance=settings_in_use(load_encoder())["min_relevance"],
+        )
     found_causes = causes(found, used)
     short = st.container()
     show_place(asked)

@@ -134,11 +134,12 @@ def cause_parts(causes: Sequence[Cause], diagnosed: Diagnosed | None) -> Iterato
         yield note("good", outcome)
     elif outcome:
         yield paragraph(outcome, faint=True)
+    measured = diagnosed.measured if diagnosed and not diagnosed.used.finds else None
     for cause in causes:
-        words = cause.finding if diagnosed and diagnosed.measured else cause.sentence
+        words = cause.finding if measured else cause.sentence
         yield note("unsure", Strong(f"{TITLES[cause.kind][0]}."), f" {words}")
-    if causes and diagnosed and diagnosed.measured:
-        yield note("plain", f"{MEASURED} ", *diagnosed.measured.fixes.sentence)
+    if causes and measured:
+        yield note("plain", f"{MEASURED} ", *measured.fixes.sentence)
 
 
 def step_sections(asked: Asked, search: Search, diagnosed: Diagnosed) -> Iterator[Html]:

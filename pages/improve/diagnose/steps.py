@@ -36,6 +36,7 @@ TITLES = {
     "word mismatch": ("Its words match, its vector does not", ":material/spellcheck:"),
     "other words": ("The question uses other words", ":material/translate:"),
     "retriever": ("The retriever puts others first", ":material/leaderboard:"),
+    "not relevant": ("It is found, but too far from the question", ":material/straighten:"),
     "outranked": ("Others rank higher", ":material/leaderboard:"),
 }
 
@@ -46,16 +47,17 @@ def show_causes(causes: Sequence[Cause], used: InUse | None = None, fix: Sequenc
     ``fix`` says what was measured to help; it stands in place of advice.
     """
     st.header(IN_SHORT)
+    found = used is not None and used.finds
     if used is not None and (outcome := outcome_words(used)):
-        if used.finds:
+        if found:
             st.success(outcome, icon=":material/check_circle:")
         else:
             st.caption(escape_markdown(outcome))
     for cause in causes:
         title, icon = TITLES[cause.kind]
-        words = cause.finding if fix else cause.sentence
+        words = cause.finding if fix and not found else cause.sentence
         st.warning(f"**{title}.** {escape_markdown(words)}", icon=icon)
-    if fix and causes:
+    if fix and causes and not found:
         st.info(f"{MEASURED} {sentence_markdown(*fix)}", icon=":material/tune:")
 
 

@@ -24,9 +24,10 @@ def headings(app):
     return [heading.value for heading in app.header]
 
 
-def pasted(question, passage):
+def pasted(question, passage, **state):
     return page(
-        **{
+        **state
+        | {
             "diagnose-way-True": "Paste the passage",
             "diagnose-question": question,
             "diagnose-passage": passage,
@@ -73,6 +74,15 @@ def test_a_pasted_passage_is_followed_to_its_rank(encoder):
     app = pasted("How are words cut?", " ".join(text[400:600].split()))
     assert headings(app)[4] == "4 · Where does it rank, and what outranks it?"
     assert said(app)
+
+
+@pytest.mark.parametrize(("least", "is_refused"), [(100, True), (0, False)])
+def test_a_passage_that_is_found_but_too_far_for_an_answer_is_said_to_be(encoder, least, is_refused):
+    passage = document("inside_the_pipeline.md")[400:600]
+    question = f"Is {passage.split()[5]} mild this winter?"
+    app = pasted(question, " ".join(passage.split()), retriever="bm25", k=10, min_relevance=least)
+    assert "It was found" in said(app)
+    assert ("It is found, but too far from the question" in said(app)) is is_refused
 
 
 def test_without_a_question_or_a_passage_both_are_asked_for(encoder):

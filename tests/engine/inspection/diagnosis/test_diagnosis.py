@@ -171,6 +171,17 @@ def test_each_cause_is_told_and_no_other(encoder, case):
     assert not found.found
 
 
+@pytest.mark.parametrize(("relevance", "kinds"), [(75.0, ["not relevant"]), (90.0, []), (99.0, [])])
+def test_a_passage_is_found_and_all_that_is_found_is_too_far_for_an_answer(encoder, relevance, kinds):
+    found, _ = diagnosed(encoder, "other words")
+    in_use = replace(used(found, rank=1), relevance=relevance, min_relevance=90.0)
+    told = causes(found, in_use)
+    assert [cause.kind for cause in told] == kinds
+    assert all(
+        "25 find a passage as close" in each.finding and "at most 10 may" in each.finding for each in told
+    )
+
+
 def test_what_is_in_no_document_is_not_looked_for_in_settings(encoder):
     passage = "The purple submarine sank near Iceland last Tuesday evening."
     assert locate(passage, documents_of({})) is None
