@@ -28,6 +28,7 @@ CELL_GAP = " | "  # between the cells of a row, as the readers of HTML and Word 
 ITEM = re.compile(r"[-*+•‣◦▪·]\s+|\(?(\d{1,3}|[a-zA-Z])[.)]\s+")
 # Columns of text, in characters: a longest line outside is that of a list, a poem or a text not wrapped.
 NARROWEST, WIDEST = 40, 160
+SURROUNDINGS = 1_000  # characters of a text that are read beside an excerpt
 # The characters of a line of set type vary with their widths by about this share of the column.
 RAGGED = 0.15
 
@@ -77,12 +78,20 @@ def is_end(text: str, first: int, start: int, end: int, wrapping: frozenset[int]
     return not (is_item or is_initial or ABBREVIATION.fullmatch(word))
 
 
-def unwrapped(text: str) -> str:
-    """Return a text of the same length with a space for every line break that wraps a paragraph."""
-    characters = list(text)
-    for place in wrapping_breaks(text):
+def unwrapped(text: str, start: int = 0, end: int | None = None) -> str:
+    """Return ``text[start:end]`` with a space for every line break that wraps a paragraph.
+
+    Whole lines on either side, up to `SURROUNDINGS` characters, tell what wraps: the fragments of lines at
+    the ends of an excerpt do not look like lines of a column, or like records.
+    """
+    end = len(text) if end is None else end
+    low, high = max(0, start - SURROUNDINGS), min(len(text), end + SURROUNDINGS)
+    first = max(low, text.find("\n", low, start) + 1) if low else 0
+    last = max(end, text.rfind("\n", end, high)) if high < len(text) else high
+    characters = list(text[first:last])
+    for place in wrapping_breaks(text[first:last]):
         characters[place] = " "
-    return "".join(characters)
+    return "".join(characters[start - first : end - first])
 
 
 def wrapping_breaks(text: str) -> frozenset[int]:

@@ -133,7 +133,7 @@ def are_near(one: Quote, other: Quote, document: Document | None, characters: in
     first, second = sorted((one, other), key=lambda quote: quote.start)
     if document is None or second.start - first.end > characters:
         return False
-    return "\n" not in unwrapped(document.text[first.start : second.end])
+    return "\n" not in unwrapped(document.text, first.start, second.end)
 
 
 def excerpt_html(excerpt: Excerpt, characters: int) -> str:
@@ -153,7 +153,7 @@ def excerpt_html(excerpt: Excerpt, characters: int) -> str:
         return "".join(mark for *_, mark in marks)
     first, last = excerpt.span
     start = max(0, first - characters)
-    around = unwrapped(excerpt.document.text[start : last + characters])
+    around = unwrapped(excerpt.document.text, start, last + characters)
     before = around[: first - start].rpartition("\n")[2]
     after = around[last - start :].partition("\n")[0]
     if len(before) == characters:

@@ -17,7 +17,7 @@ def marked(document: Document, sources: Sequence[Source], start: int = 0, end: i
     Where sources overlap, the better one keeps the characters they share. Paragraphs are not wrapped.
     """
     end = len(document.text) if end is None else end
-    shown = unwrapped(document.text[start:end])
+    shown = unwrapped(document.text, start, end)
     inner = {place for source in sources for place in (source.start, source.end) if start < place < end}
 
     def best(piece: tuple[int, int]) -> int:

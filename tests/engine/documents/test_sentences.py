@@ -118,6 +118,17 @@ def test_wrapped_prose_has_the_sentences_of_the_same_prose_on_one_line(words, wi
     assert unwrapped(wrapped) == first_indent + prose
 
 
+@given(st.integers(0, 3_000), st.integers(1, 300))
+def test_an_excerpt_is_unwrapped_as_the_whole_text(start, length):
+    lines = (
+        f"2026-10-{n % 28 + 1:02} 04:12:{n % 60:02} INFO worker-{n} replica of a shard" for n in range(40)
+    )
+    prose = textwrap.fill("A sentence of a few words that goes on for a while and ends. " * 30, 70)
+    text = "\n".join([*lines, "", prose])
+    end = min(start + length, len(text))
+    assert unwrapped(text, min(start, end), end) == unwrapped(text)[min(start, end) : end]
+
+
 @given(TEXTS)
 def test_sentences_cover_any_answer_exactly_in_characters_and_tokens(decoder, text):
     ids = decoder.tokenizer.encode(text).ids
