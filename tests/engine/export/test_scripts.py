@@ -193,6 +193,14 @@ def test_texts_are_read_as_the_engine_reads_them(tmp_path, encoder, run):
         names["read_texts"](tmp_path / "nowhere")
 
 
+def test_a_script_without_its_arguments_says_what_to_give(tmp_path, encoder, run, monkeypatch):
+    run(export(EVERY["bm25"][0], encoder, "langchain").script, tmp_path, as_main=False)
+    path = tmp_path / "search.py"
+    monkeypatch.setattr(sys, "argv", [str(path), "my_notes/"])
+    with pytest.raises(SystemExit, match="give a folder and a question"):
+        runpy.run_path(str(path), run_name="__main__")
+
+
 @pytest.fixture(scope="module")
 def prompted(tmp_path_factory):
     """A small random model with prompts, pooled by [CLS]."""
