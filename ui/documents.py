@@ -12,8 +12,8 @@ from engine.documents.loaders import (
     FORMATS,
     Failure,
     Loaded,
+    format_of,
     load_corpus,
-    suffixes,
 )
 from engine.errors import DocumentError
 from engine.evaluation.questions import stem
@@ -125,8 +125,7 @@ def upload_box() -> None:
     key = f"uploader-{state.setdefault('uploader', 0)}"
     st.file_uploader(
         "Add documents",
-        type=[suffix.lstrip(".") for suffix in suffixes()],
-        accept_multiple_files=True,
+        accept_multiple_files=True,  # of any type: Streamlit's refusals would go with the emptied uploader
         key=key,
         max_upload_size=limits().document_mb,
         on_change=take_uploads,
@@ -144,8 +143,9 @@ def take_uploads(key: str) -> None:
     """Queue uploaded files for the next run of the page, and empty the uploader."""
     state = st.session_state
     files = [(without_directions(file.name), file.getvalue()) for file in state[key]]
-    state["unread"] = [*state.get("unread", ()), *files]
-    state["upload_failures"], state["upload_skipped"] = [], []
+    state["unread"] = [*state.get("unread", ()), *(file for file in files if format_of(file[0]))]
+    state["upload_failures"] = []
+    state["upload_skipped"] = [name for name, _ in files if not format_of(name)]
     state["uploader"] += 1  # a fresh, empty uploader
 
 

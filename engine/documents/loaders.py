@@ -29,6 +29,7 @@ __all__ = [
     "all_documents",
     "content_of",
     "corpus_files",
+    "format_of",
     "kinds",
     "load_corpus",
     "load_document",

@@ -166,5 +166,6 @@ def test_one_entry_in_the_table_adds_a_file_format_to_the_app(monkeypatch, tmp_p
         parse_document("a.exe", b"")
     app = app_of(uploader).run()
     [box] = app.get("file_uploader")
-    assert ".org" in box.proto.type
+    app.file_uploader(key="uploader-0").set_value([("a.org", b"text", ""), ("b.exe", b"text", "")]).run()
+    assert app.session_state["upload_skipped"] == ["b.exe"]
     assert "Org mode" in box.proto.help
