@@ -32,6 +32,8 @@ from ui.settings import Settings
 from ui.text import escape_markdown, text_html
 
 T = TypeVar("T")
+# Of a question. With a limit of the box, Streamlit would drop a longer text that is pasted without a word.
+MOST_CHARACTERS = 2_000
 
 THINKING, THOUGHT_ICON = "The model is thinking", ":material/psychology:"
 # When the keys and values of each session were used last, by `monotonic`.
@@ -103,11 +105,17 @@ def want_typed(box: str) -> None:
 
 
 def wanted_question() -> str | None:
-    """Return the question to be answered, if any; warn about one that is blank."""
+    """Return the question to be answered, if any; warn about one that is blank or too long."""
     question: str | None = st.session_state.get("wanted_question")
-    if question is None or question.strip():
+    if question is None or (question.strip() and len(question) <= MOST_CHARACTERS):
         return question
-    st.warning("Type a question first, or pick an example.")
+    if question.strip():
+        st.warning(
+            f"The question has {len(question):,} characters, and {MOST_CHARACTERS:,} are read: ask something "
+            "shorter, and add the text that it is about as a document."
+        )
+    else:
+        st.warning("Type a question first, or pick an example.")
     forget_question()
     return None
 

@@ -58,9 +58,7 @@ def question_box() -> str | None:
         follow_question("question")
     with st.form("question-form", border=False):
         box, button = st.columns([5, 1], vertical_alignment="bottom")
-        box.text_input(
-            "Your question", key="question", placeholder="What do you want to know?", max_chars=2000
-        )
+        box.text_input("Your question", key="question", placeholder="What do you want to know?")
         button.form_submit_button(
             "Ask", type="primary", width="stretch", on_click=want_typed, args=("question",)
         )

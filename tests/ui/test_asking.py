@@ -52,12 +52,12 @@ def test_an_answer_is_searched_for_as_the_sidebar_says(encoder, decoder, retriev
     assert (answer.searched_for is not None) is expand
 
 
-def ask_on(page):
+def ask_on(page, question=QUESTION):
     """Ask on a page over the shortest document, as somebody does who types and presses the button."""
     box, form = FORMS[page]
     app = app_file(searched=["inside_the_pipeline.md"])
     app.run().switch_page(page).run()
-    app.text_input(key=box).set_value(QUESTION)
+    app.text_input(key=box).set_value(question)
     app.button(key=f"FormSubmitter:{form}-Ask").click()
     app.run()
     assert not app.exception
@@ -91,6 +91,15 @@ def test_a_question_for_which_a_page_cannot_get_ready_is_not_asked_again(monkeyp
     assert "nothing to search in" in app.error[0].value
     app.run()
     assert not app.error
+
+
+@pytest.mark.parametrize("page", FORMS)
+def test_a_question_that_is_too_long_is_refused_with_the_limit(encoder, page):
+    app = ask_on(page, "How long is it? " * 200)
+    assert "has 3,200 characters, and 2,000 are read" in app.warning[0].value
+    assert "asked" not in app.session_state
+    app.run()
+    assert not app.warning
 
 
 def test_expanding_a_question_is_a_stage_of_its_own_before_the_others():

@@ -54,10 +54,7 @@ def question_box(documents: Sequence[Document], has_answer: bool) -> str | None:
         with st.form("inside-answer-form", border=False):
             box, button = st.columns([5, 1], vertical_alignment="bottom")
             box.text_input(
-                "Your question",
-                key="inside-answer-question",
-                placeholder="What do you want to know?",
-                max_chars=2000,
+                "Your question", key="inside-answer-question", placeholder="What do you want to know?"
             )
             button.form_submit_button(
                 "Ask", type="primary", width="stretch", on_click=want_typed, args=("inside-answer-question",)
