@@ -93,7 +93,7 @@ def not_relevant(used: InUse) -> Cause:
     chance = chance_words(used.relevance)
     return Cause(
         "not relevant",
-        f"It is found, but no answer is given from it: {chance} as the nearest one found here, and at most "
+        f"No answer is given from it: {chance} as the nearest one found here, and at most "
         f"{100 - used.min_relevance:.0f} may.",
         f"{OWN_WORDS[:-1]}, or lower the relevance threshold on “Ask your documents”, in the sidebar.",
         used.rank,
