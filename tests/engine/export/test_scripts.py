@@ -187,7 +187,7 @@ def test_texts_are_read_as_the_engine_reads_them(tmp_path, encoder, run):
     (tmp_path / "search.py").unlink()
     assert names["read_texts"](tmp_path) == {each.name: each.text for each in load_corpus(tmp_path)}
     (tmp_path / "g.txt").write_text("Öl", encoding="cp1252")
-    with pytest.raises(SystemExit, match=r"g\.txt is not UTF-8: save it as UTF-8"):
+    with pytest.raises(SystemExit, match=r"g\.txt is not in UTF-8: save it as UTF-8"):
         names["read_texts"](tmp_path)
     with pytest.raises(SystemExit, match="nowhere holds no Markdown or text files"):
         names["read_texts"](tmp_path / "nowhere")
