@@ -1,6 +1,7 @@
 """Memory that is not used any more, given back to the operating system."""
 
 import ctypes
+import gc
 import sys
 from collections.abc import Callable
 from threading import Timer
@@ -35,7 +36,8 @@ def give_back_soon() -> None:
 
 
 def give_back() -> None:
-    """Return freed memory to the operating system, and the pages of mapped files, now."""
+    """Collect garbage, and return freed memory and the pages of mapped files to the operating system, now."""
+    gc.collect()
     release_pages()
     if (malloc_trim := glibc("malloc_trim")) is not None:
         malloc_trim(0)
