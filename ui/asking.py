@@ -30,10 +30,9 @@ from ui.models import load_decoder, load_encoder
 from ui.server_settings import limits
 from ui.settings import Settings
 from ui.text import escape_markdown, text_html
+from ui.widgets import MOST_QUESTION
 
 T = TypeVar("T")
-# Of a question. With a limit of the box, Streamlit would drop a longer text that is pasted without a word.
-MOST_CHARACTERS = 2_000
 
 THINKING, THOUGHT_ICON = "The model is thinking", ":material/psychology:"
 # When the keys and values of each session were used last, by `monotonic`.
@@ -107,11 +106,11 @@ def want_typed(box: str) -> None:
 def wanted_question() -> str | None:
     """Return the question to be answered, if any; warn about one that is blank or too long."""
     question: str | None = st.session_state.get("wanted_question")
-    if question is None or (question.strip() and len(question) <= MOST_CHARACTERS):
+    if question is None or (question.strip() and len(question) <= MOST_QUESTION):
         return question
     if question.strip():
         st.warning(
-            f"The question has {len(question):,} characters, and {MOST_CHARACTERS:,} are read: ask something "
+            f"The question has {len(question):,} characters, and {MOST_QUESTION:,} are read: ask something "
             "shorter, and add the text that it is about as a document."
         )
     else:

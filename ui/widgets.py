@@ -7,11 +7,12 @@ from typing import Any, ParamSpec, TypeVar
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from engine.errors import GlassboxError
+from engine.errors import GlassboxError, InputError
 from ui.text import show_error
 
 T = TypeVar("T")
 P = ParamSpec("P")
+MOST_QUESTION = 2_000  # characters
 
 
 def choice(
@@ -83,6 +84,16 @@ def slider(
     if isinstance(options, range):
         return (place or st).slider(label, options.start, options[-1], int(default), options.step, **shared)
     return (place or st).select_slider(label, options, default, format_func="{:g}".format, **shared)
+
+
+def check_length(text: str, most: int) -> str:
+    """Return what was typed or pasted into a box; raise `InputError` if it has more than ``most`` characters.
+
+    With a limit of the box itself, Streamlit would drop a longer text that is pasted, without a word.
+    """
+    if len(text) > most:
+        raise InputError(f"this text has {len(text):,} characters, and {most:,} are read: give a shorter one")
+    return text
 
 
 def fragment(draw: Callable[P, None]) -> Callable[P, None]:

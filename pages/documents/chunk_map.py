@@ -39,7 +39,7 @@ from ui.models import load_encoder
 from ui.progress import TimeLeft
 from ui.settings_card import settings_in_use
 from ui.text import escape_html, show_text
-from ui.widgets import fragment
+from ui.widgets import MOST_QUESTION, check_length, fragment
 
 MAX_POINTS = 10_000
 LISTED = 10
@@ -57,11 +57,10 @@ def show_corpus_map(documents: Sequence[Document], model: Model, cut: Cut) -> No
         "Question (optional)",
         key="map-question",
         on_change=changed,
-        max_chars=2000,
         placeholder="Colours the chunks by their cosine with it",
     )
     vector = None
-    if question.strip():
+    if check_length(question, MOST_QUESTION).strip():
         spec = index.spec
         vector = embed_query(question, index.encoder(model), spec.pooling, spec.max_tokens).vector
     show_map(index.chunks, index.vectors, question, vector)

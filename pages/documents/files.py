@@ -7,7 +7,7 @@ import streamlit as st
 from engine.documents.document import Chunk, Document
 from engine.documents.limited_reader import parse_limited
 from engine.documents.loaders import Failure
-from engine.errors import DocumentError
+from engine.errors import DocumentError, InputError
 from engine.retrieval.embedding_model import Model
 from engine.retrieval.embedding_spec import NO_LIMIT
 from engine.wording import counted, without_directions
@@ -19,6 +19,7 @@ from ui.given_vectors import given_files
 from ui.server_settings import limits
 from ui.tables import show_table
 from ui.tokens import AS_ENCODER_COUNTS
+from ui.widgets import check_length
 
 MAX_PASTED = 2_000_000  # characters
 PASTED = "pasted text"
@@ -115,9 +116,7 @@ def paste_box() -> None:
     """Draw a box to paste a text that is in no file."""
     with st.expander("Paste a text", icon=":material/content_paste:"), st.form("paste", border=False):
         st.text_input("Name", PASTED, key="paste-name", max_chars=80)
-        st.text_area(
-            "Text", key="paste-text", height=160, max_chars=MAX_PASTED, placeholder="Any text, or Markdown."
-        )
+        st.text_area("Text", key="paste-text", height=160, placeholder="Any text, or Markdown.")
         st.form_submit_button("Add it", on_click=take_paste)
     show_failures(st.session_state.pop("paste-failures", ()))
 
@@ -128,12 +127,13 @@ def take_paste() -> None:
     name = without_directions(state["paste-name"]).strip() or PASTED
     # As Markdown, so that its headings are found.
     file = name if name.endswith((".md", ".txt")) else f"{name}.md"
-    content = state["paste-text"].encode("utf-8", "replace")
-    loaded = parse_limited(file, content, None, limits().reading)
-    failures = list(loaded.failures)
+    failures: list[Failure] = []
     try:
+        content = check_length(state["paste-text"], MAX_PASTED).encode("utf-8", "replace")
+        loaded = parse_limited(file, content, None, limits().reading)
+        failures += loaded.failures
         add_file(file, loaded)
-    except DocumentError as error:
+    except (InputError, DocumentError) as error:
         failures.append(Failure(file, str(error)))
     state["paste-failures"] = failures
     if not failures:

@@ -27,9 +27,9 @@ from ui.corpus import content_hash, index_documents
 from ui.progress import counting
 from ui.questions.sets import usable_questions
 from ui.text import QUOTE, beginning, joined, show_text
-from ui.widgets import fragment
+from ui.widgets import check_length, fragment
 
-MAX_QUESTIONS = 200
+MAX_QUESTIONS, MAX_CHARACTERS = 200, 50_000
 EXAMPLE_QUESTIONS = 12  # bundled ones, spread evenly over the documents
 
 LISTED = 8
@@ -117,11 +117,11 @@ def question_lines(documents: Sequence[Document]) -> list[str]:
             example,
             key="health-questions",
             height=180,
-            max_chars=50_000,
             help=f"At most {MAX_QUESTIONS} are used. The first ones here are labelled questions about the "
             "documents.",
         )
-    return [line.strip() for line in text.splitlines() if line.strip()][:MAX_QUESTIONS]
+    lines = check_length(text, MAX_CHARACTERS).splitlines()
+    return [line.strip() for line in lines if line.strip()][:MAX_QUESTIONS]
 
 
 def example_questions(documents: Sequence[Document]) -> list[str]:

@@ -57,7 +57,6 @@ def text_picker(documents: Sequence[Document], cut: Cut) -> str:
         height=180,
         key="truncation-text",
         persist_state="session",
-        max_chars=MAX_CHARACTERS,
         placeholder="Paste something longer than a page.",
         help="Read when you leave the box or press Ctrl + Enter. It stays in this session.",
     )

@@ -29,6 +29,7 @@ from ui.progress import counting
 from ui.settings_card import settings_in_use
 from ui.tables import show_table
 from ui.tokens import AS_DECODER_COUNTS
+from ui.widgets import MOST_QUESTION, check_length
 
 MOST_ROWS = 50
 LARGE = 512  # tokens: more than the usual limit
@@ -57,8 +58,8 @@ def show_budget(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> No
         show_losses(chosen)
     st.header("What a question gets")
     changed = follow_question("budget-question", QUESTION)
-    question = st.text_input("Question", key="budget-question", max_chars=2000, on_change=changed)
-    if not question.strip():
+    question = st.text_input("Question", key="budget-question", on_change=changed)
+    if not check_length(question, MOST_QUESTION).strip():
         st.info("Type a question to see which passages fit its prompt, and what lost text costs its ranking.")
         return
     show_prompt(question, documents, encoder, cut)

@@ -1,6 +1,14 @@
+import ast
 import json
+from pathlib import Path
 
+import pytest
+
+from engine.errors import InputError
 from tests.apps import app_of
+from ui.widgets import check_length
+
+ROOT = Path(__file__).parent.parent.parent
 
 SCRIPT = """
 import streamlit as st
@@ -62,3 +70,21 @@ def test_an_error_in_a_part_that_reruns_alone_is_shown_in_its_place():
     assert not app.exception
     assert [error.value for error in app.error] == [r"\*4\* is above 3"]
     assert app.caption[0].value == "below"
+
+
+def test_a_text_that_is_too_long_is_told_with_both_numbers():
+    assert check_length("a" * 2_000, 2_000) == "a" * 2_000
+    with pytest.raises(InputError, match="this text has 2,001 characters, and 2,000 are read"):
+        check_length("a" * 2_001, 2_000)
+
+
+def test_no_box_of_a_text_has_a_limit_of_its_own_which_would_drop_what_is_pasted():
+    limited = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for folder in ("pages", "ui")
+        for path in (ROOT / folder).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "text_area"
+        if any(keyword.arg == "max_chars" for keyword in node.keywords)
+    ]
+    assert limited == []

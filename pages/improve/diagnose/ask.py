@@ -26,6 +26,7 @@ from ui.models import reranker_name
 from ui.questions.search import sentences_with
 from ui.questions.sets import LABEL_SOME
 from ui.text import escape_markdown, shortened
+from ui.widgets import MOST_QUESTION, check_length
 
 CHOSEN = "diagnose-chosen"  # key of the session's state: the name of the chosen labelled question
 MOST_HITS = 50
@@ -107,10 +108,10 @@ def ask(search: Search, questions: tuple[Question, ...]) -> Asked | None:
         key="diagnose-question",
         persist_state="session",
         on_change=changed,
-        max_chars=2000,
         placeholder="Which question did not find the passage?",
         help="As you asked it on the page “Ask your documents”.",
     )
+    check_length(question, MOST_QUESTION)
     return (ask_pasted if way == PASTED else ask_searched)(question, search.documents)
 
 
@@ -176,12 +177,11 @@ def ask_pasted(question: str, documents: tuple[Document, ...]) -> Asked | None:
         "The passage",
         key=key,
         persist_state="session",
-        max_chars=MOST_CHARACTERS,
         placeholder="Paste the text that should have been found",
         help="White space, quotation marks and dashes need not be those of the document, and a few words may "
         "differ.",
     )
-    if not question.strip() or not passage.strip():
+    if not question.strip() or not check_length(passage, MOST_CHARACTERS).strip():
         st.info("Give the question, and the passage that it should find.", icon=":material/find_in_page:")
         return None
     place = place_of(passage, documents)

@@ -7,6 +7,7 @@ import streamlit as st
 
 from engine import Encoder
 from ui.text import escape_markdown
+from ui.widgets import check_length
 
 OWN = "Your own"
 MOST_SENTENCES = 12
@@ -95,12 +96,11 @@ def sentence_input(key: str) -> tuple[list[str], ExampleSet | None]:
         "How do I reset my password?\nI forgot my login.\nWhat does shipping cost?",
         key=f"{key}-own",
         persist_state="session",
-        max_chars=MAX_CHARACTERS,
         height=140,
         help=f"Up to {MOST_SENTENCES}; blank lines are ignored. Leave the box, or press Ctrl + Enter, to "
         "compare them.",
     )
-    sentences = own_sentences(text)
+    sentences = own_sentences(check_length(text, MAX_CHARACTERS))
     if len(sentences) > MOST_SENTENCES:
         st.info(f"The first {MOST_SENTENCES} of {len(sentences):,} sentences are compared.")
     return sentences[:MOST_SENTENCES], None

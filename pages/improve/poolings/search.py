@@ -36,7 +36,7 @@ from ui.models import token_seconds
 from ui.progress import counting
 from ui.questions.sets import labelled_questions
 from ui.text import QUOTE, beginning, escape_markdown, shortened, show_text
-from ui.widgets import chapters, more_options
+from ui.widgets import MOST_QUESTION, chapters, check_length, more_options
 
 # Labelled questions on which the strategies disagree.
 EXAMPLES = (
@@ -117,11 +117,10 @@ def question_box(pooled: PooledChunks) -> str:
             key="pooling-question",
             persist_state="session",
             placeholder="What do you want to know?",
-            max_chars=2000,
             help="It is embedded under every strategy and compared with the chunks' vectors.",
         )
         button.form_submit_button("Rank", type="primary", width="stretch", on_click=changed)
-    return question
+    return check_length(question, MOST_QUESTION)
 
 
 def take_example() -> None:

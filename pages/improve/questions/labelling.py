@@ -21,12 +21,11 @@ from ui.documents import documents_called
 from ui.questions.kept import keep_label
 from ui.questions.search import sentences_with
 from ui.text import escape_markdown, show_text
-from ui.widgets import chapters
+from ui.widgets import MOST_QUESTION, chapters, check_length
 
 SEARCH, WORDS = "By the app's search", "By words"
 CANDIDATES = 5
 CANDIDATE_HEIGHT = 103  # pixels: four lines
-MAX_QUESTION = 2000  # characters
 
 
 def show_labelling(
@@ -50,12 +49,11 @@ def show_labelling(
         key="label-question",
         persist_state="session",
         on_change=changed,
-        max_chars=MAX_QUESTION,
         placeholder="In your own words, not in the document's",
         help="Any search finds the answer to a question in the document's own words, so such questions do "
         "not show which search is better.",
     ).strip()
-    if question:
+    if check_length(question, MOST_QUESTION):
         show_candidates(question, documents, model, cut, pooling, retriever)
         st.markdown("**Mark the passage**")
         if found := passage_picker(documents):

@@ -14,6 +14,7 @@ from pages.inside.answer.compare import show_side_by_side, word_differences
 from ui.models import load_decoder
 from ui.text import escape_markdown
 from ui.tokens import visible_blanks
+from ui.widgets import check_length
 
 # The default model says Paris by itself, and Berlin after the first passage.
 EXAMPLE = {
@@ -126,7 +127,6 @@ def pair_boxes() -> tuple[str, str, str, str]:
         "First passage",
         key="pair-first",
         persist_state="session",
-        max_chars=MAX_CHARACTERS,
         height=96,
         help="A fact; best one that the model does not know, or that contradicts it.",
     )
@@ -134,7 +134,6 @@ def pair_boxes() -> tuple[str, str, str, str]:
         "Second passage",
         key="pair-second",
         persist_state="session",
-        max_chars=MAX_CHARACTERS,
         height=96,
         help="Another fact, best of as many tokens: then its own place can be compared, too. Empty for no "
         "passage.",
@@ -144,7 +143,6 @@ def pair_boxes() -> tuple[str, str, str, str]:
         "Both go on with",
         key="pair-ending",
         persist_state="session",
-        max_chars=MAX_CHARACTERS,
         help="A question, or a beginning for the model to complete.",
     )
     said = right.text_input(
@@ -165,4 +163,6 @@ def pair_boxes() -> tuple[str, str, str, str]:
         args=(EXAMPLE,),
         help="Fills the boxes with the example: by itself the model says Paris.",
     )
+    for text in (first, second, ending):
+        check_length(text, MAX_CHARACTERS)
     return first.strip(), second.strip(), ending.strip(), said.strip()

@@ -20,7 +20,7 @@ from ui.reranker import reranker_picker
 from ui.similarity.figures import colour_of
 from ui.text import Strong, sentence_markdown, show_text
 from ui.tokens import token_axis, token_labels
-from ui.widgets import chapters, slider
+from ui.widgets import MOST_QUESTION, chapters, check_length, slider
 
 QUESTION = "What happens to text beyond the token limit?"
 PASSAGE = "The encoder reads 256 tokens. What lies beyond is dropped without a word."
@@ -36,19 +36,16 @@ def pair_boxes() -> tuple[str, str]:
         follow(key, passage, texts[passage.document][passage.start : passage.end])
     st.session_state.setdefault(key, PASSAGE)
     changed = follow_question("reranker-question", QUESTION)
-    question = st.text_input(
-        "Question", key="reranker-question", persist_state="session", max_chars=2000, on_change=changed
-    )
+    question = st.text_input("Question", key="reranker-question", persist_state="session", on_change=changed)
     text = st.text_area(
         "Passage",
         key=key,
         persist_state="session",
-        max_chars=MAX_CHARACTERS,
         height=100,
         help="The passage of the other pages, or any text. The model reads it with the question, up to its "
         "token limit.",
     )
-    return question, text
+    return check_length(question, MOST_QUESTION), check_length(text, MAX_CHARACTERS)
 
 
 def finding(name: str, pair: ReadPair, effects: Sequence[WordEffect]) -> str:

@@ -11,9 +11,10 @@ from pages.inside.verify.comparison import check_rows, difference_figure, layer_
 from ui.export import show_figure
 from ui.models import is_other_family, load_encoder
 from ui.tables import show_table
-from ui.widgets import choice
+from ui.widgets import check_length, choice
 
 DEFAULT_TEXT = "The cat sat unhappily on the mat — naïve, perhaps, but 東京 was far away 🙂."
+MAX_CHARACTERS = 20_000
 ROUNDING = " That may be rounding: compare in float64, where rounding all but vanishes and a mistake stays."
 
 
@@ -39,7 +40,6 @@ def verify_model(encoder: Encoder) -> None:
         text = st.text_area(
             "Text to compare on",
             DEFAULT_TEXT,
-            max_chars=20_000,
             key="verify-text",
             persist_state="session",
             help=f"Any text: odd characters, other languages, long or short. The first {encoder.max_tokens} "
@@ -61,6 +61,7 @@ def verify_model(encoder: Encoder) -> None:
     if asked and not text.strip():
         st.warning("Type a text first.")
     elif asked:
+        check_length(text, MAX_CHARACTERS)
         start = perf_counter()
         checks = verify(text, precision)
         n_tokens = len(encoder.truncate(encoder.tokenizer.encode(text).ids))

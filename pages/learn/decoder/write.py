@@ -16,10 +16,11 @@ from pages.learn.decoder.session import TrainingSession, prompt_ids, texts
 from ui.export import show_figure
 from ui.tables import show_table
 from ui.text import readable_seconds, show_error, show_text
-from ui.widgets import slider
+from ui.widgets import check_length, slider
 
 STOPS = 400  # most tokens in the list of stop tokens
 TIMED_TOKENS = 150
+MAX_PROMPT = 500  # characters
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,6 @@ def _generate(session: TrainingSession) -> None:
     prompt = st.text_input(
         "Prompt",
         session.tokenizer.decode(session.looked_at[:12].tolist()),
-        max_chars=500,
         key="lab-decoder-prompt",
         help="The model writes on from here. Its vocabulary must have every character.",
     )
@@ -83,7 +83,8 @@ def _generate(session: TrainingSession) -> None:
     )
     reason = "Write on from the prompt."
     if st.button("Write", key="lab-decoder-write", icon=":material/edit:", type="primary", help=reason):
-        ids, state, sampling = prompt_ids(session, prompt), session.state, Sampling(temperature, seed=0)
+        ids = prompt_ids(session, check_length(prompt, MAX_PROMPT))
+        state, sampling = session.state, Sampling(temperature, seed=0)
         with st.spinner("Writing…", show_time=True), single_threaded_blas():
             steps = tuple(generate(state.params, state.config, ids, n_new, sampling, set(stops)))
         st.session_state["lab-decoder-written"] = Written(state.n_updates, tuple(ids), steps)

@@ -60,3 +60,11 @@ def test_a_pasted_text_is_read_within_the_limits_of_files(monkeypatch):
     app = pasted("tides", TEXT * 700)
     assert escape_markdown("reading tides.md takes over 20 s or 60 MB: split it") in said(app)
     assert not app.text
+
+
+def test_a_pasted_text_that_is_too_long_stays_in_its_box(monkeypatch):
+    monkeypatch.setattr("pages.documents.files.MAX_PASTED", 100)
+    app = pasted("tides", TEXT)
+    assert "this text has 2,800 characters, and 100 are read" in said(app)
+    assert app.text_area(key="paste-text").value == TEXT
+    assert not app.text
