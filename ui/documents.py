@@ -32,6 +32,11 @@ class NoDocumentError(Exception):
         super().__init__(reason)
 
 
+def format_names() -> str:
+    """Name the formats of files that are read."""
+    return ", ".join(each.label for each in FORMATS.values())
+
+
 @st.cache_data(show_spinner=False)
 def bundled_documents() -> list[Document]:
     """Return the documents that come with the app."""
@@ -130,13 +135,16 @@ def upload_box() -> None:
         max_upload_size=limits().document_mb,
         on_change=take_uploads,
         args=(key,),
-        help=f"{', '.join(each.label for each in FORMATS.values())}, up to {limits().document_mb} MB a file.",
+        help=f"{format_names()}, up to {limits().document_mb} MB a file.",
     )
     if state.get("unread"):
         read_uploads()
     show_failures(state.get("upload_failures", []))
     if skipped := state.get("upload_skipped", []):
-        st.info(f"Skipped {counted(len(skipped), 'file')} of other formats: {listed(skipped)}.")
+        st.info(
+            f"Skipped {counted(len(skipped), 'file')} of other formats: {listed(skipped)}. "
+            f"These are read: {format_names()}."
+        )
 
 
 def take_uploads(key: str) -> None:

@@ -33,7 +33,7 @@ from ui.asking import (
 )
 from ui.corpus import index_documents, null_scores_of_documents, warm_bm25
 from ui.current import current_question, follow_question
-from ui.documents import NoDocumentError, bundled_names, document_picker, has_own_files
+from ui.documents import NoDocumentError, bundled_names, document_picker, format_names, has_own_files
 from ui.given_vectors import search_model
 from ui.jobs import Job
 from ui.models import load_decoder, load_encoder
@@ -86,6 +86,8 @@ def show_examples(documents: Sequence[Document]) -> None:
             on_change=take_example,
             help="Made of the documents' headings, or of the names in them.",
         )
+    else:
+        st.caption("None: these documents have no headings or names of which to make a question.")
 
 
 def take_example() -> None:
@@ -172,6 +174,7 @@ def main() -> None:
         with begin:
             own, samples = (column.container(border=True) for column in st.columns(2))
         own.markdown("**Drop your documents**")
+        own.caption(format_names())
         samples.markdown("**Or ask the samples**")
     else:
         # A key of its own, so that what was open before the first question closes with it.

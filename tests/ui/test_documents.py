@@ -14,6 +14,6 @@ def test_files_of_other_formats_are_listed_beside_those_that_are_read():
     assert list(app.session_state["uploads"]) == ["note.txt"]
     assert "Skipped 2 files of other formats: rows\\.tsv, README." in said(app)
     app.file_uploader(key="uploader-1").set_value([("rows.tsv", b"a\tb", "")]).run()
-    assert "Skipped 1 file of other formats: rows\\.tsv." in said(app)
+    assert "Skipped 1 file of other formats: rows\\.tsv. These are read: Text, Markdown," in said(app)
     app.file_uploader(key="uploader-2").set_value([("other.txt", b"Another.", "")]).run()
     assert "Skipped" not in said(app)

@@ -1,6 +1,7 @@
+from engine.documents.document import Document
 from engine.errors import InputError
 from engine.kernels import primitives
-from tests.apps import app_file
+from tests.apps import app_file, said
 
 
 def test_the_box_of_the_question_is_there_while_kernels_are_compiled(monkeypatch):
@@ -12,3 +13,8 @@ def test_the_box_of_the_question_is_there_while_kernels_are_compiled(monkeypatch
     assert [error.value for error in app.error] == ["not compiled yet"]
     assert [box.label for box in app.text_input] == ["Your question"]
     assert [chosen.label for chosen in app.multiselect] == ["Search in"]
+
+
+def test_without_a_subject_to_ask_about_the_examples_say_so():
+    own = {"uploads": {"tide.md": (Document("tide.md", "The tide turns."),)}, "searched": ["tide.md"]}
+    assert "None: these documents have no headings or names of which" in said(app_file(**own).run())
