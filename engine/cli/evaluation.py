@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from engine.cli.loading import (
+    check_reranker,
     index_documents,
     load_encoder,
     load_search_model,
@@ -215,6 +216,8 @@ def sweep_command(
         "prompts": names_of("--prompts", prompts),
         "precisions": [chosen_precision(name) for name in names_of("--precision", precision)],
     }
+    if reranker:  # without one, cells that need it are left out
+        check_reranker(axes["retrievers"], reranker)
     cells = grid(**axes)
     say_if_slower(*axes["precisions"])
     documents, asked = sources(corpus, beir or (), document or (), questions)
@@ -420,7 +423,8 @@ def evaluate(
             }
         )
         return
-    print(f"{len(collection.questions)} questions, {len(collection.documents)} documents, {model}")
+    counts = counted(len(collection.questions), "question"), counted(len(collection.documents), "document")
+    print(f"{', '.join(counts)}, {model}")
     names = [name for name in rows[0] if name not in ("retriever", "intervals")]
     print("".join(f"{name:12}" for name in ("retriever", *names)).rstrip())
     for row in rows:
@@ -480,6 +484,7 @@ def answers(
     if not asked:
         raise InputError(f"no question of {questions} has {half!r} in its column half: give another one")
     settings = answer_settings(retrieval, answering, sampling)
+    check_reranker([retrieval.retriever], corpus.reranker)
     writer = load_writer(retrieval, answering)
     writer.check(settings)
     documents = read_documents(corpus.corpus)

@@ -9,6 +9,7 @@ import numpy as np
 import typer
 
 from engine.cli.loading import (
+    check_reranker,
     index_documents,
     load_decoder,
     load_encoder,
@@ -93,7 +94,7 @@ def verify(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare every stage of the encoder with the official model; exit 1 where one differs too much."""
+    """Compare every stage of a BERT encoder with the official model; exit 1 where one differs too much."""
     if dtype not in ("float32", "float64"):
         raise typer.BadParameter("give float32 or float64", param_hint="--dtype")
     precision = np.float32 if dtype == "float32" else np.float64
@@ -134,6 +135,7 @@ def search(
     The retriever decides their order; the score of each is the cosine of its vector and the question's.
     """
     settings = SearchSettings(k, retriever=retrieval.retriever, expand=retrieval.expand)
+    check_reranker([retrieval.retriever], corpus.reranker)
     decoder = load_decoder(retrieval.decoder) if settings.expand else None
     encoder, index, unrelated = load_searched(corpus)
     searched_for = None
@@ -172,6 +174,7 @@ def ask_command(
 ) -> None:
     """Answer a question from the passages of a corpus: quotes, the model's words, and how sure they are."""
     settings = answer_settings(retrieval, answering, sampling)
+    check_reranker([retrieval.retriever], corpus.reranker)
     writer = load_writer(retrieval, answering)
     writer.check(settings)  # before anything is embedded
     encoder, index, unrelated = load_searched(corpus)

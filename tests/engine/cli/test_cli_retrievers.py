@@ -44,6 +44,21 @@ def test_an_unknown_retriever_is_one_line_and_help_lists_the_known(corpus, comma
     assert all(name in words for name in ("--expand", *RETRIEVERS))
 
 
+@pytest.mark.parametrize("command", ["search", "ask", "sweep"])
+def test_a_reranker_that_no_retriever_uses_is_refused(corpus, command):
+    question = [] if command == "sweep" else [QUESTION]
+    result = run(command, *question, "--corpus", corpus, "--retriever", "bm25", "--reranker", "some/model")
+    assert result.exit_code == 2
+    assert "error: --reranker some/model is given, and retriever bm25 does not use it" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["search", "ask"])
+def test_a_retriever_without_its_reranker_is_refused_before_anything_is_loaded(corpus, command):
+    result = run(command, QUESTION, "--corpus", corpus, "--retriever", "cross-encoder")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("error: retriever cross-encoder needs a cross-encoder: give")
+
+
 def test_what_was_searched_for_is_told(corpus):
     result = run("ask", QUESTION, "--corpus", corpus, "--expand", "--max-new-tokens", 2, "--json")
     answer = json.loads(result.stdout)
