@@ -1,7 +1,7 @@
 import pytest
 
 from engine.documents.document import Chunk
-from engine.generation.conversation import Turn, follow_up, phrases, topic_of
+from engine.generation.conversation import Turn, follow_up, has_new_name, phrases, topic_of
 from engine.retrieval.index import build_index
 from engine.retrieval.relevance import null_scores_of
 
@@ -55,6 +55,29 @@ def test_a_follow_up_is_read_with_the_topic_of_the_conversation(searched, questi
     ["How is the bread in Sandvik baked?", "When does the harbour of Sandvik freeze?"],
 )
 def test_a_question_of_its_own_opens_a_new_topic(searched, question):
+    assert follow_up(question, [BUILT], *searched) == (question, ())
+
+
+@pytest.mark.parametrize(
+    ("question", "is_new"),
+    [
+        ("Who is Mira Okafor and what is her extension?", True),
+        ("How old is the Vardholm lighthouse?", False),  # the name of the question before
+        ("What did Ada Lovelace say about it?", False),
+        ("What about the one in Copenhagen?", False),
+        ("And in what year was Nebraska Highway 88 first designated?", False),
+        ("Wann wurde dort der Turm gebaut?", False),  # a noun
+        ("how many people built it", False),
+    ],
+)
+def test_a_name_in_an_english_question_is_new_unless_it_refers_back(question, is_new):
+    assert has_new_name(question, [BUILT]) == is_new
+
+
+def test_a_question_with_a_new_name_is_read_as_it_is_however_near_the_topic(searched):
+    question = "By whom was the tower of Brunnby finished?"
+    assert follow_up(question, [BUILT], *searched)[1] == (BUILT,)  # no question word at its beginning
+    question = "When was the tower of Brunnby finished?"
     assert follow_up(question, [BUILT], *searched) == (question, ())
 
 
