@@ -86,7 +86,7 @@ def slider(
     return (place or st).select_slider(label, options, default, format_func="{:g}".format, **shared)
 
 
-def check_length(text: str, most: int) -> str:
+def check_typed(text: str, most: int) -> str:
     """Return what was typed or pasted into a box; raise `InputError` if it has more than ``most`` characters.
 
     With a limit of the box itself, Streamlit would drop a longer text that is pasted, without a word.

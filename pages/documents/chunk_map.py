@@ -39,7 +39,7 @@ from ui.models import load_encoder
 from ui.progress import TimeLeft
 from ui.settings_card import settings_in_use
 from ui.text import escape_html, show_text
-from ui.widgets import MOST_QUESTION, check_length, fragment
+from ui.widgets import MOST_QUESTION, check_typed, fragment
 
 MAX_POINTS = 10_000
 LISTED = 10
@@ -60,7 +60,7 @@ def show_corpus_map(documents: Sequence[Document], model: Model, cut: Cut) -> No
         placeholder="Colours the chunks by their cosine with it",
     )
     vector = None
-    if check_length(question, MOST_QUESTION).strip():
+    if check_typed(question, MOST_QUESTION).strip():
         spec = index.spec
         vector = embed_query(question, index.encoder(model), spec.pooling, spec.max_tokens).vector
     show_map(index.chunks, index.vectors, question, vector)

@@ -19,7 +19,7 @@ from ui.given_vectors import given_files
 from ui.server_settings import limits
 from ui.tables import show_table
 from ui.tokens import AS_ENCODER_COUNTS
-from ui.widgets import check_length
+from ui.widgets import check_typed
 
 MAX_PASTED = 2_000_000  # characters
 PASTED = "pasted text"
@@ -129,7 +129,7 @@ def take_paste() -> None:
     file = name if name.endswith((".md", ".txt")) else f"{name}.md"
     failures: list[Failure] = []
     try:
-        content = check_length(state["paste-text"], MAX_PASTED).encode("utf-8", "replace")
+        content = check_typed(state["paste-text"], MAX_PASTED).encode("utf-8", "replace")
         loaded = parse_limited(file, content, None, limits().reading)
         failures += loaded.failures
         add_file(file, loaded)

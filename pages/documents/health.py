@@ -27,7 +27,7 @@ from ui.corpus import content_hash, index_documents
 from ui.progress import counting
 from ui.questions.sets import usable_questions
 from ui.text import QUOTE, beginning, joined, show_text
-from ui.widgets import check_length, fragment
+from ui.widgets import check_typed, fragment
 
 MAX_QUESTIONS, MAX_CHARACTERS = 200, 50_000
 EXAMPLE_QUESTIONS = 12  # bundled ones, spread evenly over the documents
@@ -120,7 +120,7 @@ def question_lines(documents: Sequence[Document]) -> list[str]:
             help=f"At most {MAX_QUESTIONS} are used. The first ones here are labelled questions about the "
             "documents.",
         )
-    lines = check_length(text, MAX_CHARACTERS).splitlines()
+    lines = check_typed(text, MAX_CHARACTERS).splitlines()
     return [line.strip() for line in lines if line.strip()][:MAX_QUESTIONS]
 
 

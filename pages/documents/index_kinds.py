@@ -24,7 +24,7 @@ from ui.models import load_encoder
 from ui.settings_card import SETTINGS, settings_in_use
 from ui.tables import show_table
 from ui.text import beginning
-from ui.widgets import MOST_QUESTION, check_length, choice, fragment
+from ui.widgets import MOST_QUESTION, check_typed, choice, fragment
 
 MOST_LOST = 20
 SHOWN_CHARACTERS = 160
@@ -126,7 +126,7 @@ def show_lost(compared: Sequence[tuple[Measured, AnnIndex | None]], index: Index
     question = st.text_input(
         "A question", key="lost-question", placeholder="What this kind loses of its passages"
     )
-    if check_length(question, MOST_QUESTION).strip():
+    if check_typed(question, MOST_QUESTION).strip():
         spec = index.spec
         vector = embed_query(question, index.encoder(model), spec.pooling, spec.max_tokens).vector
         show_lost_passages(lost_passages(index.vectors, ann, vector), index.chunks, kind)

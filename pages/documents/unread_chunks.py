@@ -29,7 +29,7 @@ from ui.progress import counting
 from ui.settings_card import settings_in_use
 from ui.tables import show_table
 from ui.tokens import AS_DECODER_COUNTS
-from ui.widgets import MOST_QUESTION, check_length
+from ui.widgets import MOST_QUESTION, check_typed
 
 MOST_ROWS = 50
 LARGE = 512  # tokens: more than the usual limit
@@ -59,7 +59,7 @@ def show_budget(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> No
     st.header("What a question gets")
     changed = follow_question("budget-question", QUESTION)
     question = st.text_input("Question", key="budget-question", on_change=changed)
-    if not check_length(question, MOST_QUESTION).strip():
+    if not check_typed(question, MOST_QUESTION).strip():
         st.info("Type a question to see which passages fit its prompt, and what lost text costs its ranking.")
         return
     show_prompt(question, documents, encoder, cut)

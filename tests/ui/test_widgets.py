@@ -6,7 +6,7 @@ import pytest
 
 from engine.errors import InputError
 from tests.apps import app_of
-from ui.widgets import check_length
+from ui.widgets import check_typed
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -73,9 +73,9 @@ def test_an_error_in_a_part_that_reruns_alone_is_shown_in_its_place():
 
 
 def test_a_text_that_is_too_long_is_told_with_both_numbers():
-    assert check_length("a" * 2_000, 2_000) == "a" * 2_000
+    assert check_typed("a" * 2_000, 2_000) == "a" * 2_000
     with pytest.raises(InputError, match="this text has 2,001 characters, and 2,000 are read"):
-        check_length("a" * 2_001, 2_000)
+        check_typed("a" * 2_001, 2_000)
 
 
 def test_no_box_of_a_text_has_a_limit_of_its_own_which_would_drop_what_is_pasted():

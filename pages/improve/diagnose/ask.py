@@ -26,7 +26,7 @@ from ui.models import reranker_name
 from ui.questions.search import sentences_with
 from ui.questions.sets import LABEL_SOME
 from ui.text import escape_markdown, shortened
-from ui.widgets import MOST_QUESTION, check_length
+from ui.widgets import MOST_QUESTION, check_typed
 
 CHOSEN = "diagnose-chosen"  # key of the session's state: the name of the chosen labelled question
 MOST_HITS = 50
@@ -111,7 +111,7 @@ def ask(search: Search, questions: tuple[Question, ...]) -> Asked | None:
         placeholder="Which question did not find the passage?",
         help="As you asked it on the page “Ask your documents”.",
     )
-    check_length(question, MOST_QUESTION)
+    check_typed(question, MOST_QUESTION)
     return (ask_pasted if way == PASTED else ask_searched)(question, search.documents)
 
 
@@ -181,7 +181,7 @@ def ask_pasted(question: str, documents: tuple[Document, ...]) -> Asked | None:
         help="White space, quotation marks and dashes need not be those of the document, and a few words may "
         "differ.",
     )
-    if not question.strip() or not check_length(passage, MOST_CHARACTERS).strip():
+    if not question.strip() or not check_typed(passage, MOST_CHARACTERS).strip():
         st.info("Give the question, and the passage that it should find.", icon=":material/find_in_page:")
         return None
     place = place_of(passage, documents)

@@ -7,7 +7,7 @@ import streamlit as st
 
 from engine import Encoder
 from ui.text import escape_markdown
-from ui.widgets import check_length
+from ui.widgets import check_typed
 
 OWN = "Your own"
 MOST_SENTENCES = 12
@@ -100,7 +100,7 @@ def sentence_input(key: str) -> tuple[list[str], ExampleSet | None]:
         help=f"Up to {MOST_SENTENCES}; blank lines are ignored. Leave the box, or press Ctrl + Enter, to "
         "compare them.",
     )
-    sentences = own_sentences(check_length(text, MAX_CHARACTERS))
+    sentences = own_sentences(check_typed(text, MAX_CHARACTERS))
     if len(sentences) > MOST_SENTENCES:
         st.info(f"The first {MOST_SENTENCES} of {len(sentences):,} sentences are compared.")
     return sentences[:MOST_SENTENCES], None

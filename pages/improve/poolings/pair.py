@@ -11,7 +11,7 @@ from pages.improve.poolings.sentences import cosines_of, show_weightless
 from pages.improve.poolings.similarity_figures import pair_bars
 from ui.export import show_figure
 from ui.text import escape_markdown
-from ui.widgets import check_length
+from ui.widgets import check_typed
 
 FORWARD, BACK = "MaxSim, 1 looked up in 2", "MaxSim, 2 looked up in 1"
 UNRELATED = tuple(example.sentences[0] for example in EXAMPLES.values())
@@ -32,7 +32,7 @@ def choose_pair(encoder: Encoder, max_tokens: int) -> tuple[str, str] | None:
         for number, (column, label) in enumerate(((left, "First text"), (right, "Second text")))
     )
     for text in (first, second):
-        check_length(text, MAX_CHARACTERS)
+        check_typed(text, MAX_CHARACTERS)
     if not first.strip() or not second.strip():
         st.info("Write a text in both boxes to compare them.", icon=":material/notes:")
         return None

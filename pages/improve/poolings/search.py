@@ -36,7 +36,7 @@ from ui.models import token_seconds
 from ui.progress import counting
 from ui.questions.sets import labelled_questions
 from ui.text import QUOTE, beginning, escape_markdown, shortened, show_text
-from ui.widgets import MOST_QUESTION, chapters, check_length, more_options
+from ui.widgets import MOST_QUESTION, chapters, check_typed, more_options
 
 # Labelled questions on which the strategies disagree.
 EXAMPLES = (
@@ -120,7 +120,7 @@ def question_box(pooled: PooledChunks) -> str:
             help="It is embedded under every strategy and compared with the chunks' vectors.",
         )
         button.form_submit_button("Rank", type="primary", width="stretch", on_click=changed)
-    return check_length(question, MOST_QUESTION)
+    return check_typed(question, MOST_QUESTION)
 
 
 def take_example() -> None:

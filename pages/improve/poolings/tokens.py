@@ -22,7 +22,7 @@ from ui.export import show_figure
 from ui.tables import show_table
 from ui.text import escape_markdown, show_text
 from ui.tokens import text_by_weight, visible_blanks
-from ui.widgets import chapters, check_length
+from ui.widgets import chapters, check_typed
 
 SHARE, CONTRIBUTION = "Share in the sum", "Contribution to the direction"
 MEANING = {
@@ -54,7 +54,7 @@ def show_tokens(encoder: Encoder, max_tokens: int) -> None:
         height=80,
         help="Leave the box, or press Ctrl + Enter, to read it.",
     )
-    if not check_length(text, MAX_CHARACTERS).strip():
+    if not check_typed(text, MAX_CHARACTERS).strip():
         st.info("Type a text to see the shares of its tokens.", icon=":material/notes:")
         return
     show_cut_notes([text], encoder, max_tokens)

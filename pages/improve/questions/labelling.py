@@ -21,7 +21,7 @@ from ui.documents import documents_called
 from ui.questions.kept import keep_label
 from ui.questions.search import sentences_with
 from ui.text import escape_markdown, show_text
-from ui.widgets import MOST_QUESTION, chapters, check_length
+from ui.widgets import MOST_QUESTION, chapters, check_typed
 
 SEARCH, WORDS = "By the app's search", "By words"
 CANDIDATES = 5
@@ -53,7 +53,7 @@ def show_labelling(
         help="Any search finds the answer to a question in the document's own words, so such questions do "
         "not show which search is better.",
     ).strip()
-    if check_length(question, MOST_QUESTION):
+    if check_typed(question, MOST_QUESTION):
         show_candidates(question, documents, model, cut, pooling, retriever)
         st.markdown("**Mark the passage**")
         if found := passage_picker(documents):

@@ -14,7 +14,7 @@ from pages.inside.answer.compare import show_side_by_side, word_differences
 from ui.models import load_decoder
 from ui.text import escape_markdown
 from ui.tokens import visible_blanks
-from ui.widgets import check_length
+from ui.widgets import check_typed
 
 # The default model says Paris by itself, and Berlin after the first passage.
 EXAMPLE = {
@@ -164,5 +164,5 @@ def pair_boxes() -> tuple[str, str, str, str]:
         help="Fills the boxes with the example: by itself the model says Paris.",
     )
     for text in (first, second, ending):
-        check_length(text, MAX_CHARACTERS)
+        check_typed(text, MAX_CHARACTERS)
     return first.strip(), second.strip(), ending.strip(), said.strip()

@@ -25,7 +25,7 @@ from ui.corpus import index_documents
 from ui.documents import bundled_documents
 from ui.export import show_figure
 from ui.models import is_other_family, load_encoder
-from ui.widgets import MOST_QUESTION, check_length
+from ui.widgets import MOST_QUESTION, check_typed
 
 DEFAULT_QUESTION = "What does the CarbFix project do with carbon dioxide?"
 CUT = Cut(Splitting("fixed", 128, 16), parent_tokens=0, max_tokens=256, prompts="none")
@@ -37,7 +37,7 @@ def break_model(encoder: Encoder) -> None:
     """Draw the choice of faults, and their effect on a question and its ranking."""
     if is_other_family(encoder, "Breaking the model"):
         return
-    question = check_length(st.text_input("Question", DEFAULT_QUESTION), MOST_QUESTION)
+    question = check_typed(st.text_input("Question", DEFAULT_QUESTION), MOST_QUESTION)
     st.caption(
         "It is asked of the four bundled documents, by the intact and by the broken model, whatever "
         f"documents and settings the app uses: in windows of {CUT.splitting.chunk_tokens} tokens with an "

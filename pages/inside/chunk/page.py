@@ -25,7 +25,7 @@ from ui.models import decoder_name, limits_of, load_decoder, load_encoder, model
 from ui.settings import chunks_sidebar
 from ui.text import escape_markdown, show_text
 from ui.tokens import special_words
-from ui.widgets import check_length, more_options, slider
+from ui.widgets import check_typed, more_options, slider
 
 EXAMPLES = (
     "The bank raised its interest rates.",
@@ -99,7 +99,7 @@ def page_input() -> Input:
         first = left.text_area("First text", "How do cats sleep?", height=80)
         second = right.text_area("Second text", "A feline rests curled up.", height=80)
         for text in (first, second):
-            check_length(text, MAX_CHARACTERS)
+            check_typed(text, MAX_CHARACTERS)
         return Input(model, first, second, max_tokens)
     st.pills("Try one", EXAMPLES, key="text-example", on_change=take_example)
     st.session_state.setdefault("inside-text", EXAMPLES[0])
@@ -110,7 +110,7 @@ def page_input() -> Input:
         height=80,
         help="Leave the box, or press Ctrl+Enter, to run the model.",
     )
-    return Input(model, check_length(text, MAX_CHARACTERS), None, max_tokens)
+    return Input(model, check_typed(text, MAX_CHARACTERS), None, max_tokens)
 
 
 def take_example() -> None:

@@ -24,7 +24,7 @@ from ui.figures import chunk_hover, styled
 from ui.look_inside import chunk_table
 from ui.progress import counting
 from ui.text import escape_markdown, show_text
-from ui.widgets import MOST_QUESTION, check_length, choice
+from ui.widgets import MOST_QUESTION, check_typed, choice
 
 MOST_ROWS = 20
 RANKED = "Both kinds of chunks are ranked by mean vectors, whatever pooling and retriever the app uses."
@@ -149,7 +149,7 @@ def show_question(chunks: Sequence[Chunk], ordinary: Array, late: Array, encoder
         placeholder="What do you want to know?",
         on_change=changed,
     )
-    if not check_length(question, MOST_QUESTION).strip():
+    if not check_typed(question, MOST_QUESTION).strip():
         st.info("Type a question to see its ranking by both kinds of vectors, side by side.")
         return
     found = rank_changes(encoder.encode([question], "mean", prompt="")[0], ordinary, late)

@@ -20,7 +20,7 @@ from ui.reranker import reranker_picker
 from ui.similarity.figures import colour_of
 from ui.text import Strong, sentence_markdown, show_text
 from ui.tokens import token_axis, token_labels
-from ui.widgets import MOST_QUESTION, chapters, check_length, slider
+from ui.widgets import MOST_QUESTION, chapters, check_typed, slider
 
 QUESTION = "What happens to text beyond the token limit?"
 PASSAGE = "The encoder reads 256 tokens. What lies beyond is dropped without a word."
@@ -45,7 +45,7 @@ def pair_boxes() -> tuple[str, str]:
         help="The passage of the other pages, or any text. The model reads it with the question, up to its "
         "token limit.",
     )
-    return check_length(question, MOST_QUESTION), check_length(text, MAX_CHARACTERS)
+    return check_typed(question, MOST_QUESTION), check_typed(text, MAX_CHARACTERS)
 
 
 def finding(name: str, pair: ReadPair, effects: Sequence[WordEffect]) -> str:

@@ -11,7 +11,7 @@ from pages.inside.verify.comparison import check_rows, difference_figure, layer_
 from ui.export import show_figure
 from ui.models import is_other_family, load_encoder
 from ui.tables import show_table
-from ui.widgets import check_length, choice
+from ui.widgets import check_typed, choice
 
 DEFAULT_TEXT = "The cat sat unhappily on the mat — naïve, perhaps, but 東京 was far away 🙂."
 MAX_CHARACTERS = 20_000
@@ -61,7 +61,7 @@ def verify_model(encoder: Encoder) -> None:
     if asked and not text.strip():
         st.warning("Type a text first.")
     elif asked:
-        check_length(text, MAX_CHARACTERS)
+        check_typed(text, MAX_CHARACTERS)
         start = perf_counter()
         checks = verify(text, precision)
         n_tokens = len(encoder.truncate(encoder.tokenizer.encode(text).ids))

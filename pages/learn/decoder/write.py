@@ -16,7 +16,7 @@ from pages.learn.decoder.session import TrainingSession, prompt_ids, texts
 from ui.export import show_figure
 from ui.tables import show_table
 from ui.text import readable_seconds, show_error, show_text
-from ui.widgets import check_length, slider
+from ui.widgets import check_typed, slider
 
 STOPS = 400  # most tokens in the list of stop tokens
 TIMED_TOKENS = 150
@@ -83,7 +83,7 @@ def _generate(session: TrainingSession) -> None:
     )
     reason = "Write on from the prompt."
     if st.button("Write", key="lab-decoder-write", icon=":material/edit:", type="primary", help=reason):
-        ids = prompt_ids(session, check_length(prompt, MAX_PROMPT))
+        ids = prompt_ids(session, check_typed(prompt, MAX_PROMPT))
         state, sampling = session.state, Sampling(temperature, seed=0)
         with st.spinner("Writing…", show_time=True), single_threaded_blas():
             steps = tuple(generate(state.params, state.config, ids, n_new, sampling, set(stops)))
