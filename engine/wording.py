@@ -1,5 +1,6 @@
 """Numbers, times and sizes in sentences; texts of files in messages and in tables."""
 
+from collections.abc import Sequence
 from typing import Any
 
 # A spreadsheet takes a cell that begins with one of these for a formula, which may read other cells and send
@@ -14,6 +15,12 @@ DIRECTIONS = dict.fromkeys([0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F), *rang
 def counted(n: int, noun: str) -> str:
     """``1 chunk``, ``2,000 chunks``."""
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def some_of(names: Sequence[str], most: int) -> str:
+    """``["a", "b", "c", "d"], 3 -> "a, b, c and 1 more"``."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def readable_time(seconds: float) -> str:

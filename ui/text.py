@@ -6,7 +6,7 @@ from html import escape
 import streamlit as st
 
 from engine.documents.document import Chunk
-from engine.wording import without_directions
+from engine.wording import some_of, without_directions
 from ui.colours import FAINT, QUOTE_EDGE
 
 QUOTE = f"border-left:3px solid {QUOTE_EDGE};padding-left:10px;margin:2px 0 10px"
@@ -85,8 +85,7 @@ def shortened(text: str, characters: int) -> str:
 
 def listed(names: Sequence[str], most: int = 3) -> str:
     """``["a", "b", "c", "d"] -> "a, b, c and 1 more"``, escaped for Markdown."""
-    more = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return escape_markdown(", ".join(names[:most])) + more
+    return escape_markdown(some_of(names, most))
 
 
 def joined(names: Sequence[str], last: str) -> str:

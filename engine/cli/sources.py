@@ -13,6 +13,7 @@ from engine.evaluation.document_names import Asked, did_you_mean, renamed, taken
 from engine.evaluation.placing import placed
 from engine.evaluation.question_files import Collection, parse_beir_zip
 from engine.evaluation.questions import BUNDLED_QUESTIONS, Question, load_questions, questions_about
+from engine.wording import some_of
 
 
 def sources(
@@ -94,8 +95,7 @@ def picked(documents: Sequence[Document], names: Sequence[str]) -> list[Document
     known = [document.name for document in documents]
     for name in names:
         if name not in known:
-            more = f" and {len(known) - LISTED:,} more" if len(known) > LISTED else ""
-            raise InputError(f"there is no document {name!r}: there are {', '.join(known[:LISTED])}{more}")
+            raise InputError(f"there is no document {name!r}: there are {some_of(known, LISTED)}")
     return [document for document in documents if not names or document.name in names]
 
 

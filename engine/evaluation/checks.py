@@ -13,6 +13,7 @@ from engine.evaluation.document_names import did_you_mean
 from engine.evaluation.passage_search import SearchableText
 from engine.evaluation.placing import is_unplaced
 from engine.evaluation.questions import Question, Reference, stem
+from engine.wording import some_of
 
 SHOWN = 60  # characters of a text that is quoted
 LISTED = 20  # names of documents in a message
@@ -99,8 +100,7 @@ def repaired(questions: Sequence[Question], problems: Sequence[Problem]) -> list
 
 def unknown_documents(questions: Sequence[Question], stems: Sequence[str]) -> list[Problem]:
     """Find questions about unknown documents: one problem per document."""
-    more = f" and {len(stems) - LISTED:,} more" if len(stems) > LISTED else ""
-    loaded = ", ".join(map(quoted, stems[:LISTED])) + more or "none"
+    loaded = some_of([quoted(each) for each in stems], LISTED) or "none"
     problems = []
     for name, numbers in by_document(questions).items():
         if name in stems or not name:

@@ -7,7 +7,7 @@ from itertools import chain
 
 from engine.documents.document import Document
 from engine.errors import InputError
-from engine.wording import counted
+from engine.wording import counted, some_of
 
 LISTED = 20  # tags in a message
 
@@ -63,8 +63,7 @@ class DocumentFilter:
         ]
         if not tagged:
             known = sorted(set(chain.from_iterable(each.tags for each in documents)))
-            more = f" and {len(known) - LISTED:,} more" if len(known) > LISTED else ""
-            there = f"their tags are {', '.join(known[:LISTED])}{more}" if known else "they have no tags"
+            there = f"their tags are {some_of(known, LISTED)}" if known else "they have no tags"
             raise InputError(f"no document has the tag {' or '.join(self.tags)}: {there}")
         found = [each.name for each in tagged if self._is_dated(each.date)]
         if not found:
