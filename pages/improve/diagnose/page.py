@@ -76,9 +76,9 @@ def show(asked: Asked, pooling: str, search: Search, questions: tuple[Question, 
     show_lost(asked.place, search, found)
     show_rank(asked.question, search, found, ranking)
     measured = show_other_settings(asked, asked.place, search, questions)
-    with short:
-        show_causes(found_causes, used, measured.fixes.sentence if measured else ())
     diagnosed = Diagnosed(asked.place, found, ranking, used, measured)
+    with short:
+        show_causes(found_causes, used, diagnosed.fixes.sentence if diagnosed.fixes else ())
     report_button("diagnosis", asked.question, partial(report, asked, search, found_causes, diagnosed))
 
 

@@ -21,6 +21,7 @@ from pages.improve.diagnose.fix import (
     LOSES,
     NO_OTHERS,
     SMALLEST,
+    Fixes,
     changed_questions,
     effect_figures,
     effect_words,
@@ -99,6 +100,11 @@ class Diagnosed:
     used: InUse
     measured: Measured | None
 
+    @property
+    def fixes(self) -> Fixes | None:
+        """What was measured to help, in place of advice; None for a passage that is found."""
+        return self.measured.fixes if self.measured and not self.used.finds else None
+
 
 def report(asked: Asked, search: Search, causes: Sequence[Cause], diagnosed: Diagnosed | None = None) -> str:
     """Return a diagnosis as one HTML page, each step as on the page; None diagnosed is a text of no document.
@@ -134,12 +140,12 @@ def cause_parts(causes: Sequence[Cause], diagnosed: Diagnosed | None) -> Iterato
         yield note("good", outcome)
     elif outcome:
         yield paragraph(outcome, faint=True)
-    measured = diagnosed.measured if diagnosed and not diagnosed.used.finds else None
+    fixes = diagnosed.fixes if diagnosed else None
     for cause in causes:
-        words = cause.finding if measured else cause.sentence
+        words = cause.finding if fixes else cause.sentence
         yield note("unsure", Strong(f"{TITLES[cause.kind][0]}."), f" {words}")
-    if causes and measured:
-        yield note("plain", f"{MEASURED} ", *measured.fixes.sentence)
+    if causes and fixes:
+        yield note("plain", f"{MEASURED} ", *fixes.sentence)
 
 
 def step_sections(asked: Asked, search: Search, diagnosed: Diagnosed) -> Iterator[Html]:

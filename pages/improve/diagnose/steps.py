@@ -47,17 +47,16 @@ def show_causes(causes: Sequence[Cause], used: InUse | None = None, fix: Sequenc
     ``fix`` says what was measured to help; it stands in place of advice.
     """
     st.header(IN_SHORT)
-    found = used is not None and used.finds
     if used is not None and (outcome := outcome_words(used)):
-        if found:
+        if used.finds:
             st.success(outcome, icon=":material/check_circle:")
         else:
             st.caption(escape_markdown(outcome))
     for cause in causes:
         title, icon = TITLES[cause.kind]
-        words = cause.finding if fix and not found else cause.sentence
+        words = cause.finding if fix else cause.sentence
         st.warning(f"**{title}.** {escape_markdown(words)}", icon=icon)
-    if fix and causes and not found:
+    if fix and causes:
         st.info(f"{MEASURED} {sentence_markdown(*fix)}", icon=":material/tune:")
 
 
