@@ -99,9 +99,10 @@ def session_file() -> Path | None:
     return None if folder is None else folder / SESSION_FILE
 
 
-def is_kept() -> bool:
-    """Whether this session's work outlives it."""
-    return session_file() is not None and not st.session_state.get("keeping-failed")
+def keeping_words() -> str:
+    """Say whether this session's work outlives it."""
+    is_kept = session_file() is not None and not st.session_state.get("keeping-failed")
+    return "kept on this computer" if is_kept else "gone when this tab closes"
 
 
 def open_kept_work() -> None:

@@ -22,7 +22,7 @@ from ui.corpus import index_documents
 from ui.data_folder import data_folder, is_local, kept_folder
 from ui.models import load_encoder
 from ui.server_settings import limits
-from ui.session_work import contents, is_kept, session_work, switch_keeping, take_workspace
+from ui.session_work import contents, keeping_words, session_work, switch_keeping, take_workspace
 from ui.settings_card import settings_in_use
 from ui.text import escape_markdown
 
@@ -32,7 +32,7 @@ SUFFIX = ".glassbox"
 def show_keeping() -> DeltaGenerator:
     """Draw whether the session's work is kept, and the button that opens the dialog; return its row."""
     failure = st.session_state.get("keeping-failed")
-    st.caption(f"Your work is {'kept on this computer' if is_kept() else 'gone when this tab closes'}.")
+    st.caption(f"Your work is {keeping_words()}.")
     buttons = st.container(horizontal=True, horizontal_alignment="distribute")
     buttons.button("Save or open", key="work", on_click=open_dialog, icon=":material/save:", type="tertiary")
     if failure:

@@ -6,7 +6,7 @@ from engine.evaluation.question_files import to_jsonl
 from engine.wording import counted
 from ui.questions.kept import LABELLED, keep_questions, kept_questions, uploaded_names
 from ui.questions.sets import NAME_CHARACTERS
-from ui.session_work import is_kept
+from ui.session_work import keeping_words
 from ui.tables import show_table
 from ui.text import escape_markdown, shortened
 from ui.widgets import more_options
@@ -52,7 +52,7 @@ def show_set(name: str) -> None:
         f"{n} labelled questions with their documents and passages",
     )
     st.caption(
-        f"{counted(n, 'question')}, {'kept on this computer' if is_kept() else 'gone when this tab closes'}. "
+        f"{counted(n, 'question')}, {keeping_words()}. "
         "*Save or open*, on top of the sidebar, puts them into a workspace."
     )
     st.download_button(
