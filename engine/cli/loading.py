@@ -199,10 +199,9 @@ def readable_documents(corpus: Path) -> list[Document]:
         There is none, or two have the same name.
     """
     loaded = read_corpus(corpus)
-    if not loaded.documents:
-        return list(all_documents(loaded))
+    documents = loaded.documents or all_documents(loaded)  # which raises the first failure
     warn_of(loaded.failures)
-    return unique(loaded.documents)
+    return unique(documents)
 
 
 def warn_of(failures: Sequence[Failure]) -> None:

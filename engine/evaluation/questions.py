@@ -36,6 +36,7 @@ def stem(name: str) -> str:
     return path.stem + mark + number if number.isdecimal() else path.stem
 
 
+@lru_cache(maxsize=4096)
 def names_for(document: str) -> tuple[str, ...]:
     """Return the names that may mean a document: its stem, and for a row that of its file."""
     return tuple(dict.fromkeys((stem(document), PurePath(document).stem)))

@@ -3,7 +3,8 @@
 A search for "And in 2016?" finds nothing of use: its subject is in the question before. So the topic of the
 conversation is added to a question that needs it: "And in 2016? (revenues, company)". It needs it if the
 topic brings its vector much closer to the documents: a question that is complete, or about something else, is
-as close without it. A few words after an "and" always need it, a question with a new name never.
+as close without it. A few words after an "and" always need it, an English question with a new name
+hardly ever (`has_new_name`).
 
 The topic is made of the words of the earlier questions, so that nothing is made up. A small language model
 that is asked to rewrite the question invents one: with three examples before it, SmolLM2-135M-Instruct wrote
