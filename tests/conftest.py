@@ -65,6 +65,8 @@ def pytest_collection_modifyitems(items):
     for item in items:
         in_browser = "browser" in Path(item.path).parts
         item.add_marker(pytest.mark.browser if in_browser else pytest.mark.unit)
+        if in_browser:  # a click can be lost where the page is drawn anew just then
+            item.add_marker(pytest.mark.flaky(reruns=1))
 
 
 @pytest.fixture(scope="session")

@@ -63,7 +63,7 @@ MENU = {
 }
 TITLES = {address: title for titles in MENU.values() for address, title in titles.items()}
 BUNDLED = ("chatlogs.md", "inside_the_pipeline.md", "state_of_the_union.md", "wikitexts.md")
-PATIENCE = 300_000  # milliseconds; what is there sooner is not waited for
+PATIENCE = 120_000  # milliseconds; what is there sooner is not waited for
 expect.set_options(timeout=PATIENCE)
 # What moves is drawn over and over by the processor, and a click may miss it; it still ends, and says so.
 # Ended by force, the animation of a section that opens would leave it closed.
