@@ -36,7 +36,7 @@ from engine.cli.options import (
     write_errors,
 )
 from engine.cli.progress import StatusLine, progress, say
-from engine.cli.sources import sources, with_taken_names
+from engine.cli.sources import read_beir, sources, with_taken_names
 from engine.documents.document import Document
 from engine.documents.loaders import kinds
 from engine.documents.splitters import DEFAULT_SPLITTING, SPLITTERS
@@ -50,7 +50,7 @@ from engine.evaluation.answers import (
     load_answer_questions,
     measure_answers,
 )
-from engine.evaluation.beir import BeirSet, load_beir
+from engine.evaluation.beir import BeirSet
 from engine.evaluation.bootstrap import mean_interval
 from engine.evaluation.given_chunks import given_cells, measure_given
 from engine.evaluation.grid import Grid, fitting, grid
@@ -122,9 +122,9 @@ def sweep_command(
     beir: Annotated[
         list[Path] | None,
         typer.Option(
-            metavar="FILE.zip",
-            help="A packed BEIR folder: its texts become one document, a section each, with its questions. "
-            "May be given several times.",
+            metavar="FOLDER",
+            help="A BEIR folder, or one packed as a .zip file: its texts become one document, a section "
+            "each, with its questions. May be given several times.",
         ),
     ] = None,
     questions: Annotated[
@@ -393,7 +393,10 @@ def figures(row: SweepRow) -> tuple[str, str, str]:
 @exit_on_error
 def evaluate(
     folder: Annotated[
-        Path, typer.Argument(help="A BEIR folder: corpus.jsonl, queries.jsonl and qrels/*.tsv.")
+        Path,
+        typer.Argument(
+            help="A BEIR folder (corpus.jsonl, queries.jsonl and qrels/*.tsv), or one as a .zip file."
+        ),
     ],
     model: EncoderOption = DEFAULT_ENCODER,
     pooling: PoolingOption = OWN,
@@ -405,7 +408,7 @@ def evaluate(
     Text beyond the model's token limit is not read. Relevance counts as yes or no.
     """
     say(f"Reading {folder}")
-    collection = load_beir(folder)
+    collection = read_beir(folder)
     say_if_slower(precision)
     encoder = load_encoder(model).with_precision(precision)
     pooling = encoder.pooling if pooling == OWN else pooling

@@ -1,4 +1,4 @@
-"""Documents and questions of a sweep on the command line, from folders and packed collections."""
+"""Documents and questions of a sweep on the command line, from folders and labelled collections."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,10 +8,11 @@ from engine.cli.progress import say
 from engine.documents.document import Document
 from engine.documents.loaders import BUNDLED_CORPUS, unique
 from engine.errors import InputError
+from engine.evaluation.beir import BeirSet, load_beir
 from engine.evaluation.checks import check_questions, measurable
 from engine.evaluation.document_names import Asked, did_you_mean, renamed, taken_names, unknown_names
 from engine.evaluation.placing import placed
-from engine.evaluation.question_files import Collection, parse_beir_zip
+from engine.evaluation.question_files import as_collection, unzip_beir
 from engine.evaluation.questions import BUNDLED_QUESTIONS, Question, load_questions, questions_about
 from engine.wording import some_of
 
@@ -26,7 +27,7 @@ def sources(
     corpus
         A file or a folder; None for the bundled documents, or for none beside collections.
     beir
-        Packed collections, each one more document.
+        BEIR folders, packed or not, each one more document.
     names
         The documents to search; all if empty.
     questions
@@ -40,7 +41,7 @@ def sources(
     say(
         f"Reading {', '.join(map(str, [*beir, *([corpus or BUNDLED_CORPUS] if corpus or not beir else [])]))}"
     )
-    collections = [read_collection(path) for path in beir]
+    collections = [as_collection(path.resolve().name, read_beir(path)) for path in beir]
     given = [] if corpus is None and collections else readable_documents(corpus or BUNDLED_CORPUS)
     every = unique([*given, *(one.document for one in collections)])
     documents = picked(every, names)
@@ -79,15 +80,15 @@ def with_taken_names(questions: Sequence[Asked], documents: Sequence[Document]) 
     return found
 
 
-def read_collection(path: Path) -> Collection:
-    """Read a packed BEIR folder; its document has the name of the file."""
+def read_beir(path: Path) -> BeirSet:
+    """Read a BEIR folder, or one packed as a .zip file."""
     if path.suffix.lower() != ".zip":
-        raise InputError(f"{path} is no .zip file: pack a BEIR folder as one, or use the command evaluate")
+        return load_beir(path)
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise InputError(f"{path} cannot be read ({error.strerror}): give a packed BEIR folder") from error
-    return parse_beir_zip(path.name, content)
+        raise InputError(f"{path} cannot be read ({error.strerror}): give a BEIR folder") from error
+    return unzip_beir(path.name, content)
 
 
 def picked(documents: Sequence[Document], names: Sequence[str]) -> list[Document]:

@@ -46,15 +46,30 @@ def to_jsonl(questions: Sequence[Question]) -> str:
 
 
 def parse_beir_zip(name: str, content: bytes) -> Collection:
-    """Read a BEIR folder packed as a .zip file.
-
-    Its documents become one document with a section for each, so that judgements are spans of text like
-    other labels. Chunks may cross sections, except with the splitter "markdown".
+    """Read a BEIR folder packed as a .zip file, as one document.
 
     Parameters
     ----------
     name
-        The file's name, and the document's; its stem is the ``corpus_id`` of the questions.
+        The file's name, and the document's.
+    content
+        Its bytes.
+
+    Raises
+    ------
+    DocumentError, InputError
+        As `unzip_beir` and `as_collection` do.
+    """
+    return as_collection(name, unzip_beir(name, content))
+
+
+def unzip_beir(name: str, content: bytes) -> BeirSet:
+    """Read a BEIR folder packed as a .zip file.
+
+    Parameters
+    ----------
+    name
+        The file's name, for messages.
     content
         Its bytes: corpus.jsonl, queries.jsonl and qrels/test.tsv (or the only file in qrels), at the root
         or in one folder.
@@ -64,12 +79,12 @@ def parse_beir_zip(name: str, content: bytes) -> Collection:
     DocumentError
         It is no .zip file, it is damaged, or it unpacks to too much.
     InputError
-        A file is missing or malformed, or there is too much text.
+        A file is missing or malformed.
     """
     with TemporaryDirectory() as folder:
         unpack(name, content, Path(folder))
         try:
-            return as_collection(name, load_beir(Path(folder)))
+            return load_beir(Path(folder))
         except InputError as error:
             raise InputError(str(error).replace(folder, name)) from error
 
@@ -93,7 +108,16 @@ def unpack(name: str, content: bytes, folder: Path) -> None:
 
 
 def as_collection(name: str, found: BeirSet) -> Collection:
-    """Join a collection's documents, with blank lines between, and make its judgements spans of text."""
+    """Make one document of a collection's, with a section for each; its judgements become spans of text.
+
+    The stem of its ``name`` is the ``corpus_id`` of the questions. Chunks may cross sections, except with the
+    splitter "markdown".
+
+    Raises
+    ------
+    InputError
+        There is too much text.
+    """
     n_characters = sum(len(document.text) for document in found.documents)
     if n_characters > MAX_TEXT:
         raise InputError(f"{name} holds {n_characters:,} characters, more than the {MAX_TEXT:,}: {COMMAND}")

@@ -201,19 +201,22 @@ def test_more_passages_than_chunks_are_warned_of(run):
     assert "retrieve all" not in run("--k", "1").stderr
 
 
-def test_a_packed_collection_is_swept_with_its_questions(beir, questions, corpus, tmp_path):
+def test_a_collection_is_swept_with_its_questions_packed_or_not(beir, questions, corpus, tmp_path):
     packed = shutil.make_archive(str(tmp_path / "facts"), "zip", beir)
     given = ["sweep", "--beir", packed, "--retriever", "bm25", "--splitter", "markdown", "--json"]
     [row] = json.loads(CliRunner().invoke(app, given).stdout)["rows"]
     assert (row["n_chunks"], row["n_questions"]) == (3, 2)
     assert row["mrr"] == 1
+    folder = CliRunner().invoke(app, [str(beir) if word == packed else word for word in given])
+    assert without_seconds(folder) == [row | {"seconds": 0, "search_seconds": 0}]
     with_others = [*given, "--corpus", str(corpus), "--questions", str(questions)]
     [row] = json.loads(CliRunner().invoke(app, with_others).stdout)["rows"]
     assert (row["n_chunks"], row["n_questions"]) == (5, 2)
-    for path, message in ((str(questions), "is no .zip file"), ("nowhere.zip", "nowhere.zip cannot be read")):
+    for path in (str(questions), "nowhere", "nowhere.zip"):
         result = CliRunner().invoke(app, ["sweep", "--beir", path])
         assert result.exit_code == 2
-        assert message in result.stderr.splitlines()[-1]
+        assert "cannot be read" in result.stderr.splitlines()[-1]
+        assert "a BEIR folder" in result.stderr.splitlines()[-1]
 
 
 def test_another_sweeps_file_is_refused(run, questions, tmp_path):
@@ -236,8 +239,9 @@ def beir(tmp_path):
     return folder
 
 
-def test_a_beir_folder_is_judged(beir):
-    result = CliRunner().invoke(app, ["evaluate", str(beir), "--precision", "int8", "--json"])
+def test_a_beir_folder_is_judged(beir, tmp_path):
+    packed = shutil.make_archive(str(tmp_path / "facts"), "zip", beir)
+    result = CliRunner().invoke(app, ["evaluate", packed, "--precision", "int8", "--json"])
     assert result.exit_code == 0
     found = json.loads(result.stdout)
     assert found["precision"] == "int8"
