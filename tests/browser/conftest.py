@@ -413,8 +413,10 @@ def use_decoder(page, path):
     """Have answers written by a decoder of the user's own; the section “Model” is open."""
 
     def pick():
-        page.get_by_role("combobox", name="Built-in model").fill("Another file", timeout=2_000)
-        page.get_by_role("option", name="Another file").click(timeout=2_000)
+        box = page.get_by_role("combobox", name="Built-in model")
+        for text in ("", "Another file"):  # the list of options opens where the text changes
+            box.fill(text, timeout=10_000)
+        page.get_by_role("option", name="Another file").click(timeout=10_000)
 
     try_until(pick, page.get_by_role("textbox", name=OWN_DECODER, exact=True))
     settled(page)
