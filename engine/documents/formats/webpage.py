@@ -89,7 +89,8 @@ def page_blocks(root: Any) -> Iterator[Block]:
     from lxml import etree
 
     inline: list[str] = []  # the text since the last line began
-    gap, level, n_pre, blank = "", 0, 0, True
+    gap, level, n_pre = "", 0, 0
+    blank, in_row = True, False  # whether the line has no text yet, and a cell, which may be empty
     walk = etree.iterwalk(root, events=("start", "end"))
     for event, element in walk:
         tag, starts = element.tag, event == "start"
@@ -98,10 +99,10 @@ def page_blocks(root: Any) -> Iterator[Block]:
         elif tag in PARAGRAPHS or tag in LINES:
             text = unified("".join(inline))
             text = text.strip("\n") if n_pre else one_line(text)
-            inline, blank = [], True
-            if text.strip():
+            if text.strip() and not blank:
                 yield Block(text, level, gap)
                 gap, level = "", 0
+            inline, blank, in_row = [], True, False
             if tag in HEADINGS:
                 level = int(tag[1]) if starts else 0
             gap = max(gap, "\n\n" if tag in PARAGRAPHS else "\n")
@@ -109,6 +110,7 @@ def page_blocks(root: Any) -> Iterator[Block]:
             walk.skip_subtree()
         else:
             piece = (element.text if starts else element.tail) or ""
-            inline.append(CELL_GAP + piece if starts and tag in CELLS and not blank else piece)
-            blank = blank and not piece.strip()
+            is_cell = starts and tag in CELLS
+            inline.append(CELL_GAP + piece if is_cell and (in_row or not blank) else piece)
+            blank, in_row = blank and not piece.strip(), in_row or is_cell
         n_pre += (tag == "pre") * (1 if starts else -1)

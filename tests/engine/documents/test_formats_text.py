@@ -116,6 +116,13 @@ def test_html_gives_its_visible_lines_title_and_headings():
     ]
 
 
+def test_empty_cells_of_an_html_row_keep_their_place():
+    rows = "<tr><th></th><th>May</th><th>July</th></tr><tr><td>Berth<td><td>31</tr><tr><td><td></tr>"
+    page = f"<table>{rows}<tr><td> </td><td></td><td>each</td></tr></table><p>Free <b></b>showers.</p>"
+    text = parse_document("a.html", page.encode()).text
+    assert text == "| May | July\nBerth | | 31\n| | each\n\nFree showers."
+
+
 def test_an_html_heading_ends_where_its_element_does():
     page = b"<h1><img></h1><p>text<h2>Part<p>more<svg><title>drawn</title></svg>"
     document = parse_document("a.html", page)
