@@ -110,7 +110,7 @@ class StoredIndex:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Keep other writers out of a folder, which is made if there is none.
+    """Keep other writers out of a folder, which is made if there is none, and removed if it stays empty.
 
     Raises
     ------
@@ -121,6 +121,7 @@ def locked(folder: Path) -> Iterator[None]:
 
     with ExitStack() as stack:
         with folder_errors(folder):
+            is_new = not folder.exists()
             folder.mkdir(parents=True, exist_ok=True)
             check_ours(folder)
             try:
@@ -130,7 +131,17 @@ def locked(folder: Path) -> Iterator[None]:
                     f"{folder} is being written by another program: wait until it is done, or give another "
                     "folder"
                 ) from error
+        if is_new:
+            stack.callback(remove_empty, folder)  # while it is still locked
         yield
+
+
+def remove_empty(folder: Path) -> None:
+    """Remove a folder that holds nothing but the file of the lock."""
+    with suppress(OSError):  # of a system that removes no file in use
+        if [path.name for path in folder.iterdir()] == [LOCK]:
+            (folder / LOCK).unlink()
+            folder.rmdir()
 
 
 def check_ours(folder: Path) -> None:

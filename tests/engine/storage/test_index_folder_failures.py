@@ -212,6 +212,15 @@ def test_a_folder_of_other_files_is_left_alone(corpus, encoder, tmp_path):
     assert [path.name for path in (tmp_path / "photos").iterdir()] == ["cat.jpg"]
 
 
+def test_a_first_run_that_fails_leaves_no_folder(encoder, tmp_path):
+    corpus, out = tmp_path / "corpus", tmp_path / "index"
+    corpus.mkdir()
+    (corpus / "a.pdf").write_bytes(b"no PDF")
+    with pytest.raises(DocumentError, match="no PDF"):
+        update_index(corpus, out, encoder, SETTINGS, KIND)
+    assert not out.exists()
+
+
 def test_a_file_in_the_place_of_the_folder_is_refused(corpus, encoder, tmp_path):
     (tmp_path / "index").write_text("no folder")
     with pytest.raises(DocumentError, match="cannot be read or written"):
