@@ -37,7 +37,7 @@ from engine.generation.answer_json import answer_json, found_json
 from engine.generation.answering import NOTHING_FOUND, Answer, ask, retrieve
 from engine.generation.conversation import Turn, follow_up
 from engine.generation.expansion import expanded
-from engine.generation.sampling import GREEDY, Sampling
+from engine.generation.sampling import GREEDY, Sampling, unused_settings
 from engine.generation.settings import AnswerSettings, SearchSettings
 from engine.models.encoder import Encoder
 from engine.retrieval.relevance import closer_than
@@ -63,7 +63,10 @@ def print_json(content: dict[str, Any]) -> None:
 def answer_settings(
     retrieval: RetrievalOptions, answering: AnsweringOptions, sampling: Sampling
 ) -> AnswerSettings:
-    """Return the settings of an answer from the options."""
+    """Return the settings of an answer from the options; warn of those without effect."""
+    if unused := unused_settings(sampling):
+        names = ", ".join(f"--{name.replace('_', '-')}" for name in unused)
+        say(f"warning: {names} without effect, as the temperature is 0: add --temperature 0.7, say")
     search = SearchSettings(answering.k, answering.min_relevance, retrieval.retriever, retrieval.expand)
     return AnswerSettings(
         search,

@@ -52,7 +52,9 @@ class Sampling:
             if value is not None and not rule.is_valid(value):
                 raise InputError(f"{name} is {value}: give {rule.advice}")
         if self.seed is not None and self.seed < 0:
-            raise InputError(f"seed is {self.seed}: give 0 or more, or None for another draw each time")
+            raise InputError(
+                f"seed is {self.seed}: give 0 or more, or leave it out for another draw each time"
+            )
 
 
 def penalize_repetition(logits: Array, seen: Sequence[int], penalty: float) -> Array:
@@ -160,7 +162,7 @@ RULES = {
     "top_k": Rule(
         lambda logits, value, _: keep_top_k(logits, value),
         lambda value: value >= 1,
-        "1 or more, or None for no limit",
+        "1 or more, or leave it out for no limit",
         low=0,
         high=100,
         step=1,
@@ -171,7 +173,7 @@ RULES = {
     "top_p": Rule(
         lambda logits, value, _: keep_top_p(logits, value) if value < 1 else logits,
         lambda value: 0 < value <= 1,
-        "a value above 0 and up to 1, or None for no limit",
+        "a value above 0 and up to 1, or leave it out for no limit",
         low=0.05,
         high=1.0,
         step=0.05,
@@ -184,7 +186,7 @@ RULES = {
     "min_p": Rule(
         lambda logits, value, _: keep_min_p(logits, value),
         lambda value: 0 <= value <= 1,
-        "a value from 0 to 1, or None for no limit",
+        "a value from 0 to 1, or leave it out for no limit",
         low=0.0,
         high=0.5,
         step=0.01,
@@ -213,6 +215,14 @@ def sampling_of(values: Mapping[str, Any], seed: int | None = None) -> Sampling:
     """Return the sampling of slider values by rule; those that are missing or off have their defaults."""
     on = {name: value for name, value in values.items() if value != RULES[name].off}
     return Sampling(**on, seed=seed)
+
+
+def unused_settings(sampling: Sampling) -> list[str]:
+    """Return the names of settings that are given and have no effect, as the temperature is 0."""
+    if sampling.temperature != 0:
+        return []
+    off = {name: rule.off for name, rule in RULES.items() if not rule.if_greedy} | {"seed": None}
+    return [name for name, value in off.items() if getattr(sampling, name) not in (None, value)]
 
 
 def server_settings(sampling: Sampling) -> dict[str, Any]:

@@ -153,6 +153,14 @@ def test_ask_draws_under_the_settings_it_is_given(corpus):
     assert answer("--repetition-penalty", 1.8) != greedy
 
 
+def test_settings_without_effect_at_temperature_0_are_warned_of(corpus):
+    question = ("ask", "When was the lighthouse painted?", "--corpus", corpus, "--max-new-tokens", 2)
+    warning = "warning: --top-k, --seed without effect, as the temperature is 0: add --temperature 0.7, say"
+    drawn = (*question, "--top-k", 5, "--top-p", 1, "--seed", 0)
+    assert warning in run(*drawn).stderr.splitlines()
+    assert "without effect" not in run(*drawn, "--temperature", 0.7).stderr
+
+
 def test_ask_says_so_where_nothing_is_relevant(corpus):
     question = ("ask", "Who won the chess championship?", "--corpus", corpus)
     answer = json.loads(run(*question, "--json").stdout)
@@ -253,7 +261,7 @@ def test_verify_exits_1_where_a_stage_differs(monkeypatch):
         (["ask", "x", "--answer-at", "0.2", "--refuse-below", "0.3"], "the lower one first"),
         (["ask", "x", "--temperature", "-1"], "temperature is -1.0"),
         (["ask", "x", "--top-k", "0"], "top_k is 0"),
-        (["ask", "x", "--top-p", "1.5"], "top_p is 1.5"),
+        (["ask", "x", "--top-p", "1.5"], "top_p is 1.5: give a value above 0 and up to 1, or leave it out"),
         (["ask", "x", "--min-p", "2"], "min_p is 2.0"),
         (["ask", "x", "--repetition-penalty", "0"], "repetition_penalty is 0.0"),
         (["ask", "dough", "--min-relevance", "0", "--seed", "-1"], "seed is -1"),
