@@ -6,7 +6,7 @@ its operator alone, nothing is kept on disk, and files are smaller.
 """
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import streamlit as st
@@ -65,8 +65,9 @@ def is_public() -> bool:
 
 
 def limits() -> Limits:
-    """Return the limits of this server's visitors."""
-    return PUBLIC_LIMITS if is_public() else OWN_LIMITS
+    """Return the limits of this server's visitors: of files, no more than Streamlit's server takes."""
+    own, taken = PUBLIC_LIMITS if is_public() else OWN_LIMITS, int(st.get_option("server.maxUploadSize"))
+    return replace(own, document_mb=min(own.document_mb, taken), workspace_mb=min(own.workspace_mb, taken))
 
 
 def operators_servers() -> tuple[str, ...]:

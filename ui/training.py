@@ -13,6 +13,7 @@ from engine.errors import GlassboxError, InputError
 from engine.storage.whole_file import write_whole
 from ui.data_folder import may_write, model_file
 from ui.jobs import Job, announce
+from ui.server_settings import limits
 from ui.text import show_error
 
 KEEP_S = 5.0  # between two checkpoints that are kept
@@ -232,6 +233,7 @@ def show_upload(load: Callable[[bytes], object], key: str) -> None:
         "Checkpoint",
         type="safetensors",
         key=f"{key}-file",
+        max_upload_size=limits().workspace_mb,
         help="A file saved here. It includes the model's sizes and vocabulary; if there is a model "
         "already, they must be the same.",
     )

@@ -1,12 +1,24 @@
 """The settings of the server: a public one refuses what its operator did not name, and keeps nothing."""
 
+import tomllib
+
 import pytest
 
 from engine.documents.document import Document
 from engine.errors import DocumentError, InputError
 from tests.apps import app_of, said
+from tests.test_docs import ROOT
 from ui import server_settings
-from ui.server_settings import PUBLIC, SERVERS, WORKSPACES, check_source, is_public, limits
+from ui.server_settings import (
+    OWN_LIMITS,
+    PUBLIC,
+    PUBLIC_LIMITS,
+    SERVERS,
+    WORKSPACES,
+    check_source,
+    is_public,
+    limits,
+)
 
 OTHERS = ("/etc/passwd", "/no/such/file.gguf", "owner/name", ".", "http://10.0.0.7/v1", "http://a:1#model")
 
@@ -55,6 +67,17 @@ def test_a_public_server_uses_the_servers_that_its_operator_lists(monkeypatch):
     for address in ("http://models:8001/v1", "http://models:8000/v1@10.0.0.7", "https://b.example.org"):
         with pytest.raises(InputError):
             check_source(address)
+
+
+@pytest.mark.parametrize(("public", "whole"), [("0", OWN_LIMITS), ("1", PUBLIC_LIMITS)])
+def test_no_box_offers_more_than_the_server_takes(monkeypatch, public, whole):
+    monkeypatch.setenv(PUBLIC, public)
+    config = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
+    for taken in (config["server"]["maxUploadSize"], 4):  # as it is, and as an operator may set it
+        monkeypatch.setattr(server_settings.st, "get_option", {"server.maxUploadSize": taken}.__getitem__)
+        most = min(whole.document_mb, taken), min(whole.workspace_mb, taken)
+        assert (limits().document_mb, limits().workspace_mb) == most
+    assert config["server"]["maxUploadSize"] >= whole.workspace_mb
 
 
 def picker():
