@@ -68,7 +68,7 @@ class Server:
 
         async def listed(client: "AsyncOpenAI") -> list[str]:
             found = (await client.models.list()).data[:MAX_MODELS]
-            return sorted(str(model.id)[:MAX_NAME] for model in found)
+            return sorted(readable(str(model.id)[:MAX_NAME]) for model in found)
 
         with self.connection() as ask, translated_errors(self):
             return ask(listed, LIST_S)
@@ -191,7 +191,7 @@ class Server:
                     for choice in chunk.choices[:1]:  # the last chunk may have none
                         reason = choice.finish_reason or reason
                         if choice.delta.content:
-                            yield Piece(choice.delta.content, None)
+                            yield Piece(readable(choice.delta.content), None)
         if reason is None:
             raise ModelUnavailableError(
                 f"{self.url} ended its answer without saying that it is complete: check that the address "
@@ -216,6 +216,21 @@ class Server:
             "timeout": Timeout(SILENCE_S, connect=CONNECT_S),
             "max_retries": 0,
         }
+
+
+def readable(text: Any) -> str:
+    """Return a server's text with a replacement character for each half of a surrogate pair.
+
+    JSON can hold such halves, UTF-8 cannot.
+
+    Raises
+    ------
+    TypeError
+        It is no text: the client checks no types.
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"its text is of the type {type(text).__name__}")
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 class Ask(Protocol):

@@ -58,6 +58,21 @@ def test_an_answer_cut_by_the_server_says_so():
         assert answer_of(server)[-1].finish_reason == "length"
 
 
+def test_half_of_a_surrogate_pair_is_replaced():
+    with chat_server(
+        events=[event(chunk("a\ud83d")), *whole_answer()], models=("mason", "\udc00b")
+    ) as server:
+        assert "".join(piece.text for piece in answer_of(server)) == "a\ufffd" + "".join(WORDS)
+        assert Server(server.url).models() == ["mason", "\ufffdb"]
+
+
+@pytest.mark.parametrize("content", [[{"type": "text", "text": "Forty"}], 40, {"text": "Forty"}])
+def test_an_answer_that_is_no_text_is_refused(content):
+    refused = pytest.raises(ModelUnavailableError, match=f"type {type(content).__name__}")
+    with chat_server(events=[event(chunk(content)), *whole_answer()]) as server, refused:
+        answer_of(server)
+
+
 def test_the_request_holds_the_messages_and_the_settings_that_were_given_and_no_others():
     with chat_server() as server:
         answer_of(server)
