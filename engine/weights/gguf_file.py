@@ -73,8 +73,12 @@ class GGUF:
             self._metadata, self._places = read_header(memoryview(content))
             check_places(self._places, size)
         except (OSError, ValueError, KeyError, IndexError, struct.error, MemoryError) as error:
+            is_meant = path.suffix.lower() == ".gguf"
+            then = (
+                "download it again" if is_meant else "give one, or the folder of config.json and safetensors"
+            )
             raise ModelFileError(
-                f"{path} is not a complete GGUF file ({shortened(error)}): download it again"
+                f"{path} is not a complete GGUF file ({shortened(error)}): {then}"
             ) from error
 
     def get(self, key: str, default: Any = None) -> Any:

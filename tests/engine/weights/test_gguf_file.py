@@ -156,6 +156,16 @@ def test_a_damaged_file_is_refused(tmp_path, damage, reason):
         GGUF(path).tensor("w")
 
 
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [("x.gguf", "download it again"), ("model.safetensors", "or the folder of config.json")],
+)
+def test_a_file_of_another_kind_is_refused_with_what_to_give(tmp_path, name, advice):
+    (tmp_path / name).write_bytes(b"{}" * 50)
+    with pytest.raises(ModelFileError, match=advice):
+        GGUF(tmp_path / name)
+
+
 @given(st.data())
 def test_a_file_cut_anywhere_is_refused(tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("gguf")
