@@ -61,10 +61,9 @@ def model_path(
         The name is unknown, no source could be reached, the disk has too little space, or the download was
         stopped (`DownloadStoppedError`).
     """
-    path = Path(source).expanduser()
-    if path.exists():
+    path, name = Path(source).expanduser(), str(source)
+    if path.exists() and name:  # an empty path is that of the folder at hand
         return path
-    name = str(source)
     if name in KNOWN_MODELS:
         return known_model_path(KNOWN_MODELS[name], on_progress, is_stopped)
     if is_hub_id(name):

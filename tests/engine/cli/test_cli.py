@@ -255,6 +255,7 @@ def test_verify_exits_1_where_a_stage_differs(monkeypatch):
         (["search", "x", "--parent-tokens", "64"], "64"),
         (["search", "x", "--pooling", "best"], "pooling 'best' is not one of"),
         (["search", "x", "--model", "no-such-model"], "no model 'no-such-model'"),
+        (["search", "x", "--model", ""], "no model '': give a folder"),
         (["ask", "x", "--max-prompt-tokens", "9000"], "exceed the 8192 positions"),
         (["ask", "x", "--min-relevance", "101"], "min_relevance is 101.0"),
         (["ask", "x", "--context", "pages"], "context 'pages' is not one of sentences, passages"),
