@@ -332,8 +332,7 @@ def ask(
     ModelUnavailableError
         The server cannot be reached, or fails.
     """
-    if settings.write:
-        writer.check(settings)
+    writer.check(settings)
     search = settings.search
     start = perf_counter()
     searched_for = expanded(question, writer.decoder) if search.expand else None

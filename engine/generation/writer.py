@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from engine.errors import ContextLengthError
+from engine.errors import ContextLengthError, InputError
 from engine.generation.decoder import Decoder
 from engine.generation.generated_token import GeneratedToken
 from engine.generation.prefix_cache import PrefixCache
@@ -51,19 +51,27 @@ class Writer:
         return self.reuse.reused_tokens if self.reuse is not None and self.server is None else 0
 
     def check(self, settings: AnswerSettings) -> None:
-        """Raise an error for settings that the model does not have or cannot fulfil.
+        """Raise an error for settings that the model does not have or cannot fulfil, if it is to write.
 
         Raises
         ------
         InputError
-            A sampling setting that servers do not share, or a draft with another vocabulary.
+            A sampling setting that servers do not share, a decoder without a chat template, or a draft with
+            another vocabulary.
         ContextLengthError
             The budgets exceed the decoder's context.
         """
+        if not settings.write:
+            return
         n_prompt, n_new = settings.max_prompt_tokens, settings.most_tokens
         if self.server is not None:
             server_settings(settings.sampling)
             return
+        if self.decoder.chat_template is None:
+            raise InputError(
+                f"{self.decoder.name} has no chat template, so it was not made to answer: choose a model "
+                "with one, as those called Instruct have, or quote only"
+            )
         if self.draft is not None:
             check_draft(self.decoder, self.draft)
         if n_prompt + n_new > self.decoder.max_tokens:

@@ -89,7 +89,9 @@ def silent(decoder):
     def refuse(*arguments, **settings):
         raise AssertionError("the decoder was asked")
 
-    return SimpleNamespace(max_tokens=decoder.max_tokens, name="silent", generate=refuse)
+    return SimpleNamespace(
+        max_tokens=decoder.max_tokens, name="silent", chat_template="a template", generate=refuse
+    )
 
 
 def test_an_answer_lists_the_passages_it_was_given(index, encoder, decoder):
@@ -104,6 +106,16 @@ def test_an_answer_lists_the_passages_it_was_given(index, encoder, decoder):
     assert first.document == "tower.md"
     vectors = encoder.encode([QUESTION, first.text])
     assert first.score == pytest.approx(float(vectors[0] @ vectors[1]), abs=1e-5)
+
+
+def test_a_decoder_without_a_chat_template_is_refused_before_the_search_and_may_still_quote(
+    index, encoder, decoder
+):
+    plain = replace(decoder, chat_template=None)
+    with pytest.raises(InputError, match="has no chat template, so it was not made to answer"):
+        reply(QUESTION, None, encoder, plain)
+    quoting = {"min_relevance": 0, "write": False}
+    assert reply(QUESTION, index, encoder, plain, **quoting, max_prompt_tokens=1_000_000).quotes
 
 
 def test_every_stage_is_timed_and_every_token_counted(index, encoder, decoder):
