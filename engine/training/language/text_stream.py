@@ -7,6 +7,7 @@ import numpy as np
 
 from engine.errors import DocumentError, InputError
 from engine.layers.tracing import Array
+from engine.wording import counted
 
 BLOCK_CHARACTERS = 1 << 20
 Batch = tuple[Array, Array]  # inputs and targets, (n_sequences, context) each, the targets one token later
@@ -104,10 +105,11 @@ def split_tokens(tokens: Array, context: int, held_out: float = 0.1) -> tuple[Ar
     n_held_out = max(int(len(tokens) * held_out), context + 1)
     n_training = len(tokens) - n_held_out
     if n_training < context + 1:
+        most = len(tokens) // 2 - 1
         raise InputError(
-            f"a corpus of {len(tokens):,} tokens is too short for a context of {context}: it takes "
-            f"{2 * (context + 1):,}, half of them held out; give more text, or a context of at most "
-            f"{max(len(tokens) // 2 - 1, 1)}"
+            f"a corpus of {counted(len(tokens), 'token')} is too short for a context of {context}: it takes "
+            f"{2 * (context + 1):,}, half of them held out; give more text"
+            + (f", or a context of at most {most:,}" if most > 0 else "")
         )
     return tokens[:n_training], tokens[n_training:]
 

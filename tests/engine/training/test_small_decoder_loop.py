@@ -258,6 +258,8 @@ def test_a_corpus_shorter_than_the_context_is_told():
     assert (len(training), len(held_out)) == (900, 100)
     with pytest.raises(InputError, match=r"40 tokens is too short for a context of 64: .* at most 19"):
         split_tokens(np.arange(40), 64)
+    with pytest.raises(InputError, match=r"of 1 token is too short .* give more text$"):
+        split_tokens(np.arange(1), 64)
     split_tokens(np.arange(40), 19)
     with pytest.raises(InputError, match="at most 7"):
         next(random_windows(np.arange(8), 1, 8, np.random.default_rng(0)))
