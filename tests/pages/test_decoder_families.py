@@ -1,6 +1,7 @@
 """The pages about the decoder, opened on models of every family, which have random weights."""
 
 import json
+import shutil
 from itertools import product
 
 import numpy as np
@@ -216,3 +217,15 @@ def test_a_model_without_a_chat_template_says_so(family):
     ).run()
     with pytest.raises(InputError, match="has no chat template"):  # which streamlit_app.py draws
         app.session_state["answer_job"].result()
+
+
+@pytest.mark.parametrize("family", ["llama"], indirect=True)
+def test_a_text_longer_than_the_models_context_is_cut_there(family, tmp_path):
+    folder = shutil.copytree(family[1], tmp_path / "short")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"max_position_embeddings": 20}))
+    app = app_page(
+        "inside/chunk", uploads=DOCUMENTS, searched=list(DOCUMENTS), decoder=str(folder), **ON_DECODER
+    ).run()
+    assert "Only the first 20 of " in said(app)
+    assert not app.exception

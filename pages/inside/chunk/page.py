@@ -34,7 +34,7 @@ EXAMPLES = (
     "Naïve 東京 🙂 don't",
 )
 MAX_CHARACTERS = 20_000
-# The decoder could read 8,192 tokens; larger maps than this are too much for a browser.
+# Most decoders could read thousands of tokens; larger maps than this are too much for a browser.
 DECODER_TOKENS = 512
 
 
@@ -82,6 +82,11 @@ def limit_choice() -> int:
     return max_tokens
 
 
+def decoder_limit() -> int:
+    """Return how many tokens of a text the decoder reads here."""
+    return min(DECODER_TOKENS, load_decoder().max_tokens)
+
+
 def page_input() -> Input:
     """Draw the choice of the model and of the input, with its boxes; return the input."""
     with st.sidebar:
@@ -93,7 +98,7 @@ def page_input() -> Input:
     if source == CHUNK:
         return chunk_input(model)
     with st.sidebar:
-        max_tokens = limit_choice() if model == "encoder" else DECODER_TOKENS
+        max_tokens = limit_choice() if model == "encoder" else decoder_limit()
     if source == PAIR:
         left, right = st.columns(2)
         first = left.text_area("First text", "How do cats sleep?", height=80)
@@ -136,7 +141,7 @@ def chunk_input(model: Model) -> Input:
     with st.expander("Text of the chunk"):
         show_text(escape(text), height=200)
     if model == "decoder":
-        return Input(model, text, None, DECODER_TOKENS)
+        return Input(model, text, None, decoder_limit())
     prompt = cut.encoder(encoder).prompts.of("document")
     if prompt:
         st.caption(
