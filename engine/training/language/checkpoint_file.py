@@ -16,6 +16,7 @@ from safetensors.numpy import load, save
 from engine.errors import InputError, ModelFileError
 from engine.layers.tracing import Array, Shapes
 from engine.training.optimizers import Moments, Parameters
+from engine.wording import reason_of
 
 KEY = "glassbox"  # of the JSON in the header's metadata
 PARTS = ("params", "mean", "square")
@@ -42,8 +43,9 @@ def read_about(content: bytes, file_format: str, what: str) -> Mapping[str, Any]
         if about["format"] != file_format:
             raise ValueError(f"format {about['format']!r}, not {file_format!r}")
     except (KeyError, TypeError, ValueError, RecursionError) as error:
+        reason = f"{type(error).__name__}: {reason_of(error)}"
         raise ModelFileError(
-            f"this is no checkpoint of {what} ({error!r}): give a file that was saved here"
+            f"this is no checkpoint of {what} ({reason}): give a file that was saved here"
         ) from error
     return about
 
@@ -55,7 +57,7 @@ def reading_header() -> Iterator[None]:
         yield
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise ModelFileError(
-            f"the checkpoint's header cannot be understood ({error}): give another"
+            f"the checkpoint's header cannot be understood ({reason_of(error)}): give another"
         ) from error
 
 
@@ -70,7 +72,7 @@ def read_trees(content: bytes, shapes: Shapes, n_updates: int) -> tuple[Paramete
     try:
         tensors = load(content)
     except (SafetensorError, ValueError, KeyError, TypeError) as error:
-        raise ModelFileError(f"the checkpoint is damaged ({error}): save it again") from error
+        raise ModelFileError(f"the checkpoint is damaged ({reason_of(error)}): save it again") from error
     params, mean, square = (
         {name: _tensor(tensors, f"{part}.{name}", shape) for name, shape in shapes.items()} for part in PARTS
     )

@@ -11,6 +11,7 @@ from engine.tokenizers.bpe_training import N_BYTES, bpe_tokenizer, learn_merges
 from engine.tokenizers.characters import CharacterTokenizer
 from engine.tokenizers.encoding import Encoding
 from engine.tokenizers.wordpiece import WordPieceTokenizer
+from engine.wording import reason_of
 
 Kind = Literal["characters", "bpe", "wordpiece"]
 
@@ -58,7 +59,9 @@ class Vocabulary:
                 tuple((left, right) for left, right in content["merges"]),
             )
         except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"the vocabulary cannot be understood ({error!r})") from error
+            raise InputError(
+                f"the vocabulary cannot be understood ({type(error).__name__}: {reason_of(error)})"
+            ) from error
         texts = (*tokens, *(symbol for pair in merges for symbol in pair))
         if kind not in ("characters", "bpe", "wordpiece") or not all(isinstance(text, str) for text in texts):
             raise InputError(f"a vocabulary of kind {kind!r} is unknown, or not made of texts")

@@ -126,6 +126,12 @@ def test_missing_files_are_told(tmp_path):
         load_checkpoint(tmp_path / "none.safetensors")
 
 
+def test_a_long_file_of_noise_is_told_in_a_short_line():
+    with pytest.raises(ModelFileError, match="no checkpoint of a small decoder") as told:
+        read_checkpoint(b"\xff" * 10_000)
+    assert len(str(told.value)) < 300
+
+
 @given(st.binary(max_size=200))
 def test_bytes_that_are_no_checkpoint_are_told(content):
     with pytest.raises(ModelFileError, match="no checkpoint"):
