@@ -162,7 +162,13 @@ def restore(
     """
     now = current()
     checkpoint = read_checkpoint(content, None if now is None else now.state.config)
-    return keep(checkpoint, choice, documents, wordpiece)
+    try:
+        return keep(checkpoint, choice, documents, wordpiece)
+    except InputError as error:
+        raise InputError(
+            f"the checkpoint cannot continue on the chosen documents ({error}): choose those that it was "
+            "trained on"
+        ) from error
 
 
 def keep(
