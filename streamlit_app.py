@@ -13,7 +13,7 @@ from ui.colours import BLUE, SKY, ink
 from ui.documents import NoDocumentError
 from ui.jobs import show_page_works
 from ui.memory import bound_freed_memory, give_back_soon
-from ui.server_settings import is_public
+from ui.server_settings import bound_uploads, is_public
 from ui.session_work import keep_work, open_kept_work
 from ui.tables import table_style
 from ui.text import escape_markdown, show_error
@@ -219,6 +219,7 @@ def open_address_again() -> None:
 def main() -> None:
     """Draw the chosen page under its title, and below it the error that ended it, if any."""
     bound_freed_memory(is_small=is_public())
+    bound_uploads()
     open_address_again()
     former = [
         st.Page(partial(redirect, address), title=target.title, url_path=address, visibility="hidden")

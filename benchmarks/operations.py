@@ -12,7 +12,6 @@ The limits are read from the code, for servers of one's own and for `GLASSBOX_PU
 import re
 import sys
 import tempfile
-import tomllib
 from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Iterator
@@ -98,11 +97,8 @@ def limits_in_force() -> Iterator[tuple[str, str, str]]:
         return what, str(limit), str(limit)
 
     own, public = OWN_LIMITS, PUBLIC_LIMITS
-    with (ROOT / ".streamlit" / "config.toml").open("rb") as file:
-        taken = tomllib.load(file)["server"]["maxUploadSize"]
-    yield both("a file that the server itself takes", f"{taken} MB")
+    yield "a file that the server itself takes", f"{own.workspace_mb} MB", f"{public.workspace_mb} MB"
     yield "a file of documents", f"{own.document_mb} MB", f"{public.document_mb} MB"
-    yield "a workspace, or vectors", f"{own.workspace_mb} MB", f"{public.workspace_mb} MB"
     yield (
         "a visitor's documents together",
         f"{own.characters:,} characters",

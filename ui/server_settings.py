@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import streamlit as st
+from streamlit import config
 from streamlit.errors import StreamlitSecretNotFoundError
 
 from engine.documents.loaders import MAX_BYTES
@@ -68,6 +69,11 @@ def limits() -> Limits:
     """Return the limits of this server's visitors: of files, no more than Streamlit's server takes."""
     own, taken = PUBLIC_LIMITS if is_public() else OWN_LIMITS, int(st.get_option("server.maxUploadSize"))
     return replace(own, document_mb=min(own.document_mb, taken), workspace_mb=min(own.workspace_mb, taken))
+
+
+def bound_uploads() -> None:
+    """Have the server itself take no larger file than a box offers."""
+    config.set_option("server.maxUploadSize", limits().workspace_mb)
 
 
 def operators_servers() -> tuple[str, ...]:

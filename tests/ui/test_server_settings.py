@@ -3,6 +3,7 @@
 import tomllib
 
 import pytest
+from streamlit import config
 
 from engine.documents.document import Document
 from engine.errors import DocumentError, InputError
@@ -15,6 +16,7 @@ from ui.server_settings import (
     PUBLIC_LIMITS,
     SERVERS,
     WORKSPACES,
+    bound_uploads,
     check_source,
     is_public,
     limits,
@@ -70,14 +72,18 @@ def test_a_public_server_uses_the_servers_that_its_operator_lists(monkeypatch):
 
 
 @pytest.mark.parametrize(("public", "whole"), [("0", OWN_LIMITS), ("1", PUBLIC_LIMITS)])
-def test_no_box_offers_more_than_the_server_takes(monkeypatch, public, whole):
+def test_the_server_takes_what_its_boxes_offer_and_no_more(monkeypatch, public, whole):
     monkeypatch.setenv(PUBLIC, public)
-    config = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
-    for taken in (config["server"]["maxUploadSize"], 4):  # as it is, and as an operator may set it
-        monkeypatch.setattr(server_settings.st, "get_option", {"server.maxUploadSize": taken}.__getitem__)
+    file = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
+    option, of_tests = "server.maxUploadSize", config.get_option("server.maxUploadSize")
+    for taken in (file["server"]["maxUploadSize"], 4):  # as it is, and as an operator may set it
+        config.set_option(option, taken)
+        bound_uploads()
         most = min(whole.document_mb, taken), min(whole.workspace_mb, taken)
         assert (limits().document_mb, limits().workspace_mb) == most
-    assert config["server"]["maxUploadSize"] >= whole.workspace_mb
+        assert config.get_option(option) == limits().workspace_mb
+    config.set_option(option, of_tests)
+    assert file["server"]["maxUploadSize"] >= whole.workspace_mb
 
 
 def picker():
