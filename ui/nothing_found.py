@@ -15,12 +15,14 @@ NO_TEXT = {
     "stop": "(the model ended its answer at once)",
     "length": "(no word within the longest answer allowed)",
     "stopped": "(stopped before the first word)",
+    "content_filter": "(the server's content filter let no word through)",
 }
 
 THOUGHT_ONLY = {
     "stop": "(the model ended with its thought, without an answer)",
     "length": "(the model was still thinking at the longest thought allowed, and wrote no answer)",
     "stopped": "(stopped while the model was thinking)",
+    "content_filter": "(the server's content filter ended the model's thought)",
 }
 
 

@@ -16,11 +16,11 @@ from engine.generation.confidence import AnswerStatus, confidence_figures, confi
 from engine.generation.conversation import Turn
 from engine.generation.decoder import Decoder
 from engine.generation.expansion import expanded
-from engine.generation.generated_token import FinishReason, GeneratedToken
+from engine.generation.generated_token import GeneratedToken
 from engine.generation.passages import ids_without, without_thinking
 from engine.generation.prompt import Prompt, Source, assemble_prompt
 from engine.generation.sentences import sentences_of
-from engine.generation.server import Piece
+from engine.generation.server import Piece, PieceEnd
 from engine.generation.settings import DEFAULT_ANSWER, DEFAULT_SEARCH, AnswerSettings, SearchSettings
 from engine.generation.thinking import ThoughtSplitter, opens_thought
 from engine.generation.writer import Writer
@@ -35,7 +35,7 @@ from engine.retrieval.retrievers import found_rows, token_problem
 
 NOTHING_FOUND = "Nothing in these documents comes close enough to this question to answer it."
 
-AnswerEnd = FinishReason | Literal["stopped"]
+AnswerEnd = PieceEnd | Literal["stopped"]
 
 # Quoted sentences, and those that the model reads.
 N_QUOTES, N_READ = 2, 3
@@ -123,7 +123,7 @@ class Answer:
 
     ``thought`` is what the model wrote within ``<think>`` before its answer, ``thought_ids`` are its tokens,
     the tags included; quotes and checks do not use it. Without a text, ``finish_reason`` ``"length"`` means
-    that the thought did not end.
+    that the thought did not end. ``"content_filter"`` means that a server left out the rest.
     """
 
     question: str

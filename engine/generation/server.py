@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from engine.errors import InputError, ModelUnavailableError
@@ -39,12 +39,15 @@ ADVICE = {
 }
 
 
+PieceEnd = FinishReason | Literal["content_filter"]
+
+
 @dataclass(frozen=True)
 class Piece:
     """Some of the answer's text; ``finish_reason`` comes with the last one."""
 
     text: str
-    finish_reason: FinishReason | None
+    finish_reason: PieceEnd | None
 
 
 @dataclass(frozen=True)
@@ -197,7 +200,7 @@ class Server:
                 f"{self.url} ended its answer without saying that it is complete: check that the address "
                 "is that of an OpenAI-compatible server, and ask again"
             )
-        yield Piece("", "length" if reason == "length" else "stop")
+        yield Piece("", reason if reason in ("length", "content_filter") else "stop")
 
     def _client_settings(self) -> dict[str, Any]:
         from openai import Timeout

@@ -42,6 +42,11 @@ class Status:
     advice: str = ""
 
 
+ENDS = {
+    "length": "Cut at the longest answer allowed; the limit is under Answer in the sidebar.",
+    "stopped": "You stopped it here.",
+    "content_filter": "The server's content filter ended it here.",
+}
 STATUSES = {
     "answered": Status("Answered", ":material/check_circle:", "green"),
     "unsure": Status(
@@ -191,10 +196,8 @@ def show_model_words(answer: Answer) -> None:
     show_text(checked_html(answer.text, answer.sentences))
     if held := held_words(answer.sentences):
         st.caption(held)
-    if answer.finish_reason == "length":
-        st.caption("Cut at the longest answer allowed; the limit is under Answer in the sidebar.")
-    if answer.finish_reason == "stopped":
-        st.caption("You stopped it here.")
+    if ended := ENDS.get(answer.finish_reason or ""):
+        st.caption(ended)
 
 
 def show_thought(answer: Answer) -> None:

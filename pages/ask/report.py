@@ -45,7 +45,11 @@ from ui.tokens import AS_ENCODER_COUNTS
 
 PARAGRAPH = 2_000  # characters of a paragraph on either side of a quoted sentence
 TONES: dict[str, Tone] = {"answered": "good", "unsure": "unsure", "refused": "plain"}
-ENDS = {"length": "Cut at the longest answer allowed.", "stopped": "Stopped before its end."}
+ENDS = {
+    "length": "Cut at the longest answer allowed.",
+    "stopped": "Stopped before its end.",
+    "content_filter": "Ended by a content filter of the server.",
+}
 LEFT_OUT, NOT_READ = "left out: not close enough", "found, and not read by the model"
 
 

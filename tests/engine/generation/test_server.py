@@ -53,9 +53,10 @@ def test_pieces_are_there_before_the_answer_is_complete():
         assert tuple(piece.text for piece in pieces if piece.text) == WORDS[1:]
 
 
-def test_an_answer_cut_by_the_server_says_so():
-    with chat_server(events=whole_answer("length")) as server:
-        assert answer_of(server)[-1].finish_reason == "length"
+@pytest.mark.parametrize("reason", ["length", "content_filter"])
+def test_an_answer_cut_by_the_server_says_so(reason):
+    with chat_server(events=whole_answer(reason)) as server:
+        assert answer_of(server)[-1].finish_reason == reason
 
 
 def test_half_of_a_surrogate_pair_is_replaced():

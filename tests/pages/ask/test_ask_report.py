@@ -95,6 +95,7 @@ def test_a_follow_up_and_the_text_searched_for_are_told():
         ({"status": "refused"}, "Not shown, as the answer is refused."),
         ({"text": "", "sentences": ()}, "(the model ended its answer at once)"),
         ({"finish_reason": "stopped"}, "Stopped before its end."),
+        ({"finish_reason": "content_filter"}, "Ended by a content filter of the server."),
         ({"sentences": (CheckedSentence(0, 27, ()),)}, "All of its sentences pass the checks."),
         ({"min_relevance": 100, "prompt": None, "evidence": ()}, "The nearest passage of those that"),
         ({"hits": (), "margins": (), "prompt": None, "evidence": ()}, "BM25 (words) finds no passage"),

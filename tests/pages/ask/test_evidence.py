@@ -114,3 +114,11 @@ def test_a_text_of_which_nothing_holds_gives_way_to_the_quotes():
 def test_a_model_that_writes_nothing_leaves_the_quotes():
     _, words = page_of(answer(text="", evidence=(QUOTE,)))
     assert "The quotes above are the answer" in words
+
+
+def test_a_text_that_a_filter_ended_says_so():
+    cut = {"finish_reason": "content_filter", "evidence": (QUOTE,)}
+    _, words = page_of(answer(**cut, sentences=(CheckedSentence(0, 5, ()),)))
+    assert "The server's content filter ended it here." in words
+    _, words = page_of(answer(**cut, text=""))
+    assert "content filter let no word through" in words
