@@ -63,6 +63,8 @@ def test_a_collection_becomes_one_document_whose_spans_are_the_judged_texts(root
         assert question.corpus_id == "wings"
         for one in question.references:
             assert text[one.start : one.end] == one.content
+    headings = [section.headings for section in found.document.sections]
+    assert headings == [("Wings (d1)",), ("Wings (d2)",), ("(d3)",), ("Tides (d4)",)]
 
 
 def test_chunks_by_headings_are_relevant_as_the_documents_are(encoder, tmp_path):

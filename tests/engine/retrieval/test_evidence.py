@@ -11,11 +11,13 @@ from engine.retrieval.evidence import (
     FEATURES,
     LONGEST_SENTENCE,
     SHORTEST_SENTENCE,
+    Candidate,
     candidates,
     cosines,
     find_evidence,
     kind_match,
     rarity,
+    sentence_features,
     share_of,
 )
 from engine.retrieval.index import Hit, Index, build_index
@@ -250,3 +252,16 @@ def test_cosines_are_of_rows_with_one_vector_or_their_own():
     rows, other = np.array([[3.0, 4.0], [0.0, 0.0]]), np.array([1.0, 0.0])
     np.testing.assert_allclose(cosines(rows, other), [0.6, 0])
     np.testing.assert_allclose(cosines(rows, np.array([[4.0, -3.0], [1.0, 0.0]])), [0, 0], atol=1e-7)
+
+
+def test_features_of_two_sentences_by_hand():
+    own, around = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[0.6, 0.8], [0.6, 0.8]])
+    sentences = [Candidate("a.md", 0, 9, "Cables rust.", 0), Candidate("a.md", 10, 19, "Bridges last.", 0)]
+    hits = [Hit(Chunk("a.md", 0, 19, "Cables rust. Bridges last.", 6), 0.5)]
+    asked = "Which cables?", sentences, hits, (own, around), np.array([1.0, 0.0])
+    found = sentence_features(*asked, unembedded([hits[0].chunk]))
+    # (1, 0) and (0, 1) without their mean (0.5, 0.5), and without (0.6, 0.8), as the question's
+    np.testing.assert_allclose(found[:, 0], [1, -1], atol=1e-6)
+    np.testing.assert_allclose(found[:, 1], [1, (-0.6 * 0.4 - 0.2 * 0.8) / np.sqrt(0.4 * 0.8)], atol=1e-6)
+    np.testing.assert_allclose(found[:, 2:4], [[1, 1], [0, 1]])
+    np.testing.assert_allclose(found[:, 5], np.log([2, 3]))
