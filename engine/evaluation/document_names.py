@@ -7,6 +7,7 @@ only document that it can mean; otherwise the passages quoted in the file identi
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher, get_close_matches
+from pathlib import PurePath
 from typing import Protocol, Self, TypeVar
 
 from engine.documents.document import Document
@@ -58,7 +59,10 @@ def taken_names(questions: Iterable[AboutDocument], documents: Iterable[str]) ->
     names = list(documents)
     taken = {}
     for name in unknown_names(questions, names):
-        spellings = {name.casefold(), stem(name).casefold()}
+        # "a.doc" and "a.pages" are no files that are read, but "LGPL-2.1" has no ending.
+        path = PurePath(name)
+        without = path.stem if path.suffix[1:].isalpha() else stem(name)
+        spellings = {name.casefold(), without.casefold()}
         found = [document for document in names if stem(document).casefold() in spellings]
         if len(found) == 1:
             taken[name] = found[0]

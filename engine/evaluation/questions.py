@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from engine.documents.document import Chunk
-from engine.documents.loaders import BUNDLED_CORPUS
+from engine.documents.loaders import BUNDLED_CORPUS, suffixes
 from engine.errors import InputError
 from engine.layers.tracing import Array
 
@@ -30,9 +30,14 @@ HALF_PAIR = re.compile("[\ud800-\udfff]")  # of a surrogate pair: possible in JS
 
 @lru_cache(maxsize=4096)
 def stem(name: str) -> str:
-    """Return the name by which questions refer to a document: ``"notes/a.md" -> "a"``; of a row ``"a#2"``."""
+    """Return the name by which questions refer to a document: ``"notes/a.md" -> "a"``; of a row ``"a#2"``.
+
+    Only endings of files that are read are left out: ``"LGPL-2.1"`` is a name without one.
+    """
     path = PurePath(name)
-    _, mark, number = path.suffix.partition("#")  # "a.csv#2" is a row of a file
+    ending, mark, number = path.suffix.partition("#")  # "a.csv#2" is a row of a file
+    if ending.lower() not in suffixes():
+        return path.name
     return path.stem + mark + number if number.isdecimal() else path.stem
 
 

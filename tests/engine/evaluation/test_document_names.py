@@ -28,7 +28,8 @@ def answered(name):
 
 @pytest.mark.parametrize("make", [labelled, answered])
 @pytest.mark.parametrize(
-    "given", ["Finance_Slice", "finance_slice.txt", "FINANCE_SLICE.MD", "a/Finance_slice.md"]
+    "given",
+    ["Finance_Slice", "finance_slice.txt", "FINANCE_SLICE.MD", "a/Finance_slice.md", "finance_slice.doc"],
 )
 def test_a_name_is_taken_but_for_its_ending_and_capitals(make, given):
     asked, names = make(given), [FINANCE.name, OTHER.name]
@@ -44,6 +45,11 @@ def test_a_name_that_is_exact_or_may_mean_several_is_left_as_it_is(make):
     assert taken_names(asked, names) == {}
     assert renamed(asked, {}) == asked
     assert unknown_names(asked, names) == ["Notes", "finance"]
+
+
+def test_a_dot_in_a_name_begins_no_ending_that_may_be_another():
+    assert taken_names([labelled("LGPL-2.1")], ["LGPL-2.txt"]) == {}
+    assert did_you_mean("Apache-2", ["Apache-2.0.txt", "MPL-2.0.txt"]) == "did you mean Apache-2.0?"
 
 
 def test_a_question_that_names_no_document_is_about_none_that_is_unknown():

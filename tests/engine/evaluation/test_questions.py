@@ -7,10 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.documents.document import Chunk
+from engine.documents.document import Chunk, Document
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.errors import InputError
-from engine.evaluation.questions import Question, Reference, load_questions, questions_about, relevance, stem
+from engine.evaluation.placing import placed
+from engine.evaluation.questions import (
+    Question,
+    Reference,
+    load_questions,
+    parse_questions,
+    questions_about,
+    relevance,
+    stem,
+)
 
 # Ends of lines to str.splitlines, but neither to CSV nor to JSONL.
 SEPARATORS = "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
@@ -160,11 +169,20 @@ def test_rows_of_one_file_are_told_apart():
     asked = Question("What costs 9?", "prices#3", (Reference("x" * 9, 0, 9),))
     assert relevance([asked], rows).tolist() == [[False, True]]
     assert questions_about([asked], ["prices.csv#2", "prices.csv#12"]) == []
-    assert [stem(name) for name in ("notes#2.md", "a#b/c.v1#x", "all.zip/d.jsonl#10")] == [
+    assert [stem(name) for name in ("notes#2.md", "a#b/c.md#x", "all.zip/d.jsonl#10")] == [
         "notes#2",
         "c",
         "d#10",
     ]
+
+
+@pytest.mark.parametrize("name", ["LGPL-2.1", "Roe v. Wade", "report.v2"])
+def test_a_dot_in_a_name_without_an_ending_is_part_of_it(name):
+    assert stem(name) == stem(f"laws/{name}.txt") == name
+    [asked] = parse_questions("asked.csv", f"question,passage,document\nWhy?,Because,{name}\n".encode())
+    text = "Why? Because."
+    [found] = placed([asked], [Document("LGPL-2.txt", text), Document(f"{name}.txt", f"So: {text}")])
+    assert (found.corpus_id, found.references[0].start) == (name, 9)
 
 
 @given(st.lists(LABELLED, max_size=4), st.lists(CHUNK, max_size=6))
