@@ -8,7 +8,7 @@ Different k use the same ranking.
 
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
@@ -50,6 +50,7 @@ from engine.retrieval.retrievers import (
 from engine.retrieval.vector_cache import VectorCache, cached_encode
 
 Key = TypeVar("Key", bound=Hashable)
+RUNS, BRIEF_SECONDS = 3, 0.2  # of one computation that is timed
 
 
 def sweep(
@@ -264,12 +265,24 @@ def timed_scores(
     needed = [name for name, is_needed in parts.items() if is_needed]
     for name in needed:
         if name not in spent:
-            begin = time.perf_counter()
-            _ = inputs.dense if name == "dense" else inputs.texts.bm25
-            spent[name] = time.perf_counter() - begin
+            spent[name] = computing_seconds(name, inputs)
     begin = time.perf_counter()
     scores = scores_of(retriever, inputs, watch)
     return scores, time.perf_counter() - begin + sum(spent[name] for name in needed)
+
+
+def computing_seconds(name: str, inputs: SearchInputs) -> float:
+    """Compute the cosines, or BM25's scores; return the seconds, the least of several where it is brief.
+
+    The threads of the pass through the model before may still hold the cores, for longer than a search takes.
+    """
+    seconds: list[float] = []
+    while not seconds or (len(seconds) < RUNS and sum(seconds) < BRIEF_SECONDS):
+        anew = replace(inputs, texts=replace(inputs.texts)) if seconds else inputs
+        begin = time.perf_counter()
+        _ = anew.dense if name == "dense" else anew.texts.bm25
+        seconds.append(time.perf_counter() - begin)
+    return min(seconds)
 
 
 def scores_of(retriever: str, inputs: SearchInputs, watch: Watch) -> Array:

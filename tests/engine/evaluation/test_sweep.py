@@ -3,6 +3,7 @@ import random
 import threading
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from engine.evaluation.library_model import LibraryModel, load_model
 from engine.evaluation.metrics import METRICS, Metric, hit_rate, ndcg, precision, recall, reciprocal_rank
 from engine.evaluation.questions import Question, Reference, relevance
 from engine.evaluation.spans import best_chunks, span_metrics
-from engine.evaluation.sweep import sweep, timed_scores
+from engine.evaluation.sweep import computing_seconds, sweep, timed_scores
 from engine.evaluation.sweep_cost import estimate
 from engine.evaluation.sweep_row import Ranked
 from engine.evaluation.sweep_store import append, resume, row_line, stamp_of, to_csv, to_json, to_row
@@ -593,6 +594,16 @@ def test_the_time_of_a_search_counts_what_earlier_cells_computed(documents, enco
     shared = {"dense": 5, "bm25": 70, "hybrid": 75, "mmr": 5}
     seconds = {name: timed_scores(name, inputs, Watch(0, 0, None, None), spent)[1] for name in shared}
     assert {name: 5 * round(found / 5) for name, found in seconds.items()} == shared
+
+
+@pytest.mark.parametrize(("took", "expected"), [((0.13, 0.002, 0.003), 0.002), ((5.0, 1.0), 5.0)])
+def test_a_delay_counts_for_no_brief_search(took, expected, monkeypatch):
+    ends = (time for begin, each in enumerate(took) for time in (begin, begin + each))
+    vectors = np.eye(2, dtype=np.float32)
+    inputs = SearchInputs(SearchTexts(("a", "b"), ("a", "b")), vectors, vectors)
+    monkeypatch.setattr("engine.evaluation.sweep.time", SimpleNamespace(perf_counter=lambda: next(ends)))
+    assert computing_seconds("dense", inputs) == pytest.approx(expected)
+    assert "dense" in vars(inputs)  # no search computes it again
 
 
 def test_every_row_has_the_time_of_a_search(rows):
