@@ -2,7 +2,7 @@
 
 import json
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -90,15 +90,18 @@ def address_query(address: str) -> str:
 def show_address(address: str, link_place: DeltaGenerator) -> None:
     """Set the address in the browser, and draw the button that shows it as a link to copy.
 
-    The browser's history gets no entry for every change of a setting.
+    The browser's history gets no entry for every change of a setting. The browser may run the script again
+    when its Back button has just led to another page, whose address stays then.
     """
     query = address_query(address)
     said = f"?{query}" if query else ""
-    target = json.dumps(f"{address or '.'}{said}")
-    st.html(
-        f"<script>history.replaceState(history.state, '', {target})</script>", unsafe_allow_javascript=True
-    )
     base = (st.context.url or "").partition("?")[0].rstrip("/")
+    path, target = json.dumps(urlsplit(base).path), json.dumps(f"{address or '.'}{said}")
+    st.html(
+        f"<script>if (location.pathname.replace(/\\/+$/, '') === {path}) "
+        f"history.replaceState(history.state, '', {target})</script>",
+        unsafe_allow_javascript=True,
+    )
     with link_place.popover("Copy link", icon=":material/link:", type="tertiary"):
         st.caption("Names page, question, settings and documents. It holds no text of the documents.")
         st.code(f"{base}{'' if address else '/'}{said}", language=None, wrap_lines=True)

@@ -89,3 +89,20 @@ def test_names_and_values_that_mean_nothing_are_ignored_and_missing_documents_to
     assert_fits(narrow_tab)
     go_to(narrow_tab, TITLES[""])
     assert named(narrow_tab) == {}
+
+
+def test_the_browser_goes_back_to_a_page_and_forward_again(tab, app):
+    visit(tab, app, "documents")
+    go_to(tab, TITLES[""])
+    settled(tab)
+    setting = tab.locator("[data-testid=stHtml] script").evaluate("it => it.textContent")
+    tab.go_back()
+    expect(title_of(tab)).to_have_text(TITLES["documents"])
+    settled(tab)
+    # Streamlit may run a page's script again when it is left: sooner or later than the address changes.
+    tab.evaluate(setting)
+    assert urlsplit(tab.url).path == "/documents"
+    tab.go_forward()
+    expect(title_of(tab)).to_have_text(TITLES[""])
+    settled(tab)
+    assert urlsplit(tab.url).path == "/"
