@@ -15,7 +15,7 @@ from engine.evaluation.sweep_row import SweepRow
 from engine.evaluation.sweep_store import append
 from engine.retrieval.embedding_model import Model
 from engine.retrieval.vector_cache import VectorCache
-from engine.wording import readable_time
+from engine.wording import readable_time, some_of
 from pages.improve.settings.files import begin
 from pages.improve.settings.runs import Experiment, digest, keep
 from ui.corpus import session_vectors, shared_vectors
@@ -24,8 +24,9 @@ from ui.documents import bundled_names, chosen_documents
 from ui.jobs import Job, announce, follow_progress
 from ui.models import load_encoder
 from ui.server_settings import ENCODER, check_source
-from ui.text import escape_markdown, listed
+from ui.text import escape_markdown, joined
 
+MOST_NAMED = 10  # documents
 MIN_SHARE = 0.02  # of a grid: below it, the time left cannot be estimated
 
 
@@ -164,7 +165,7 @@ def running_experiment() -> RunningExperiment | None:
 
 
 def show_running() -> None:
-    """Draw the progress of the running experiment, if any, and the error of the last one, if it had one."""
+    """Draw the progress of the running experiment, if any, and once the error of the last one, if any."""
     if (now := running_experiment()) is not None:
         follow_progress(
             now.job,
@@ -174,7 +175,7 @@ def show_running() -> None:
             "Closing or reloading this page ends the run; "
             + ("what is measured stays." if kept_folder() is not None else "its results are gone."),
         )
-    if error := st.session_state.get("experiment-error"):
+    if error := st.session_state.pop("experiment-error", None):
         st.error(escape_markdown(error), icon=":material/error:")
 
 
@@ -233,6 +234,23 @@ def model_of_server(address: str, api_key: str) -> Model:
     return load_model(address, api_key=api_key)
 
 
+def other_documents(experiment: Experiment, chosen: Sequence[str]) -> str:
+    """Say which documents to choose, of those chosen now, for an experiment to be resumed."""
+    missing = [name for name in experiment.documents if name not in chosen]
+    further = [name for name in chosen if name not in experiment.documents]
+    if not missing and not further:
+        return (
+            f"{experiment.name} searched documents of these names with other texts: add those files to "
+            "resume it, or run its grid again"
+        )
+    changes = [f"add {some_of(missing, MOST_NAMED)}"] if missing else []
+    changes += [f"leave out {some_of(further, MOST_NAMED)}"] if further else []
+    return (
+        f"{experiment.name} did not search the documents that are chosen now: "
+        f"{joined(changes, 'and')} in the sidebar to resume it"
+    )
+
+
 def resume(experiment: Experiment) -> None:
     """Resume an experiment if its documents are those that are chosen now."""
     state, documents = st.session_state, by_name(chosen_documents())
@@ -245,10 +263,7 @@ def resume(experiment: Experiment) -> None:
                 "again"
             )
             return
-        state["experiment-error"] = (
-            f"{experiment.name} searched {listed(experiment.documents)}, and other documents, or others with "
-            "these names, are chosen now: choose the same ones in the sidebar to resume it"
-        )
+        state["experiment-error"] = other_documents(experiment, list(named))
         return
     try:
         models = models_named(dict.fromkeys(cell.model for cell in experiment.cells))

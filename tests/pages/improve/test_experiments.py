@@ -412,6 +412,37 @@ def test_an_experiment_goes_on_with_documents_in_the_same_order_alone(encoder, o
     assert said is None or said in state["experiment-error"]
 
 
+@pytest.mark.parametrize(
+    ("chosen", "said"),
+    [
+        (["b.md"], "now: add a.v1.md in the sidebar"),
+        (["b.md", "c.md"], "now: add a.v1.md and leave out c.md in the sidebar"),
+        (["a.v1.md", "b.md"], "searched documents of these names with other texts"),
+    ],
+)
+def test_what_keeps_an_experiment_from_going_on_is_said_once(encoder, chosen, said):
+    kept = experiment(documents=("a.v1.md", "b.md"), corpus="of other texts", rows=())
+    app = app_of(
+        resuming_page, kwargs={"documents": [Document(name, "New.") for name in chosen], "kept": kept}
+    )
+    [error] = app.run().error
+    assert said in error.value.replace("\\", "")
+    assert "\\\\" not in error.value  # escaped once
+    assert not app.run().error
+
+
+def resuming_page(documents, kept):
+    import streamlit as st
+
+    from pages.improve.settings import running
+
+    if "uploads" not in st.session_state:
+        st.session_state["uploads"] = {one.name: (one,) for one in documents}
+        st.session_state["searched"] = [one.name for one in documents]
+        running.resume(kept)
+    running.show_running()
+
+
 def test_before_a_run_it_is_said_what_cannot_be_told_by_it(encoder):
     documents = [Document("a.md", "The moon pulls the sea. " * 20)]
     questions = [about("a", "moon", "What pulls?")]
