@@ -6,6 +6,7 @@ transaction: at any time it holds all of the old state or all of the new.
 
 import json
 import sqlite3
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -111,17 +112,36 @@ def open_workspace(path: Path) -> Workspace:
 def merged(base: Workspace, ours: Workspace, theirs: Workspace) -> Workspace:
     """Return another session's workspace with the changes that this one made since a common state.
 
-    Additions, replacements and removals since ``base`` are merged, and ours win conflicts; settings are ours,
-    and no index is kept.
+    Additions, replacements and removals since ``base`` are merged, in a question set that both changed
+    question by question, and ours win conflicts; settings are ours, and no index is kept.
     """
     documents, runs = (
         three_way(*({key(each): each for each in getattr(one, part)} for one in (base, ours, theirs)))
         for part, key in (("documents", attrgetter("name")), ("runs", attrgetter("time", "name")))
     )
-    sets = three_way(*(dict(one.question_sets) for one in (base, ours, theirs)))
+    tables = [dict(one.question_sets) for one in (base, ours, theirs)]
+    sets = three_way(*tables)
+    for name in {name for table in tables for name in table}:
+        before, *after = (table.get(name, []) for table in tables)
+        if before not in after:  # both changed it
+            if questions := three_way(numbered(before), *map(numbered, after)):
+                sets[name] = list(questions.values())
+            else:
+                sets.pop(name, None)
     return Workspace(
         tuple(documents.values()), ours.settings, None, sets, tuple(runs.values()), theirs.saved_as
     )
+
+
+def numbered(questions: Sequence[dict[str, Any]]) -> dict[tuple[str, int], dict[str, Any]]:
+    """Return questions by their content and how many equal ones stand before."""
+    seen: Counter[str] = Counter()
+    table = {}
+    for question in questions:
+        content = json.dumps(question, sort_keys=True)
+        table[content, seen[content]] = question
+        seen[content] += 1
+    return table
 
 
 def three_way(base: dict[K, T], ours: dict[K, T], theirs: dict[K, T]) -> dict[K, T]:

@@ -301,7 +301,23 @@ def test_merging_keeps_what_either_session_changed(base, ours, theirs):
     sets = merged(*(Workspace(question_sets=each) for each in (base, ours, theirs))).question_sets
     for name in "abcd":
         changed = ours if ours.get(name) != base.get(name) else theirs
-        assert sets.get(name) == changed.get(name)
+        assert sets.get(name) == changed.get(name) or base.get(name) not in (ours.get(name), theirs.get(name))
+
+
+def test_merging_a_set_that_both_changed_keeps_each_question_that_either_added():
+    def state(texts):
+        questions = [{**QUESTION, "question": text} for text in texts]
+        return Workspace(question_sets={"s": questions} if texts else {})
+
+    def merge(*texts):
+        sets = merged(*map(state, texts)).question_sets
+        return "".join(question["question"] for question in sets.get("s", ()))
+
+    assert merge("", "a", "b") == "ba"
+    assert merge("ab", "abc", "bd") == "bdc"
+    assert merge("a", "", "ab") == merge("a", "ab", "") == "b"
+    assert merge("aa", "aab", "a") == "ab"
+    assert merge("a", "", "") == ""
 
 
 def test_merging_keeps_documents_by_name_runs_by_name_and_time_and_our_settings():
