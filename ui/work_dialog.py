@@ -122,7 +122,9 @@ def show_folder(work: Workspace, folder: Path) -> None:
     """Draw the workspaces kept under a name in a folder of this machine."""
     with st.container(border=True):
         name, save = st.columns([3, 1], vertical_alignment="bottom")
-        name.text_input("Save under a name", "my workspace", key="workspace-name", max_chars=80)
+        path: Path | None = st.session_state.get("workspace-path")  # where it was saved or opened
+        former = path.stem if path else "my workspace"
+        name.text_input("Save under a name", former, key="workspace-name", max_chars=80)
         save.button("Save", on_click=save_here, args=(work, folder), icon=":material/save:", width="stretch")
         kept = sorted(path.stem for path in folder.glob(f"*{SUFFIX}"))
         if kept:

@@ -185,3 +185,22 @@ def test_only_a_browser_on_the_same_machine_is_local(url, ip_address, headers, e
     monkeypatch.setattr("ui.data_folder.st", SimpleNamespace(context=context))
     monkeypatch.setattr("ui.data_folder.runtime.exists", lambda: True)
     assert is_local() is expected
+
+
+def folder_page(folder):
+    from pathlib import Path
+
+    from engine.storage.workspace import Workspace
+    from ui.work_dialog import show_folder
+
+    show_folder(Workspace(), Path(folder))
+
+
+def test_opened_work_is_saved_under_its_own_name_again(tmp_path):
+    app = app_of(folder_page, kwargs={"folder": str(tmp_path)}).run()
+    assert app.text_input(key="workspace-name").value == "my workspace"
+    app.text_input(key="workspace-name").set_value("laws").run()
+    next(button for button in app.button if button.label == "Save").click().run()
+    again = app_of(folder_page, kwargs={"folder": str(tmp_path)})
+    again.session_state["workspace-path"] = app.session_state["workspace-path"]
+    assert again.run().text_input(key="workspace-name").value == "laws"
