@@ -63,9 +63,10 @@ def show_tuning(
         start(request, documents, encoder)
         st.rerun()  # with the button greyed out
     if running is None:
+        n_about = len({question.corpus_id for question in asked})
         st.info(
             f"Nothing is trained yet. Train learns from {counted(len(asked), 'labelled question')} about "
-            f"{counted(len(documents), 'document')}, and then shows whether the search is better.",
+            f"{counted(n_about, 'document')}, and then shows whether the search is better.",
             icon=":material/school:",
         )
         show_kept()
