@@ -99,14 +99,6 @@ def test_what_pages_share_does_not_import_pages():
         assert not any(name.startswith("pages") for name in imports(path))
 
 
-def test_a_page_imports_no_other_page():
-    for path in (ROOT / "pages").rglob("page.py"):
-        own = ".".join(path.parent.relative_to(ROOT).parts) + "."
-        for view in path.parent.rglob("*.py"):
-            for name in imports(view):
-                assert not name.startswith("pages.") or name.startswith(own), f"{view} imports {name}"
-
-
 def test_importing_the_engine_loads_nothing_heavy():
     heavy = HEAVY | {"numba", "fastapi", "scipy", "faiss", "pypdf", "docx", "lxml", "jinja2", "http.client"}
     code = f"import sys, engine, engine.documents.loaders; print(sorted({heavy!r} & set(sys.modules)))"
