@@ -17,12 +17,14 @@ os.environ["NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING"] = "1"
 # Workers and child processes find modules compiled, also where an environment keeps none.
 os.environ["PYTHONDONTWRITEBYTECODE"] = ""
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
 from engine import Decoder, Encoder
 from engine.official_program import load_official
 from engine.retrieval import relevance
+from engine.weights.catalog import DEFAULT_DECODER
 from engine.weights.fetch import model_path
 
 sys.dont_write_bytecode = False
@@ -107,6 +109,16 @@ def readable_decoder():
 def official(encoder):
     """The same weights in sentence-transformers."""
     return load_official(str(model_path(encoder.name)), encoder.max_tokens, encoder.config.d_model, "float32")
+
+
+@pytest.fixture(scope="session")
+def gguf_reader():
+    """The file of the default decoder as the official library reads it."""
+    import gguf
+
+    with pytest.MonkeyPatch.context() as patch:  # a mapped file takes several times as long to slice
+        patch.setattr(np, "memmap", lambda path, mode: np.fromfile(path, np.uint8))
+        return gguf.GGUFReader(model_path(DEFAULT_DECODER))
 
 
 @pytest.fixture

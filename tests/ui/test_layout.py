@@ -15,7 +15,9 @@ MODULES = {
 
 @cache
 def imports(file):
-    return set(re.findall(r"^ *(?:from|import) (\S+)", file.read_text("utf-8"), re.MULTILINE)) & MODULES.keys()
+    return (
+        set(re.findall(r"^ *(?:from|import) (\S+)", file.read_text("utf-8"), re.MULTILINE)) & MODULES.keys()
+    )
 
 
 def all_imports(file):

@@ -25,14 +25,14 @@ PROMPTS = [
 
 
 @pytest.fixture(scope="module")
-def official():
-    """The same GGUF file, read and dequantised by transformers."""
+def official(gguf_reader):
+    """The same GGUF file, dequantised by transformers."""
     from transformers import AutoModelForCausalLM
 
     path = model_path(DEFAULT_DECODER)
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("GGUFReader", "get_tensor_name_map"):  # called twice, and for every module
-            patch.setattr(gguf, name, cache(getattr(gguf, name)))
+        patch.setattr(gguf, "GGUFReader", lambda path: gguf_reader)
+        patch.setattr(gguf, "get_tensor_name_map", cache(gguf.get_tensor_name_map))  # called for every module
         model = AutoModelForCausalLM.from_pretrained(path.parent, gguf_file=path.name, dtype=torch.float32)
     return model.eval()
 

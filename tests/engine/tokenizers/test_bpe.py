@@ -1,6 +1,7 @@
 import random
 from itertools import pairwise
 
+import gguf
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,11 +31,13 @@ TEXTS = [
 
 
 @pytest.fixture(scope="module")
-def official():
+def official(gguf_reader):
     from transformers import AutoTokenizer
 
     path = model_path(DEFAULT_DECODER)
-    return AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gguf, "GGUFReader", lambda path: gguf_reader)
+        return AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from engine.errors import ModelFileError
 from engine.kernels.matrix_storage import pack_or_float
+from engine.weights.catalog import DEFAULT_DECODER
+from engine.weights.fetch import model_path
 from engine.weights.gguf_file import GGUF
 from engine.weights.quantized import QUANTIZED
 from engine.weights.stored import StoredTensor, block_size, held_bytes, kind_name
@@ -76,16 +78,12 @@ def test_a_tensor_is_what_the_official_library_makes_of_it(tmp_path, kind):
     np.testing.assert_array_equal(stored.float32(), gguf.dequantize(official.data, Kind[kind]))
 
 
-def test_the_default_decoder_is_read_as_by_the_official_library():
-    from engine.weights.catalog import DEFAULT_DECODER
-    from engine.weights.fetch import model_path
-
-    path = model_path(DEFAULT_DECODER)
-    file, official = GGUF(path), gguf.GGUFReader(path)
-    for key, field in official.fields.items():
+def test_the_default_decoder_is_read_as_by_the_official_library(gguf_reader):
+    file = GGUF(model_path(DEFAULT_DECODER))
+    for key, field in gguf_reader.fields.items():
         if not key.startswith("GGUF."):
             assert file[key] == field.contents(), key
-    for tensor in official.tensors:
+    for tensor in gguf_reader.tensors:
         stored = file.tensor(tensor.name)
         assert stored.kind == tensor.tensor_type.name
         assert stored.shape == tuple(tensor.shape[::-1])

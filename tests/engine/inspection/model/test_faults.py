@@ -19,7 +19,7 @@ TEXTS = [
     "What does the CarbFix project do with carbon dioxide?",
     "Dog bites man.",
     "The naïve reader — unhappily — never learns what stood in the second half 🙂. " * 4,
-    "word " * 300,
+    "word " * 150,  # more tokens than are padded to
 ]
 SINGLE = [Faults(**{field.name: True}) for field in fields(Faults)]
 MANY = [
@@ -135,12 +135,13 @@ def test_padding_that_is_averaged_moves_no_token_and_no_text_that_fills_its_plac
     moved = stage_drift(encoder.trace(TEXTS[0]), broken_trace(encoder, TEXTS[0], faults), 6)
     assert moved.pop("normalized") > 0.1
     assert max(moved.values()) < 1e-6
-    full = TEXTS[3:]  # more tokens than are padded to
+    full = TEXTS[3:]
     np.testing.assert_allclose(broken_vectors(encoder, full, faults), encoder.encode(full), atol=1e-6)
 
 
 def test_without_faults_nothing_moves(encoder):
-    np.testing.assert_allclose(broken_vectors(encoder, TEXTS, Faults()), encoder.encode(TEXTS), atol=1e-6)
+    texts = [*TEXTS, "word " * 300]  # the last is truncated
+    np.testing.assert_allclose(broken_vectors(encoder, texts, Faults()), encoder.encode(texts), atol=1e-6)
     intact, broken = encoder.trace(TEXTS[0]), broken_trace(encoder, TEXTS[0], Faults())
     assert set(intact) - set(broken) == {"tokens"}
     for name, array in broken.items():
@@ -149,9 +150,9 @@ def test_without_faults_nothing_moves(encoder):
 
 
 @pytest.mark.parametrize("faults", [*SINGLE, *MANY], ids=names)
-def test_a_batch_gives_the_vectors_of_single_texts_and_of_traces(encoder, faults):
-    longer = [f"{text} {number}" for number in range(2) for text in TEXTS]  # with them, several packs
-    batch = broken_vectors(encoder, TEXTS + longer, faults)[: len(TEXTS)]
+def test_a_batch_gives_the_vectors_of_single_texts_and_of_traces(encoder, monkeypatch, faults):
+    monkeypatch.setattr("engine.inspection.model.faults.BATCH_TOKENS", 150)  # two packs
+    batch = broken_vectors(encoder, TEXTS, faults)
     single = np.concatenate([broken_vectors(encoder, [text], faults) for text in TEXTS])
     traced = np.stack([broken_trace(encoder, text, faults)["normalized"] for text in TEXTS])
     np.testing.assert_allclose(batch, single, rtol=0, atol=2e-5)
