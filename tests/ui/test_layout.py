@@ -15,9 +15,8 @@ MODULES = {
 
 @cache
 def imports(file):
-    return (
-        set(re.findall(r"^ *(?:from|import) (\S+)", file.read_text("utf-8"), re.MULTILINE)) & MODULES.keys()
-    )
+    lines = re.findall(r"^ *(?:from|import) (\S+)", file.read_text("utf-8"), re.MULTILINE)
+    return set(lines) & MODULES.keys()
 
 
 def all_imports(file):

@@ -57,10 +57,9 @@ def test_logits_and_64_greedy_tokens_equal_transformers(decoder, readable_decode
     assert len(ours) == 64 or ours[-1] in decoder.end_ids
 
 
-@pytest.mark.parametrize("prompt", PROMPTS[:3], ids=range(3))
-def test_cached_and_uncached_generation_give_the_same_tokens(decoder, prompt):
-    cached = tokens(decoder.generate(prompt, max_new_tokens=10))
-    assert tokens(decoder.generate(prompt, max_new_tokens=10, kv_cache=False)) == cached
+def test_cached_and_uncached_generation_give_the_same_tokens(decoder):
+    cached = tokens(decoder.generate(PROMPTS[2], max_new_tokens=10))
+    assert tokens(decoder.generate(PROMPTS[2], max_new_tokens=10, kv_cache=False)) == cached
 
 
 def test_a_prompt_read_in_blocks_gives_the_same_logits(decoder, monkeypatch):
@@ -200,13 +199,14 @@ def test_candidates_are_told_only_where_asked_for(decoder):
     assert (step.entropy, step.candidates) == (None, ())
 
 
-@pytest.mark.parametrize("start", [1, 2, 30, 59, 60])
-def test_log_probabilities_of_a_text_equal_those_of_its_logits(readable_decoder, monkeypatch, start):
+def test_log_probabilities_of_a_text_equal_those_of_its_logits(readable_decoder, monkeypatch):
     monkeypatch.setattr(decoder_module, "BLOCK_TOKENS", 24)
     monkeypatch.setattr(decoder_module, "LOGIT_TOKENS", 7)
     ids = readable_decoder.prompt_ids(PROMPTS[4])[:60]
-    expected = log_softmax(readable_decoder.logits(ids))[np.arange(start - 1, 59), ids[start:]]
-    np.testing.assert_allclose(readable_decoder.log_probabilities(ids, start), expected, atol=1e-3)
+    logits = readable_decoder.logits(ids)
+    for start in (1, 2, 30, 59, 60):
+        expected = log_softmax(logits)[np.arange(start - 1, 59), ids[start:]]
+        np.testing.assert_allclose(readable_decoder.log_probabilities(ids, start), expected, atol=1e-3)
 
 
 def test_no_more_logits_are_held_at_once_than_a_block_of_tokens(decoder, monkeypatch):
