@@ -95,7 +95,8 @@ def test_a_pair_and_a_longer_limit_are_read_by_both(encoder, stages):
             np.testing.assert_allclose(ours[stage], array, atol=2e-4)
 
 
-def test_the_child_process_computes_the_same_stages_for_one_text_after_the_other(encoder, stages):
+@pytest.mark.usefixtures("library_in_this_process")
+def test_the_program_computes_the_same_stages_for_one_text_after_the_other(encoder, stages):
     with official_model(encoder) as official:
         for arguments in (("one",), ("two words", "and a pair"), ("three " * 300, None, 300)):
             found, expected = official(*arguments), stages(*arguments)

@@ -136,7 +136,7 @@ def test_ask_draws_under_the_settings_it_is_given(corpus):
         "--corpus",
         corpus,
         "--max-new-tokens",
-        12,
+        6,
         "--json",
     )
 

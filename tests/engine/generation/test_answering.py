@@ -223,7 +223,7 @@ def test_an_answer_names_who_wrote_it_and_holds_its_tokens(index, encoder, decod
 
 
 def test_every_sampling_setting_reaches_the_decoder(index, encoder, decoder, null_scores):
-    fixed = {"k": 1, "min_relevance": 0, "max_new_tokens": 12, "null_scores": null_scores}
+    fixed = {"k": 1, "min_relevance": 0, "max_new_tokens": 6, "null_scores": null_scores}
 
     def answer(**settings):
         return reply(QUESTION, index, encoder, decoder, **fixed, **settings).text
@@ -469,7 +469,7 @@ def test_where_not_all_sentences_fit_the_prompt_the_best_is_read(long_index, enc
     monkeypatch.setattr("engine.generation.answering.LEAST_SHARE", 0)
     whole = reply(QUESTION, long_index, encoder, decoder, min_relevance=0, max_new_tokens=1)
     n_tokens = len(whole.prompt.ids)
-    for budget in range(n_tokens - 1, n_tokens - 30, -7):
+    for budget in (n_tokens - 1, n_tokens - 22):
         less = reply(
             QUESTION,
             long_index,
