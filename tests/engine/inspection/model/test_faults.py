@@ -199,10 +199,12 @@ def test_it_works_in_float64():
         assert broken_vectors(encoder, TEXTS[:1], faults).dtype == np.float64
 
 
-def test_progress_ends_at_the_number_of_texts(encoder):
+def test_progress_ends_at_the_number_of_texts(encoder, monkeypatch):
+    monkeypatch.setattr("engine.inspection.model.faults.BATCH_TOKENS", 150)  # two packs
     seen = []
-    broken_vectors(encoder, TEXTS * 8, SINGLE[0], lambda done, total: seen.append((done, total)))
-    assert seen[-1] == (32, 32)
+    broken_vectors(encoder, TEXTS, SINGLE[0], lambda done, total: seen.append((done, total)))
+    assert len(seen) == 2
+    assert seen[-1] == (4, 4)
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)
 
 
