@@ -26,6 +26,22 @@ class Sizes:
     n_layers, n_kv_heads, d_head = 2, 3, 4
 
 
+def first_layers(decoder, n_layers=10):
+    """A decoder of fewer layers, which takes less time."""
+    weights = replace(decoder.weights, layers=decoder.weights.layers[:n_layers])
+    return replace(decoder, weights=weights, config=replace(decoder.config, n_layers=n_layers))
+
+
+@pytest.fixture(scope="module")
+def decoder(decoder):
+    return first_layers(decoder)
+
+
+@pytest.fixture(scope="module")
+def readable_decoder(readable_decoder):
+    return first_layers(readable_decoder)
+
+
 @pytest.fixture
 def read(monkeypatch):
     """The number of tokens of every pass through the layers."""
