@@ -44,18 +44,6 @@ def test_vectors_equal_sentence_transformers(encoder, official):
     np.testing.assert_allclose(ours, official.encode(texts(), show_progress_bar=False), rtol=0, atol=1e-6)
 
 
-def test_vectors_under_a_higher_limit_equal_sentence_transformers(encoder, official):
-    counts = [len(ids) for ids in encoder.tokenizer.ids_batch(texts())]
-    long = [text for text, n in zip(texts(), counts, strict=True) if n > encoder.max_tokens]
-    assert len(long) >= 5
-    official.max_seq_length = 512
-    try:
-        reference = official.encode(long, show_progress_bar=False)
-    finally:
-        official.max_seq_length = encoder.max_tokens
-    np.testing.assert_allclose(encoder.encode(long, max_tokens=512), reference, rtol=0, atol=1e-6)
-
-
 def test_the_official_limit_is_what_the_texts_are_cut_at(encoder, official):
     long = "word " * 700
     assert len(official.tokenize([long])["input_ids"][0]) == encoder.max_tokens == 256
@@ -172,11 +160,14 @@ def test_a_tracer_can_replace_what_it_sees(encoder):
     assert np.abs(changed - encoder.encode_ids([ids])[0]).max() > 0.01
 
 
-def test_words_drawn_from_the_whole_vocabulary_give_the_official_vectors(encoder, official):
+def test_words_of_the_whole_vocabulary_under_a_higher_limit_give_the_official_vectors(encoder, official):
     vocabulary = json.loads((model_path(encoder.name) / "tokenizer.json").read_text())["model"]["vocab"]
     words = sorted(word for word in vocabulary if word.isalpha())
     rng = np.random.default_rng(0)
-    some = [" ".join(rng.choice(words, n)) for n in np.geomspace(1, 520, 8).astype(int)]
+    some = [" ".join(rng.choice(words, n)) for n in (1, 3, 10, 40, 150, 300, 450, 520)]
+    counts = [len(ids) for ids in encoder.tokenizer.ids_batch(some)]
+    assert any(encoder.max_tokens < n <= 512 for n in counts)
+    assert max(counts) > 512
     official.max_seq_length = 512
     try:
         reference = official.encode(some, show_progress_bar=False)
