@@ -222,21 +222,6 @@ def test_an_answer_names_who_wrote_it_and_holds_its_tokens(index, encoder, decod
     assert decoder.tokenizer.decode(written).strip() == answer.text
 
 
-def test_every_sampling_setting_reaches_the_decoder(index, encoder, decoder, null_scores):
-    fixed = {"k": 1, "min_relevance": 0, "max_new_tokens": 6, "null_scores": null_scores}
-
-    def answer(**settings):
-        return reply(QUESTION, index, encoder, decoder, **fixed, **settings).text
-
-    greedy = answer()
-    hot = {"temperature": 1.5, "seed": 4}
-    assert answer(**hot) == answer(**hot) != greedy
-    assert answer(temperature=1.5, seed=5) != answer(**hot)
-    for only_the_best in ({"top_k": 1}, {"top_p": 1e-6}, {"min_p": 1.0}):
-        assert answer(**hot, **only_the_best) == greedy
-    assert answer(repetition_penalty=1.8) != greedy
-
-
 @pytest.mark.parametrize(
     "setting", [{"temperature": -1}, {"top_k": 0}, {"top_p": 2}, {"min_p": 2}, {"repetition_penalty": 0}]
 )

@@ -50,27 +50,10 @@ def test_the_official_limit_is_what_the_texts_are_cut_at(encoder, official):
     assert len(encoder.truncate(encoder.tokenizer.encode(long).ids)) == 256
 
 
-def test_cls_vectors_equal_those_of_the_official_layers(encoder, official):
-    import torch
-
-    some = texts()[::2]
-    with torch.inference_mode():
-        tokens = [official[0](official.tokenize([text]))["token_embeddings"][0, 0].numpy() for text in some]
-    reference = np.stack(tokens) / np.linalg.norm(tokens, axis=1, keepdims=True)
-    np.testing.assert_allclose(encoder.encode(some, pooling="cls"), reference, atol=1e-6)
-
-
 def test_a_batch_gives_the_vectors_of_single_texts(encoder):
     some = texts()
     single = np.concatenate([encoder.encode([text]) for text in some])
     np.testing.assert_allclose(encoder.encode(some), single, rtol=0, atol=1e-6)
-
-
-def test_several_poolings_in_one_pass_equal_each_alone(encoder):
-    some = texts()[:12]
-    together = encoder.encode(some, pooling=["mean", "cls", "pooler"])
-    for strategy, vectors in together.items():
-        np.testing.assert_allclose(vectors, encoder.encode(some, pooling=strategy), atol=1e-6)
 
 
 def test_without_normalisation_the_direction_is_the_same(encoder):
