@@ -60,6 +60,7 @@ def pytest_collection():
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(10_000)  # a pass takes long beside models and pages
         gc.enable()
 
 
