@@ -15,6 +15,7 @@ from pages.improve.diagnose.labelled import ranked_labels
 from ui.chunk_settings import Cut, cut_values
 from ui.current import (
     current_passage,
+    current_question,
     document_choice,
     follow,
     follow_question,
@@ -86,13 +87,14 @@ def ask(search: Search, questions: tuple[Question, ...]) -> Asked | None:
     questions
         The labelled questions about these documents.
     """
-    has_labels = bool(questions)
+    has_labels, current = bool(questions), current_question()
+    key, is_own = f"diagnose-way-{has_labels}", current not in {"", *(each.text for each in questions)}
+    st.session_state.setdefault(key, SEARCHED if is_own else LABELLED if has_labels else PASTED)
     way = st.segmented_control(
         "The passage that should have been found",
         [LABELLED, PASTED, SEARCHED] if has_labels else [PASTED, SEARCHED],
-        default=LABELLED if has_labels else PASTED,
         required=True,
-        key=f"diagnose-way-{has_labels}",
+        key=key,
         persist_state="session",
         help="The bundled documents come with labelled questions, whose passages are known. To have more, "
         f"{LABEL_SOME}. Or paste the passage, or find it by a "
@@ -137,7 +139,8 @@ def ask_labelled(search: Search, questions: tuple[Question, ...]) -> Asked | Non
         help="A question with several passages is listed once for each of them.",
     )
     # The chosen question stays in the list when new settings find its passage.
-    last = st.session_state.get(CHOSEN)
+    named = (one.name for one in labelled if one.question.text == current_question())
+    last = st.session_state.get(CHOSEN) or next(named, None)
     shown = [one for one in labelled if not one.is_among(search.k) or not only_missing or one.name == last]
     if not shown:
         st.success(

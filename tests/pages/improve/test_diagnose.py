@@ -4,6 +4,7 @@ from safetensors.numpy import load_file, save_file
 from engine.documents.loaders import BUNDLED_CORPUS
 from engine.documents.sentences import sentence_spans
 from engine.evaluation.grid import Cell
+from engine.evaluation.questions import load_questions, questions_about
 from pages.improve.diagnose.fix import change_words, changed_names
 from tests.apps import app_file, app_page, said, tables
 from tests.sentence_transformer_folders import save_reranker
@@ -61,6 +62,17 @@ def test_all_labelled_questions_can_be_seen_those_found_too(labelled):
     found = next(option for option in all_of_them.options if option not in few.options)
     app = all_of_them.set_value(found).run()
     assert app.success[0].value.startswith("It was found")
+
+
+def test_the_question_of_the_session_comes_first(labelled):
+    *_, last = questions_about(load_questions(), ["inside_the_pipeline.md"])
+    app = page(**{"current-question": last.text})
+    [box] = [box for box in app.selectbox if box.label == "Question and passage"]
+    assert box.value.startswith(last.text[:30])
+    assert f"Question: {last.text}" in said(app)
+    app = page(**{"current-question": "How are words cut?"})
+    assert "How are words cut?" in [box.value for box in app.text_input]
+    assert not [box for box in app.selectbox if box.label == "Question and passage"]
 
 
 def test_a_text_of_no_document_ends_at_the_first_step(encoder):
