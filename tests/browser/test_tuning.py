@@ -10,7 +10,7 @@ ADDRESS = "tuning"
 
 
 def test_a_search_is_tuned_and_judged(narrow):
-    expect(narrow.get_by_text("Train learns from 310 labelled questions about 4 documents")).to_be_visible()
+    expect(narrow.get_by_text("Train learns from 310 questions about 4 documents")).to_be_visible()
     assert_fits(narrow)
     slide(narrow, "Home", "Folds", "Epochs, at most")
     press(narrow, "Train")

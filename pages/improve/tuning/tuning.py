@@ -43,7 +43,7 @@ def show_tuning(
     asked = tuple(question for question in questions if question.references)
     if len(asked) < MIN_QUESTIONS or not documents:
         st.info(
-            f"Labelled questions about these documents: {len(asked)}. Tuning needs at least "
+            f"Questions with a known passage: {len(asked)}. Tuning needs at least "
             f"{MIN_QUESTIONS}, better 50: choose another set above, upload one, or label passages on the "
             "page “Questions”.",
             icon=":material/label:",
@@ -65,7 +65,7 @@ def show_tuning(
     if running is None:
         n_about = len({question.corpus_id for question in asked})
         st.info(
-            f"Nothing is trained yet. Train learns from {counted(len(asked), 'labelled question')} about "
+            f"Nothing is trained yet. Train learns from {counted(len(asked), 'question')} about "
             f"{counted(n_about, 'document')}, and then shows whether the search is better.",
             icon=":material/school:",
         )

@@ -90,16 +90,16 @@ def tuned(by_question, by_document, keep):
 def test_too_few_questions_are_told():
     test = app(9)
     assert not test.exception
-    assert "Labelled questions about these documents: 9." in test.info[0].value
+    assert "Questions with a known passage: 9." in test.info[0].value
     assert not test.button
 
 
 def test_before_training_there_is_nothing_to_see():
     test = app(22)
     assert "Nothing is trained yet" in test.info[0].value
-    assert "22 labelled questions about 2 documents" in test.info[0].value
+    assert "22 questions about 2 documents" in test.info[0].value
     test.session_state["questions"] = data(11)[1]  # about the first alone
-    assert "11 labelled questions about 1 document," in test.run().info[0].value
+    assert "11 questions about 1 document," in test.run().info[0].value
     assert test.button(key="tuning-train").label == "Train"
 
 
