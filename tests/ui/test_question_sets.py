@@ -229,6 +229,22 @@ def test_an_unknown_name_is_given_the_document_that_is_meant_in_one_click():
     assert [row["corpus_id"] for row in kept] == ["tide", "tide", "zebra"]
 
 
+def test_a_set_is_replaced_only_by_one_that_holds_all_of_it():
+    app, more = page_over(picker_page), replace(ASKED, text="Who pulls?")
+    for given, names in (
+        ((ASKED,), ["mine.jsonl"]),
+        ((more, ASKED), ["mine.jsonl"]),
+        ((ASKED,), ["mine.jsonl", "mine (2).jsonl"]),
+        ((ASKED,), ["mine.jsonl", "mine (2).jsonl"]),
+    ):
+        give(app, "mine.jsonl", jsonl(*given))
+        assert not app.exception
+        assert list(app.session_state["workspace"].question_sets) == names
+        assert app.session_state["questions"] == names[-1]
+        kept = [row["question"] for row in app.session_state["workspace"].question_sets[names[-1]]]
+        assert kept == [each.text for each in given]
+
+
 def test_a_collection_brings_its_documents():
     rows = [{"_id": "d1", "title": EVIL, "text": "Lift."}, {"_id": "d2", "text": "Drag is what it costs."}]
     files = {

@@ -1,8 +1,10 @@
 """The question sets of a session: they are part of its workspace, and are saved and opened with it."""
 
+import json
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import PurePath
 from typing import Any
 
 import streamlit as st
@@ -48,6 +50,19 @@ def keep_questions(name: str, questions: Sequence[Question]) -> None:
     if questions:
         sets[name] = [question_fields(question) for question in questions]
     st.session_state["workspace"] = replace(workspace(), question_sets=sets)
+
+
+def name_for(name: str, questions: Sequence[Question]) -> str:
+    """Return the name for an uploaded set, with a number where one of its name has questions that it lacks.
+
+    Those may have been labelled here: a set is replaced only by one that holds all of it.
+    """
+    path, sets, number = PurePath(name), workspace().question_sets, 1
+    given = {json.dumps(question_fields(question), sort_keys=True) for question in questions}
+    while not {json.dumps(row, sort_keys=True) for row in sets.get(name, ())} <= given:
+        number += 1
+        name = f"{path.stem} ({number}){path.suffix}"
+    return name
 
 
 def keep_label(name: str, text: str, corpus_id: str, reference: Reference) -> None:

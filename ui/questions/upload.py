@@ -9,7 +9,7 @@ from engine.errors import GlassboxError, InputError
 from engine.evaluation.question_files import parse_beir_zip
 from engine.evaluation.questions import parse_questions
 from ui.documents import add_file
-from ui.questions.kept import keep_questions, uploaded_names
+from ui.questions.kept import keep_questions, name_for, uploaded_names
 from ui.server_settings import limits
 from ui.text import escape_markdown
 
@@ -70,8 +70,7 @@ def take_unread(key: str) -> None:
     has_documents = False
     try:
         with st.spinner(f"Reading {escape_markdown(unread[0])}…", show_time=True):
-            has_documents = add_question_file(*unread)
-        state[key] = unread[0]
+            state[key], has_documents = add_question_file(*unread)
     except GlassboxError as error:
         state["questions-error"] = str(error)
     del state["questions-unread"]
@@ -79,8 +78,8 @@ def take_unread(key: str) -> None:
         st.rerun()  # the document picker above was drawn without them
 
 
-def add_question_file(name: str, content: bytes) -> bool:
-    """Add a file's questions to the session; return whether documents came with them.
+def add_question_file(name: str, content: bytes) -> tuple[str, bool]:
+    """Add a file's questions to the session; return the name of the set, and whether documents came with it.
 
     Raises
     ------
@@ -94,5 +93,6 @@ def add_question_file(name: str, content: bytes) -> bool:
         raise InputError(f"{name} holds {len(questions):,} questions: give at most {MAX_QUESTIONS:,}")
     if collection:
         add_file(name, Loaded((collection.document,)))
+    name = name_for(name, questions)
     keep_questions(name, questions)
-    return is_collection
+    return name, is_collection
