@@ -61,7 +61,7 @@ SHOWN = {
         "Scored pairs": "On these pairs no strategy is better",
         "Geometry": "Before normalisation, the lengths",
     },
-    "tuning": "34 labelled questions about 1 document",
+    "tuning": "34 questions about 1 document",
     "questions": {"Label questions": "Mark the passage", "Smoke test": "Searched as the app is now"},
     "answer": {
         "Tokens": "■ end",

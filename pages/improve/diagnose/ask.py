@@ -87,12 +87,13 @@ def ask(search: Search, questions: tuple[Question, ...]) -> Asked | None:
     questions
         The labelled questions about these documents.
     """
-    has_labels, current = bool(questions), current_question()
-    key, is_own = f"diagnose-way-{has_labels}", current not in {"", *(each.text for each in questions)}
-    st.session_state.setdefault(key, SEARCHED if is_own else LABELLED if has_labels else PASTED)
+    has_labels = bool(questions)
+    key, ways = f"diagnose-way-{has_labels}", [*([LABELLED] if has_labels else []), PASTED, SEARCHED]
+    if st.session_state.get(key) not in ways:  # an address may name any
+        st.session_state[key] = ways[0]
     way = st.segmented_control(
         "The passage that should have been found",
-        [LABELLED, PASTED, SEARCHED] if has_labels else [PASTED, SEARCHED],
+        ways,
         required=True,
         key=key,
         persist_state="session",

@@ -70,9 +70,7 @@ def test_the_question_of_the_session_comes_first(labelled):
     [box] = [box for box in app.selectbox if box.label == "Question and passage"]
     assert box.value.startswith(last.text[:30])
     assert f"Question: {last.text}" in said(app)
-    app = page(**{"current-question": "How are words cut?"})
-    assert "How are words cut?" in [box.value for box in app.text_input]
-    assert not [box for box in app.selectbox if box.label == "Question and passage"]
+    assert page(**{"diagnose-way-True": "none of the ways"}).button_group[0].value == "A labelled question"
 
 
 def test_a_text_of_no_document_ends_at_the_first_step(encoder):

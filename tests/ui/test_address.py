@@ -1,0 +1,25 @@
+from urllib.parse import parse_qs
+
+from tests.apps import app_of
+
+ASKED = {"question": ["How are words cut?"], "way": ["Find it in a document"]}
+
+
+def opened():
+    import streamlit as st
+
+    from ui.address import address_query, open_address
+
+    open_address("diagnose")
+    st.text(address_query("diagnose"))
+
+
+def test_a_diagnosis_is_opened_with_its_question_and_the_way_to_its_passage():
+    app = app_of(opened)
+    for name, [value] in ASKED.items():
+        app.query_params[name] = value
+    app.run()
+    assert not app.exception
+    assert app.session_state["current-question"] == "How are words cut?"
+    assert app.session_state["diagnose-way-True"] == "Find it in a document"
+    assert parse_qs(app.text[0].value) == ASKED
