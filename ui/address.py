@@ -19,7 +19,7 @@ QUESTION, DOCUMENTS = "question", "search"
 # What an address says of a page, and the widget that holds it.
 PARTS = {
     "documents": {"tab": "documents-tab", "document": "chunks-document"},
-    "diagnose": {"way": "diagnose-way-True"},
+    "diagnose": {"way": "diagnose-way-True"},  # the widget where questions are labelled
     "poolings": {"tab": "pooling-tab"},
     "questions": {"tab": "questions-tab"},
     "answer": {"tab": "inside-answer-tab"},

@@ -88,7 +88,8 @@ def ask(search: Search, questions: tuple[Question, ...]) -> Asked | None:
         The labelled questions about these documents.
     """
     has_labels = bool(questions)
-    key, ways = f"diagnose-way-{has_labels}", [*([LABELLED] if has_labels else []), PASTED, SEARCHED]
+    key = f"diagnose-way-{has_labels}"
+    ways = [LABELLED, PASTED, SEARCHED] if has_labels else [PASTED, SEARCHED]
     if st.session_state.get(key) not in ways:  # an address may name any
         st.session_state[key] = ways[0]
     way = st.segmented_control(

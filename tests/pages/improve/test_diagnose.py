@@ -70,6 +70,9 @@ def test_the_question_of_the_session_comes_first(labelled):
     [box] = [box for box in app.selectbox if box.label == "Question and passage"]
     assert box.value.startswith(last.text[:30])
     assert f"Question: {last.text}" in said(app)
+
+
+def test_an_unknown_way_to_the_passage_is_the_first_one(encoder):
     assert page(**{"diagnose-way-True": "none of the ways"}).button_group[0].value == "A labelled question"
 
 
