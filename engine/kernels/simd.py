@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from llvmlite import ir
+from llvmlite.binding import get_host_cpu_name
 from numba import types
 from numba.core.cgutils import get_or_insert_function
 from numba.extending import intrinsic
@@ -22,7 +23,11 @@ if not (FEATURES.get("f16c") or FEATURES.get("neon")):
 
 N_VECTORS = WIDE // LANES
 BYTES, SHORT, INTEGER, LONG = ir.IntType(8), ir.IntType(16), ir.IntType(32), ir.IntType(64)
-AHEAD = 8192  # bytes by which a row product prefetches its weights
+# By how many bytes a row product prefetches its weights, and into which cache.
+AHEAD, FIRST_CACHE, SECOND_CACHE = 8_192, 1, 2
+# Zen 4 waits for prefetches of quantised weights into its first cache. Into the second, and from further
+# ahead, it reads Q4_1 1.2 times as fast from memory, Q5_1 and Q6_K over twice.
+FAR_AHEAD, FAR_CACHE = (32_768, SECOND_CACHE) if get_host_cpu_name() == "znver4" else (AHEAD, FIRST_CACHE)
 HALF, SINGLE, POINTER = ir.HalfType(), ir.FloatType(), ir.PointerType()
 VECTOR, INTEGERS = ir.VectorType(SINGLE, LANES), ir.VectorType(INTEGER, LANES)
 HALVES = ir.VectorType(HALF, LANES)
@@ -47,12 +52,12 @@ class Code:
         place = self.builder.inttoptr(self.builder.add(address, LONG(offset)), POINTER)
         self.builder.store(value, place, align=1)
 
-    def prefetch(self, address: Any, n_bytes: int) -> None:
-        """Prefetch memory."""
+    def prefetch(self, address: Any, n_bytes: int, cache: int = FIRST_CACHE) -> None:
+        """Prefetch memory into the first or second cache."""
         function = self.function("llvm.prefetch.p0", ir.VoidType(), [POINTER, INTEGER, INTEGER, INTEGER])
         for offset in range(0, n_bytes, 64):
             place = self.builder.inttoptr(self.builder.add(address, LONG(offset)), POINTER)
-            self.builder.call(function, [place, INTEGER(0), INTEGER(3), INTEGER(1)])
+            self.builder.call(function, [place, INTEGER(0), INTEGER(4 - cache), INTEGER(1)])
 
     def spread(self, number: Any, kind: ir.VectorType) -> Any:
         """Return a vector with the same number in all lanes."""

@@ -12,7 +12,20 @@ from numba.extending import intrinsic
 
 from engine.kernels.gemm import FEATURES, LANES, WIDE, WIDE_REGISTERS
 from engine.kernels.panel_layout import KINDS, LAYOUTS, PanelLayout
-from engine.kernels.simd import AHEAD, INTEGER, INTEGERS, LONG, N_VECTORS, SINGLE, VECTOR, Code, loop
+from engine.kernels.simd import (
+    AHEAD,
+    FAR_AHEAD,
+    FAR_CACHE,
+    FIRST_CACHE,
+    INTEGER,
+    INTEGERS,
+    LONG,
+    N_VECTORS,
+    SINGLE,
+    VECTOR,
+    Code,
+    loop,
+)
 from engine.kernels.simd_panels import GROUP, GROUPS, codes, numbers, scale_and_offset, unsigned_numbers
 from engine.weights.quantized import UNIT
 
@@ -28,6 +41,7 @@ def generate_product(layout: PanelLayout, x_bytes: int, n_rows: int, body: Body)
 
     Each iteration runs ``body`` on a unit and advances ``x_bytes`` in every row.
     """
+    ahead, cache = (FAR_AHEAD, FAR_CACHE) if layout.planes else (AHEAD, FIRST_CACHE)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         x, x_stride, panel, y, y_stride, start, n_units = arguments[-7:]
@@ -37,8 +51,8 @@ def generate_product(layout: PanelLayout, x_bytes: int, n_rows: int, body: Body)
             block, unit = unit_addresses(builder, layout, panel, i)
             first_x = builder.add(x, builder.mul(i, LONG(x_bytes)))
             x_here = code.row_addresses(first_x, x_stride, n_rows)
-            ahead = builder.add(panel, builder.mul(i, LONG(layout.mean_bytes)))
-            code.prefetch(builder.add(ahead, LONG(AHEAD)), layout.mean_bytes)
+            later = builder.add(panel, builder.add(builder.mul(i, LONG(layout.mean_bytes)), LONG(ahead)))
+            code.prefetch(later, layout.mean_bytes, cache)
             return body(code, block, unit, x_here, sums)
 
         code.write_rows(loop(builder, n_units, code.initial_sums(start, n_rows), iteration), y, y_stride)
