@@ -38,8 +38,9 @@ def sentence_spans(text: str) -> tuple[tuple[int, int], ...]:
 
     A sentence ends at ``.``, ``!``, ``?`` or ``…`` before white space, at their Chinese and Japanese
     counterparts, and at a line break that does not wrap a paragraph (`wrapping_breaks`), except after an
-    abbreviation, an initial or the number of a list item, and before a lower-case letter. A sentence that
-    ends in an abbreviation ("… of the U.S. It …") is therefore joined with the next.
+    abbreviation, an initial or the number of a list item, before a lower-case letter, and within a row of a
+    table in Markdown. A sentence that ends in an abbreviation ("… of the U.S. It …") is therefore joined
+    with the next.
     """
     wrapping = wrapping_breaks(text)
     ends = [0]
@@ -62,6 +63,8 @@ def is_end(text: str, first: int, start: int, end: int, wrapping: frozenset[int]
     mark = text[start:end]
     if not mark:
         return start not in wrapping
+    if text[first] == "|":  # a row of a table in Markdown
+        return False
     if mark[0] in "。！？":
         return True
     following = end_of_gap(text, end)

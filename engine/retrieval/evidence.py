@@ -17,6 +17,7 @@ import numpy as np
 
 from engine.documents.document import Chunk
 from engine.documents.sentences import MARK_AT_END, sentence_spans
+from engine.documents.table_rows import is_row_of_heads
 from engine.layers.activation import softmax
 from engine.layers.norm import l2_normalize
 from engine.layers.tracing import Array
@@ -30,6 +31,7 @@ from engine.retrieval.maxsim import unit_vectors
 LONGEST_SENTENCE = 450  # characters; what is longer, as a table is, is quoted in parts
 SHORTEST_SENTENCE = 3
 HEADING = re.compile(r"#{1,6}\s.*|(=+)\s.*\s\1")  # in Markdown, and in the spelling of WikiText
+LINK_TARGET = re.compile(r"\[(?!\^)[^]\n]+\]:\s*\S+(\s+[\"'(].*)?")  # "[name]: address", but no note
 LIST_NUMBER, BULLET = re.compile(r"\d+[.)]\s+"), re.compile(r"[-*•]\s")
 HEADING_WORDS, HEADING_LENGTH = 4, 60  # at most, of a line that is a heading because no full stop ends it
 RUN_TOKENS = 192  # of the sentences that are read together
@@ -127,13 +129,15 @@ def candidates(hits: Sequence[Hit], index: Index) -> list[Candidate]:
 
 
 def is_heading(text: str, start: int, end: int, chunk: Chunk) -> bool:
-    """Whether ``text[start:end]`` is a heading, or a line of marks such as ``---``.
+    """Whether ``text[start:end]`` is a heading, of columns too, a line of marks, or the target of a link.
 
     A line of a few words without a full stop, such as "2. Copenhagen, Denmark", is one too, unless it holds
     a number of its own or an item of a list follows.
     """
     line = text[start:end]
-    if HEADING.fullmatch(line) or not any(map(str.isalnum, line)):
+    if HEADING.fullmatch(line) or LINK_TARGET.fullmatch(line) or not any(map(str.isalnum, line)):
+        return True
+    if is_row_of_heads(text, end):
         return True
     # Between chunks any white space is read as the end of a line.
     begins_line = text[start - 1 : start] in ("", "\n") and (

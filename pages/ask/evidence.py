@@ -9,6 +9,7 @@ import streamlit as st
 
 from engine.documents.document import Document, Section
 from engine.documents.sentences import unwrapped
+from engine.documents.table_rows import heads_above
 from engine.generation.answering import Answer
 from engine.generation.checks import CheckedSentence, UnknownWord
 from engine.retrieval.evidence import Quote
@@ -144,7 +145,8 @@ def are_near(one: Quote, other: Quote, document: Document | None, characters: in
 def excerpt_html(excerpt: Excerpt, characters: int) -> str:
     """Return quotes, marked, within their paragraph if the document is known.
 
-    Of the paragraph, at most ``characters`` stand on either side.
+    Of the paragraph, at most ``characters`` stand on either side. Above the row of a table stand the names of
+    its columns.
     """
     marks = [
         (
@@ -165,7 +167,8 @@ def excerpt_html(excerpt: Excerpt, characters: int) -> str:
         before = "…" + before.partition(" ")[2]
     if len(after) == characters:
         after = after.rpartition(" ")[0] + "…"
-    html, place = faint_html(before), first
+    heads = faint_html(" ".join(heads_above(excerpt.document.text, first).split()))
+    html, place = (f"{heads}<br>" if heads else "") + faint_html(before), first
     for quote_start, quote_end, mark in sorted(marks):
         html += faint_html(around[place - start : quote_start - start]) + mark
         place = quote_end

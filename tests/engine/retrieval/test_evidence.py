@@ -108,6 +108,8 @@ def test_headings_are_left_out_and_a_sentence_comes_once(index):
         " # Indented",
         "2. Copenhagen, Denmark",
         "Upkeep",
+        "| Years of service | Days of leave, at 40 hours |\n|---|:-:|",
+        "[the guide]: https://example.org/guide (all of it)",
     ],
 )
 def test_what_is_a_heading(heading):
@@ -120,7 +122,16 @@ def test_what_is_a_heading(heading):
 
 @pytest.mark.parametrize(
     "line",
-    ["30 layers", "- a layer", "It rains.", "Who knows?", "We went there by train", "東京は日本の首都です。"],
+    [
+        "30 layers",
+        "- a layer",
+        "It rains.",
+        "Who knows?",
+        "We went there by train",
+        "東京は日本の首都です。",
+        "[^1]: A note.",
+        "| over 5 | 27 days. Unused ones expire. | all |",
+    ],
 )
 def test_what_is_a_sentence_although_it_is_short(line):
     text = f"A beginning.\n{line}\nAn end."

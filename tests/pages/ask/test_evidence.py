@@ -76,6 +76,16 @@ def test_quotes_of_a_changed_document_stand_alone():
         assert html.endswith("</mark>")
 
 
+def test_a_row_of_a_table_stands_below_the_names_of_its_columns():
+    text, row = "| Years | <Days> |\n|---|---|\n| 0 to 5 | 25 |\n| over 5 | 27 |", "| over 5 | 27 |"
+    quote = Quote("leave.md", text.index(row), len(text), row, 0, 0.5, (), 1.0, 0.9)
+    [excerpt] = excerpts([quote], {"leave.md": Document("leave.md", text)}, 3, 120)
+    heads, marked = excerpt_html(excerpt, 120).split("<br>")
+    assert "| Years | &lt;Days&gt; |" in heads
+    assert "25" not in marked
+    assert f"{row}</mark>" in marked
+
+
 def test_unknown_words_are_underlined_and_sentences_that_do_not_hold_struck_through():
     text = "It cost <5> euros. It is old."
     unknown = (UnknownWord(9, 10, "number"),)
