@@ -106,8 +106,8 @@ HEARD = """async () => {
 
 @pytest.fixture(scope="session")
 def browser():
-    if not (shutil.which("chromium") or shutil.which("google-chrome")):
-        message = "no Chromium: install the package chromium to run the browser tests"
+    if not chromium():
+        message = "no Chromium: install the package chromium-headless-shell to run the browser tests"
         if os.environ.get("CI"):
             pytest.fail(message)
         pytest.skip(message)
@@ -117,10 +117,15 @@ def browser():
         browser.close()
 
 
+def chromium():
+    """The path of the system's Chromium; the one without windows takes a third less of the processor."""
+    names = ("chromium-headless-shell", "chromium", "google-chrome")
+    return next(filter(None, map(shutil.which, names)), None)
+
+
 def launch(playwright):
     """Start the system's Chromium."""
-    executable = shutil.which("chromium") or shutil.which("google-chrome")
-    return playwright.chromium.launch(executable_path=executable, args=ARGUMENTS)
+    return playwright.chromium.launch(executable_path=chromium(), args=ARGUMENTS)
 
 
 @contextmanager
