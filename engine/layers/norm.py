@@ -53,20 +53,6 @@ def rms_norm(x: Array, weight: Array, eps: float) -> Array:
     return x / np.sqrt(mean_square + eps) * weight
 
 
-def rms_norm_backward(d_y: Array, x: Array, weight: Array, eps: float) -> tuple[Array, Array]:
-    """Gradients of `rms_norm`: ``d_y`` and ``x`` of ``(..., d_model)`` to ``d_x, d_weight``.
-
-    ``d_x = (g - x^ mean(g x^)) / sqrt(mean(x^2) + eps)`` with ``g = d_y * weight``; ``d_weight``,
-    ``(d_model,)``, is the sum of ``d_y x^`` over all vectors.
-    """
-    scale = np.sqrt(np.square(x).mean(axis=-1, keepdims=True) + eps)  # (..., 1)
-    normed = x / scale
-    d_normed = d_y * weight
-    d_x = d_normed - normed * (d_normed * normed).mean(axis=-1, keepdims=True)
-    d_x /= scale
-    return d_x, _sum_of_vectors(d_y * normed)
-
-
 def l2_normalize(x: Array) -> Array:
     """Scale each vector of ``(..., d)`` to length 1; a zero vector stays zero."""
     length = np.linalg.norm(x, axis=-1, keepdims=True)  # (..., 1)

@@ -5,7 +5,7 @@ the `tokenizers` library's ``BpeTrainer``.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
 import regex
@@ -20,9 +20,7 @@ Pair = tuple[int, int]
 N_BYTES = 256
 
 
-def learn_merges(
-    text: str, vocab_size: int, on_progress: Callable[[int, int], None] | None = None
-) -> list[tuple[str, str]]:
+def learn_merges(text: str, vocab_size: int) -> list[tuple[str, str]]:
     """Learn merges from a text, in the order of learning.
 
     Parameters
@@ -31,8 +29,6 @@ def learn_merges(
         The corpus; it is split into words by GPT-2's pattern, and no merge crosses a word boundary.
     vocab_size
         Tokens in all: the 256 bytes, and one for each merge.
-    on_progress
-        Called with merges learnt and merges in all.
 
     Returns
     -------
@@ -54,18 +50,14 @@ def learn_merges(
     words, counts = _words(text, {symbol: number for number, symbol in enumerate(symbols)})
     pairs, places = _count_pairs(words, counts)
     merges: list[tuple[str, str]] = []
-    n_merges = vocab_size - N_BYTES
-    while len(merges) < n_merges and pairs:
-        best = min(
-            pairs, key=lambda pair: (-pairs[pair], pair)
-        )  # of equally frequent ones the oldest symbols
+    while len(symbols) < vocab_size and pairs:
+        # Of equally frequent pairs, the one with the oldest symbols.
+        best = min(pairs, key=lambda pair: (-pairs[pair], pair))
         merges.append((symbols[best[0]], symbols[best[1]]))
         for number in places.pop(best):
             _replace(words[number], best, len(symbols), counts[number], number, pairs, places)
         del pairs[best]
         symbols.append("".join(merges[-1]))
-        if on_progress is not None:
-            on_progress(len(merges), n_merges)
     return merges
 
 

@@ -1,4 +1,4 @@
-"""Gradient descent: SGD with momentum, Adam and AdamW, and clipping, each as in ``torch.optim``.
+"""Gradient descent: Adam and AdamW, and clipping, each as in ``torch.optim``.
 
 Parameters and gradients are dictionaries of arrays with the same names and shapes. An update changes
 the parameters and the optimiser's state in place. To train only some parameters, pass only those.
@@ -34,45 +34,13 @@ def copied(params: Parameters) -> Parameters:
 
 
 def zeros_like(params: Parameters) -> Parameters:
-    """Zeros of the shape of each parameter: the velocity that `sgd` starts from."""
+    """Zeros of the shape of each parameter."""
     return {name: np.zeros_like(param) for name, param in params.items()}
 
 
 def no_moments(params: Parameters) -> Moments:
     """Return Adam's state before the first update."""
     return Moments(0, zeros_like(params), zeros_like(params))
-
-
-def sgd(
-    params: Parameters,
-    grads: Parameters,
-    velocity: Parameters,
-    learning_rate: float,
-    momentum: float = 0.0,
-    nesterov: bool = False,
-) -> None:
-    """``v = momentum v + g``, ``p -= learning_rate v``; Nesterov's uses ``g + momentum v`` for ``v``.
-
-    The velocity starts as `zeros_like` the parameters. ``torch.optim.SGD`` without dampening.
-
-    Raises
-    ------
-    InputError
-        If gradients and parameters differ in names or shapes.
-    """
-    _check(params, grads)
-    scratch = _Scratch(params)
-    for name, param in params.items():
-        update = scratch.like(param)
-        np.multiply(velocity[name], momentum, out=velocity[name])
-        velocity[name] += grads[name]
-        if nesterov:
-            np.multiply(velocity[name], momentum, out=update)
-            update += grads[name]
-            update *= learning_rate
-        else:
-            np.multiply(velocity[name], learning_rate, out=update)
-        param -= update
 
 
 def adam(

@@ -27,12 +27,3 @@ def warmup_cosine(update: int, n_warmup: int, n_steps: int) -> float:
         return update / n_warmup
     progress = min(1.0, (update - n_warmup) / max(1, n_steps - n_warmup))
     return 0.5 * (1 + math.cos(math.pi * progress))
-
-
-def warmup_inverse_sqrt(update: int, d_model: int, n_warmup: int) -> float:
-    """``d_model^-0.5 min(update^-0.5, update n_warmup^-1.5)``, of Vaswani et al. 2017, section 5.3.
-
-    The paper uses it as the learning rate itself: its peak, at ``n_warmup``, is
-    ``(d_model * n_warmup)^-0.5``.
-    """
-    return float(d_model**-0.5 * min(max(update, 1) ** -0.5, update * max(n_warmup, 1) ** -1.5))

@@ -1,14 +1,12 @@
 """Checkpoint of a small decoder in training, in the format of `checkpoint_file`."""
 
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 import numpy as np
 
 from engine.errors import ModelFileError
 from engine.models.small_decoder import SmallDecoderConfig
 from engine.models.small_decoder_params import parameter_shapes
-from engine.storage.whole_file import write_whole
 from engine.training.language.checkpoint_file import (
     check_sizes,
     file_bytes,
@@ -41,22 +39,6 @@ def checkpoint_bytes(checkpoint: Checkpoint) -> bytes:
         "vocabulary": asdict(checkpoint.vocabulary),
     }
     return file_bytes(state.params, state.moments, about)
-
-
-def save_checkpoint(checkpoint: Checkpoint, path: Path) -> None:
-    """Write a checkpoint atomically: a reader finds the old file or the new one, never a part."""
-    write_whole(path, checkpoint_bytes(checkpoint))
-
-
-def load_checkpoint(path: Path, expected: SmallDecoderConfig | None = None) -> Checkpoint:
-    """Read a checkpoint file; parameters and errors are those of `read_checkpoint`."""
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise ModelFileError(
-            f"{path.name} cannot be read ({error.strerror}): give a checkpoint file"
-        ) from error
-    return read_checkpoint(content, expected)
 
 
 def read_checkpoint(content: bytes, expected: SmallDecoderConfig | None = None) -> Checkpoint:

@@ -1,7 +1,7 @@
 """The three kinds of vocabulary of a small decoder, each learnt from its corpus."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -54,10 +54,8 @@ class Vocabulary:
         """
         try:
             kind, unknown = content["kind"], content["keep_unknown"]
-            tokens, merges = (
-                tuple(content["tokens"]),
-                tuple((left, right) for left, right in content["merges"]),
-            )
+            tokens = tuple(content["tokens"])
+            merges = tuple((left, right) for left, right in content["merges"])
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(
                 f"the vocabulary cannot be understood ({type(error).__name__}: {reason_of(error)})"
@@ -74,7 +72,6 @@ def learn_vocabulary(
     size: int,
     wordpiece: WordPieceTokenizer,
     keep_unknown: bool = False,
-    on_progress: Callable[[int, int], None] | None = None,
 ) -> Vocabulary:
     """Learn a vocabulary from a text.
 
@@ -90,8 +87,6 @@ def learn_vocabulary(
         Tokenizer whose pieces are counted, if ``kind`` is ``wordpiece``.
     keep_unknown
         Whether characters that do not occur in the text are later encoded as U+FFFD.
-    on_progress
-        Called with merges learnt and merges in all.
 
     Raises
     ------
@@ -103,7 +98,7 @@ def learn_vocabulary(
     if kind == "characters":
         return Vocabulary(kind, CharacterTokenizer.of([text], keep_unknown).tokens, keep_unknown=keep_unknown)
     if kind == "bpe":
-        return Vocabulary(kind, merges=tuple(learn_merges(text, size, on_progress)))
+        return Vocabulary(kind, merges=tuple(learn_merges(text, size)))
     if size < 2:
         raise InputError(
             f"a vocabulary of {size} pieces has no room for any beside the unknown one: give 2 or more"

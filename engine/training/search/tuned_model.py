@@ -10,12 +10,11 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import save_file
 
-from engine.errors import ModelFileError
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
 from engine.training.search.adapter import Adapter
 from engine.weights.fetch import model_path
-from engine.weights.tensors import config_size, read_json, read_safetensors, require, shaped
+from engine.weights.tensors import read_safetensors
 
 ADAPTER, CARD = "question_adapter", "README.md"
 LINEARS = {
@@ -92,25 +91,6 @@ def save_adapter(adapter: Adapter, folder: Path, encoder_name: str) -> None:
             "d_model": len(adapter.bias),
             "use": "normalize(weight @ question_vector + bias); chunks are embedded without it",
         },
-    )
-
-
-def load_adapter(folder: Path) -> Adapter:
-    """Read an adapter that `save_adapter` wrote.
-
-    Raises
-    ------
-    ModelFileError
-        A file is missing or damaged.
-    """
-    d_model = config_size(read_json(folder / f"{ADAPTER}.json"), "d_model")
-    tensors = read_safetensors(folder / f"{ADAPTER}.safetensors")
-    if set(tensors) != {"weight", "bias"}:
-        raise ModelFileError(f"{folder / ADAPTER}.safetensors holds {sorted(tensors)}: give weight and bias")
-    weight, bias = require(tensors, "weight"), require(tensors, "bias")
-    return Adapter(
-        shaped(weight, "weight", (d_model, d_model), weight.dtype),
-        shaped(bias, "bias", (d_model,), weight.dtype),
     )
 
 

@@ -22,8 +22,6 @@ from engine.layers.norm import (
     l2_normalize_backward,
     layer_norm,
     layer_norm_backward,
-    rms_norm,
-    rms_norm_backward,
 )
 from engine.layers.positions import apply_rope, rope_backward, rope_tables
 
@@ -96,12 +94,6 @@ CASES = {
         lambda *inputs: layer_norm(*inputs, EPS),
         lambda d_y, x, weight, bias: layer_norm_backward(d_y, x, weight, EPS),
         lambda x, weight, bias: functional.layer_norm(x, x.shape[-1:], weight, bias, EPS),
-    ),
-    "rms_norm": (
-        lambda batch, d: [(*batch, d), (d,)],
-        lambda *inputs: rms_norm(*inputs, EPS),
-        lambda d_y, *inputs: rms_norm_backward(d_y, *inputs, EPS),
-        lambda x, weight: functional.rms_norm(x, x.shape[-1:], weight, EPS),
     ),
     "l2_normalize": (
         lambda batch, d: [(*batch, d)],

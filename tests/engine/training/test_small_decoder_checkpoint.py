@@ -15,9 +15,7 @@ from engine.models.small_decoder_params import parameter_shapes
 from engine.training.language.small_decoder_checkpoint import (
     Checkpoint,
     checkpoint_bytes,
-    load_checkpoint,
     read_checkpoint,
-    save_checkpoint,
 )
 from engine.training.language.small_decoder_loop import TrainingSettings, TrainingState, train
 from engine.training.language.text_stream import even_windows, random_windows
@@ -45,11 +43,8 @@ def checkpoint():
     return Checkpoint(state, Vocabulary("characters", tuple("abcdé")))
 
 
-def test_training_goes_on_from_a_checkpoint_as_if_it_had_never_stopped(checkpoint, tmp_path):
-    path = tmp_path / "model.safetensors"
-    save_checkpoint(checkpoint, path)
-    assert [file.name for file in tmp_path.iterdir()] == ["model.safetensors"]
-    found = load_checkpoint(path, CONFIG)
+def test_training_goes_on_from_a_checkpoint_as_if_it_had_never_stopped(checkpoint):
+    found = read_checkpoint(checkpoint_bytes(checkpoint), CONFIG)
     assert found.vocabulary == checkpoint.vocabulary
     assert (found.state.n_updates, found.state.lowest) == (5, checkpoint.state.lowest)
     assert learn(found.state, batches(), 7) == learn(checkpoint.state, batches(), 7)
@@ -59,22 +54,13 @@ def test_training_goes_on_from_a_checkpoint_as_if_it_had_never_stopped(checkpoin
 
 def test_other_programs_can_read_it(checkpoint, tmp_path):
     path = tmp_path / "model.safetensors"
-    save_checkpoint(checkpoint, path)
+    path.write_bytes(checkpoint_bytes(checkpoint))
     with safe_open(path, framework="numpy") as file:
         assert json.loads(file.metadata()["glassbox"])["config"]["d_model"] == 8
         names = {
             f"{part}.{name}" for part in ("params", "mean", "square") for name in parameter_shapes(CONFIG)
         }
         assert set(file.keys()) == names
-
-
-def test_a_write_that_fails_leaves_the_file_before(checkpoint, tmp_path, monkeypatch):
-    path = tmp_path / "model.safetensors"
-    path.write_bytes(b"before")
-    monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left")))
-    with pytest.raises(OSError, match="No space"):
-        save_checkpoint(checkpoint, path)
-    assert [file.read_bytes() for file in tmp_path.iterdir()] == [b"before"]
 
 
 def test_a_checkpoint_of_another_shape_is_told(checkpoint):
@@ -119,11 +105,6 @@ def test_damaged_checkpoints_are_told(checkpoint, change, said):
 
     with pytest.raises(ModelFileError, match=said):
         read_checkpoint(rewritten(checkpoint_bytes(checkpoint), writable))
-
-
-def test_missing_files_are_told(tmp_path):
-    with pytest.raises(ModelFileError, match=r"none\.safetensors cannot be read"):
-        load_checkpoint(tmp_path / "none.safetensors")
 
 
 def test_a_long_file_of_noise_is_told_in_a_short_line():

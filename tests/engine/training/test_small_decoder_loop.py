@@ -8,18 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
-from engine.errors import DocumentError, InputError
+from engine.errors import InputError
 from engine.generation.sampling import Sampling
 from engine.generation.small import first_seen, generate
 from engine.models.small_decoder import SmallDecoderConfig, forward
 from engine.models.small_decoder_params import init_params
-from engine.tokenizers.bpe_training import bpe_tokenizer, learn_merges
 from engine.training.language.small_decoder_loop import TrainingSettings, TrainingState, held_out_loss, train
 from engine.training.language.text_stream import (
     even_windows,
-    last_break,
     random_windows,
-    read_blocks,
     split_tokens,
     windows,
     write_tokens,
@@ -187,38 +184,18 @@ def test_nothing_to_write_on_from_is_told():
 
 
 @pytest.mark.parametrize("kind", ["characters", "bpe", "wordpiece"])
-def test_tokens_of_blocks_on_disk_are_those_of_the_text(kind, tmp_path, encoder):
-    text = CORPUS[:30_000]
-    (tmp_path / "text.txt").write_text(text, encoding="utf-8")
-    vocabulary = learn_vocabulary(kind, text, 400, encoder.tokenizer)
+def test_the_file_holds_the_tokens_of_each_block(kind, tmp_path, encoder):
+    blocks = [CORPUS[:10_000], CORPUS[10_000:30_000]]
+    vocabulary = learn_vocabulary(kind, "".join(blocks), 400, encoder.tokenizer)
     tokenizer = tokenizer_of(vocabulary, encoder.tokenizer)
     assert tokenizer.vocab_size == vocabulary.size
-    told = []
     tokens = write_tokens(
-        read_blocks(tmp_path / "text.txt", 1000),
-        lambda block: tokenizer.encode(block).ids,
-        vocabulary.size,
-        tmp_path / "tokens",
-        told.append,
+        blocks, lambda block: tokenizer.encode(block).ids, vocabulary.size, tmp_path / "tokens"
     )
-    assert len(told) >= 25
-    assert told[-1] == len(text)
-    assert tokens.tolist() == tokenizer.encode(text).ids
+    assert tokens.tolist() == [number for block in blocks for number in tokenizer.encode(block).ids]
     assert (tmp_path / "tokens").stat().st_size == 2 * len(tokens)
     if kind != "wordpiece":
-        assert tokenizer.decode(tokens) == text
-
-
-@given(st.text(alphabet="ab é\n'1", max_size=300), st.integers(1, 50))
-def test_blocks_are_cut_where_no_token_goes_across(text, n_characters):
-    tokenizer = bpe_tokenizer(learn_merges("ab a b ab aab 1 ab", 270))
-    pieces, rest = [], text
-    while end := last_break(rest[:n_characters]):
-        pieces.append(rest[:end])
-        rest = rest[end:]
-    pieces.append(rest)
-    assert "".join(pieces) == text
-    assert [i for piece in pieces for i in tokenizer.encode(piece).ids] == tokenizer.encode(text).ids
+        assert tokenizer.decode(tokens) == "".join(blocks)
 
 
 def test_tokens_have_a_text_each(encoder):
@@ -265,9 +242,6 @@ def test_a_corpus_shorter_than_the_context_is_told():
 
 
 def test_texts_that_are_none_are_told(tmp_path, encoder):
-    (tmp_path / "latin.txt").write_bytes(b"caf\xe9 au lait")
-    with pytest.raises(DocumentError, match=r"latin\.txt cannot be read as UTF-8"):
-        list(read_blocks(tmp_path / "latin.txt"))
     with pytest.raises(InputError, match="no tokens"):
         write_tokens([], lambda text: [], 10, tmp_path / "t")
     for kind in ("characters", "bpe", "wordpiece"):
