@@ -36,8 +36,6 @@ class TailVectors:
         first of a chunk overlaps the part that is read already, so that all are full.
     owners
         The number, among ``rows``, of the chunk of each window: ``(n_windows,)``, ascending.
-    spans
-        The characters of its document that each window reads, ``(start, end)``.
     """
 
     index: Index = field(repr=False)
@@ -46,7 +44,6 @@ class TailVectors:
     whole: Array = field(repr=False)
     windows: Array = field(repr=False)
     owners: Array = field(repr=False)
-    spans: tuple[tuple[int, int], ...] = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -75,8 +72,6 @@ class Counterfactual:
         With the chunk read in one pass, up to the length of the position table.
     windows
         With its tail cut into windows that fit the limit: the best window counts, or the part read now.
-    best_window
-        The characters of the document that the best window reads; None where it is the part read now.
     """
 
     chunk: Chunk
@@ -85,7 +80,6 @@ class Counterfactual:
     now: RankedScore
     whole: RankedScore
     windows: RankedScore
-    best_window: tuple[int, int] | None
 
     @property
     def ranks_won(self) -> int:
@@ -125,17 +119,15 @@ def tail_vectors(
         rows = [row for row, chunk in enumerate(index.chunks) if chunk.n_tokens > limit]
     for row in rows:
         check_row(row, index, limit)
-    chunks = [index.chunks[row] for row in rows]
     room = limit - encoder.tokenizer.n_special
     _, prompt, _ = encoder.tokenizer.around(encoder.tokenizer.encode(encoder.prompts.of("document")).ids)
-    whole, windows, spans, n_windows = [], [], [], []
-    for chunk, encoding in zip(chunks, tokenized([c.text for c in chunks], encoder.tokenizer), strict=True):
+    whole, windows, n_windows = [], [], []
+    for encoding in tokenized([index.chunks[row].text for row in rows], encoder.tokenizer):
         before, body, after = encoder.tokenizer.around(encoding.ids)
         whole.append(encoder.truncate([*before, *prompt, *body, *after], encoder.config.max_positions))
         own = [[*before, *prompt, *body[window], *after] for window in tail_windows(len(body), room)]
         windows += own
         n_windows.append(len(own))
-        spans += tail_spans(chunk, encoder.tokenizer.around(encoding.offsets)[1], room)
     sequences = whole + windows
     vectors = encoder.encode_ids(sequences, spec.pooling, on_progress=on_progress).astype(np.float32)
     return TailVectors(
@@ -145,7 +137,6 @@ def tail_vectors(
         whole=vectors[: len(rows)],
         windows=vectors[len(rows) :],
         owners=np.repeat(np.arange(len(rows)), np.array(n_windows, int)),
-        spans=tuple(spans),
     )
 
 
@@ -156,12 +147,6 @@ def tail_windows(n_tokens: int, room: int) -> list[slice]:
     has a meaningless vector that still ranks first for many questions.
     """
     return [slice(start, start + room) for start in range(n_tokens % room or room, n_tokens, room)]
-
-
-def tail_spans(chunk: Chunk, offsets: Sequence[tuple[int, int]], room: int) -> list[tuple[int, int]]:
-    """Return the characters of the document that each window of a chunk's tail reads, ``(start, end)``."""
-    windows = [offsets[window] for window in tail_windows(len(offsets), room)]
-    return [(chunk.start + window[0][0], chunk.start + window[-1][1]) for window in windows]
 
 
 def counterfactuals(question: Array, tails: TailVectors) -> list[Counterfactual]:
@@ -190,7 +175,7 @@ def counterfactuals(question: Array, tails: TailVectors) -> list[Counterfactual]
     check_question(question, index.vectors)
     scores = index.vectors @ question  # (n_chunks,)
     now, whole = scores[rows], tails.whole @ question  # (n_rows,) each
-    best, numbers = best_windows(now, tails.windows @ question, tails.owners)
+    best = best_windows(now, tails.windows @ question, tails.owners)
     now_ranks, whole_ranks, best_ranks = (replaced_ranks(new, now, scores) for new in (now, whole, best))
     found = [
         Counterfactual(
@@ -200,23 +185,20 @@ def counterfactuals(question: Array, tails: TailVectors) -> list[Counterfactual]
             now=RankedScore(int(now_ranks[i]), float(now[i])),
             whole=RankedScore(int(whole_ranks[i]), float(whole[i])),
             windows=RankedScore(int(best_ranks[i]), float(best[i])),
-            best_window=None if numbers[i] < 0 else tails.spans[numbers[i]],
         )
         for i, row in enumerate(rows)
     ]
     return sorted(found, key=lambda one: (-one.ranks_won, one.now.rank))
 
 
-def best_windows(now: Array, windows: Array, owners: Array) -> tuple[Array, Array]:
-    """Best score of each chunk over its windows, and the window's number, -1 for the part read now.
+def best_windows(now: Array, windows: Array, owners: Array) -> Array:
+    """Best score of each chunk over its windows and the part read now: ``(n_rows,)``.
 
     ``now (n_rows,)`` are the scores of the parts read now, ``windows (n_windows,)`` of the windows.
     """
-    best, numbers = now.copy(), np.full(len(now), -1)
+    best = now.copy()
     np.maximum.at(best, owners, windows)
-    winners = np.flatnonzero((windows == best[owners]) & (windows > now[owners]))
-    numbers[owners[winners]] = winners
-    return best, numbers
+    return best
 
 
 def replaced_ranks(new: Array, now: Array, scores: Array) -> Array:

@@ -66,8 +66,6 @@ def test_the_tail_that_was_lost_is_what_the_question_asks_for(tails, question):
     assert first.tokens_lost == tails.index.chunks[0].n_tokens - LIMIT
     assert first.windows.rank == 1 < first.now.rank
     assert first.ranks_won == first.now.rank - 1
-    start, end = first.best_window
-    assert "Vardholm tower was finished in 1891" in TEXTS[0][start - 100 : end - 100]
 
 
 def test_ranks_and_scores_now_are_those_of_a_search(tails, index, question):
@@ -98,7 +96,6 @@ def test_cut_into_windows_the_best_of_all_windows_counts(encoder, tails, index, 
             end -= room
         scores = encoder.encode_ids(windows) @ question
         assert one.windows.score == pytest.approx(float(scores.max()), abs=1e-6)
-        assert (one.best_window is None) == (scores.argmax() == 0)
         assert one.windows.rank <= one.now.rank
 
 
@@ -134,15 +131,6 @@ def test_one_chunk_alone_gives_what_it_gives_among_all(encoder, tails, index, qu
     assert alone.now == among.now
     assert alone.whole.rank == among.whole.rank
     assert alone.windows.score == pytest.approx(among.windows.score, abs=1e-6)
-
-
-def test_windows_cover_the_tail_and_follow_each_other(tails, index):
-    for number, row in enumerate(tails.rows):
-        chunk = index.chunks[row]
-        spans = [span for span, owner in zip(tails.spans, tails.owners, strict=True) if owner == number]
-        assert spans[-1][1] == chunk.end - (len(chunk.text) - len(chunk.text.rstrip()))
-        assert all(chunk.start < start < end <= chunk.end for start, end in spans)
-        assert spans == sorted(spans)
 
 
 def test_tails_are_embedded_under_the_pooling_of_the_index(encoder, index, question):
@@ -182,14 +170,7 @@ def test_the_best_window_is_the_best_of_its_own_chunk(windows):
     now = np.array([score for score, _ in windows])
     flat = np.array([score for _, tail in windows for score in tail])
     owners = np.repeat(np.arange(len(windows)), [len(tail) for _, tail in windows])
-    best, numbers = best_windows(now, flat, owners)
-    for number, (score, tail) in enumerate(windows):
-        assert best[number] == max([score, *tail])
-        if numbers[number] < 0:
-            assert best[number] == score
-        else:
-            assert owners[numbers[number]] == number
-            assert flat[numbers[number]] == best[number] > score
+    assert best_windows(now, flat, owners).tolist() == [max([score, *tail]) for score, tail in windows]
 
 
 def test_what_does_not_fit_the_index_is_refused(encoder, index, tails):
