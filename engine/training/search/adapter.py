@@ -181,7 +181,6 @@ def adapter_trainer(
     chunk_vectors: Array,
     labelled: LabelledTexts,
     n_epochs: int = N_EPOCHS,
-    seed: int = 0,
 ) -> FoldTrainer:
     """Return the function that trains an adapter on a fold, for `cross_validate`."""
 
@@ -191,8 +190,7 @@ def adapter_trainer(
             chunk_vectors[fold.seen],
             labelled.relevant[np.ix_(fold.train, fold.seen)],
             n_epochs,
-            seed,
-            on_progress,
+            on_progress=on_progress,
         )
         return FoldResult(
             fitted.adapter(question_vectors[fold.test]),

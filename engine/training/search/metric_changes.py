@@ -22,13 +22,13 @@ class MetricChange:
     comparison: Comparison
 
 
-def metric_changes(before: Array, after: Array, relevant: Array, seed: int = 0) -> list[MetricChange]:
+def metric_changes(before: Array, after: Array, relevant: Array) -> list[MetricChange]:
     """Compare two score matrices ``(n_questions, n_chunks)`` of the same questions by each metric."""
     changes = []
     for metric in map(METRICS.__getitem__, JUDGED_BY):
         first, second = (metric.function(Retrieved.of(each, relevant, DEPTH)) for each in (before, after))
         label = at_depth(metric.label, DEPTH)
-        changes.append(MetricChange(label, first, second, compare(first, second, seed=seed)))
+        changes.append(MetricChange(label, first, second, compare(first, second)))
     return changes
 
 

@@ -48,8 +48,10 @@ class Tuned:
         Trained on all questions: the original encoder with an adapter, or a fine-tuned encoder.
     choice
         Hyper-parameters chosen for that training, in words.
-    by_question, by_document
-        The two cross-validations; by document None for the reason in ``no_documents``.
+    by_question
+        The cross-validation by question.
+    question_metrics, document_metrics
+        Metrics before and after by question, and by document; none where no folds by document can be made.
     keep
         Whether the gain is beyond noise, as `should_keep` says.
     """
@@ -58,10 +60,8 @@ class Tuned:
     adapter: Adapter | None = field(repr=False)
     choice: str
     by_question: CrossValidated = field(repr=False)
-    by_document: CrossValidated | None = field(repr=False)
     question_metrics: tuple[MetricChange, ...]
     document_metrics: tuple[MetricChange, ...]
-    no_documents: str
     keep: bool
 
 
@@ -71,7 +71,6 @@ def tune(
     n_folds: int,
     n_epochs: int = N_EPOCHS,
     on_progress: StageProgress | None = None,
-    seed: int = 0,
 ) -> Tuned:
     """Cross-validate by question and by document, then train in the same way on all questions.
 
@@ -85,8 +84,6 @@ def tune(
         Folds by question, and at most by document.
     on_progress
         Receives the progress; an exception that it raises ends the work.
-    seed
-        Of the folds.
 
     Raises
     ------
@@ -98,15 +95,15 @@ def tune(
         return lambda done, total: on_progress(what, done, total) if on_progress is not None else None
 
     labelled = task.labelled
-    folds = folds_by_question(labelled, n_folds, seed)
+    folds = folds_by_question(labelled, n_folds)
     try:
-        document_folds, no_documents = folds_by_document(labelled, n_folds, seed), ""
-    except InputError as error:
-        document_folds, no_documents = [], str(error)
+        document_folds = folds_by_document(labelled, n_folds)
+    except InputError:  # too few documents, or nothing left to train on
+        document_folds = []
     vectors = task.question_vectors, task.chunk_vectors
     adapter, encoder = None, task.encoder
     if settings is None:
-        fit = adapter_trainer(*vectors, labelled, n_epochs, seed)
+        fit = adapter_trainer(*vectors, labelled, n_epochs)
     else:
         asked = run_frozen_layers(encoder, labelled.questions, settings.n_last)
         chunks = run_frozen_layers(
@@ -116,33 +113,27 @@ def tune(
         negatives = hard_negatives(rankings, labelled.relevant, HARD_DEPTH)
         fit = fine_tuning_trainer(encoder, asked, chunks, labelled, negatives, settings)
     by_question = cross_validate(*vectors, labelled, folds, fit, report("Testing on new questions"))
-    by_document = None
+    question_metrics = metric_changes(by_question.before, by_question.after, labelled.relevant)
+    document_metrics: list[MetricChange] = []
     if document_folds:
         what = report("Testing on new documents")
         by_document = cross_validate(*vectors, labelled, document_folds, fit, what)
+        document_metrics = metric_changes(by_document.before, by_document.after, labelled.relevant)
     last = report("Training on all questions")
     if settings is None:
-        fitted = fit_adapter(*vectors, labelled.relevant, n_epochs, seed, last)
+        fitted = fit_adapter(*vectors, labelled.relevant, n_epochs, on_progress=last)
         adapter, choice = fitted.adapter, fitted.choice
     else:
         everything = Fold(*(np.arange(n) for n in (len(vectors[0]), 0, len(vectors[1]))))
         tuned = fine_tune(encoder, asked, chunks, labelled.relevant, negatives, everything, settings, last)
         encoder, choice = tuned_encoder(encoder, tuned.params), f"{tuned.n_epochs} epochs"
-    question_metrics = metric_changes(by_question.before, by_question.after, labelled.relevant)
-    document_metrics = (
-        metric_changes(by_document.before, by_document.after, labelled.relevant)
-        if by_document is not None
-        else []
-    )
     return Tuned(
         encoder,
         adapter,
         choice,
         by_question,
-        by_document,
         tuple(question_metrics),
         tuple(document_metrics),
-        no_documents,
         should_keep(
             question_metrics[0].comparison, document_metrics[0].comparison if document_metrics else None
         ),

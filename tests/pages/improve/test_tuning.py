@@ -84,7 +84,7 @@ def tuned(by_question, by_document, keep):
     scores = np.zeros((1, 1))
     run = CrossValidated(scores, scores, (), (), ())
     documents = (judged(by_document),) if by_document else ()
-    return Tuned(None, None, "", run, None, (judged(by_question),), documents, "", keep)
+    return Tuned(None, None, "", run, (judged(by_question),), documents, keep)
 
 
 def test_too_few_questions_are_told():
