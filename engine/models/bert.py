@@ -4,7 +4,7 @@ Texts of a batch are packed: their tokens are the rows of one matrix, so every l
 product without padding; only attention runs text by text.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -183,23 +183,32 @@ def encoder_forward(
 
 def trace_shapes(config: EncoderConfig, n_tokens: int) -> Shapes:
     """Shape of every array that a forward pass over one text names."""
-    vectors, inner = (n_tokens, config.d_model), (n_tokens, config.d_ff)
+    embeddings = ("token", "position", *(["type"] if config.n_types else []), "sum", "output")
+    return layer_trace_shapes(config, n_tokens, embeddings, ("hidden", "activation"))
+
+
+def layer_trace_shapes(
+    config: EncoderConfig, n_tokens: int, embeddings: Iterable[str], hidden: Iterable[str]
+) -> Shapes:
+    """Shapes that a pass over one text traces, given the names of embeddings and of d_ff-wide arrays."""
+    vectors, maps = (n_tokens, config.d_model), (config.n_heads, n_tokens, n_tokens)
     heads = (config.n_heads, n_tokens, config.d_model // config.n_heads)
-    maps = (config.n_heads, n_tokens, n_tokens)
-    names = ["token", "position", *(["type"] if config.n_types else []), "sum", "output"]
-    shapes: Shapes = {f"embeddings.{name}": vectors for name in names}
+    layer: Shapes = {
+        "attention.query": heads,
+        "attention.key": heads,
+        "attention.value": heads,
+        "attention.scores": maps,
+        "attention.weights": maps,
+        "attention.context": heads,
+        "attention.output": vectors,
+        "attention.norm": vectors,
+        **dict.fromkeys((f"ffn.{name}" for name in hidden), (n_tokens, config.d_ff)),
+        "ffn.output": vectors,
+        "output": vectors,
+    }
+    shapes: Shapes = {f"embeddings.{name}": vectors for name in embeddings}
     for i in range(config.n_layers):
-        attention_shapes: Shapes = {
-            "query": heads,
-            "key": heads,
-            "value": heads,
-            "scores": maps,
-            "weights": maps,
-        }
-        attention_shapes |= {"context": heads, "output": vectors, "norm": vectors}
-        shapes |= {f"layers.{i}.attention.{name}": shape for name, shape in attention_shapes.items()}
-        shapes |= {f"layers.{i}.ffn.hidden": inner, f"layers.{i}.ffn.activation": inner}
-        shapes |= {f"layers.{i}.ffn.output": vectors, f"layers.{i}.output": vectors}
+        shapes |= {f"layers.{i}.{name}": shape for name, shape in layer.items()}
     return shapes
 
 

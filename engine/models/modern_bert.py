@@ -19,7 +19,7 @@ from engine.layers.linear import Linear
 from engine.layers.norm import LayerNorm
 from engine.layers.positions import rope_tables
 from engine.layers.tracing import Array, Shapes, Tracer, no_trace, scoped
-from engine.models.bert import EncoderConfig, checked_config
+from engine.models.bert import EncoderConfig, checked_config, layer_trace_shapes
 from engine.models.packs import packed
 from engine.weights.tensors import MAX_EPS, TensorReader, config_float, config_size, read_json
 
@@ -153,18 +153,10 @@ def encoder_forward(
 
 def trace_shapes(config: ModernBertConfig, n_tokens: int) -> Shapes:
     """Shape of every array that a forward pass over one text names."""
-    vectors, inner = (n_tokens, config.d_model), (n_tokens, config.d_ff)
-    heads = (config.n_heads, n_tokens, config.d_model // config.n_heads)
-    maps = (config.n_heads, n_tokens, n_tokens)
-    shapes: Shapes = {"embeddings.token": vectors, "embeddings.output": vectors, "norm": vectors}
-    for i in range(config.n_layers):
-        attention: Shapes = dict.fromkeys(("query", "key", "value", "context"), heads)
-        attention |= {"norm": vectors, "scores": maps, "weights": maps, "output": vectors}
-        ffn: Shapes = {"norm": vectors, **dict.fromkeys(("gate", "hidden", "activation"), inner)}
-        shapes |= {f"layers.{i}.attention.{name}": shape for name, shape in attention.items()}
-        shapes |= {f"layers.{i}.ffn.{name}": shape for name, shape in (ffn | {"output": vectors}).items()}
-        shapes[f"layers.{i}.output"] = vectors
-    return shapes
+    hidden = ("gate", "hidden", "activation")
+    shapes = layer_trace_shapes(config, n_tokens, ("token", "output"), hidden)
+    norms = ("norm", *(f"layers.{i}.ffn.norm" for i in range(config.n_layers)))
+    return shapes | dict.fromkeys(norms, (n_tokens, config.d_model))
 
 
 def read_config(folder: Path) -> ModernBertConfig:

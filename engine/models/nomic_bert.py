@@ -18,7 +18,7 @@ from engine.layers.linear import Linear
 from engine.layers.norm import LayerNorm
 from engine.layers.positions import rope_tables
 from engine.layers.tracing import Array, Shapes, Tracer, no_trace, scoped
-from engine.models.bert import EncoderConfig, checked_config
+from engine.models.bert import EncoderConfig, checked_config, layer_trace_shapes
 from engine.models.packs import packed
 from engine.weights.tensors import MAX_EPS, TensorReader, config_float, config_size, read_json
 
@@ -131,18 +131,8 @@ def encoder_forward(
 
 def trace_shapes(config: NomicBertConfig, n_tokens: int) -> Shapes:
     """Shape of every array that a forward pass over one text names."""
-    vectors, inner = (n_tokens, config.d_model), (n_tokens, config.d_ff)
-    heads = (config.n_heads, n_tokens, config.d_model // config.n_heads)
-    maps = (config.n_heads, n_tokens, n_tokens)
-    shapes: Shapes = {f"embeddings.{name}": vectors for name in ("token", "type", "sum", "output")}
-    for i in range(config.n_layers):
-        attention: Shapes = dict.fromkeys(("query", "key", "value", "context"), heads)
-        attention |= {"scores": maps, "weights": maps, "output": vectors, "norm": vectors}
-        ffn: Shapes = dict.fromkeys(("gate", "hidden", "activation"), inner)
-        shapes |= {f"layers.{i}.attention.{name}": shape for name, shape in attention.items()}
-        shapes |= {f"layers.{i}.ffn.{name}": shape for name, shape in (ffn | {"output": vectors}).items()}
-        shapes[f"layers.{i}.output"] = vectors
-    return shapes
+    embeddings = ("token", "type", "sum", "output")
+    return layer_trace_shapes(config, n_tokens, embeddings, ("gate", "hidden", "activation"))
 
 
 def read_config(folder: Path) -> NomicBertConfig:
