@@ -167,20 +167,12 @@ def named_layers(params: Parameters) -> tuple[EncoderLayer, ...]:
     numbers = sorted({int(name.split(".")[1]) for name in params})
 
     def layer(number: int) -> EncoderLayer:
-        def pair(part: str) -> tuple[Array, Array]:
-            name = f"layers.{number}.{(LINEARS | NORMS)[part]}"
-            return params[f"{name}.weight"], params[f"{name}.bias"]
+        def pair(name: str) -> tuple[Array, Array]:
+            return params[f"layers.{number}.{name}.weight"], params[f"layers.{number}.{name}.bias"]
 
-        return EncoderLayer(
-            query=Linear(*pair("query")),
-            key=Linear(*pair("key")),
-            value=Linear(*pair("value")),
-            attention_output=Linear(*pair("attention_output")),
-            attention_norm=LayerNorm(*pair("attention_norm")),
-            ffn_hidden=Linear(*pair("ffn_hidden")),
-            ffn_output=Linear(*pair("ffn_output")),
-            output_norm=LayerNorm(*pair("output_norm")),
-        )
+        linears = {part: Linear(*pair(name)) for part, name in LINEARS.items()}
+        norms = {part: LayerNorm(*pair(name)) for part, name in NORMS.items()}
+        return EncoderLayer(**linears, **norms)
 
     return tuple(layer(number) for number in numbers)
 

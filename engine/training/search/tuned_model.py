@@ -5,27 +5,20 @@ import json
 import shutil
 import tempfile
 import zipfile
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
 from safetensors.numpy import save_file
 
 from engine.layers.tracing import Array
+from engine.models.bert import BERT_NAMES
 from engine.models.encoder import Encoder
 from engine.training.search.adapter import Adapter
 from engine.weights.fetch import model_path
 from engine.weights.tensors import read_safetensors
 
 ADAPTER, CARD = "question_adapter", "README.md"
-LINEARS = {
-    "query": "attention.self.query",
-    "key": "attention.self.key",
-    "value": "attention.self.value",
-    "attention_output": "attention.output.dense",
-    "ffn_hidden": "intermediate.dense",
-    "ffn_output": "output.dense",
-}
-NORMS = {"attention_norm": "attention.output.LayerNorm", "output_norm": "output.LayerNorm"}
 MODULES = {"": "Transformer", "1_Pooling": "Pooling", "2_Normalize": "Normalize"}
 
 
@@ -71,12 +64,14 @@ def save_encoder(encoder: Encoder, folder: Path) -> None:
 
 def layer_tensors(encoder: Encoder) -> dict[str, Array]:
     """Parameters of all layers under the names of a BERT checkpoint, float32."""
-    return {
-        f"encoder.layer.{number}.{name}.{kind}": np.ascontiguousarray(array, np.float32)
-        for number, layer in enumerate(encoder.weights.layers)
-        for part, name in (LINEARS | NORMS).items()
-        for kind, array in zip(("weight", "bias"), getattr(layer, part), strict=True)
-    }
+    tensors = {}
+    for number, layer in enumerate(encoder.weights.layers):
+        for part in fields(layer):
+            name = BERT_NAMES.layer.format(number) + getattr(BERT_NAMES, part.name)
+            weight, bias = getattr(layer, part.name)
+            tensors[f"{name}.weight"] = np.ascontiguousarray(weight, np.float32)
+            tensors[f"{name}.bias"] = np.ascontiguousarray(bias, np.float32)
+    return tensors
 
 
 def save_adapter(adapter: Adapter, folder: Path, encoder_name: str) -> None:
