@@ -18,14 +18,9 @@ from engine.layers.tracing import Array
 OWN = "own"  # the name of a model's own head, beside those of `POOLINGS`
 
 
-def identity(x: Array) -> Array:
-    """Return ``x``."""
-    return x
-
-
 # Activations of dense layers, by the class of torch.nn that the files name.
 DENSE_ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
-    "Identity": identity,
+    "Identity": np.positive,
     "Tanh": np.tanh,
     "ReLU": relu,
     "GELU": gelu,

@@ -312,17 +312,13 @@ class Encoder:
                 texts, pooling, normalize, max_tokens, report, prompt=prompt, dimensions=dimensions
             )
         )
+
+        def joined(parts: list[Array], strategy: str | None) -> Array:
+            return np.concatenate([np.empty((0, self.width(strategy, dimensions)), self.dtype), *parts])
+
         if not isinstance(pooling, list):
-            return np.concatenate([np.empty((0, self.width(pooling, dimensions)), self.dtype), *blocks])
-        return {
-            strategy: np.concatenate(
-                [
-                    np.empty((0, self.width(strategy, dimensions)), self.dtype),
-                    *(block[strategy] for block in blocks),
-                ]
-            )
-            for strategy in pooling
-        }
+            return joined(blocks, pooling)
+        return {strategy: joined([block[strategy] for block in blocks], strategy) for strategy in pooling}
 
     def with_prompts(self, use: str) -> "Encoder":
         """Return this encoder with its prompts or none, by a key of `PROMPT_USES`."""
@@ -406,6 +402,7 @@ class Encoder:
         limit = self.token_limit(max_tokens)
         before = self.prompts.text(prompt)
         n_prompt = self.prompt_length(before, limit)
+        length_1 = True if normalize is None and pooling is not None else normalize
         for strategy in strategies:
             check_dimensions(dimensions, self._full_width(strategy))
 
@@ -414,10 +411,7 @@ class Encoder:
             prompted = [before + text for text in new_texts] if before else new_texts
             sequences = [self.truncate(ids, limit) for ids in self.tokenizer.ids_batch(prompted)]
             vectors = self._embed(sequences, strategies, n_prompt, report)
-            return np.hstack([finish(vectors[strategy], strategy) for strategy in strategies])
-
-        def finish(vectors: Array, strategy: str) -> Array:
-            return self._finish(vectors, strategy, self._length_1(pooling, normalize), dimensions)
+            return np.hstack([self._finish(vectors[s], s, length_1, dimensions) for s in strategies])
 
         widths = [self.width(strategy, dimensions) for strategy in strategies]
         blocks = each_once(texts, embed, VectorSpool(sum(widths), self.dtype), on_progress)
@@ -430,7 +424,6 @@ class Encoder:
         self,
         sequences: Sequence[Sequence[int]],
         pooling: str | list[str] | None = None,
-        normalize: bool | None = None,
         on_progress: Progress | None = None,
         *,
         n_prompt: int = 0,
@@ -444,7 +437,7 @@ class Encoder:
         for strategy in strategies:
             check_dimensions(dimensions, self._full_width(strategy))
         vectors = self._embed(sequences, strategies, n_prompt, on_progress)
-        length_1 = self._length_1(pooling, normalize)
+        length_1 = None if pooling is None else True
         finished = {
             strategy: self._finish(v, strategy, length_1, dimensions) for strategy, v in vectors.items()
         }
@@ -474,14 +467,8 @@ class Encoder:
         """Length of a strategy's vectors before they are cut."""
         return self.head.width(self.config.d_model) if strategy == OWN else self.config.d_model
 
-    def _length_1(self, pooling: str | list[str] | None, normalize: bool | None) -> bool | None:
-        """Whether vectors are scaled to length 1; None is the model's own way."""
-        return True if normalize is None and pooling is not None else normalize
-
-    def _finish(
-        self, vectors: Array, strategy: str, length_1: bool | None, dimensions: int | None = None
-    ) -> Array:
-        """Cut vectors ``(n_texts, width)``, and scale them to length 1."""
+    def _finish(self, vectors: Array, strategy: str, length_1: bool | None, dimensions: int | None) -> Array:
+        """Cut vectors ``(n_texts, width)``, and scale them to length 1; None is the model's own way."""
         own_cut = self.head.dimensions if strategy == OWN else None
         if length_1 is None and dimensions is None and self.head.normalize:
             return l2_normalize(vectors)[:, :own_cut]  # in this order, as the library does

@@ -170,7 +170,5 @@ def assemble_weights(
         position_table=table("position_table", config.max_positions).float32(),
         layers=tuple(layer(number) for number in range(config.n_layers)),
         final_norm=norm("final_norm"),
-        unembedding=token_table
-        if config.tied
-        else pack_or_float(packed, table("unembedding", config.vocab_size)),
+        unembedding=token_table if config.tied else vocabulary("unembedding"),
     )

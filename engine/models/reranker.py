@@ -31,6 +31,7 @@ from engine.weights.fetch import Progress, model_path
 from engine.weights.tensors import TensorReader, damaged_files, read_json
 
 BATCH_TOKENS = 1024  # of a pack, the pairs that one core reads at once
+SIGMOID = "torch.nn.modules.activation.Sigmoid"
 OUTPUTS: dict[str, Callable[[Array], Array]] = {"Sigmoid": sigmoid, "Identity": np.positive}
 
 
@@ -253,9 +254,9 @@ def read_head(
     def dense(name: str, d_out: int) -> Linear:
         return read.dense(name, config.d_model, d_out, f"{name}.bias" in read.tensors)
 
-    norm = names.norm and read.norm(names.norm, config.d_model, f"{names.norm}.bias" in read.tensors)
-    activation = names.activation
-    if names.norm:  # ModernBERT names the function
+    norm, activation = None, names.activation
+    if names.norm:  # ModernBERT, whose config names the function
+        norm = read.norm(names.norm, config.d_model, f"{names.norm}.bias" in read.tensors)
         named = settings.get("classifier_activation", "gelu")
         if named not in ACTIVATIONS:
             raise ModelFileError(f"{folder}: activation {named!r} is not one of {', '.join(ACTIVATIONS)}")
@@ -263,7 +264,7 @@ def read_head(
     return Head(
         dense(names.dense, config.d_model),
         activation,
-        norm or None,
+        norm,
         dense(names.score, 1),
         read_output(settings, folder),
         config.norm_eps,
@@ -283,9 +284,7 @@ def read_output(settings: Mapping[str, Any], folder: Path) -> str:
     """Return the function of the logit that sentence-transformers saved with the model; else the sigmoid."""
     library = settings.get("sentence_transformers")
     name = library.get("activation_fn") if isinstance(library, dict) else None
-    name = (
-        name or settings.get("sbert_ce_default_activation_function") or "torch.nn.modules.activation.Sigmoid"
-    )
+    name = name or settings.get("sbert_ce_default_activation_function") or SIGMOID
     kind = str(name).rpartition(".")[2]
     if not str(name).startswith("torch.nn.") or kind not in OUTPUTS:
         raise ModelFileError(f"{folder}: the score's function {name!r} is not one of {', '.join(OUTPUTS)}")

@@ -15,6 +15,13 @@ from engine.models.kv_cache import KVCache
 from engine.weights.gguf_file import GGUF
 from engine.weights.tensors import config_float, config_size, with_shape
 
+GGUF_OPTIONS = (
+    "rope.freq_base",
+    "rope.dimension_count",
+    "rope.scaling.original_context_length",
+    "rope.scaling.attn_factor",
+)
+
 
 @dataclass(frozen=True)
 class LongRope:
@@ -108,11 +115,9 @@ def read_gguf_rope(file: GGUF, architecture: str, d_head: int) -> Rope:
     ModelFileError
         They are scaled in another way, or rotate a part of the heads in a model other than Phi-3.
     """
-    theta = config_float(
-        {"rope.freq_base": file.get(f"{architecture}.rope.freq_base")}, "rope.freq_base", 1e4
-    )
-    key = "rope.dimension_count"
-    d_rotary = config_size({key: file.get(f"{architecture}.{key}")}, key, default=d_head)
+    raw = {key: file.get(f"{architecture}.{key}") for key in GGUF_OPTIONS}
+    theta = config_float(raw, "rope.freq_base", 1e4)
+    d_rotary = config_size(raw, "rope.dimension_count", default=d_head)
     if d_rotary != d_head and (architecture != "phi3" or d_rotary > d_head or d_rotary % 2):
         raise ModelFileError(
             f"{file.path} rotates {d_rotary} of the {d_head} dimensions of a head, "
@@ -127,23 +132,17 @@ def read_gguf_rope(file: GGUF, architecture: str, d_head: int) -> Rope:
 
     kind = file.get(f"{architecture}.rope.scaling.type", "none")
     if architecture == "phi3" and "rope_factors_long.weight" in file:
-        n_positions, scale = (
-            file.get(f"{architecture}.rope.scaling.{name}")
-            for name in ("original_context_length", "attn_factor")
-        )
-        long = LongRope(
-            config_size({"original_context_length": n_positions}, "original_context_length"),
-            tuple(tensor("rope_factors_long.weight").tolist()),
-        )
-        scale = config_float({"attn_factor": scale}, "attn_factor", default=1.0)
+        n_positions = config_size(raw, "rope.scaling.original_context_length")
+        long = LongRope(n_positions, tuple(tensor("rope_factors_long.weight").tolist()))
+        scale = config_float(raw, "rope.scaling.attn_factor", default=1.0)
         return Rope(theta, tuple(tensor("rope_factors_short.weight").tolist()), scale, long)
     if kind not in ("none", "linear"):
         raise ModelFileError(
             f"{file.path} scales its rotary positions ({kind}), which is not read: linear and llama3 are"
         )
-    factors = (
-        tensor("rope_freqs.weight") if "rope_freqs.weight" in file else np.ones(d_rotary // 2, np.float32)
-    )
+    factors = np.ones(d_rotary // 2, np.float32)
+    if "rope_freqs.weight" in file:
+        factors = tensor("rope_freqs.weight")
     if kind == "linear":
         key = f"{architecture}.rope.scaling.factor"
         factors = factors * config_float({key: file[key]}, key)
