@@ -24,13 +24,12 @@ from engine.weights.mapped import map_safetensors
 from engine.weights.model_cards import model_card
 from engine.weights.tensors import (
     MAX_JSON,
+    TensorReader,
     config_size,
     parse_json,
     read_json,
     read_safetensors,
     read_text,
-    require,
-    shaped,
 )
 
 LIBRARY = "sentence_transformers."
@@ -264,11 +263,9 @@ def read_dense(folder: Path, dtype: np.dtype) -> Dense:
     if settings.get("use_residual"):
         raise ModelFileError(f"{folder} has a residual connection, which is not read: use another model")
     d_in, d_out = config_size(settings, "in_features"), config_size(settings, "out_features")
-    tensors = read_safetensors(weights_file(folder))
-    weight = shaped(require(tensors, "linear.weight"), "linear.weight", (d_out, d_in), dtype)
-    if not settings.get("bias", True):
-        return Dense(Linear(weight), activation)
-    bias = shaped(require(tensors, "linear.bias"), "linear.bias", (d_out,), dtype)
+    read = TensorReader(read_safetensors(weights_file(folder)), dtype)
+    weight = read.tensor("linear.weight", d_out, d_in)
+    bias = read.tensor("linear.bias", d_out) if settings.get("bias", True) else None
     return Dense(Linear(weight, bias), activation)
 
 

