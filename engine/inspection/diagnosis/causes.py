@@ -84,7 +84,7 @@ def causes(diagnosis: Diagnosis | None, used: InUse | None = None) -> tuple[Caus
     if diagnosis.found:
         return (reordered(diagnosis, used),)
     if used.reads_vectors and used.prompts_left_out:
-        return (prompts_missing(used), *tuple(own_causes(diagnosis, used)))
+        return (prompts_missing(used), *own_causes(diagnosis, used))
     return own_causes(diagnosis, used)
 
 

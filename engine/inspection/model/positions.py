@@ -12,6 +12,8 @@ from engine.models.gemma3 import Gemma3Config
 from engine.models.gpt2 import GPT2Weights
 from engine.models.llama import LlamaConfig
 
+ROPE_THETA = 10000.0  # base of the frequencies
+
 
 @dataclass(frozen=True)
 class DistanceScores:
@@ -47,14 +49,9 @@ class DistanceScores:
 
 
 def score_by_distance(
-    n_distances: int,
-    d_model: int,
-    n_heads: int,
-    theta: float = 10000.0,
-    table: Array | None = None,
-    seed: int = 0,
+    n_distances: int, d_model: int, n_heads: int
 ) -> tuple[DistanceScores, DistanceScores, DistanceScores, DistanceScores]:
-    """Return the lines of all four schemes: learned, sinusoidal, RoPE and ALiBi.
+    """Return the lines of all four schemes: learned (an `untrained_table`), sinusoidal, RoPE and ALiBi.
 
     Parameters
     ----------
@@ -62,28 +59,20 @@ def score_by_distance(
         Number of distances, from 0.
     d_model, n_heads
         Width of the token vectors, and number of heads of RoPE and ALiBi.
-    theta
-        Base of the RoPE frequencies.
-    table
-        Learned positions, ``(n_positions, d_model)``, in the scale of token vectors with entries of
-        variance 1; None for an `untrained_table`.
-    seed
-        Of that table.
 
     Raises
     ------
     InputError
-        ``d_model`` is not a multiple of ``2 * n_heads``, or there are more distances than learned positions.
+        ``d_model`` is not a multiple of ``2 * n_heads``.
     """
     if d_model % (2 * n_heads):
         raise InputError(
             f"{n_heads} heads cannot share {d_model} dimensions in pairs: give a multiple of {2 * n_heads}"
         )
-    table = untrained_table(2 * n_distances, d_model, seed) if table is None else table
     return (
-        learned_scores(table, n_distances),
+        learned_scores(untrained_table(2 * n_distances, d_model, seed=0), n_distances),
         sinusoidal_scores(d_model, n_distances),
-        rope_scores(rope_frequencies(d_model // n_heads, theta), n_distances, d_model // n_heads),
+        rope_scores(rope_frequencies(d_model // n_heads, ROPE_THETA), n_distances, d_model // n_heads),
         alibi_scores(n_heads, n_distances),
     )
 

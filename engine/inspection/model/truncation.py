@@ -11,7 +11,6 @@ from engine.layers.norm import l2_normalize
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
 from engine.tokenizers.text_tokenizer import TextTokenizer
-from engine.weights.fetch import Progress
 
 # The three limits of all-MiniLM-L6-v2: its training length, that of sentence-transformers, and its position
 # table.
@@ -57,12 +56,7 @@ class LimitReport:
         return self.n_tokens - self.tokens_read
 
 
-def truncation_report(
-    encoder: Encoder,
-    text: str,
-    limits: Sequence[int] = LIMITS,
-    on_progress: Progress | None = None,
-) -> list[LimitReport]:
+def truncation_report(encoder: Encoder, text: str, limits: Sequence[int] = LIMITS) -> list[LimitReport]:
     """Report how much of a text is read under each limit, and how its vector differs from the whole text's.
 
     Parameters
@@ -73,8 +67,6 @@ def truncation_report(
         The text, of any length.
     limits
         Tokens read, [CLS] and [SEP] included; one or more, each within the position table.
-    on_progress
-        Called with windows embedded and windows in all.
 
     Returns
     -------
@@ -95,8 +87,7 @@ def truncation_report(
     }
     chosen = {limit: evenly_spaced(split, MAX_SPLIT_TOKENS // limit) for limit, split in windows.items()}
     sequences = [window for split in chosen.values() for window in split]
-    # (windows of all limits, d)
-    vectors = encoder.encode_ids(sequences, encoder.pooling, on_progress=on_progress)
+    vectors = encoder.encode_ids(sequences, encoder.pooling)  # (windows of all limits, d)
     borders = np.cumsum([len(split) for split in chosen.values()])[:-1]
     parts = dict(zip(chosen, np.split(vectors, borders), strict=True))
     longest = parts[max(limits)][0]  # the first window is the part within the limit

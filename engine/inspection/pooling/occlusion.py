@@ -77,14 +77,9 @@ def occlusion(
     words = tuple(word for word in text_units(text, "words") if not word.special)
     ids = text.encoding.ids
     sequences = [ids, *([*ids[: word.first], *ids[word.last :]] for word in words)]
-    if side == "first":
-        scores = similarity_matrix(
-            encoder, sequences, [found.second.encoding.ids], found.strategy, on_progress
-        )
-    else:
-        scores = similarity_matrix(
-            encoder, [found.first.encoding.ids], sequences, found.strategy, on_progress
-        )
+    firsts = sequences if side == "first" else [found.first.encoding.ids]
+    seconds = [found.second.encoding.ids] if side == "first" else sequences
+    scores = similarity_matrix(encoder, firsts, seconds, found.strategy, on_progress)
     complete, *without = scores.ravel()
     falls = complete - np.array(without, np.float64)  # (n_words,)
     by_token = found.matrix.sum(axis=1 if side == "first" else 0)  # (n_tokens,)

@@ -26,14 +26,7 @@ class Neighbors(NamedTuple):
     distances: Array
 
 
-def umap(
-    vectors: Array,
-    start: Array,
-    n_neighbors: int = N_NEIGHBORS,
-    n_epochs: int | None = None,
-    seed: int = 0,
-    on_progress: Progress | None = None,
-) -> Array:
+def umap(vectors: Array, start: Array, seed: int = 0, on_progress: Progress | None = None) -> Array:
     """Project vectors to two dimensions so that neighbours stay together.
 
     The steps and defaults are those of umap-learn 0.5.12 with ``metric="cosine", init="pca"``; only the
@@ -45,10 +38,6 @@ def umap(
         ``(n, d_model)``, rows of length 1.
     start
         Initial points, ``(n, 2)``: their PCA.
-    n_neighbors
-        Neighbours of each vector, itself among them; all where there are fewer.
-    n_epochs
-        Number of epochs; by default 500, and 200 for more than 10,000 vectors.
     seed
         The same seed gives the same points.
     on_progress
@@ -60,10 +49,10 @@ def umap(
         ``(n, 2)``, without unit.
     """
     rng = np.random.default_rng(seed)
-    n_epochs = n_epochs or (500 if len(vectors) <= 10_000 else 200)
+    n_epochs = 500 if len(vectors) <= 10_000 else 200
     points = 10 * start / max(float(np.abs(start).max()), 1e-12)
     points = points + rng.normal(scale=1e-4, size=points.shape)  # separates equal vectors
-    graph = fuzzy_graph(nearest(vectors, min(n_neighbors, len(vectors))))
+    graph = fuzzy_graph(nearest(vectors, min(N_NEIGHBORS, len(vectors))))
     share = graph.data / graph.data.max()  # of the epochs in which an edge is pulled
     pull = compiled_pull()
     for epoch in range(n_epochs):

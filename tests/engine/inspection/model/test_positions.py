@@ -194,7 +194,7 @@ def test_an_untrained_table_tells_no_distances_apart():
 
 def test_a_table_of_ones_own_is_drawn():
     table = np.arange(10)[:, None] * np.ones(4)
-    learned_line = score_by_distance(10, 4, 2, table=table)[0]
+    learned_line = learned_scores(table, 10)
     np.testing.assert_allclose(learned_line.change[0], -(np.arange(10) ** 2))
     np.testing.assert_array_equal(learned_line.lowest, learned_line.highest)
 
