@@ -53,17 +53,17 @@ class BertNormalizer:
     handle_chinese_chars
         Put spaces around every Chinese character, which makes it a word.
     strip_accents
-        Decompose letters and remove their accents; None for the value of ``lowercase``.
+        Decompose letters and remove their accents.
     lowercase
         Convert to lower case.
     """
 
     def __init__(
-        self, clean_text: bool, handle_chinese_chars: bool, strip_accents: bool | None, lowercase: bool
+        self, clean_text: bool, handle_chinese_chars: bool, strip_accents: bool, lowercase: bool
     ) -> None:
         self._clean_text = clean_text
         self._handle_chinese_chars = handle_chinese_chars
-        self._strip_accents = lowercase if strip_accents is None else strip_accents
+        self._strip_accents = strip_accents
         self._lowercase = lowercase
         self._forms = Memo(self._form)
 

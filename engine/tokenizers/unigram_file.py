@@ -14,6 +14,7 @@ from engine.tokenizers.charsmap import CharsMap
 from engine.tokenizers.normalized import (
     Change,
     Normalized,
+    apply,
     compose,
     lower,
     prepend_missing,
@@ -138,8 +139,6 @@ def between_blanks(text: Normalized) -> list[Normalized]:
 
 def marked_words(text: Normalized, prefix: Sequence[Change], splits: bool) -> list[Normalized]:
     """Write spaces as ``▁``, put one before the text, and cut it in front of each."""
-    marked = replace(text, " ", BLANK)
-    for change in prefix:
-        marked = change(marked)
+    marked = apply(prefix, replace(text, " ", BLANK))
     spans = cut(BLANK_WORDS, marked.text, 0, len(marked.text)) if splits else [(0, len(marked.text))]
     return [marked.part(*span) for span in spans]

@@ -11,6 +11,7 @@ import numpy as np
 
 from engine.kernels.cores import n_cores
 from engine.kernels.primitives import NUMPY_TRAINING, TrainingPrimitives
+from engine.layers.attention import merge_heads, split_heads
 from engine.layers.dropout import dropout_backward
 from engine.layers.embedding import embedding_backward
 from engine.layers.linear import linear_backward
@@ -131,17 +132,13 @@ def _feed_forward_backward(d_output: Array, name: str, run: Pass) -> Array:
 def _attention_backward(d_output: Array, name: str, run: Pass) -> Array:
     config, kept = run.config, run.kept
     d_merged = run.linear_backward(d_output, kept[f"{name}.merged"], f"{name}.output")
-    *batch, n_tokens, _ = d_merged.shape
-    d_context = d_merged.reshape(*batch, n_tokens, config.n_heads, config.d_head).swapaxes(-3, -2)
+    d_context = split_heads(d_merged, config.n_heads)
     query, key, value, weights = (kept[f"{name}.{part}"] for part in ("query", "key", "value", "weights"))
     d_query, d_key, d_value = run.ops.attention_backward(d_context, query, key, value, weights)
     if config.positions == "rope":
-        tables = rope_tables(np.arange(n_tokens), config.d_head, ROPE_THETA, d_query.dtype)
+        tables = rope_tables(np.arange(d_merged.shape[-2]), config.d_head, ROPE_THETA, d_query.dtype)
         d_query, d_key = rope_backward(d_query, *tables), rope_backward(d_key, *tables)
-    d_qkv = np.empty((*batch, n_tokens, 3, config.n_heads, config.d_head), d_query.dtype)
-    for j, d_heads in enumerate((d_query, d_key, d_value)):
-        d_qkv[..., j, :, :] = d_heads.swapaxes(-3, -2)
-    d_qkv = d_qkv.reshape(*batch, n_tokens, 3 * config.d_model)
+    d_qkv = np.concatenate([merge_heads(d_heads) for d_heads in (d_query, d_key, d_value)], axis=-1)
     return run.linear_backward(d_qkv, _sublayer_input(kept, name), f"{name}.qkv")
 
 
