@@ -1,1 +1,1 @@
-"""Looking into a model: what it never reads, and what breaks when a part of it is missing."""
+"""Inspection of a model and a corpus: unread text, causes of failed searches, faults, geometry."""

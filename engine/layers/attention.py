@@ -142,23 +142,11 @@ def attention_context(weights: Array, value: Array) -> Array:
 def attention_backward(
     d_context: Array, query: Array, key: Array, value: Array, weights: Array
 ) -> tuple[Array, Array, Array]:
-    """Gradients of `attention` from its inputs and weights.
+    """Gradients of `attention` from its inputs and weights: ``d_query, d_key, d_value``.
 
-    Parameters
-    ----------
-    d_context
-        Gradient of the context, ``(..., n_heads, n_query, d_head)``.
-    query, key, value
-        As given to `attention`.
-    weights
-        Result of `attention_weights`, ``(..., n_heads, n_query, n_key)``. Masked keys have weight 0, so the
-        mask is not needed.
-
-    Returns
-    -------
-    tuple of Array
-        ``d_query, d_key, d_value``, with the shapes of those three. Gradients of keys and values are summed
-        over the query heads that share them.
+    ``d_context`` is ``(..., n_heads, n_query, d_head)``; ``weights`` are those of `attention_weights`,
+    ``(..., n_heads, n_query, n_key)``, with 0 for masked keys, so the mask is not needed. Gradients of keys
+    and values are summed over the query heads that share them.
     """
     d_shared = _shared(d_context, value)  # (..., n_kv_heads, group * n_query, d_head)
     d_value = _shared(weights, value).swapaxes(-2, -1) @ d_shared

@@ -8,11 +8,8 @@ from engine.layers.tracing import Array
 def dropout(x: Array, rate: float, rng: np.random.Generator) -> tuple[Array, Array]:
     """Set a random share ``rate`` of ``x`` to 0 and divide the rest by ``1 - rate``; any shape.
 
-    Returns
-    -------
-    tuple of Array
-        ``x * mask``, and the mask of 0 and ``1 / (1 - rate)``, which the gradient needs; both have the
-        shape and dtype of ``x``. The same state of ``rng`` gives the same mask on any machine.
+    Returns ``x * mask``, and the mask of 0 and ``1 / (1 - rate)``, which the gradient needs; both have the
+    shape and dtype of ``x``. The same state of ``rng`` gives the same mask on any machine.
 
     Raises
     ------

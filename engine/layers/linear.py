@@ -31,21 +31,10 @@ class Linear(NamedTuple):
 
 
 def linear(x: Array, weight: Matrix, bias: Array | None = None) -> Array:
-    """``x W^T + b``.
+    """``x W^T + b``: ``(..., d_in) -> (..., d_out)``.
 
-    Parameters
-    ----------
-    x
-        Input, ``(..., d_in)``.
-    weight
-        ``(d_out, d_in)``, rows are outputs as in ``torch.nn.Linear``; a rounded matrix rounds x, too.
-    bias
-        ``(d_out,)`` or None.
-
-    Returns
-    -------
-    Array
-        ``(..., d_out)``.
+    The weight is ``(d_out, d_in)``, rows are outputs as in ``torch.nn.Linear``; the bias is ``(d_out,)`` or
+    None. A rounded matrix rounds x, too.
     """
     if x.ndim > 2:  # stack the rows of a batch, for a single product
         return linear(x.reshape(-1, x.shape[-1]), weight, bias).reshape(*x.shape[:-1], weight.shape[0])
@@ -62,22 +51,10 @@ def linear(x: Array, weight: Matrix, bias: Array | None = None) -> Array:
 
 
 def linear_backward(d_y: Array, x: Array, weight: Array) -> tuple[Array, Array, Array]:
-    """Gradients of `linear` from its input.
+    """Gradients of `linear`: ``d_y (..., d_out)`` and ``x (..., d_in)`` to ``d_x, d_weight, d_bias``.
 
-    Parameters
-    ----------
-    d_y
-        Gradient of the output, ``(..., d_out)``.
-    x
-        The input, ``(..., d_in)``.
-    weight
-        ``(d_out, d_in)``.
-
-    Returns
-    -------
-    tuple of Array
-        ``d_x = d_y W`` of ``(..., d_in)``, ``d_weight = d_y^T x`` of ``(d_out, d_in)`` and ``d_bias``, the
-        sum of ``d_y``, of ``(d_out,)``; the last two sum over all leading axes.
+    ``d_x = d_y W`` of ``(..., d_in)``, ``d_weight = d_y^T x`` of ``(d_out, d_in)`` and ``d_bias``, the sum of
+    ``d_y``, of ``(d_out,)``; the last two sum over all leading axes.
     """
     d_rows = d_y.reshape(-1, d_y.shape[-1])  # (n_rows, d_out)
     d_x = (d_rows @ weight).reshape(x.shape)

@@ -13,17 +13,10 @@ SMALLEST_SCALE = np.finfo(np.float32).tiny  # below it numbers lose digits: the 
 
 
 def quantize(x: Array) -> tuple[Array, Array]:
-    """``scale = max |x| / 127`` and ``codes = round(x / scale)`` of each vector, halves to even.
+    """``codes = round(x / scale)``, halves to even, and ``scale = max |x| / 127`` of each vector.
 
-    Parameters
-    ----------
-    x
-        ``(..., d)``. A component that is no finite number leaves the whole vector none.
-
-    Returns
-    -------
-    tuple of Array
-        The codes, int8 ``(..., d)``, and the scales, float32 ``(...)``.
+    ``(..., d)`` to the codes, int8 ``(..., d)``, and the scales, float32 ``(...)``. If a component is not
+    finite, the whole vector is not.
     """
     x = x.astype(np.float32, copy=False)
     scales = np.abs(x).max(axis=-1) / np.float32(LARGEST_CODE)

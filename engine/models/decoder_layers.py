@@ -1,4 +1,4 @@
-"""The loop over layers that decoders with norms in front share, and the shapes of what it traces."""
+"""The loop over layers that decoders with norms in front share, and the shapes of its traced arrays."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol

@@ -43,7 +43,7 @@ def read_gguf_model(file: GGUF, compiled: bool, kv_bits: int = 16) -> tuple[Deco
     """Read sizes and parameters of a decoder from a GGUF file.
 
     With ``compiled``, matrices keep the file's quantization if the compiled operations support the model.
-    The numbers of its cache are to have ``kv_bits``.
+    Its cache will have ``kv_bits`` bits a number.
 
     Raises
     ------
@@ -111,7 +111,7 @@ FAMILIES = {
     "gemma3": GEMMA3,
     "gpt2": Family(gpt2.GPT2Config, gpt2, gpt2_file),
 }
-# Families near one of these that are not read, by their names in config.json and GGUF: what differs.
+# Related families that are not read, by their names in config.json and GGUF, and how they differ.
 EXPERTS = "each token passes through a few of many feed-forward networks"
 NOT_READ = {
     "qwen2_moe": f"Qwen2-MoE, where {EXPERTS}",
@@ -135,9 +135,10 @@ def file_module(architecture: object, path: Path) -> ModuleType:
     """Return the module that reads models of an architecture; raise `ModelFileError` for unknown ones."""
     if isinstance(architecture, str) and architecture in FAMILIES:
         return FAMILIES[architecture].files
-    what = NOT_READ.get(architecture) if isinstance(architecture, str) else None
+    difference = NOT_READ.get(architecture) if isinstance(architecture, str) else None
+    reason = f" ({difference})" if difference else ""
     raise ModelFileError(
-        f"{path} is a {architecture!r} model, which is not read{f' ({what})' if what else ''}: "
+        f"{path} is a {architecture!r} model, which is not read{reason}: "
         f"give one of the architectures {', '.join(FAMILIES)}"
     )
 
@@ -217,9 +218,9 @@ def cache_type(packed: bool, kv_bits: int) -> type:
 
 
 def memory_bytes_before(sizes: DecoderSizes, file_bytes: int, kv_bits: int = 16) -> tuple[int, int]:
-    """Bytes that the weights and the cache of a long prompt will take, before the file is there, roughly.
+    """Estimate the bytes of the weights and of the cache of a long prompt before the file is downloaded.
 
-    Matrices that are held in the file's own type take at least what they take there.
+    Matrices that are held in the file's own type take at least as many bytes as in the file.
     """
     packed = has_op_tape()
     n_cached = cache_bytes(sizes, packed, kv_bits)
@@ -247,8 +248,8 @@ def is_compiled(weights: DecoderWeights, cache: KVCache) -> bool:
 def fit_length(cache: KVCache, config: DecoderConfig, n_tokens: int) -> int:
     """Prepare a cache for a text of ``n_tokens``; return the most tokens that it then serves.
 
-    Where the rotations of long texts differ (`LongRope`), those of all tokens do: a cache filled with the
-    others is emptied.
+    With `LongRope`, a long text changes the rotations of all its tokens: a cache that was filled with the
+    other rotations is emptied.
     """
     long = config.rope.long if isinstance(config, llama.LlamaConfig) else None
     is_long = long is not None and n_tokens > long.n_positions
@@ -293,7 +294,7 @@ def resume_forward(
     first: int = 0,
     states: Array | None = None,
 ) -> Array:
-    """As `decoder_forward`, from layer ``first`` on, and compiled under a tracer, too.
+    """Run `decoder_forward` from layer ``first`` on, with compiled operations also under a tracer.
 
     Parameters
     ----------

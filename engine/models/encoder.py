@@ -71,8 +71,8 @@ class Encoder:
     prompts
         The texts that the model was trained to read before questions and documents.
     similarity
-        The measure that the model's files name: cosine, dot, euclidean or manhattan. Search uses the cosine
-        whatever it is.
+        The measure that the model's files name: cosine, dot, euclidean or manhattan. Search always uses the
+        cosine.
     model_type
         Its family, a key of `FAMILIES`.
     reranker
@@ -110,8 +110,8 @@ class Encoder:
         ----------
         source
             A name of ``engine.weights.catalog``, a folder with config.json, model.safetensors and
-            tokenizer.json, or a Hugging Face id. What the folder states for sentence-transformers is read
-            as the library reads it: see `engine.models.sentence_transformer_folder`.
+            tokenizer.json, or a Hugging Face id. Files of sentence-transformers are read as the library
+            reads them: see `engine.models.sentence_transformer_folder`.
         dtype
             Precision of the weights and so of every result.
         compiled
@@ -283,11 +283,10 @@ class Encoder:
         on_progress
             Called with texts done and texts in all.
         prompt
-            Name of the model's prompt to put before each text, "" for none; None for its default, which most
-            models have not.
+            Name of the model's prompt to put before each text, "" for none; None for its default, if any.
         dimensions
-            Cut each vector to its first dimensions, for models trained for it (Kusupati et al. 2022); what is
-            left is scaled to length 1 again.
+            Cut each vector to its first dimensions, then scale it to length 1 again, for models trained for
+            it (Kusupati et al. 2022).
 
         Returns
         -------
@@ -327,10 +326,9 @@ class Encoder:
     def with_precision(self, precision: str) -> "Encoder":
         """Return this float32 encoder, with its reranker, in a precision: a key of `PRECISIONS`, or "auto".
 
-        "int8" rounds the matrices of the layers, and what they multiply, to 8 bits (`Int8Matrix`), "bfloat16"
-        to 16 (`Bfloat16Matrix`); "auto" is int8 where the processor multiplies bytes, which makes it faster,
-        and else float32. A traced pass rounds, too; a number between two codes may become the other one
-        there, so that its results differ from those of the compiled pass by less than rounding changes them.
+        "int8" rounds matrices and activations of the layers to 8 bits (`Int8Matrix`), "bfloat16" to 16
+        (`Bfloat16Matrix`); "auto" is int8 where the processor multiplies bytes, and else float32. A traced
+        pass rounds, too; its results differ from those of the compiled pass by less than the rounding error.
 
         Raises
         ------
@@ -601,7 +599,7 @@ class Encoder:
 
         The names are ``tokens``, ``ids``, ``embeddings.*``, ``layers.{i}.attention.*``,
         ``layers.{i}.ffn.*``, ``layers.{i}.output``, ``pooled.{strategy}`` for every strategy, and
-        ``normalized`` for ``pooling``, of length 1 whatever the model does. Per-head arrays are
+        ``normalized`` for ``pooling``, always of length 1. Per-head arrays are
         ``(n_heads, n_tokens, d_head)`` or ``(n_heads, n_query, n_key)``.
 
         Parameters

@@ -38,7 +38,7 @@ FOLDER_NAMES = llama_file.FOLDER_NAMES | {
 }
 GELU = "gelu_pytorch_tanh"
 LOCAL_THETA, GLOBAL_THETA = 1e4, 1e6
-PATTERN = 6  # every so many layers, one sees all tokens
+PATTERN = 6  # one layer in 6 sees all tokens
 # llama.cpp identifies the largest model by its layers: files do not state how its scores are scaled.
 LAYERS_OF_27B = 62
 # Settings of config.json that are not implemented, none of which a released Gemma 3 decoder has.

@@ -27,7 +27,7 @@ ALWAYS_SLIDING = {"mistral": 4096, "phi3": None}
 POST_NORMS = ("attention_post_norm", "ffn_post_norm")  # of families that have them
 STACKED = ("phi3",)  # architectures whose files hold stacked matrices
 GLOBAL, LOCAL = "full_attention", "sliding_attention"  # the values of layer_types
-NOPE_INTERVAL = 4  # every so many layers of SmolLM3, one does not rotate
+NOPE_INTERVAL = 4  # one layer of SmolLM3 in 4 does not rotate
 NORM_HEADS = ("qwen3",)  # architectures that norm the queries and keys of each head
 
 GGUF_NAMES = {
@@ -250,8 +250,8 @@ def assemble_weights(
 ) -> LlamaWeights:
     """Read every tensor by its name in the file, and stack those with the same input.
 
-    In ``interleaved`` files, rows of the two halves of each head's rotary dimensions alternate. To the
-    weights of norms ``norm_offset`` is added.
+    In ``interleaved`` files, rows of the two halves of each head's rotary dimensions alternate.
+    ``norm_offset`` is added to the weights of norms.
     """
     shapes, d_model = matrix_shapes(config), config.d_model
 

@@ -1,7 +1,7 @@
 """MPNet (Song et al. 2020): BERT whose attention also sees how far apart two tokens are.
 
 Every layer adds to its scores ``b(bucket(j - i))``, one number a head: distances up to 8 have a bucket each,
-farther ones share some, ever more of them up to 128 (Raffel et al. 2020).
+farther ones share buckets that widen logarithmically up to 128 (Raffel et al. 2020).
 """
 
 from collections.abc import Sequence

@@ -55,7 +55,7 @@ def chosen_precision(name: str) -> str:
 
 
 def is_slower(precision: str) -> bool:
-    """Whether a key of `PRECISIONS` takes longer than float32: without products of it, or without numba.
+    """Whether a key of `PRECISIONS` is slower than float32: without its instructions, or without numba.
 
     For a rounded precision, this loads the compiled kernels.
     """

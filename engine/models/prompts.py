@@ -1,4 +1,4 @@
-"""Prompts: what a model was trained to find before a text, such as ``query: ``."""
+"""Prompts: instructions that a model was trained with before each text, such as ``query: ``."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from typing import Literal
 
 from engine.errors import InputError
 
-Role = Literal["query", "document"]  # what a text is in a search
+Role = Literal["query", "document"]  # of a text in a search
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Prompts:
 
     @property
     def in_search(self) -> dict[Role, str]:
-        """The prompts that a search uses, by what they precede; empty where it uses none."""
+        """The prompts that a search uses, by the role of the texts; empty where it uses none."""
         roles: tuple[Role, Role] = ("query", "document")
         return {role: self.of(role) for role in roles if self.of(role)}
 

@@ -112,11 +112,8 @@ def read_weights(tensors: dict[str, Array], config: LlamaConfig, dtype: np.dtype
         ]
         return Linear(np.concatenate(weights), np.concatenate(biases) if biases else None)
 
-    def norm(part: str, number: int = 0) -> Array:
-        return read.tensor(f"{name(part, number)}.weight", config.d_model)
-
-    def head_norm(part: str, number: int) -> Array:
-        return read.tensor(f"{name(part, number)}.weight", config.d_head)
+    def norm(part: str, number: int = 0, width: int = config.d_model) -> Array:
+        return read.tensor(f"{name(part, number)}.weight", width)
 
     def layer(number: int) -> LlamaLayer:
         return LlamaLayer(
@@ -126,8 +123,8 @@ def read_weights(tensors: dict[str, Array], config: LlamaConfig, dtype: np.dtype
             ffn_norm=norm("ffn_norm", number),
             gate_up=stacked(number, *GATE_UP),
             ffn_output=stacked(number, "ffn_output"),
-            query_norm=head_norm("query_norm", number),
-            key_norm=head_norm("key_norm", number),
+            query_norm=norm("query_norm", number, config.d_head),
+            key_norm=norm("key_norm", number, config.d_head),
         )
 
     token_table = read.tensor(f"{name('token_table')}.weight", config.vocab_size, config.d_model)

@@ -93,7 +93,7 @@ class Reranker:
     max_tokens
         Limit of the tokens of question and passage together, special tokens included.
     segments
-        Whether the model is told the two texts apart by segments, as its tokenizer's settings say.
+        Whether the model reads segment ids of the two texts, by the settings of its tokenizer.
     compiled
         Use compiled kernels as soon as they are loaded, if numba is installed.
     precision
@@ -186,7 +186,7 @@ class Reranker:
     def score_ids(
         self, pairs: Sequence[Encoding], on_progress: Progress | None = None, as_logits: bool = False
     ) -> Array:
-        """Score pairs that are tokenized already, ``(n_pairs,)``: on request before the last function."""
+        """Score tokenized pairs, ``(n_pairs,)``; ``as_logits`` leaves out the last function."""
         logits = np.empty(len(pairs), self.weights.token_table.dtype)
 
         def run(batch: slice) -> None:

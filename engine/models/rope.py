@@ -40,8 +40,8 @@ class Rope:
     theta
         Base of the frequencies.
     factors
-        Factor that the frequency of each pair is divided by: two dimensions of a head for each, which may
-        have more, not rotated.
+        Divisor of the frequency of each pair of dimensions; dimensions of a head beyond these pairs are not
+        rotated.
     scale
         Factor of cosines and sines.
     long
@@ -108,12 +108,12 @@ def pair_factors(rope: Mapping[str, Any], key: str, n_pairs: int) -> tuple[float
 
 
 def read_gguf_rope(file: GGUF, architecture: str, d_head: int) -> Rope:
-    """Read the rotations from a GGUF file: scaled by a number, a tensor, or one each of short and long texts.
+    """Read the rotations from a GGUF file, scaled by a number, a tensor, or two tensors (LongRoPE).
 
     Raises
     ------
     ModelFileError
-        They are scaled in another way, or rotate a part of the heads in a model other than Phi-3.
+        They are scaled in another way, or rotate part of a head in a model other than Phi-3.
     """
     raw = {key: file.get(f"{architecture}.{key}") for key in GGUF_OPTIONS}
     theta = config_float(raw, "rope.freq_base", 1e4)

@@ -49,7 +49,7 @@ TRANSFORMER_FILES = [
     f"sentence_{name}_config.json"
     for name in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
 ]
-# Settings of the Transformer module that change what it computes, with their only values that are read.
+# Settings of the Transformer module that change its output, with the only values that are read.
 PLAIN_SETTINGS: dict[str, tuple[Any, ...]] = {
     "transformer_task": (None, "feature-extraction"),
     "module_output_name": (None, "token_embeddings"),

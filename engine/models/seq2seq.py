@@ -26,8 +26,8 @@ class Seq2SeqConfig:
     """Sizes of an encoder-decoder.
 
     One table of ``vocab_size`` vectors embeds source and target and, transposed, gives the logits
-    (section 3.4). ``norm`` and ``residual`` switch off what the paper puts around every part of a layer
-    (``LayerNorm(x + Sublayer(x))``, section 3.1), to see their effect.
+    (section 3.4). ``norm`` and ``residual`` switch off the norm and the residual connection around every
+    part of a layer (``LayerNorm(x + Sublayer(x))``, section 3.1), to see their effect.
     """
 
     vocab_size: int
@@ -136,7 +136,7 @@ def feed_forward(x: Array, params: Params, name: str, trace: Tracer) -> Array:
 def add_and_norm(
     x: Array, sublayer: Array, params: Params, name: str, config: Seq2SeqConfig, trace: Tracer
 ) -> Array:
-    """``LayerNorm(x + Sublayer(x))`` (section 3.1), or what the configuration leaves of it."""
+    """``LayerNorm(x + Sublayer(x))`` (section 3.1), without the parts that the configuration switches off."""
     total = trace("sum", x + sublayer if config.residual else sublayer)  # (..., n_tokens, d_model)
     if config.norm == "none":
         return total

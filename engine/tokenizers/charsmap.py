@@ -1,4 +1,4 @@
-"""SentencePiece's normaliser (Kudo & Richardson 2018): a table of strings and what each is replaced by.
+"""SentencePiece's normaliser (Kudo & Richardson 2018): a table of strings and their replacements.
 
 A model's file holds the table compiled: a trie of the strings in UTF-8 as a double array (Aoe 1989), whose
 values point into a list of replacements. XLM-R's has about 5,000 strings: Unicode's NFKC, other blanks as
@@ -49,7 +49,7 @@ class CharsMap:
         return replace_parts(text, parts)
 
     def _forms(self, grapheme: str) -> tuple[tuple[str, str | None], ...]:
-        """Return the parts of a grapheme and what each becomes, None for itself."""
+        """Return the parts of a grapheme, each with its replacement; None where it stays."""
         if len(grapheme.encode()) <= LONGEST_GRAPHEME:
             whole = self.replacement(grapheme)
             if whole is not None:
@@ -57,7 +57,7 @@ class CharsMap:
         return tuple((character, self.replacement(character)) for character in grapheme)
 
     def replacement(self, text: str) -> str | None:
-        """Return what the shortest string of the table with which a text begins becomes; None without one.
+        """Return the replacement of the shortest string that a text begins with; None without one.
 
         Raises
         ------
@@ -90,10 +90,9 @@ def child_base(node: int, unit: int) -> int:
 def replace_parts(text: Normalized, parts: list[tuple[str, str | None]]) -> Normalized:
     """Replace consecutive parts of a text; None keeps a part.
 
-    Spans are those of the `tokenizers` library: the first characters of a replacement have the spans of the
-    characters that they stand for, any more the span of the last one; of a longer original, the rest has no
-    character. Where the beginning of a text is removed, the library counts the spans from the wrong
-    character, and so does this.
+    Spans are those of the `tokenizers` library: a replacement's characters have the spans of the original's,
+    one by one; additional ones have the span of the last. Where the beginning of a text is removed, the
+    library counts the spans from the wrong character, and so does this.
     """
     characters: list[str] = []
     changes: list[int] = []  # 1: an additional character; -n: n more characters of the original are gone

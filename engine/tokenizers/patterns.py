@@ -19,7 +19,7 @@ QWEN2 = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*"
     r"|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
-# Words begin with capitals and go on in small letters; GPT-4o's end with what an apostrophe adds.
+# Words begin with capitals and go on in small letters; GPT-4o's include an English ending such as 's.
 CAPITALS, SMALL = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
 ADDED = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
 GPT4O = (

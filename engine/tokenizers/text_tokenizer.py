@@ -1,4 +1,4 @@
-"""What the tokenizers of all encoders share: special tokens around texts, and many texts at once.
+"""The base of all encoders' tokenizers: special tokens around texts, and many texts at once.
 
 `encode`, `encode_pair` and `stages` use the Python code of the engine; `encode_batch` and `ids_batch` give
 the same results for many texts through the compiled `tokenizers` library.
@@ -38,7 +38,7 @@ BLANKS = "Ġ" + "".join(character for character in map(chr, range(0x3001)) if ch
 
 @dataclass(frozen=True)
 class SharedSettings:
-    """The parts of tokenizer.json that are not about how a word is split.
+    """The settings of tokenizer.json besides those of splitting a word.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class SharedSettings:
 
 
 def read_shared(content: Mapping[str, Any], tokens: Mapping[str, int], path: Path) -> SharedSettings:
-    """Read what is not about how a word is split, given the id of each token."""
+    """Read the settings besides those of splitting a word, given the id of each token."""
     single, pair = read_templates(content, path)
     added = [read_added_token(token, tokens) for token in content.get("added_tokens", [])]
     known = {*tokens.values(), *(token.id for token in added)}
@@ -137,7 +137,7 @@ class TextTokenizer(ABC):
         return self._texts[number]
 
     def readable(self, number: int) -> str:
-        """Return a token as people read it; ids without a token, which fill up tables, as their number."""
+        """Return a token as people read it, or the number of an id without one, which fills up a table."""
         return self._texts.get(number, f"(unused {number})")
 
     def readable_tokens(self, encoding: Encoding) -> list[str]:

@@ -1,4 +1,4 @@
-"""The tokenizer of an encoder from its tokenizer.json, whatever its kind."""
+"""The tokenizer of an encoder from its tokenizer.json, of any kind."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +19,7 @@ TOKENIZERS: dict[str, Callable[[Path, bool], TextTokenizer]] = {
 
 
 def read_tokenizer(path: Path, lower_case: bool = False) -> TextTokenizer:
-    """Read a tokenizer.json file; ``lower_case`` lower-cases texts whatever the file says.
+    """Read a tokenizer.json file; ``lower_case`` lower-cases texts even if the file does not ask for it.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """SentencePiece Unigram, the tokenizer of XLM-R (Kudo 2018).
 
-Every piece of the vocabulary has a log-probability. A word is split into the pieces whose sum is the
-largest, found by the Viterbi algorithm: the best split of the first characters, for ever more of them.
+Every piece of the vocabulary has a log-probability. A word is split into the pieces with the largest sum, by
+the Viterbi algorithm: the best split of each prefix extends the best split of a shorter one.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

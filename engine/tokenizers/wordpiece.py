@@ -52,8 +52,8 @@ class WordPieceStages:
 class WordPieceTokenizer(TextTokenizer):
     """The tokenizer.json of a BERT-family model; never truncates and never pads.
 
-    With ``lower_case``, texts are lower-cased whatever the file says, as sentence-transformers'
-    ``do_lower_case`` asks.
+    With ``lower_case``, texts are lower-cased even if the file does not ask for it: ``do_lower_case`` of
+    sentence-transformers.
     """
 
     def __init__(self, path: Path, lower_case: bool = False) -> None:

@@ -22,7 +22,7 @@ IsStopped = Callable[[], bool]
 
 HEAD_TIMEOUT_S = 4.0
 SILENCE_S = 10.0
-PAUSE_S, VAIN_TRIES = 1.0, 5  # between two tries, and how many in a row may bring nothing
+PAUSE_S, VAIN_TRIES = 1.0, 5  # between two tries, and the most in a row that bring no byte
 PIECE_BYTES = 256 * 1024
 SHA256_DIGITS = 64
 ETAG_DIGITS = 16  # of the ETag in the name of a partial file
@@ -37,7 +37,7 @@ class MissingFileError(SourceError):
 
 
 class DownloadStoppedError(ModelUnavailableError):
-    """A download was stopped by its user; what it has stays for the next try."""
+    """A download was stopped by its user; its part is kept for the next try."""
 
 
 @dataclass(frozen=True)
@@ -150,9 +150,9 @@ def download(
 def fetch_rest(
     remote: RemoteFile, part: Path, done: int, on_progress: Progress | None, is_stopped: IsStopped
 ) -> None:
-    """Append the bytes behind the first ``done`` to a part, by HTTP Range; anew from a server without it.
+    """Append the bytes behind the first ``done`` to a part; a server without HTTP Range sends all of them.
 
-    A lost connection is taken up again, as long as each try brings something.
+    A lost connection is retried until `VAIN_TRIES` in a row bring no byte.
     """
     from httpx2 import HTTPError
 
@@ -207,7 +207,7 @@ def pieces_added(remote: RemoteFile, part: Path, done: int) -> Iterator[int]:
             raise SourceError(
                 f"the Hugging Face Hub did not give {remote.name} (status {answer.status_code})"
             ) from error
-        if answer.status_code != HTTPStatus.PARTIAL_CONTENT:  # the whole file, whatever was asked for
+        if answer.status_code != HTTPStatus.PARTIAL_CONTENT:  # the whole file, not the range
             file.truncate(0)
         for piece in answer.iter_raw(PIECE_BYTES):
             file.write(piece)

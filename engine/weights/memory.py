@@ -16,7 +16,7 @@ def require_memory(n_bytes: int, what: str, root: Path = ROOT) -> None:
     n_bytes
         Bytes needed.
     what
-        What needs them, for the message.
+        The model or file that needs them, for the message.
     root
         The folder of ``proc`` and ``sys``.
 
@@ -36,7 +36,7 @@ def require_memory(n_bytes: int, what: str, root: Path = ROOT) -> None:
 def available_memory(root: Path = ROOT) -> int | None:
     """Bytes that this process may still allocate, None if unknown.
 
-    The smaller of the machine's free memory and what the process's container may still use.
+    The smaller of the machine's free memory and the remaining limit of the process's container.
     """
     limits = [machine_memory(root), *group_memory(root)]
     return min((limit for limit in limits if limit is not None), default=None)
@@ -57,7 +57,7 @@ def group_memory(root: Path) -> list[int]:
     """Bytes left in each control group around this process that has a limit, of version 1 or 2.
 
     A line of /proc/self/cgroup is ``number:controllers:path``, with no controllers in version 2. In a
-    container the path may be the host's, and its groups invisible, but for the topmost.
+    container the path may be the host's, of which only the topmost group is visible.
     """
     left = []
     for line in read(root / "proc" / "self" / "cgroup").splitlines():

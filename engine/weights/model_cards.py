@@ -1,4 +1,4 @@
-"""What the cards of well-known embedding models state and their files do not."""
+"""Settings that the cards of well-known embedding models state and their files do not."""
 
 import re
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ NOMIC = {
 
 @dataclass(frozen=True)
 class ModelCard:
-    """What a model's card states.
+    """The settings that a model's card states.
 
     Attributes
     ----------

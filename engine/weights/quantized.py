@@ -102,19 +102,9 @@ class QuantizedType:
 def in_units(words: Array, bits: int, run: int) -> Array:
     """Turn the runs of a plane into a run for each unit.
 
-    Parameters
-    ----------
-    words
-        The plane's bytes as words of 32 bits, for many rows: ``(..., n_words, n_rows)``.
-    bits
-        Bits of a code in the plane.
-    run
-        Bytes of a run, a multiple of 4.
-
-    Returns
-    -------
-    Array
-        ``(..., n_units, bits, n_rows)``: the words of a unit's run.
+    ``words`` are the plane's bytes as words of 32 bits, ``(..., n_words, n_rows)``; a code has ``bits`` in
+    the plane, a run ``run`` bytes, a multiple of 4. Returns the words of each unit's run,
+    ``(..., n_units, bits, n_rows)``.
     """
     shifts, mask = range(0, 8, bits), np.uint32((2**bits - 1) * 0x01010101)
     runs = words.reshape(*words.shape[:-2], -1, run // 4, words.shape[-1])

@@ -104,7 +104,7 @@ def from_wheel(
 
 
 def hub_files(hub_id: str, staging: Path) -> dict[str, RemoteFile]:
-    """Return what the Hub states of the files of a model folder, all of one revision.
+    """Return the addresses, sizes and sums of the files of a model folder, all of one revision.
 
     modules.json, which names others, is downloaded at once.
     """
@@ -119,7 +119,7 @@ def hub_files(hub_id: str, staging: Path) -> dict[str, RemoteFile]:
 
 
 def existing_files(hub_id: str, names: Sequence[str], revision: str) -> dict[str, RemoteFile]:
-    """Return those of some files that there are."""
+    """Return those of some files that exist."""
     found = {}
     for name in names:
         with suppress(MissingFileError):
@@ -130,7 +130,7 @@ def existing_files(hub_id: str, names: Sequence[str], revision: str) -> dict[str
 def download_all(
     remotes: Mapping[str, RemoteFile], staging: Path, on_progress: Progress | None, is_stopped: IsStopped
 ) -> None:
-    """Download files, by their places in ``staging``, that an earlier try has not."""
+    """Download the files, by their places in ``staging``, that an earlier try did not complete."""
     progress = JointProgress(on_progress, sum(remote.size or 0 for remote in remotes.values()))
     for name, remote in remotes.items():
         if not (staging / name).is_file():

@@ -38,7 +38,7 @@ def shortened(value: object) -> str:
 
 @contextmanager
 def damaged_files(path: Path) -> Iterator[None]:
-    """Turn errors of values that nobody expects in a model's files into a `ModelFileError` of one line."""
+    """Turn errors of unexpected values in a model's files into a `ModelFileError` of one line."""
     try:
         yield
     except ModelFileError as error:

@@ -10,8 +10,7 @@ WINDOW_S = 5.0  # of the rate: long enough to be steady, short enough to follow 
 class Transfer:
     """Bytes done and in all, as they are reported, and their rate over the last seconds.
 
-    It is called as `engine.weights.download.Progress`. What an earlier try downloaded does not count for the
-    rate.
+    It is called as `engine.weights.download.Progress`. Bytes of an earlier try do not count for the rate.
     """
 
     def __init__(self) -> None:
@@ -19,14 +18,14 @@ class Transfer:
         self._seen: list[tuple[float, int]] = []  # times, and bytes done by then
 
     def __call__(self, done: int, total: int) -> None:
-        """Take in a report."""
+        """Record a report."""
         now = monotonic()
         self.done, self.total = done, total
         self._seen = [each for each in self._seen if each[0] > now - WINDOW_S] + [(now, done)]
 
     @property
     def share(self) -> float:
-        """Share of the bytes that are there, 0 if their number is unknown."""
+        """Share of the bytes that are done, 0 if their number is unknown."""
         return min(self.done / self.total, 1.0) if self.total else 0.0
 
     @property
@@ -39,7 +38,7 @@ class Transfer:
 
     @property
     def words(self) -> str:
-        """``"123.4 of 639.4 MB · 12.3 MB/s · 42 s left"``, without what is unknown."""
+        """``"123.4 of 639.4 MB · 12.3 MB/s · 42 s left"``, without unknown parts."""
         of_total = f" of {self.total / 1e6:.1f}" if self.total else ""
         parts = [f"{self.done / 1e6:.1f}{of_total} MB"]
         if rate := self.bytes_per_s:

@@ -24,7 +24,7 @@ NOT_THERE = Cause(
 
 @dataclass(frozen=True)
 class InUse:
-    """The settings in use, which no advice may name as a way out, and what they make of the passage.
+    """The settings in use, which no advice may repeat, and the passage's rank under them.
 
     Attributes
     ----------

@@ -28,23 +28,10 @@ class RankingChange:
 
 
 def preview_removal(vectors: Array, removed: Sequence[int], questions: Array, k: int) -> list[RankingChange]:
-    """Rank chunks for questions with and without some of the chunks.
+    """Rank the first ``k`` chunks for each question with and without some of the chunks.
 
-    Parameters
-    ----------
-    vectors
-        ``(n_chunks, d_model)``.
-    removed
-        Rows of the chunks to remove.
-    questions
-        ``(n_questions, d_model)``.
-    k
-        Hits of each question; fewer where fewer chunks are left.
-
-    Returns
-    -------
-    list of RankingChange
-        One for each question, in rows of ``vectors``. Of equal scores the earlier chunk comes first.
+    ``vectors`` of chunks are ``(n_chunks, d_model)``, ``questions`` ``(n_questions, d_model)``, ``removed``
+    rows of ``vectors``. Of equal scores the earlier chunk comes first.
     """
     kept = np.setdiff1d(np.arange(len(vectors)), np.array(removed, np.int64))
     unit, asked = l2_normalize(vectors), l2_normalize(questions)

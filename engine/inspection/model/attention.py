@@ -13,16 +13,9 @@ def attention_rollout(maps: Array) -> Array:
     A layer mixes tokens half by the residual connection, half by the mean attention of its heads; the
     matrices of successive layers are multiplied.
 
-    Parameters
-    ----------
-    maps
-        Attention weights averaged over heads, ``(n_layers, n_tokens, n_tokens)``.
-
-    Returns
-    -------
-    Array
-        ``(n_tokens, n_tokens)``: how much of each token's last vector (row) comes from each input
-        token (column). Rows sum to 1.
+    ``maps`` are attention weights averaged over heads, ``(n_layers, n_tokens, n_tokens)``. The result,
+    ``(n_tokens, n_tokens)``, is the share of each token's last vector (row) that comes from each input token
+    (column); rows sum to 1.
     """
     n_tokens = maps.shape[-1]
     rollout = np.eye(n_tokens, dtype=maps.dtype)
@@ -45,19 +38,10 @@ def attention_share(weights: Array, keys: Array) -> Array:
 
 
 def without_tokens(weights: Array, left_out: Array) -> Array:
-    """Remove tokens as queries and keys, and scale each row to sum to 1 again.
+    """Remove tokens, boolean ``(n_tokens,)``, as queries and keys, and scale each row to sum to 1 again.
 
-    Parameters
-    ----------
-    weights
-        ``(..., n_tokens, n_tokens)``.
-    left_out
-        Which tokens to leave out, boolean ``(n_tokens,)``.
-
-    Returns
-    -------
-    Array
-        ``(..., n_kept, n_kept)``; a row that attended only to removed tokens becomes all 0.
+    ``(..., n_tokens, n_tokens) -> (..., n_kept, n_kept)``; a row that attended only to removed tokens becomes
+    all 0.
     """
     kept = weights[..., ~left_out, :][..., ~left_out]
     total = kept.sum(axis=-1, keepdims=True)

@@ -1,4 +1,4 @@
-"""Ablations and faults of an encoder, to show what each part is for.
+"""Ablations and faults of an encoder, to show the purpose of each part.
 
 A tracer receives every array of the forward pass and returns the one to continue with, so a fault only
 replaces arrays, and the model's code stays unchanged.
@@ -88,12 +88,9 @@ def embed_packs(
     embed: Callable[[slice], Sequence[Array]],
     on_progress: Progress | None = None,
 ) -> Array:
-    """Embed tokenized texts pack by pack in parallel; ``embed`` returns the vectors of a pack.
+    """Embed tokenized texts pack by pack in parallel: ``(n_texts, d_model)``, rows of length 1.
 
-    Returns
-    -------
-    Array
-        ``(n_texts, d_model)``, rows of length 1.
+    ``embed`` returns the vectors of a pack.
     """
     vectors = np.empty((len(sequences), encoder.config.d_model), encoder.dtype)
 
@@ -118,16 +115,8 @@ def padded_ids(ids: list[int], encoder: Encoder, faults: Faults) -> list[int]:
 def fault_tracer(faults: Faults, encoder: Encoder, n_real: Sequence[int], trace: Tracer = no_trace) -> Tracer:
     """Return a tracer that applies faults to one forward pass over a pack of texts.
 
-    Parameters
-    ----------
-    faults
-        The faults.
-    encoder
-        The encoder.
-    n_real
-        Tokens of each text of the pack, without padding.
-    trace
-        Called with every array after the fault.
+    ``n_real`` are the tokens of each text, without padding; ``trace`` is called with every array after the
+    fault.
     """
     check_bert(encoder, "a fault in its forward pass")
     root_d_head = np.sqrt(encoder.config.d_model // encoder.config.n_heads)

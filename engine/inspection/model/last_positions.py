@@ -16,7 +16,7 @@ MAX_POSITIONS = 64  # of which the arrays of all layers are held at once
 
 @dataclass(frozen=True)
 class LastPositions:
-    """What each layer computes at the last ``n`` positions of a text.
+    """The arrays of each layer at the last ``n`` positions of a text.
 
     Attributes
     ----------

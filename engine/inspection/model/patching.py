@@ -23,7 +23,7 @@ from engine.layers.tracing import Array, Tracer, no_trace
 from engine.models.decoders import resume_forward
 from engine.models.kv_cache import KVCache
 
-# Below so many nats between the two runs, shares of the difference say nothing: compiled operations round by
+# Smallest difference between the two runs, in nats, whose shares are meaningful: compiled operations round by
 # up to a hundredth of it.
 MIN_GAP = 0.5
 Part = Literal["residual", "attention", "ffn"]
@@ -39,10 +39,9 @@ class PromptPair:
     clean, corrupted, answer
         Token ids.
     n_aligned
-        Last tokens of prompt and answer, but for the answer's last, of which each has a counterpart in the
-        other prompt. From the first token that differs, where both prompts are of one length; otherwise those
-        that are the same in both, counted from the end: they have other positions in each, at the same
-        distances from each other.
+        Number of last tokens of prompt and answer, without the answer's last, that have a counterpart in the
+        other prompt: for prompts of one length, from the first token that differs; otherwise the equal tokens
+        at the end, whose positions differ and whose distances from each other do not.
     """
 
     clean: tuple[int, ...]
@@ -152,7 +151,7 @@ def read_pair(decoder: Decoder, pair: PromptPair, n: int = MAX_POSITIONS) -> Pai
     decoder, pair
         The model and the prompts.
     n
-        At least as many as the answer has tokens; fewer than that are aligned are all that are.
+        At least as many as the answer has tokens; all aligned positions if there are fewer.
 
     Raises
     ------
@@ -253,7 +252,7 @@ def patch_each_head(
 ) -> Array:
     """`patch_heads` for every head alone: ``(n_layers, n_heads)``, NaN for what was not measured.
 
-    Runs over no more positions than the answer has take the least time.
+    Fastest if ``runs`` have no more positions than the answer.
     """
 
     def patch(layer: int, head: int) -> float:

@@ -21,7 +21,7 @@ WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True)
 class ReadPair:
-    """A pair as a cross-encoder reads it, and what it makes of it.
+    """A pair in a cross-encoder: its tokens, attention and score.
 
     Attributes
     ----------

@@ -27,16 +27,9 @@ def pairwise_cosines(vectors: Array) -> Array:
 
 
 def nearest_tokens(vectors: Array, token_table: Array, k: int) -> TopTokens:
-    """Return the rows of an embedding table with the highest cosine to each vector.
+    """Return the ``k`` rows of a table with the highest cosine to each vector.
 
-    Parameters
-    ----------
-    vectors
-        ``(n_vectors, d_model)``.
-    token_table
-        ``(vocab_size, d_model)``.
-    k
-        Number of tokens.
+    Vectors are ``(n_vectors, d_model)``, the table ``(vocab_size, d_model)``.
     """
     return top_k(l2_normalize(vectors) @ l2_normalize(token_table).T, k)
 

@@ -59,19 +59,8 @@ class LimitReport:
 def truncation_report(encoder: Encoder, text: str, limits: Sequence[int] = LIMITS) -> list[LimitReport]:
     """Report how much of a text is read under each limit, and how its vector differs from the whole text's.
 
-    Parameters
-    ----------
-    encoder
-        The encoder; its vectors are mean-pooled.
-    text
-        The text, of any length.
-    limits
-        Tokens read, [CLS] and [SEP] included; one or more, each within the position table.
-
-    Returns
-    -------
-    list of LimitReport
-        One for each limit, in the order given.
+    ``limits`` are one or more, [CLS] and [SEP] included, each within the position table; the reports are in
+    their order.
 
     Raises
     ------

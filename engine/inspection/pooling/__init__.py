@@ -1,1 +1,1 @@
-"""How poolings differ, and what a similarity is made of."""
+"""Differences between poolings, and similarities as sums of contributions."""

@@ -76,12 +76,7 @@ def pooling_scores(
 ) -> dict[str, Array]:
     """Inner products of a question's vector with the chunks', for each strategy: ``(n_chunks,)``.
 
-    Parameters
-    ----------
-    question_vectors
-        ``(d_model,)`` for each strategy, of length 1.
-    chunk_vectors
-        ``(n_chunks, d_model)`` for at least these strategies, rows of length 1.
+    Vectors of length 1: ``(d_model,)`` for each strategy, ``(n_chunks, d_model)`` for at least these.
     """
     return {strategy: chunk_vectors[strategy] @ vector for strategy, vector in question_vectors.items()}
 

@@ -99,16 +99,8 @@ def decompose_similarity(
 ) -> Decomposition:
     """Decompose the similarity of two texts by pairs of tokens.
 
-    Parameters
-    ----------
-    encoder
-        The encoder.
-    first, second
-        The texts; an empty one consists of [CLS] and [SEP].
-    strategy
-        A pooling of `Encoder.poolings` other than ``"pooler"``, or `MAXSIM`.
-    max_tokens
-        Tokens read of each text; None for the model's own limit.
+    An empty text consists of [CLS] and [SEP]. ``strategy`` is a pooling of `Encoder.poolings` other than
+    ``"pooler"``, or `MAXSIM`; ``max_tokens`` is as in `Encoder.encode`.
 
     Raises
     ------

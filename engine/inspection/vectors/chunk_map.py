@@ -53,12 +53,8 @@ class Projection:
 def pca_projection(vectors: Array) -> Projection:
     """Project vectors on their first two principal components (Pearson 1901).
 
-    Signs are those of scikit-learn: the largest entry of each axis is positive.
-
-    Parameters
-    ----------
-    vectors
-        ``(n, d_model)``, 3 or more.
+    Signs are those of scikit-learn: the largest entry of each axis is positive. Vectors are ``(n, d_model)``,
+    3 or more.
 
     Raises
     ------
@@ -90,20 +86,8 @@ def default_clusters(n_chunks: int) -> int:
 def cluster(vectors: Array, n_clusters: int, seed: int = 0) -> Array:
     """Cluster vectors by spherical k-means, the best of 3 starts (Dhillon & Modha 2001).
 
-    Parameters
-    ----------
-    vectors
-        ``(n, d_model)``.
-    n_clusters
-        Number of clusters, at most the number of vectors.
-    seed
-        The same seed gives the same clusters.
-
-    Returns
-    -------
-    Array
-        The cluster of each vector ``(n,)``, counted from 0, the largest first; fewer clusters than
-        requested where there are fewer distinct vectors.
+    ``(n, d_model)`` to the cluster of each vector ``(n,)``, counted from 0, the largest first; fewer clusters
+    than requested where there are fewer distinct vectors. The same seed gives the same clusters.
 
     Raises
     ------

@@ -23,7 +23,7 @@ class Kept(dict[str, Array]):
 
 @dataclass(frozen=True)
 class Recorded(Generic[Config]):
-    """What each part of a backward pass needs; ``grads`` has the names and shapes of ``params``."""
+    """The inputs and outputs of a backward pass; ``grads`` has the names and shapes of ``params``."""
 
     params: Mapping[str, Array]
     config: Config

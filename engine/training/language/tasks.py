@@ -138,8 +138,7 @@ def padded(rows: Sequence[Sequence[int]]) -> Array:
 def number_task(largest: int = LARGEST) -> Task:
     """Numbers from 0 to ``largest``, from English to Spanish words.
 
-    A number is drawn with more digits more often: in proportion to how many there are. So short numbers,
-    which are few, are seen as well as long ones.
+    Numbers of n digits are drawn in proportion to n, so that the few short ones are not rare.
     """
     bounds = [0, *(10**n for n in range(1, len(str(largest)))), largest + 1]  # 0, 10, 100, …
     weights = np.arange(1, len(bounds)) / np.arange(1, len(bounds)).sum()

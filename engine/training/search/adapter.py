@@ -121,7 +121,7 @@ def fit_adapter(
 ) -> FittedAdapter:
     """Choose ridge and epochs by inner cross-validation, then train on all questions.
 
-    Chosen is the highest mean nDCG@10 of the held-out questions; 0 epochs is among the candidates.
+    The highest mean nDCG@10 of the held-out questions decides; 0 epochs is among the candidates.
 
     Parameters
     ----------

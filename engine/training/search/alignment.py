@@ -6,19 +6,10 @@ from engine.layers.tracing import Array
 
 
 def alignment(question_vectors: Array, chunk_vectors: Array, relevant: Array) -> float:
-    """Mean of ``|q - c|^2`` over all pairs of a question and a relevant chunk, 0 to 4.
+    """Mean of ``|q - c|^2`` over all pairs of a question and a relevant chunk, 0 to 4; NaN without a pair.
 
-    Parameters
-    ----------
-    question_vectors, chunk_vectors
-        ``(n_questions, d_model)`` and ``(n_chunks, d_model)``, rows of length 1.
-    relevant
-        Bool ``(n_questions, n_chunks)``.
-
-    Returns
-    -------
-    float
-        ``align_loss`` of the paper with exponent 2; NaN if nothing is relevant.
+    ``align_loss`` of the paper with exponent 2. Vectors are ``(n_questions, d_model)`` and
+    ``(n_chunks, d_model)``, rows of length 1; ``relevant`` is bool ``(n_questions, n_chunks)``.
     """
     questions, chunks = np.nonzero(relevant)
     if not len(questions):
@@ -30,15 +21,7 @@ def alignment(question_vectors: Array, chunk_vectors: Array, relevant: Array) ->
 def uniformity(vectors: Array) -> float:
     """Log of the mean of ``exp(-2 |x - y|^2)`` over all pairs: 0 if all vectors are equal, -4 at best.
 
-    Parameters
-    ----------
-    vectors
-        ``(n, d_model)``, rows of length 1.
-
-    Returns
-    -------
-    float
-        ``uniform_loss`` of the paper with t = 2; NaN for fewer than two vectors.
+    ``uniform_loss`` of the paper with t = 2, of ``(n, d_model)``, rows of length 1; NaN for fewer than two.
     """
     first, second = np.triu_indices(len(vectors), 1)
     if not len(first):

@@ -6,22 +6,11 @@ from engine.layers.tracing import Array
 
 
 def hard_negatives(rankings: list[Array], relevant: Array, depth: int) -> list[Array]:
-    """Return for each question the chunks that score best among those that are not relevant.
+    """Return the places of the best chunks of each question that are not relevant, ascending.
 
-    Parameters
-    ----------
-    rankings
-        Score matrices ``(n_questions, n_chunks)``, such as cosines and BM25; only scores above 0 make a
-        hard negative.
-    relevant
-        Bool ``(n_questions, n_chunks)``.
-    depth
-        How many chunks of each ranking are taken.
-
-    Returns
-    -------
-    list of Array
-        Places of chunks for each question, ascending; may be empty.
+    They are the first ``depth`` by each of the score matrices ``rankings``, ``(n_questions, n_chunks)``, such
+    as cosines and BM25, with scores above 0; a question may have none. ``relevant`` is bool
+    ``(n_questions, n_chunks)``.
     """
     found = []
     for row, right in enumerate(relevant):
