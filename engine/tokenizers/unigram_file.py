@@ -47,9 +47,9 @@ class UnigramSettings:
     """The data of a Unigram tokenizer.
 
     ``scores`` are the log-probabilities of the pieces, ``unknown`` is the id of text without a piece; with
-    ``byte_fallback`` such text becomes the pieces of its bytes. A text goes through ``normalization``, and each step
-    of ``split`` cuts the parts of the one before. ``known_patterns`` tells whether its regular expressions
-    are in `KNOWN`.
+    ``byte_fallback`` such text becomes the pieces of its bytes. A text goes through ``normalization``, and
+    each step of ``split`` cuts the parts of the one before. ``known_patterns`` tells whether its regular
+    expressions are in `KNOWN`.
     """
 
     shared: SharedSettings

@@ -6,6 +6,7 @@ gradients are flat dictionaries by name, such as ``layers.5.attention.query.weig
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -170,9 +171,9 @@ def named_layers(params: Parameters) -> tuple[EncoderLayer, ...]:
         def pair(name: str) -> tuple[Array, Array]:
             return params[f"layers.{number}.{name}.weight"], params[f"layers.{number}.{name}.bias"]
 
-        linears = {part: Linear(*pair(name)) for part, name in LINEARS.items()}
-        norms = {part: LayerNorm(*pair(name)) for part, name in NORMS.items()}
-        return EncoderLayer(**linears, **norms)
+        parts: dict[str, Any] = {part: Linear(*pair(name)) for part, name in LINEARS.items()}
+        parts |= {part: LayerNorm(*pair(name)) for part, name in NORMS.items()}
+        return EncoderLayer(**parts)
 
     return tuple(layer(number) for number in numbers)
 
