@@ -306,11 +306,6 @@ def resume_forward(
         The layer to begin with, ``n_layers`` for the final norm alone.
     states
         The residual stream of ``ids`` before that layer, ``(n_new, d_model)``; embeddings where it is None.
-
-    Returns
-    -------
-    Array
-        Final hidden states, ``(n_new, d_model)``.
     """
     family = forward_module(config)
     ops = new_op_tape(cache.length) if is_compiled(weights, cache) else NUMPY_DECODER

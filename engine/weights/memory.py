@@ -9,21 +9,9 @@ ROOT = Path("/")
 
 
 def require_memory(n_bytes: int, what: str, root: Path = ROOT) -> None:
-    """Raise an error if ``n_bytes`` are not free; do nothing if free memory is unknown.
+    """Raise `MemoryLimitError` if fewer than ``n_bytes`` are free; do nothing if free memory is unknown.
 
-    Parameters
-    ----------
-    n_bytes
-        Bytes needed.
-    what
-        The model or file that needs them, for the message.
-    root
-        The folder of ``proc`` and ``sys``.
-
-    Raises
-    ------
-    MemoryLimitError
-        Less is free.
+    ``what`` names the model or file for the message; ``root`` is the folder of ``proc`` and ``sys``.
     """
     available = available_memory(root)
     if available is not None and n_bytes > available:

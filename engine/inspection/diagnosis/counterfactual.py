@@ -97,10 +97,8 @@ def tail_vectors(
 
     Parameters
     ----------
-    index
-        The index; the vectors are made by its pooling, as its own.
-    encoder
-        The model of the index.
+    index, encoder
+        The index, whose pooling is used, and its model.
     rows
         Rows of ``index.chunks`` to embed; None for all that lost a tail.
     on_progress
@@ -152,19 +150,8 @@ def tail_windows(n_tokens: int, room: int) -> list[slice]:
 def counterfactuals(question: Array, tails: TailVectors) -> list[Counterfactual]:
     """Rank each truncated chunk for a question, now and with its lost tail read.
 
-    This takes dot products alone: one `tail_vectors` serves any number of questions.
-
-    Parameters
-    ----------
-    question
-        The question's vector, ``(d_model,)``, of length 1.
-    tails
-        Vectors of the truncated chunks.
-
-    Returns
-    -------
-    list of Counterfactual
-        One for each truncated chunk; those that gain most ranks first.
+    This takes dot products alone: one `tail_vectors` serves any number of questions, vectors ``(d_model,)``
+    of length 1. The chunks that gain most ranks come first.
 
     Raises
     ------

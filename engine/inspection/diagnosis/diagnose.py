@@ -141,17 +141,8 @@ def diagnose(
 ) -> Diagnosis:
     """Rank a passage now, and with one condition changed at a time.
 
-    Parameters
-    ----------
-    question
-        The question.
-    place, document
-        The passage, and its document.
-    index, encoder
-        The index searched, and the model of its vectors. For one without an inside, the rank with the text
-        beyond its token limit read is not known.
-    k
-        How many chunks count as found.
+    ``place`` is the passage in its ``document``, ``encoder`` the model of the vectors of ``index``; the first
+    ``k`` chunks count as found. For a model without an inside, `Diagnosis.tail_read` is not known.
 
     Raises
     ------

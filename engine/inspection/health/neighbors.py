@@ -35,18 +35,10 @@ class Neighborhood:
 def neighborhood(
     vectors: Array, threshold: float, k: int, on_progress: Progress | None = None
 ) -> Neighborhood:
-    """Compare every chunk with every other.
+    """Compare every chunk with every other, by vectors ``(n, d_model)`` of length 1.
 
-    Parameters
-    ----------
-    vectors
-        ``(n, d_model)``, rows of length 1.
-    threshold
-        The cosine above which a chunk nearly repeats another.
-    k
-        Number of neighbours of each chunk; all others where there are fewer.
-    on_progress
-        Called with chunks done and chunks in all.
+    Above the cosine ``threshold`` a chunk nearly repeats another; ``k`` is the number of neighbours of each,
+    all others where there are fewer. ``on_progress`` is called with chunks done and chunks in all.
     """
     n = len(vectors)
     leader, likeness = np.arange(n), np.ones(n)

@@ -53,12 +53,7 @@ def score_by_distance(
 ) -> tuple[DistanceScores, DistanceScores, DistanceScores, DistanceScores]:
     """Return the lines of all four schemes: learned (an `untrained_table`), sinusoidal, RoPE and ALiBi.
 
-    Parameters
-    ----------
-    n_distances
-        Number of distances, from 0.
-    d_model, n_heads
-        Width of the token vectors, and number of heads of RoPE and ALiBi.
+    Distances count from 0; RoPE and ALiBi have ``n_heads``.
 
     Raises
     ------

@@ -90,17 +90,9 @@ def word_effects(
 ) -> list[WordEffect]:
     """Leave out each word that is read, one at a time, and measure the fall of the logit (Li et al. 2016).
 
-    Parameters
-    ----------
-    reranker, question, passage
-        The model and the pair; a word's tokens are removed from those that are read.
-    on_progress
-        Called with pairs read and pairs to read: one for each word, and the pair itself.
-
-    Returns
-    -------
-    list of WordEffect
-        In the order of the texts, those of the question first.
+    A word's tokens are removed from those that are read. Words are in the order of the texts, those of the
+    question first; ``on_progress`` is called with pairs read and pairs to read: one for each word, and the
+    pair itself.
     """
     pair = reranker.read(question, passage)
     texts: dict[Side, str] = {"question": question, "passage": passage}

@@ -41,16 +41,8 @@ def stage_errors(
 
     Each pass goes on with its own numbers, so that errors add up, as they do in a search. The stages are the
     embeddings, the outputs of attention and feed-forward in each layer, the sum of both with the layer's
-    input, and the text's vector before and after it is scaled to length 1.
-
-    Parameters
-    ----------
-    encoder
-        A float32 encoder.
-    precision
-        As in `Encoder.with_precision`, whose errors are raised.
-    text, pair, max_tokens
-        As in `Encoder.trace`, whose errors are raised.
+    input, and the text's vector before and after it is scaled to length 1. The encoder is in float32;
+    parameters and errors are those of `Encoder.with_precision` and `Encoder.trace`.
     """
     keep = ["embeddings.output", "layers.*.output", f"pooled.{encoder.pooling}", "normalized"]
     exact, rounded = (

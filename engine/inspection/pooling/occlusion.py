@@ -61,17 +61,8 @@ def occlusion(
     """Leave out each word of one of two texts, and compare the drop of their similarity with its share.
 
     A word's tokens are removed from those that the model reads; text beyond the limit stays unread.
-
-    Parameters
-    ----------
-    encoder
-        The encoder of the decomposition.
-    found
-        The decomposed similarity of the two texts.
-    side
-        The text whose words are left out.
-    on_progress
-        Called with texts encoded and texts in all.
+    ``found`` is the decomposed similarity by the same encoder; ``on_progress`` is called with texts encoded
+    and texts in all.
     """
     text = found.first if side == "first" else found.second
     words = tuple(word for word in text_units(text, "words") if not word.special)

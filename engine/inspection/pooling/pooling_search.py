@@ -137,18 +137,8 @@ def pooling_quality(
     """Search with every pooling of the questions in the index of every pooling of the chunks.
 
     Vectors of all strategies have the same shape, so a mixed search raises no error; only its results are
-    worse.
-
-    Parameters
-    ----------
-    question_vectors
-        ``(n_questions, d_model)`` for each strategy.
-    chunk_vectors
-        ``(n_chunks, d_model)`` for at least these strategies.
-    relevant
-        Whether a chunk holds an answer, bool ``(n_questions, n_chunks)``.
-    k
-        Ranks that count as a hit.
+    worse. They are ``(n_questions, d_model)`` for each strategy, and ``(n_chunks, d_model)`` for at least
+    these; ``relevant`` chunks are bool ``(n_questions, n_chunks)``, and the first ``k`` count as a hit.
 
     Raises
     ------

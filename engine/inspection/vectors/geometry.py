@@ -193,14 +193,9 @@ def geometry_rows(
 ) -> list[GeometryRow]:
     """Search the same chunks in every space: plain cosine first, without normalisation last.
 
-    Parameters
-    ----------
-    chunk_vectors, question_vectors
-        Pooled, not normalised: ``(n_chunks, d_model)`` and ``(n_questions, d_model)``.
-    relevant
-        Whether a chunk answers a question, bool ``(n_questions, n_chunks)``; None where unknown.
-    on_progress
-        Called with spaces done and all spaces.
+    Vectors are pooled, not normalised: ``(n_chunks, d_model)`` and ``(n_questions, d_model)``. ``relevant``
+    tells whether a chunk answers a question, bool ``(n_questions, n_chunks)``; None where unknown.
+    ``on_progress`` is called with spaces done and all spaces.
 
     Raises
     ------

@@ -32,21 +32,9 @@ def umap(vectors: Array, start: Array, seed: int = 0, on_progress: Progress | No
     The steps and defaults are those of umap-learn 0.5.12 with ``metric="cosine", init="pca"``; only the
     random numbers differ.
 
-    Parameters
-    ----------
-    vectors
-        ``(n, d_model)``, rows of length 1.
-    start
-        Initial points, ``(n, 2)``: their PCA.
-    seed
-        The same seed gives the same points.
-    on_progress
-        Called with epochs done and epochs in all.
-
-    Returns
-    -------
-    Array
-        ``(n, 2)``, without unit.
+    Vectors ``(n, d_model)`` of length 1, and the initial points ``start (n, 2)``, their PCA, to points
+    ``(n, 2)``, without unit. The same seed gives the same points; ``on_progress`` is called with epochs done
+    and epochs in all.
     """
     rng = np.random.default_rng(seed)
     n_epochs = 500 if len(vectors) <= 10_000 else 200

@@ -18,23 +18,10 @@ def write_tokens(
     vocab_size: int,
     path: Path,
 ) -> Array:
-    """Write the token ids of a text to a file, block by block, and return the memory-mapped file.
+    """Write the token ids of a text to a file, block by block, and return them mapped: ``(n_tokens,)``.
 
-    Parameters
-    ----------
-    blocks
-        The text, in pieces.
-    encode
-        Returns the ids of a piece.
-    vocab_size
-        One more than the largest id: up to 65 536, an id takes two bytes, else four.
-    path
-        The file.
-
-    Returns
-    -------
-    Array
-        ``(n_tokens,)``, mapped from the file: only the parts used are read.
+    ``encode`` returns the ids of a block; all are less than ``vocab_size``. Up to a size of 65 536, an id
+    takes two bytes, else four.
 
     Raises
     ------

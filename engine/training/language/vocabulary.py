@@ -75,18 +75,9 @@ def learn_vocabulary(
 ) -> Vocabulary:
     """Learn a vocabulary from a text.
 
-    Parameters
-    ----------
-    kind
-        Every character that occurs; merges of bytes; or the most frequent pieces of a WordPiece tokenizer.
-    text
-        The corpus.
-    size
-        Tokens at most; ignored for characters.
-    wordpiece
-        Tokenizer whose pieces are counted, if ``kind`` is ``wordpiece``.
-    keep_unknown
-        Whether characters that do not occur in the text are later encoded as U+FFFD.
+    Its tokens are every character that occurs, or merges of bytes, or the most frequent pieces of the
+    tokenizer ``wordpiece``, by ``kind``; at most ``size``, except of characters. With ``keep_unknown``,
+    characters that do not occur in the text are later encoded as U+FFFD.
 
     Raises
     ------
