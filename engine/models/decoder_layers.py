@@ -5,21 +5,16 @@ from typing import Any, Protocol
 
 from engine.kernels.primitives import DecoderPrimitives
 from engine.layers.tracing import Array, Shapes, Tracer, scoped
+from engine.models.kv_cache import CacheSizes
 
 
-class LayerSizes(Protocol):
+class LayerSizes(CacheSizes, Protocol):
     """The sizes of the layers, which all decoders have."""
 
     @property
     def d_model(self) -> int: ...  # noqa: D102
     @property
-    def n_layers(self) -> int: ...  # noqa: D102
-    @property
     def n_heads(self) -> int: ...  # noqa: D102
-    @property
-    def n_kv_heads(self) -> int: ...  # noqa: D102
-    @property
-    def d_head(self) -> int: ...  # noqa: D102
     @property
     def d_ff(self) -> int: ...  # noqa: D102
 

@@ -59,16 +59,8 @@ def each_once(
 ) -> Iterator[Array]:
     """Yield the vectors of texts, `BLOCK_TEXTS` at a time, in order.
 
-    Parameters
-    ----------
-    texts
-        Taken as they are needed.
-    embed
-        Embeds new texts, ``(n_texts, width)``, and reports its progress.
-    spool
-        Where the vectors are stored; closed at the end.
-    on_progress
-        Called with texts done and 0.
+    ``embed`` embeds new texts, ``(n_texts, width)``, and reports its progress; ``spool`` stores the vectors,
+    and is closed at the end; ``on_progress`` is called with texts done and 0.
 
     Raises
     ------

@@ -84,17 +84,9 @@ def pooled(
 ) -> Array:
     """Pool one text: ``(d_model,)``, not normalised.
 
-    Parameters
-    ----------
-    states
-        What `token_states` kept for the strategy.
-    strategy
-        A key of `POOLINGS`.
-    pooler, idf
-        The weights of BERT's pooler, and the idf of every token, ``(vocab_size,)``, for strategies that need
-        them.
-    mask
-        1 for tokens to pool and 0 for others, ``(n_tokens,)``; None for all.
+    ``states`` are those of `token_states` for the strategy, a key of `POOLINGS`. Some strategies need BERT's
+    ``pooler``, or the ``idf`` of every token, ``(vocab_size,)``. ``mask`` is 1 for tokens to pool and 0 for
+    others, ``(n_tokens,)``; None for all.
     """
     pool = POOLINGS[strategy].pool
     if pool is not None:

@@ -21,19 +21,10 @@ N_BYTES = 256
 
 
 def learn_merges(text: str, vocab_size: int) -> list[tuple[str, str]]:
-    """Learn merges from a text, in the order of learning.
+    """Learn merges, pairs of symbols, from a text; in the order of learning.
 
-    Parameters
-    ----------
-    text
-        The corpus; it is split into words by GPT-2's pattern, and no merge crosses a word boundary.
-    vocab_size
-        Tokens in all: the 256 bytes, and one for each merge.
-
-    Returns
-    -------
-    list of tuple
-        Pairs of symbols; fewer than asked for if no word has two symbols left.
+    The text is split into words by GPT-2's pattern, and no merge crosses a word boundary. The vocabulary has
+    the 256 bytes and one token for each merge; fewer than asked for if no word has two symbols left.
 
     Raises
     ------

@@ -87,9 +87,11 @@ def adamw(
     moments.n_updates += 1
     bias_mean, bias_square = (1 - beta**moments.n_updates for beta in betas)
     root = bias_square**0.5
-    scratch = _Scratch(params)
+    # A buffer of the largest parameter's size, so that updates allocate nothing.
+    scratch = np.empty(max((param.nbytes for param in params.values()), default=0), np.uint8)
     for name, param in params.items():
-        mean, square, update = moments.mean[name], moments.square[name], scratch.like(param)
+        mean, square = moments.mean[name], moments.square[name]
+        update = scratch[: param.nbytes].view(param.dtype).reshape(param.shape)
         if weight_decay:
             param *= 1 - learning_rate * weight_decay
         np.subtract(grads[name], mean, out=update)
@@ -124,16 +126,6 @@ def clip_gradients(grads: Parameters, max_norm: float) -> float:
             for name in grads:
                 grads[name] *= factor
     return norm
-
-
-class _Scratch:
-    """A reusable buffer of the largest parameter's size, so that updates allocate nothing."""
-
-    def __init__(self, params: Parameters) -> None:
-        self.bytes = np.empty(max((param.nbytes for param in params.values()), default=0), np.uint8)
-
-    def like(self, param: Array) -> Array:
-        return self.bytes[: param.nbytes].view(param.dtype).reshape(param.shape)
 
 
 def _check(params: Parameters, grads: Parameters) -> None:

@@ -97,10 +97,8 @@ def health_report(
 
     Parameters
     ----------
-    chunks
-        The chunks.
-    vectors
-        Their vectors, ``(n_chunks, d_model)``.
+    chunks, vectors
+        The chunks and their vectors, ``(n_chunks, d_model)``.
     max_tokens
         Tokens that the encoder reads of a chunk.
     questions

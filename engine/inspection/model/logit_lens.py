@@ -51,16 +51,9 @@ def logit_lens(states: Array, decoder: Decoder, k: int, targets: Sequence[int] |
     These are trained for the last layer alone, so that early layers may say less than they know (Belrose et
     al. 2023). The logits of one position are held at a time, ``(n_layers + 1, vocab_size)``.
 
-    Parameters
-    ----------
-    states
-        The residual stream before the first and after every layer, ``(n_layers + 1, n_positions, d_model)``.
-    decoder
-        The model.
-    k
-        Number of most probable tokens.
-    targets
-        A token to follow at each position; by default the model's most probable one.
+    ``states`` are the residual stream before the first and after every layer,
+    ``(n_layers + 1, n_positions, d_model)``; ``targets`` a token to follow at each position, by default the
+    model's most probable one.
 
     Raises
     ------

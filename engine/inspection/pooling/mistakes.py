@@ -37,24 +37,15 @@ def mistaken_vectors(
 ) -> Array:
     """Embed texts by mean pooling with a mistake: ``(n_texts, d_model)``.
 
-    Parameters
-    ----------
-    encoder
-        The encoder.
-    texts
-        The texts.
-    mistake
-        One of `MISTAKES`, or None for the correct vectors:
+    The mistake is one of `MISTAKES`, or None for the correct vectors; the rest is as in `Encoder.encode`.
 
-        - ``padding_averaged``: texts are padded to `PAD_TOKENS` tokens, and the mean is
-          over the padding too, though attention masks it.
-        - ``padding_attended``: attention does not mask the padding either.
-        - ``no_special_tokens``: the mean leaves out special tokens, such as [CLS] and [SEP].
-        - ``no_stop_words``: the mean leaves out the tokens of stop words, after the layers have read them.
-        - ``stop_words_deleted``: stop words are deleted before the model reads the text.
-        - ``not_normalized``: vectors keep their lengths; all others have length 1.
-    max_tokens, on_progress
-        As in `Encoder.encode`.
+    - ``padding_averaged``: texts are padded to `PAD_TOKENS` tokens, and the mean is over the padding too,
+      though attention masks it.
+    - ``padding_attended``: attention does not mask the padding either.
+    - ``no_special_tokens``: the mean leaves out special tokens, such as [CLS] and [SEP].
+    - ``no_stop_words``: the mean leaves out the tokens of stop words, after the layers have read them.
+    - ``stop_words_deleted``: stop words are deleted before the model reads the text.
+    - ``not_normalized``: vectors keep their lengths; all others have length 1.
     """
     limit = encoder.token_limit(max_tokens)
     match mistake:
@@ -156,14 +147,8 @@ def mistake_report(
 ) -> MistakeReport:
     """Search chunks for the answers to questions, both embedded with a mistake, by inner products.
 
-    Parameters
-    ----------
-    encoder, mistake, max_tokens, on_progress
-        As in `mistaken_vectors`.
-    chunks, right
-        The chunks and their correct vectors, ``(n_chunks, d_model)``.
-    questions
-        One or more labelled questions.
+    ``right`` are the correct vectors of the chunks, ``(n_chunks, d_model)``; the rest is as in
+    `mistaken_vectors`.
     """
     texts = [chunk.text for chunk in chunks] + [question.text for question in questions]
     vectors = mistaken_vectors(encoder, texts, mistake, max_tokens, on_progress)

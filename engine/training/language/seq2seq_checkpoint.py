@@ -42,14 +42,7 @@ def training_bytes(training: Training) -> bytes:
 def read_training(content: bytes, task: Task, expected: Seq2SeqConfig | None = None) -> Training:
     """Read a training from the content of its file; continued, it ends with the same weights.
 
-    Parameters
-    ----------
-    content
-        Result of `training_bytes`.
-    task
-        Task that it must have been trained on.
-    expected
-        Sizes that the model must have, or None for any.
+    The task must be the one that it was trained on; ``expected`` sizes are checked.
 
     Raises
     ------

@@ -42,14 +42,7 @@ def checkpoint_bytes(checkpoint: Checkpoint) -> bytes:
 
 
 def read_checkpoint(content: bytes, expected: SmallDecoderConfig | None = None) -> Checkpoint:
-    """Read a checkpoint from the content of its file.
-
-    Parameters
-    ----------
-    content
-        Result of `checkpoint_bytes`.
-    expected
-        Sizes that the model must have, or None for any.
+    """Read a checkpoint from the content of its file; ``expected`` sizes are checked.
 
     Raises
     ------

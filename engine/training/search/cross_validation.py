@@ -81,18 +81,9 @@ def cross_validate(
 ) -> CrossValidated:
     """Train on each fold and score the questions that it left out.
 
-    Parameters
-    ----------
-    question_vectors, chunk_vectors
-        Of the model before tuning, rows of length 1: ``(n_questions, d_model)``, ``(n_chunks, d_model)``.
-    labelled
-        Their texts and relevance.
-    folds
-        Their test questions cover all questions, each once.
-    fit
-        Trains on a fold.
-    on_progress
-        Called with parts done and parts in all, 100 a fold.
+    Vectors are those of the model before tuning, rows of length 1: ``(n_questions, d_model)`` and
+    ``(n_chunks, d_model)``. The test questions of the folds cover all questions, each once. ``on_progress``
+    is called with parts done and parts in all, 100 a fold.
     """
     before = question_vectors @ chunk_vectors.T  # (n_questions, n_chunks)
     after = np.empty_like(before)
