@@ -7,6 +7,7 @@ The ETag in the name is the SHA-256 of a large file, so another version of it ne
 """
 
 import hashlib
+import os
 import re
 import shutil
 import time
@@ -59,7 +60,12 @@ class RemoteFile:
         return self.etag if len(self.etag) == SHA256_DIGITS else None
 
 
-def remote_file(hub_id: str, name: str, revision: str, endpoint: str) -> RemoteFile:
+def hub_endpoint() -> str:
+    """Return the address of the Hub, or of the mirror in ``$HF_ENDPOINT``."""
+    return os.environ.get("HF_ENDPOINT", "https://huggingface.co")
+
+
+def remote_file(hub_id: str, name: str, revision: str) -> RemoteFile:
     """Ask the Hub for the size and sum of a file.
 
     Raises
@@ -71,6 +77,7 @@ def remote_file(hub_id: str, name: str, revision: str, endpoint: str) -> RemoteF
     from huggingface_hub import get_hf_file_metadata, hf_hub_url
     from huggingface_hub.errors import EntryNotFoundError, GatedRepoError, RepositoryNotFoundError
 
+    endpoint = hub_endpoint()
     unavailable = f"the Hugging Face Hub did not give {hub_id}/{name}"
     try:
         url = hf_hub_url(hub_id, name, revision=revision, endpoint=endpoint)

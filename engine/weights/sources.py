@@ -22,6 +22,7 @@ from engine.weights.download import (
     RemoteFile,
     SourceError,
     download,
+    hub_endpoint,
     remote_file,
 )
 
@@ -49,7 +50,7 @@ def from_hub(
     progress = JointProgress(on_progress, model.size)
     for file in model.files:
         if not (staging / file.name).is_file():  # whole, from an earlier try
-            remote = remote_file(model.hub_id, file.name, model.hub_revision, hub_endpoint())
+            remote = remote_file(model.hub_id, file.name, model.hub_revision)
             download(remote, staging / file.name, file.sha256, progress.of_file, is_stopped)
         progress.add(file.size)
     return {file.name: staging / file.name for file in model.files}
@@ -109,13 +110,13 @@ def hub_files(hub_id: str, staging: Path) -> dict[str, RemoteFile]:
     modules.json, which names others, is downloaded at once.
     """
     require_hub()
-    revision = remote_file(hub_id, HUB_FILES[0], "main", hub_endpoint()).revision or "main"
+    revision = remote_file(hub_id, HUB_FILES[0], "main").revision or "main"
     found = existing_files(hub_id, HUB_OPTIONAL_FILES, revision)
     if MODULES in found:
         download(found[MODULES], staging / MODULES)
     for folder in module_folders(staging / MODULES):
         found |= existing_files(hub_id, [f"{folder}/{name}" for name in MODULE_FILES], revision)
-    return found | {name: remote_file(hub_id, name, revision, hub_endpoint()) for name in HUB_FILES}
+    return found | {name: remote_file(hub_id, name, revision) for name in HUB_FILES}
 
 
 def existing_files(hub_id: str, names: Sequence[str], revision: str) -> dict[str, RemoteFile]:
@@ -123,7 +124,7 @@ def existing_files(hub_id: str, names: Sequence[str], revision: str) -> dict[str
     found = {}
     for name in names:
         with suppress(MissingFileError):
-            found[name] = remote_file(hub_id, name, revision, hub_endpoint())
+            found[name] = remote_file(hub_id, name, revision)
     return found
 
 
@@ -145,11 +146,6 @@ def module_folders(path: Path) -> list[str]:
     except (OSError, ValueError, LookupError, TypeError):  # reported when the model is read
         return []
     return [folder for folder in folders if re.fullmatch(r"\w+", folder)]
-
-
-def hub_endpoint() -> str:
-    """Return the address of the Hub, or of the mirror in ``$HF_ENDPOINT``."""
-    return os.environ.get("HF_ENDPOINT", "https://huggingface.co")
 
 
 def require_hub() -> None:
