@@ -118,11 +118,7 @@ def windowed_attention(
 
 
 def attention_weights(
-    query: Array,
-    key: Array,
-    mask: Array | None = None,
-    trace: Tracer = no_trace,
-    scale: float | None = None,
+    query: Array, key: Array, mask: Array | None = None, trace: Tracer = no_trace, scale: float | None = None
 ) -> Array:
     """``softmax(scale Q K^T + mask)``, as in `attention`: ``(..., n_heads, n_query, n_key)``."""
     # (..., n_kv_heads, group * n_query, d_head), (..., d_head, n_key) -> (..., group * n_query, n_key)

@@ -230,11 +230,7 @@ def memory_bytes_before(sizes: DecoderSizes, file_bytes: int, kv_bits: int = 16)
 
 
 def new_cache(
-    weights: DecoderWeights,
-    config: DecoderConfig,
-    capacity: int,
-    limit: int | None = None,
-    kv_bits: int = 16,
+    weights: DecoderWeights, config: DecoderConfig, capacity: int, limit: int | None = None, kv_bits: int = 16
 ) -> KVCache:
     """Return an empty cache of a `cache_type`."""
     return KVCache(config, capacity, limit, cache_type(is_packed(weights), kv_bits))

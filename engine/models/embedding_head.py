@@ -61,11 +61,11 @@ class EmbeddingHead:
     steps
         Modules between pooling and the end.
     normalize
-        The last module scales the vector to length 1.
+        Whether the last module scales the vector to length 1.
     include_prompt
-        Tokens of a prompt are pooled like those of the text.
+        Whether tokens of a prompt are pooled like those of the text.
     dimensions
-        The vector is cut to its first dimensions; None for all.
+        Number of first dimensions that the vector is cut to; None for all.
     """
 
     poolings: tuple[str, ...] = ("mean",)

@@ -50,11 +50,7 @@ def parameter_count(config: Gemma3Config) -> int:
 
 
 def embed(
-    ids: Sequence[int],
-    weights: LlamaWeights,
-    config: Gemma3Config,
-    cache: KVCache,
-    trace: Tracer = no_trace,
+    ids: Sequence[int], weights: LlamaWeights, config: Gemma3Config, cache: KVCache, trace: Tracer = no_trace
 ) -> tuple[Array, ...]:
     """Inputs of the layers: scaled token vectors ``(n_new, d_model)``, and `new_rotations` of both kinds."""
     token = trace("embeddings.token", weights.token_table[np.asarray(ids)])

@@ -34,7 +34,7 @@ class KVCache:
     limit
         Largest number of tokens; ``capacity`` by default.
     dtype
-        Of keys and values. As int8 each is quantized when it is written (`quantize`).
+        Of keys and values; int8 ones are quantized when they are written (`quantize`).
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class KVCache:
     length
         Number of tokens read.
     is_long
-        Keys have the rotations of long texts, where these differ (`LongRope`).
+        Whether keys have the rotations of long texts (`LongRope`).
     recorded
         A recorded pass that works on these arrays, or None after they are reallocated.
     """

@@ -22,7 +22,7 @@ from engine.models.bert import EncoderConfig, checked_config, layer_trace_shapes
 from engine.models.packs import packed
 from engine.weights.tensors import MAX_EPS, TensorReader, config_float, config_size, read_json
 
-# What the first files may ask for and is not read, with the only values that are.
+# Settings of the first files that are not implemented, with the only values that are read.
 FIXED: dict[str, tuple[Any, ...]] = {
     "prenorm": (None, False),
     "rotary_emb_fraction": (None, 1, 1.0),

@@ -27,7 +27,7 @@ DOCUMENT_NAMES = ("document", "passage", "corpus")
 
 @dataclass(frozen=True)
 class Prompts:
-    """A model's prompts by name, and the name of the one before texts that are given without (or None)."""
+    """A model's prompts by name, and the name of its default prompt (or None)."""
 
     named: Mapping[str, str] = field(default_factory=dict)
     default: str | None = None

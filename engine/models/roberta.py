@@ -1,6 +1,6 @@
 """RoBERTa (Liu et al. 2019) and XLM-RoBERTa (Conneau et al. 2020): BERT trained longer, without segments.
 
-Positions are counted behind the padding token's id, over all tokens but padding, which a text may name.
+Positions begin behind the padding token's id and skip padding tokens, which a text may contain.
 """
 
 from collections.abc import Sequence
@@ -68,10 +68,7 @@ def with_padding(config: EncoderConfig, padding_id: object, folder: Path) -> Rob
 
 
 def read_weights(
-    tensors: dict[str, Array],
-    config: RobertaConfig,
-    dtype: np.dtype,
-    names: TensorNames = NAMES,
+    tensors: dict[str, Array], config: RobertaConfig, dtype: np.dtype, names: TensorNames = NAMES
 ) -> EncoderWeights:
     """Name the tensors of a checkpoint."""
     return bert.read_weights(tensors, config, dtype, names, config.max_positions + config.padding_id + 1)

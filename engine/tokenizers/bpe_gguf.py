@@ -31,7 +31,7 @@ WORD_PATTERNS = {
     "gpt-4o": [GPT4O],
     "tekken": [TEKKEN],
 }
-# With these, a word that is a token is not merged, and the first token is added where the file says nothing.
+# With these, a word that is a token is not merged, and texts begin with the first token by default.
 WHOLE_WORDS = ([LLAMA3], [TEKKEN])
 # Values of `tokenizer.ggml.token_type`.
 UNKNOWN, CONTROL, USER_DEFINED, BYTE = 2, 3, 4, 6

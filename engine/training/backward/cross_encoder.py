@@ -15,13 +15,7 @@ from engine.layers.tracing import Array, no_trace
 from engine.models.bert import EncoderConfig, EncoderWeights, embed
 from engine.models.packs import row_spans
 from engine.tokenizers.encoding import Encoding
-from engine.training.backward.encoder import (
-    KeptLayer,
-    layers_backward,
-    layers_forward,
-    named_layers,
-    put,
-)
+from engine.training.backward.encoder import KeptLayer, layers_backward, layers_forward, named_layers, put
 from engine.training.optimizers import Parameters
 
 

@@ -13,10 +13,7 @@ Batch = tuple[Array, Array]  # inputs and targets, (n_sequences, context) each, 
 
 
 def write_tokens(
-    blocks: Iterable[str],
-    encode: Callable[[str], Sequence[int]],
-    vocab_size: int,
-    path: Path,
+    blocks: Iterable[str], encode: Callable[[str], Sequence[int]], vocab_size: int, path: Path
 ) -> Array:
     """Write the token ids of a text to a file, block by block, and return them mapped: ``(n_tokens,)``.
 

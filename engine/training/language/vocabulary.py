@@ -67,11 +67,7 @@ class Vocabulary:
 
 
 def learn_vocabulary(
-    kind: Kind,
-    text: str,
-    size: int,
-    wordpiece: WordPieceTokenizer,
-    keep_unknown: bool = False,
+    kind: Kind, text: str, size: int, wordpiece: WordPieceTokenizer, keep_unknown: bool = False
 ) -> Vocabulary:
     """Learn a vocabulary from a text.
 

@@ -177,10 +177,7 @@ def fit_adapter(
 
 
 def adapter_trainer(
-    question_vectors: Array,
-    chunk_vectors: Array,
-    labelled: LabelledTexts,
-    n_epochs: int = N_EPOCHS,
+    question_vectors: Array, chunk_vectors: Array, labelled: LabelledTexts, n_epochs: int = N_EPOCHS
 ) -> FoldTrainer:
     """Return the function that trains an adapter on a fold, for `cross_validate`."""
 
