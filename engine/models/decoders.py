@@ -217,13 +217,13 @@ def cache_type(packed: bool, kv_bits: int) -> type:
     return np.float16 if packed else np.float32
 
 
-def memory_bytes_before(sizes: DecoderSizes, file_bytes: int, kv_bits: int = 16) -> tuple[int, int]:
+def memory_bytes_before(sizes: DecoderSizes, file_bytes: int) -> tuple[int, int]:
     """Estimate the bytes of the weights and of the cache of a long prompt before the file is downloaded.
 
     Matrices that are held in the file's own type take at least as many bytes as in the file.
     """
     packed = has_op_tape()
-    n_cached = cache_bytes(sizes, packed, kv_bits)
+    n_cached = cache_bytes(sizes, packed, kv_bits=16)
     if packed:
         return max(file_bytes, round(sizes.n_numbers * held_bytes(sizes.kind))), n_cached
     return FLOAT32_BYTES * sizes.n_numbers, n_cached

@@ -20,10 +20,10 @@ from engine.layers.norm import LayerNorm
 from engine.layers.positions import rope_tables
 from engine.layers.tracing import Array, Shapes, Tracer, no_trace, scoped
 from engine.models.bert import EncoderConfig, checked_config, layer_trace_shapes
+from engine.models.llama_file import GLOBAL, LOCAL, layer_types
 from engine.models.packs import packed
 from engine.weights.tensors import MAX_EPS, TensorReader, config_float, config_size, read_json
 
-GLOBAL, LOCAL = "full_attention", "sliding_attention"
 THETAS = {GLOBAL: 160_000.0, LOCAL: 10_000.0}
 OLD_KEYS = {GLOBAL: "global_rope_theta", LOCAL: "local_rope_theta"}  # of transformers before version 5
 
@@ -167,9 +167,7 @@ def read_config(folder: Path) -> ModernBertConfig:
             raise ModelFileError(f"{folder} has {key}, which is not read: use a model without it")
     n_layers = config_size(raw, "num_hidden_layers")
     every = config_size(raw, "global_attn_every_n_layers", default=3)
-    kinds = raw.get("layer_types") or [LOCAL if number % every else GLOBAL for number in range(n_layers)]
-    if len(kinds) != n_layers or not set(kinds) <= {GLOBAL, LOCAL}:
-        raise ModelFileError(f"{folder}: layer_types is not {n_layers} of {GLOBAL} and {LOCAL}")
+    usual = [LOCAL if number % every else GLOBAL for number in range(n_layers)]
     config = ModernBertConfig(
         vocab_size=config_size(raw, "vocab_size"),
         d_model=config_size(raw, "hidden_size"),
@@ -180,7 +178,7 @@ def read_config(folder: Path) -> ModernBertConfig:
         n_types=0,
         norm_eps=config_float(raw, "norm_eps", most=MAX_EPS),
         activation=raw.get("hidden_activation", ""),
-        is_global=tuple(kind == GLOBAL for kind in kinds),
+        is_global=tuple(kind == GLOBAL for kind in layer_types(raw, usual, folder)),
         reach=config_size(raw, "local_attention", default=128) // 2,
         global_theta=read_theta(raw, GLOBAL, folder),
         local_theta=read_theta(raw, LOCAL, folder),

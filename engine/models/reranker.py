@@ -168,12 +168,8 @@ class Reranker:
     def score(self, question: str, passages: Sequence[str], on_progress: Progress | None = None) -> Array:
         """Score passages for a question: ``(n_passages,)``, equal to sentence-transformers' `CrossEncoder`.
 
-        Parameters
-        ----------
-        question, passages
-            Each pair is cut at ``max_tokens``, the longer text first.
-        on_progress
-            Called with passages read and passages in all.
+        Each pair is cut at ``max_tokens``, the longer text first. ``on_progress`` is called with passages
+        read and passages in all.
 
         Raises
         ------

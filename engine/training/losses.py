@@ -56,7 +56,7 @@ def cross_entropy(
 
 
 def info_nce(
-    queries: Array, keys: Array, scale: float = SCALE, relevant: Array | None = None
+    queries: Array, keys: Array, relevant: Array, scale: float = SCALE
 ) -> tuple[float, Array, Array]:
     """``-mean_q mean_p log softmax(scale cos(q, keys))_p`` over each query's relevant keys ``p``.
 
@@ -69,11 +69,10 @@ def info_nce(
         ``(n_queries, d)``, of any length: queries and keys are normalised here.
     keys
         ``(n_keys, d)``; those that are not relevant to a query are its negatives.
+    relevant
+        Bool ``(n_queries, n_keys)``, one or more a row.
     scale
         Factor of the cosines: 1 / temperature.
-    relevant
-        Bool ``(n_queries, n_keys)``, one or more a row; None if ``keys[i]`` belongs to ``queries[i]``
-        alone; hard negatives, if any, come after those.
 
     Returns
     -------
@@ -83,14 +82,8 @@ def info_nce(
     Raises
     ------
     InputError
-        A query has no relevant key, or there are fewer keys than queries.
+        A query has no relevant key.
     """
-    if relevant is None:
-        if len(keys) < len(queries):
-            raise InputError(
-                f"{len(queries)} queries have only {len(keys)} keys: give each query its own key first"
-            )
-        relevant = np.eye(len(queries), len(keys), dtype=bool)
     unit_queries, unit_keys = l2_normalize(queries), l2_normalize(keys)
     loss, d_scores = softmax_loss(scale * (unit_queries @ unit_keys.T), relevant)  # (n_queries, n_keys)
     d_cosines = scale * d_scores

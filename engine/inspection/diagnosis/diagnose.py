@@ -167,8 +167,7 @@ def diagnose(
     fullest = index.chunks[max(held, key=lambda each: each.share).row]
     passage = document.text[place.start : place.end]
     middle = document.text[slice(*centred_span(place, fullest.end - fullest.start, document.text))]
-    texts = [passage, middle]
-    vectors = encode_by(spec, "document", texts, encoder)
+    vectors = encode_by(spec, "document", [passage, middle], encoder)
     alone, centred = (rank_among(others, float(vector @ query.vector)) for vector in vectors)
     inside = inside_of(encoder)
     cut = [each.row for each in held if each.row in own and each.read < each.share]

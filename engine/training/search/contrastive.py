@@ -126,5 +126,5 @@ def batch_loss(
     dtype = next(iter(params.values())).dtype
     query_vectors, query_passes = mean_vectors(questions, batch.questions.tolist(), params, config, dtype)
     key_vectors, key_passes = mean_vectors(chunks, batch.chunks.tolist(), params, config, dtype)
-    loss, d_queries, d_keys = info_nce(query_vectors, key_vectors, relevant=batch.relevant)
+    loss, d_queries, d_keys = info_nce(query_vectors, key_vectors, batch.relevant)
     return loss, np.concatenate([d_queries, d_keys]), [*query_passes, *key_passes]

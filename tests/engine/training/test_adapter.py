@@ -38,7 +38,7 @@ def test_gradients_of_several_relevant_keys_are_those_of_autograd():
         [row[torch.tensor(r)].mean() for row, r in zip(log_probs, relevant, strict=True)]
     ).mean()
     expected.backward()
-    loss, d_queries, d_keys = info_nce(queries, keys, relevant=relevant)
+    loss, d_queries, d_keys = info_nce(queries, keys, relevant)
     assert loss == pytest.approx(float(expected.detach()))
     np.testing.assert_allclose(d_queries, q.grad.numpy(), atol=1e-12)
     np.testing.assert_allclose(d_keys, k.grad.numpy(), atol=1e-12)
