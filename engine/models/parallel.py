@@ -46,8 +46,8 @@ def single_threaded_blas() -> Iterator[None]:
 def even_packs(lengths: Sequence[int], pack_tokens: int, n_workers: int) -> list[slice]:
     """Cut a list of sequences into runs of like numbers of tokens, so that all workers end together.
 
-    Each worker gets as many runs, of about ``pack_tokens`` tokens or fewer; if these would be shorter than a
-    quarter of that, there are fewer runs.
+    All workers get equally many runs, of about ``pack_tokens`` tokens or fewer; if these would be shorter
+    than a quarter of that, there are fewer runs.
     """
     n_tokens = sum(lengths)
     if n_tokens == 0:

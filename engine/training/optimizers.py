@@ -55,12 +55,7 @@ def adam(
 
     ``m = b1 m + (1 - b1) g``, ``s = b2 s + (1 - b2) g^2``, and at update ``t``
     ``p -= learning_rate (m / (1 - b1^t)) / (sqrt(s / (1 - b2^t)) + eps)``. The moments start as
-    `no_moments`. ``torch.optim.Adam``.
-
-    Raises
-    ------
-    InputError
-        If gradients and parameters differ in names or shapes.
+    `no_moments`. ``torch.optim.Adam``; errors are those of `adamw`.
     """
     adamw(params, grads, moments, learning_rate, betas, eps, weight_decay=0.0)
 

@@ -36,11 +36,7 @@ class ChunkOverlap:
 def locate(passage: str, documents: Sequence[Document]) -> Location | None:
     """Find a passage: exact in any document, else alike, else the most similar text.
 
-    Returns
-    -------
-    Location or None
-        The first match in the order of the documents; None where no text has `LEAST_ALIKE` of its words in
-        common.
+    The first match in the order of the documents; None where none has `LEAST_ALIKE` of its words in common.
 
     Raises
     ------

@@ -110,14 +110,8 @@ class PairRuns:
     def patched(self, trace: Tracer = no_trace, first: int = 0, states: Array | None = None) -> float:
         """Log-probability of the answer in the corrupted run with activations replaced.
 
-        Parameters
-        ----------
-        trace
-            Returns each named array of the layers, or another in its place.
-        first
-            The first layer to compute; those before it are as in the corrupted run.
-        states
-            The residual stream before that layer, ``(n, d_model)``: the corrupted run's where it is None.
+        ``trace`` returns each named array of the layers, or another in its place. ``states (n, d_model)`` are
+        the residual stream before layer ``first``, by default that of the corrupted run.
         """
         config, weights = self.decoder.config, self.decoder.weights
         self.cache.rollback(self.cache.length - len(self.ids))
@@ -146,12 +140,7 @@ class PairRuns:
 def read_pair(decoder: Decoder, pair: PromptPair, n: int = MAX_POSITIONS) -> PairRuns:
     """Run both prompts of a pair, followed by the answer, and keep the last ``n`` aligned positions.
 
-    Parameters
-    ----------
-    decoder, pair
-        The model and the prompts.
-    n
-        At least as many as the answer has tokens; all aligned positions if there are fewer.
+    ``n`` is at least the number of tokens of the answer; all aligned positions are kept if there are fewer.
 
     Raises
     ------
@@ -190,22 +179,9 @@ def patch_positions(
 ) -> Array:
     """Log-probability of the answer with one position of one layer patched, for all of them.
 
-    Parameters
-    ----------
-    runs
-        The runs of a pair.
-    part
-        ``residual``: the residual stream before the first and after every layer; ``attention`` and ``ffn``:
-        the output of these parts of each layer.
-    on_progress
-        Called with patches done and patches in all.
-    stop
-        Whether to end early.
-
-    Returns
-    -------
-    Array
-        ``(n_layers + 1, n)`` for ``residual``, else ``(n_layers, n)``; NaN for what was not measured.
+    Parts are the ``residual`` stream before the first and after every layer, ``(n_layers + 1, n)``, and the
+    outputs of ``attention`` and ``ffn`` of each layer, ``(n_layers, n)``. ``on_progress`` is called with
+    patches done and patches in all; ``stop`` tells whether to end early, which leaves NaN.
 
     Raises
     ------

@@ -123,18 +123,9 @@ def fit_adapter(
 
     The highest mean nDCG@10 of the held-out questions decides; 0 epochs is among the candidates.
 
-    Parameters
-    ----------
-    question_vectors, chunk_vectors
-        ``(n_questions, d_model)`` and ``(n_chunks, d_model)``, rows of length 1.
-    relevant
-        Bool ``(n_questions, n_chunks)``, one or more a row.
-    n_epochs
-        Epochs at most.
-    seed
-        Of the inner folds.
-    on_progress
-        Called with trainings done and trainings in all.
+    Vectors are ``(n_questions, d_model)`` and ``(n_chunks, d_model)``, rows of length 1; ``relevant`` is bool
+    ``(n_questions, n_chunks)``, one or more a row. ``n_epochs`` is the maximum, ``seed`` that of the inner
+    folds; ``on_progress`` is called with trainings done and trainings in all.
 
     Raises
     ------
