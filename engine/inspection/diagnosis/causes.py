@@ -102,10 +102,10 @@ def not_relevant(used: InUse) -> Cause:
 
 def own_causes(diagnosis: Diagnosis, used: InUse) -> tuple[Cause, ...]:
     """Return the causes in cutting, reading and ranking."""
-    if not used.reads_vectors:
-        return tuple(other_words(diagnosis, used)) or (outranked(diagnosis, used),)
-    lost = (*truncated(diagnosis, used), *split(diagnosis, used)) or tuple(pooled_away(diagnosis, used))
-    found = (*lost, *near_duplicates(diagnosis, used), *word_mismatch(diagnosis, used))
+    found: tuple[Cause, ...] = ()
+    if used.reads_vectors:
+        lost = (*truncated(diagnosis, used), *split(diagnosis, used)) or tuple(pooled_away(diagnosis, used))
+        found = (*lost, *near_duplicates(diagnosis, used), *word_mismatch(diagnosis, used))
     return found or tuple(other_words(diagnosis, used)) or (outranked(diagnosis, used),)
 
 

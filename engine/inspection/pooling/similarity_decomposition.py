@@ -139,7 +139,7 @@ def word_begins(tokenizer: TextTokenizer, whole: Encoding, text: str) -> list[bo
         return [not token.startswith(tokenizer.continuation) for token in whole.tokens]
     before, _, after = tokenizer.around(whole.tokens)
     own = [not number for word in tokenizer.stages(text) for number in range(len(word.offsets))]
-    return [*(True for _ in before), *own, *(True for _ in after)]
+    return [True] * len(before) + own + [True] * len(after)
 
 
 def cosine(u: Array, v: Array) -> float:

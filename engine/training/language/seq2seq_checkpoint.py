@@ -21,6 +21,7 @@ from engine.training.language.seq2seq_loop import ExamReport, Recipe, Training, 
 from engine.training.language.tasks import Pair, Task
 
 FORMAT = "glassbox-seq2seq-1"
+NUMBERS = ("loss", "learning_rate", "gradient_norm", "seconds")  # of a report
 
 
 def training_bytes(training: Training) -> bytes:
@@ -94,16 +95,16 @@ def _recipe(about: Mapping[str, Any]) -> Recipe:
 
 
 def _report_to_json(report: ExamReport) -> dict[str, Any]:
-    numbers = {name: getattr(report, name) for name in ("loss", "learning_rate", "gradient_norm", "seconds")}
+    numbers = {name: getattr(report, name) for name in NUMBERS}
     return {"step": report.n_updates} | numbers | {"outputs": [one.output for one in report.exam]}
 
 
 def _report_from_json(about: Mapping[str, Any], pairs: Sequence[Pair]) -> ExamReport:
     outputs = about["outputs"]
     exam = tuple(Translation(pair, str(output)) for pair, output in zip(pairs, outputs, strict=True))
-    loss, rate, norm, seconds = (
-        float(about[name]) for name in ("loss", "learning_rate", "gradient_norm", "seconds")
-    )
-    if not np.isfinite((loss, rate, norm, seconds)).all():
-        raise ValueError(f"a report with a loss of {loss} and a gradient of {norm}")
-    return ExamReport(int(about["step"]), loss, rate, norm, seconds, exam)
+    numbers = {name: float(about[name]) for name in NUMBERS}
+    if not np.isfinite(list(numbers.values())).all():
+        raise ValueError(
+            f"a report with a loss of {numbers['loss']} and a gradient of {numbers['gradient_norm']}"
+        )
+    return ExamReport(int(about["step"]), **numbers, exam=exam)

@@ -139,10 +139,9 @@ def fine_tune(
 
 def check(settings: FineTuning) -> None:
     """Raise `InputError` if a setting is out of range."""
-    smallest = {name: getattr(settings, name) for name in ("n_epochs", "batch_size", "patience")}
-    for name, value in smallest.items():
-        if value < 1:
-            raise InputError(f"{name} is {value}: give 1 or more")
+    for name in ("n_epochs", "batch_size", "patience"):
+        if getattr(settings, name) < 1:
+            raise InputError(f"{name} is {getattr(settings, name)}: give 1 or more")
     if settings.n_hard < 0 or not 0 < settings.learning_rate < np.inf:
         raise InputError(
             f"n_hard is {settings.n_hard} and the learning rate {settings.learning_rate}: give 0 or more, "
