@@ -44,11 +44,11 @@ class Resampled:
         """Return one statistic with its interval."""
         return percentile_interval(self.estimates[number], self.replicates[:, number], confidence)
 
-    def difference_interval(self, first: int, second: int, confidence: float = CONFIDENCE) -> Interval:
+    def difference_interval(self, first: int, second: int) -> Interval:
         """Return the first statistic minus the second, with the interval of the difference."""
         difference = self.estimates[first] - self.estimates[second]
         replicates = self.replicates[:, first] - self.replicates[:, second]
-        return percentile_interval(difference, replicates, confidence)
+        return percentile_interval(difference, replicates)
 
 
 def resampled(

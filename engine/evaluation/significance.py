@@ -19,6 +19,8 @@ from engine.layers.tracing import Array
 N_TOSSES = 9999
 BLOCK = 2**20  # signs, or sums of several systems, in memory at a time
 SYSTEMS = 500  # compared at a time
+LEVEL = 0.05  # of corrected p-values
+POWER = 0.8  # probability of finding a difference
 # Relative difference up to which sums of the same numbers in another order count as equal.
 ROUNDING = 1e-12
 
@@ -178,8 +180,8 @@ def random_swaps(n: int, n_tosses: int, seed: int, n_systems: int = 1) -> Iterat
         yield generator.integers(2, size=(rows, n), dtype=np.int8).astype(np.float64)
 
 
-def critical_value(differences: Array, level: float = 0.05, seed: int = 0) -> float:
-    """Return the size that the largest of several differences exceeds by chance with probability ``level``.
+def critical_value(differences: Array) -> float:
+    """Return the size that the largest of several differences exceeds by chance with probability `LEVEL`.
 
     Differences are sums over questions, scaled as in `corrected_p_values`. Their sums after random exchanges
     tend to a normal distribution with the correlations of the systems, from which they are drawn here: the
@@ -189,38 +191,32 @@ def critical_value(differences: Array, level: float = 0.05, seed: int = 0) -> fl
     ----------
     differences
         From the baseline: ``(n_questions, n_systems)``.
-    level
-        The corrected level.
-    seed
-        The same seed gives the same draws.
     """
     size = np.sqrt(np.square(differences).sum(axis=0))
     scaled = differences / np.where(size > 0, size, 1)  # (n_questions, n_systems)
-    generator = np.random.default_rng(seed)
+    generator = np.random.default_rng(0)
     n_rows = max(1, BLOCK // max(scaled.shape))
     largest = [
         np.abs(generator.standard_normal((min(n_rows, N_TOSSES - start), len(scaled))) @ scaled).max(axis=1)
         for start in range(0, N_TOSSES, n_rows)
     ]
-    return float(np.quantile(np.concatenate(largest), 1 - level))
+    return float(np.quantile(np.concatenate(largest), 1 - LEVEL))
 
 
-def questions_needed(differences: Array, critical: float, power: float = 0.8) -> int | None:
+def questions_needed(differences: Array, critical: float) -> int | None:
     """Return how many questions would show a difference, if it is as large on all of them as on these.
 
     The randomisation test rejects where the mean difference over the root mean square, g, is above
     ``critical / √n``. By the delta method g has the variance ``τ² / n``, with τ the standard deviation of
-    ``x - g x² / 2`` for differences x in root mean squares, so that it rejects with probability ``power`` for
-    ``n = ((critical + z τ) / g)²``, where z is the normal quantile of the power.
+    ``x - g x² / 2`` for differences x in root mean squares, so that it rejects with probability `POWER` for
+    ``n = ((critical + z τ) / g)²``, where z is the normal quantile of `POWER`.
 
     Parameters
     ----------
     differences
         Of one system from the baseline, ``(n_questions,)``.
     critical
-        `critical_value` of all systems compared; 1.96 for one alone at the level 0.05.
-    power
-        The probability to find the difference.
+        `critical_value` of all systems compared; 1.96 for one alone.
 
     Returns
     -------
@@ -232,4 +228,4 @@ def questions_needed(differences: Array, critical: float, power: float = 0.8) ->
     scaled = differences / np.sqrt(np.square(differences).mean())  # (n_questions,)
     gain = scaled.mean()
     spread = np.std(scaled - gain * np.square(scaled) / 2)
-    return ceil(((critical + NormalDist().inv_cdf(power) * spread) / gain) ** 2)
+    return ceil(((critical + NormalDist().inv_cdf(POWER) * spread) / gain) ** 2)

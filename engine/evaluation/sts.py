@@ -192,7 +192,6 @@ def correlations(
     scores: dict[str, Array],
     baseline: str = "mean",
     n_resamples: int = N_RESAMPLES,
-    seed: int = 0,
 ) -> list[StrategyCorrelation]:
     """Correlate every strategy's cosines ``(n_pairs,)`` with people's scores, best first.
 
@@ -202,7 +201,7 @@ def correlations(
     gold = np.array([pair.score for pair in pairs])
     names = list(scores)
     statistics = spearman(gold, np.column_stack([scores[name] for name in names]))
-    found = resampled(statistics, len(pairs), n_resamples, seed)
+    found = resampled(statistics, len(pairs), n_resamples)
     all_of_them = [
         StrategyCorrelation(name, found.interval(i), found.difference_interval(i, names.index(baseline)))
         for i, name in enumerate(names)
