@@ -78,7 +78,7 @@ def opens_thought(prompt: str) -> bool:
     return prompt.rstrip().endswith(OPEN)
 
 
-def without_thought(text: str, opened: bool = False) -> str:
+def without_thought(text: str) -> str:
     """Return a text without the thought that it begins with, if any."""
-    splitter = ThoughtSplitter(opened)
+    splitter = ThoughtSplitter()
     return splitter.push(text)[1] + splitter.finish()[1]

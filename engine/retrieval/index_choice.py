@@ -239,9 +239,9 @@ def without_self(queries: Sequence[int] | Array, scores: Array, rows: Array) -> 
     return result
 
 
-def lost_passages(vectors: Array, ann: AnnIndex, question: Array, k: int = K) -> list[tuple[int, int, float]]:
-    """Return what an index loses of a question's ``k`` nearest: rank from 1, row and cosine of each."""
-    [scores], [rows] = nearest(vectors, question[None], min(k, len(vectors)))
+def lost_passages(vectors: Array, ann: AnnIndex, question: Array) -> list[tuple[int, int, float]]:
+    """Return those of a question's `K` nearest that an index loses: rank from 1, row and cosine of each."""
+    [scores], [rows] = nearest(vectors, question[None], min(K, len(vectors)))
     found = set(ann.nearest(vectors, question[None], len(rows))[1][0].tolist())
     pairs = enumerate(zip(rows.tolist(), scores.tolist(), strict=True), 1)
     return [(rank, row, score) for rank, (row, score) in pairs if row not in found]
