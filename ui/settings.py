@@ -253,14 +253,17 @@ def chunks_sidebar(encoder: Encoder) -> tuple[list[Document], Cut]:
     return documents, cut
 
 
-def search_settings(encoder: Encoder, documents: Sequence[Document] = ()) -> tuple[Cut, str, str, int]:
-    """Draw the settings of a search; return cut, pooling, retriever and number of passages."""
-    with st.expander("Chunks", icon=":material/content_cut:"):
-        cut, pooling = cut_settings(encoder, documents), pooling_settings(encoder, documents)
-    with st.expander("Search", icon=":material/search:"):
-        retriever = retriever_setting(search_model(documents))
-        k = passages_setting()
-    return cut, pooling, retriever, k
+def search_sidebar(encoder: Encoder) -> tuple[list[Document], Cut, str, str, int]:
+    """Draw the sidebar of a page that searches; return documents, cut, pooling, retriever, passages."""
+    with st.sidebar:
+        documents = document_picker()
+        show_settings_card(documents, encoder)
+        with st.expander("Chunks", icon=":material/content_cut:"):
+            cut, pooling = cut_settings(encoder, documents), pooling_settings(encoder, documents)
+        with st.expander("Search", icon=":material/search:"):
+            retriever = retriever_setting(search_model(documents))
+            k = passages_setting()
+    return documents, cut, pooling, retriever, k
 
 
 def cut_settings(encoder: Encoder, documents: Sequence[Document]) -> Cut:

@@ -48,9 +48,8 @@ def group_figure(points: Array, chunks: Sequence[Chunk], groups: Array, names: S
 def similarity_trace(points: Array, chunks: Sequence[Chunk], cosines: Array) -> Any:
     """Points coloured by their cosine with the question, ``(n,)``; the nearest are drawn on top."""
     bar = {"title": {"text": "cosine"}, "thickness": 12, "tickformat": ".1f"}
-    marker = {"color": cosines, "colorscale": COSINE_SCALE, "colorbar": bar}
-    members = np.argsort(cosines)  # the nearest drawn last, on top
-    marker["color"] = cosines[members]
+    members = np.argsort(cosines)
+    marker = {"color": cosines[members], "colorscale": COSINE_SCALE, "colorbar": bar}
     return scatter(points, chunks, members, name="chunks", marker=marker, cosines=cosines)
 
 

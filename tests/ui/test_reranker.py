@@ -9,13 +9,10 @@ NAME = "cross-encoder"
 
 
 def sidebar():
-    import streamlit as st
-
     from ui.models import load_encoder
-    from ui.settings import search_settings
+    from ui.settings import search_sidebar
 
-    with st.sidebar:
-        search_settings(load_encoder())
+    search_sidebar(load_encoder())
 
 
 def load(source, app=None):

@@ -17,13 +17,13 @@ from pages.improve.diagnose.report import Diagnosed, report
 from pages.improve.diagnose.steps import show_causes, show_chunks, show_lost, show_place
 from ui.chunk_settings import Cut
 from ui.corpus import index_documents, null_scores_of_documents, warm_bm25
-from ui.documents import NoDocumentError, document_picker
+from ui.documents import NoDocumentError
 from ui.given_vectors import search_model
 from ui.models import load_encoder, reranker_name
 from ui.questions.sets import usable_questions
 from ui.report import report_button
-from ui.settings import search_settings
-from ui.settings_card import settings_in_use, show_settings_card
+from ui.settings import search_sidebar
+from ui.settings_card import settings_in_use
 
 
 @st.cache_resource(max_entries=8, show_spinner="Looking for the cause…", scope="session")
@@ -85,10 +85,7 @@ def show(asked: Asked, pooling: str, search: Search, questions: tuple[Question, 
 def main() -> None:
     """Draw the page."""
     encoder = load_encoder()
-    with st.sidebar:
-        documents = document_picker()
-        show_settings_card(documents, encoder)
-        cut, pooling, retriever, k = search_settings(encoder, documents)
+    documents, cut, pooling, retriever, k = search_sidebar(encoder)
     if not documents:
         raise NoDocumentError
     model = search_model(documents)

@@ -117,20 +117,22 @@ def vectors_of(texts: tuple[str, ...], model: str, max_tokens: int, _encoder: En
 
 def ranking_change(right: Array, wrong: Array) -> str:
     """Count the sentences for which the order of the others changes, from scores ``(n, n)``; as Markdown."""
-    orders = [
-        [
-            [int(other) for other in np.argsort(-row, kind="stable") if other != number]
-            for number, row in enumerate(m)
-        ]
-        for m in (right, wrong)
+    moved = [
+        number + 1
+        for number in range(len(right))
+        if order_of_others(right[number], number) != order_of_others(wrong[number], number)
     ]
-    moved = [number + 1 for number, (was, now) in enumerate(zip(*orders, strict=True)) if was != now]
     if not moved:
         return "The order is the same: seen from every sentence, the others rank as they should."
     return (
         f"**The order changes** seen from {len(moved)} of {len(right)} sentences: "
         f"{', '.join(map(str, moved))}."
     )
+
+
+def order_of_others(scores: Array, number: int) -> list[int]:
+    """Return the sentences but the one with this number, the highest score first."""
+    return [int(other) for other in np.argsort(-scores, kind="stable") if other != number]
 
 
 def show_search_cost(pooled: PooledChunks) -> None:

@@ -103,7 +103,9 @@ def pair_results(encoder: Encoder, max_tokens: int) -> StsResults | None:
             "negations, swapped roles, changed numbers, rare words. So figures are lower than on the STS "
             "benchmark."
         )
-    name, content = (file.name, file.getvalue()) if file else (BUNDLED_PAIRS.name, bundled_content())
+    name, content = BUNDLED_PAIRS.name, BUNDLED_PAIRS.read_bytes()
+    if file:
+        name, content = file.name, file.getvalue()
     try:
         pairs = parse_pairs(name, content)
         if len(pairs) > MAX_PAIRS:
@@ -112,12 +114,6 @@ def pair_results(encoder: Encoder, max_tokens: int) -> StsResults | None:
     except GlassboxError as error:
         show_error(error)
         return None
-
-
-@st.cache_data(show_spinner=False)
-def bundled_content() -> bytes:
-    """Return the bundled file."""
-    return BUNDLED_PAIRS.read_bytes()
 
 
 @st.cache_data(show_spinner=False, max_entries=4, scope="session")

@@ -4,20 +4,16 @@ import streamlit as st
 
 from pages.improve.questions.labelling import show_labelling
 from pages.improve.questions.self_test import show_self_test
-from ui.documents import NoDocumentError, document_picker
+from ui.documents import NoDocumentError
 from ui.given_vectors import search_model
 from ui.models import load_encoder
-from ui.settings import search_settings
-from ui.settings_card import show_settings_card
+from ui.settings import search_sidebar
 
 
 def main() -> None:
     """Draw the page."""
     encoder = load_encoder()
-    with st.sidebar:
-        documents = document_picker()
-        show_settings_card(documents, encoder)
-        cut, pooling, retriever, _ = search_settings(encoder, documents)
+    documents, cut, pooling, retriever, _ = search_sidebar(encoder)
     if not documents:
         raise NoDocumentError
     model = search_model(documents)

@@ -10,12 +10,11 @@ from pages.improve.settings.compare import show_runs
 from pages.improve.settings.grid import baseline_cell, show_grid
 from pages.improve.settings.results import show_results
 from pages.improve.settings.running import show_running
-from ui.documents import NoDocumentError, document_picker
+from ui.documents import NoDocumentError
 from ui.given_vectors import given_of, why_not
 from ui.models import load_encoder
 from ui.questions.sets import question_set_picker
-from ui.settings import search_settings
-from ui.settings_card import show_settings_card
+from ui.settings import search_sidebar
 
 TABS = ("Grid", "Results", "Runs", "Answers")
 
@@ -44,10 +43,7 @@ def check_documents(documents: Sequence[Document]) -> None:
 def main() -> None:
     """Draw the page."""
     encoder = load_encoder()
-    with st.sidebar:
-        documents = document_picker()
-        show_settings_card(documents, encoder)
-        cut, *_ = search_settings(encoder, documents)
+    documents, cut, *_ = search_sidebar(encoder)
     show_running()
     grid, results, runs, answers = st.tabs(list(TABS), on_change="rerun", key=tabs_key())
     if grid.open:
