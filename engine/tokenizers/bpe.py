@@ -27,25 +27,30 @@ from engine.weights.gguf_file import GGUF
 
 @dataclass(frozen=True)
 class Merge:
-    """One merge of a word: the ``pair`` that became one symbol, and its ``rank``; 0 is merged first."""
+    """One merge of a word: the ``pair`` that became one symbol, and all ``symbols`` after it.
+
+    The ``rank`` of a pair is its priority; 0 is merged first.
+    """
 
     pair: tuple[str, str]
     rank: int
+    symbols: list[str]
 
 
 @dataclass(frozen=True)
 class BPEStages:
     """The stages from one word of a text to its tokens.
 
-    ``original`` is ``text[start:end]`` of the whole text, ``merges`` the merges of its symbols in order, and
-    ``tokens`` the resulting symbols with their ``ids`` and spans in the whole text. Symbols without a token
-    are dropped before the first merge. A ``special`` word is an added token in the text, such as
-    ``<|im_end|>``, which is not merged.
+    ``original`` is ``text[start:end]`` of the whole text, ``symbols`` its spelling, ``merges`` the merges in
+    order, and ``tokens`` the resulting symbols with their ``ids`` and spans in the whole text. Symbols
+    without a token are dropped before the first merge. A ``special`` word is an added token in the text,
+    such as ``<|im_end|>``, which is not merged.
     """
 
     original: str
     start: int
     end: int
+    symbols: list[str]
     merges: list[Merge]
     tokens: list[str]
     ids: list[int]
@@ -183,7 +188,11 @@ class BPETokenizer:
             original=text[start:end],
             start=start,
             end=end,
-            merges=[Merge(pair, rank) for pair, rank in merges(merging, self._vocabulary.rank)],
+            symbols=[word.text] if special else list(self._vocabulary.alphabet.spell(word.text)),
+            merges=[
+                Merge(pair, rank, [symbol for symbol in merging if symbol])
+                for pair, rank in merges(merging, self._vocabulary.rank)
+            ],
             tokens=[token for token, _, _, _ in found],
             ids=[number for _, number, _, _ in found],
             offsets=[word.span(first, last) for _, _, first, last in found],

@@ -22,9 +22,10 @@ class LogitLens:
     ids, probabilities
         The ``k`` most probable tokens, best first, ``(n_layers + 1, n_positions, k)``. The last row is the
         model's own distribution.
+    targets
+        The token followed at each position, ``(n_positions,)``.
     target_probabilities, target_ranks
-        Probability of the token followed at each position, and its rank among all tokens from 1:
-        ``(n_layers + 1, n_positions)``.
+        Its probability, and its rank among all tokens from 1: ``(n_layers + 1, n_positions)``.
     divergences
         ``KL(last || layer)``, in nats, ``(n_layers + 1, n_positions)``: how far the layer's distribution is
         from the model's own; 0 in the last row.
@@ -32,6 +33,7 @@ class LogitLens:
 
     ids: Array
     probabilities: Array
+    targets: Array
     target_probabilities: Array
     target_ranks: Array
     divergences: Array
@@ -76,5 +78,7 @@ def logit_lens(states: Array, decoder: Decoder, k: int, targets: Sequence[int] |
         target = int(best.ids[-1, 0]) if targets is None else int(targets[place])
         rank = 1 + (log_p > log_p[:, target, None]).sum(axis=-1)
         divergence = (last - log_p) @ p[-1]
-        rows.append((best.ids, best.scores, p[:, target], rank, divergence))
-    return LogitLens(*(np.stack(of_places, axis=1) for of_places in zip(*rows, strict=True)))
+        rows.append((best.ids, best.scores, target, p[:, target], rank, divergence))
+    ids, scores, chosen, probabilities, ranks, divergences = zip(*rows, strict=True)
+    by_layer = [np.stack(one, axis=1) for one in (ids, scores, probabilities, ranks, divergences)]
+    return LogitLens(by_layer[0], by_layer[1], np.array(chosen), *by_layer[2:])

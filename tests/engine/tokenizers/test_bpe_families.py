@@ -179,9 +179,9 @@ def lacking(tmp_path_factory):
     return pairs
 
 
-def test_bytes_without_a_token_are_left_out(tmp_path):
+def test_bytes_without_a_token_are_shown_in_the_steps(tmp_path):
     [word] = read_json(tmp_path).stages("acb")
-    assert (word.original, word.tokens, word.ids) == ("acb", ["ab"], [2])
+    assert (word.symbols, word.tokens, word.ids) == (["a", "c", "b"], ["ab"], [2])
 
 
 def test_merges_are_read_in_both_spellings(tmp_path):

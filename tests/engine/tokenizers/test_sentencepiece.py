@@ -167,16 +167,16 @@ def test_steps_tell_what_encode_does(style, older, text):
         assert [span for word in steps for span in word.offsets] == encoding.offsets
         assert "".join(word.original for word in steps) == text
         for word in steps:
-            assert not word.merges or "".join(word.merges[-1].pair) in word.tokens
+            assert word.tokens == (word.merges[-1].symbols if word.merges else word.symbols)
 
 
 def test_steps_show_characters_blanks_and_every_merge(beyond_words, older):
     [whole] = beyond_words.stages("of the")
-    assert whole.original == "of the"
+    assert (whole.original, whole.symbols) == ("of the", [*"▁of▁the"])
     assert [merge.pair for merge in whole.merges][-1] == ("▁of", "▁the")
     first, second = older[1].stages("the é")  # whose tokens end where words do
     assert (first.original, first.tokens, first.offsets) == ("the", ["▁the"], [(0, 3)])
-    assert (second.original, second.start) == (" é", 3)
+    assert (second.original, second.start, second.symbols[0]) == (" é", 3, "▁")
 
 
 def test_control_tokens_in_a_literal_span_are_text(older):

@@ -25,6 +25,7 @@ def test_the_last_row_is_the_models_own_distribution(family):
         lens.probabilities[-1], np.sort(probabilities)[:, :-4:-1], rtol=1e-4, atol=1e-7
     )
     np.testing.assert_array_equal(lens.ids[-1, :, 0], probabilities.argmax(axis=-1))
+    np.testing.assert_array_equal(lens.targets, probabilities.argmax(axis=-1))
     np.testing.assert_array_equal(lens.target_ranks[-1], 1)
     np.testing.assert_array_equal(lens.divergences[-1], 0)
 
@@ -49,9 +50,8 @@ def test_a_given_token_is_followed_through_the_layers(family):
 def test_a_token_has_settled_where_no_later_layer_prefers_another(family):
     lens = logit_lens(states_and_logits(family)[0], family, 1)
     for place, row in enumerate(lens.settled()):
-        target = lens.ids[-1, place, 0]
-        assert (lens.ids[row:, place, 0] == target).all()
-        assert row == 0 or lens.ids[row - 1, place, 0] != target
+        assert (lens.ids[row:, place, 0] == lens.targets[place]).all()
+        assert row == 0 or lens.ids[row - 1, place, 0] != lens.targets[place]
 
 
 def test_the_states_read_are_those_of_a_trace(family):

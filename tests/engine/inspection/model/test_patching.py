@@ -160,7 +160,7 @@ def test_a_few_heads_carry_a_fact_that_contradicts_the_model(decoder):
     runs = fact_runs(decoder)
     lens = logit_lens(runs.clean.states, decoder, 1)
     own = logit_lens(runs.corrupted.states, decoder, 1)
-    assert [decoder.token_text(int(one.ids[-1, 0, 0])) for one in (lens, own)] == [" Berlin", " Paris"]
+    assert [decoder.token_text(int(one.targets[0])) for one in (lens, own)] == [" Berlin", " Paris"]
     heads = [(layer, head) for layer in range(runs.n_layers) for head in range(decoder.config.n_heads)]
     late, n_best = heads[20 * decoder.config.n_heads :], 5
     effects = runs.effects(np.array([patch_heads(runs, [head]) for head in late]))
