@@ -103,9 +103,10 @@ def pair_results(encoder: Encoder, max_tokens: int) -> StsResults | None:
             "negations, swapped roles, changed numbers, rare words. So figures are lower than on the STS "
             "benchmark."
         )
-    name, content = BUNDLED_PAIRS.name, BUNDLED_PAIRS.read_bytes()
     if file:
         name, content = file.name, file.getvalue()
+    else:
+        name, content = BUNDLED_PAIRS.name, BUNDLED_PAIRS.read_bytes()
     try:
         pairs = parse_pairs(name, content)
         if len(pairs) > MAX_PAIRS:
