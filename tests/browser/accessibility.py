@@ -10,8 +10,8 @@ from tests.browser.conftest import WIDE, assert_no_wider, is_narrow, settled
 
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
 # Each finding comes with the number of the known one that it is, or -1.
-SCAN = """([within, options, known]) => axe.run(
-    {include: [within], exclude: [".js-plotly-plot svg"]}, {resultTypes: ["violations"], elementRef: true, ...options}
+SCAN = """([options, known]) => axe.run(
+    {exclude: [".js-plotly-plot svg"]}, {resultTypes: ["violations"], elementRef: true, ...options}
 ).then(({violations}) => violations.flatMap(({id, nodes}) => nodes.map(
     ({element, target, html, failureSummary}) => ({
         known: known.findIndex(([rule, selector]) => rule === id && element.matches(selector)),
@@ -24,7 +24,6 @@ FIGURES_FIT = f"""() => [...document.querySelectorAll("{DRAWN}")].every(
     (figure) => !figure.checkVisibility() || figure.clientWidth <= innerWidth)"""
 CONTRAST = {"runOnly": ["color-contrast"]}
 STRUCTURE = {"rules": {"color-contrast": {"enabled": False}}}
-PAGE, MAIN = "html", "[data-testid=stMain]"  # MAIN is without menu and sidebar
 
 
 @dataclass(frozen=True)
@@ -56,19 +55,19 @@ UPSTREAM = (
 )
 
 
-def findings(page, within=PAGE, **options):
-    """Return all findings within a part of a page as it is, of all rules or by ``options`` of axe-core."""
+def findings(page, **options):
+    """Return all findings on a page as it is, of all rules or by ``options`` of axe-core."""
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE)
-    return page.evaluate(SCAN, [within, options, [[each.rule, each.selector] for each in UPSTREAM]])
+    return page.evaluate(SCAN, [options, [[each.rule, each.selector] for each in UPSTREAM]])
 
 
-def findings_in_both_themes(page, within=PAGE):
+def findings_in_both_themes(page):
     """Return all findings in the theme as it is, and in the other, which stays, those that depend on it."""
-    found = findings(page, within)
+    found = findings(page)
     is_dark = page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
     page.emulate_media(color_scheme="light" if is_dark else "dark")
-    return found + findings(page, within, **CONTRAST)
+    return found + findings(page, **CONTRAST)
 
 
 def resize(page, screen):

@@ -7,8 +7,6 @@ from playwright.sync_api import expect
 
 from tests.browser.accessibility import (
     MAGNIFIED,
-    MAIN,
-    PAGE,
     STRUCTURE,
     UPSTREAM,
     assert_usable,
@@ -145,14 +143,12 @@ def test_a_page_opened_by_the_menu_is_whole_accessible_and_fits_every_screen(tou
             expect(figures(toured)).to_have_count(count)
         assert_fits(toured)
         assert len(controls := toured.evaluate(CONTROLS)) <= MOST_CONTROLS, controls
-        within = MAIN if place else PAGE  # menu and sidebar are the same around every tab
-        found += findings_in_both_themes(toured, within)
+        found += findings_in_both_themes(toured)
         for screen in (MAGNIFIED, NARROW):
             resize(toured, screen)
             assert_fits(toured)
-        # Colours do not depend on the width, but for those of the menu, which is the same on every page.
-        has_new_colours = address == "" and not place
-        found += findings_in_both_themes(toured) if has_new_colours else findings(toured, within, **STRUCTURE)
+        # Colours do not depend on the width, but for those of the menu, which is the same above every tab.
+        found += findings(toured, **STRUCTURE) if place else findings_in_both_themes(toured)
         toured.set_viewport_size(WIDE)
     assert not [finding for finding in found if finding["known"] < 0]
     seen[address] = {finding["known"] for finding in found}
