@@ -69,7 +69,7 @@ def logit_lens(states: Array, decoder: Decoder, k: int, targets: Sequence[int] |
         if len(targets) != n_positions:
             raise InputError(f"{len(targets)} targets for {n_positions} positions: give one for each")
         decoder.check_ids(targets)
-    rows = []
+    followed, rows = [], []
     for place in range(n_positions):
         normed = final_norm(states[:, place], decoder.weights, decoder.config)
         log_p = log_softmax(decoder.unembed(normed))  # (n_layers + 1, vocab_size)
@@ -78,7 +78,7 @@ def logit_lens(states: Array, decoder: Decoder, k: int, targets: Sequence[int] |
         target = int(best.ids[-1, 0]) if targets is None else int(targets[place])
         rank = 1 + (log_p > log_p[:, target, None]).sum(axis=-1)
         divergence = (last - log_p) @ p[-1]
-        rows.append((best.ids, best.scores, target, p[:, target], rank, divergence))
-    ids, scores, chosen, probabilities, ranks, divergences = zip(*rows, strict=True)
-    by_layer = [np.stack(one, axis=1) for one in (ids, scores, probabilities, ranks, divergences)]
-    return LogitLens(by_layer[0], by_layer[1], np.array(chosen), *by_layer[2:])
+        followed.append(target)
+        rows.append((best.ids, best.scores, p[:, target], rank, divergence))
+    ids, probabilities, *of_target = (np.stack(one, axis=1) for one in zip(*rows, strict=True))
+    return LogitLens(ids, probabilities, np.array(followed), *of_target)
