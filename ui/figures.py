@@ -5,6 +5,7 @@ from textwrap import wrap
 
 import numpy as np
 import plotly.graph_objects as go
+import streamlit as st
 
 from engine.documents.document import Chunk
 from engine.generation.prompt import Prompt
@@ -57,6 +58,11 @@ def prompt_words(prompt: Prompt) -> str:
     """Return the numbers of `prompt_figure` in words."""
     parts = ", ".join(f"{name} {count}" for name, (count, _) in prompt_parts(prompt).items())
     return f"Tokens of a prompt, of at most {prompt.max_tokens}: {parts}"
+
+
+def show_prompt_parts(prompt: Prompt) -> None:
+    """Draw the tokens of each part of a prompt."""
+    st.plotly_chart(prompt_figure(prompt), config={"displayModeBar": False}, alt=prompt_words(prompt))
 
 
 # Legend in one row above a figure; traces in the order in which they were added.

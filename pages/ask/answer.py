@@ -17,7 +17,7 @@ from pages.ask.timing import show_timing
 from ui.asking import Asked
 from ui.closeness import score_words, show_closeness
 from ui.colours import source_colour
-from ui.figures import prompt_figure, prompt_words
+from ui.figures import show_prompt_parts
 from ui.look_inside import show_look_inside
 from ui.nothing_found import retriever_name, show_hit, show_nothing_found, show_searched
 from ui.text import escape_html, escape_markdown, show_text
@@ -159,7 +159,7 @@ def show_prompt(answer: Answer) -> None:
     prompt = answer.prompt
     if prompt is None:
         return
-    st.plotly_chart(prompt_figure(prompt), config={"displayModeBar": False}, alt=prompt_words(prompt))
+    show_prompt_parts(prompt)
     if answer.server:
         st.caption(
             f"About {len(prompt.ids)} tokens in, about {answer.timings.answer_tokens} tokens out, counted by "

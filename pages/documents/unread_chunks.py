@@ -22,7 +22,7 @@ from engine.wording import counted
 from ui.chunk_settings import Cut
 from ui.corpus import index_documents, split_documents
 from ui.current import follow_question
-from ui.figures import prompt_figure, prompt_words
+from ui.figures import show_prompt_parts
 from ui.look_inside import chunk_table
 from ui.models import limits_of, load_decoder
 from ui.progress import counting
@@ -198,12 +198,7 @@ def show_prompt(question: str, documents: Sequence[Document], encoder: Encoder, 
         f"{len(prompt.sources) - whole} in part, {len(prompt.left_out)} not at all: {len(prompt.ids):,} of "
         f"{budget:,} tokens {AS_DECODER_COUNTS}."
     )
-    st.plotly_chart(
-        prompt_figure(prompt),
-        key="budget-prompt",
-        config={"displayModeBar": False},
-        alt=prompt_words(prompt),
-    )
+    show_prompt_parts(prompt)
     if prompt.left_out or whole < len(prompt.sources):
         st.caption("Smaller chunks, fewer passages or a larger prompt budget make them fit.")
 
