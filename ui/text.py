@@ -72,6 +72,12 @@ def escape_plotly(text: str) -> str:
     return escape(without_directions(text), quote=False)
 
 
+def chunk_quote(chunk: Chunk, characters: int, *above: str) -> str:
+    """Return the beginning of a chunk as a quotation, escaped, below lines of HTML."""
+    lines = "\n".join([*above, beginning(chunk, characters)])
+    return f'<div style="{QUOTE}">{lines}</div>'
+
+
 def beginning(chunk: Chunk, characters: int) -> str:
     """Return the beginning of a chunk in one line, escaped; “blank” where it is only white space."""
     text = " ".join(chunk.text.split())

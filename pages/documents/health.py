@@ -22,11 +22,10 @@ from engine.retrieval.embedding_model import Model, encode_by
 from engine.retrieval.embedding_spec import EmbeddingSpec
 from engine.wording import counted
 from ui.chunk_settings import Cut
-from ui.colours import FAINT
 from ui.corpus import content_hash, index_documents
 from ui.progress import counting
 from ui.questions.sets import usable_questions
-from ui.text import QUOTE, beginning, joined, show_text
+from ui.text import chunk_quote, faint_html, joined, show_text
 from ui.widgets import check_typed, fragment
 
 MAX_QUESTIONS, MAX_CHARACTERS = 200, 50_000
@@ -217,14 +216,14 @@ def finding_html(finding: Finding, chunks: Sequence[Chunk]) -> str:
     """Return a finding's reason and the beginning of its first chunks, escaped."""
     boxes = [chunk_html(chunks[row]) for row in finding.rows[:2]]
     more = len(finding.rows) - len(boxes)
-    note = f'<span style="{FAINT}">and {more:,} more</span>' if more else ""
+    note = faint_html(f"and {more:,} more") if more else ""
     return f"<b>{escape(finding.reason)}</b>{''.join(boxes)}{note}"
 
 
 def chunk_html(chunk: Chunk) -> str:
     """Return where a chunk is and how it begins, escaped."""
     place = f"{chunk.document}, {chunk.start:,}–{chunk.end:,}, {chunk.n_tokens:,} tokens"
-    return f'<div style="{QUOTE}"><small>{escape(place)}</small>\n{beginning(chunk, SHOWN_CHARACTERS)}</div>'
+    return chunk_quote(chunk, SHOWN_CHARACTERS, f"<small>{escape(place)}</small>")
 
 
 def show_preview(chunks: Sequence[Chunk], questions: Sequence[str], changes: Sequence[RankingChange]) -> None:
@@ -247,7 +246,7 @@ def show_preview(chunks: Sequence[Chunk], questions: Sequence[str], changes: Seq
 def hit_html(what: str, chunk: Chunk, rank: int) -> str:
     """Return a hit that goes or comes, with its rank, escaped."""
     place = f"{what} · rank {rank} · {chunk.document}"
-    return f'<div style="{QUOTE}"><small>{escape(place)}</small>\n{beginning(chunk, 140)}</div>'
+    return chunk_quote(chunk, 140, f"<small>{escape(place)}</small>")
 
 
 def show_method(report: HealthReport) -> None:

@@ -18,7 +18,7 @@ from pages.improve.poolings.rank_flow import matrix_figure
 from ui.export import show_figure
 from ui.questions.sets import LABEL_SOME
 from ui.tables import show_table
-from ui.text import QUOTE, beginning, escape_markdown, show_text
+from ui.text import chunk_quote, escape_markdown, show_text
 
 # It has the direction of the mean, and so the same cosines.
 RANKS_AS_MEAN = "mean_sqrt_len_tokens"
@@ -133,7 +133,7 @@ def show_unchecked(vector: Array, chunks: Sequence[Chunk], chunk_vectors: Array)
         "chunk. A search without the check would have run, and found this first, with a score of "
         f"{scores[first]:.3f}:"
     )
-    show_text(f'<div style="{QUOTE}">{beginning(chunks[first], 400)}</div>')
+    show_text(chunk_quote(chunks[first], 400))
 
 
 def show_mixed_map(quality: PoolingQuality) -> None:

@@ -35,7 +35,7 @@ from ui.export import show_figure
 from ui.models import token_seconds
 from ui.progress import counting
 from ui.questions.sets import labelled_questions
-from ui.text import QUOTE, beginning, escape_markdown, shortened, show_text
+from ui.text import chunk_quote, escape_markdown, shortened, show_text
 from ui.widgets import MOST_QUESTION, chapters, check_typed, more_options
 
 # Labelled questions on which the strategies disagree.
@@ -239,10 +239,8 @@ def passage_html(compared: PoolingRankings, number: int, chunk: Chunk) -> str:
         for strategy, rank in zip(compared.strategies, compared.ranks[:, number], strict=True)
     )
     place = f"{chunk.document}, characters {chunk.start:,}–{chunk.end:,}"
-    return (
-        f'<div style="{QUOTE}"><b>Passage {number + 1}</b> <small>{escape(place)}</small>\n'
-        f"<small>Ranks: {escape(ranks)}</small>\n{beginning(chunk, 600)}</div>"
-    )
+    title = f"<b>Passage {number + 1}</b> <small>{escape(place)}</small>"
+    return chunk_quote(chunk, 600, title, f"<small>Ranks: {escape(ranks)}</small>")
 
 
 def show_agreement(compared: PoolingRankings) -> None:
