@@ -16,7 +16,8 @@ from engine.documents.splitters import Splitting, split, split_small_to_big
 from engine.documents.token_spans import TokenSpans, token_spans
 from engine.errors import DocumentError
 from engine.layers.tracing import Array
-from engine.retrieval.embedding_model import Model
+from engine.retrieval.embedding_model import Model, embed_query
+from engine.retrieval.embedding_spec import Query
 from engine.retrieval.index import Index, build_index, join_indexes
 from engine.retrieval.index_choice import Choice, by_size, choose_index
 from engine.retrieval.index_kinds import AUTO, FLAT
@@ -164,6 +165,11 @@ def chosen_index(
     """Return the kind of index that documents get, and their index with it."""
     choice, ann = choose_index(_index.vectors, kind)
     return choice, _index if ann is None else replace(_index, ann=ann)
+
+
+def query_of(question: str, index: Index, model: Model) -> Query:
+    """Embed a question as the chunks of an index were embedded."""
+    return embed_query(question, index.encoder(model), index.spec.pooling, index.spec.max_tokens)
 
 
 def warm_bm25(index: Index, retriever: str) -> None:

@@ -20,7 +20,7 @@ from engine.inspection.vectors.chunk_map import (
     umap_projection,
 )
 from engine.layers.tracing import Array
-from engine.retrieval.embedding_model import Model, embed_query
+from engine.retrieval.embedding_model import Model
 from pages.documents.chunk_map_figure import (
     document_groups,
     figure_config,
@@ -31,7 +31,7 @@ from pages.documents.chunk_map_figure import (
     similarity_trace,
 )
 from ui.chunk_settings import Cut
-from ui.corpus import content_hash, index_documents
+from ui.corpus import content_hash, index_documents, query_of
 from ui.current import follow_question
 from ui.export import show_save
 from ui.look_inside import show_look_inside
@@ -61,8 +61,7 @@ def show_corpus_map(documents: Sequence[Document], model: Model, cut: Cut) -> No
     )
     vector = None
     if check_typed(question, MOST_QUESTION).strip():
-        spec = index.spec
-        vector = embed_query(question, index.encoder(model), spec.pooling, spec.max_tokens).vector
+        vector = query_of(question, index, model).vector
     show_map(index.chunks, index.vectors, question, vector)
 
 

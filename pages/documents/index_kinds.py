@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from engine.documents.document import Chunk, Document
-from engine.retrieval.embedding_model import Model, embed_query
+from engine.retrieval.embedding_model import Model
 from engine.retrieval.index import Index
 from engine.retrieval.index_choice import (
     FEWEST_CHUNKS,
@@ -19,7 +19,7 @@ from engine.retrieval.index_choice import (
 from engine.retrieval.index_kinds import INDEX_KINDS, AnnIndex
 from engine.wording import counted
 from ui.chunk_settings import Cut
-from ui.corpus import chosen_index, index_documents
+from ui.corpus import chosen_index, index_documents, query_of
 from ui.models import load_encoder
 from ui.settings_card import SETTINGS, settings_in_use
 from ui.tables import show_table
@@ -127,8 +127,7 @@ def show_lost(compared: Sequence[tuple[Measured, AnnIndex | None]], index: Index
         "A question", key="lost-question", placeholder="What this kind loses of its passages"
     )
     if check_typed(question, MOST_QUESTION).strip():
-        spec = index.spec
-        vector = embed_query(question, index.encoder(model), spec.pooling, spec.max_tokens).vector
+        vector = query_of(question, index, model).vector
         show_lost_passages(lost_passages(index.vectors, ann, vector), index.chunks, kind)
 
 

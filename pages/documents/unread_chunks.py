@@ -14,13 +14,12 @@ from engine.inspection.diagnosis.counterfactual import (
     counterfactuals,
     tail_vectors,
 )
-from engine.retrieval.embedding_model import embed_query
 from engine.retrieval.embedding_spec import Query
 from engine.retrieval.index import Index
 from engine.retrieval.parents import search_parents
 from engine.wording import counted
 from ui.chunk_settings import Cut
-from ui.corpus import index_documents, split_documents
+from ui.corpus import index_documents, query_of, split_documents
 from ui.current import follow_question
 from ui.figures import show_prompt_parts
 from ui.look_inside import chunk_table
@@ -180,9 +179,8 @@ def search_of(
     question: str, documents: Sequence[Document], encoder: Encoder, cut: Cut
 ) -> tuple[Index, Query]:
     """Return the index of documents and the vector of a question, both by the app's pooling."""
-    pooling = settings_in_use(encoder)["pooling"]
-    index = index_documents(documents, encoder, cut, pooling)
-    return index, embed_query(question, index.encoder(encoder), pooling, cut.max_tokens)
+    index = index_documents(documents, encoder, cut, settings_in_use(encoder)["pooling"])
+    return index, query_of(question, index, encoder)
 
 
 def show_prompt(question: str, documents: Sequence[Document], encoder: Encoder, cut: Cut) -> None:

@@ -11,12 +11,13 @@ from engine.inspection.diagnosis.diagnose import Diagnosis
 from engine.inspection.diagnosis.location import Location, matching_rows
 from engine.inspection.health.report import NEAR_DUPLICATE
 from engine.layers.tracing import Array
-from engine.retrieval.embedding_model import embed_query, inside_of, no_inside
+from engine.retrieval.embedding_model import inside_of, no_inside
 from engine.retrieval.index import Index
 from engine.retrieval.ranking import best_first
 from engine.retrieval.retrievers import RETRIEVERS, index_scores
 from pages.improve.diagnose.ask import Search
 from ui.chunk_settings import Cut
+from ui.corpus import query_of
 from ui.look_inside import chunk_table
 from ui.similarity.explained import CHAPTERS, show_explained
 from ui.text import escape_markdown, joined
@@ -69,10 +70,9 @@ def ranking_of(
     _search: Search,
 ) -> Ranking:
     """Rank a passage by a retriever; the result is cached, for each cross-encoder by itself."""
-    index, spec = _search.index, _search.index.spec
-    model = index.encoder(_search.model)
-    query = embed_query(question, model, spec.pooling, spec.max_tokens)
-    scores = index_scores(retriever, question, query, index, inside_of(model))  # (n_chunks,)
+    index, model = _search.index, _search.model
+    query, inside = query_of(question, index, model), inside_of(index.encoder(model))
+    scores = index_scores(retriever, question, query, index, inside)  # (n_chunks,)
     order = best_first(scores[None])[0].tolist()
     own = set(matching_rows(place, index.chunks))
     rank = next(rank for rank, row in enumerate(order, 1) if row in own)

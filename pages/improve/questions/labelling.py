@@ -8,14 +8,14 @@ import streamlit as st
 
 from engine.documents.document import Document
 from engine.evaluation.questions import Reference, stem
-from engine.retrieval.embedding_model import Model, embed_query, inside_of
+from engine.retrieval.embedding_model import Model, inside_of
 from engine.retrieval.ranking import best_first, candidates
 from engine.retrieval.retrievers import RETRIEVERS, index_scores
 from pages.improve.questions.coverage import finding, labelled_counts
 from pages.improve.questions.listing import set_to_extend, show_set
 from pages.improve.questions.passage_picker import mark_sentences, passage_picker
 from ui.chunk_settings import Cut
-from ui.corpus import index_documents, warm_bm25
+from ui.corpus import index_documents, query_of, warm_bm25
 from ui.current import follow_question
 from ui.documents import documents_called
 from ui.questions.kept import keep_label
@@ -82,7 +82,7 @@ def show_candidates(
         )
         index = index_documents(documents, model, cut, pooling)
         warm_bm25(index, retriever)
-        query = embed_query(question, index.encoder(model), index.spec.pooling, index.spec.max_tokens)
+        query = query_of(question, index, model)
         scores = index_scores(retriever, question, query, index, inside_of(model))  # (n_chunks,)
         rows = candidates(best_first(scores[None])[0], scores, CANDIDATES)
         best = [index.chunks[row] for row in rows.tolist()]
