@@ -52,6 +52,11 @@ def split_documents(documents: Iterable[Document], cut: Cut) -> list[list[Chunk]
     ]
 
 
+def all_chunks(documents: Iterable[Document], cut: Cut) -> list[Chunk]:
+    """Cut documents as `split_documents` does; return the chunks of all."""
+    return [chunk for chunks in split_documents(documents, cut) for chunk in chunks]
+
+
 def chunks_of(document: Document, splitting: Splitting, parent_tokens: int) -> list[Chunk]:
     """Cut one document; the tokens of its text are computed once for all settings."""
     encoder = load_encoder()
@@ -139,7 +144,7 @@ def index_of(documents: Sequence[Document], _model: Encoder, cut: Cut, pooling: 
     own = [document for document in documents if document.name not in bundled]
     parts = []
     with st.spinner("Cutting the documents…"):
-        pieces = [[c for chunks in split_documents(part, cut) for c in chunks] for part in (shared, own)]
+        pieces = [all_chunks(part, cut) for part in (shared, own)]
         if pooling == "idf":  # the weights of words depend on all documents
             encoder = encoder.with_idf([chunk.text for chunks in pieces for chunk in chunks])
     for cache, chunks in zip((shared_vectors(), session_vectors()), pieces, strict=True):

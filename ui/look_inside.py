@@ -7,7 +7,7 @@ import streamlit as st
 
 from engine.documents.document import Chunk
 from ui.chunk_settings import cut_in_use
-from ui.corpus import split_documents
+from ui.corpus import all_chunks
 from ui.current import set_passage
 from ui.documents import chosen_documents
 from ui.given_vectors import given_of
@@ -34,8 +34,7 @@ def show_look_inside(chunk: Chunk, key: str) -> None:
 def open_chunk(chunk: Chunk) -> None:
     """Open a chunk inside the model: by its number, or as a text where documents are cut otherwise now."""
     own = [document for document in chosen_documents() if document.name == chunk.document]
-    chunks = [each for cut in split_documents(own, cut_in_use(load_encoder())) for each in cut]
-    places = [(each.start, each.end) for each in chunks]
+    places = [(each.start, each.end) for each in all_chunks(own, cut_in_use(load_encoder()))]
     state = st.session_state
     state["inside-model"] = "encoder"
     set_passage(chunk.document, chunk.start, chunk.end)

@@ -19,7 +19,7 @@ from engine.retrieval.index import Index
 from engine.retrieval.parents import search_parents
 from engine.wording import counted
 from ui.chunk_settings import Cut
-from ui.corpus import index_documents, query_of, split_documents
+from ui.corpus import all_chunks, index_documents, query_of
 from ui.current import follow_question
 from ui.figures import show_prompt_parts
 from ui.look_inside import chunk_table
@@ -37,7 +37,7 @@ QUESTION = "What does the CarbFix project do with carbon dioxide?"
 
 def show_budget(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> None:
     """Draw the losses under each limit, remedies, the chunks that lose most, and the effect on a question."""
-    chunks = [chunk for own in split_documents(documents, cut) for chunk in own]
+    chunks = all_chunks(documents, cut)
     if not chunks:
         st.info("The chosen documents hold no text.")
         return

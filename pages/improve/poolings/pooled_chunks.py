@@ -12,7 +12,7 @@ from engine.layers.tracing import Array
 from engine.retrieval.embedding_spec import EmbeddingSpec
 from engine.retrieval.index import Index, index_vectors
 from ui.chunk_settings import Cut
-from ui.corpus import split_documents
+from ui.corpus import all_chunks
 from ui.progress import counting
 
 
@@ -42,7 +42,7 @@ def chunks_and_encoder(
 ) -> tuple[tuple[Chunk, ...], Encoder]:
     """Cut documents; return their chunks, and the encoder with their IDF weights."""
     with st.spinner("Cutting the documents…", show_time=True):
-        chunks = tuple(chunk for chunks in split_documents(documents, cut) for chunk in chunks)
+        chunks = tuple(all_chunks(documents, cut))
         return chunks, cut.encoder(_encoder).with_idf([chunk.text for chunk in chunks])
 
 

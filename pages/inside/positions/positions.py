@@ -13,7 +13,7 @@ from engine.inspection.model.positions import DistanceScores, decoder_score_by_d
 from engine.wording import counted
 from ui.chunk_settings import cut_in_use
 from ui.colours import BLUE, GREEN, GREY, ORANGE, PURPLE
-from ui.corpus import split_documents
+from ui.corpus import all_chunks
 from ui.documents import chosen_documents
 from ui.export import show_figure
 from ui.figures import LEGEND_ABOVE, add_line, styled
@@ -61,8 +61,7 @@ def decoder_tokens(text: str, model: str) -> int:
 def show_positions() -> None:
     """Draw the loaded decoder's own scheme, with the length of the chunks in use, and all four schemes."""
     decoder = load_decoder()
-    pieces = split_documents(chosen_documents(), cut_in_use(load_encoder()))
-    chunks = [chunk for own in pieces for chunk in own]
+    chunks = all_chunks(chosen_documents(), cut_in_use(load_encoder()))
     length = median_length(chunks, decoder)
     own = own_scheme(decoder.name, min(max(N_DISTANCES, (length or 0) + 1), decoder.max_tokens))
     st.markdown(f"**{escape_markdown(finding(own, decoder.name, length, len(chunks)))}**")
