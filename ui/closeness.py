@@ -12,7 +12,7 @@ from engine.layers.tracing import Array
 from engine.retrieval.relevance import closer_than
 from ui.colours import BLUE, GREY, ORANGE, VERMILION
 from ui.export import show_figure
-from ui.figures import styled
+from ui.figures import legend_below, styled
 
 N_BINS = 48
 
@@ -75,7 +75,7 @@ def closeness_figure(answer: Answer) -> go.Figure:
         barmode="overlay",
         bargap=0,
         yaxis2={"overlaying": "y", "range": [0, 1], "visible": False},
-        legend={"orientation": "h", "y": -0.32, "yanchor": "top", "x": 0},
+        legend=legend_below(0.32),
     )
     figure.update_xaxes(
         title="cosine", tickformat=".1f", range=[low - 0.02 * (high - low), high + 0.02 * (high - low)]

@@ -48,7 +48,7 @@ def prompt_figure(prompt: Prompt) -> go.Figure:
         annotation_text=f"budget {prompt.max_tokens}",
         annotation_position="top left",
     )
-    figure.update_layout(barmode="stack", legend={"orientation": "h", "y": -0.1, "yanchor": "top", "x": 0})
+    figure.update_layout(barmode="stack", legend=legend_below(0.1))
     figure.update_yaxes(visible=False)
     figure.update_xaxes(visible=False)
     return styled(figure, height=170)
@@ -67,6 +67,11 @@ def show_prompt_parts(prompt: Prompt) -> None:
 
 # Legend in one row above a figure; traces in the order in which they were added.
 LEGEND_ABOVE = {"orientation": "h", "y": 1, "yanchor": "bottom", "x": 0, "traceorder": "normal"}
+
+
+def legend_below(distance: float) -> dict[str, object]:
+    """Return a legend in rows below a figure; the distance is a share of the height of its axes."""
+    return {"orientation": "h", "y": -distance, "yanchor": "top", "x": 0}
 
 
 def styled(figure: go.Figure, height: int) -> go.Figure:

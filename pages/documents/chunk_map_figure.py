@@ -11,7 +11,7 @@ from engine.documents.document import Chunk
 from engine.inspection.vectors.chunk_map import Projection
 from engine.layers.tracing import Array
 from ui.colours import CATEGORIES, COSINE_SCALE, GREY, VERMILION, WHITE
-from ui.figures import chunk_hover, styled
+from ui.figures import chunk_hover, legend_below, styled
 from ui.text import escape_plotly, shortened
 
 WEBGL_POINTS = 1_500  # more are drawn by the graphics card; fewer look sharper without it
@@ -105,7 +105,7 @@ def finish(figure: go.Figure, plane: Projection) -> None:
     figure.update_xaxes(title=titles[0], showticklabels=plane.explained is not None, zeroline=False)
     figure.update_yaxes(title=titles[1], showticklabels=plane.explained is not None, zeroline=False)
     figure.update_layout(
-        legend={"orientation": "h", "y": -0.14, "yanchor": "top", "x": 0, "itemsizing": "constant"},
+        legend=legend_below(0.14) | {"itemsizing": "constant"},
         hoverlabel={"align": "left"},
         dragmode="select",
     )

@@ -13,7 +13,7 @@ from engine.inspection.vectors.geometry import TOP, GeometryRow
 from engine.wording import counted
 from ui.colours import BLUE, GREEN, GREY, ORANGE, PURPLE
 from ui.export import show_figure
-from ui.figures import styled
+from ui.figures import legend_below, styled
 from ui.questions.sets import LABEL_SOME
 from ui.tables import show_table
 from ui.text import signed_interval
@@ -180,7 +180,7 @@ def size_figure(rows: Sequence[GeometryRow], metric: str) -> go.Figure:
     sizes = sorted({row.bytes_per_vector for row in rows if row.kind in SMALLER})
     figure.update_xaxes(title="bytes of a vector (logarithmic)", type="log", tickvals=sizes, ticktext=sizes)
     figure.update_yaxes(title=metric)
-    figure.update_layout(legend={"orientation": "h", "y": -0.25, "yanchor": "top", "x": 0})
+    figure.update_layout(legend=legend_below(0.25))
     return styled(figure, height=360)
 
 

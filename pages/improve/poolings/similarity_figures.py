@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from engine.layers.tracing import Array
 from ui.colours import BLUE, DIVERGING, GREY, ORANGE, SEQUENTIAL, WHITE
-from ui.figures import numbered_cells, styled
+from ui.figures import LEGEND_ABOVE, numbered_cells, styled
 from ui.tokens import token_axis, token_labels
 
 LABEL_CHARACTERS = 18  # in a line of an axis' label, so that the figure fits on a phone
@@ -79,7 +79,7 @@ def pair_bars(
     lowest = min(0.0, *cosines.values(), *unrelated.values())
     figure.update_xaxes(title="cosine", range=[lowest * 1.25, 1.18], tickvals=[0, 0.25, 0.5, 0.75, 1])
     figure.update_yaxes(tickfont_size=11)
-    figure.update_layout(legend={"orientation": "h", "y": 1, "yanchor": "bottom", "x": 0})
+    figure.update_layout(legend=LEGEND_ABOVE)
     return styled(figure, height=110 + 38 * len(order))
 
 

@@ -12,7 +12,7 @@ from engine.layers.pooling import pooling_label
 from engine.layers.tracing import Array
 from pages.improve.poolings.similarity_figures import in_lines
 from ui.colours import BLUE, GREEN, GREY, ORANGE
-from ui.figures import styled
+from ui.figures import legend_below, styled
 from ui.text import escape_plotly, shortened
 
 BASELINE = "mean"
@@ -58,7 +58,7 @@ def correlation_figure(found: Sequence[StrategyCorrelation]) -> go.Figure:
     order = [axis_label(one.strategy) for one in found if not np.isnan(one.spearman.estimate)]
     figure.update_yaxes(categoryorder="array", categoryarray=order[::-1], automargin=True)
     figure.update_xaxes(title="Spearman × 100")
-    figure.update_layout(legend={"orientation": "h", "y": -0.14, "yanchor": "top", "x": 0})
+    figure.update_layout(legend=legend_below(0.14))
     return styled(figure, height=120 + 38 * len(order))
 
 

@@ -24,7 +24,7 @@ from ui.chunk_settings import Cut
 from ui.colours import BLUE, ORANGE
 from ui.corpus import index_documents, session_vectors, warm_bm25
 from ui.export import show_figure
-from ui.figures import styled
+from ui.figures import legend_below, styled
 from ui.models import reranker_name
 from ui.questions.search import all_scores
 from ui.questions.sets import N_SENTENCES, SMOKE_TEST
@@ -153,5 +153,5 @@ def depth_figure(shares: dict[str, list[float]], counts: Sequence[int], k: int) 
     figure.update_yaxes(
         title=f"% found among the first {k}", range=[0, 112], tickvals=[0, 25, 50, 75, 100], showgrid=False
     )
-    figure.update_layout(barmode="group", legend={"orientation": "h", "y": -0.24, "yanchor": "top", "x": 0})
+    figure.update_layout(barmode="group", legend=legend_below(0.24))
     return styled(figure, height=320)

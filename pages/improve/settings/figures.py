@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from engine.layers.tracing import Array
 from ui.colours import BLUE, GREY, ORANGE
-from ui.figures import numbered_cells, styled
+from ui.figures import legend_below, numbered_cells, styled
 from ui.text import escape_plotly
 
 LABEL_CHARACTERS = 14  # in a line beside or below a map, so that the map fits on a phone
@@ -158,9 +158,8 @@ def cost_figure(
         )
     figure.update_xaxes(title=titles[0], type="log" if logarithmic else "linear", nticks=6, fixedrange=True)
     figure.update_yaxes(title=titles[1], fixedrange=True)
-    legend = {"orientation": "h", "y": -0.25, "yanchor": "top", "x": 0}
     figure.update_layout(
-        legend=legend, hoverlabel={"align": "left"}, dragmode=False, clickmode="event+select"
+        legend=legend_below(0.25), hoverlabel={"align": "left"}, dragmode=False, clickmode="event+select"
     )
     return styled(figure, height=420).update_layout(margin_t=36)
 

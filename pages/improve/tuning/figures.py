@@ -9,9 +9,9 @@ from engine.layers.tracing import Array
 from engine.training.search.cross_validation import CrossValidated
 from engine.training.search.metric_changes import MetricChange
 from ui.colours import BLUE, GREEN, GREY, ORANGE
-from ui.figures import styled
+from ui.figures import legend_below, styled
 
-LEGEND = {"orientation": "h", "y": -0.28, "yanchor": "top", "x": 0}
+LEGEND = legend_below(0.28)
 
 
 def loss_figure(run: CrossValidated) -> go.Figure:

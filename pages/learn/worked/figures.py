@@ -10,7 +10,7 @@ from engine.inspection.model.worked_example import BlockMagnitude
 from engine.layers.activation import softmax
 from engine.layers.tracing import Array
 from ui.colours import BLUE, GREY, ORANGE, SEQUENTIAL
-from ui.figures import add_line, numbered_cells, probability_bars, styled
+from ui.figures import add_line, legend_below, numbered_cells, probability_bars, styled
 from ui.text import escape_plotly
 from ui.tokens import token_labels
 
@@ -42,7 +42,7 @@ def saturation_figure(scores: Array, words: Sequence[str], divisor: float) -> go
         figure.add_annotation(x=np.log10(place), y=1.02, yanchor="bottom", text=label + here, showarrow=False)
     figure.update_xaxes(title="scores divided by", type="log", range=[0, 2], tickvals=[1, 3, 10, 30, 100])
     figure.update_yaxes(title="largest weight", range=[0.45, 1.02])
-    figure.update_layout(legend={"orientation": "h", "y": -0.3, "yanchor": "top", "x": 0})
+    figure.update_layout(legend=legend_below(0.3))
     return styled(figure, height=330).update_layout(margin_t=40)
 
 
@@ -87,7 +87,7 @@ def growth_figure(sizes: Sequence[BlockMagnitude], shift: bool) -> go.Figure:
     figure.update_yaxes(
         type="log", range=[lowest, highest], dtick=max(1, (highest - lowest) // 6), exponentformat="power"
     )
-    figure.update_layout(legend={"orientation": "h", "y": -0.3, "yanchor": "top", "x": 0})
+    figure.update_layout(legend=legend_below(0.3))
     return styled(figure, height=340).update_layout(margin_t=34)
 
 
