@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from engine import Encoder
 from engine.evaluation.metrics import METRICS
@@ -27,7 +26,7 @@ from pages.improve.poolings.pooled_chunks import PooledChunks
 from pages.improve.poolings.sentences import show_matrices, show_numbered
 from pages.improve.poolings.similarity_figures import turned_map
 from ui.export import show_figure
-from ui.progress import TimeLeft
+from ui.progress import counting
 from ui.questions.sets import LABEL_SOME, labelled_questions
 from ui.tables import show_table
 from ui.text import escape_markdown
@@ -57,8 +56,7 @@ RIGHT = "done right"
 
 def show_mistakes(pooled: PooledChunks) -> None:
     """Draw the effect of each mistake on a few sentences, and on a search of the documents."""
-    encoder, max_tokens = pooled.encoder, pooled.max_tokens
-    mistakes = possible_mistakes(encoder)
+    mistakes = possible_mistakes(pooled.encoder)
     st.write(
         "Mean pooling is one line of code, and there are many ways to get it slightly wrong. None raises an "
         "error; searches just get worse, or happen not to."
@@ -71,14 +69,15 @@ def show_mistakes(pooled: PooledChunks) -> None:
     if len(sentences) < 2:
         st.info("Write two or more sentences, one a line, to compare them.", icon=":material/notes:")
     else:
-        show_sentence_mistakes(sentences, encoder, max_tokens)
+        show_sentence_mistakes(sentences, mistakes, pooled.encoder, pooled.max_tokens)
     st.header("What it costs a search")
     show_search_cost(pooled)
 
 
-def show_sentence_mistakes(sentences: Sequence[str], encoder: Encoder, max_tokens: int) -> None:
+def show_sentence_mistakes(
+    sentences: Sequence[str], mistakes: Sequence[str], encoder: Encoder, max_tokens: int
+) -> None:
     """Draw how far each mistake turns the sentences' vectors, and one matrix beside the right one."""
-    mistakes = possible_mistakes(encoder)
     show_numbered(sentences)
     show_cut_notes(sentences, encoder, max_tokens)
     spec = EmbeddingSpec.of(encoder, "mean", max_tokens)
@@ -166,35 +165,25 @@ def answerable(pooled: PooledChunks) -> tuple[Question, ...]:
 
 
 def reports_of(key: str, pooled: PooledChunks, questions: Sequence[Question]) -> list[MistakeReport]:
-    """Search without a mistake and with every one, with a progress bar; each report is cached."""
-    bar, left = st.progress(0.0), TimeLeft()
-    try:
-        mistakes = (None, *possible_mistakes(pooled.encoder))
-        return [report_of(key, mistake, bar, left, pooled, questions) for mistake in mistakes]
-    finally:
-        bar.empty()
+    """Search without a mistake and with every one; each report is cached."""
+    mistakes = (None, *possible_mistakes(pooled.encoder))
+    return [
+        report_of(key, mistake, f"{number} of {len(mistakes)}", pooled, questions)
+        for number, mistake in enumerate(mistakes, 1)
+    ]
 
 
 @st.cache_data(max_entries=28, show_spinner=False, scope="session")
 def report_of(
-    key: str,
-    mistake: str | None,
-    _bar: DeltaGenerator,
-    _left: TimeLeft,
-    _pooled: PooledChunks,
-    _questions: Sequence[Question],
+    key: str, mistake: str | None, _place: str, _pooled: PooledChunks, _questions: Sequence[Question]
 ) -> MistakeReport:
-    """Search with a mistake; cached by ``key``."""
-    mistakes = (None, *possible_mistakes(_pooled.encoder))
-    number, n_reports = mistakes.index(mistake), len(mistakes)
+    """Search with a mistake, under a progress bar; cached by ``key``.
 
-    def show(done: int, total: int) -> None:
-        words = f"{number + 1} of {n_reports}, {NAMES.get(mistake or '', RIGHT)}: {done:,} of {total:,} texts"
-        share = (number + done / total) / n_reports
-        _bar.progress(share, f"{words}{_left(share)}")
-
+    The bar is drawn within, as Streamlit repeats the drawing of a cached result.
+    """
     right, limit = _pooled.vectors["mean"], _pooled.max_tokens
-    return mistake_report(_pooled.encoder, _pooled.chunks, right, _questions, mistake, limit, show)
+    with counting(f"{_place}, {NAMES.get(mistake or '', RIGHT)}", "texts") as show:
+        return mistake_report(_pooled.encoder, _pooled.chunks, right, _questions, mistake, limit, show)
 
 
 def show_reports(reports: Sequence[MistakeReport]) -> None:
