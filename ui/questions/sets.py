@@ -27,7 +27,7 @@ from ui.questions.kept import (
     uploaded_names,
 )
 from ui.questions.names import show_names
-from ui.questions.upload import show_upload, take_unread
+from ui.questions.upload import CHOSEN_SET, show_upload, take_unread
 from ui.text import escape_markdown, shortened
 
 LEAST_LABELLED = 10
@@ -67,24 +67,17 @@ class Examined:
     problems: tuple[Problem, ...]
 
 
-def question_set_picker(documents: Sequence[Document], key: str = "questions") -> list[Question]:
+def question_set_picker(documents: Sequence[Document]) -> list[Question]:
     """Draw the choice of a question set; return its usable questions about the documents.
 
     The choice is in an expander, which is open if the set has no usable question; how many questions are
     left out is shown below it.
-
-    Parameters
-    ----------
-    documents
-        The documents that are searched.
-    key
-        The key of the widget; unique where a page has several pickers.
     """
-    take_unread(key)
+    take_unread()
     names, state = [BUNDLED, LABELLED, *uploaded_names(), SELF_TEST], st.session_state
-    if state.get(key) not in names:
-        state[key] = first_choice(documents)
-    name, said = state[key], ""
+    if state.get(CHOSEN_SET) not in names:
+        state[CHOSEN_SET] = first_choice(documents)
+    name, said = state[CHOSEN_SET], ""
     try:
         found = set_about(name, documents)
     except GlassboxError as error:
@@ -96,13 +89,13 @@ def question_set_picker(documents: Sequence[Document], key: str = "questions") -
             "Questions",
             names,
             format_func=choice_label,
-            key=key,
+            key=CHOSEN_SET,
             persist_state="session",
             help="The questions that a search is measured on. Labels are places in the text of a document, "
             "so one set serves every way to cut it.",
         )
-        show_upload(key, name)
-        show_problems(name, found.problems, key)
+        show_upload(name)
+        show_problems(name, found.problems)
     if said:
         st.error(escape_markdown(said), icon=":material/error:")
     else:
@@ -110,7 +103,10 @@ def question_set_picker(documents: Sequence[Document], key: str = "questions") -
     if name in kept_names():
         questions, _ = kept_questions(name)
         show_names(
-            questions, session_documents(), key, lambda names: keep_questions(name, renamed(questions, names))
+            questions,
+            session_documents(),
+            CHOSEN_SET,
+            lambda names: keep_questions(name, renamed(questions, names)),
         )
     if name == SELF_TEST:
         st.caption(SMOKE_TEST)
@@ -279,7 +275,7 @@ def show_counts(found: Examined) -> None:
         )
 
 
-def show_problems(name: str, problems: Sequence[Problem], key: str) -> None:
+def show_problems(name: str, problems: Sequence[Problem]) -> None:
     """Draw the problems of a set, with a button that applies the suggested places."""
     if not problems:
         return
@@ -293,7 +289,7 @@ def show_problems(name: str, problems: Sequence[Problem], key: str) -> None:
     if offers and name != BUNDLED:
         st.button(
             f"Use all {len(offers):,} suggested places" if len(offers) > 1 else "Use the suggested place",
-            key=f"{key}-repair",
+            key="questions-repair",
             on_click=lambda: keep_questions(name, repaired(questions_of(name)[0], offers)),
             icon=":material/build:",
             width="stretch",

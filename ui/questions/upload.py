@@ -14,6 +14,7 @@ from ui.server_settings import limits
 from ui.text import escape_markdown
 
 MAX_QUESTIONS = 5000
+CHOSEN_SET = "questions"  # the key of the name of the chosen set
 FORMAT = (
     "CSV, in each row a question and the passage that answers it, in the words of a document, as below; a "
     "third column, `document`, names it where several hold the passage. JSONL of the same keys. What the "
@@ -24,11 +25,11 @@ FORMAT = (
 EXAMPLE = 'question,passage\nWho pulls the sea?,The moon.\n"When, and where?","At noon, by the harbour."'
 
 
-def show_upload(key: str, name: str) -> None:
+def show_upload(name: str) -> None:
     """Draw the upload of a question file, and the removal of an uploaded set."""
     state = st.session_state
     with st.expander("Upload questions", icon=":material/upload_file:"):
-        uploader = f"{key}-file-{state.setdefault('questions-uploader', 0)}"
+        uploader = f"questions-file-{state.setdefault('questions-uploader', 0)}"
         st.file_uploader(
             "Labelled questions",
             type=["csv", "jsonl", "zip"],
@@ -45,7 +46,7 @@ def show_upload(key: str, name: str) -> None:
     if name in uploaded_names():
         st.button(
             "Remove this set",
-            key=f"{key}-remove",
+            key="questions-remove",
             type="tertiary",
             icon=":material/delete:",
             on_click=keep_questions,
@@ -62,7 +63,7 @@ def take_upload(uploader: str) -> None:
         state["questions-uploader"] += 1  # a fresh, empty uploader
 
 
-def take_unread(key: str) -> None:
+def take_unread() -> None:
     """Read an uploaded file into the session, and select it; one that cannot be read changes nothing."""
     state = st.session_state
     if (unread := state.get("questions-unread")) is None:
@@ -70,7 +71,7 @@ def take_unread(key: str) -> None:
     has_documents = False
     try:
         with st.spinner(f"Reading {escape_markdown(unread[0])}…", show_time=True):
-            state[key], has_documents = add_question_file(*unread)
+            state[CHOSEN_SET], has_documents = add_question_file(*unread)
     except GlassboxError as error:
         state["questions-error"] = str(error)
     del state["questions-unread"]

@@ -57,9 +57,9 @@ def unigram_rows(words: Sequence[UnigramStages]) -> list[dict[str, str]]:
     ]
 
 
-def abridged(tried: Sequence[str], shown: int = 4) -> list[str]:
-    """Return the first and the last candidates, with an ellipsis between them."""
-    return list(tried) if len(tried) <= 2 * shown else [*tried[:shown], "…", *tried[-shown:]]
+def abridged(tried: Sequence[str]) -> list[str]:
+    """Return the first four and the last four candidates, with an ellipsis between them."""
+    return list(tried) if len(tried) <= 8 else [*tried[:4], "…", *tried[-4:]]
 
 
 WORD_ROWS: dict[type, Callable[[Sequence[Any]], list[dict[str, str]]]] = {
