@@ -138,14 +138,10 @@ def text_sections(answer: Answer) -> Iterator[Html]:
         return
     checks = check_rows(answer)
     parts = [text_block(Html(checked_html(answer.text, answer.sentences)))]
-    parts += [paragraph(each, faint=True) for each in (held_words(answer.sentences), ends(answer)) if each]
+    ended = ENDS.get(answer.finish_reason or "", "")
+    parts += [paragraph(each, faint=True) for each in (held_words(answer.sentences), ended) if each]
     parts.append(table(checks) if checks else paragraph("All of its sentences pass the checks.", faint=True))
     yield section("In the model's words", *parts)
-
-
-def ends(answer: Answer) -> str:
-    """Say that the text ended before the model ended it, if it did."""
-    return ENDS.get(answer.finish_reason or "", "")
 
 
 def check_rows(answer: Answer) -> list[dict[str, str]]:

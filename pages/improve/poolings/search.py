@@ -63,9 +63,6 @@ def show_search(pooled: PooledChunks) -> tuple[str, str] | None:
         "The same chunks, the same question, the same encoder: only the way from tokens to one vector "
         "differs. See how that moves passages, and which poolings find the right ones."
     )
-    if not pooled.chunks:
-        st.info("The chosen documents hold no text to search.")
-        return None
     question = question_box(pooled)
     if not question.strip():
         st.info("Type a question to see how each strategy ranks the passages.")
