@@ -1,4 +1,4 @@
-"""What an answer shows first: how sure it is, the quotes, and the model's words with their checks."""
+"""The top of an answer: its status and confidence, the quotes, and the model's text with its checks."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ CONFIDENCE_HELP = (
 
 @dataclass(frozen=True)
 class Status:
-    """A status of an answer: its label and look, what it means, and what to do about it."""
+    """A status of an answer: its label, icon and colour, its meaning, and advice to the reader."""
 
     label: str
     icon: str
@@ -73,7 +73,7 @@ def status_words(answer: Answer) -> str:
 
 
 def show_status(answer: Answer) -> None:
-    """Say whether it is an answer, only the closest sentences, or a refusal, and how sure that is."""
+    """Draw the status of an answer with its confidence, its meaning and the advice."""
     status = STATUSES[answer.status]
     st.badge(status_words(answer), icon=status.icon, color=status.colour, help=CONFIDENCE_HELP)
     if status.meaning:

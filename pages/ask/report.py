@@ -1,4 +1,4 @@
-"""The report of an answer: everything that it rests on, on one page to take away."""
+"""The report of an answer: one HTML page of its quotes, text, passages, times and settings."""
 
 from collections.abc import Iterator, Mapping
 from html import escape
@@ -90,7 +90,7 @@ def writer_name(answer: Answer) -> str:
 
 
 def question_parts(answer: Answer, asked: Asked) -> Iterator[Html]:
-    """What the question was read and searched as, where that is not what was typed, and the turns before."""
+    """The question as it was read and searched, where it was typed otherwise, and the earlier turns."""
     if asked.question != asked.typed:
         yield paragraph("Read as a follow-up: ", Strong(asked.question))
     if asked.turns:
@@ -145,7 +145,7 @@ def text_sections(answer: Answer) -> Iterator[Html]:
 
 
 def check_rows(answer: Answer) -> list[dict[str, str]]:
-    """What is marked in the text, and why."""
+    """The marked parts of the text, each with the reason."""
     rows = []
     for sentence in answer.sentences:
         if not sentence.holds:

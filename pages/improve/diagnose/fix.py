@@ -84,7 +84,7 @@ def fix_sentence(now: SweepRow, fixes: Sequence[SweepRow], can_widen: bool) -> t
 def show_fixes(rows: Sequence[SweepRow], now: SweepRow, others: Sequence[Question], can_widen: bool) -> Fixes:
     """Draw the smallest changes that find the passage, and the effect of one on other questions.
 
-    ``can_widen`` tells whether more settings may be let change at once.
+    ``can_widen`` tells whether the user can allow more settings to change at once.
     """
     st.header(SMALLEST)
     found = [] if finds(now) else list(fixing_rows(now.cell, rows))
@@ -96,7 +96,6 @@ def show_fixes(rows: Sequence[SweepRow], now: SweepRow, others: Sequence[Questio
     changes = tuple(
         f"{change_words(now.cell, row.cell)} · rank {passage_rank(row):,}" for row in listed_fixes
     )
-
     number = st.selectbox(
         "Look at",
         range(len(listed_fixes)),

@@ -179,7 +179,7 @@ def lost_sentence(search: Search, found: Diagnosis) -> tuple[str, ...]:
     """Say whether some of the passage is beyond the token limit."""
     limit = search.text_limit
     if limit == NO_LIMIT:
-        return Strong("Not known:"), f" how many tokens {search.model.name} reads of a chunk is not told."
+        return Strong("Not known:"), f" {search.model.name} does not state its token limit."
     if not found.unread:
         return Strong("No."), f" All of it is within the {limit} tokens that are read of a chunk."
     return (
