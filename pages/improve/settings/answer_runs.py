@@ -174,8 +174,7 @@ def running_answers() -> RunningAnswers | None:
     except GlassboxError as error:
         state["answers-error"] = str(error)
     if now.rows:
-        done = replace(now.begun, rows=tuple(now.rows))
-        keep(done)
+        keep(replace(now.begun, rows=tuple(now.rows)))
     del state["answers-running"]
     return None
 

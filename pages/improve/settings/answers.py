@@ -103,10 +103,7 @@ def show_answers(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> N
 def question_choice() -> tuple[str, tuple[AnswerQuestion, ...]]:
     """Draw the choice of a question set and the upload of one; return its name and all its questions."""
     state = st.session_state
-    sets: dict[str, tuple[AnswerQuestion, ...]] = {
-        BUNDLED: bundled_answers(),
-        **answer_sets(),
-    }
+    sets = {BUNDLED: bundled_answers(), **answer_sets()}
     if state.get("answers-set") not in sets:
         state["answers-set"] = BUNDLED
     if len(sets) > 1:

@@ -18,7 +18,6 @@ from ui.tables import show_table
 from ui.text import escape_markdown
 
 DIFFERENT = 1e-9
-TABLE_HEIGHT = 300
 
 
 def show_cell(experiment: Experiment, place: int, verdict: Verdict, metric: str) -> None:

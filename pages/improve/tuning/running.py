@@ -11,7 +11,6 @@ from engine import Encoder
 from engine.documents.document import Chunk, Document
 from engine.errors import GlassboxError
 from engine.evaluation.questions import Question, relevance
-from engine.training.search.adapter import N_EPOCHS
 from engine.training.search.fine_tune import FineTuning
 from engine.training.search.folds import LabelledTexts
 from engine.training.search.tuning import Tuned, TuningData, tune
@@ -90,8 +89,7 @@ def start(request: Request, documents: Sequence[Document], encoder: Encoder) -> 
         running.report("Embedding the questions", 0, 1)
         asked = index.encoder(encoder).encode_query(labelled.questions, pooling="mean")
         task = TuningData(labelled, encoder, asked, index.vectors, request.cut.max_tokens)
-        n_epochs = request.n_epochs or N_EPOCHS
-        tuned = tune(task, request.settings, request.n_folds, n_epochs, running.report)
+        tuned = tune(task, request.settings, request.n_folds, request.n_epochs, running.report)
         if file is not None and may_write(file):
             running.not_kept = keep_tuned(tuned, file)
         return tuned
