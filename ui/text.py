@@ -35,6 +35,11 @@ def faint_html(text: str) -> str:
     return f'<span style="{FAINT}">{escape(text)}</span>' if text else ""
 
 
+def passage_label(number: int, colour: str) -> str:
+    """Return a passage's number as HTML, on its colour."""
+    return f'<b style="background:{colour};padding:2px 6px;border-radius:3px">[{number}]</b>'
+
+
 def show_error(error: Exception) -> None:
     """Draw an error's message literally, whatever Markdown characters it has."""
     st.error(escape_markdown(str(error)), icon=":material/error:")

@@ -20,7 +20,7 @@ from ui.colours import source_colour
 from ui.figures import show_prompt_parts
 from ui.look_inside import show_look_inside
 from ui.nothing_found import retriever_name, show_hit, show_nothing_found, show_searched
-from ui.text import escape_html, escape_markdown, show_text
+from ui.text import escape_html, escape_markdown, passage_label, show_text
 from ui.tokens import AS_DECODER_COUNTS
 
 # Characters shown around a passage, and of a document: browsers are slow with more.
@@ -112,11 +112,10 @@ def show_sources(answer: Answer, documents: dict[str, Document]) -> None:
     """List what the model read, each piece marked in its surroundings."""
     for place, source in reversed([*zip(answer.source_places, answer.sources, strict=True)]):
         with st.container(border=True):
-            colour = source_colour(source.number)
             where = place_words(documents.get(source.document), source.start, source.end)
             cut = " · cut to fit the prompt" if source.cut else ""
             show_text(
-                f'<b style="background:{colour};padding:2px 6px;border-radius:3px">[{source.number}]</b> '
+                f"{passage_label(source.number, source_colour(source.number))} "
                 f"{escape_html(f'{source.document} · {where}')} · "
                 f"{counted(source.n_tokens, 'token')} {AS_DECODER_COUNTS}{cut}"
             )

@@ -15,7 +15,7 @@ from pages.inside.answer.jobs import Request, answer_texts, continuation, start_
 from ui.colours import ADDED, FAINT, ORANGE, REMOVED, source_colour
 from ui.models import load_decoder
 from ui.settings import Settings
-from ui.text import escape_html, faint_html, show_error, show_text
+from ui.text import escape_html, faint_html, passage_label, show_error, show_text
 
 # Removed words are struck through as well, so that more than colour tells them apart.
 GONE = f"background:{REMOVED};color:inherit;text-decoration:line-through 1px"
@@ -113,11 +113,6 @@ def passage_switch(number: int, document: str, text: str, prompt_ids: Sequence[i
             f'<span style="{"" if is_on else FAINT}">{label} {escape_html(document)}: {beginning}</span>'
         )
     return is_on
-
-
-def passage_label(number: int, colour: str) -> str:
-    """Return a passage's number as HTML, on its colour."""
-    return f'<b style="background:{colour};padding:2px 6px;border-radius:3px">[{number}]</b>'
 
 
 def show_difference(answer: Answer, without: str, off: Sequence[int]) -> None:
