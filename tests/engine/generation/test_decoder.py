@@ -20,7 +20,7 @@ PROMPTS = [
     [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Why is the sky blue? 🌤"}],
     "Once upon a time, in 東京, there lived",
     "def fibonacci(n):\n    ",
-    "The tower was begun in 1891. " * 30 + "It was finished in",
+    "The tower was begun in 1891. " * 15 + "It was finished in",
 ]
 
 
@@ -148,9 +148,17 @@ def test_a_stop_token_ends_the_answer_and_is_not_shown(decoder):
     assert text(decoder.generate(CHAT, 32, stop_ids=[0])) == text(steps)  # the model's own still count
 
 
+CAT = "The cat sat on the mat. The cat"
+
+
+@pytest.fixture(scope="module")
+def unpenalized(readable_decoder):
+    return tokens(readable_decoder.generate(CAT, max_new_tokens=12))
+
+
 @pytest.mark.parametrize("penalty", [1.3, 0.9])
-def test_penalized_tokens_equal_transformers(readable_decoder, official, penalty):
-    ids = readable_decoder.prompt_ids("The cat sat on the mat. The cat")
+def test_penalized_tokens_equal_transformers(readable_decoder, official, unpenalized, penalty):
+    ids = readable_decoder.prompt_ids(CAT)
     expected = official.generate(
         torch.tensor([ids]),
         attention_mask=torch.ones(1, len(ids), dtype=torch.long),
@@ -162,7 +170,7 @@ def test_penalized_tokens_equal_transformers(readable_decoder, official, penalty
     )[0, len(ids) :].tolist()
     penalized = tokens(readable_decoder.generate(ids, max_new_tokens=12, repetition_penalty=penalty))
     assert penalized == expected
-    assert penalized != tokens(readable_decoder.generate(ids, max_new_tokens=12))
+    assert penalized != unpenalized
 
 
 @pytest.mark.parametrize("settings", [{}, {"temperature": 1.2, "top_k": 40, "min_p": 0.05, "seed": 3}])
@@ -171,9 +179,9 @@ def test_a_step_tells_what_else_might_have_come(readable_decoder, settings):
     steps = list(readable_decoder.generate(ids, max_new_tokens=5, n_candidates=4, **settings))
     assert tokens(steps) == tokens(readable_decoder.generate(ids, max_new_tokens=5, **settings))
     sampling = Sampling(**{name: value for name, value in settings.items() if name != "seed"})
-    for number, step in enumerate(steps):
+    all_logits = readable_decoder.logits(ids + tokens(steps[:-1]))[len(ids) - 1 :]  # (n_steps, vocab_size)
+    for number, (step, logits) in enumerate(zip(steps, all_logits, strict=True)):
         read = ids + tokens(steps[:number])
-        logits = readable_decoder.logits(read)[-1]
         probability, chance = softmax(logits), chances(logits, sampling, read)
         numbers = [candidate.token_id for candidate in step.candidates]
         assert numbers[:4] == np.argsort(-logits)[:4].tolist()
@@ -200,12 +208,12 @@ def test_candidates_are_told_only_where_asked_for(decoder):
 
 
 def test_log_probabilities_of_a_text_equal_those_of_its_logits(readable_decoder, monkeypatch):
-    monkeypatch.setattr(decoder_module, "BLOCK_TOKENS", 24)
-    monkeypatch.setattr(decoder_module, "LOGIT_TOKENS", 7)
-    ids = readable_decoder.prompt_ids(PROMPTS[4])[:60]
-    logits = readable_decoder.logits(ids)
-    for start in (1, 2, 30, 59, 60):
-        expected = log_softmax(logits)[np.arange(start - 1, 59), ids[start:]]
+    monkeypatch.setattr(decoder_module, "BLOCK_TOKENS", 12)
+    monkeypatch.setattr(decoder_module, "LOGIT_TOKENS", 4)
+    ids = readable_decoder.prompt_ids(PROMPTS[4])[:30]
+    expected_of_all = log_softmax(readable_decoder.logits(ids))
+    for start in (1, 2, 15, 29, 30):
+        expected = expected_of_all[np.arange(start - 1, 29), ids[start:]]
         np.testing.assert_allclose(readable_decoder.log_probabilities(ids, start), expected, atol=1e-3)
 
 
