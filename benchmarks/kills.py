@@ -93,11 +93,16 @@ class WorkspaceWork:
 
     def __post_init__(self) -> None:
         self.data.mkdir(parents=True)
-        settings = {"files": {"harbour.md": ["harbour.md"]}, "widgets": {"chunk_tokens": self.written}}
+        settings = {
+            "files": {"harbour.md": ["harbour.md"]},
+            "searched": ["harbour.md"],  # the bundled documents take many seconds to embed
+            "widgets": {"chunk_tokens": self.written},
+        }
         save_workspace(self.data / SESSION_FILE, Workspace((self.document,), settings))
 
     def write(self, visitor: Visitor, begun: Callable[[], object]) -> None:
-        """Move the slider on."""
+        """Embed the document for the front page, and move the slider on."""
+        visitor.open()
         visitor.open("documents")
         begun()
         while True:

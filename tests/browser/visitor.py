@@ -17,9 +17,6 @@ MAX_BYTES = 200_000_000  # of a message
 FINISHED = ForwardMsg.FINISHED_SUCCESSFULLY
 
 
-PAGES = {}  # the app's names of its pages, by their addresses
-
-
 class Visitor:
     """A session of the app at an address, which the browser knows by the name of a host.
 
@@ -28,8 +25,8 @@ class Visitor:
     """
 
     def __init__(self, url, host=None, origin=None):
-        self.url, self.received = url, b""
-        self.session, self.page, self.elements, self.state = "", "", {}, {}
+        self.url, self.received, self.is_found = url, b"", True
+        self.session, self.address, self.page, self.elements, self.state = "", "", "", {}, {}
         place = urlsplit(url)
         connection = connect(
             f"ws://{host or place.netloc}/_stcore/stream",
@@ -42,11 +39,14 @@ class Visitor:
             self.close = stack.pop_all().close
 
     def open(self, address="", query=""):
-        """Open a page by its address; until the pages' names are known, the front page comes first."""
-        if address not in PAGES:
-            self.run()
-        self.page, self.state = PAGES[address], {}
-        return self.run(query)
+        """Open a page by its address, as one who follows a link to it does."""
+        self.address, self.page, self.state = address, "", {}
+        self.is_found = True
+        shown = self.run(query)
+        if not self.is_found:  # a server leads its first visitor to the address once more
+            self.page = ""
+            shown = self.run(query)
+        return shown
 
     def run(self, query="", **values):
         """Run the page with the values of widgets, by their labels or keys; return what it shows."""
@@ -56,7 +56,7 @@ class Visitor:
             (triggers if value is None else self.state)[widget.id] = widget_state(widget, value)
         message = BackMsg()
         client = message.rerun_script
-        client.query_string, client.page_script_hash = query, self.page
+        client.query_string, client.page_script_hash, client.page_name = query, self.page, self.address
         client.context_info.url = self.url
         client.widget_states.widgets.extend([*self.state.values(), *triggers.values()])
         self.socket.send(message.SerializeToString())
@@ -82,9 +82,10 @@ class Visitor:
                 self.session = message.new_session.initialize.session_id
                 self.page = message.new_session.page_script_hash or self.page
                 self.elements = {}
+            case "page_not_found":
+                self.is_found = False
             case "navigation":
                 self.page = message.navigation.page_script_hash or self.page
-                PAGES.update((one.url_pathname, one.page_script_hash) for one in message.navigation.app_pages)
             case "delta" if message.delta.WhichOneof("type") == "new_element":
                 kind = message.delta.new_element.WhichOneof("type")
                 element = getattr(message.delta.new_element, kind)
