@@ -147,8 +147,9 @@ def test_ask_draws_under_the_settings_it_is_given(corpus):
 
     greedy = answer()
     hot = ("--temperature", 1.5, "--seed", 4)
-    assert answer(*hot) == answer(*hot) != greedy
-    assert answer("--temperature", 1.5, "--seed", 5) != answer(*hot)
+    drawn = answer(*hot)
+    assert answer(*hot) == drawn != greedy
+    assert answer("--temperature", 1.5, "--seed", 5) != drawn
     for only_the_best in (("--top-k", 1), ("--top-p", 1e-6), ("--min-p", 1)):
         assert answer(*hot, *only_the_best) == greedy
     assert answer("--repetition-penalty", 1.8) != greedy

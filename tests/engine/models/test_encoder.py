@@ -38,10 +38,15 @@ def texts(n=40, seed=0):
     return odd + [" ".join(rng.choice(WORDS, length)) for length in lengths]
 
 
-def test_vectors_equal_sentence_transformers(encoder, official):
-    ours = encoder.encode(texts())
-    assert ours.dtype == np.float32
-    np.testing.assert_allclose(ours, official.encode(texts(), show_progress_bar=False), rtol=0, atol=1e-6)
+@pytest.fixture(scope="module")
+def vectors(encoder):
+    """The vectors of all texts, computed together."""
+    return encoder.encode(texts())
+
+
+def test_vectors_equal_sentence_transformers(vectors, official):
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(vectors, official.encode(texts(), show_progress_bar=False), rtol=0, atol=1e-6)
 
 
 def test_the_official_limit_is_what_the_texts_are_cut_at(encoder, official):
@@ -50,10 +55,9 @@ def test_the_official_limit_is_what_the_texts_are_cut_at(encoder, official):
     assert len(encoder.truncate(encoder.tokenizer.encode(long).ids)) == 256
 
 
-def test_a_batch_gives_the_vectors_of_single_texts(encoder):
-    some = texts()
-    single = np.concatenate([encoder.encode([text]) for text in some])
-    np.testing.assert_allclose(encoder.encode(some), single, rtol=0, atol=1e-6)
+def test_a_batch_gives_the_vectors_of_single_texts(encoder, vectors):
+    single = np.concatenate([encoder.encode([text]) for text in texts()])
+    np.testing.assert_allclose(vectors, single, rtol=0, atol=1e-6)
 
 
 def test_without_normalisation_the_direction_is_the_same(encoder):
