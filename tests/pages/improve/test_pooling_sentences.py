@@ -3,6 +3,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.documents.document import Document
+from engine.documents.splitters import Splitting, split
+from engine.inspection.pooling.mistakes import possible_mistakes
 from pages.improve.poolings.examples import EXAMPLES, cut_notes, own_sentences
 from pages.improve.poolings.mistakes import MISTAKES, NAMES, WHAT, ranking_change
 from pages.improve.poolings.pair import BACK, FORWARD
@@ -14,7 +17,7 @@ from pages.improve.poolings.sentences import (
     weightless_sentences,
 )
 from pages.improve.poolings.similarity_figures import cosine_matrix, in_lines, token_heat_map
-from tests.apps import app_of
+from tests.apps import app_of, tables
 
 SENTENCES = list(EXAMPLES["Other words"].sentences)
 
@@ -177,3 +180,25 @@ def test_figures_share_their_scale_and_escape_tokens():
     assert (heat.zmin, heat.zmax) == (0, 0.5)
     assert heat.x[1] == "1 &lt;b&gt;"
     assert max(len(line) for line in in_lines("mean of first and last layer").split("<br>")) <= 18
+
+
+def reports_app(encoder, document, chunks):
+    from engine.evaluation.questions import Question, Reference
+    from pages.improve.poolings.mistakes import reports_of, show_reports
+    from pages.improve.poolings.pooled_chunks import PooledChunks
+
+    vectors = {"mean": encoder.encode([chunk.text for chunk in chunks])}
+    questions = [Question("Who keeps bees?", "bees", (Reference(document.text[:20], 0, 20),))]
+    show_reports(reports_of("one", PooledChunks((document,), chunks, encoder, vectors, 64), questions))
+
+
+def test_the_costs_of_mistakes_are_drawn_again_from_the_cache(encoder):
+    document = Document("bees.txt", "The keeper has bees. The baker sells bread. The cat sleeps.")
+    chunks = tuple(split(document, encoder.tokenizer, Splitting("sentences", 16, 0)))
+    app = app_of(reports_app, args=(encoder, document, chunks)).run()
+    assert not app.exception
+    [costs] = tables(app)
+    assert len(costs) == 1 + len(possible_mistakes(encoder))
+    app.run()
+    assert not app.exception
+    assert tables(app)[0].equals(costs)
