@@ -79,14 +79,13 @@ def escape_plotly(text: str) -> str:
 
 def chunk_quote(chunk: Chunk, characters: int, *above: str) -> str:
     """Return the beginning of a chunk as a quotation, escaped, below lines of HTML."""
-    lines = "\n".join([*above, beginning(chunk, characters)])
+    lines = "\n".join([*above, escape(beginning(chunk, characters)) or "<em>blank</em>"])
     return f'<div style="{QUOTE}">{lines}</div>'
 
 
 def beginning(chunk: Chunk, characters: int) -> str:
-    """Return the beginning of a chunk in one line, escaped; “blank” where it is only white space."""
-    text = " ".join(chunk.text.split())
-    return escape(text[:characters]) + "…" * (len(text) > characters) or "<em>blank</em>"
+    """Return the beginning of a chunk in one line, unescaped; empty where it is only white space."""
+    return shortened(" ".join(chunk.text.split()), characters)
 
 
 def shortened(text: str, characters: int) -> str:

@@ -146,7 +146,9 @@ def test_all_kinds_are_compared_and_what_they_lost_is_listed(encoder, monkeypatc
     monkeypatch.setattr("pages.documents.index_kinds.FEWEST_CHUNKS", 40)
     monkeypatch.setattr("engine.retrieval.index_kinds.EXACT_SHARE", 0)
     monkeypatch.setattr("engine.retrieval.index_kinds.LEAST_PER_LIST", 15)
-    text = "\n\n".join(f"Note {n}: the {word} of day {n}." for n in range(30) for word in ("bees", "bread"))
+    text = "\n\n".join(
+        f"Note {n}: the {word} of day {n}." for n in range(30) for word in ("bees & figs", "bread")
+    )
     state = {"uploads": {"a.txt": (Document("a.txt", text),)}, "searched": ["a.txt"], "chunk_tokens": 16}
     app = app_page("documents", **{"documents-tab": "Index", "index_kind": "ivf", **state}).run()
     [reason] = [box.value for box in app.info]
@@ -159,3 +161,4 @@ def test_all_kinds_are_compared_and_what_they_lost_is_listed(encoder, monkeypatc
     assert not app.exception
     [lost] = [table for table in tables(app) if "Searched for" in table]
     assert 0 < len(lost) <= MOST_LOST
+    assert any("bees & figs" in quoted for quoted in lost["Lost"])
