@@ -135,7 +135,7 @@ def test_a_page_opened_by_the_menu_is_whole_accessible_and_fits_every_screen(tou
     go_to(toured, TITLES[address])
     shown, n_figures = SHOWN[address], FIGURES.get(address, {})
     found = []
-    for place, tab in enumerate(shown if isinstance(shown, dict) else [None]):
+    for tab in shown if isinstance(shown, dict) else [None]:
         part = open_tab(toured, tab) if tab else toured.get_by_test_id("stMain")
         expect(part).to_contain_text(shown[tab] if tab else shown)
         count = n_figures.get(tab) if isinstance(n_figures, dict) else n_figures
@@ -147,8 +147,7 @@ def test_a_page_opened_by_the_menu_is_whole_accessible_and_fits_every_screen(tou
         for screen in (MAGNIFIED, NARROW):
             resize(toured, screen)
             assert_fits(toured)
-        # Colours do not depend on the width, but for those of the menu, which is the same above every tab.
-        found += findings(toured, **STRUCTURE) if place else findings_in_both_themes(toured)
+        found += findings(toured, **STRUCTURE)  # colours do not depend on the width
         toured.set_viewport_size(WIDE)
     assert not [finding for finding in found if finding["known"] < 0]
     seen[address] = {finding["known"] for finding in found}
