@@ -74,8 +74,7 @@ class Asked:
 
 def session_prefix_cache() -> PrefixCache:
     """Return the keys and values of the session's last prompt, for the next one that begins alike."""
-    cache: PrefixCache = st.session_state.setdefault("prefix_cache", PrefixCache())
-    return cache
+    return st.session_state.setdefault("prefix_cache", PrefixCache())
 
 
 def keep_newest(used: PrefixCache, room: int) -> None:
@@ -132,8 +131,7 @@ def has_asked() -> bool:
 
 def last_asked() -> Asked | None:
     """Return the session's last question, None before the first one."""
-    asked: Asked | None = st.session_state.get("asked")
-    return asked
+    return st.session_state.get("asked")
 
 
 def conversation() -> tuple[Turn, ...]:
@@ -242,8 +240,7 @@ def show_writing(
 
 def last_answer() -> Answer | None:
     """Return the session's last answer, None before the first one."""
-    answer: Answer | None = st.session_state.get("answer")
-    return answer
+    return st.session_state.get("answer")
 
 
 def take_answer(job: Job[Answer]) -> Answer:

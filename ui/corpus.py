@@ -103,8 +103,7 @@ def session_vectors() -> VectorCache:
     """Return the vectors of the user's own documents, on disk if the app may keep files."""
     if (folder := kept_folder()) is not None:
         return kept_vectors(folder)
-    cache: VectorCache = st.session_state.setdefault("vectors", VectorCache())
-    return cache
+    return st.session_state.setdefault("vectors", VectorCache())
 
 
 def index_documents(

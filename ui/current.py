@@ -23,8 +23,7 @@ def current_question() -> str:
 
 def current_passage() -> Location | None:
     """Return the passage, if any."""
-    passage: Location | None = st.session_state.get(PASSAGE)
-    return passage
+    return st.session_state.get(PASSAGE)
 
 
 def set_question(question: str) -> None:

@@ -50,8 +50,7 @@ def bundled_names() -> set[str]:
 
 def uploads() -> dict[str, tuple[Document, ...]]:
     """Return the documents of each file that the user added in this session."""
-    files: dict[str, tuple[Document, ...]] = st.session_state.setdefault("uploads", {})
-    return files
+    return st.session_state.setdefault("uploads", {})
 
 
 def has_own_files() -> bool:

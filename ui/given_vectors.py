@@ -58,8 +58,7 @@ class Given:
 
 def given_files() -> dict[str, Given]:
     """Return the files of vectors that the user brought in this session, by their names."""
-    files: dict[str, Given] = st.session_state.setdefault("given-files", {})
-    return files
+    return st.session_state.setdefault("given-files", {})
 
 
 def given_of(documents: Sequence[Document]) -> Given | None:

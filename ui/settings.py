@@ -172,7 +172,7 @@ def settings_values(settings: Settings) -> dict[str, Any]:
 
 def count_setting(key: str, help_text: str, step: int | None = None) -> int:
     """Draw the slider of one of `COUNTS`."""
-    chosen: int = st.slider(
+    return st.slider(
         SETTINGS[key].label,
         *COUNTS[key],
         SETTINGS[key].default,
@@ -181,7 +181,6 @@ def count_setting(key: str, help_text: str, step: int | None = None) -> int:
         persist_state="session",
         help=help_text,
     )
-    return chosen
 
 
 def choice_setting(key: str, help_text: str, names: Sequence[str] = (), own: str | None = None) -> str:
@@ -190,7 +189,7 @@ def choice_setting(key: str, help_text: str, names: Sequence[str] = (), own: str
     ``own`` is the model's own, which comes in place of the default and is marked.
     """
     names, words = list(names or CHOICES[key]), SETTINGS[key].words
-    chosen: str = st.selectbox(
+    return st.selectbox(
         SETTINGS[key].label,
         names,
         names.index(own or SETTINGS[key].default),
@@ -199,7 +198,6 @@ def choice_setting(key: str, help_text: str, names: Sequence[str] = (), own: str
         persist_state="session",
         help=help_text,
     )
-    return chosen
 
 
 def switch_setting(key: str, help_text: str) -> bool:

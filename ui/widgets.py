@@ -26,7 +26,7 @@ def choice(
     place: DeltaGenerator | None = None,
 ) -> T:
     """Draw a row of buttons of which exactly one is chosen, the first unless there is a ``default``."""
-    chosen: Any = (place or st).segmented_control(
+    return (place or st).segmented_control(
         label,
         options,
         default=options[0] if default is None else default,
@@ -37,7 +37,6 @@ def choice(
         disabled=disabled,
         help=help,
     )
-    return chosen
 
 
 def chapters(

@@ -86,8 +86,7 @@ def with_label(
 
 def answer_sets() -> AnswerSets:
     """Return the uploaded sets of questions with short answers."""
-    sets: AnswerSets = st.session_state.get("answer-sets", {})
-    return sets
+    return st.session_state.get("answer-sets", {})
 
 
 def keep_answer_set(name: str, questions: Sequence[AnswerQuestion]) -> None:
@@ -109,5 +108,4 @@ def take_answer_sets(values: object) -> None:
 
 def workspace() -> Workspace:
     """Return the session's workspace; documents and settings are added to it when it is saved."""
-    kept: Workspace = st.session_state.get("workspace", Workspace())
-    return kept
+    return st.session_state.get("workspace", Workspace())

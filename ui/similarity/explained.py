@@ -107,7 +107,7 @@ def level_choice(found: Decomposition, key: str) -> UnitLevel:
     """Draw the choice of the unit: tokens by default for short texts, words for longer ones."""
     longer = max(len(found.first.encoding), len(found.second.encoding))
     default: UnitLevel = "tokens" if longer <= LABELLED_TOKENS else "words"
-    level: UnitLevel = st.segmented_control(
+    return st.segmented_control(
         "Show",
         LEVELS,
         default=default,
@@ -117,7 +117,6 @@ def level_choice(found: Decomposition, key: str) -> UnitLevel:
         persist_state="session",
         help="Contributions of sub-words add up to those of words, and these to those of sentences.",
     )
-    return level
 
 
 def show_sum(found: Decomposition) -> None:

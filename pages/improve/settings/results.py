@@ -100,7 +100,7 @@ def show_experiment(experiment: Experiment, is_growing: bool, current: Cell) -> 
 def metric_choice(rows: Sequence[SweepRow], key: str, default: str) -> str:
     """Draw the choice of one of the metrics that rows have."""
     names = shown_metrics(rows)
-    chosen: str = st.segmented_control(
+    return st.segmented_control(
         "Metric",
         names,
         format_func=lambda name: METRICS[name].label,
@@ -110,7 +110,6 @@ def metric_choice(rows: Sequence[SweepRow], key: str, default: str) -> str:
         persist_state="session",
         help="\n".join(f"- **{METRICS[name].label}**: {METRICS[name].help}" for name in names),
     )
-    return chosen
 
 
 @st.cache_resource(max_entries=8, show_spinner="Telling differences from chance…", scope="session")

@@ -100,5 +100,4 @@ def sweeps_of(pair: PromptPair) -> dict[What, Sweep]:
     for other in kept[1].values() if kept else ():
         other.job.stop()
     st.session_state[STATE] = name, {}
-    sweeps: dict[What, Sweep] = st.session_state[STATE][1]
-    return sweeps
+    return st.session_state[STATE][1]

@@ -54,7 +54,7 @@ def model_choice() -> Model:
         "decoder": f"Decoder · {decoder_name()}",
     }
     seen = "only those before it" if encoder.is_causal else "all others"
-    model: Model = st.radio(
+    return st.radio(
         "Model",
         ("encoder", "decoder"),
         format_func=lambda model: escape_markdown(names[model]),
@@ -63,14 +63,13 @@ def model_choice() -> Model:
         key="inside-model",
         persist_state="session",
     )
-    return model
 
 
 def limit_choice() -> int:
     """Draw the choice of the encoder's token limit."""
     encoder = load_encoder()
     limits = limits_of(encoder)
-    max_tokens: int = st.radio(
+    return st.radio(
         "Tokens read",
         list(limits),
         index=list(limits).index(encoder.max_tokens),
@@ -79,7 +78,6 @@ def limit_choice() -> int:
         key="inside-limit",
         persist_state="session",
     )
-    return max_tokens
 
 
 def decoder_limit() -> int:

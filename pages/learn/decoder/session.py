@@ -131,8 +131,7 @@ class TrainingSession(BackgroundTraining):
 
 def current() -> TrainingSession | None:
     """Return the browser session's training, if there is one."""
-    session: TrainingSession | None = st.session_state.get(KEY)
-    return session
+    return st.session_state.get(KEY)
 
 
 def begin(choice: Choice, documents: Sequence[Document], wordpiece: WordPieceTokenizer) -> TrainingSession:

@@ -62,8 +62,7 @@ def kept_name(task: Task) -> str:
 
 def trainings() -> dict[str, TrainingSession]:
     """Return this session's trainings by the name of their task."""
-    found: dict[str, TrainingSession] = st.session_state.setdefault(STATE, {})
-    return found
+    return st.session_state.setdefault(STATE, {})
 
 
 def start(task: Task, recipe: Recipe) -> None:
