@@ -17,25 +17,16 @@ from ui.tokens import token_labels
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 EXP_LIMIT = float(np.log(FLOAT32_MAX))  # exp of more is infinite in float32
 DIVISORS = np.geomspace(1, 100, 81)
-DASHES = ("solid", "dash")
-
-
-def largest_weights(scores: Array, divisors: Array = DIVISORS) -> Array:
-    """Return each row's largest weight for each divisor of the scores: ``(n_divisors, n_query)``."""
-    return softmax(scores / divisors[:, None, None]).max(axis=-1)
 
 
 def saturation_figure(scores: Array, words: Sequence[str], divisor: float) -> go.Figure:
     """Lines of each query's largest weight against the divisor of its scores, ``(n_query, n_key)``."""
     figure = go.Figure()
-    for number, word in enumerate(words):
-        weights, label, colour = (
-            largest_weights(scores)[:, number],
-            escape_plotly(word),
-            (BLUE, ORANGE)[number],
-        )
+    largest = softmax(scores / DIVISORS[:, None, None]).max(axis=-1)  # (n_divisors, n_query)
+    for word, weights, colour, dash in zip(words, largest.T, (BLUE, ORANGE), ("solid", "dash"), strict=True):
+        label = escape_plotly(word)
         hover = label + "<br>divided by %{x:.3g}: %{y:.6f}"
-        add_line(figure, DIVISORS, weights, label, colour, hover, line_dash=DASHES[number])
+        add_line(figure, DIVISORS, weights, label, colour, hover, line_dash=dash)
     for place, label in ((np.sqrt(3), "√3"), (30.0, "30")):
         here = " ◂" if np.isclose(place, divisor) else ""
         figure.add_vline(x=place, line={"dash": "dot", "color": GREY})
@@ -49,14 +40,14 @@ def saturation_figure(scores: Array, words: Sequence[str], divisor: float) -> go
 def growth_figure(sizes: Sequence[BlockMagnitude], shift: bool) -> go.Figure:
     """Lines of the largest score and output of each block, up to the first NaN."""
     blocks = np.arange(1, len(sizes) + 1)
-    lines = {
-        "largest score": (BLUE, [size.largest_score for size in sizes]),
-        "largest output": (ORANGE, [size.largest_output for size in sizes]),
-    }
+    scores = np.array([size.largest_score for size in sizes])
+    outputs = np.array([size.largest_output for size in sizes])
     figure = go.Figure()
-    for (name, (colour, values)), dash in zip(lines.items(), DASHES, strict=True):
-        shown = np.array(values)
-        shown = np.where(np.isfinite(shown) & (shown > 0), shown, np.nan)
+    for name, values, colour, dash in (
+        ("largest score", scores, BLUE, "solid"),
+        ("largest output", outputs, ORANGE, "dash"),
+    ):
+        shown = np.where(np.isfinite(values) & (values > 0), values, np.nan)
         look = {"mode": "lines+markers", "line_dash": dash, "marker_size": 8}
         add_line(figure, blocks, shown, name, colour, f"block %{{x}}<br>{name} %{{y:.4g}}", **look)
     first = first_nan(sizes)
@@ -81,9 +72,7 @@ def growth_figure(sizes: Sequence[BlockMagnitude], shift: bool) -> go.Figure:
             text=f"exp overflows above {EXP_LIMIT:.1f}",
         )
     figure.update_xaxes(title="block", range=[0.5, len(sizes) + 0.5], dtick=1 if len(sizes) <= 12 else 4)
-    lowest, highest = decades(
-        [*lines["largest score"][1], *lines["largest output"][1]] + [EXP_LIMIT] * (not shift)
-    )
+    lowest, highest = decades([*scores, *outputs] + [EXP_LIMIT] * (not shift))
     figure.update_yaxes(
         type="log", range=[lowest, highest], dtick=max(1, (highest - lowest) // 6), exponentformat="power"
     )

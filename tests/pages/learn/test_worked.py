@@ -15,7 +15,6 @@ from pages.learn.worked.figures import (
     first_nan,
     growth_figure,
     head_maps,
-    largest_weights,
     saturation_figure,
     vocabulary_bars,
 )
@@ -145,11 +144,11 @@ def test_the_saturation_figure_falls_from_one_to_even():
     scores = run_block(example_matrices(0), Options(), 0).of_head("scores")
     figure = saturation_figure(scores, ["Hello", "<World>"], 30)
     assert [line.name for line in figure.data] == ["Hello", "&lt;World&gt;"]
-    for line in figure.data:
+    for line, row in zip(figure.data, scores, strict=True):
         assert line.y[0] == pytest.approx(1)
         assert (np.diff(line.y) <= 0).all()
+        assert line.y[-1] == pytest.approx(softmax(row / 100).max())
     np.testing.assert_array_equal(figure.data[0].x, DIVISORS)
-    assert largest_weights(scores, np.array([1e9]))[0, 0] == pytest.approx(0.5)
     assert [note.text for note in figure.layout.annotations] == ["√3", "30 ◂"]
 
 
