@@ -58,8 +58,7 @@ def show_worked_example() -> None:
         memory = show_stack(block.x, matrices, options, seed)
     with chapters["Decoder"]:
         heading(len(STEPS) + 2, "The decoder, word by word")
-        if memory is not None:
-            show_decoder(memory.astype(np.float64), options, seed)
+        show_decoder(memory.astype(np.float64), options, seed)
 
 
 def heading(number: int, title: str) -> None:
@@ -69,6 +68,5 @@ def heading(number: int, title: str) -> None:
 
 def choose_head() -> int:
     """Draw the choice of the head that sections 3 to 6 show."""
-    heads = [f"Head {i + 1}" for i in range(N_HEADS)]
     reason = "The head whose matrices, scores and weights are shown from here to section 6."
-    return heads.index(choice("Shown head", heads, "worked-head", reason))
+    return choice("Shown head", range(N_HEADS), "worked-head", reason, format_func=lambda i: f"Head {i + 1}")

@@ -126,10 +126,7 @@ def show_words(ids: list[int], probabilities: Array, logits: Array, seed: int) -
                 "had read": " ".join(VOCABULARY[token] for token in ids[:number]),
             }
         )
-    show_table(
-        rows,
-        "Steps of greedy decoding",
-    )
+    show_table(rows, "Steps of greedy decoding")
     text = escape_markdown(" ".join(VOCABULARY[token] for token in ids[1:]))
     how = "the end token came" if ids[-1] == EOS else f"the maximum of {n_steps} words was reached"
     ends_by_itself = seed == SEED and ids[-1] == EOS

@@ -27,7 +27,6 @@ from ui.export import show_figure
 class BlockPass:
     """One pass through the block: ``x`` are the vectors with positions, ``head`` is the head shown."""
 
-    matrices: Matrices
     options: Options
     head: int
     x: Array
@@ -43,7 +42,7 @@ def run_block(matrices: Matrices, options: Options, head: int) -> BlockPass:
     x, trace = matrices["tokens"] + positions(len(WORDS), options), Trace()
     with np.errstate(over="ignore", invalid="ignore"):  # without the shift exp may overflow, which shows
         encoder_block(x, matrices, options, trace)
-    return BlockPass(matrices, options, head, x, trace)
+    return BlockPass(options, head, x, trace)
 
 
 @dataclass(frozen=True)
