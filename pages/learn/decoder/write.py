@@ -9,10 +9,9 @@ import streamlit as st
 from engine.errors import GlassboxError
 from engine.generation.sampling import Sampling
 from engine.generation.small import SmallToken, generate
-from engine.layers.tracing import Array
 from engine.models.parallel import single_threaded_blas
 from pages.learn.decoder.figures import step_attention
-from pages.learn.decoder.session import TrainingSession, prompt_ids, texts
+from pages.learn.decoder.session import PROMPT, SAMPLING, TrainingSession, prompt_ids, texts
 from ui.export import show_figure
 from ui.tables import show_table
 from ui.text import readable_seconds, show_error, show_text
@@ -56,7 +55,7 @@ def show_writing_on(session: TrainingSession) -> None:
 def _generate(session: TrainingSession) -> None:
     prompt = st.text_input(
         "Prompt",
-        session.tokenizer.decode(session.looked_at[:12].tolist()),
+        session.tokenizer.decode(session.looked_at[:PROMPT].tolist()),
         key="lab-decoder-prompt",
         help="The model writes on from here. Its vocabulary must have every character.",
     )
@@ -106,12 +105,10 @@ def _show_written(session: TrainingSession, written: Written) -> None:
         help="A generated token, and the attention of all heads for it.",
     )
     step = written.steps[number]
-    seen: list[str] = names[step.first_seen : n_prompt + number]
-    attention: Array = step.attention
     show_figure(
-        step_attention(attention, seen),
+        step_attention(step.attention, names[step.first_seen : n_prompt + number]),
         name="decoder-step-attention",
-        arrays={"attention": attention},
+        arrays={"attention": step.attention},
         alt=f"Attention of all heads for written token {number + 1}",
     )
     if step.first_seen:
@@ -154,9 +151,7 @@ def _time(session: TrainingSession) -> list[tuple[str, float, list[int]]]:
     for name, kept in (("With the cache", True), ("Without it", False)):
         began = perf_counter()
         prompt = session.looked_at[:4].tolist()
-        steps = generate(
-            state.params, state.config, prompt, TIMED_TOKENS, Sampling(0.8, seed=0), kv_cache=kept
-        )
+        steps = generate(state.params, state.config, prompt, TIMED_TOKENS, SAMPLING, kv_cache=kept)
         ids = [step.token_id for step in steps]
         rows.append((name, perf_counter() - began, ids))
     return rows
