@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -55,10 +56,10 @@ class Choice:
 
     kind: Kind
     vocab_size: int
-    sizes: tuple[tuple[str, object], ...]
+    sizes: dict[str, Any]
     batch_size: int
     settings: TrainingSettings
-    keep_unknown: bool = False
+    keep_unknown: bool
 
 
 @dataclass(frozen=True)
@@ -96,16 +97,12 @@ class TrainingSession(BackgroundTraining):
         return self.checkpoint.state
 
     page = "learn/decoder"
+    kept_name = KEPT_NAME
 
     @property
     def share(self) -> float:
         """How much of the training is done."""
         return self.state.n_updates / self.settings.n_steps
-
-    @property
-    def kept_name(self) -> str:
-        """The name under which the checkpoint is kept."""
-        return KEPT_NAME
 
     @property
     def diverged(self) -> str | None:
@@ -144,7 +141,7 @@ def begin(choice: Choice, documents: Sequence[Document], wordpiece: WordPieceTok
     """
     text = "\n\n".join(document.text for document in documents)
     vocabulary = learn_vocabulary(choice.kind, text, choice.vocab_size, wordpiece, choice.keep_unknown)
-    config = SmallDecoderConfig(vocabulary.size, **dict(choice.sizes))  # type: ignore[arg-type]
+    config = SmallDecoderConfig(vocabulary.size, **choice.sizes)
     checkpoint = Checkpoint(TrainingState.fresh(config, choice.settings.seed), vocabulary)
     return keep(checkpoint, choice, documents, wordpiece)
 

@@ -96,7 +96,7 @@ def _sizes(kind: Kind, positions: Positions, norm_first: bool, made: bool, runni
         "dropout": dropout,
     }
     settings = TrainingSettings(n_steps=steps, learning_rate=rate)
-    return Choice(kind, vocab, tuple(sizes.items()), batch, settings, keep_unknown)
+    return Choice(kind, vocab, sizes, batch, settings, keep_unknown)
 
 
 def _slider(label: str, options: tuple[float, ...], default: float, reason: str, disabled: bool) -> Any:

@@ -82,7 +82,7 @@ def _show_plan(choice: Choice, documents: Sequence[Document]) -> None:
     text = "".join(document.text for document in documents)
     characters = len(set(text))
     vocab_size = characters + choice.keep_unknown if choice.kind == "characters" else choice.vocab_size
-    config = SmallDecoderConfig(max(vocab_size, 1), **dict(choice.sizes))  # type: ignore[arg-type]
+    config = SmallDecoderConfig(max(vocab_size, 1), **choice.sizes)
     n_parameters = sum(map(prod, parameter_shapes(config).values()))
     st.caption(
         f"Corpus: {len(text):,} characters, {characters:,} different ones, in "

@@ -137,7 +137,7 @@ def test_what_was_trained_stops_refuses_and_comes_back(encoder, monkeypatch):
     assert "character 'Ж' at place 0 is none of the" in words(app)
 
     content = checkpoint_bytes(run.checkpoint)
-    choice = Choice("characters", 0, (), 8, run.settings)
+    choice = Choice("characters", 0, {}, 8, run.settings, keep_unknown=False)
     again = restore(content, choice, [Document("text", TEXT)], encoder.tokenizer)
     assert again.state.n_updates == 100
     assert again.snapshots[0].sample == run.snapshots[-1].sample
