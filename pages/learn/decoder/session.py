@@ -35,6 +35,7 @@ from engine.training.language.vocabulary import (
     tokenizer_of,
 )
 from ui.jobs import Job
+from ui.tokens import visible_blanks
 from ui.training import BackgroundTraining
 
 KEY = "lab-decoder-run"
@@ -259,9 +260,7 @@ def snapshot(session: TrainingSession) -> Snapshot:
 
 def texts(session: TrainingSession, ids: Sequence[int]) -> list[str]:
     """Return the text of each token, with visible white space."""
-    shown = {" ": "␣", "\n": "⏎", "\t": "⇥"}
-    plain = token_texts(session.tokenizer, ids)
-    return ["".join(shown.get(character, character) for character in text) for text in plain]
+    return [visible_blanks(text) for text in token_texts(session.tokenizer, ids)]
 
 
 def prompt_ids(session: TrainingSession, prompt: str) -> list[int]:

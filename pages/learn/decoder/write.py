@@ -78,7 +78,7 @@ def _generate(session: TrainingSession) -> None:
         format_func=lambda number: f"{names[number]} ({number})",
         key="lab-decoder-stops",
         placeholder="None",
-        help="The text ends with the first of these. ␣ is a blank, ⏎ the end of a line.",
+        help="The text ends with the first of these. ␣ is a blank, ↵ the end of a line.",
     )
     reason = "Write on from the prompt."
     if st.button("Write", key="lab-decoder-write", icon=":material/edit:", type="primary", help=reason):
