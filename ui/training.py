@@ -17,6 +17,7 @@ from ui.server_settings import limits
 from ui.text import show_error
 
 KEEP_S = 5.0  # between two checkpoints that are kept
+REDRAW_S = 2.0  # between two drawings of a training
 
 
 @dataclass(kw_only=True)
@@ -139,6 +140,21 @@ def delete(training: BackgroundTraining, reset: Callable[[], None]) -> None:
     reset()
     if (file := model_file(training.kept_name)) is not None:
         file.unlink(missing_ok=True)
+
+
+def draw_live(training: BackgroundTraining, draw: Callable[[], None]) -> None:
+    """Draw a training; while it runs, again every `REDRAW_S` seconds, and at its end rerun the page."""
+    if not training.running:
+        draw()
+        return
+
+    @st.fragment(run_every=REDRAW_S)
+    def redraw() -> None:
+        if not training.running:
+            st.rerun()
+        draw()
+
+    redraw()
 
 
 def show_training_buttons(

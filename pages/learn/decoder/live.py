@@ -15,27 +15,17 @@ from ui.export import arrays_of, show_figure
 from ui.figures import weights_map
 from ui.text import show_text
 
-REDRAW_S = 2.0
 SAVED = ("loss", "held_out_loss", "grad_norm", "tokens_per_s", "learning_rate")
 RECENT = 20  # steps whose median speed is shown
 
 
-def show_live(session: TrainingSession) -> None:
-    """Draw the progress; while the model learns, redraw it every `REDRAW_S` seconds."""
-    if session.running:
-        st.fragment(_show, run_every=REDRAW_S)(session, live=True)
-    else:
-        _show(session, live=False)
-
-
-def _show(session: TrainingSession, live: bool) -> None:
-    if live and not session.running:
-        st.rerun()
+def show_progress(session: TrainingSession) -> None:
+    """Draw the progress of a training, the model's text, and its attention."""
     reports = [report for report in session.reports if report.diverged is None]
-    _show_progress(session, reports)
+    _show_numbers(session, reports)
     if reports:
         _show_learning(session, reports)
-    seen = _choose_snapshot(session, live)
+    seen = _choose_snapshot(session)
     st.markdown(f"**What it writes at step {seen.update:,}**")
     begun = session.tokenizer.decode(session.looked_at[:PROMPT].tolist())
     show_text(f"<b>{escape(begun)}</b>{escape(seen.sample.removeprefix(begun))}", height=170)
@@ -43,7 +33,7 @@ def _show(session: TrainingSession, live: bool) -> None:
     _show_attention(session, seen)
 
 
-def _show_progress(session: TrainingSession, reports: Sequence[UpdateReport]) -> None:
+def _show_numbers(session: TrainingSession, reports: Sequence[UpdateReport]) -> None:
     step, n_steps = session.state.n_updates, session.settings.n_steps
     per_s = median(report.tokens_per_s for report in reports[-RECENT:]) if reports else 0.0
     doing = "learning" if session.running else "finished" if session.finished else "paused"
@@ -77,10 +67,10 @@ def _show_learning(session: TrainingSession, reports: Sequence[UpdateReport]) ->
     )
 
 
-def _choose_snapshot(session: TrainingSession, live: bool) -> Snapshot:
+def _choose_snapshot(session: TrainingSession) -> Snapshot:
     """Return the newest snapshot while the model learns; otherwise draw the choice of one."""
     snapshots = list(session.snapshots)
-    if live or len(snapshots) == 1:
+    if session.running or len(snapshots) == 1:
         return snapshots[-1]
     by_update = {snapshot.update: snapshot for snapshot in snapshots}
     step = st.select_slider(

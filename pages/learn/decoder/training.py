@@ -10,7 +10,7 @@ from engine.documents.document import Document
 from engine.models.small_decoder import SmallDecoderConfig
 from engine.models.small_decoder_params import parameter_shapes
 from engine.wording import counted
-from pages.learn.decoder.live import show_live
+from pages.learn.decoder.live import show_progress
 from pages.learn.decoder.session import (
     KEPT_NAME,
     Choice,
@@ -25,7 +25,7 @@ from pages.learn.decoder.settings import POSITIONS, choose
 from pages.learn.decoder.write import show_writing_on
 from ui.models import load_encoder
 from ui.text import escape_markdown
-from ui.training import show_training_buttons
+from ui.training import draw_live, show_training_buttons
 
 
 def show_decoder_training(documents: Sequence[Document]) -> None:
@@ -59,7 +59,7 @@ def show_decoder_training(documents: Sequence[Document]) -> None:
         return
     _show_failure(session)
     _show_model(session)
-    show_live(session)
+    draw_live(session, lambda: show_progress(session))
     show_writing_on(session)
 
 

@@ -11,11 +11,10 @@ from pages.learn.translator.session import TrainingSession, kept_name, load, res
 from pages.learn.translator.settings import choose_recipe
 from pages.learn.translator.translate import show_translate
 from ui.tables import show_table
-from ui.training import show_training_buttons
+from ui.training import draw_live, show_training_buttons
 from ui.widgets import choice
 
 TASKS = {task.name: task for task in (number_task(), date_task())}
-REDRAW_S = 2.0
 N_EXAMPLES = 5
 
 
@@ -47,16 +46,11 @@ def show_seq2seq() -> None:
         show_examples(task)
         return
     show_model(session.training)
-    if session.running:
-        st.fragment(show_training, run_every=REDRAW_S)(session, live=True)
-    else:
-        show_training(session, live=False)
+    draw_live(session, lambda: show_training(session))
 
 
-def show_training(session: TrainingSession, live: bool) -> None:
-    """Draw the progress of a training; while it is ``live``, rerun the page when it has ended or paused."""
-    if live and not session.running:
-        st.rerun()
+def show_training(session: TrainingSession) -> None:
+    """Draw the progress of a training, and the user's own translation."""
     show_progress(session)
     st.divider()
     show_translate(session.training)
