@@ -290,35 +290,28 @@ def follow_progress(
     is_narrow
         Whether the button stands below the bar, as in the sidebar.
     """
-    st.fragment(draw_progress, run_every=PROGRESS_S)(job, progress, key, stop_help, note, is_narrow)
 
+    @st.fragment(run_every=PROGRESS_S)
+    def draw() -> None:
+        if job.done:
+            st.rerun()
+        share, words = progress()
+        with st.container(border=True, key=f"{key}-progress"):
+            if is_narrow:
+                bar, button = st.container(), st.container()
+            else:
+                bar, button = st.columns([5, 1], vertical_alignment="center")
+            bar.progress(min(share, 1.0), " · ".join(filter(None, (words, place_in_line(job)))))
+            button.button(
+                "Stopping…" if job.stopped else "Stop",
+                key=f"{key}-stop",
+                icon=":material/stop_circle:",
+                disabled=job.stopped,
+                on_click=job.stop,
+                width="stretch",
+                help=stop_help,
+            )
+            if note:
+                st.caption(note)
 
-def draw_progress(
-    job: Job[Any],
-    progress: Callable[[], tuple[float, str]],
-    key: str,
-    stop_help: str,
-    note: str,
-    is_narrow: bool,
-) -> None:
-    """Draw the bar and the button of `follow_progress` once."""
-    if job.done:
-        st.rerun()
-    share, words = progress()
-    with st.container(border=True, key=f"{key}-progress"):
-        if is_narrow:
-            bar, button = st.container(), st.container()
-        else:
-            bar, button = st.columns([5, 1], vertical_alignment="center")
-        bar.progress(min(share, 1.0), " · ".join(filter(None, (words, place_in_line(job)))))
-        button.button(
-            "Stopping…" if job.stopped else "Stop",
-            key=f"{key}-stop",
-            icon=":material/stop_circle:",
-            disabled=job.stopped,
-            on_click=job.stop,
-            width="stretch",
-            help=stop_help,
-        )
-        if note:
-            st.caption(note)
+    draw()
