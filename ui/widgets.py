@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Literal, ParamSpec, TypeVar
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -24,6 +24,7 @@ def choice(
     format_func: Callable[[T], str] | None = None,
     disabled: bool = False,
     place: DeltaGenerator | None = None,
+    label_visibility: Literal["visible", "collapsed"] = "visible",
 ) -> T:
     """Draw a row of buttons of which exactly one is chosen, the first unless there is a ``default``."""
     return (place or st).segmented_control(
@@ -36,6 +37,7 @@ def choice(
         persist_state="session",
         disabled=disabled,
         help=help,
+        label_visibility=label_visibility,
     )
 
 
@@ -43,7 +45,7 @@ def chapters(
     names: Sequence[T],
     key: str,
     default: T | None = None,
-    format_func: Callable[[T], str] = str,
+    format_func: Callable[[T], str] | None = None,
     label: str = "Chapter",
 ) -> T:
     """Draw a row of buttons that open one chapter each of a long page, without a visible label.
@@ -51,17 +53,9 @@ def chapters(
     Only the chapter that is open has to be drawn, and its name lasts for the browser session.
     """
     with st.container(key=f"chapters-{key}"):
-        opened: Any = st.segmented_control(
-            label,
-            names,
-            default=names[0] if default is None else default,
-            required=True,
-            format_func=format_func,
-            key=key,
-            persist_state="session",
-            label_visibility="collapsed",
+        return choice(
+            label, names, key, default=default, format_func=format_func, label_visibility="collapsed"
         )
-    return opened
 
 
 def more_options() -> DeltaGenerator:
