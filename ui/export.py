@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import zip_longest
 
 import numpy as np
@@ -38,30 +38,15 @@ def show_save(figure: go.Figure, name: str, arrays: Mapping[str, Array]) -> None
     """Draw the buttons that save a figure and its numbers; ``name`` as in `show_figure`."""
     with st.popover("Save", icon=":material/download:", type="tertiary", key=f"save-{name}"):
         st.caption("PNG: the camera in the corner of the figure.")
-        st.download_button(
-            "Standalone HTML page",
-            lambda: standalone(figure).to_html(include_plotlyjs=True),
-            file_name=f"{name}.html",
-            mime="text/html",
-            key=f"html-{name}",
-            on_click="ignore",
+        contents: tuple[tuple[str, Callable[[], str | bytes], str, str], ...] = (
+            ("Standalone HTML page", lambda: standalone(figure).to_html(), "html", "text/html"),
+            ("Numbers (.npz)", lambda: npz(arrays), "npz", "application/octet-stream"),
+            ("Numbers as a table (.csv)", lambda: table(arrays), "csv", "text/csv"),
         )
-        st.download_button(
-            "Numbers (.npz)",
-            lambda: npz(arrays),
-            file_name=f"{name}.npz",
-            mime="application/octet-stream",
-            key=f"npz-{name}",
-            on_click="ignore",
-        )
-        st.download_button(
-            "Numbers as a table (.csv)",
-            lambda: table(arrays),
-            file_name=f"{name}.csv",
-            mime="text/csv",
-            key=f"csv-{name}",
-            on_click="ignore",
-        )
+        for label, content, suffix, mime in contents:
+            st.download_button(
+                label, content, f"{name}.{suffix}", mime, key=f"{suffix}-{name}", on_click="ignore"
+            )
 
 
 def arrays_of(records: Iterable[object], *names: str) -> dict[str, Array]:
