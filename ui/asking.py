@@ -97,9 +97,14 @@ def want_answer(question: str, turns: tuple[Turn, ...] | None = None) -> None:
     st.session_state["wanted_question"], st.session_state["wanted_turns"] = question, turns
 
 
-def want_typed(box: str) -> None:
-    """Keep the question in the text box with a key, to be answered."""
-    want_answer(st.session_state[box])
+def question_form(key: str) -> None:
+    """Draw the box for a question, by its key, and the button that has it answered."""
+    with st.form(f"{key}-form", border=False):
+        box, button = st.columns([5, 1], vertical_alignment="bottom")
+        box.text_input("Your question", key=key, placeholder="What do you want to know?")
+        button.form_submit_button(
+            "Ask", type="primary", width="stretch", on_click=lambda: want_answer(st.session_state[key])
+        )
 
 
 def wanted_question() -> str | None:

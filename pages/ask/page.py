@@ -23,12 +23,12 @@ from ui.asking import (
     Asked,
     has_asked,
     last_asked,
+    question_form,
     show_writing,
     start_answer,
     take_answer,
     waiting_until_done,
     want_answer,
-    want_typed,
     wanted_question,
 )
 from ui.corpus import index_documents, null_scores_of_documents, warm_bm25
@@ -56,12 +56,7 @@ def question_box() -> str | None:
     asked = last_asked()
     if asked is None or asked.question != current_question():  # the box keeps a follow-up as it was typed
         follow_question("question")
-    with st.form("question-form", border=False):
-        box, button = st.columns([5, 1], vertical_alignment="bottom")
-        box.text_input("Your question", key="question", placeholder="What do you want to know?")
-        button.form_submit_button(
-            "Ask", type="primary", width="stretch", on_click=want_typed, args=("question",)
-        )
+    question_form("question")
     return wanted_question()
 
 

@@ -12,9 +12,9 @@ from engine.retrieval.relevance import null_scores_of
 from pages.ask.timing import timing_figure
 from tests.apps import app_file, app_of
 
-FORMS = {
-    "pages/ask/page.py": ("question", "question-form"),
-    "pages/inside/answer/page.py": ("inside-answer-question", "inside-answer-form"),
+BOXES = {
+    "pages/ask/page.py": "question",
+    "pages/inside/answer/page.py": "inside-answer-question",
 }
 QUESTION = "When was the Vardholm tower finished?"
 # Words find the first, vectors the second.
@@ -54,17 +54,16 @@ def test_an_answer_is_searched_for_as_the_sidebar_says(encoder, decoder, retriev
 
 def ask_on(page, question=QUESTION):
     """Ask on a page over the shortest document, as somebody does who types and presses the button."""
-    box, form = FORMS[page]
     app = app_file(searched=["inside_the_pipeline.md"])
     app.run().switch_page(page).run()
-    app.text_input(key=box).set_value(question)
-    app.button(key=f"FormSubmitter:{form}-Ask").click()
+    app.text_input(key=BOXES[page]).set_value(question)
+    app.button(key=f"FormSubmitter:{BOXES[page]}-form-Ask").click()
     app.run()
     assert not app.exception
     return app
 
 
-@pytest.mark.parametrize("page", FORMS)
+@pytest.mark.parametrize("page", BOXES)
 def test_a_question_outlives_an_interruption_while_the_page_gets_ready(monkeypatch, encoder, decoder, page):
     begun = []
 
@@ -81,7 +80,7 @@ def test_a_question_outlives_an_interruption_while_the_page_gets_ready(monkeypat
     assert len(begun) == 2  # and is answered once
 
 
-@pytest.mark.parametrize("page", FORMS)
+@pytest.mark.parametrize("page", BOXES)
 def test_a_question_for_which_a_page_cannot_get_ready_is_not_asked_again(monkeypatch, encoder, decoder, page):
     def ready(*arguments):
         raise InputError("nothing to search in: add a document")
@@ -93,7 +92,7 @@ def test_a_question_for_which_a_page_cannot_get_ready_is_not_asked_again(monkeyp
     assert not app.error
 
 
-@pytest.mark.parametrize("page", FORMS)
+@pytest.mark.parametrize("page", BOXES)
 def test_a_question_that_is_too_long_is_refused_with_the_limit(encoder, page):
     app = ask_on(page, "How long is it? " * 200)
     assert "has 3,200 characters, and 2,000 are read" in app.warning[0].value

@@ -17,13 +17,13 @@ from pages.inside.answer.compare import show_without
 from pages.inside.answer.origin import show_origin
 from pages.inside.answer.tokens import show_tokens
 from ui.asking import (
+    question_form,
     session_prefix_cache,
     show_writing,
     start_answer,
     take_answer,
     waiting_until_done,
     want_answer,
-    want_typed,
     wanted_question,
     why_closed,
 )
@@ -51,14 +51,7 @@ def question_box(documents: Sequence[Document], has_answer: bool) -> str | None:
     """Draw the examples and the box; return the question to answer, if any."""
     with st.expander("Ask another question", expanded=False) if has_answer else st.container():
         st.pills("Try one", EXAMPLES, key="inside-answer-example", on_change=take_example)
-        with st.form("inside-answer-form", border=False):
-            box, button = st.columns([5, 1], vertical_alignment="bottom")
-            box.text_input(
-                "Your question", key="inside-answer-question", placeholder="What do you want to know?"
-            )
-            button.form_submit_button(
-                "Ask", type="primary", width="stretch", on_click=want_typed, args=("inside-answer-question",)
-            )
+        question_form("inside-answer-question")
         st.caption(
             f"Searches {counted(len(documents), 'document')}, chosen on the page “Ask your documents”."
         )
