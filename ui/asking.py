@@ -26,7 +26,7 @@ from engine.retrieval.index import Index
 from engine.retrieval.relevance import NullScores
 from ui.current import set_passage, set_question
 from ui.jobs import Job, follow
-from ui.models import load_decoder, load_encoder
+from ui.models import load_decoder
 from ui.server_settings import limits
 from ui.settings import Settings
 from ui.text import escape_markdown, text_html
@@ -168,31 +168,31 @@ def start_answer(
     index: Index,
     null_scores: NullScores,
     settings: Settings,
+    model: Model,
     server: Server | None = None,
-    model: Model | None = None,
 ) -> None:
     """Start to answer a question; stop the answer that is being written, if any.
 
-    ``model`` made the vectors of the index, None for the app's encoder.
+    ``model`` made the vectors of the index.
     """
     state = st.session_state
     if "answer_job" in state:
         state["answer_job"].stop()
     cache, room = session_prefix_cache(), limits().kept_mb * 1_000_000
-    encoder, writer = model or load_encoder(), Writer(load_decoder(), server, cache)
+    writer = Writer(load_decoder(), server, cache)
     own, turns = question, state.get("wanted_turns") or ()
     if state.get("wanted_turns") is None and settings.follow_ups:
-        own, turns = follow_up(question, conversation(), index, encoder, null_scores)
+        own, turns = follow_up(question, conversation(), index, model, null_scores)
     documents = frozenset(chunk.document for chunk in index.chunks)
     now = datetime.now().astimezone()
-    asked = Asked(question, own, turns, settings, documents, encoder.name, now)
+    asked = Asked(question, own, turns, settings, documents, model.name, now)
 
     def work(job: Job[Answer]) -> Answer:
         try:
             return ask(
                 asked.question,
                 index,
-                encoder,
+                model,
                 writer,
                 settings.answer,
                 null_scores,

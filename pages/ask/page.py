@@ -158,7 +158,7 @@ def ask_area(
         with waiting_until_done():
             null_scores = null_scores_of_documents(documents, model, settings.cut, settings.pooling)
             warm_bm25(index, settings.answer.search.retriever)
-            start_answer(question, index, null_scores, settings, server, model)
+            start_answer(question, index, null_scores, settings, model, server)
 
 
 def main() -> None:

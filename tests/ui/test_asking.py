@@ -28,9 +28,10 @@ def page():
     import streamlit as st
 
     from ui.asking import start_answer
+    from ui.models import load_encoder
 
     state = st.session_state
-    start_answer(state["wanted"], state["index"], state["null_scores"], state["settings"])
+    start_answer(state["wanted"], state["index"], state["null_scores"], state["settings"], load_encoder())
     state["answer"] = state["answer_job"].result()
 
 

@@ -149,10 +149,11 @@ def begin(question: str, documents: Sequence[Document], settings: Settings) -> b
         )
         offer_less(question, settings)
     else:
-        chosen = documents, search_model(documents), settings.cut, settings.pooling
+        model = search_model(documents)
+        chosen = documents, model, settings.cut, settings.pooling
         index, null_scores = index_documents(*chosen), null_scores_of_documents(*chosen)
         warm_bm25(index, settings.answer.search.retriever)
-        start_answer(question, index, null_scores, settings, model=search_model(documents))
+        start_answer(question, index, null_scores, settings, model)
         return True
     return False
 
