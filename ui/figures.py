@@ -11,7 +11,7 @@ from engine.documents.document import Chunk
 from engine.generation.prompt import Prompt
 from engine.layers.tracing import Array
 from ui.colours import BLACK, BLUE, GREEN, GREY, NUMBERED, NUMBERED_DIVERGING, ORANGE, SEQUENTIAL
-from ui.text import escape_plotly, shortened
+from ui.text import beginning, escape_plotly, shortened
 from ui.tokens import token_axis, token_labels
 
 
@@ -163,6 +163,6 @@ def probability_bars(
 
 def chunk_hover(chunk: Chunk, characters: int, cosine: float | None) -> str:
     """Return a chunk's document and beginning, wrapped and escaped for Plotly."""
-    lines = [escape_plotly(line) for line in wrap(shortened(" ".join(chunk.text.split()), characters), 42)]
+    lines = [escape_plotly(line) for line in wrap(beginning(chunk.text, characters), 42)]
     near = [] if cosine is None else [f"cosine {cosine:.3f}"]
     return "<br>".join([f"<b>{escape_plotly(shortened(chunk.document, 42))}</b>", *near, *lines])

@@ -13,7 +13,7 @@ from ui.documents import chosen_documents
 from ui.given_vectors import given_of
 from ui.models import load_encoder
 from ui.tables import show_table
-from ui.text import shortened
+from ui.text import beginning, shortened
 
 # The ways to choose what the page reads.
 TYPED, CHUNK, PAIR = "Type a text", "Take a chunk of the documents", "Two texts as a pair"
@@ -74,4 +74,4 @@ def chunk_table(
 
 def chunk_name(number: int, chunk: Chunk) -> str:
     """Return a chunk's row in a table, its document and its beginning."""
-    return f"{number + 1} · {shortened(chunk.document, 24)} · {shortened(' '.join(chunk.text.split()), 48)}"
+    return f"{number + 1} · {shortened(chunk.document, 24)} · {beginning(chunk.text, 48)}"

@@ -79,13 +79,13 @@ def escape_plotly(text: str) -> str:
 
 def chunk_quote(chunk: Chunk, characters: int, *above: str) -> str:
     """Return the beginning of a chunk as a quotation, escaped, below lines of HTML."""
-    lines = "\n".join([*above, escape(beginning(chunk, characters)) or "<em>blank</em>"])
+    lines = "\n".join([*above, escape(beginning(chunk.text, characters)) or "<em>blank</em>"])
     return f'<div style="{QUOTE}">{lines}</div>'
 
 
-def beginning(chunk: Chunk, characters: int) -> str:
-    """Return the beginning of a chunk in one line, unescaped; empty where it is only white space."""
-    return shortened(" ".join(chunk.text.split()), characters)
+def beginning(text: str, characters: int) -> str:
+    """Return the beginning of a text in one line, unescaped; empty where it is only white space."""
+    return shortened(" ".join(text.split()), characters)
 
 
 def shortened(text: str, characters: int) -> str:

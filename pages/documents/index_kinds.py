@@ -139,8 +139,8 @@ def show_lost_sample(measured: Measured, chunks: Sequence[Chunk]) -> None:
         return
     rows = [
         {
-            "Searched for": beginning(chunks[one.query], SHOWN_CHARACTERS),
-            "Lost": beginning(chunks[one.row], SHOWN_CHARACTERS),
+            "Searched for": beginning(chunks[one.query].text, SHOWN_CHARACTERS),
+            "Lost": beginning(chunks[one.row].text, SHOWN_CHARACTERS),
             "In": chunks[one.row].document,
             "Rank": one.rank,
             "Cosine": round(one.score, 3),
@@ -163,7 +163,7 @@ def show_lost_passages(lost: Sequence[tuple[int, int, float]], chunks: Sequence[
     rows = [
         {
             "Rank": rank,
-            "Lost": beginning(chunks[row], SHOWN_CHARACTERS),
+            "Lost": beginning(chunks[row].text, SHOWN_CHARACTERS),
             "In": chunks[row].document,
             "Cosine": round(score, 3),
         }

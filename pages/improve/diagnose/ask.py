@@ -26,7 +26,7 @@ from ui.links import LABELLED, PASTED, SEARCHED
 from ui.models import reranker_name
 from ui.questions.search import sentences_with
 from ui.questions.sets import LABEL_SOME
-from ui.text import escape_markdown, shortened
+from ui.text import beginning, escape_markdown
 from ui.widgets import MOST_QUESTION, check_typed
 
 CHOSEN = "diagnose-chosen"  # key of the session's state: the name of the chosen labelled question
@@ -226,7 +226,7 @@ def ask_searched(question: str, documents: tuple[Document, ...]) -> Asked | None
     start, end = st.selectbox(
         "The passage",
         spans[:MOST_HITS],
-        format_func=lambda span: shortened(" ".join(document.text[slice(*span)].split()), 160),
+        format_func=lambda span: beginning(document.text[slice(*span)], 160),
         key="diagnose-sentence",
         help="Sentences with all the words, in the order of the document.",
     )

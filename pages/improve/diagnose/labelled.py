@@ -19,7 +19,7 @@ from ui.corpus import session_vectors, shared_vectors
 from ui.documents import bundled_names
 from ui.questions.search import all_scores
 from ui.questions.sets import bundled_questions
-from ui.text import shortened
+from ui.text import beginning
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class LabelledPassage:
     @property
     def name(self) -> str:
         """The question and the beginning of the passage, as a line of a list."""
-        return f"{self.question.text} · “{shortened(' '.join(self.reference.content.split()), 60)}”"
+        return f"{self.question.text} · “{beginning(self.reference.content, 60)}”"
 
     def is_among(self, k: int) -> bool:
         """Whether the passage is among the first ``k``."""

@@ -35,7 +35,7 @@ from ui.export import show_figure
 from ui.models import token_seconds
 from ui.progress import counting
 from ui.questions.sets import labelled_questions
-from ui.text import chunk_quote, escape_markdown, shortened, show_text
+from ui.text import beginning, chunk_quote, escape_markdown, show_text
 from ui.widgets import MOST_QUESTION, chapters, check_typed, more_options
 
 # Labelled questions on which the strategies disagree.
@@ -273,7 +273,7 @@ def explained_row(compared: PoolingRankings, chunks: Sequence[Chunk]) -> int:
     return st.selectbox(
         "Explain a passage",
         list(numbers),
-        format_func=lambda row: f"{numbers[row]} · {shortened(' '.join(chunks[row].text.split()), 90)}",
+        format_func=lambda row: f"{numbers[row]} · {beginning(chunks[row].text, 90)}",
         key="pooling-explained",
         help="The passages drawn above, by number: those among the first k of some strategy.",
     )

@@ -31,7 +31,7 @@ from ui.colours import BLUE, FAINT, VERMILION, source_colour
 from ui.export import show_figure
 from ui.models import load_decoder
 from ui.progress import counting
-from ui.text import escape_html, passage_label, show_text
+from ui.text import beginning, escape_html, passage_label, show_text
 from ui.widgets import choice
 
 FEW_PAIRS = 12
@@ -129,9 +129,9 @@ def show_passages(answer: Answer, supports: Sequence[Support]) -> None:
         colour = source_colour(source.number) if resting else "transparent"
         unused = "not needed on its own" if jointly else "nothing rests on it"
         mark = " ".join(resting) or f'<span style="{BADGE};border:1px dashed currentColor">{unused}</span>'
-        beginning = escape(" ".join(source.text[:100].split())) + "…" * (len(source.text) > 100)
-        place = f'<span style="{FAINT}">{escape_html(source.document)}: {beginning}</span>'
-        lines.append(f"{passage_label(source.number, colour)} {mark} {place}")
+        place = f"{escape_html(source.document)}: {escape(beginning(source.text, 100))}"
+        label = passage_label(source.number, colour)
+        lines.append(f'{label} {mark} <span style="{FAINT}">{place}</span>')
     show_text("\n".join(lines))
     if jointly:
         st.caption(

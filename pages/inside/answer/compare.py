@@ -15,7 +15,7 @@ from pages.inside.answer.jobs import Request, answer_texts, continuation, start_
 from ui.colours import ADDED, FAINT, ORANGE, REMOVED, source_colour
 from ui.models import load_decoder
 from ui.settings import Settings
-from ui.text import escape_html, faint_html, passage_label, show_error, show_text
+from ui.text import beginning, escape_html, faint_html, passage_label, show_error, show_text
 
 # Removed words are struck through as well, so that more than colour tells them apart.
 GONE = f"background:{REMOVED};color:inherit;text-decoration:line-through 1px"
@@ -107,11 +107,9 @@ def passage_switch(number: int, document: str, text: str, prompt_ids: Sequence[i
     left, right = st.columns([1, 4], vertical_alignment="center")
     is_on = left.toggle(f"Passage {number}", value=True, key=f"passage-{number}-{hash(tuple(prompt_ids))}")
     with right:
-        beginning = escape(" ".join(text[:160].split())) + "…" * (len(text) > 160)
         label = passage_label(number, source_colour(number) if is_on else "transparent")
-        show_text(
-            f'<span style="{"" if is_on else FAINT}">{label} {escape_html(document)}: {beginning}</span>'
-        )
+        line = f"{label} {escape_html(document)}: {escape(beginning(text, 160))}"
+        show_text(f'<span style="{"" if is_on else FAINT}">{line}</span>')
     return is_on
 
 

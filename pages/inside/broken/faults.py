@@ -15,7 +15,7 @@ from engine.layers.tracing import Array
 from ui.colours import CATEGORIES, GREY
 from ui.figures import LEGEND_ABOVE, add_line, styled
 from ui.progress import counting
-from ui.text import escape_html
+from ui.text import beginning, escape_html
 
 # The label of each fault, its effect, and the lesson.
 FAULTS = {
@@ -118,12 +118,11 @@ def ranking_html(
     for row in np.argsort(after if is_broken else before)[:k]:
         place, other = (after[row], before[row]) if is_broken else (before[row], after[row])
         chunk = chunks[row]
-        snippet = escape(" ".join(chunk.text[:SNIPPET].split())) + ("…" if len(chunk.text) > SNIPPET else "")
         moved = f"{'was' if is_broken else 'now'} {other} {arrow(before[row], after[row])}"
         html += (
             '<li style="margin:0 0 0.8em 0;list-style:none">'
             f"<b>{place}.</b> {escape_html(chunk.document)} · score {scores[row]:.3f} · "
-            f"<b>{moved}</b><br>{snippet}</li>"
+            f"<b>{moved}</b><br>{escape(beginning(chunk.text, SNIPPET))}</li>"
         )
     return f'<ol style="margin:0;padding:0;overflow-wrap:anywhere;line-height:1.5">{html}</ol>'
 
