@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from html import escape
 from importlib.metadata import version
-from itertools import chain
 from typing import Literal, NewType
 
 import plotly.graph_objects as go
@@ -19,6 +18,7 @@ from plotly.offline import get_plotlyjs
 
 from ui.colours import GREEN, GREY, ORANGE, REPORT_DARK, REPORT_LIGHT, WHITE, faded
 from ui.export import standalone
+from ui.tables import names_of
 from ui.text import Strong, text_html
 
 Html = NewType("Html", str)
@@ -208,7 +208,7 @@ def code(text: str) -> Html:
 
 def table(rows: Sequence[Mapping[str, object]], formats: Mapping[str, str] | None = None) -> Html:
     """Return rows as a table; ``formats`` are those of columns of numbers, ``{:.3f}`` of other floats."""
-    formats, names = formats or {}, list(dict.fromkeys(chain.from_iterable(rows)))
+    formats, names = formats or {}, names_of(rows)
     numeric = {name for name in names if any(isinstance(row.get(name), int | float) for row in rows)}
     lines = ["".join(element("th", escape(name), "number" * (name in numeric)) for name in names)]
     for row in rows:

@@ -25,6 +25,7 @@ from ui.documents import NoDocumentError, document_picker
 from ui.given_vectors import bring_button, given_of, search_model, why_not
 from ui.reranker import reranker_picker, show_reranking_time
 from ui.settings_card import SETTINGS, settings_in_use, show_settings_card
+from ui.text import joined
 from ui.tokens import AS_DECODER_COUNTS
 
 GREEDY = "At temperature 0 nothing is drawn at random, so the settings in grey do nothing."
@@ -354,7 +355,7 @@ def sampling_settings(on_server: bool) -> Sampling:
 def not_of_servers() -> str:
     """Name the settings that OpenAI-compatible servers do not share."""
     labels = [rule.label for rule in RULES.values() if not rule.on_server]
-    return f"{', '.join(labels[:-1])} and {labels[-1]} are no settings that all servers share."
+    return f"{joined(labels, 'and')} are no settings that all servers share."
 
 
 def limits() -> dict[str, tuple[float, float]]:
