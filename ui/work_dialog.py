@@ -140,14 +140,9 @@ def show_folder(work: Workspace, folder: Path) -> None:
 def take_upload(key: str) -> None:
     """Open an uploaded workspace."""
     state = st.session_state
-    if (file := state[key]) is None:
-        return
-
-    def read() -> tuple[Workspace, Path | None]:
-        return import_workspace(file.name, file.getvalue()), None
-
-    take(read)
-    state["workspace-uploader"] += 1  # a fresh, empty uploader
+    if (file := state[key]) is not None:
+        take(lambda: (import_workspace(file.name, file.getvalue()), None))
+        state["workspace-uploader"] += 1  # a fresh, empty uploader
 
 
 def open_here(folder: Path) -> None:
