@@ -50,7 +50,7 @@ def chunk_table(
     rows: Sequence[Mapping[str, Any]],
     key: str,
     alt: str,
-    column_config: Mapping[str, Any] | None = None,
+    column_config: Mapping[str, Any],
 ) -> None:
     """Draw a table of chunks, a row each, and the way from one of them to the inside of the model."""
     if not chunks:

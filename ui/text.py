@@ -93,9 +93,9 @@ def shortened(text: str, characters: int) -> str:
     return text if len(text) <= characters else text[: characters - 1].rstrip() + "…"
 
 
-def listed(names: Sequence[str], most: int = 3) -> str:
+def listed(names: Sequence[str]) -> str:
     """``["a", "b", "c", "d"] -> "a, b, c and 1 more"``, escaped for Markdown."""
-    return escape_markdown(some_of(names, most))
+    return escape_markdown(some_of(names, 3))
 
 
 def joined(names: Sequence[str], last: str) -> str:

@@ -1,6 +1,6 @@
 """Tokens as text: with visible white space, as labels of figures, and as HTML coloured by weights."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 
 from engine.layers.tracing import Array
@@ -45,9 +45,8 @@ def token_labels(tokens: Sequence[str]) -> list[str]:
     return [f"{number} {escape_plotly(token)}" for number, token in enumerate(tokens)]
 
 
-def token_axis(update: object, n_tokens: int, **settings: object) -> None:
+def token_axis(update: Callable[..., object], n_tokens: int, **settings: object) -> None:
     """Set up an axis of tokens: with all labels where they fit, else with labels on hovering only."""
-    assert callable(update)
     update(type="category", showticklabels=n_tokens <= LABELLED_TOKENS, tickfont_size=11, **settings)
 
 
