@@ -180,10 +180,7 @@ def show_way(given: Input, seen: ModelView) -> None:
             "(nostalgebraist 2020)."
         )
     st.markdown(f"**{title}**")
-    show_table(
-        rows,
-        title,
-    )
+    show_table(rows, title)
     st.caption(caption)
 
 

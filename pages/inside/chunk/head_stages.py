@@ -30,7 +30,7 @@ def pooling_stage(encoder: Encoder) -> Stage:
         names, way = (OWN, *names), own_words(encoder.head)
     else:
         names = (own, *(name for name in names if name != own))
-        way = f"{POOLINGS[own].label}"
+        way = POOLINGS[own].label
     text = f"The vectors of all tokens become one. This model's own way, shown first, is: {way}. The others "
     text += "are for comparison."
     special = special_names(encoder.tokenizer)

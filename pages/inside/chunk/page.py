@@ -1,7 +1,6 @@
 """Inside the models: every tensor of a forward pass, attention, and one token's vector in each layer."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from html import escape
 from typing import Any
 
@@ -36,14 +35,6 @@ EXAMPLES = (
 MAX_CHARACTERS = 20_000
 # Most decoders could read thousands of tokens; larger maps than this are too much for a browser.
 DECODER_TOKENS = 512
-
-
-@dataclass(frozen=True)
-class Options:
-    """Whether attention is shown without special tokens, and stages beside those of the official model."""
-
-    without_special: bool
-    compared: bool
 
 
 def model_choice() -> Model:
@@ -148,22 +139,24 @@ def chunk_input(model: Model) -> Input:
     return Input(model, prompt + text, None, cut.max_tokens)
 
 
-def choose(model: Model, config: Any, special: str, comparable: bool) -> tuple[int, int, Options]:
-    """Draw the choice of a layer, a head and the options."""
+def choose(model: Model, config: Any, special: str, comparable: bool) -> tuple[int, int, bool, bool]:
+    """Draw the choice of a layer and a head; return them and the `options`."""
     left, right, more = st.columns([2, 2, 1], vertical_alignment="bottom")
     reason = "Counted from 0, the first after the embeddings."
     layer = slider("Layer", range(config.n_layers), 0, f"layer-{model}", reason, place=left)
     reason = "Heads attend to different tokens."
     head = slider("Head", range(config.n_heads), 0, f"head-{model}", reason, place=right)
     with more, more_options():
-        return layer, head, options_of(model, special, comparable)
+        return layer, head, *options(model, special, comparable)
 
 
-def options_of(model: Model, special: str, comparable: bool) -> Options:
-    """Draw the switches of the tokens called ``special`` and of the comparison with the official encoder."""
-    of_encoder = model == "encoder"
+def options(model: Model, special: str, comparable: bool) -> tuple[bool, bool]:
+    """Draw the switches of the tokens called ``special`` and of the comparison with the official encoder.
+
+    Returns whether attention is shown without these tokens, and whether stages are compared.
+    """
     shown = st.toggle(
-        "Special tokens" if of_encoder else "First token",
+        "Special tokens" if model == "encoder" else "First token",
         value=True,
         key=f"special-{model}",
         persist_state="session",
@@ -177,15 +170,14 @@ def options_of(model: Model, special: str, comparable: bool) -> Options:
         "“Pipeline”. For each text it runs for some 10 seconds in a process of its own, whose 600 MB of "
         "memory are given back.",
     )
-    return Options(not shown, compared)
+    return not shown, compared
 
 
 def show_size(given: Input, seen: ModelView, layer: int) -> None:
     """Draw the sizes of the input and its trace, and a download of the layer shown."""
     n_tokens = len(seen.encoding)
     model = load_encoder() if given.model == "encoder" else load_decoder()
-    dtype = np.dtype(np.float32)
-    whole = trace_bytes(model.trace_shapes(n_tokens), ["*"], dtype)
+    whole = trace_bytes(model.trace_shapes(n_tokens), ["*"], np.dtype(np.float32))
     held = sum(array.nbytes for array in seen.trace.values())
     left, right = st.columns([3, 1], vertical_alignment="center")
     left.caption(
@@ -216,8 +208,7 @@ def main() -> None:
         name, causal, special = encoder.name, encoder.is_causal, special_words(encoder.tokenizer)
         comparable = encoder.model_type == "bert"
     config = load_encoder().config if model == "encoder" else load_decoder().config
-    layer, head, options = choose(model, config, special, comparable)
-    without_special = options.without_special
+    layer, head, without_special, compared = choose(model, config, special, comparable)
     seen = run_model(given, name, layer, without_special)
     if seen.n_whole > len(seen.encoding):
         st.warning(
@@ -226,7 +217,7 @@ def main() -> None:
             icon=":material/content_cut:",
         )
     views: dict[str, Callable[[], None]] = {
-        "Pipeline": lambda: show_pipeline(given, seen, layer, head, options.compared),
+        "Pipeline": lambda: show_pipeline(given, seen, layer, head, compared),
         "Attention": lambda: show_attention(seen, layer, head, causal, without_special),
         "Across layers": lambda: show_layers(seen, causal, without_special, special),
         "A token's way": lambda: show_way(given, seen),

@@ -29,7 +29,7 @@ STEP_CHARACTERS = 400
 
 def show_pipeline(given: Input, seen: ModelView, layer: int, head: int, compared: bool) -> None:
     """Draw the stages as a flow, and the chosen one in full, compared with the official encoder's."""
-    stages = stages_of(given, seen, layer)
+    stages = stages_of(given, layer)
     number = chapters(
         range(len(stages)),
         f"stage-{given.model}",
@@ -50,7 +50,7 @@ def show_pipeline(given: Input, seen: ModelView, layer: int, head: int, compared
         show_tensor(stage, seen, layer, head, gaps)
 
 
-def stages_of(given: Input, seen: ModelView, layer: int) -> Sequence[Stage]:
+def stages_of(given: Input, layer: int) -> Sequence[Stage]:
     """Return the stages of the model, with the tensors of a layer."""
     if given.model == "encoder":
         return encoder_stages(load_encoder(), layer)
