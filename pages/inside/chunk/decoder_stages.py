@@ -5,15 +5,17 @@ from dataclasses import replace
 from engine.models.decoders import DecoderConfig
 from engine.models.gemma3 import Gemma3Config
 from engine.models.llama import LlamaConfig
-from pages.inside.chunk.encoder_stages import (
-    ACTIVATIONS,
-    NORMED_HEADS,
+from pages.inside.chunk.encoder_stages import ACTIVATIONS, NORMED_HEADS
+from pages.inside.chunk.tensor_equations import (
+    GPT2_STAGES,
+    LLAMA_ATTENTION,
+    LLAMA_STAGES,
+    Stage,
     attention,
     embeddings,
     feed_forward,
     gated_equations,
 )
-from pages.inside.chunk.tensor_equations import GPT2_STAGES, LLAMA_STAGES, Stage
 
 
 def decoder_stages(config: DecoderConfig, layer: int) -> tuple[Stage, ...]:
@@ -25,31 +27,36 @@ def decoder_stages(config: DecoderConfig, layer: int) -> tuple[Stage, ...]:
 
 def llama_stages(config: LlamaConfig, layer: int) -> tuple[Stage, ...]:
     """Stages of Llama and its descendants."""
-    tokens, inputs, usual, *rest = LLAMA_STAGES
-    equations, particular = {tensor.label: tensor.equation for tensor in usual.tensors}, ""
+    tokens, inputs, _, *rest = LLAMA_STAGES
+    return tokens, inputs, attention(*llama_attention(config, layer)), *rest
+
+
+def llama_attention(config: LlamaConfig, layer: int) -> tuple[str, dict[str, str]]:
+    """Return the description and the equations of attention in a layer of Llama or a descendant."""
+    equations, what = dict(LLAMA_ATTENTION), LLAMA_STAGES[2].description
     if config.head_norms:
-        first = {label: equations.pop(label) for label in ("weights", "norm")}
-        others = {label: equation for label, equation in equations.items() if label not in NORMED_HEADS}
-        equations = first | NORMED_HEADS | others
-        particular += " The queries and keys of each head are normed before they are rotated."
+        order = dict.fromkeys(("weights", "norm", *NORMED_HEADS), "")  # of the tensors on the page
+        equations = order | equations | NORMED_HEADS
+        what += " The queries and keys of each head are normed before they are rotated."
     if (d_rotary := 2 * len(config.rope.factors)) < config.d_head:
-        particular += f" Of the {config.d_head} dimensions of a head, the first {d_rotary} are rotated."
+        what += f" Of the {config.d_head} dimensions of a head, the first {d_rotary} are rotated."
     if not config.rotated[layer]:
         equations |= {"query": r"Q = \tilde X W_Q^\top", "key": r"K = \tilde X W_K^\top"}
-        particular += f" Layer {layer} leaves out the rotations: it does not know positions."
+        what += f" Layer {layer} leaves out the rotations: it does not know positions."
     if window := config.windows[layer]:
-        particular += f" In layer {layer} a token sees the last {window} tokens at most."
-    return tokens, inputs, attention(usual.description + particular, equations), *rest
+        what += f" In layer {layer} a token sees the last {window} tokens at most."
+    return what, equations
 
 
 def gemma3_stages(config: Gemma3Config, layer: int) -> tuple[Stage, ...]:
     """Stages of Gemma 3: those of Llama, with norms behind both sublayers, and GeGLU."""
-    tokens, _, attending, _, norm, next_token = llama_stages(config, layer)
-    equations = {tensor.label: tensor.equation for tensor in attending.tensors} | {
+    tokens, *_, norm, next_token = LLAMA_STAGES
+    what, equations = llama_attention(config, layer)
+    equations |= {
         "scores": rf"S = Q K^\top / \sqrt{{{config.query_scalar:g}}}",
         "post norm": r"O' = \mathrm{RMSNorm}(O)",
     }
-    what = attending.description + " The output is normed before it is added."
+    what += " The output is normed before it is added."
     if config.windows[layer] is None:
         what += f" Layer {layer} attends to the whole text, and rotates more slowly than those with a window."
     if config.logit_cap is not None:

@@ -1,6 +1,6 @@
 """The stages of every encoder family's pipeline, with the equation of each tensor that a pass records."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from engine import Encoder
@@ -10,7 +10,17 @@ from engine.tokenizers.unigram import UnigramTokenizer
 from engine.tokenizers.wordpiece import WordPieceTokenizer
 from engine.wording import counted
 from pages.inside.chunk.head_stages import pooling_stage, vector_stage
-from pages.inside.chunk.tensor_equations import BYTE_PAIRS, LLAMA_STAGES, Stage, Tensor
+from pages.inside.chunk.tensor_equations import (
+    ADDED,
+    BYTE_PAIRS,
+    LLAMA_STAGES,
+    Stage,
+    attention,
+    embeddings,
+    feed_forward,
+    final_norm,
+    gated_equations,
+)
 
 TOKENIZERS: dict[type[TextTokenizer], str] = {
     WordPieceTokenizer: "WordPiece cuts the text into words, and each word into the longest pieces that its "
@@ -73,35 +83,6 @@ QWEN3_ATTENTION = MODERN_ATTENTION | {
     "norm": r"\tilde X = \mathrm{RMSNorm}(X)",
     **NORMED_HEADS,
 }
-
-
-def embeddings(description: str, equations: Mapping[str, str]) -> Stage:
-    """Return the stage of the embeddings, given the equations of its arrays."""
-    names = {label: "type" if label == "segment" else label for label in equations}
-    tensors = (Tensor(label, f"embeddings.{names[label]}", equations[label]) for label in equations)
-    return Stage("Embeddings", description, tuple(tensors))
-
-
-def attention(description: str, equations: Mapping[str, str]) -> Stage:
-    """Return the stage of attention, given the equations of its arrays."""
-    return Stage("Attention", description, of_sublayer("attention", equations))
-
-
-def feed_forward(description: str, output: str, equations: Mapping[str, str]) -> Stage:
-    """Return the stage of the feed-forward network, given the equations of its output and its arrays."""
-    inner = of_sublayer("ffn", equations)
-    return Stage("Feed-forward", description, (Tensor("layer output", "layers.{i}.output", output), *inner))
-
-
-def of_sublayer(sublayer: str, equations: Mapping[str, str]) -> tuple[Tensor, ...]:
-    """Return the tensors of attention or of the feed-forward network, given their equations by label."""
-    names = {label: f"layers.{{i}}.{sublayer}.{label.replace(' ', '_')}" for label in equations}
-    return tuple(Tensor(label, names[label], equation) for label, equation in equations.items())
-
-
-def final_norm(norm: str) -> Stage:
-    """Return the stage of the norm behind the last layer."""
-    return Stage("Final norm", LLAMA_STAGES[4].description, (Tensor("norm", "norm", rf"Y = {norm}(X)"),))
 
 
 def bert_stages(config: Any, layer: int) -> tuple[Stage, ...]:
@@ -173,13 +154,12 @@ def modern_bert_stages(config: Any, layer: int) -> tuple[Stage, ...]:
     if layer == 0:
         equations["norm"] = r"\tilde X = X"
         reach += " Its input is normed already."
-    output = r"X_{next} = X' + F, \quad X' = X + O"
     return (
         embeddings(what, normed),
         attention(f"{ALL_TOKENS} {reach}{ROTATED}", equations),
         feed_forward(
             GATED.format("GeGLU."),
-            output,
+            ADDED,
             {"norm": r"\tilde X' = \mathrm{LayerNorm}(X')"}
             | gated_equations(r"\tilde X'", ACTIVATIONS[config.activation]),
         ),
@@ -231,16 +211,6 @@ def bert_feed_forward(config: Any) -> Stage:
         "output": r"F = G W_2^\top + b_2",
     }
     return feed_forward(WIDE, r"X_{next} = \mathrm{LayerNorm}(X' + F)", equations)
-
-
-def gated_equations(source: str, activation: str) -> dict[str, str]:
-    """Return the equations of a feed-forward network with gates (Shazeer 2020)."""
-    return {
-        "gate": rf"G = {source} W_{{gate}}^\top",
-        "hidden": rf"U = {source} W_{{up}}^\top",
-        "activation": rf"H = {activation}(G) \odot U",
-        "output": r"F = H W_{down}^\top",
-    }
 
 
 def encoder_stages(encoder: Encoder, layer: int) -> tuple[Stage, ...]:

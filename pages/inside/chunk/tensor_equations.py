@@ -1,5 +1,6 @@
 """Stages of a pipeline with the equation of every tensor, and those of the decoders."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -25,47 +26,83 @@ class Stage:
     tensors: tuple[Tensor, ...] = ()
 
 
+def embeddings(description: str, equations: Mapping[str, str]) -> Stage:
+    """Return the stage of the embeddings, given the equations of its arrays."""
+    names = {label: "type" if label == "segment" else label for label in equations}
+    tensors = (Tensor(label, f"embeddings.{names[label]}", equations[label]) for label in equations)
+    return Stage("Embeddings", description, tuple(tensors))
+
+
+def attention(description: str, equations: Mapping[str, str]) -> Stage:
+    """Return the stage of attention, given the equations of its arrays."""
+    return Stage("Attention", description, of_sublayer("attention", equations))
+
+
+def feed_forward(description: str, output: str, equations: Mapping[str, str]) -> Stage:
+    """Return the stage of the feed-forward network, given the equations of its output and its arrays."""
+    inner = of_sublayer("ffn", equations)
+    return Stage("Feed-forward", description, (Tensor("layer output", "layers.{i}.output", output), *inner))
+
+
+def of_sublayer(sublayer: str, equations: Mapping[str, str]) -> tuple[Tensor, ...]:
+    """Return the tensors of attention or of the feed-forward network, given their equations by label."""
+    names = {label: f"layers.{{i}}.{sublayer}.{label.replace(' ', '_')}" for label in equations}
+    return tuple(Tensor(label, names[label], equation) for label, equation in equations.items())
+
+
+def final_norm(norm: str) -> Stage:
+    """Return the stage of the norm behind the last layer."""
+    description = "After the last layer, every token's vector is brought to a common size."
+    return Stage("Final norm", description, (Tensor("norm", "norm", rf"Y = {norm}(X)"),))
+
+
+def gated_equations(source: str, activation: str) -> dict[str, str]:
+    """Return the equations of a feed-forward network with gates (Shazeer 2020)."""
+    return {
+        "gate": rf"G = {source} W_{{gate}}^\top",
+        "hidden": rf"U = {source} W_{{up}}^\top",
+        "activation": rf"H = {activation}(G) \odot U",
+        "output": r"F = H W_{down}^\top",
+    }
+
+
 BYTE_PAIRS = "Byte-level BPE starts from bytes and repeatedly merges the pair that it learnt first."
+MASKED = "As in the encoder, but a token sees only itself and the tokens before it: the rest is masked."
+# The output of a layer whose norms are in front of attention and feed-forward.
+ADDED = r"X_{next} = X' + F, \quad X' = X + O"
+
+# Equations of attention, by the names of the arrays.
+LLAMA_ATTENTION = {
+    "weights": r"A = \mathrm{softmax}(S + \mathrm{mask})",
+    "norm": r"\tilde X = \mathrm{RMSNorm}(X)",
+    "query": r"Q = \mathrm{RoPE}(\tilde X W_Q^\top)",
+    "key": r"K = \mathrm{RoPE}(\tilde X W_K^\top)",
+    "value": r"V = \tilde X W_V^\top",
+    "scores": r"S = Q K^\top / \sqrt{d_{head}}",
+    "context": r"C = A V",
+    "output": r"O = \mathrm{concat}(C) W_O^\top",
+}
+GPT2_ATTENTION = LLAMA_ATTENTION | {
+    "norm": r"\tilde X = \mathrm{LayerNorm}(X)",
+    "query": r"Q = \tilde X W_Q^\top + b_Q",
+    "key": r"K = \tilde X W_K^\top + b_K",
+    "value": r"V = \tilde X W_V^\top + b_V",
+    "output": r"O = \mathrm{concat}(C) W_O^\top + b_O",
+}
 
 LLAMA_STAGES = (
     Stage("Tokens", BYTE_PAIRS),
-    Stage(
-        "Embeddings",
+    embeddings(
         "Each token's id selects a row of a table. Position comes in later, by rotating queries and keys.",
-        (Tensor("output", "embeddings.output", r"X = T_{token}[\mathrm{ids}]"),),
+        {"output": r"X = T_{token}[\mathrm{ids}]"},
     ),
-    Stage(
-        "Attention",
-        "As in the encoder, but a token sees only itself and the tokens before it: the rest is masked. "
-        "Several query heads may share one head of keys and values.",
-        (
-            Tensor("weights", "layers.{i}.attention.weights", r"A = \mathrm{softmax}(S + \mathrm{mask})"),
-            Tensor("norm", "layers.{i}.attention.norm", r"\tilde X = \mathrm{RMSNorm}(X)"),
-            Tensor("query", "layers.{i}.attention.query", r"Q = \mathrm{RoPE}(\tilde X W_Q^\top)"),
-            Tensor("key", "layers.{i}.attention.key", r"K = \mathrm{RoPE}(\tilde X W_K^\top)"),
-            Tensor("value", "layers.{i}.attention.value", r"V = \tilde X W_V^\top"),
-            Tensor("scores", "layers.{i}.attention.scores", r"S = Q K^\top / \sqrt{d_{head}}"),
-            Tensor("context", "layers.{i}.attention.context", r"C = A V"),
-            Tensor("output", "layers.{i}.attention.output", r"O = \mathrm{concat}(C) W_O^\top"),
-        ),
-    ),
-    Stage(
-        "Feed-forward",
+    attention(f"{MASKED} Several query heads may share one head of keys and values.", LLAMA_ATTENTION),
+    feed_forward(
         "SwiGLU: one half of a wide layer opens or closes gates for the other half.",
-        (
-            Tensor("layer output", "layers.{i}.output", r"X_{next} = X' + F, \quad X' = X + O"),
-            Tensor("norm", "layers.{i}.ffn.norm", r"\tilde X' = \mathrm{RMSNorm}(X')"),
-            Tensor("gate", "layers.{i}.ffn.gate", r"G = \tilde X' W_{gate}^\top"),
-            Tensor("hidden", "layers.{i}.ffn.hidden", r"U = \tilde X' W_{up}^\top"),
-            Tensor("activation", "layers.{i}.ffn.activation", r"H = \mathrm{SiLU}(G) \odot U"),
-            Tensor("output", "layers.{i}.ffn.output", r"F = H W_{down}^\top"),
-        ),
+        ADDED,
+        {"norm": r"\tilde X' = \mathrm{RMSNorm}(X')"} | gated_equations(r"\tilde X'", r"\mathrm{SiLU}"),
     ),
-    Stage(
-        "Final norm",
-        "After the last layer, every token's vector is brought to a common size.",
-        (Tensor("norm", "norm", r"Y = \mathrm{RMSNorm}(X)"),),
-    ),
+    final_norm(r"\mathrm{RMSNorm}"),
     Stage(
         "Next token",
         "The inner product with each row of the token table is the score of that token; the softmax turns "
@@ -75,44 +112,25 @@ LLAMA_STAGES = (
 
 GPT2_STAGES = (
     LLAMA_STAGES[0],
-    Stage(
-        "Embeddings",
+    embeddings(
         "Each token's id selects a row of one table, its position a row of another, and the two are added.",
-        (
-            Tensor("output", "embeddings.output", r"X = T_{token}[\mathrm{ids}] + T_{position}"),
-            Tensor("token", "embeddings.token", r"T_{token}[\mathrm{ids}]"),
-            Tensor("position", "embeddings.position", r"T_{position}[0 \ldots n - 1]"),
-        ),
+        {
+            "output": r"X = T_{token}[\mathrm{ids}] + T_{position}",
+            "token": r"T_{token}[\mathrm{ids}]",
+            "position": r"T_{position}[0 \ldots n - 1]",
+        },
     ),
-    Stage(
-        "Attention",
-        "As in the encoder, but a token sees only itself and the tokens before it: the rest is masked.",
-        (
-            Tensor("weights", "layers.{i}.attention.weights", r"A = \mathrm{softmax}(S + \mathrm{mask})"),
-            Tensor("norm", "layers.{i}.attention.norm", r"\tilde X = \mathrm{LayerNorm}(X)"),
-            Tensor("query", "layers.{i}.attention.query", r"Q = \tilde X W_Q^\top + b_Q"),
-            Tensor("key", "layers.{i}.attention.key", r"K = \tilde X W_K^\top + b_K"),
-            Tensor("value", "layers.{i}.attention.value", r"V = \tilde X W_V^\top + b_V"),
-            Tensor("scores", "layers.{i}.attention.scores", r"S = Q K^\top / \sqrt{d_{head}}"),
-            Tensor("context", "layers.{i}.attention.context", r"C = A V"),
-            Tensor("output", "layers.{i}.attention.output", r"O = \mathrm{concat}(C) W_O^\top + b_O"),
-        ),
-    ),
-    Stage(
-        "Feed-forward",
+    attention(MASKED, GPT2_ATTENTION),
+    feed_forward(
         "Every vector on its own goes through a wide layer and back.",
-        (
-            Tensor("layer output", "layers.{i}.output", r"X_{next} = X' + F, \quad X' = X + O"),
-            Tensor("norm", "layers.{i}.ffn.norm", r"\tilde X' = \mathrm{LayerNorm}(X')"),
-            Tensor("hidden", "layers.{i}.ffn.hidden", r"U = \tilde X' W_1^\top + b_1"),
-            Tensor("activation", "layers.{i}.ffn.activation", r"H = \mathrm{GELU}(U)"),
-            Tensor("output", "layers.{i}.ffn.output", r"F = H W_2^\top + b_2"),
-        ),
+        ADDED,
+        {
+            "norm": r"\tilde X' = \mathrm{LayerNorm}(X')",
+            "hidden": r"U = \tilde X' W_1^\top + b_1",
+            "activation": r"H = \mathrm{GELU}(U)",
+            "output": r"F = H W_2^\top + b_2",
+        },
     ),
-    Stage(
-        "Final norm",
-        "After the last layer, every token's vector is brought to a common size.",
-        (Tensor("norm", "norm", r"Y = \mathrm{LayerNorm}(X)"),),
-    ),
+    final_norm(r"\mathrm{LayerNorm}"),
     LLAMA_STAGES[-1],
 )
