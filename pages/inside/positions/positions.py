@@ -108,7 +108,7 @@ def finding(scheme: DistanceScores, model: str, length: int | None, n_chunks: in
 
 def show_scheme(scheme: DistanceScores, name: str, marked: int | None = None) -> None:
     """Draw one scheme's lines, with a vertical line at a marked distance."""
-    figure = positions_figure([scheme])
+    figure = positions_figure(scheme)
     if marked is not None:
         figure.add_vline(
             x=marked,
@@ -129,29 +129,27 @@ def show_scheme(scheme: DistanceScores, name: str, marked: int | None = None) ->
     )
 
 
-def positions_figure(schemes: Sequence[DistanceScores]) -> go.Figure:
+def positions_figure(scheme: DistanceScores) -> go.Figure:
     """Lines of how a score changes with the distance; where it is not the distance alone, a band."""
-    figure = go.Figure()
-    for scheme in schemes:
-        colour = LINE_COLOURS[scheme.scheme]
-        of_layers = scheme.scheme == "RoPE" and len(scheme.lines) > 1
-        for name, change, low, high, dash in zip(
-            scheme.lines, scheme.change, scheme.lowest, scheme.highest, cycle(("solid", "dot")), strict=False
-        ):
-            if not np.array_equal(low, high, equal_nan=True):
-                figure.add_scatter(
-                    x=[*scheme.distances, *scheme.distances[::-1]],
-                    y=[*low, *high[::-1]],
-                    fill="toself",
-                    fillcolor=colour,
-                    opacity=0.2,
-                    line_width=0,
-                    hoverinfo="skip",
-                    showlegend=False,
-                )
-            hover = f"{name}<br>distance %{{x}}: %{{y:.2f}}"
-            look = {"line_dash": dash, "showlegend": True} if of_layers else {"showlegend": False}
-            add_line(figure, scheme.distances, change, name, colour, hover, line_width=2, **look)
+    figure, colour = go.Figure(), LINE_COLOURS[scheme.scheme]
+    of_layers = scheme.scheme == "RoPE" and len(scheme.lines) > 1
+    for name, change, low, high, dash in zip(
+        scheme.lines, scheme.change, scheme.lowest, scheme.highest, cycle(("solid", "dot")), strict=False
+    ):
+        if not np.array_equal(low, high, equal_nan=True):
+            figure.add_scatter(
+                x=[*scheme.distances, *scheme.distances[::-1]],
+                y=[*low, *high[::-1]],
+                fill="toself",
+                fillcolor=colour,
+                opacity=0.2,
+                line_width=0,
+                hoverinfo="skip",
+                showlegend=False,
+            )
+        hover = f"{name}<br>distance %{{x}}: %{{y:.2f}}"
+        look = {"line_dash": dash, "showlegend": True} if of_layers else {"showlegend": False}
+        add_line(figure, scheme.distances, change, name, colour, hover, line_width=2, **look)
     figure.update_xaxes(title="distance in tokens")
     figure.update_yaxes(title="change of the score")
     figure.update_layout(legend=LEGEND_ABOVE)

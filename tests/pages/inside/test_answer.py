@@ -121,7 +121,7 @@ def test_the_cost_is_drawn_in_milliseconds():
 
 def test_positions_have_a_line_each_and_a_band_where_the_distance_is_not_all():
     learned, sinusoidal, rope, alibi = score_by_distance(16, 32, 4)
-    assert len(positions_figure([learned]).data) == 2
-    assert len(positions_figure([sinusoidal]).data) == 1
-    assert len(positions_figure([rope]).data) == 1
-    assert len(positions_figure([alibi]).data) == 4
+    assert len(positions_figure(learned).data) == 2
+    assert len(positions_figure(sinusoidal).data) == 1
+    assert len(positions_figure(rope).data) == 1
+    assert len(positions_figure(alibi).data) == 4
