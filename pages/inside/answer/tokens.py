@@ -13,7 +13,7 @@ from pages.inside.answer.chips import token_choice, token_label
 from pages.inside.answer.compare import branch_html, show_side_by_side
 from pages.inside.answer.figures import candidate_bars, certainty_figure
 from pages.inside.answer.jobs import Request, answer_texts, continuation, start_continuation
-from ui.export import show_figure
+from ui.export import arrays_of, show_figure
 from ui.settings import Settings
 from ui.text import escape_markdown, show_error
 from ui.tokens import visible_blanks
@@ -21,7 +21,6 @@ from ui.tokens import visible_blanks
 
 def show_tokens(answer: Answer, steps: Sequence[GeneratedToken], settings: Settings) -> None:
     """Draw the tokens, the candidates of the chosen one, and a branch from it."""
-    assert answer.prompt is not None
     probabilities = [math.exp(step.log_probability) for step in steps]
     st.write("Each chip is a token; a stronger colour means that the model was less sure of it. Click one.")
     identity = hash((answer.read_ids, answer.ids))
@@ -108,8 +107,7 @@ def alternative(
             name=f"candidates-{chosen}",
             arrays={
                 "ids": np.array([candidate.token_id for candidate in candidates]),
-                "probability": np.array([candidate.probability for candidate in candidates]),
-                "chance": np.array([candidate.chance for candidate in candidates]),
+                **arrays_of(candidates, "probability", "chance"),
             },
             alt="Probability and chance of the candidates for this token",
         )

@@ -114,10 +114,10 @@ def show_reason() -> None:
 
 def show_size(answer: Answer) -> None:
     """Draw the size of the cache by its formula, and the prompt tokens that were not read again."""
-    assert answer.prompt is not None
     decoder, kept = load_decoder(), session_prefix_cache()
     config = decoder.config
     n_tokens = len(answer.read_ids) + len(answer.ids)
+    n_bytes = cache_bytes(decoder, n_tokens)
     st.markdown("**What it holds**")
     tokens, size, spared = st.columns(3)
     tokens.metric(
@@ -126,14 +126,13 @@ def show_size(answer: Answer) -> None:
         help=f"Prompt and answer. The session's cache now holds {len(kept):,} tokens in "
         f"{kept.n_bytes / 1e6:,.1f} MB, room for tokens to come included.",
     )
-    size.metric("Keys and values", f"{cache_bytes(decoder, n_tokens) / 1e6:,.1f} MB")
+    size.metric("Keys and values", f"{n_bytes / 1e6:,.1f} MB")
     spared.metric(
         "Prompt tokens spared",
         f"{answer.timings.reused_tokens:,} of {answer.timings.prompt_tokens:,}",
         help="Tokens at the beginning of the last question's prompt that the cache held from the one "
         "before: the same instructions, and the same passages where they come first.",
     )
-    n_bytes = cache_bytes(decoder, n_tokens)
     vector, numbers, words = vector_bytes(decoder)
     st.latex(rf"2 \cdot n_{{layers}} \cdot n_{{kv}} \cdot {vector} \cdot n_{{tokens}}")
     factors = (2, config.n_layers, config.n_kv_heads, numbers, n_tokens)
