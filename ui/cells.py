@@ -15,6 +15,7 @@ from engine.models.prompts import PROMPT_USES
 from engine.retrieval.retrievers import RETRIEVERS, usable_retrievers
 from ui.models import load_encoder
 from ui.settings import take_settings
+from ui.text import help_list
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ def choose_values(axis: str, key: str, default: Sequence[Any] | None = None, not
     """Draw the choice of values of one of the `AXES`; ``note`` is added to the help."""
     shown = AXES[axis]
     names = usable_retrievers(load_encoder()) if axis == "retriever" else list(shown.table)
-    lines = "\n".join(f"- **{shown.table[name].label}**: {shown.table[name].help}" for name in names)
+    lines = help_list(shown.table[name] for name in names)
     return st.multiselect(
         shown.title,
         names or shown.numbers,

@@ -12,7 +12,7 @@ from engine.models.prompts import PROMPT_USES, Role
 from engine.retrieval.embedding_model import Model, text_limit
 from engine.wording import counted
 from ui.settings_card import SETTINGS, default_settings, settings_in_use
-from ui.text import escape_markdown
+from ui.text import escape_markdown, help_list
 from ui.tokens import AS_ENCODER_COUNTS
 from ui.widgets import choice
 
@@ -64,7 +64,7 @@ def chunk_settings(encoder: Encoder, suffix: str = "") -> Cut:
         format_func=SETTINGS["splitter"].words,
         key=f"splitter{suffix}",
         persist_state="session",
-        help="\n".join(f"- **{each.label}**: {each.help}" for each in SPLITTERS.values()),
+        help=help_list(SPLITTERS.values()),
     )
     chunk_tokens = st.slider(
         SETTINGS["chunk_tokens"].label,
@@ -123,7 +123,6 @@ def chunk_settings(encoder: Encoder, suffix: str = "") -> Cut:
 
 def precision_setting(suffix: str) -> str:
     """Draw the precision of the layers of the encoder, and of a cross-encoder."""
-    lines = "\n".join(f"- **{each.label}**: {each.help}" for each in PRECISIONS.values())
     slower = " and ".join(filter(is_slower, PRECISIONS))
     note = f"\n\nThis processor has none: slower here than float32: {slower}." if slower else ""
     return choice(
@@ -131,7 +130,7 @@ def precision_setting(suffix: str) -> str:
         list(PRECISIONS),
         f"precision{suffix}",
         "How the encoder computes, and a cross-encoder if one is loaded. *Best settings* measures what that "
-        f"costs here.\n{lines}{note}",
+        f"costs here.\n{help_list(PRECISIONS.values())}{note}",
         format_func=SETTINGS["precision"].words,
     )
 
@@ -146,8 +145,7 @@ def prompts_setting(encoder: Encoder, suffix: str) -> str:
         list(PROMPT_USES),
         f"prompts{suffix}",
         f"The model was trained with {escape_markdown(texts)}. They take "
-        f"{counted(n_taken, 'token')} of the limit of each chunk.\n"
-        + "\n".join(f"- **{use.label}**: {use.help}" for use in PROMPT_USES.values()),
+        f"{counted(n_taken, 'token')} of the limit of each chunk.\n{help_list(PROMPT_USES.values())}",
         format_func=SETTINGS["prompts"].words,
     )
 

@@ -12,7 +12,7 @@ from engine.documents.splitters import MIN_CHUNK_TOKENS, SPLITTERS, Splitting
 from engine.generation.sampling import RULES, Sampling, sampling_of
 from engine.generation.settings import CONTEXTS, DEFAULT_ANSWER, AnswerSettings, SearchSettings
 from engine.generation.thinking import MAX_THOUGHT_TOKENS
-from engine.layers.pooling import POOLINGS, poolings_help
+from engine.layers.pooling import POOLINGS
 from engine.models.embedding_head import OWN
 from engine.models.precision import PRECISIONS
 from engine.models.prompts import PROMPT_USES
@@ -25,7 +25,7 @@ from ui.documents import NoDocumentError, document_picker
 from ui.given_vectors import bring_button, given_of, search_model, why_not
 from ui.reranker import reranker_picker, show_reranking_time
 from ui.settings_card import SETTINGS, settings_in_use, show_settings_card
-from ui.text import joined
+from ui.text import help_list, joined
 from ui.tokens import AS_DECODER_COUNTS
 
 GREEDY = "At temperature 0 nothing is drawn at random, so the settings in grey do nothing."
@@ -82,7 +82,7 @@ def settings_sidebar(encoder: Encoder, on_server: bool, documents: Sequence[Docu
             f"that finds less than {share(TRUSTED)} of what exact search finds in a sample of your chunks is "
             "not used. “Documents and chunks”, tab “Index”, measures all of them.\n"
             f"- **{index_kind_label(AUTO)}**: exact for up to {EXACT_CHUNKS:,} chunks.\n"
-            + "\n".join(f"- **{each.label}**: {each.help}" for each in INDEX_KINDS.values()),
+            f"{help_list(INDEX_KINDS.values())}",
         )
         passages_setting()
         count_setting(
@@ -288,7 +288,7 @@ def pooling_setting(encoder: Encoder) -> str:
     return choice_setting(
         "pooling",
         "How the vectors of a chunk's tokens become one. “Pooling compared” shows what each does.\n"
-        + poolings_help(POOLINGS),
+        + help_list(POOLINGS.values()),
         [*POOLINGS, *([OWN] if OWN in (own, st.session_state.get("pooling")) else [])],
         own,
     )
@@ -302,7 +302,7 @@ def retriever_setting(model: Model) -> str:
     chosen = choice_setting(
         "retriever",
         "Finds the passages and ranks them. “Best settings” measures which retriever is best.\n"
-        + "\n".join(f"- **{RETRIEVERS[name].label}**: {RETRIEVERS[name].help}" for name in names),
+        + help_list(RETRIEVERS[name] for name in names),
         names,
     )
     reranker_picker()

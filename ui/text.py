@@ -1,7 +1,8 @@
 """Text as HTML or Markdown, always escaped, and numbers as words."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
+from typing import Any
 
 import streamlit as st
 
@@ -91,6 +92,11 @@ def beginning(text: str, characters: int) -> str:
 def shortened(text: str, characters: int) -> str:
     """Return the beginning of a text, with an ellipsis where it is cut."""
     return text if len(text) <= characters else text[: characters - 1].rstrip() + "…"
+
+
+def help_list(entries: Iterable[Any]) -> str:
+    """Return entries of a table as a list in Markdown, each label with its help."""
+    return "\n".join(f"- **{entry.label}**: {entry.help}" for entry in entries)
 
 
 def listed(names: Sequence[str]) -> str:

@@ -5,7 +5,7 @@ in the layers whose vectors are summed. `POOLINGS` lists all of them, by the nam
 Pooling where it has the strategy. To add one, write its function and an entry of the table.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -206,11 +206,6 @@ POOLINGS = {
 def pooling_label(name: str) -> str:
     """Label of a strategy of `POOLINGS`, or of the model's own head; other names are returned unchanged."""
     return POOLINGS[name].label if name in POOLINGS else "the model's own" if name == "own" else name
-
-
-def poolings_help(names: Iterable[str]) -> str:
-    """Markdown list of strategies with their labels and help."""
-    return "\n".join(f"- **{POOLINGS[name].label}**: {POOLINGS[name].help}" for name in names)
 
 
 def mean_pooling(token_vectors: Array) -> Array:

@@ -14,7 +14,7 @@ from engine.inspection.pooling.pooling_search import (
     rankings,
     top_k_overlap,
 )
-from engine.layers.pooling import pooling_label, poolings_help
+from engine.layers.pooling import POOLINGS, pooling_label
 from engine.layers.tracing import Array
 from engine.retrieval.maxsim import MAXSIM, maxsim_scores
 from engine.wording import readable_time
@@ -35,7 +35,7 @@ from ui.export import show_figure
 from ui.models import token_seconds
 from ui.progress import counting
 from ui.questions.sets import labelled_questions
-from ui.text import beginning, chunk_quote, escape_markdown, show_text
+from ui.text import beginning, chunk_quote, escape_markdown, help_list, show_text
 from ui.widgets import MOST_QUESTION, chapters, check_typed, more_options
 
 # Labelled questions on which the strategies disagree.
@@ -175,7 +175,7 @@ def strategy_choice(pooled: PooledChunks) -> list[str]:
         default=[strategy for strategy in DEFAULT if strategy in options],
         key="pooling-strategies",
         persist_state="session",
-        help=poolings_help(options)
+        help=help_list(POOLINGS[name] for name in options)
         + f"\n\n“{label(RANKS_AS_MEAN)}” is left out: its direction is that of the mean, so it ranks alike.",
     )
     return [strategy for strategy in options if strategy in picked]

@@ -27,7 +27,7 @@ from pages.improve.settings.verdicts import (
     verdicts,
 )
 from ui.cells import cell_words, varied
-from ui.text import escape_markdown
+from ui.text import escape_markdown, help_list
 
 REDRAW_S = 3.0
 DRAWN_PER_S = 200  # cells; a larger running experiment is redrawn less often
@@ -108,7 +108,7 @@ def metric_choice(rows: Sequence[SweepRow], key: str, default: str) -> str:
         required=True,
         key=key,
         persist_state="session",
-        help="\n".join(f"- **{METRICS[name].label}**: {METRICS[name].help}" for name in names),
+        help=help_list(METRICS[name] for name in names),
     )
 
 
