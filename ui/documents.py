@@ -20,7 +20,7 @@ from engine.evaluation.questions import stem
 from engine.wording import counted, without_directions
 from ui.given_vectors import given_files, given_of, searched_alone, show_given
 from ui.server_settings import limits
-from ui.text import escape_markdown, listed
+from ui.text import escape_markdown, listed, show_error
 
 
 class NoDocumentError(Exception):
@@ -216,7 +216,7 @@ def check_length(files: Mapping[str, Sequence[Document]]) -> None:
 def show_failures(failures: Sequence[Failure]) -> None:
     """List the files that could not be read, each with the reason."""
     for failure in failures[:3]:
-        st.error(escape_markdown(failure.reason), icon=":material/error:")
+        show_error(failure.reason)
     if len(failures) > 3:
         with st.expander(f"{len(failures) - 3} more could not be read"):
             for failure in failures[3:]:

@@ -26,7 +26,7 @@ from engine.retrieval.vector_files import ARRAYS, COLUMNS, READERS, read_index
 from engine.wording import counted
 from ui.models import load_encoder, model_name
 from ui.server_settings import ENCODER, check_source, limits
-from ui.text import escape_markdown
+from ui.text import escape_markdown, show_error
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ def show_bring() -> None:
         with st.spinner("Reading the vectors, and embedding one chunk again…", show_time=True):
             take_given(file.name, file.getvalue(), named_model(name, key).with_prompts(prompts), pooling)
     except GlassboxError as error:
-        st.error(escape_markdown(str(error)), icon=":material/error:")
+        show_error(error)
         return
     st.rerun()
 

@@ -6,7 +6,7 @@ from engine.errors import GlassboxError
 from engine.evaluation.sweep_cost import pair_seconds
 from engine.retrieval.rerank import RERANK_DEPTH
 from ui.models import choose_reranker, reranker_name, reranker_named
-from ui.text import escape_markdown, readable_seconds
+from ui.text import escape_markdown, readable_seconds, show_error
 
 SAMPLE = "What a passage of the usual size says, in so many words. " * 12
 
@@ -28,7 +28,7 @@ def reranker_picker() -> None:
         if name:
             st.button("Use none", key="reranker-none", on_click=choose_reranker, args=("",))
         if error := state.pop("reranker-error", None):
-            st.error(escape_markdown(error), icon=":material/error:")
+            show_error(error)
 
 
 def take_reranker() -> None:

@@ -7,7 +7,7 @@ from engine.evaluation.grid import Cell
 from engine.export.libraries import LIBRARIES
 from engine.export.script import export
 from engine.retrieval.embedding_model import Model
-from ui.text import escape_markdown
+from ui.text import escape_markdown, show_error
 
 FILE_NAME = "search.py"
 
@@ -35,7 +35,7 @@ def take_home(cell: Cell, model: Model, parent_tokens: int, expand: bool) -> Non
     try:
         exported = export(cell, model, to, parent_tokens, expand)
     except GlassboxError as error:
-        st.error(escape_markdown(str(error)), icon=":material/error:")
+        show_error(error)
         return
     if exported.left_out:
         lines = "\n".join(f"- {escape_markdown(words)}" for words in exported.left_out)

@@ -41,8 +41,8 @@ def passage_label(number: int, colour: str) -> str:
     return f'<b style="background:{colour};padding:2px 6px;border-radius:3px">[{number}]</b>'
 
 
-def show_error(error: Exception) -> None:
-    """Draw an error's message literally, whatever Markdown characters it has."""
+def show_error(error: Exception | str) -> None:
+    """Draw an error or its message literally, whatever Markdown characters it has."""
     st.error(escape_markdown(str(error)), icon=":material/error:")
 
 

@@ -24,7 +24,7 @@ from ui.models import load_encoder
 from ui.server_settings import limits
 from ui.session_work import contents, keeping_words, session_work, switch_keeping, take_workspace
 from ui.settings_card import settings_in_use
-from ui.text import escape_markdown
+from ui.text import escape_markdown, show_error
 
 SUFFIX = ".glassbox"
 
@@ -98,7 +98,7 @@ def show_work() -> None:
     if (folder := kept_folder()) is not None:
         show_folder(work, folder)
     if error := state.pop("workspace-error", None):
-        st.error(escape_markdown(error), icon=":material/error:")
+        show_error(error)
     if "work-opened" in state:
         close_dialog()
         st.rerun()

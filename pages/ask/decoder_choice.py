@@ -17,7 +17,7 @@ from ui.jobs import Job, announce, follow_progress
 from ui.models import choose_decoder, decoder_name, model_name, read_rate_here
 from ui.server_settings import DECODER, is_public
 from ui.tables import show_table
-from ui.text import escape_markdown
+from ui.text import escape_markdown, show_error
 
 TO_BE_ACCEPTED = ", to be accepted"
 OTHER = "Another file, folder or id…"
@@ -225,7 +225,7 @@ def show_end(download: Download) -> None:
     except DownloadStoppedError:
         st.caption("Stopped. What is there stays, and the next try goes on with it.")
     except GlassboxError as error:
-        st.error(escape_markdown(f"{error}."), icon=":material/error:")
+        show_error(f"{error}.")
 
 
 def start_download(name: str) -> None:
@@ -247,7 +247,7 @@ def use(name: str) -> None:
     if name != refused:
         reason = try_decoder(name)
     if name != decoder_name():
-        st.error(escape_markdown(f"{reason}. {decoder_name()} stays in use."), icon=":material/error:")
+        show_error(f"{reason}. {decoder_name()} stays in use.")
         st.button("Try again", key="retry_decoder", on_click=state.pop, args=("refused_decoder",))
 
 

@@ -25,7 +25,7 @@ from ui.progress import counting
 from ui.server_settings import ENCODER, is_public
 from ui.settings import COUNTS, take_settings
 from ui.settings_card import SETTINGS, settings_in_use
-from ui.text import escape_markdown
+from ui.text import escape_markdown, show_error
 
 
 def is_offered() -> bool:
@@ -82,7 +82,7 @@ def show_index_folder() -> None:
         if is_wanted:
             write_folder(folder, corpus, store)
         if error := state.pop("index-error", None):
-            st.error(escape_markdown(error), icon=":material/error:")
+            show_error(error)
         if done := state.pop("index-done", None):
             st.success(escape_markdown(done), icon=":material/check_circle:")
         show_failures(state.pop("index-failures", ()))

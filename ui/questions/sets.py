@@ -28,7 +28,7 @@ from ui.questions.kept import (
 )
 from ui.questions.names import show_names
 from ui.questions.upload import CHOSEN_SET, show_upload, take_unread
-from ui.text import escape_markdown, shortened
+from ui.text import escape_markdown, shortened, show_error
 
 LEAST_LABELLED = 10
 N_SENTENCES = 60  # of the self-test
@@ -97,7 +97,7 @@ def question_set_picker(documents: Sequence[Document]) -> list[Question]:
         show_upload(name)
         show_problems(name, found.problems)
     if said:
-        st.error(escape_markdown(said), icon=":material/error:")
+        show_error(said)
     else:
         show_counts(found)
     if name in kept_names():

@@ -11,7 +11,7 @@ from engine.evaluation.questions import parse_questions
 from ui.documents import add_file
 from ui.questions.kept import keep_questions, name_for, uploaded_names
 from ui.server_settings import limits
-from ui.text import escape_markdown
+from ui.text import escape_markdown, show_error
 
 MAX_QUESTIONS = 5000
 CHOSEN_SET = "questions"  # the key of the name of the chosen set
@@ -42,7 +42,7 @@ def show_upload(name: str) -> None:
         st.caption(FORMAT)
         st.code(EXAMPLE, language=None, wrap_lines=True)
     if error := state.get("questions-error"):
-        st.error(escape_markdown(error), icon=":material/error:")
+        show_error(error)
     if name in uploaded_names():
         st.button(
             "Remove this set",

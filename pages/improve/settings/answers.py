@@ -23,7 +23,7 @@ from ui.documents import session_documents
 from ui.jobs import follow_progress
 from ui.questions.kept import answer_sets, keep_answer_set
 from ui.questions.names import show_names
-from ui.text import escape_markdown, shortened
+from ui.text import escape_markdown, shortened, show_error
 
 BUNDLED = "Bundled"
 MOST_QUESTIONS, MAX_MEGABYTES = 1000, 5
@@ -88,7 +88,7 @@ def show_answers(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> N
             state["answers-error"] = str(error)
         st.rerun()
     if problem := state.get("answers-error"):
-        st.error(escape_markdown(problem), icon=":material/error:")
+        show_error(problem)
     if now is not None:
         follow_progress(
             now.job,
@@ -129,7 +129,7 @@ def question_choice() -> tuple[str, tuple[AnswerQuestion, ...]]:
         st.caption(FORMAT)
         st.code(EXAMPLE, language=None, wrap_lines=True)
     if error := state.get("answers-upload-error"):
-        st.error(escape_markdown(error), icon=":material/error:")
+        show_error(error)
     name: str = state["answers-set"]
     return name, sets[name]
 

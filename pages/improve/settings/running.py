@@ -24,7 +24,7 @@ from ui.documents import bundled_names, chosen_documents
 from ui.jobs import Job, announce, follow_progress
 from ui.models import load_encoder
 from ui.server_settings import ENCODER, check_source
-from ui.text import escape_markdown, joined
+from ui.text import escape_markdown, joined, show_error
 
 MOST_NAMED = 10  # documents
 MIN_SHARE = 0.02  # of a grid: below it, the time left cannot be estimated
@@ -176,7 +176,7 @@ def show_running() -> None:
             + ("what is measured stays." if kept_folder() is not None else "its results are gone."),
         )
     if error := st.session_state.pop("experiment-error", None):
-        st.error(escape_markdown(error), icon=":material/error:")
+        show_error(error)
 
 
 def show_resume(experiment: Experiment) -> None:

@@ -24,7 +24,7 @@ from pages.learn.decoder.session import (
 from pages.learn.decoder.settings import POSITIONS, choose
 from pages.learn.decoder.write import show_writing_on
 from ui.models import load_encoder
-from ui.text import escape_markdown
+from ui.text import escape_markdown, show_error
 from ui.training import draw_live, show_training_buttons
 
 
@@ -74,7 +74,7 @@ def _show_failure(session: TrainingSession) -> None:
     if session.diverged:
         st.error(f"Training diverged: {escape_markdown(session.diverged)}.", icon=":material/trending_up:")
     elif message := session.job_error:
-        st.error(escape_markdown(message), icon=":material/error:")
+        show_error(message)
 
 
 def _show_plan(choice: Choice, documents: Sequence[Document]) -> None:

@@ -11,7 +11,7 @@ from pages.learn.translator.figures import progress_figure
 from pages.learn.translator.session import TrainingSession
 from ui.export import arrays_of, show_figure
 from ui.tables import show_table
-from ui.text import escape_markdown
+from ui.text import show_error
 
 N_SAMPLES = 6
 
@@ -24,7 +24,7 @@ def show_progress(session: TrainingSession) -> None:
         (reports[-1].n_updates if reports else 0) / training.recipe.n_steps, progress_words(session, reports)
     )
     if error := session.error:
-        st.error(escape_markdown(error[0].upper() + error[1:]) + ".", icon=":material/error:")
+        show_error(f"{error[0].upper()}{error[1:]}.")
     if not reports:
         st.caption("The first report follows in a moment.")
         return
