@@ -1,6 +1,6 @@
 """Choices and sliders whose value lasts for the browser session, and parts of a page that rerun alone."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any, Literal, ParamSpec, TypeVar
 
@@ -56,6 +56,14 @@ def chapters(
         return choice(
             label, names, key, default=default, format_func=format_func, label_visibility="collapsed"
         )
+
+
+def show_tabs(views: Mapping[str, Callable[[], None]], key: str) -> None:
+    """Draw a tab for each view, by their labels; only the view of the open tab is drawn."""
+    for tab, show in zip(st.tabs(list(views), on_change="rerun", key=key), views.values(), strict=True):
+        if tab.open:
+            with tab:
+                show()
 
 
 def more_options() -> DeltaGenerator:

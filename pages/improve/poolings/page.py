@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-
-import streamlit as st
+from functools import partial
 
 from engine import Encoder
 from engine.documents.document import Document
@@ -20,7 +19,7 @@ from ui.documents import NoDocumentError
 from ui.models import load_encoder
 from ui.settings import chunks_sidebar
 from ui.similarity.explained import CHAPTERS, show_explained
-from ui.widgets import chapters
+from ui.widgets import chapters, show_tabs
 
 EVERY_POOLING = "Under every pooling"
 
@@ -73,10 +72,7 @@ def main() -> None:
     """Draw the page."""
     encoder = load_encoder()
     documents, cut = chunks_sidebar(encoder)
-    for tab, view in zip(st.tabs(list(VIEWS), on_change="rerun", key="pooling-tab"), VIEWS, strict=True):
-        if tab.open:
-            with tab:
-                show_view(view, documents, encoder, cut)
+    show_tabs({view: partial(show_view, view, documents, encoder, cut) for view in VIEWS}, "pooling-tab")
 
 
 main()

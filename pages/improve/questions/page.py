@@ -1,13 +1,12 @@
 """Questions whose answers are known: labelled in the app, or made from sentences of the documents."""
 
-import streamlit as st
-
 from pages.improve.questions.labelling import show_labelling
 from pages.improve.questions.self_test import show_self_test
 from ui.documents import NoDocumentError
 from ui.given_vectors import search_model
 from ui.models import load_encoder
 from ui.settings import search_sidebar
+from ui.widgets import show_tabs
 
 
 def main() -> None:
@@ -17,13 +16,11 @@ def main() -> None:
     if not documents:
         raise NoDocumentError
     model = search_model(documents)
-    labels, smoke_test = st.tabs(["Label questions", "Smoke test"], on_change="rerun", key="questions-tab")
-    if labels.open:
-        with labels:
-            show_labelling(documents, model, cut, pooling, retriever)
-    if smoke_test.open:
-        with smoke_test:
-            show_self_test(documents, model, cut, pooling, retriever)
+    views = {
+        "Label questions": lambda: show_labelling(documents, model, cut, pooling, retriever),
+        "Smoke test": lambda: show_self_test(documents, model, cut, pooling, retriever),
+    }
+    show_tabs(views, "questions-tab")
 
 
 main()

@@ -1,6 +1,7 @@
 """Inside the answer: its tokens, the passages they rest on, and the answer without some passages."""
 
 from collections.abc import Sequence
+from functools import partial
 from html import escape
 
 import streamlit as st
@@ -36,13 +37,13 @@ from ui.nothing_found import no_text_words, show_nothing_found
 from ui.settings import Settings, settings_sidebar
 from ui.settings_card import show_settings_card
 from ui.text import escape_markdown, show_error, show_text
+from ui.widgets import show_tabs
 
 EXAMPLES = (
     "What does the CarbFix project do with carbon dioxide?",
     "What is the price of insulin for seniors on Medicare?",
     "What happens to text beyond the token limit?",
 )
-TABS = ("Tokens", "What it rests on", "Passages off", "Where it comes from")
 N_CANDIDATES = 8
 STEP = 64  # step of the prompt's budget in the sidebar
 
@@ -116,22 +117,14 @@ def show_answer(answer: Answer, settings: Settings) -> None:
         f"{counted(len(answer.sources), 'passage')} in a prompt of {len(answer.prompt.ids):,} tokens"
         + (f", behind a thought of {len(answer.thought_ids):,}." if answer.thought_ids else ".")
     )
-    tokens, rests, without, origin = st.tabs(TABS, on_change="rerun", key="inside-answer-tab")
-    with tokens:
-        if tokens.open:
-            steps = steps_of(
-                decoder.name, decoder.kv_bits, answer.read_ids, answer.ids, settings.answer.sampling
-            )
-            show_tokens(answer, steps, settings)
-    with rests:
-        if rests.open:
-            show_attribution(answer)
-    with without:
-        if without.open:
-            show_without(answer, settings)
-    with origin:
-        if origin.open:
-            show_origin(answer)
+    steps = partial(steps_of, decoder.name, decoder.kv_bits, answer.read_ids, answer.ids)
+    views = {
+        "Tokens": lambda: show_tokens(answer, steps(settings.answer.sampling), settings),
+        "What it rests on": lambda: show_attribution(answer),
+        "Passages off": lambda: show_without(answer, settings),
+        "Where it comes from": lambda: show_origin(answer),
+    }
+    show_tabs(views, "inside-answer-tab")
 
 
 def begin(question: str, documents: Sequence[Document], settings: Settings) -> bool:

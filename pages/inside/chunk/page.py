@@ -1,6 +1,5 @@
 """Inside the models: every tensor of a forward pass, attention, and one token's vector in each layer."""
 
-from collections.abc import Callable
 from html import escape
 from typing import Any
 
@@ -24,7 +23,7 @@ from ui.models import decoder_name, limits_of, load_decoder, load_encoder, model
 from ui.settings import chunks_sidebar
 from ui.text import escape_markdown, show_text
 from ui.tokens import special_words
-from ui.widgets import check_typed, more_options, slider
+from ui.widgets import check_typed, more_options, show_tabs, slider
 
 EXAMPLES = (
     "The bank raised its interest rates.",
@@ -216,7 +215,7 @@ def main() -> None:
             "reaches the model.",
             icon=":material/content_cut:",
         )
-    views: dict[str, Callable[[], None]] = {
+    views = {
         "Pipeline": lambda: show_pipeline(given, seen, layer, head, compared),
         "Attention": lambda: show_attention(seen, layer, head, causal, without_special),
         "Across layers": lambda: show_layers(seen, causal, without_special, special),
@@ -225,12 +224,7 @@ def main() -> None:
     precision = cut_in_use(load_encoder()).precision
     if model == "encoder" and precision != "float32":
         views[f"Error in {PRECISIONS[precision].label}"] = lambda: show_rounding(given, precision)
-    for tab, show in zip(
-        st.tabs(list(views), on_change="rerun", key="inside-tab"), views.values(), strict=True
-    ):
-        if tab.open:
-            with tab:
-                show()
+    show_tabs(views, "inside-tab")
     show_size(given, seen, layer)
 
 
