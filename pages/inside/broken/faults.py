@@ -1,7 +1,6 @@
 """The faults of a broken encoder: their names and lessons, vectors of the corpus, and figures."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from html import escape
 
 import numpy as np
@@ -59,8 +58,8 @@ SYMBOLS = dict(zip(FAULTS, ("circle", "square", "diamond", "triangle-up", "x"), 
 SNIPPET = 180  # characters shown of a passage
 
 
-def choose_faults() -> Faults:
-    """Draw the choice of faults; return those that are chosen."""
+def choose_faults() -> list[str]:
+    """Draw the choice of faults; return the names of those that are chosen, in their usual order."""
     chosen = st.pills(
         "Faults",
         list(FAULTS),
@@ -69,12 +68,7 @@ def choose_faults() -> Faults:
         key="faults",
         help="\n".join(f"- **{label}**: {does}" for label, does, _ in FAULTS.values()),
     )
-    return Faults(**dict.fromkeys(chosen, True))
-
-
-def names_of(faults: Faults) -> list[str]:
-    """Return the names of the faults that are on."""
-    return [field.name for field in fields(faults) if getattr(faults, field.name)]
+    return [name for name in FAULTS if name in chosen]
 
 
 @st.cache_data(max_entries=32, show_spinner=False)
@@ -115,13 +109,13 @@ def ranking_html(
     intact and by the broken model.
     """
     html = ""
-    for row in np.argsort(after if is_broken else before)[:k]:
-        place, other = (after[row], before[row]) if is_broken else (before[row], after[row])
+    own, other = (after, before) if is_broken else (before, after)
+    for row in np.argsort(own)[:k]:
         chunk = chunks[row]
-        moved = f"{'was' if is_broken else 'now'} {other} {arrow(before[row], after[row])}"
+        moved = f"{'was' if is_broken else 'now'} {other[row]} {arrow(before[row], after[row])}"
         html += (
             '<li style="margin:0 0 0.8em 0;list-style:none">'
-            f"<b>{place}.</b> {escape_html(chunk.document)} · score {scores[row]:.3f} · "
+            f"<b>{own[row]}.</b> {escape_html(chunk.document)} · score {scores[row]:.3f} · "
             f"<b>{moved}</b><br>{escape(beginning(chunk.text, SNIPPET))}</li>"
         )
     return f'<ol style="margin:0;padding:0;overflow-wrap:anywhere;line-height:1.5">{html}</ol>'

@@ -1,5 +1,6 @@
 """A model with a part missing or put in wrongly: where the damage begins, and its effect on a search."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +18,6 @@ from pages.inside.broken.faults import (
     broken_corpus,
     choose_faults,
     drift_figure,
-    names_of,
     ranking_html,
 )
 from ui.chunk_settings import Cut
@@ -43,26 +43,26 @@ def break_model(encoder: Encoder) -> None:
         f"documents and settings the app uses: in windows of {CUT.splitting.chunk_tokens} tokens with an "
         f"overlap of {CUT.splitting.overlap}, by mean vectors."
     )
-    faults = choose_faults()
-    if not names_of(faults):
+    names = choose_faults()
+    if not names:
         st.info("The model is intact. Choose a fault to break it.", icon=":material/build:")
         return
     if not question.strip():
         st.warning("Type a question first.")
         return
-    for name in names_of(faults):
+    for name in names:
         st.caption(f"**{FAULTS[name][0]}.** {FAULTS[name][2]}")
-    show_drift(encoder, question, faults)
-    show_ranking(encoder, question, faults)
+    show_drift(encoder, question, names)
+    show_ranking(encoder, question, Faults(**dict.fromkeys(names, True)))
 
 
-def show_drift(encoder: Encoder, question: str, faults: Faults) -> None:
+def show_drift(encoder: Encoder, question: str, names: Sequence[str]) -> None:
     """Draw the change of each stage of the question, for each fault alone and for all together."""
     st.header("Where the damage begins")
     intact = encoder.trace(question, "mean", keep=STAGES)
-    sets = {name: Faults(**{name: True}) for name in names_of(faults)}
-    if len(sets) > 1:
-        sets["together"] = faults
+    sets = {name: Faults(**{name: True}) for name in names}
+    if len(names) > 1:
+        sets["together"] = Faults(**dict.fromkeys(names, True))
     drifts = {
         name: stage_drift(intact, broken_trace(encoder, question, some, keep=STAGES), encoder.config.n_layers)
         for name, some in sets.items()
