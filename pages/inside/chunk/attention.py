@@ -38,9 +38,7 @@ def show_attention(seen: ModelView, layer: int, head: int, causal: bool, without
     elif chapter == ONE_HEAD:
         show_head(weights[head], layer, head, tokens, causal)
     else:
-        special = seen.special[kept]
-        words = ["" if hidden else token for token, hidden in zip(tokens, special, strict=True)]
-        show_arcs(weights[head], layer, head, tokens, longest(words))
+        show_arcs(weights[head], layer, head, tokens, longest(tokens, seen.special[kept]))
 
 
 def show_heads(weights: Array, layer: int, head: int, tokens: Sequence[str]) -> None:
@@ -148,8 +146,8 @@ def show_rollout(seen: ModelView, tokens: Sequence[str], causal: bool) -> None:
 
 def show_way(given: Input, seen: ModelView) -> None:
     """Draw the change of one token's vector from layer to layer: cosines, nearest words or logit lens."""
-    words = ["" if special else word for word, special in zip(seen.tokens, seen.special, strict=True)]
-    token = token_choice("Token", seen.tokens, longest(words), "way-token", "The vector to follow.")
+    first = longest(seen.tokens, seen.special)
+    token = token_choice("Token", seen.tokens, first, "way-token", "The vector to follow.")
     states = seen.states(token)  # (n_layers + 1, d_model)
     cosines = pairwise_cosines(states)
     names = ["embedding", *(f"layer {number}" for number in range(len(states) - 1))]

@@ -87,6 +87,6 @@ def token_choice(label: str, tokens: Sequence[str], first: int, key: str, reason
     )
 
 
-def longest(tokens: Sequence[str]) -> int:
-    """Return the index of the longest token, as a rule a content word."""
-    return max(range(len(tokens)), key=lambda number: len(tokens[number]))
+def longest(tokens: Sequence[str], special: Array) -> int:
+    """Return the index of the longest token that is not special, as a rule a content word."""
+    return max(range(len(tokens)), key=lambda number: 0 if special[number] else len(tokens[number]))
