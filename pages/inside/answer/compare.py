@@ -10,6 +10,7 @@ import streamlit as st
 from engine.errors import GlassboxError
 from engine.generation.answering import Answer
 from engine.generation.passages import ids_without
+from engine.generation.prompt import Prompt, Source
 from engine.generation.thinking import without_thought
 from pages.inside.answer.jobs import Request, answer_texts, continuation, start_continuation
 from ui.colours import ADDED, FAINT, ORANGE, REMOVED, source_colour
@@ -65,12 +66,7 @@ def show_without(answer: Answer, settings: Settings) -> None:
         "Switch a passage off and the model answers again without it: the parts that change rested on it, "
         "the others come from elsewhere."
     )
-    on = [
-        source.number
-        for source in answer.sources
-        if passage_switch(source.number, source.document, source.text, answer.prompt.ids)
-    ]
-    off = [source.number for source in answer.sources if source.number not in on]
+    off = [source.number for source in answer.sources if not passage_switch(source, answer.prompt)]
     if not off:
         st.info("All passages are on: switch one off.", icon=":material/toggle_on:")
         return
@@ -102,13 +98,14 @@ def show_without(answer: Answer, settings: Settings) -> None:
     )
 
 
-def passage_switch(number: int, document: str, text: str, prompt_ids: Sequence[int]) -> bool:
+def passage_switch(source: Source, prompt: Prompt) -> bool:
     """Draw a passage's switch with the beginning of its text; return whether it is on."""
     left, right = st.columns([1, 4], vertical_alignment="center")
-    is_on = left.toggle(f"Passage {number}", value=True, key=f"passage-{number}-{hash(tuple(prompt_ids))}")
+    number = source.number
+    is_on = left.toggle(f"Passage {number}", value=True, key=f"passage-{number}-{hash(prompt.ids)}")
     with right:
         label = passage_label(number, source_colour(number) if is_on else "transparent")
-        line = f"{label} {escape_html(document)}: {escape(beginning(text, 160))}"
+        line = f"{label} {escape_html(source.document)}: {escape(beginning(source.text, 160))}"
         show_text(f'<span style="{"" if is_on else FAINT}">{line}</span>')
     return is_on
 

@@ -24,9 +24,8 @@ class Request:
 
 @dataclass(frozen=True)
 class Continuation:
-    """A request, and all tokens of its answer, those of the beginning included."""
+    """All tokens of an answer, those of the beginning included; ``reused_tokens`` were not read again."""
 
-    request: Request
     ids: tuple[int, ...]
     reused_tokens: int
 
@@ -66,7 +65,7 @@ def start_continuation(name: str, request: Request) -> None:
                 job.write(step.text)
                 if not job.take_turn():
                     break
-        return Continuation(request, tuple(ids), cache.reused_tokens)
+        return Continuation(tuple(ids), cache.reused_tokens)
 
     st.session_state[f"{name}-request"] = request
     st.session_state[f"{name}-job"] = Job(work)
