@@ -46,6 +46,17 @@ class Job(Generic[T]):
         is connected.
     computes
         Whether it needs the processor. A download does not: it begins at once and takes no turn of others.
+
+    Attributes
+    ----------
+    text
+        The text so far.
+    aside
+        The text so far that is no part of ``text``, such as a thought before an answer.
+    first
+        What a page draws above the text, None until there is something.
+    done
+        Whether the work has ended, also by an error.
     """
 
     def __init__(
@@ -60,34 +71,14 @@ class Job(Generic[T]):
         self._wanted_at = monotonic()
         self._changed = threading.Condition()
         self._stop = threading.Event()
-        self._text = self._aside = ""
-        self._first: object = None
-        self._done = False
+        self.text = self.aside = ""
+        self.first: object = None
+        self.done = False
         self._result: T
         self._error: GlassboxError | None = None
         if computes:
             TURNS.join(self._session)
         threading.Thread(target=self._run, args=(work,), daemon=True).start()
-
-    @property
-    def text(self) -> str:
-        """The text so far."""
-        return self._text
-
-    @property
-    def aside(self) -> str:
-        """The text so far that is no part of `text`, such as a thought before an answer."""
-        return self._aside
-
-    @property
-    def first(self) -> object:
-        """What a page draws above the text, None until there is something."""
-        return self._first
-
-    @property
-    def done(self) -> bool:
-        """Whether the work has ended, also by an error."""
-        return self._done
 
     @property
     def stopped(self) -> bool:
@@ -101,7 +92,7 @@ class Job(Generic[T]):
     @property
     def n_before(self) -> int:
         """How many other sessions work before this job begins or continues."""
-        return TURNS.n_before(self._session) if self._computes and not self._done else 0
+        return TURNS.n_before(self._session) if self._computes and not self.done else 0
 
     def take_turn(self) -> bool:
         """Wait for the session's turn at the processor; return whether the work should go on."""
@@ -116,22 +107,22 @@ class Job(Generic[T]):
     def write(self, text: str) -> None:
         """Append to the text and wake the threads in `wait`."""
         with self._changed:
-            self._text += text
+            self.text += text
             self._changed.notify_all()
 
     def write_aside(self, text: str) -> None:
         """Append to `aside`."""
-        self._aside += text
+        self.aside += text
 
     def show_first(self, value: object) -> None:
         """Set what a page draws above the text."""
-        self._first = value
+        self.first = value
 
     def wait(self, seen: str = "", seconds: float | None = None) -> str:
         """Return the text once it is longer than ``seen``, the work is done, or ``seconds`` have passed."""
         with self._changed:
-            self._changed.wait_for(lambda: self._done or len(self._text) > len(seen), seconds)
-            return self._text
+            self._changed.wait_for(lambda: self.done or len(self.text) > len(seen), seconds)
+            return self.text
 
     def result(self) -> T:
         """Wait for the work to end, and return its result.
@@ -142,7 +133,7 @@ class Job(Generic[T]):
             The error that ended the work; other exceptions are logged and replaced by one.
         """
         with self._changed:
-            self._changed.wait_for(lambda: self._done)
+            self._changed.wait_for(lambda: self.done)
         if self._error is not None:
             raise self._error
         return self._result
@@ -163,7 +154,7 @@ class Job(Generic[T]):
             if self._computes:
                 TURNS.leave(self._session)
             with self._changed:
-                self._done = True
+                self.done = True
                 self._changed.notify_all()
             give_back_soon()
 
