@@ -30,15 +30,11 @@ def progress_figure(reports: Sequence[ExamReport], n_steps: int, least_loss: flo
     for row, (name, values, colour, shown) in enumerate(lines, start=1):
         mode, hover = "lines+markers" if len(steps) < 3 else "lines", f"step %{{x}}<br>{name} {shown}"
         add_line(figure, steps, values, name, colour, hover, mode=mode, row=row, col=1)
-    figure.add_hline(y=least_loss, line={"dash": "dot", "color": GREY}, row=1, col=1)
-    figure.add_annotation(
-        x=n_steps,
+    figure.add_hline(
         y=least_loss,
-        text="no errors",
-        showarrow=False,
-        xanchor="right",
-        yanchor="top",
-        font_size=11,
+        line={"dash": "dot", "color": GREY},
+        annotation={"text": "no errors", "font_size": 11},
+        annotation_position="bottom right",
         row=1,
         col=1,
     )
