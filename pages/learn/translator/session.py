@@ -67,9 +67,8 @@ def trainings() -> dict[str, TrainingSession]:
 
 def start(task: Task, recipe: Recipe) -> None:
     """Start a training of a task; pause all others of the session."""
-    pause_others(task.name)
     trainings()[task.name] = TrainingSession(Training(task, recipe))
-    trainings()[task.name].resume()
+    resume(task.name)
 
 
 def load(content: bytes, task: Task) -> None:
@@ -86,17 +85,12 @@ def load(content: bytes, task: Task) -> None:
 
 
 def resume(name: str) -> None:
-    """Resume the training of a task; pause all others of the session."""
-    pause_others(name)
-    if not (session := trainings()[name]).running:
-        session.resume()
-
-
-def pause_others(name: str) -> None:
-    """Pause all trainings but that of one task, since they share the processor."""
+    """Resume the training of a task; pause all others of the session, since they share the processor."""
     for other, session in trainings().items():
         if other != name:
             session.stop()
+    if not (session := trainings()[name]).running:
+        session.resume()
 
 
 def reset(name: str) -> None:
