@@ -99,6 +99,33 @@ def add_line(
     figure.add_scatter(x=list(x), y=list(y), name=name, **(look | options))
 
 
+def numbered_bars(
+    values: Iterable[float],
+    labels: Iterable[str],
+    numbers: Iterable[str],
+    colours: str | Sequence[str],
+    hover: str,
+    **options: object,
+) -> go.Figure:
+    """Horizontal bars with their numbers at the ends; ``hover`` is the text over a bar.
+
+    The bars have one colour, or one each; ``options`` are those of `go.Bar`.
+    """
+    return go.Figure(
+        go.Bar(
+            x=list(values),
+            y=list(labels),
+            orientation="h",
+            marker_color=colours,
+            text=list(numbers),
+            textposition="outside",
+            cliponaxis=False,
+            hovertemplate=f"{hover}<extra></extra>",
+            **options,
+        )
+    )
+
+
 def heat_map(
     values: Array,
     rows: Sequence[str] | None,
@@ -144,18 +171,8 @@ def probability_bars(
     probabilities: Sequence[float], labels: Sequence[str], colours: str | Sequence[str]
 ) -> go.Figure:
     """Bars of probabilities from top to bottom, in one colour or one for each bar."""
-    figure = go.Figure(
-        go.Bar(
-            x=list(probabilities),
-            y=[escape_plotly(label) for label in labels],
-            orientation="h",
-            marker_color=colours,
-            text=[f"{value:.1%}" for value in probabilities],
-            textposition="outside",
-            cliponaxis=False,
-            hovertemplate="%{y}: %{x:.4%}<extra></extra>",
-        )
-    )
+    names, numbers = map(escape_plotly, labels), [f"{value:.1%}" for value in probabilities]
+    figure = numbered_bars(probabilities, names, numbers, colours, "%{y}: %{x:.4%}")
     figure.update_yaxes(autorange="reversed", type="category")
     figure.update_xaxes(tickformat=".0%", range=[0, max(probabilities) * 1.25])
     return styled(figure, height=75 + 25 * len(labels))

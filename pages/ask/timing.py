@@ -6,7 +6,7 @@ import streamlit as st
 from engine.generation.answering import Answer, Timings
 from engine.retrieval.retrievers import RETRIEVERS
 from ui.colours import BLUE, ORANGE
-from ui.figures import styled
+from ui.figures import numbered_bars, styled
 from ui.text import readable_seconds
 
 EXPANDING = "Expand question"
@@ -109,18 +109,8 @@ def timing_figure(timings: Timings) -> go.Figure:
     """Bars of the seconds that each stage took, in order from the top."""
     stages = stages_of(timings)
     colours = [ORANGE] * (EXPANDING in stages) + [BLUE] * 4 + [ORANGE] * 3
-    figure = go.Figure(
-        go.Bar(
-            x=list(stages.values()),
-            y=list(stages),
-            orientation="h",
-            marker_color=colours,
-            text=[readable_seconds(seconds) for seconds in stages.values()],
-            textposition="outside",
-            cliponaxis=False,
-            hovertemplate="%{y}: %{text}<extra></extra>",
-        )
-    )
+    seconds = stages.values()
+    figure = numbered_bars(seconds, stages, map(readable_seconds, seconds), colours, "%{y}: %{text}")
     figure.update_yaxes(autorange="reversed")
-    figure.update_xaxes(title="seconds", rangemode="tozero", range=[0, max(stages.values()) * 1.25])
+    figure.update_xaxes(title="seconds", rangemode="tozero", range=[0, max(seconds) * 1.25])
     return styled(figure, height=320)

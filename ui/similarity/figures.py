@@ -12,7 +12,7 @@ from engine.inspection.pooling.similarity_decomposition import TextUnit, Tokeniz
 from engine.layers.tracing import Array
 from ui.chunk_paint import LOST
 from ui.colours import BLUE, GREY, ORANGE, faded, paint
-from ui.figures import styled
+from ui.figures import numbered_bars, styled
 from ui.text import escape_plotly, shortened
 from ui.tokens import LABELLED_TOKENS, token_axis, visible_blanks
 
@@ -78,18 +78,9 @@ def won_bars(n_won: Array, of_text: Sequence[TextUnit]) -> go.Figure:
     """Bars of the units that won most dimensions, ``(n_units,)``, best at the top."""
     best = np.argsort(-n_won, kind="stable")[:MOST_BARS]
     labels = unit_labels(of_text)
-    figure = go.Figure(
-        go.Bar(
-            x=n_won[best],
-            y=[labels[number] for number in best],
-            orientation="h",
-            marker_color=[GREY if of_text[number].special else BLUE for number in best],
-            text=n_won[best],
-            textposition="outside",
-            cliponaxis=False,
-            hovertemplate="%{y}: %{x} dimensions<extra></extra>",
-        )
-    )
+    names = [labels[number] for number in best]
+    colours = [GREY if of_text[number].special else BLUE for number in best]
+    figure = numbered_bars(n_won[best], names, map(str, n_won[best]), colours, "%{y}: %{x} dimensions")
     figure.update_yaxes(autorange="reversed", type="category")
     figure.update_xaxes(title="dimensions won", range=[0, float(n_won.max()) * 1.2])
     return styled(figure, height=110 + 22 * len(best))

@@ -18,7 +18,7 @@ from pages.improve.poolings.changes import show_changes, show_smaller
 from pages.improve.poolings.pooled_chunks import PooledChunks
 from ui.colours import BLUE, GREY
 from ui.export import show_figure
-from ui.figures import styled
+from ui.figures import numbered_bars, styled
 from ui.progress import counting
 from ui.questions.sets import labelled_questions
 from ui.widgets import chapters, fragment
@@ -147,17 +147,12 @@ def show_anisotropy(means: dict[str, float], strategy: str) -> None:
         f"them, cannot be compared: here the average goes from {means[order[0]]:.2f} "
         f"({pooling_label(order[0])}) to {means[order[-1]]:.2f} ({pooling_label(order[-1])})."
     )
-    figure = go.Figure(
-        go.Bar(
-            x=[means[name] for name in order],
-            y=[pooling_label(name) for name in order],
-            orientation="h",
-            marker_color=[BLUE if name == strategy else GREY for name in order],
-            text=[f"{means[name]:.2f}" for name in order],
-            textposition="outside",
-            cliponaxis=False,
-            hovertemplate="%{y}: %{x:.3f}<extra></extra>",
-        )
+    figure = numbered_bars(
+        [means[name] for name in order],
+        [pooling_label(name) for name in order],
+        [f"{means[name]:.2f}" for name in order],
+        [BLUE if name == strategy else GREY for name in order],
+        "%{y}: %{x:.3f}",
     )
     ends = [1.2 * min(0.0, *means.values()), 1.2 * max(0.0, *means.values())]  # room for the numbers
     figure.update_xaxes(title="mean cosine of two chunks", range=ends)

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from engine.layers.tracing import Array
 from ui.colours import BLUE, DIVERGING, GREY, ORANGE, SEQUENTIAL, WHITE
-from ui.figures import LEGEND_ABOVE, numbered_cells, styled
+from ui.figures import LEGEND_ABOVE, numbered_bars, numbered_cells, styled
 from ui.tokens import token_axis, token_labels
 
 LABEL_CHARACTERS = 18  # in a line of an axis' label, so that the figure fits on a phone
@@ -53,19 +53,14 @@ def pair_bars(
     """
     order = sorted(cosines, key=lambda name: cosines[name])
     labels = [in_lines(name) for name in order]
-    figure = go.Figure(
-        go.Bar(
-            x=[cosines[name] for name in order],
-            y=labels,
-            orientation="h",
-            marker_color=[ORANGE if name in marked else BLUE for name in order],
-            text=[f"{cosines[name]:.3f}" for name in order],
-            textposition="outside",
-            cliponaxis=False,
-            name="these two",
-            hovertemplate="%{text}<extra></extra>",
-            showlegend=False,
-        )
+    figure = numbered_bars(
+        [cosines[name] for name in order],
+        labels,
+        [f"{cosines[name]:.3f}" for name in order],
+        [ORANGE if name in marked else BLUE for name in order],
+        "%{text}",
+        name="these two",
+        showlegend=False,
     )
     figure.add_scatter(
         x=[unrelated[name] for name in order],
