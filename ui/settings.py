@@ -279,11 +279,8 @@ def cut_settings(encoder: Encoder, documents: Sequence[Document]) -> Cut:
 
 def pooling_settings(encoder: Encoder, documents: Sequence[Document]) -> str:
     """Draw the choice of pooling, or return that of given vectors."""
-    return pooling_setting(encoder) if (given := given_of(documents)) is None else given.index.spec.pooling
-
-
-def pooling_setting(encoder: Encoder) -> str:
-    """Draw the choice of pooling."""
+    if (given := given_of(documents)) is not None:
+        return given.index.spec.pooling
     own = encoder.pooling
     return choice_setting(
         "pooling",

@@ -177,9 +177,9 @@ def settings_page():
     import streamlit as st
 
     from ui.models import load_encoder
-    from ui.settings import pooling_setting
+    from ui.settings import pooling_settings
 
-    st.session_state["chosen"] = pooling_setting(load_encoder())
+    st.session_state["chosen"] = pooling_settings(load_encoder(), [])
 
 
 def test_a_new_entry_reaches_the_encoder_and_the_settings_of_the_app(encoder, monkeypatch):
