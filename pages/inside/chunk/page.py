@@ -122,6 +122,8 @@ def chunk_input(model: Model) -> Input:
     left, right = st.columns([3, 1])
     document = document_choice(documents, "inside-document", place=left)
     [chunks] = split_documents([document], cut)
+    if not chunks:
+        raise NoDocumentError("This document has no text to read. Choose another.")
     key, label = "inside-chunk", f"Chunk (of {len(chunks)})"
     changed = follow_chunk(key, document.name, chunks)
     number = right.number_input(label, 1, len(chunks), key=key, on_change=changed)

@@ -4,10 +4,11 @@ from html import unescape
 
 import pytest
 
+from engine.documents.document import Document
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.documents.splitters import Splitting, split
 from engine.inspection.diagnosis.location import Location
-from tests.apps import app_page, said, tables
+from tests.apps import app_file, app_page, said, tables
 
 CHOSEN = "inside_the_pipeline.md"
 
@@ -37,6 +38,15 @@ def test_the_token_limit_of_the_app_cuts_a_chunk(encoder):
     state["source-encoder"] = "Take a chunk of the documents"
     app = app_page("inside/chunk", **state).run()
     assert any("Only the first 64 of" in warning.value for warning in app.warning)
+
+
+def test_a_document_without_text_is_told_and_another_can_be_chosen(encoder):
+    blank = {"blank.md": (Document("blank.md", " \n "),)}
+    state = {"uploads": blank, "searched": ["blank.md"], "source-encoder": "Take a chunk of the documents"}
+    app = app_file(**state).run().switch_page("pages/inside/chunk/page.py").run()
+    assert not app.exception
+    assert "This document has no text to read\\. Choose another\\." in [info.value for info in app.info]
+    assert app.selectbox(key="inside-document")
 
 
 def test_after_an_answer_the_page_opens_the_passage_that_the_session_is_about(encoder):
