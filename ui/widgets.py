@@ -80,7 +80,12 @@ def slider(
     disabled: bool = False,
     place: DeltaGenerator | None = None,
 ) -> Any:
-    """Draw a slider over a range, or one that stops at each of some values; return a value of ``options``."""
+    """Draw a slider over a range, or one that stops at each of some values; return a value of ``options``.
+
+    A single one is returned without a slider, which Streamlit would refuse to draw.
+    """
+    if len(options) == 1:
+        return options[0]
     shared: dict[str, Any] = {"key": key, "persist_state": "session", "disabled": disabled, "help": help}
     if isinstance(options, range):
         return (place or st).slider(label, options.start, options[-1], int(default), options.step, **shared)

@@ -18,6 +18,7 @@ st.json({
     "last": choice("Last", range(3), "last", default=2, format_func=lambda number: f"number {number}"),
     "range": slider("Range", range(100, 301, 100), 200, "range", "A range."),
     "stops": slider("Stops", (0.001, 0.5, 1.0), 0.5, "stops", "Some values."),
+    "single": slider("Head", range(1), 0, "single", "Of a model with one head."),
 })
 """
 
@@ -25,13 +26,13 @@ st.json({
 def test_a_choice_starts_at_its_default_and_a_slider_returns_one_of_its_values():
     app = app_of(SCRIPT).run()
     assert not app.exception
-    assert json.loads(app.json[0].value) == {"first": "a", "last": 2, "range": 200, "stops": 0.5}
+    assert json.loads(app.json[0].value) == {"first": "a", "last": 2, "range": 200, "stops": 0.5, "single": 0}
     assert (app.slider[0].min, app.slider[0].max, app.slider[0].step) == (100, 300, 100)
     assert app.select_slider[0].options == ["0.001", "0.5", "1"]
     app.segmented_control(key="first").set_value("b")
     app.select_slider(key="stops").set_value(1.0)
     app.run()
-    assert json.loads(app.json[0].value) == {"first": "b", "last": 2, "range": 200, "stops": 1.0}
+    assert json.loads(app.json[0].value) == {"first": "b", "last": 2, "range": 200, "stops": 1.0, "single": 0}
 
 
 def test_a_chapter_is_drawn_alone_and_stays_open():

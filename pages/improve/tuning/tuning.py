@@ -17,7 +17,7 @@ from ui.chunk_settings import Cut
 from ui.jobs import follow_progress
 from ui.models import model_name
 from ui.text import escape_markdown
-from ui.widgets import choice
+from ui.widgets import choice, slider
 
 MIN_QUESTIONS = 10  # folds of fewer are too small to test on
 ADAPTER, LAYERS = "Adapter", "Last layers"
@@ -130,14 +130,13 @@ def tuning_settings(
             persist_state="session",
             help="Rounds over all questions. Training stops when questions held out of it get no better.",
         )
-        n_last = columns[2].slider(
+        n_last = slider(
             "Layers",
+            range(1, min(MAX_LAYERS, encoder.config.n_layers) + 1),
             1,
-            min(MAX_LAYERS, encoder.config.n_layers),
-            1,
-            key="tuning-layers",
-            persist_state="session",
-            help="How many of the encoder's last layers change; the outputs of the others are computed once.",
+            "tuning-layers",
+            "How many of the encoder's last layers change; the outputs of the others are computed once.",
+            place=columns[2],
         )
     names = tuple(document.name for document in documents)
     return Request(n_last, n_folds, n_epochs, names, questions, cut)

@@ -32,7 +32,7 @@ from ui.export import show_figure
 from ui.models import load_decoder
 from ui.progress import counting
 from ui.text import beginning, escape_html, passage_label, show_text
-from ui.widgets import choice
+from ui.widgets import choice, slider
 
 FEW_PAIRS = 12
 ALL, ONE_LAYER, ONE_HEAD = "All layers and heads", "One layer", "One head"
@@ -191,10 +191,12 @@ def attention_choice(n_layers: int, n_heads: int) -> tuple[int | None, int | Non
     if which == ALL:
         return None, None
     left, right = st.columns(2)
-    layer = left.slider("Layer", 0, n_layers - 1, n_layers // 2, key=f"attributed-layer-{n_layers}")
+    layers, reason = range(n_layers), "Counted from 0, the first after the embeddings."
+    layer = slider("Layer", layers, n_layers // 2, f"attributed-layer-{n_layers}", reason, place=left)
     if which == ONE_LAYER:
         return layer, None
-    return layer, right.slider("Head", 0, n_heads - 1, 0, key=f"attributed-head-{n_heads}")
+    reason = "Heads attend to different tokens."
+    return layer, slider("Head", range(n_heads), 0, f"attributed-head-{n_heads}", reason, place=right)
 
 
 def show_correlation(shares: Array, falls: Array) -> None:
