@@ -7,7 +7,7 @@ import typer
 from engine.cli.loading import load_decoder
 from engine.cli.main import app, print_json
 from engine.cli.models import require_accepted
-from engine.cli.options import JsonOption, exit_on_error
+from engine.cli.options import JsonOption
 from engine.cli.progress import download_progress, say
 from engine.generation.listed_decoders import ListedDecoder, listed_decoders, read_rate
 from engine.weights.catalog import DEFAULT_DECODER
@@ -15,7 +15,6 @@ from engine.weights.fetch import is_cached, model_path
 
 
 @app.command()
-@exit_on_error
 def models(as_json: JsonOption = False) -> None:
     """List the decoders that are known by name: size, licence, memory and speed on this machine.
 
@@ -59,7 +58,6 @@ def decoder_json(decoder: ListedDecoder) -> dict[str, object]:
 
 
 @app.command()
-@exit_on_error
 def download(
     name: Annotated[str, typer.Argument(help="A name of `models`, or a Hugging Face id like owner/name.")],
     accept_licence: Annotated[

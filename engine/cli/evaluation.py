@@ -31,7 +31,6 @@ from engine.cli.options import (
     RerankerOption,
     RetrievalOptions,
     check_folder_of,
-    exit_on_error,
     grouped,
     write_errors,
 )
@@ -104,7 +103,6 @@ SORTED_BY = "mrr"
 
 
 @app.command(name="sweep")
-@exit_on_error
 def sweep_command(
     corpus: Annotated[
         Path | None,
@@ -390,7 +388,6 @@ def figures(row: SweepRow) -> tuple[str, str, str]:
 
 
 @app.command()
-@exit_on_error
 def evaluate(
     folder: Annotated[
         Path,
@@ -462,7 +459,6 @@ def evaluated(collection: BeirSet, encoder: Encoder, pooling: str) -> list[dict[
 
 
 @app.command()
-@exit_on_error
 @grouped
 def answers(
     corpus: CorpusOptions,

@@ -13,7 +13,6 @@ from engine.cli.options import (
     ParentOption,
     RetrievalOptions,
     check_folder_of,
-    exit_on_error,
     grouped,
     write_errors,
 )
@@ -25,7 +24,6 @@ from engine.models.precision import chosen_precision
 
 
 @app.command(name="export")
-@exit_on_error
 @grouped
 def export_command(
     embedding: EmbeddingOptions,

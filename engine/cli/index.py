@@ -10,7 +10,7 @@ import typer
 
 from engine.cli.loading import load_search_model, warn_of
 from engine.cli.main import app, one_line, place, print_json
-from engine.cli.options import EmbeddingOptions, JsonOption, ParentOption, exit_on_error, grouped
+from engine.cli.options import EmbeddingOptions, JsonOption, ParentOption, grouped
 from engine.cli.progress import progress, say
 from engine.documents.document import Chunk
 from engine.documents.unread_text import limit_warning
@@ -30,7 +30,6 @@ SHOWN_LOST = 5
 
 
 @app.command(name="index")
-@exit_on_error
 @grouped
 def index_command(
     corpus: Annotated[Path, typer.Argument(help="A file or a folder, as for a corpus.")],

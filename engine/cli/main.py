@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from engine.cli.command_group import CommandGroup
 from engine.cli.loading import (
     check_reranker,
     index_documents,
@@ -27,7 +28,6 @@ from engine.cli.options import (
     RetrievalOptions,
     SearchedOptions,
     check_folder_of,
-    exit_on_error,
     grouped,
     write_errors,
 )
@@ -46,6 +46,7 @@ from engine.verify import DEFAULT_TEXTS, verify_encoder
 from engine.weights.catalog import DEFAULT_ENCODER
 
 app = typer.Typer(
+    cls=CommandGroup,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -88,7 +89,6 @@ def print_searched(searched_for: str | None) -> None:
 
 
 @app.command()
-@exit_on_error
 def verify(
     model: EncoderOption = DEFAULT_ENCODER,
     dtype: Annotated[str, typer.Option(help="Precision: float32 or float64.")] = "float32",
@@ -124,7 +124,6 @@ def verify(
 
 
 @app.command()
-@exit_on_error
 @grouped
 def search(
     question: Annotated[str, typer.Argument(help="What to look for.")],
@@ -161,7 +160,6 @@ def search(
 
 
 @app.command(name="ask")
-@exit_on_error
 @grouped
 def ask_command(
     question: Annotated[str, typer.Argument(help="What to answer.")],
@@ -222,7 +220,6 @@ def print_answer(answer: Answer) -> None:
 
 
 @app.command()
-@exit_on_error
 @grouped
 def embed(
     path: Annotated[Path, typer.Argument(help="A file or a folder, as for a corpus.")],

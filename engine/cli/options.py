@@ -1,21 +1,18 @@
 """Options of the command line, in groups that several commands share."""
 
-import errno
 import inspect
-import os
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, ParamSpec, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
 from engine.documents.loaders import BUNDLED_CORPUS, kinds
 from engine.documents.splitters import DEFAULT_SPLITTING, SPLITTERS, Splitting
-from engine.errors import GlassboxError, InputError
+from engine.errors import InputError
 from engine.generation.sampling import RULES
 from engine.generation.settings import CONTEXTS, DEFAULT_ANSWER, DEFAULT_MIN_RELEVANCE, DEFAULT_SEARCH
 from engine.layers.pooling import POOLINGS
@@ -26,10 +23,6 @@ from engine.models.prompts import PROMPT_USES
 from engine.retrieval.filters import DocumentFilter
 from engine.retrieval.retrievers import DEFAULT_RETRIEVER, RETRIEVERS
 from engine.weights.catalog import DEFAULT_DECODER, DEFAULT_ENCODER
-
-P = ParamSpec("P")
-CLOSED_PIPE = 141  # exit code of programs that SIGPIPE ends, in a shell
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 EncoderOption = Annotated[
@@ -292,35 +285,3 @@ def write_errors(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise InputError(f"{path} cannot be written ({error.strerror}): give another file") from error
-
-
-def exit_on_error(command: Callable[P, None]) -> Callable[P, None]:
-    """Turn the engine's errors, and output that cannot be written, into a line and exit code 2.
-
-    Where the reader of a pipe has left, the exit code is `CLOSED_PIPE`, without a line.
-    """
-
-    @wraps(command)
-    def wrapped(*args: P.args, **kwargs: P.kwargs) -> None:
-        try:
-            command(*args, **kwargs)
-            sys.stdout.flush()
-        except GlassboxError as error:
-            print(f"error: {error}", file=sys.stderr)
-            raise typer.Exit(2) from error
-        except BrokenPipeError as error:
-            discard_output()
-            raise typer.Exit(CLOSED_PIPE) from error
-        except OSError as error:
-            if error.errno not in FULL or error.filename is not None:
-                raise
-            discard_output()
-            print(f"error: the output cannot be written ({error.strerror}): make room", file=sys.stderr)
-            raise typer.Exit(2) from error
-
-    return wrapped
-
-
-def discard_output() -> None:
-    """Let standard output go nowhere, so that the rest of it raises nothing when the program ends."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

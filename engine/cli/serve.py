@@ -16,7 +16,6 @@ from engine.cli.options import (
     RerankerOption,
     RetrievalOptions,
     SearchedOptions,
-    exit_on_error,
     grouped,
 )
 from engine.cli.progress import say
@@ -91,7 +90,6 @@ class ServerOptions:
 
 
 @app.command(name="serve")
-@exit_on_error
 @grouped
 def serve_command(
     server: ServerOptions,

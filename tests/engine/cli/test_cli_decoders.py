@@ -31,17 +31,21 @@ def test_the_decoders_are_listed_with_their_licences():
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="has no file that is always full")
-def test_output_that_cannot_be_written_ends_without_a_traceback():
-    command = [sys.executable, "-m", "engine", "models"]
+@pytest.mark.parametrize("arguments", [["download", DEFAULT_DECODER], ["search", "--help"]])
+def test_output_that_cannot_be_written_ends_without_a_traceback(arguments):
+    command = [sys.executable, "-m", "engine", *arguments]
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(command, cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    line = "error: the output cannot be written (No space left on device): make room"
-    assert (done.returncode, done.stderr.splitlines()[-1]) == (2, line)
+    line = "error: the output cannot be written (No space left on device): make room\n"
+    assert (done.returncode, done.stderr) == (2, line)
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run(command, cwd=ROOT, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
     os.close(writer)
-    assert (done.returncode, "Error" in done.stderr) == (141, False)
+    assert (done.returncode, done.stderr) == (141, "")
+    closed = ["sh", "-c", 'exec "$@" >&-', "sh", *command]
+    done = subprocess.run(closed, cwd=ROOT, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_terms_have_to_be_accepted_before_a_download(tmp_path, monkeypatch):

@@ -1,0 +1,50 @@
+"""How the commands end: with a line and an exit code in place of a traceback."""
+
+import errno
+import os
+import sys
+from typing import Any
+
+from typer.core import TyperGroup
+
+from engine.errors import GlassboxError
+
+CLOSED_PIPE = 141  # exit code of programs that SIGPIPE ends, in a shell
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+class CommandGroup(TyperGroup):
+    """The commands, with their help.
+
+    The engine's errors, and output that cannot be written, become a line and exit code 2. Where the reader
+    of a pipe has left, the exit code is `CLOSED_PIPE`, without a line.
+    """
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run a command; the arguments are those of typer."""
+        try:
+            try:
+                return super().main(*args, **kwargs)
+            except SystemExit as end:  # of every run from a shell
+                if isinstance(end.__context__, BrokenPipeError):  # to which typer and rich give exit code 1
+                    raise end.__context__ from None
+                if sys.stdout is not None:  # as it is where the shell closed it
+                    sys.stdout.flush()
+                raise
+        except GlassboxError as error:
+            print(f"error: {error}", file=sys.stderr)
+            sys.exit(2)
+        except BrokenPipeError:
+            discard_output()
+            sys.exit(CLOSED_PIPE)
+        except OSError as error:
+            if error.errno not in FULL or error.filename is not None:
+                raise
+            discard_output()
+            print(f"error: the output cannot be written ({error.strerror}): make room", file=sys.stderr)
+            sys.exit(2)
+
+
+def discard_output() -> None:
+    """Let standard output go nowhere, so that the rest of it raises nothing when the program ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
