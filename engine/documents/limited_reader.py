@@ -5,7 +5,7 @@ import threading
 from pathlib import Path
 
 from engine.documents.document import Document, Section
-from engine.documents.loaders import Failure, Loaded
+from engine.documents.formats.loaded import Failure, Loaded
 from engine.limited_process import Limits, Program, ask
 
 READER = Program(Path(__file__).with_name("reading_program.py"), idle_s=30)

@@ -17,29 +17,6 @@ from engine.documents.formats.webpage import read_html
 from engine.documents.formats.word import read_docx
 from engine.errors import DocumentError
 
-__all__ = [
-    "BUNDLED_CORPUS",
-    "BUNDLED_INDEX",
-    "FORMATS",
-    "MAX_BYTES",
-    "MAX_DOCUMENTS",
-    "Failure",
-    "Format",
-    "Loaded",
-    "all_documents",
-    "content_of",
-    "corpus_files",
-    "format_of",
-    "kinds",
-    "load_corpus",
-    "load_document",
-    "parse_document",
-    "parse_file",
-    "read_corpus",
-    "suffixes",
-    "unique",
-]
-
 CODE = (
     ".py", ".js", ".mjs", ".jsx", ".ts", ".tsx", ".java", ".kt", ".c", ".h", ".cc", ".cpp", ".hpp", ".cs",
     ".rs", ".go", ".rb", ".php", ".swift", ".r", ".jl", ".lua", ".sh", ".sql", ".css", ".json", ".toml",
@@ -69,8 +46,6 @@ class Format:
         Of its files' names.
     read
         Yields the parts of a file, from its name, its content and the column for CSV files.
-    holds_several
-        Whether a file holds any number of documents, and not exactly one.
     is_packed
         Whether files are compressed, so that their size says little about their text.
     """
@@ -78,7 +53,6 @@ class Format:
     label: str
     suffixes: tuple[str, ...]
     read: Callable[[str, bytes, str | None], Iterable[Part]]
-    holds_several: bool = False
     is_packed: bool = False
 
     @property
@@ -119,15 +93,14 @@ FORMATS: dict[str, Format] = {
     "html": Format("HTML", (".html", ".htm"), one(read_html)),
     "pdf": Format("PDF", (".pdf",), one(read_pdf), is_packed=True),
     "word": Format("Word", (".docx",), one(read_docx), is_packed=True),
-    "csv": Format("CSV", (".csv",), read_csv, holds_several=True),
+    "csv": Format("CSV", (".csv",), read_csv),
     "jsonl": Format(
         "JSONL",
         (".jsonl",),
         lambda name, content, csv_column: read_jsonl(name, content),
-        holds_several=True,
     ),
     "notebook": Format("notebooks", (".ipynb",), one(read_notebook)),
-    "zip": Format("ZIP archives", (".zip",), read_zip, holds_several=True, is_packed=True),
+    "zip": Format("ZIP archives", (".zip",), read_zip, is_packed=True),
     "code": Format("source code", CODE, one(read_plain)),
 }
 
@@ -155,29 +128,6 @@ def kinds() -> str:
     """Name all formats in a message: ``".txt, .md, … or source code"``."""
     *first, last = (each.short for each in FORMATS.values())
     return f"{', '.join(first)} or {last}"
-
-
-def load_document(path: Path) -> Document:
-    """Read a file of one document.
-
-    Raises
-    ------
-    DocumentError
-        The file is missing, empty, damaged, over `MAX_BYTES`, or of a format that is not read or that holds
-        several documents.
-    """
-    known_format(path.name)
-    return parse_document(path.name, content_of(path))
-
-
-def parse_document(name: str, content: bytes) -> Document:
-    """Make a document of a file's content; raises as `load_document` does."""
-    if known_format(name).holds_several:
-        check_size(name, len(content))
-        raise DocumentError(f"{name} can hold several documents: read it with parse_file or load_corpus")
-    [document] = parts(name, content, None)
-    assert isinstance(document, Document), "of a format with one document"
-    return document
 
 
 def parse_file(name: str, content: bytes, csv_column: str | None = None) -> Loaded:
@@ -260,7 +210,7 @@ def all_documents(loaded: Loaded) -> tuple[Document, ...]:
     return loaded.documents
 
 
-def read_corpus(path: Path, csv_column: str | None = None) -> Loaded:
+def read_corpus(path: Path) -> Loaded:
     """Read as `load_corpus` does, but return failures beside the documents.
 
     Hidden files and folders (``.git``) are ignored; files of other formats are ``skipped``.
@@ -271,7 +221,7 @@ def read_corpus(path: Path, csv_column: str | None = None) -> Loaded:
         There is no such path, or nothing in it has a format that is read.
     """
     files, others = corpus_files(path)
-    loaded = [read_file(file, name, csv_column) for name, file in files.items()]
+    loaded = [read_file(file, name) for name, file in files.items()]
     return Loaded(
         tuple(document for one in loaded for document in one.documents),
         tuple(failure for one in loaded for failure in one.failures),
@@ -297,14 +247,14 @@ def corpus_files(path: Path) -> tuple[dict[str, Path], list[str]]:
     return files, [name for name in names if name not in files]
 
 
-def read_file(path: Path, name: str, csv_column: str | None) -> Loaded:
+def read_file(path: Path, name: str) -> Loaded:
     """Return the documents of a file under a name; one that cannot be read is a failure."""
     try:
         known_format(name)
         content = content_of(path)
     except DocumentError as error:
         return Loaded((), (Failure(name, str(error)),))
-    return parse_file(name, content, csv_column)
+    return parse_file(name, content)
 
 
 def content_of(path: Path) -> bytes:

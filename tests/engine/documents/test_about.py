@@ -6,7 +6,8 @@ import pytest
 from pypdf import PdfReader, PdfWriter
 
 from engine.documents.formats.about import MAX_TAG, MAX_TAGS, date_of, front_matter, tags_of
-from engine.documents.loaders import parse_document, parse_file
+from engine.documents.loaders import parse_file
+from tests.one_document import parse_document
 from tests.pdf_file import make_pdf
 
 DAY, TAGS = "2026-05-01", ("bees", "the garden")

@@ -3,8 +3,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.documents.loaders import parse_document, parse_file, suffixes
-from engine.errors import DocumentError
+from engine.documents.loaders import parse_file, suffixes
 
 STARTS = (
     b"",
@@ -32,10 +31,6 @@ def test_any_bytes_give_documents_or_say_why_in_a_line(suffix, start, rest):
         starts = [section.start for section in document.sections]
         assert starts == sorted(starts)
         assert all(0 <= place < len(document.text) for place in starts)
-    try:
-        assert parse_document(name, start + rest) == loaded.documents[0]
-    except DocumentError:
-        assert loaded.failures or suffix in (".csv", ".jsonl", ".zip")
 
 
 @given(

@@ -13,10 +13,11 @@ from pypdf import PdfReader, PdfWriter
 from engine.documents.document import Section
 from engine.documents.formats import archive, pdf
 from engine.documents.formats.pdf import without_hyphenation
-from engine.documents.loaders import parse_document, parse_file
+from engine.documents.loaders import parse_file
 from engine.documents.splitters import Splitting, split
 from engine.errors import DocumentError
 from engine.retrieval.bm25 import words
+from tests.one_document import parse_document
 from tests.pdf_file import make_pdf
 
 WORD = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'

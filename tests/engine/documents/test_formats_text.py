@@ -5,9 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.documents.document import Section
-from engine.documents.loaders import parse_document, parse_file
+from engine.documents.loaders import parse_file
 from engine.errors import DocumentError
 from engine.wording import DIRECTIONS
+from tests.one_document import parse_document
 
 # What a reader changes, and a binary zero.
 CHANGED = "\0\u00ad\ufb00\ufb01\ufb02\ufb03\ufb04\ufb05\ufb06" + "".join(map(chr, DIRECTIONS))

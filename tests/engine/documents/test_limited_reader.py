@@ -2,8 +2,9 @@
 
 import pytest
 
+from engine.documents.formats.loaded import Failure, Loaded
 from engine.documents.limited_reader import parse_limited
-from engine.documents.loaders import Failure, Loaded, parse_file
+from engine.documents.loaders import parse_file
 from engine.limited_process import Limits
 from tests.hostile.test_amplification import zipped
 from tests.hostile.test_documents import pdf

@@ -8,10 +8,9 @@ from engine.documents.formats.plain import read_plain
 from engine.documents.loaders import (
     FORMATS,
     Format,
+    content_of,
     load_corpus,
-    load_document,
     one,
-    parse_document,
     parse_file,
     read_corpus,
     suffixes,
@@ -19,6 +18,7 @@ from engine.documents.loaders import (
 )
 from engine.errors import DocumentError
 from tests.apps import app_of
+from tests.one_document import parse_document
 
 
 def test_line_ends_and_byte_order_mark_are_normalised():
@@ -34,7 +34,6 @@ def test_line_ends_and_byte_order_mark_are_normalised():
         ("a.md", b"text\0", "binary"),
         ("a.exe", b"text", r"a\.exe is of a kind that is not read: give \.txt"),
         ("a", b"text", "of a kind that is not read"),
-        ("a.csv", b"id\n1", "read it with parse_file"),
     ],
 )
 def test_content_that_is_no_text_is_refused(name, content, reason):
@@ -47,17 +46,15 @@ def test_a_large_file_is_refused_unread(tmp_path):
     with path.open("wb") as file:
         file.truncate(100 * 1024**2)
     with pytest.raises(DocumentError, match="100 MB, more than the 20 MB"):
-        load_document(path)
-    with pytest.raises(DocumentError, match="more than the 20 MB"):
-        parse_document("large.txt", b"x" * (loaders.MAX_BYTES + 1))
+        load_corpus(path)
 
 
 def test_a_path_that_cannot_be_read_says_why(tmp_path):
     with pytest.raises(DocumentError, match="No such file"):
-        load_document(tmp_path / "missing.txt")
+        content_of(tmp_path / "missing.txt")
     (tmp_path / "folder.md").mkdir()
     with pytest.raises(DocumentError, match="cannot be read"):
-        load_document(tmp_path / "folder.md")
+        content_of(tmp_path / "folder.md")
 
 
 def test_a_folder_gives_its_texts_named_by_their_path(tmp_path):
@@ -72,11 +69,12 @@ def test_a_folder_gives_its_texts_named_by_their_path(tmp_path):
 
 
 def test_a_folder_is_read_past_its_failures_or_the_first_is_raised(tmp_path):
-    texts = {"a.md": "a", "b.ipynb": "no JSON", "c.txt": "", "d.csv": "text\nx\ny", "e.o": ""}
+    texts = {"a.md": "a", "b.ipynb": "no JSON", "c.txt": "", "d.csv": "id\nx\ny", "e.o": ""}
     for name, text in texts.items():
         (tmp_path / name).write_text(text)
-    loaded = read_corpus(tmp_path, csv_column="text")
-    assert [(d.name, d.text) for d in loaded.documents] == [("a.md", "a"), ("d.csv#2", "x"), ("d.csv#3", "y")]
+    loaded = read_corpus(tmp_path)
+    found = {document.name: document.text for document in loaded.documents}
+    assert found == {"a.md": "a", "d.csv#2": "id: x", "d.csv#3": "id: y"}
     assert [failure.name for failure in loaded.failures] == ["b.ipynb", "c.txt"]
     assert loaded.skipped == ("e.o",)
     with pytest.raises(DocumentError, match=r"b\.ipynb is not JSON"):
@@ -134,10 +132,10 @@ def test_two_documents_cannot_share_a_name():
 def test_a_file_of_the_largest_size_is_read_and_one_byte_more_is_not(tmp_path, monkeypatch):
     monkeypatch.setattr(loaders, "MAX_BYTES", 10)
     (tmp_path / "a.txt").write_text("x" * 10)
-    assert load_document(tmp_path / "a.txt").text == "x" * 10
+    assert load_corpus(tmp_path / "a.txt")[0].text == "x" * 10
     (tmp_path / "a.txt").write_text("x" * 11)
     with pytest.raises(DocumentError, match="more than"):
-        load_document(tmp_path / "a.txt")
+        load_corpus(tmp_path / "a.txt")
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root reads every file")
@@ -146,7 +144,7 @@ def test_a_file_without_permission_is_refused(tmp_path):
     path.write_text("text")
     path.chmod(0)
     with pytest.raises(DocumentError, match="Permission denied"):
-        load_document(path)
+        load_corpus(path)
 
 
 def uploader():

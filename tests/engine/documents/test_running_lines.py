@@ -1,8 +1,8 @@
 import pytest
 
 from engine.documents.formats.running_lines import without_running_lines
-from engine.documents.loaders import parse_document
 from engine.documents.sentences import sentence_spans
+from tests.one_document import parse_document
 from tests.pdf_file import make_pdf
 
 TEXTS = ("Bread is baked.", "It cools down.", "It is cut.", "It is eaten.")
