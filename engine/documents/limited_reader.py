@@ -3,6 +3,7 @@
 import json
 import threading
 from pathlib import Path
+from typing import Any
 
 from engine.documents.document import Document, Section
 from engine.documents.formats.loaded import Failure, Loaded
@@ -37,23 +38,14 @@ def arguments_of(request: bytes) -> tuple[str, bytes, str | None]:
 
 
 def answer_of(loaded: Loaded) -> bytes:
-    """Return what was read as JSON."""
-    documents = [
-        (
-            one.name,
-            one.text,
-            one.title,
-            [(part.start, part.headings, part.page) for part in one.sections],
-            one.date,
-            one.tags,
-        )
-        for one in loaded.documents
-    ]
-    failures = [(one.name, one.reason) for one in loaded.failures]
-    # A file's name may have halves of surrogate pairs, which UTF-8 has not.
-    return json.dumps((documents, failures, loaded.skipped), ensure_ascii=False).encode(
-        "utf-8", "surrogatepass"
-    )
+    """Return what was read as JSON: a list of its fields for each dataclass."""
+    text = json.dumps(fields_of(loaded), default=fields_of, ensure_ascii=False)
+    return text.encode("utf-8", "surrogatepass")  # a file's name may have halves of surrogate pairs
+
+
+def fields_of(part: Loaded | Document | Section | Failure) -> list[Any]:
+    """Return the values of the fields of a dataclass."""
+    return list(vars(part).values())
 
 
 def loaded_of(answer: bytes) -> Loaded:
