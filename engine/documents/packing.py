@@ -92,15 +92,10 @@ def with_room(pieces: Pieces, tokenizer: TextTokenizer, room: int) -> Pieces:
     n_parts = np.ones(len(pieces), np.int32)
     n_parts[long] = [len(each) for each in parts]
     is_part = np.repeat(np.isin(np.arange(len(pieces)), long), n_parts)
-    columns = []
-    for old, new in zip(
-        (pieces.starts, pieces.ends, np.diff(pieces.totals)),
-        np.array([part for each in parts for part in each], np.int32).T,  # (start, end, tokens; part)
-        strict=True,
-    ):
-        columns.append(np.repeat(old, n_parts))
-        columns[-1][is_part] = new
-    starts, ends, counts = columns
+    rows = np.column_stack([pieces.starts, pieces.ends, np.diff(pieces.totals)])  # (start, end, tokens)
+    rows = np.repeat(rows, n_parts, axis=0)
+    rows[is_part] = [part for each in parts for part in each]
+    starts, ends, counts = np.ascontiguousarray(rows.T)  # (n_pieces,) each
     within_word = np.ones(len(starts), bool)
     within_word[np.cumsum(n_parts) - n_parts] = np.isin(np.arange(len(pieces)), pieces.cuts)
     totals = np.concatenate([np.zeros(1, np.int32), np.cumsum(counts, dtype=np.int32)])
