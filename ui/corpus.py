@@ -12,7 +12,7 @@ import streamlit as st
 from engine import Encoder
 from engine.documents.document import Chunk, Document
 from engine.documents.loaders import BUNDLED_INDEX
-from engine.documents.splitters import Splitting, split, split_small_to_big
+from engine.documents.splitters import Splitting, split
 from engine.documents.token_spans import TokenSpans, token_spans
 from engine.errors import DocumentError
 from engine.layers.tracing import Array
@@ -66,9 +66,7 @@ def chunks_of(document: Document, splitting: Splitting, parent_tokens: int) -> l
     def embed(sentences: Sequence[str]) -> Array:
         return cached_encode(sentences, encoder, "mean", None, cache)
 
-    if parent_tokens:
-        return split_small_to_big(document, encoder.tokenizer, splitting, parent_tokens, tokens, embed)
-    return split(document, encoder.tokenizer, splitting, embed, tokens)
+    return split(document, encoder.tokenizer, splitting, embed, tokens, parent_tokens)
 
 
 shared_chunks = st.cache_resource(max_entries=256, show_spinner=False)(chunks_of)

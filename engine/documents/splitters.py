@@ -133,8 +133,9 @@ def split(
     splitting: Splitting = DEFAULT_SPLITTING,
     embed: Embed | None = None,
     tokens: TokenSpans | None = None,
+    parent_tokens: int = 0,
 ) -> list[Chunk]:
-    """Cut a document into chunks.
+    """Cut a document into chunks, with larger ones around them where these are asked for.
 
     Parameters
     ----------
@@ -148,78 +149,49 @@ def split(
         Returns the unit vectors of sentences, ``(n_sentences, d_model)``; only "semantic" needs it.
     tokens
         The document as `token_spans` gives it, if known: it is the same for all sizes.
+    parent_tokens
+        Most tokens of a larger chunk, which a decoder reads in place of those found; 0 for none. The larger
+        chunks are cut by the same method, without overlap and without sliding, and the others from these.
 
     Returns
     -------
     list of Chunk
         In order of their starts. Together they cover every character that is not blank; none begins or ends
-        within a word, unless that word is longer than a chunk; none has more than ``chunk_tokens``.
+        within a word, unless that word is longer than a chunk; none has more than ``chunk_tokens``. The
+        ``parent`` of each is the larger chunk around it, if there is one.
 
     Raises
     ------
     InputError
         The method is unknown or lacks ``embed``, ``chunk_tokens`` is below `MIN_CHUNK_TOKENS`,
-        ``overlap`` leaves no room for new text, or the text holds half of a surrogate pair.
+        ``overlap`` leaves no room for new text, ``parent_tokens`` is less than ``chunk_tokens``, or the text
+        holds half of a surrogate pair.
     """
-    check_splitting(splitting, tokenizer.n_special)
-    barriers = SPLITTERS[splitting.method].barriers(document, embed)
-    tokens = token_spans(document.text, tokenizer) if tokens is None else tokens
-    room = splitting.chunk_tokens - tokenizer.n_special
-    pieces = with_room(pieces_of(document.text, tokens), tokenizer, room)
-    spans = spans_of(pieces, splitting, barriers, 0, len(pieces))
-    return list(chunks_of(document, pieces, spans, tokenizer.n_special))
-
-
-def split_small_to_big(
-    document: Document,
-    tokenizer: TextTokenizer,
-    splitting: Splitting,
-    parent_tokens: int,
-    tokens: TokenSpans | None = None,
-    embed: Embed | None = None,
-) -> list[Chunk]:
-    """Cut a document into large chunks for a decoder to read, and these into small ones for the search.
-
-    Parameters
-    ----------
-    document, tokenizer, splitting, tokens, embed
-        As in `split`; ``splitting`` is that of the small chunks. The large ones are cut by the same method,
-        without overlap and without sliding.
-    parent_tokens
-        Most tokens of a large chunk, special ones included.
-
-    Returns
-    -------
-    list of Chunk
-        The small chunks in order; the ``parent`` of each is the large chunk around it.
-
-    Raises
-    ------
-    InputError
-        As in `split`, or ``parent_tokens`` is less than the size of the small chunks.
-    """
-    check_splitting(splitting, tokenizer.n_special)
-    check_parents(splitting, parent_tokens)
-    barriers = SPLITTERS[splitting.method].barriers(document, embed)
-    tokens = token_spans(document.text, tokenizer) if tokens is None else tokens
     n_special = tokenizer.n_special
-    large = with_room(pieces_of(document.text, tokens), tokenizer, parent_tokens - n_special)
+    check_splitting(splitting, n_special, parent_tokens)
+    barriers = SPLITTERS[splitting.method].barriers(document, embed)
+    tokens = token_spans(document.text, tokenizer) if tokens is None else tokens
+    large = pieces_of(document.text, tokens)
+    if parent_tokens:
+        large = with_room(large, tokenizer, parent_tokens - n_special)
     small = with_room(large, tokenizer, splitting.chunk_tokens - n_special)
+
+    def small_chunks(first: int, last: int) -> Iterator[Chunk]:
+        spans = spans_of(small, splitting, barriers, first, last)
+        return chunks_of(document, small, spans, n_special)
+
+    if not parent_tokens:
+        return list(small_chunks(0, len(small)))
     parents = packed_spans(large, replace(splitting, overlap=0), barriers, 0, len(large))
     return [
         replace(child, parent=parent)
         for parent in chunks_of(document, large, parents, n_special)
-        for child in chunks_of(
-            document,
-            small,
-            spans_of(small, splitting, barriers, *small.between(parent.start, parent.end)),
-            n_special,
-        )
+        for child in small_chunks(*small.between(parent.start, parent.end))
     ]
 
 
-def check_splitting(splitting: Splitting, n_special: int) -> None:
-    """Raise `InputError` for invalid settings."""
+def check_splitting(splitting: Splitting, n_special: int, parent_tokens: int = 0) -> None:
+    """Raise `InputError` for invalid settings; the parameters are those of `split`."""
     method, chunk_tokens, overlap = splitting.method, splitting.chunk_tokens, splitting.overlap
     if method not in SPLITTERS:
         raise InputError(f"there is no splitter {method!r}: choose one of {', '.join(SPLITTERS)}")
@@ -230,14 +202,10 @@ def check_splitting(splitting: Splitting, n_special: int) -> None:
         raise InputError(
             f"overlap {overlap} does not fit a chunk of {chunk_tokens} tokens: give 0 to {room - 1}"
         )
-
-
-def check_parents(splitting: Splitting, parent_tokens: int) -> None:
-    """Raise `InputError` for large chunks that are smaller than the small ones."""
-    if parent_tokens < splitting.chunk_tokens:
+    if parent_tokens and parent_tokens < chunk_tokens:
         raise InputError(
-            f"parent size {parent_tokens} is smaller than the chunk size {splitting.chunk_tokens}: give "
-            f"{splitting.chunk_tokens} tokens or more"
+            f"parent size {parent_tokens} is smaller than the chunk size {chunk_tokens}: give {chunk_tokens} "
+            "tokens or more"
         )
 
 

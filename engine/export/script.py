@@ -15,7 +15,6 @@ from engine.documents.formats.markdown import closes, fence_of, heading_of
 from engine.documents.splitters import (
     SPLITTERS,
     Barriers,
-    check_parents,
     check_splitting,
     heading_barriers,
     topic_barriers,
@@ -104,9 +103,7 @@ def check_cell(cell: Cell, model: Model, parent_tokens: int) -> None:
     check_retriever(cell.retriever)
     if cell.k < 1:
         raise InputError(f"k is {cell.k}: ask for 1 passage or more")
-    check_splitting(cell.splitting, model.tokenizer.n_special)
-    if parent_tokens:
-        check_parents(cell.splitting, parent_tokens)
+    check_splitting(cell.splitting, model.tokenizer.n_special, parent_tokens)
     model.with_prompts(cell.prompts)  # whether the use of prompts is a known one
     if problem := model_problem(replace(resolved(cell, model), prompts="own"), model):
         raise InputError(problem)

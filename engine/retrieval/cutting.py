@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from engine.documents.document import Chunk, Document
-from engine.documents.splitters import Splitting, split, split_small_to_big
+from engine.documents.splitters import Splitting, split
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
 from engine.retrieval.embedding_model import Model, encode_by
@@ -23,9 +23,7 @@ def cut_documents(
             return model.encode(sentences)
         return encode_by(model.embedding_spec(), "document", sentences, model)
 
-    def cut(document: Document) -> list[Chunk]:
-        if parent_tokens:
-            return split_small_to_big(document, model.tokenizer, splitting, parent_tokens, embed=embed)
-        return split(document, model.tokenizer, splitting, embed=embed)
-
-    return [cut(document) for document in documents]
+    return [
+        split(document, model.tokenizer, splitting, embed, parent_tokens=parent_tokens)
+        for document in documents
+    ]

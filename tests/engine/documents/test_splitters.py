@@ -11,7 +11,7 @@ from engine.cli.main import app as command
 from engine.documents.document import Document, Section
 from engine.documents.packing import Pieces, pack
 from engine.documents.sentences import sentence_spans
-from engine.documents.splitters import SPLITTERS, Splitter, Splitting, split, split_small_to_big
+from engine.documents.splitters import SPLITTERS, Splitter, Splitting, split
 from engine.documents.token_spans import token_spans
 from engine.documents.units import line_starts
 from engine.documents.unread_text import limit_warning, over_limit
@@ -217,7 +217,7 @@ def test_small_chunks_lie_within_their_large_ones(encoder, method, text, data):
     parent_tokens = size + data.draw(st.integers(0, 60))
     document = Document("d.md", text)
     splitting = Splitting(method, size, data.draw(st.integers(0, 5)))
-    chunks = split_small_to_big(document, encoder.tokenizer, splitting, parent_tokens, embed=embed)
+    chunks = split(document, encoder.tokenizer, splitting, embed, parent_tokens=parent_tokens)
     check_chunks(document, chunks, encoder.tokenizer, size)
     parents = list(dict.fromkeys(chunk.parent for chunk in chunks))
     check_chunks(document, parents, encoder.tokenizer, parent_tokens)
@@ -385,7 +385,7 @@ def test_topics_need_vectors(encoder):
 
 def test_a_large_chunk_is_not_smaller_than_the_small_ones(encoder):
     with pytest.raises(InputError, match="parent size 63 is smaller than the chunk size 64"):
-        split_small_to_big(Document("d.md", "text"), encoder.tokenizer, Splitting("fixed", 64), 63)
+        split(Document("d.md", "text"), encoder.tokenizer, Splitting("fixed", 64), parent_tokens=63)
 
 
 @pytest.mark.parametrize("text", ["\ue000" * 40, "\u200b", "\u0301"])

@@ -17,7 +17,7 @@ from sentence_transformers.sentence_transformer import modules
 from engine import Encoder
 from engine.documents.document import Document
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
-from engine.documents.splitters import SPLITTERS, split, split_small_to_big
+from engine.documents.splitters import SPLITTERS, split
 from engine.errors import InputError
 from engine.evaluation.grid import Cell
 from engine.evaluation.library_model import LibraryModel
@@ -95,11 +95,7 @@ def searched(cell, parent_tokens, folder, encoder):
 
 
 def cut(document, cell, encoder, parent_tokens):
-    if parent_tokens:
-        return split_small_to_big(
-            document, encoder.tokenizer, cell.splitting, parent_tokens, embed=encoder.encode
-        )
-    return split(document, encoder.tokenizer, cell.splitting, embed=encoder.encode)
+    return split(document, encoder.tokenizer, cell.splitting, encoder.encode, parent_tokens=parent_tokens)
 
 
 @pytest.fixture(scope="module")
