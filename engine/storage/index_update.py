@@ -40,7 +40,7 @@ from engine.storage.index_folder import (
 )
 from engine.storage.index_rows import IndexedFile
 from engine.storage.milvus_store import IN_FOLDER, check_reachable, is_file, milvus_uri, release
-from engine.storage.ray_shards import Cluster, embed_on_cluster
+from engine.storage.ray_shards import Cluster, Place, embed_on_cluster, shard_vectors
 from engine.weights.fetch import Progress
 from engine.wording import counted
 
@@ -145,7 +145,7 @@ def update_index(
         if cluster is None:
             files, failures = read_files(paths, old, model, settings, say)
         else:
-            files, failures, shards, n_embedded = read_by_cluster(
+            files, failures, places, n_embedded = read_by_cluster(
                 paths, old, model, settings, folder, cluster, on_progress, say
             )
         new, changed, deleted = differences(old, files)
@@ -156,7 +156,7 @@ def update_index(
             index, n_embedded = index_files(files, old, model, settings, cache, on_progress, say)
             unrelated = embed_unrelated(index, model)
         else:
-            index = join_shards(files, old, shards, model, settings, folder)
+            index = join_shards(files, old, places, model, settings, folder)
             unrelated = embed_unrelated(index, model)
         if same is not None and (same.choice.asked, same.store) == (kind, uri):
             choice = same.choice
@@ -243,19 +243,19 @@ def read_by_cluster(
     cluster: Cluster,
     on_progress: Progress | None,
     say: Callable[[str], None],
-) -> tuple[tuple[IndexedFile, ...], tuple[Failure, ...], Mapping[tuple[str, str], Array], int]:
-    """Return what `read_files` does, vectors of new and changed files, and how many chunks were embedded."""
+) -> tuple[tuple[IndexedFile, ...], tuple[Failure, ...], Mapping[str, Place], int]:
+    """Return what `read_files` does, where vectors of new and changed files are, and how many are new."""
     if settings.pooling == "idf":
         raise InputError("pooling idf weighs words by all chunks, which no worker has: leave out --ray")
     files, failures = read_changed(paths, old, is_parsed=False)
     spec = embedding_spec(model, settings.pooling, settings.max_tokens)
     unread = [file for file in files if not file.documents]
-    read, vectors, n_embedded = embed_on_cluster(
+    read, places, n_embedded = embed_on_cluster(
         unread, paths, spec, settings, folder, cluster, on_progress, say
     )
     files = [read.get(file.name, file) for file in files]
     unique(chain.from_iterable(file.documents for file in files))  # raises for equal names
-    return tuple(files), failures, vectors, n_embedded
+    return tuple(files), failures, places, n_embedded
 
 
 def read_changed(
@@ -370,7 +370,7 @@ def index_files(
 def join_shards(
     files: tuple[IndexedFile, ...],
     old: StoredIndex | None,
-    shards: Mapping[tuple[str, str], Array],
+    places: Mapping[str, Place],
     model: Model,
     settings: IndexSettings,
     folder: Path,
@@ -387,7 +387,11 @@ def join_shards(
     for file in files:
         start, stop = stop, stop + len(file.chunks)
         key = file.name, file.sha256
-        vectors[start:stop] = known[key] if key in known else shards[key]
+        if key in known:
+            vectors[start:stop] = known[key]
+        else:
+            shard, rows = places[file.name]
+            vectors[start:stop] = shard_vectors(shard)[rows]
     return index_vectors(chunks, vectors, spec)
 
 

@@ -39,6 +39,8 @@ from engine.storage.whole_file import whole_file
 from engine.weights.fetch import Progress
 from engine.wording import counted, reason_of
 
+Place = tuple[Path, slice]  # of the vectors of a file's chunks: a shard, and rows in it
+
 LOCAL = "local"
 SHARD_BYTES = 128 * 1024  # of files: some seconds of one core
 ATTEMPTS = 3  # at a shard whose worker dies
@@ -86,30 +88,6 @@ class Shard:
         return folder / SHARDS / f"{self.name}.attempts"
 
 
-class ShardVectors(Mapping[tuple[str, str], Array]):
-    """The vectors of each file's chunks by its name and SHA-256, read shard by shard."""
-
-    def __init__(self, shards: Sequence[Shard], folder: Path, files: Mapping[str, IndexedFile]) -> None:
-        self._places: dict[tuple[str, str], tuple[Path, slice]] = {}
-        for shard in shards:
-            start = 0
-            for name, digest in shard.files.items():
-                stop = start + len(files[name].chunks)
-                self._places[name, digest] = shard.path(folder), slice(start, stop)
-                start = stop
-
-    def __getitem__(self, key: tuple[str, str]) -> Array:
-        """Return the vectors of a file: ``(n_chunks, d_model)``."""
-        path, rows = self._places[key]
-        return shard_vectors(path)[rows]
-
-    def __iter__(self) -> Iterator[tuple[str, str]]:
-        return iter(self._places)
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-
 def embed_on_cluster(
     files: Sequence[IndexedFile],
     paths: Mapping[str, Path],
@@ -119,7 +97,7 @@ def embed_on_cluster(
     cluster: Cluster,
     on_progress: Progress | None,
     say: Callable[[str], None],
-) -> tuple[dict[str, IndexedFile], ShardVectors, int]:
+) -> tuple[dict[str, IndexedFile], dict[str, Place], int]:
     """Embed files on a cluster, but for those whose shards are in the folder already.
 
     Parameters
@@ -139,8 +117,8 @@ def embed_on_cluster(
     -------
     files
         The files by name, with their documents and chunks.
-    vectors
-        Their vectors.
+    places
+        Where their vectors are, by the same names.
     n_embedded
         Chunks that were embedded now.
 
@@ -168,7 +146,7 @@ def embed_on_cluster(
     for file in chain.from_iterable(shard_files(shard.path(folder)) for shard in shards):
         read[file.name] = replace(file, size=known[file.name].size, mtime_ns=known[file.name].mtime_ns)
     n_embedded = sum(len(read[name].chunks) for shard in missing for name in shard.files)
-    return read, ShardVectors(shards, folder, read), n_embedded
+    return read, places_of(shards, folder, read), n_embedded
 
 
 def shards_of(files: Sequence[IndexedFile], spec: EmbeddingSpec, settings: IndexSettings) -> list[Shard]:
@@ -298,6 +276,18 @@ def cut_file(name: str, digest: str, path: Path, model: Model, settings: IndexSe
     return IndexedFile(name, 0, 0, digest, documents, tuple(chain.from_iterable(pieces)))
 
 
+def places_of(shards: Sequence[Shard], folder: Path, files: Mapping[str, IndexedFile]) -> dict[str, Place]:
+    """Return where the vectors of each file's chunks are, by the name of the file."""
+    places = {}
+    for shard in shards:
+        start = 0
+        for name in shard.files:
+            stop = start + len(files[name].chunks)
+            places[name] = shard.path(folder), slice(start, stop)
+            start = stop
+    return places
+
+
 def shard_files(path: Path) -> list[IndexedFile]:
     """Read the files of a shard."""
     lines = BytesIO(read_member(path, "files").tobytes())
@@ -306,7 +296,7 @@ def shard_files(path: Path) -> list[IndexedFile]:
 
 @lru_cache(1)
 def shard_vectors(path: Path) -> Array:
-    """Read the vectors of a shard; those of the last one are kept."""
+    """Read the vectors of a shard ``(n_chunks, d_model)``; those of the last one are kept."""
     return read_member(path, "vectors")
 
 
