@@ -39,10 +39,8 @@ from engine.models.embedding_head import OWN
 from engine.models.encoder import Encoder
 from engine.retrieval.bm25 import Bm25
 from engine.retrieval.embedding_model import Model, as_searched, inside_of
-from engine.retrieval.mmr import MMR_DEPTH
 from engine.retrieval.retrievers import (
     RETRIEVERS,
-    RetrieverOptions,
     SearchInputs,
     SearchTexts,
     retriever_scores,
@@ -286,15 +284,12 @@ def computing_seconds(name: str, inputs: SearchInputs) -> float:
 
 
 def scores_of(retriever: str, inputs: SearchInputs, watch: Watch) -> Array:
-    """Score the chunks by `retriever_scores`; MMR orders all its candidates.
-
-    So the first k of MMR are the same for every k up to `MMR_DEPTH`.
-    """
+    """Score the chunks by `retriever_scores`."""
 
     def tell(n_read: int, n_to_read: int) -> None:
         watch.tell(next_cell=n_read / max(n_to_read, 1))
 
-    return retriever_scores(retriever, inputs, RetrieverOptions(k=MMR_DEPTH), tell)
+    return retriever_scores(retriever, inputs, on_progress=tell)
 
 
 def index_bytes(retriever: str, inputs: SearchInputs, labelled: LabelledChunks) -> int:

@@ -34,7 +34,7 @@ from engine.models.encoder import Encoder
 from engine.models.sentence_transformer_folder import POOLING_MODES
 from engine.retrieval.embedding_model import Model
 from engine.retrieval.fusion import RRF_CONSTANT
-from engine.retrieval.mmr import MMR_DEPTH, MMR_DIVERSITY, mmr_order
+from engine.retrieval.mmr import MMR_DIVERSITY, mmr_order
 from engine.retrieval.rerank import RERANK_DEPTH
 from engine.retrieval.retrievers import DENSE_WEIGHT, RETRIEVERS, check_retriever
 from engine.weights.catalog import DEFAULT_ENCODER, KNOWN_MODELS
@@ -157,7 +157,6 @@ def script_fields(cell: Cell, model: Model, to: str, parent_tokens: int) -> dict
         "constant": RRF_CONSTANT,
         "weight": DENSE_WEIGHT,
         "diversity": MMR_DIVERSITY,
-        "mmr_depth": MMR_DEPTH,
         "mmr_order": inspect.getsource(mmr_order).replace(": Array", ": np.ndarray").rstrip(),
         "rerank_depth": RERANK_DEPTH,
     }

@@ -4,22 +4,17 @@ import numpy as np
 
 from engine.errors import InputError
 from engine.layers.tracing import Array
-from engine.retrieval.ranking import best_first, candidates, check_depth, ordered_scores
+from engine.retrieval.ranking import ordered_scores
+from engine.retrieval.rerank import RERANK_DEPTH, first_stage
 
-MMR_K = 10
 # Diversity costs relevance: on Cranfield nDCG@10 falls from 0.400 to 0.388 at 0.1 and 0.327 at 0.3.
 MMR_DIVERSITY = 0.1
-MMR_DEPTH = 50
 
 
 def mmr_scores(
-    scores: Array,
-    chunk_vectors: Array,
-    k: int = MMR_K,
-    diversity: float = MMR_DIVERSITY,
-    depth: int = MMR_DEPTH,
+    scores: Array, chunk_vectors: Array, diversity: float = MMR_DIVERSITY, depth: int = RERANK_DEPTH
 ) -> Array:
-    """Reorder the first ``k`` chunks of each question, so that each adds something to those before.
+    """Reorder the best chunks of each question, so that each adds something to those before.
 
     Parameters
     ----------
@@ -27,12 +22,10 @@ def mmr_scores(
         Relevance ``(n_questions, n_chunks)``, on the scale of cosines.
     chunk_vectors
         ``(n_chunks, d_model)``, rows of length 1.
-    k
-        How many are chosen; all others follow in their old order.
     diversity
         0 for relevance alone, 1 for difference alone; 1 - λ of the paper.
     depth
-        How many of the most relevant chunks to choose from.
+        How many of the most relevant chunks are reordered; all others follow in their old order.
 
     Returns
     -------
@@ -42,11 +35,8 @@ def mmr_scores(
     Raises
     ------
     InputError
-        ``k`` or ``depth`` is below 1, the diversity is outside 0 to 1, or there is not one vector a chunk.
+        ``depth`` is below 1, the diversity is outside 0 to 1, or there is not one vector a chunk.
     """
-    check_depth(depth)
-    if k < 1:
-        raise InputError(f"k is {k}: choose 1 chunk or more")
     if not 0 <= diversity <= 1:
         raise InputError(f"the diversity is {diversity}: give 0 to 1, such as {MMR_DIVERSITY}")
     if len(chunk_vectors) != scores.shape[1]:
@@ -54,16 +44,14 @@ def mmr_scores(
             f"there are {len(chunk_vectors)} vectors and scores of {scores.shape[1]} chunks: give a vector "
             f"for each chunk"
         )
-    order = best_first(scores)  # (n_questions, n_chunks)
-    for row, relevance in zip(order, scores, strict=True):
-        near = candidates(row, relevance, depth)
-        chosen = mmr_order(relevance[near], chunk_vectors[near], k, diversity)
-        row[: len(near)] = np.concatenate([near[chosen], np.delete(near, chosen)])
+    order, near = first_stage(scores, depth)  # (n_questions, n_chunks)
+    for row, relevance, chunks in zip(order, scores, near, strict=True):
+        row[: len(chunks)] = chunks[mmr_order(relevance[chunks], chunk_vectors[chunks], diversity)]
     return ordered_scores(order, scores)
 
 
-def mmr_order(relevance: Array, vectors: Array, k: int, diversity: float) -> list[int]:
-    """Choose ``k`` of the candidates, each the best of (1 - diversity) · relevance - diversity · redundance.
+def mmr_order(relevance: Array, vectors: Array, diversity: float) -> list[int]:
+    """Order candidates: the next is the best by (1 - diversity) · relevance - diversity · redundance.
 
     ``(n,), (n, d_model)`` to places among the n. The redundance is the cosine with the most similar candidate
     chosen before, 0 for the first; of equal ones the first is chosen.
@@ -72,7 +60,7 @@ def mmr_order(relevance: Array, vectors: Array, k: int, diversity: float) -> lis
     gain = (1 - diversity) * relevance.astype(np.float64)  # (n,)
     redundance = np.zeros(len(relevance))
     chosen: list[int] = []
-    for _ in range(min(k, len(relevance))):
+    for _ in relevance:
         marginal = gain - diversity * redundance
         marginal[chosen] = -np.inf
         best = int(marginal.argmax())

@@ -15,7 +15,7 @@ from engine.retrieval.embedding_model import Model, no_inside
 from engine.retrieval.embedding_spec import Query
 from engine.retrieval.fusion import RRF_CONSTANT, reciprocal_rank_fusion, weighted_fusion
 from engine.retrieval.index import Index
-from engine.retrieval.mmr import MMR_DEPTH, MMR_DIVERSITY, MMR_K, mmr_scores
+from engine.retrieval.mmr import MMR_DIVERSITY, mmr_scores
 from engine.retrieval.ranking import top
 from engine.retrieval.rerank import RERANK_DEPTH, MaxSim, TokenVectors, cross_rerank, rerank
 from engine.weights.fetch import Progress
@@ -119,18 +119,16 @@ class RetrieverOptions:
         Weight of the dense scores in ``"weighted"``, 0 to 1; BM25 has the rest.
     constant
         Constant of reciprocal rank fusion in ``"hybrid"``.
-    diversity, k
+    diversity
         As in `mmr_scores`, for ``"mmr"``.
     depth
-        How many chunks ``"mmr"`` chooses from, and ``"maxsim"`` and ``"cross-encoder"`` reorder; None for the
-        default of each, 50.
+        How many chunks ``"mmr"``, ``"maxsim"`` and ``"cross-encoder"`` reorder.
     """
 
     weight: float = DENSE_WEIGHT
     constant: float = RRF_CONSTANT
     diversity: float = MMR_DIVERSITY
-    k: int = MMR_K
-    depth: int | None = None
+    depth: int = RERANK_DEPTH
 
 
 DEFAULTS = RetrieverOptions()
@@ -158,14 +156,12 @@ def weighted(inputs: SearchInputs, options: RetrieverOptions, on_progress: Progr
 
 def mmr(inputs: SearchInputs, options: RetrieverOptions, on_progress: Progress | None) -> Array:
     """Reorder the best of dense by maximal marginal relevance."""
-    depth = MMR_DEPTH if options.depth is None else options.depth
-    return mmr_scores(inputs.dense, inputs.chunk_vectors, options.k, options.diversity, depth)
+    return mmr_scores(inputs.dense, inputs.chunk_vectors, options.diversity, options.depth)
 
 
 def maxsim(inputs: SearchInputs, options: RetrieverOptions, on_progress: Progress | None) -> Array:
     """Reorder the best of dense by MaxSim."""
-    depth = RERANK_DEPTH if options.depth is None else options.depth
-    return rerank(inputs.dense, inputs.texts.maxsim, depth, on_progress)
+    return rerank(inputs.dense, inputs.texts.maxsim, options.depth, on_progress)
 
 
 def cross_encoder(inputs: SearchInputs, options: RetrieverOptions, on_progress: Progress | None) -> Array:
@@ -176,9 +172,8 @@ def cross_encoder(inputs: SearchInputs, options: RetrieverOptions, on_progress: 
             "retriever 'cross-encoder' needs a cross-encoder: load one with Reranker.load into the encoder's "
             "field reranker (--reranker on the command line)"
         )
-    depth = RERANK_DEPTH if options.depth is None else options.depth
     first = weighted(inputs, options, None)
-    return cross_rerank(first, texts.questions, texts.chunks, encoder.reranker, depth, on_progress)
+    return cross_rerank(first, texts.questions, texts.chunks, encoder.reranker, options.depth, on_progress)
 
 
 @dataclass(frozen=True)
@@ -353,7 +348,7 @@ def found_rows(
         known_bm25=None if bm25 is None else bm25[:, rows],
     )
     inputs = SearchInputs(texts, vector, index.vectors_of(rows))
-    [scores] = retriever_scores(name, inputs, RetrieverOptions(k=MMR_DEPTH))  # (n_candidates,)
+    [scores] = retriever_scores(name, inputs)  # (n_candidates,)
     return rows[top(scores, len(rows))]
 
 
@@ -414,9 +409,6 @@ def all_index_scores(
 ) -> Array:
     """Score every chunk of an index for every question, by one of `RETRIEVERS`.
 
-    MMR orders all chunks it chooses from, so that its first k are the same for every k up to `MMR_DEPTH`, as
-    in a sweep.
-
     Parameters
     ----------
     name, on_progress
@@ -437,4 +429,4 @@ def all_index_scores(
     words = index.words if RETRIEVERS[name].uses_bm25 else None
     texts = SearchTexts(questions, index.texts, encoder, index.spec.max_tokens, words, tokens)
     inputs = SearchInputs(texts, vectors, index.vectors)
-    return retriever_scores(name, inputs, RetrieverOptions(k=MMR_DEPTH), on_progress)
+    return retriever_scores(name, inputs, on_progress=on_progress)

@@ -29,7 +29,6 @@ from engine.evaluation.sweep_watch import Watch
 from engine.models.encoder import Encoder
 from engine.retrieval.retrievers import (
     RETRIEVERS,
-    RetrieverOptions,
     SearchInputs,
     SearchTexts,
     retriever_scores,
@@ -103,7 +102,7 @@ def by_hand(documents, questions, cell, encoder):
     model = encoder.with_idf(texts)
     vectors = [model.encode(some, cell.pooling, max_tokens=cell.max_tokens) for some in (asked, texts)]
     searched = SearchInputs(SearchTexts(tuple(asked), tuple(texts), encoder, cell.max_tokens), *vectors)
-    scores = retriever_scores(cell.retriever, searched, RetrieverOptions(k=50))
+    scores = retriever_scores(cell.retriever, searched)
     judged = scores, relevance(questions, chunks)
     spans = [
         span_metrics([chunks[i] for i in best], question)

@@ -16,11 +16,11 @@ def search(seed, n_questions, n_chunks):
     return questions @ vectors.T, vectors
 
 
-def naive_order(relevance, vectors, k, diversity, depth):
+def naive_order(relevance, vectors, diversity, depth):
     """MMR as the paper words it, one chunk at a time."""
     ordered = sorted(range(len(relevance)), key=lambda chunk: (-relevance[chunk], chunk))
     rest, chosen = ordered[:depth], []
-    while rest and len(chosen) < k:
+    while rest:
 
         def marginal(chunk):
             redundance = max((float(vectors[chunk] @ vectors[other]) for other in chosen), default=0)
@@ -29,27 +29,26 @@ def naive_order(relevance, vectors, k, diversity, depth):
         best = max(rest, key=marginal)  # the first of equals
         chosen.append(best)
         rest.remove(best)
-    return chosen + [chunk for chunk in ordered if chunk not in chosen]
+    return chosen + ordered[depth:]
 
 
 @given(
     st.integers(0, 10**6),
     st.integers(1, 20),
-    st.integers(1, 12),
     st.sampled_from([0.0, 0.1, 0.3, 0.5, 0.9]),
     st.integers(1, 25),
 )
-def test_the_order_is_that_of_a_naive_loop(seed, n_chunks, k, diversity, depth):
+def test_the_order_is_that_of_a_naive_loop(seed, n_chunks, diversity, depth):
     scores, vectors = search(seed, 2, n_chunks)
-    found = mmr_scores(scores, vectors, k, diversity, depth)
+    found = mmr_scores(scores, vectors, diversity, depth)
     assert found.dtype == np.float32
-    assert best_first(found).tolist() == [naive_order(row, vectors, k, diversity, depth) for row in scores]
+    assert best_first(found).tolist() == [naive_order(row, vectors, diversity, depth) for row in scores]
 
 
 def test_diversity_0_is_the_order_of_relevance():
     scores, vectors = search(0, 5, 30)
     scores[:, ::3] = 0.5  # equals
-    np.testing.assert_array_equal(best_first(mmr_scores(scores, vectors, 10, 0.0)), best_first(scores))
+    np.testing.assert_array_equal(best_first(mmr_scores(scores, vectors, 0.0)), best_first(scores))
 
 
 def test_what_says_the_same_twice_comes_later():
@@ -57,14 +56,13 @@ def test_what_says_the_same_twice_comes_later():
     scores = np.array([[0.9, 0.89, 0.7]], np.float32)
     assert best_first(mmr_scores(scores, vectors, diversity=0.0)).tolist() == [[0, 1, 2]]
     assert best_first(mmr_scores(scores, vectors, diversity=0.5)).tolist() == [[0, 2, 1]]
-    # With 2 candidates the third cannot come forward, and with 1 chosen nothing can.
+    # With 2 candidates the third cannot come forward.
     assert best_first(mmr_scores(scores, vectors, diversity=0.5, depth=2)).tolist() == [[0, 1, 2]]
-    assert best_first(mmr_scores(scores, vectors, k=1, diversity=0.5)).tolist() == [[0, 1, 2]]
 
 
 def test_diversity_1_still_begins_with_the_most_relevant():
     scores, vectors = search(1, 4, 20)
-    order = best_first(mmr_scores(scores, vectors, 5, 1.0))
+    order = best_first(mmr_scores(scores, vectors, 1.0))
     assert (order[:, 0] == scores.argmax(axis=1)).all()
     farthest = (vectors @ vectors.T)[order[:, 0]].argmin(axis=1)
     np.testing.assert_array_equal(order[:, 1], farthest)
@@ -74,7 +72,7 @@ def test_diversity_1_still_begins_with_the_most_relevant():
 def test_what_was_not_found_is_not_chosen(diversity):
     scores, vectors = search(2, 1, 6)
     scores[0, [1, 4]] = -np.inf
-    found = mmr_scores(scores, vectors, 6, diversity)
+    found = mmr_scores(scores, vectors, diversity)
     assert np.isneginf(found[0, [1, 4]]).all()
     assert np.isfinite(found[0, [0, 2, 3, 5]]).all()
 
@@ -86,7 +84,6 @@ def test_no_chunks_have_no_order():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"k": 0}, "k is 0"),
         ({"depth": 0}, "depth is 0"),
         ({"diversity": 1.1}, "diversity is 1.1"),
         ({"diversity": float("nan")}, "diversity is nan"),

@@ -79,11 +79,11 @@ def test_each_is_what_its_module_makes_of_the_same_scores(inputs):
         "bm25": np.where(bm25 > 0, bm25, -np.inf),
         "hybrid": reciprocal_rank_fusion([dense, bm25], 5),
         "weighted": weighted_fusion([dense, bm25], [0.2, 0.8]),
-        "mmr": mmr_scores(dense, inputs.chunk_vectors, 2, 0.9, 3),
+        "mmr": mmr_scores(dense, inputs.chunk_vectors, 0.9, 3),
         "maxsim": rerank(dense, inputs.texts.maxsim, 3),
     }
     for name, scores in expected.items():
-        found = retriever_scores(name, inputs, RetrieverOptions(0.2, 5, 0.9, 2, 3))
+        found = retriever_scores(name, inputs, RetrieverOptions(0.2, 5, 0.9, 3))
         np.testing.assert_array_equal(found, scores, err_msg=name)
 
 
@@ -196,7 +196,7 @@ def index(encoder):
 
 @pytest.mark.parametrize("name", RETRIEVERS)
 def test_one_question_of_an_index_is_a_row_of_the_whole_matrix(inputs, index, encoder, name):
-    whole = retriever_scores(name, inputs, RetrieverOptions(k=50))
+    whole = retriever_scores(name, inputs)
     for row, question in zip(whole, QUESTIONS, strict=True):
         scores = index_scores(name, question, embed_query(question, encoder), index, encoder)
         np.testing.assert_allclose(scores, row, atol=1e-5)
