@@ -6,7 +6,6 @@ one each, in the order of the chunks (`ordinal_ranks`, as in `best_first`).
 
 import numpy as np
 
-from engine.errors import InputError
 from engine.layers.tracing import Array
 
 
@@ -91,14 +90,3 @@ def ordered_scores(order: Array, scores: Array) -> Array:
     result = np.empty(scores.shape, np.float32)
     np.put_along_axis(result, order, np.broadcast_to(places, scores.shape), axis=1)
     return np.where(np.isneginf(scores), scores, result).astype(np.float32)
-
-
-def candidates(order: Array, scores: Array, depth: int) -> Array:
-    """Return the first ``depth`` chunks of one question's order ``(n_chunks,)`` that were found at all."""
-    return order[:depth][~np.isneginf(scores[order[:depth]])]
-
-
-def check_depth(depth: int) -> None:
-    """Raise `InputError` for a depth below 1."""
-    if depth < 1:
-        raise InputError(f"the depth is {depth}: order 1 chunk or more")

@@ -10,11 +10,12 @@ from typing import Protocol
 
 import numpy as np
 
+from engine.errors import InputError
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder, check_several
 from engine.models.packs import row_spans
 from engine.retrieval.maxsim import max_sim, maxsim_scores, unit_vectors
-from engine.retrieval.ranking import best_first, candidates, check_depth, ordered_scores
+from engine.retrieval.ranking import best_first, ordered_scores, top
 from engine.weights.fetch import Progress
 
 RERANK_DEPTH = 50
@@ -186,9 +187,9 @@ def first_stage(scores: Array, depth: int) -> tuple[Array, list[Array]]:
 
     Chunks that are not found are not among the best.
     """
-    check_depth(depth)
-    order = best_first(scores)
-    return order, [candidates(row, own, depth) for row, own in zip(order, scores, strict=True)]
+    if depth < 1:
+        raise InputError(f"the depth is {depth}: order 1 chunk or more")
+    return best_first(scores), [top(own, depth) for own in scores]
 
 
 def reordered(order: Array, near: Sequence[Array], found: Sequence[Array], scores: Array) -> Array:

@@ -9,7 +9,7 @@ import streamlit as st
 from engine.documents.document import Document
 from engine.evaluation.questions import Reference, stem
 from engine.retrieval.embedding_model import Model, inside_of
-from engine.retrieval.ranking import best_first, candidates
+from engine.retrieval.ranking import top
 from engine.retrieval.retrievers import RETRIEVERS, index_scores
 from pages.improve.questions.coverage import finding, labelled_counts
 from pages.improve.questions.listing import set_to_extend, show_set
@@ -84,7 +84,7 @@ def show_candidates(
         warm_bm25(index, retriever)
         query = query_of(question, index, model)
         scores = index_scores(retriever, question, query, index, inside_of(model))  # (n_chunks,)
-        rows = candidates(best_first(scores[None])[0], scores, CANDIDATES)
+        rows = top(scores, CANDIDATES)
         best = [index.chunks[row] for row in rows.tolist()]
         hits = [(by_name[chunk.document], chunk.start, chunk.end) for chunk in best]
         if not hits:

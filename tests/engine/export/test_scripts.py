@@ -28,7 +28,7 @@ from engine.models.prompts import Prompts
 from engine.retrieval.embedding_model import embed_query
 from engine.retrieval.index import build_index
 from engine.retrieval.parents import search_parents
-from engine.retrieval.ranking import best_first, candidates
+from engine.retrieval.ranking import top
 from engine.retrieval.retrievers import index_scores
 from engine.weights.fetch import model_path
 from tests.sentence_transformer_folders import SIZES, save_bert, save_modules
@@ -88,7 +88,7 @@ def searched(cell, parent_tokens, folder, encoder):
     own = index.encoder(encoder)
     query = embed_query(QUESTION, own, cell.pooling, cell.max_tokens)
     scores = index_scores(cell.retriever, QUESTION, query, index, own)
-    order = candidates(best_first(scores[None])[0], scores, len(scores))
+    order = top(scores, len(scores))
     hits = search_parents(index, query, cell.k, order)
     places = [f"{hit.chunk.document}:{hit.chunk.start}-{hit.chunk.end}" for hit in hits]
     return places, scores[order][: cell.k]

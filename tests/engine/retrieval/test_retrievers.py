@@ -19,7 +19,7 @@ from engine.retrieval.index import build_index
 from engine.retrieval.index_kinds import build_ann
 from engine.retrieval.maxsim import maxsim_scores
 from engine.retrieval.mmr import mmr_scores
-from engine.retrieval.ranking import best_first, candidates
+from engine.retrieval.ranking import best_first, top
 from engine.retrieval.rerank import MaxSim, TokenVectors, rerank
 from engine.retrieval.retrievers import (
     RETRIEVERS,
@@ -220,7 +220,7 @@ def test_candidates_of_an_approximate_index_come_in_the_order_of_all(approximate
         query = embed_query(question, encoder)
         scores = index_scores(name, question, query, exact, encoder)
         all_rows = found_rows(name, question, query, exact, encoder, 5)
-        np.testing.assert_array_equal(all_rows, candidates(best_first(scores[None])[0], scores, len(scores)))
+        np.testing.assert_array_equal(all_rows, top(scores, len(scores)))
         rows = found_rows(name, question, query, index, encoder, 5)
         assert 5 < len(rows) < 600 or not len(all_rows)
         assert len({*rows}) == len(rows)
