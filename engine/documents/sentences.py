@@ -81,13 +81,12 @@ def is_end(text: str, first: int, start: int, end: int, wrapping: frozenset[int]
     return not (is_item or is_initial or ABBREVIATION.fullmatch(word))
 
 
-def unwrapped(text: str, start: int = 0, end: int | None = None) -> str:
+def unwrapped(text: str, start: int, end: int) -> str:
     """Return ``text[start:end]`` with a space for every line break that wraps a paragraph.
 
     Whole lines on either side, up to `SURROUNDINGS` characters, tell what wraps: the fragments of lines at
     the ends of an excerpt do not look like lines of a column, or like records.
     """
-    end = len(text) if end is None else end
     low, high = max(0, start - SURROUNDINGS), min(len(text), end + SURROUNDINGS)
     first = max(low, text.find("\n", low, start) + 1) if low else 0
     last = max(end, text.rfind("\n", end, high)) if high < len(text) else high

@@ -228,10 +228,6 @@ class Index:
         chunks = [self.chunks[row] for row in rows]
         return index_vectors(chunks, self.vectors_of(list(rows)), self.spec, self.idf)
 
-    def scores(self, query: Query) -> Array:
-        """Return the inner product of the question's vector with every chunk's: ``(n_chunks,)``."""
-        return self.vectors @ query.vector
-
     def check(self, query: Query) -> None:
         """Raise `InputError` for a question that cannot be compared with the index."""
         if query.spec != self.spec:

@@ -88,9 +88,7 @@ def everyday_questions() -> list[str]:
         return [row["question"] for row in csv.DictReader(file)]
 
 
-def null_scores_of(
-    index: Index, encoder: Model, questions: Sequence[str] | None = None, seed: int = 0
-) -> NullScores:
+def null_scores_of(index: Index, encoder: Model, questions: Sequence[str] | None = None) -> NullScores:
     """Score unrelated questions in an index, embedded as its chunks are.
 
     Parameters
@@ -100,15 +98,13 @@ def null_scores_of(
     questions
         Questions that the documents do not answer, at least one; None for the bundled everyday questions. It
         does little harm if one in ten of them is answered after all.
-    seed
-        Seed of the choice of chunks for the pairs, if there are more than `MAX_CHUNKS`.
 
     Raises
     ------
     InputError
         ``questions`` is empty.
     """
-    return null_scores_by(index, embed_unrelated(index, encoder, questions), seed)
+    return null_scores_by(index, embed_unrelated(index, encoder, questions))
 
 
 def embed_unrelated(index: Index, encoder: Model, questions: Sequence[str] | None = None) -> Array:
@@ -119,10 +115,10 @@ def embed_unrelated(index: Index, encoder: Model, questions: Sequence[str] | Non
     return encode_by(index.spec, "query", texts, index.encoder(encoder)).astype(np.float32)
 
 
-def null_scores_by(index: Index, vectors: Array, seed: int = 0) -> NullScores:
+def null_scores_by(index: Index, vectors: Array) -> NullScores:
     """Score unrelated questions by their vectors ``(n_questions, d_model)``, as `null_scores_of`."""
     bests, _ = index.nearest(vectors, 1)  # (n_questions, 1)
-    rows = np.random.default_rng(seed).permutation(index.n_searched)[:MAX_CHUNKS]
+    rows = np.random.default_rng(0).permutation(index.n_searched)[:MAX_CHUNKS]
     if index.allowed is not None:
         rows = index.allowed[rows]
     pairs = vectors @ index.vectors_of(rows).T  # (n_questions, n_rows)

@@ -25,7 +25,7 @@ KEPT_TOKENS = 32_768  # vectors in the cache: 50 MB of 384 float32
 class Scorer(Protocol):
     """A model that scores passages for a question: a cross-encoder, or a decoder by query likelihood."""
 
-    def score(self, question: str, passages: Sequence[str], on_progress: Progress | None = None) -> Array:
+    def score(self, question: str, passages: Sequence[str]) -> Array:
         """Score passages: ``(n_passages,)``."""
 
 

@@ -64,13 +64,7 @@ def save_npz(path: Path, index: Index, ids: Sequence[Sequence[int]]) -> None:
     )
 
 
-def read_index(
-    path: Path,
-    model: Model,
-    pooling: str | None = None,
-    max_tokens: int | None = None,
-    content: bytes | None = None,
-) -> Index:
+def read_index(path: Path, model: Model, pooling: str | None = None, content: bytes | None = None) -> Index:
     """Read chunks and vectors into an index.
 
     Parameters
@@ -78,7 +72,7 @@ def read_index(
     path
         An .npz file that `save_npz` wrote, or a Parquet file with the columns of `COLUMNS`: name of the
         document, its span and text, and a list of numbers.
-    model, pooling, max_tokens
+    model, pooling
         The model that made the vectors, and how, as in `build_index`: questions are embedded by it.
     content
         The content of a file that was uploaded, of which ``path`` is the name; None to read the path.
@@ -102,7 +96,7 @@ def read_index(
     if pooling == "idf" and isinstance(model, Encoder):
         model = model.with_idf(rows.texts)
         idf = model.idf
-    spec = embedding_spec(model, pooling, max_tokens)
+    spec = embedding_spec(model, pooling, None)
     if vectors.shape[1] != spec.d_model:
         raise InputError(
             f"{path.name} holds vectors of {vectors.shape[1]} numbers, and those of {spec} have "
@@ -120,7 +114,7 @@ def read_index(
     return index_vectors([Chunk(*each) for each in places], vectors, spec, idf)
 
 
-def read_rows(path: Path, content: bytes | None = None) -> Rows:
+def read_rows(path: Path, content: bytes | None) -> Rows:
     """Read a file, or its content, by its ending; errors of the libraries become `DocumentError`."""
     if (suffix := path.suffix.lower()) not in READERS:
         raise DocumentError(f"{path.name} ends in none of {', '.join(READERS)}: give vectors as one of these")

@@ -115,7 +115,7 @@ def test_wrapped_prose_has_the_sentences_of_the_same_prose_on_one_line(words, wi
     assume(2 * alike < len(first_words))  # otherwise lines are taken for records
     found = [" ".join(wrapped[start:end].split()) for start, end in sentence_spans(wrapped)]
     assert found == sentences
-    assert unwrapped(wrapped) == first_indent + prose
+    assert unwrapped(wrapped, 0, len(wrapped)) == first_indent + prose
 
 
 @given(st.integers(0, 3_000), st.integers(1, 300))
@@ -126,7 +126,7 @@ def test_an_excerpt_is_unwrapped_as_the_whole_text(start, length):
     prose = textwrap.fill("A sentence of a few words that goes on for a while and ends. " * 30, 70)
     text = "\n".join([*lines, "", prose])
     end = min(start + length, len(text))
-    assert unwrapped(text, min(start, end), end) == unwrapped(text)[min(start, end) : end]
+    assert unwrapped(text, min(start, end), end) == unwrapped(text, 0, len(text))[min(start, end) : end]
 
 
 @given(TEXTS)

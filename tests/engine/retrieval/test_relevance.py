@@ -118,13 +118,11 @@ def test_of_many_chunks_some_are_drawn_for_the_pairs_and_the_best_of_all_is_foun
     vectors = rng.normal(size=(400, 384)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     index = index_vectors(chunks_of(*"x" * 400), vectors, EmbeddingSpec.of(encoder))
-    first, again, other = (null_scores_of(index, encoder, ["a", "b"], seed) for seed in (3, 3, 4))
+    first, again = (null_scores_of(index, encoder, ["a", "b"]) for _ in range(2))
     assert len(first.pairs) == 2 * 50
     np.testing.assert_array_equal(first.pairs, again.pairs)
-    assert not np.array_equal(first.pairs, other.pairs)
     best = (encoder.encode(["a", "b"]) @ vectors.T).max(axis=1)
-    for found in (first, other):
-        np.testing.assert_allclose(found.bests, np.sort(best), atol=1e-6)
+    np.testing.assert_allclose(first.bests, np.sort(best), atol=1e-6)
 
 
 def test_everyday_questions_are_none_of_those_they_are_judged_with():
