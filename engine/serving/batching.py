@@ -9,7 +9,7 @@ import asyncio
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,8 +26,8 @@ class Job:
         Only items with equal keys share a batch.
     items, sizes
         What is computed, and the tokens of each item.
-    loop, answer
-        The event loop of the request, and its future.
+    answer
+        The future of the request.
     n_taken, n_left
         Items put into batches so far, and items without a result.
     results
@@ -37,7 +37,6 @@ class Job:
     key: Hashable
     items: Sequence[Any]
     sizes: Sequence[int]
-    loop: asyncio.AbstractEventLoop
     answer: asyncio.Future[list[Any]]
     n_taken: int = 0
     n_left: int = field(init=False)
@@ -61,7 +60,7 @@ class QueueFullError(Exception):
 
 
 class Batcher:
-    """A worker thread that computes batches of the items of all requests.
+    """A worker thread that computes batches of the items of all requests of an event loop.
 
     Parameters
     ----------
@@ -105,10 +104,9 @@ class Batcher:
         QueueFullError
             Too much waits already.
         """
-        loop = asyncio.get_running_loop()
-        job, n_tokens = Job(key, items, sizes, loop, loop.create_future()), sum(sizes)
         if not items:
             return []
+        job, n_tokens = Job(key, items, sizes, asyncio.get_running_loop().create_future()), sum(sizes)
         with self._changed:
             if self.waiting_tokens and self.waiting_tokens + n_tokens > self._most_tokens:
                 raise QueueFullError(max(1.0, self.waiting_tokens * self._s_per_token))
@@ -138,10 +136,16 @@ class Batcher:
             try:
                 results = self._work(places[0][0].key, items)
             except Exception as error:  # of any kind: only these requests fail
-                fail({job for job, _ in places}, error)
+                settle({job for job, _ in places}, error)
                 continue
             self._s_per_token = (time.perf_counter() - start) / max(1, n_tokens)
-            self._deliver(places, results)
+            done = []
+            for (job, number), result in zip(places, results, strict=True):
+                job.results[number] = result
+                job.n_left -= 1
+                if not job.n_left:
+                    done.append(job)
+            settle(done)
 
     def _take(self) -> list[Place]:
         """Take the next batch from the queue: an equal share of each request, then the rest in order."""
@@ -172,32 +176,19 @@ class Batcher:
             self._jobs.remove(job)
             self.waiting_tokens -= sum(job.sizes[job.n_taken :])
 
-    def _deliver(self, places: Sequence[Place], results: Sequence[Any] | NDArray[Any]) -> None:
-        """Put results in their places; answer the requests that have all of theirs."""
-        done: dict[asyncio.AbstractEventLoop, list[Job]] = {}
-        with self._changed:
-            for (job, number), result in zip(places, results, strict=True):
-                job.results[number] = result
-                job.n_left -= 1
-                if not job.n_left:
-                    done.setdefault(job.loop, []).append(job)
-        for loop, jobs in done.items():
-            loop.call_soon_threadsafe(answer_all, jobs)
 
+def settle(jobs: Collection[Job], error: Exception | None = None) -> None:
+    """Give requests of one event loop their results, or an error, in the loop's thread."""
 
-def answer_all(jobs: Sequence[Job]) -> None:
-    """Give requests their results, in the thread of their loop."""
-    for job in jobs:
-        if not job.answer.done():
-            job.answer.set_result(job.results)
+    def give() -> None:
+        for job in jobs:
+            if job.answer.done():  # it was cancelled, or failed in an earlier batch
+                continue
+            if error is None:
+                job.answer.set_result(job.results)
+            else:
+                job.answer.set_exception(error)
 
-
-def fail(jobs: set[Job], error: Exception) -> None:
-    """Give requests an error in place of results."""
-
-    def refuse(job: Job) -> None:
-        if not job.answer.done():
-            job.answer.set_exception(error)
-
-    for job in jobs:
-        job.loop.call_soon_threadsafe(refuse, job)
+    if jobs:
+        loop = next(iter(jobs)).answer.get_loop()
+        loop.call_soon_threadsafe(give)  # once for all requests, since each call wakes the loop
