@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
-from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 
 from engine.errors import GlassboxError
@@ -24,7 +23,7 @@ from engine.models.encoder import BATCH_TOKENS
 from engine.models.parallel import single_threaded_blas
 from engine.serving.asking import asking_routes
 from engine.serving.batching import Batcher, QueueFullError
-from engine.serving.bodies import FORMS, EmbeddingBody, RerankBody
+from engine.serving.bodies import FORMS, EmbeddingBody, RerankBody, json_response
 from engine.serving.guard import FAILED, Guard
 from engine.serving.limits import QUEUED_REQUESTS, Limits
 from engine.serving.metrics import Metrics
@@ -248,11 +247,6 @@ def list_vector(vector: Array) -> list[float]:
     """Return a vector as numbers."""
     numbers: list[float] = vector.tolist()
     return numbers
-
-
-def json_response(content: Any, status: int = 200) -> Response:
-    """Return an answer in JSON."""
-    return Response(to_json(content), status, media_type="application/json")
 
 
 def add_error_handlers(app: FastAPI, has_corpus: bool) -> None:

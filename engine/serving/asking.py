@@ -19,7 +19,7 @@ from engine.generation.conversation import Turn, follow_up
 from engine.generation.expansion import expanded
 from engine.generation.settings import AnswerSettings
 from engine.kernels.cores import n_cores
-from engine.serving.bodies import AskBody, SearchBody
+from engine.serving.bodies import AskBody, SearchBody, json_response
 from engine.serving.guard import FAILED, log_failure
 from engine.serving.limits import ANSWER_S, QUEUED_ANSWERS, Limits
 from engine.serving.reading import read_texts
@@ -145,12 +145,9 @@ def asking_routes(served: Served, searched: Searched, limits: Limits) -> APIRout
             searched.null_scores,
             searched_for,
         )
-        content = {
-            **found_json(body.query, found, searched_for),
-            "retriever": settings.retriever,
-            **truncation,
-        }
-        return Response(to_json(content), media_type="application/json")
+        return json_response(
+            {**found_json(body.query, found, searched_for), "retriever": settings.retriever, **truncation}
+        )
 
     @router.post("/ask")
     async def answer(body: AskBody) -> Response:
@@ -173,9 +170,9 @@ def asking_routes(served: Served, searched: Searched, limits: Limits) -> APIRout
             raise
         if name == "error":
             status = 400 if content["error"]["type"] == "invalid_request_error" else 500
-            return Response(to_json(content), status, media_type="application/json")
+            return json_response(content, status)
         if not body.stream:
-            return Response(to_json({**content, **truncation}), media_type="application/json")
+            return json_response({**content, **truncation})
         events = server_sent_events((name, {**content, **truncation}), stream)
         return StreamingResponse(events, media_type="text/event-stream")
 

@@ -1,8 +1,10 @@
-"""The bodies of requests; unknown fields are refused, not ignored."""
+"""The bodies of requests and answers; unknown fields of requests are refused, not ignored."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
+from fastapi import Response
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr
+from pydantic_core import to_json
 
 Ids = list[Annotated[StrictInt, Field(ge=0)]]
 # Messages for fields of several types, where pydantic would report an error for each type.
@@ -72,3 +74,8 @@ class AskBody(Body):
     after: list[TurnBody] = []
     stream: bool = True
     truncate: bool | None = None
+
+
+def json_response(content: Any, status: int = 200) -> Response:
+    """Return an answer in JSON."""
+    return Response(to_json(content), status, media_type="application/json")

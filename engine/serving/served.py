@@ -58,12 +58,6 @@ class Served:
     matryoshka: bool = False
     searched: Searched | None = None
 
-    def embed(self, ids: list[list[int]], n_prompt: int, dimensions: int | None) -> Array:
-        """Embed token ids ``(n_texts, d)`` as `Encoder.encode` does; arguments are those of `encode_ids`."""
-        pooling = None if self.pooling == OWN else self.pooling
-        vectors: Array = self.encoder.encode_ids(ids, pooling, n_prompt=n_prompt, dimensions=dimensions)
-        return vectors
-
     def work(self, key: Any, items: list[Any]) -> Sequence[Any] | Array:
         """Compute a batch: the result of each item, by the key of its job.
 
@@ -72,7 +66,9 @@ class Served:
         """
         kind, *settings = key
         if kind == "embed":
-            return self.embed(items, *settings)
+            n_prompt, dimensions = settings
+            pooling = None if self.pooling == OWN else self.pooling
+            return self.encoder.encode_ids(items, pooling, n_prompt=n_prompt, dimensions=dimensions)
         if kind == "pairs":
             assert self.encoder.reranker is not None, "checked before pairs are read"
             return self.encoder.reranker.score_ids(items).tolist()
