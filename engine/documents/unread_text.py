@@ -19,51 +19,28 @@ BATCH_TEXTS = 256
 
 
 @dataclass(frozen=True)
-class Truncation:
-    """One text under a token limit.
+class TruncatedChunk:
+    """A chunk with more tokens than the limit.
 
     Attributes
     ----------
-    n_tokens
-        Tokens of the whole text; like all counts here, with [CLS] and [SEP].
-    max_tokens
-        The limit.
-    read_end
-        Character where reading stops: ``text[read_end:]`` is never read. A character shared by several
-        tokens is read if its first token is.
+    chunk
+        The chunk.
+    start
+        Where its unread text begins: ``document.text[start:chunk.end]``. A character shared by several tokens
+        is read if its first token is.
+    tokens_lost
+        Tokens that are never read.
     """
 
-    n_tokens: int
-    max_tokens: int
-    read_end: int
-
-    @property
-    def tokens_lost(self) -> int:
-        """Tokens that are never read."""
-        return max(self.n_tokens - self.max_tokens, 0)
-
-
-@dataclass(frozen=True)
-class TruncatedChunk:
-    """A chunk with more tokens than the limit."""
-
     chunk: Chunk
-    truncation: Truncation
-
-    @property
-    def tokens_lost(self) -> int:
-        """Tokens that are never read."""
-        return self.truncation.tokens_lost
-
-    @property
-    def start(self) -> int:
-        """Where the unread text begins: ``document.text[start:chunk.end]``."""
-        return self.chunk.start + self.truncation.read_end
+    start: int
+    tokens_lost: int
 
     @property
     def text(self) -> str:
         """The text that is never read."""
-        return self.chunk.text[self.truncation.read_end :]
+        return self.chunk.text[self.start - self.chunk.start :]
 
 
 @dataclass(frozen=True)
@@ -129,40 +106,6 @@ class LimitChange:
     reason: str
 
 
-def truncations(
-    texts: Sequence[str], tokenizer: TextTokenizer, limits: Sequence[int]
-) -> list[list[Truncation]]:
-    """Find where texts are truncated under several limits; each text is tokenized once.
-
-    Parameters
-    ----------
-    texts
-        The texts.
-    tokenizer
-        The tokenizer of the model that reads them.
-    limits
-        Tokens read, [CLS] and [SEP] included.
-
-    Returns
-    -------
-    list of list of Truncation
-        For each text one per limit, in the order given.
-
-    Raises
-    ------
-    InputError
-        There is no limit, one leaves no room for text, or a text is not a string.
-    """
-    check_limits(limits, tokenizer)
-    return [
-        [
-            Truncation(len(encoding), limit, read_length(encoding, text, limit, tokenizer.n_after))
-            for limit in limits
-        ]
-        for text, encoding in zip(texts, tokenized(texts, tokenizer), strict=True)
-    ]
-
-
 def unread_reports(
     chunks: Sequence[Chunk], tokenizer: TextTokenizer, limits: Sequence[int]
 ) -> list[UnreadReport]:
@@ -174,26 +117,37 @@ def unread_reports(
     ----------
     chunks
         Chunks of one or several documents, counted by ``tokenizer``.
-    tokenizer, limits
-        As in `truncations`.
+    tokenizer
+        The tokenizer of the model that reads them.
+    limits
+        Tokens read, [CLS] and [SEP] included.
 
     Returns
     -------
     list of UnreadReport
         One per limit, in the order given.
+
+    Raises
+    ------
+    InputError
+        There is no limit, or one leaves no room for text.
     """
     check_limits(limits, tokenizer)
     long = over_limit(chunks, min(limits))
-    rows = truncations([chunk.text for chunk in long], tokenizer, limits)
-    return [
-        unread_report(chunks, limit, [TruncatedChunk(*both) for both in zip(long, column, strict=True)])
-        for limit, column in zip(limits, ([row[n] for row in rows] for n in range(len(limits))), strict=True)
-    ]
+    truncated: list[list[TruncatedChunk]] = [[] for _ in limits]
+    for chunk, encoding in zip(long, tokenized([chunk.text for chunk in long], tokenizer), strict=True):
+        for limit, found in zip(limits, truncated, strict=True):
+            if len(encoding) > limit:
+                start = chunk.start + read_length(encoding, chunk.text, limit, tokenizer.n_after)
+                found.append(TruncatedChunk(chunk, start, len(encoding) - limit))
+    return [unread_report(chunks, limit, found) for limit, found in zip(limits, truncated, strict=True)]
 
 
-def unread_report(chunks: Sequence[Chunk], max_tokens: int, long: Sequence[TruncatedChunk]) -> UnreadReport:
-    """Add up the unread text of chunks under one limit; ``long`` may hold chunks that are read whole."""
-    truncated = sorted((each for each in long if each.tokens_lost), key=lambda each: -each.tokens_lost)
+def unread_report(
+    chunks: Sequence[Chunk], max_tokens: int, truncated: Sequence[TruncatedChunk]
+) -> UnreadReport:
+    """Add up the unread text of chunks under one limit, over which some are."""
+    truncated = sorted(truncated, key=lambda each: -each.tokens_lost)
     ends = {each.chunk: each.start for each in truncated}
     held, read = defaultdict(list), defaultdict(list)
     for chunk in chunks:

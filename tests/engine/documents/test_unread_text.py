@@ -6,13 +6,11 @@ from tokenizers import Tokenizer
 from engine.documents.document import Chunk
 from engine.documents.unread_text import (
     TruncatedChunk,
-    Truncation,
     UnreadReport,
     limit_changes,
     limit_warning,
     read_ends,
     read_length,
-    truncations,
     unread_report,
     unread_reports,
 )
@@ -38,7 +36,7 @@ def cut(text, tokenizer, spans, document="d.md"):
 def losing(name, start, read_end, end):
     """A chunk of one token a character, read up to a character of its document."""
     chunk = Chunk(name, start, end, "x" * (end - start), end - start)
-    return chunk, TruncatedChunk(chunk, Truncation(end - start, read_end - start, read_end - start))
+    return chunk, TruncatedChunk(chunk, read_end, end - read_end)
 
 
 @pytest.fixture(scope="module")
@@ -50,15 +48,16 @@ def official_tokenizer(encoder):
 
 @given(text=TEXTS)
 def test_reading_stops_where_the_official_tokenizer_truncates(encoder, official_tokenizer, text):
-    [row] = truncations([text], encoder.tokenizer, LIMITS)
+    reports = unread_reports(cut(text, encoder.tokenizer, [(0, len(text))]), encoder.tokenizer, LIMITS)
     official_tokenizer.no_truncation()
     whole = official_tokenizer.encode(text)
-    for limit, reading in zip(LIMITS, row, strict=True):
+    for limit, report in zip(LIMITS, reports, strict=True):
         official_tokenizer.enable_truncation(limit)
         read = official_tokenizer.encode(text)
-        assert reading.n_tokens == len(whole.ids)
-        assert reading.tokens_lost == len(whole.ids) - len(read.ids)
-        assert reading.read_end == (read.offsets[-2][1] if reading.tokens_lost else len(text))
+        assert report.n_tokens == len(whole.ids)
+        n_lost = len(whole.ids) - len(read.ids)
+        expected = [(read.offsets[-2][1], n_lost)] if n_lost else []
+        assert [(loss.start, loss.tokens_lost) for loss in report.truncated] == expected
 
 
 @pytest.mark.parametrize(("n_after", "n_read"), [(0, 3), (1, 2)])
@@ -106,7 +105,7 @@ def test_the_same_place_in_two_documents_is_two_places():
 )
 def test_unseen_is_what_some_chunk_holds_and_none_reads(spans):
     pairs = [losing(name, start, start + min(n_read, n), start + n) for start, n_read, n, name in spans]
-    report = unread_report([chunk for chunk, _ in pairs], 1, [loss for _, loss in pairs])
+    report = unread_report([chunk for chunk, _ in pairs], 1, [loss for _, loss in pairs if loss.tokens_lost])
     held = {(c.document, i) for c, _ in pairs for i in range(c.start, c.end)}
     # The same chunk can be drawn twice with other ends: the furthest loss of it is not of interest here.
     ends = {loss.chunk: loss.start for loss in report.truncated}
