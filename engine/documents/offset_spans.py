@@ -6,7 +6,6 @@ tokens than in its text. The text is therefore tokenized whole.
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,25 +19,17 @@ MARKS = character_class(NONSPACING_MARK)
 WORD = re.compile(f"[{ALONE}][{MARKS}]*|[^{ALONE}{re.escape(BLANKS)}]+")
 
 
-@dataclass(frozen=True)
-class CountedWord:
-    """A word ``text[start:end]`` and the number of its tokens."""
+def counted_words(
+    text: str, start: int, end: int, tokenizer: TextTokenizer
+) -> Iterator[tuple[int, int, int]]:
+    """Yield start, end and number of tokens of each word of ``text[start:end]``.
 
-    start: int
-    end: int
-    n_tokens: int
-
-
-def counted_words(text: str, start: int, end: int, tokenizer: TextTokenizer) -> Iterator[CountedWord]:
-    """Yield the words of ``text[start:end]``; words that share a token are joined.
-
-    A token belongs to the word of its first character that is not blank; one of blanks alone to the next
-    word, or to the last.
+    Words that share a token are joined. A token belongs to the word of its first character that is not blank;
+    one of blanks alone to the next word, or to the last.
     """
     [encoding] = tokenizer.encode_batch([text[start:end]])
-    plain = len(encoding) - tokenizer.n_special
-    before = tokenizer.n_special - tokenizer.n_after
-    spans = [(start + first, start + last) for first, last in encoding.offsets[before : before + plain]]
+    _, offsets, _ = tokenizer.around(encoding.offsets)
+    spans = [(start + first, start + last) for first, last in offsets]
     words = [match.span() for match in WORD.finditer(text, start, end)]
     owners = np.searchsorted(
         [last for _, last in words], [first_letter(text, *span) for span in spans], "right"
@@ -49,14 +40,14 @@ def counted_words(text: str, start: int, end: int, tokenizer: TextTokenizer) -> 
     waiting = next(tokens, None)
     for number, (first, last) in enumerate(words):
         if current is not None and first >= reach:
-            yield CountedWord(*current, count)
+            yield *current, count
             current, count = None, 0
         current = (first, last) if current is None else (current[0], last)
         while waiting is not None and (waiting[0] <= number or number == len(words) - 1):
             count, reach = count + 1, max(reach, waiting[1][1])
             waiting = next(tokens, None)
     if current is not None:
-        yield CountedWord(*current, count)
+        yield *current, count
 
 
 def first_letter(text: str, start: int, end: int) -> int:
@@ -66,8 +57,7 @@ def first_letter(text: str, start: int, end: int) -> int:
     return start
 
 
-def as_arrays(words: Iterable[CountedWord]) -> tuple[Ints, Ints, Ints]:
+def as_arrays(words: Iterable[tuple[int, int, int]]) -> tuple[Ints, Ints, Ints]:
     """Starts and ends of words, ``(n_words,)``, and the tokens before each and of all, ``(n_words + 1,)``."""
-    rows = [(word.start, word.end, word.n_tokens) for word in words]
-    starts, ends, counts = np.array(rows, np.int32).reshape(-1, 3).T
+    starts, ends, counts = np.array(list(words), np.int32).reshape(-1, 3).T
     return starts, ends, np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)

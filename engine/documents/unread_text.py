@@ -146,7 +146,7 @@ def unread_reports(
 def unread_report(
     chunks: Sequence[Chunk], max_tokens: int, truncated: Sequence[TruncatedChunk]
 ) -> UnreadReport:
-    """Add up the unread text of chunks under one limit, over which some are."""
+    """Add up the unread text of chunks under one limit; ``truncated`` are those with more tokens."""
     truncated = sorted(truncated, key=lambda each: -each.tokens_lost)
     ends = {each.chunk: each.start for each in truncated}
     held, read = defaultdict(list), defaultdict(list)
