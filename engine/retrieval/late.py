@@ -76,13 +76,14 @@ def late_vectors(
         A chunk is not the document's, or longer than the context, or the context is longer than the
         position table.
     """
-    room = encoder.token_limit(context_tokens) - encoder.tokenizer.n_special
+    n_special = encoder.tokenizer.n_special
+    room = encoder.token_limit(context_tokens) - n_special
     check_chunks(document, chunks)
     [encoding] = encoder.tokenizer.encode_batch([document.text])
     _, offsets, _ = encoder.tokenizer.around(encoding.offsets)
     first, last = token_spans(offsets, chunks)  # (n_chunks,) each
-    check_context(chunks, last - first, room)
-    n_tokens = len(encoding) - encoder.tokenizer.n_special
+    check_context(chunks, last - first, room, n_special)
+    n_tokens = len(encoding) - n_special
     starts = window_starts(first, last, n_tokens, room)  # (n_chunks,)
     vectors = np.empty((len(chunks), encoder.config.d_model), np.float32)
     before, body, after = encoder.tokenizer.around(encoding.ids)
@@ -169,13 +170,13 @@ def check_chunks(document: Document, chunks: Sequence[Chunk]) -> None:
             )
 
 
-def check_context(chunks: Sequence[Chunk], n_tokens: Array, room: int) -> None:
+def check_context(chunks: Sequence[Chunk], n_tokens: Array, room: int, n_special: int) -> None:
     """Raise `InputError` for a chunk of more tokens than fit into a window."""
     if len(chunks) and n_tokens.max() > room:
         chunk = chunks[int(n_tokens.argmax())]
         raise InputError(
             f"the chunk at {chunk.start} of {chunk.document} has {n_tokens.max()} tokens, and a context of "
-            f"{room + 2} has room for {room}: lower the chunk size or raise the context"
+            f"{room + n_special} has room for {room}: lower the chunk size or raise the context"
         )
 
 
