@@ -2,6 +2,7 @@
 
 import json
 import unicodedata
+from functools import cache, wraps
 
 import gguf
 import numpy as np
@@ -38,10 +39,17 @@ ODD = [
 TEXTS = st.one_of(st.text(ASSIGNED, max_size=60), st.lists(st.sampled_from(ODD), max_size=30).map("".join))
 
 
+def trained_once(train):
+    """Have each tokenizer trained once; every call gives a copy that may be changed."""
+    trained = cache(lambda name: train(name).to_str())
+    return wraps(train)(lambda name: Tokenizer.from_str(trained(name)))
+
+
 def corpus():
     return [line for document in load_corpus(BUNDLED_CORPUS) for line in document.text.splitlines(True)]
 
 
+@trained_once
 def byte_level(family):
     """Train a tokenizer that is set up as a family's tokenizer.json, by the name of its rules in GGUF."""
     tokenizer = Tokenizer(models.BPE(ignore_merges=family in ("llama-bpe", "tekken")))
@@ -68,6 +76,7 @@ def byte_level(family):
     return tokenizer
 
 
+@trained_once
 def sentencepiece(style):
     """Train a tokenizer that is set up as Gemma's tokenizer.json, or Llama 2's, the older or a newer way."""
     trained = Tokenizer(models.BPE())
