@@ -8,8 +8,8 @@ import pytest
 
 from engine.evaluation.sweep_store import resume
 from pages.improve.settings import files
+from tests.experiments import experiment
 from tests.hostile.child import in_child
-from tests.pages.improve.test_experiment_files import experiment
 from ui.server_settings import WORKSPACES
 
 

@@ -20,7 +20,7 @@ from engine.retrieval.embedding_spec import EmbeddingSpec
 from engine.retrieval.vector_cache import VectorCache
 from engine.storage.workspace import Workspace, open_workspace, save_workspace
 from pages.improve.settings import files
-from tests.pages.improve.test_experiment_files import experiment
+from tests.experiments import experiment
 from ui.server_settings import WORKSPACES
 
 KINDS = ("writes", "synchronisations", "renames", "truncations")

@@ -17,7 +17,7 @@ from pages.improve.settings.conclusion import HITS, conclude, cost_words, rounde
 from pages.improve.settings.runs import Experiment, digest
 from pages.improve.settings.verdicts import summary, verdicts
 from tests.apps import app_of, said, tables
-from tests.pages.improve.test_experiments import row
+from tests.experiments import row
 from ui.text import escape_markdown, p_words
 
 BASE = Cell(retriever="dense", k=4)

@@ -6,7 +6,7 @@ from engine.storage.workspace import Workspace
 from pages.improve.settings.cell import ACROSS_K
 from pages.improve.settings.runs import to_run
 from tests.apps import app_of, tables
-from tests.pages.improve.test_experiments import experiment
+from tests.experiments import experiment
 
 
 def cell_page():

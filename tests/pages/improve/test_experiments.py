@@ -9,7 +9,6 @@ from html import escape
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
@@ -22,12 +21,10 @@ from engine.errors import InputError
 from engine.evaluation.checks import measurable
 from engine.evaluation.grid import Cell, fitting, grid
 from engine.evaluation.library_model import LibraryModel, load_model
-from engine.evaluation.metrics import METRICS
 from engine.evaluation.question_files import parse_beir_zip, to_jsonl
 from engine.evaluation.questions import Question, Reference, load_questions
 from engine.evaluation.significance import Comparison
 from engine.evaluation.sweep_cost import estimate
-from engine.evaluation.sweep_row import SweepRow
 from engine.evaluation.sweep_store import to_csv
 from engine.storage.workspace import Workspace, export_workspace, import_workspace
 from engine.wording import readable_bytes, readable_time
@@ -39,45 +36,13 @@ from pages.improve.settings.export import as_json, report
 from pages.improve.settings.figures import best_over, pareto_front, picked_cell
 from pages.improve.settings.grid import FIRST_LOOK, PRESETS, cells_of
 from pages.improve.settings.running import time_left
-from pages.improve.settings.runs import Experiment, digest, opened, shared_questions, to_run
+from pages.improve.settings.runs import digest, opened, shared_questions, to_run
 from pages.improve.settings.verdicts import summary, table_row, verdicts, word
 from tests.apps import app_of
+from tests.experiments import QUESTIONS, experiment, row
 from ui.cells import AXES, cell_words, values_in_order, varied
 
 EVIL = '<script>alert("1")</script>'
-GENERATOR = np.random.default_rng(0)
-QUESTIONS = tuple(Question(f"Question {n}?", "tide", (Reference("moon", 4, 8),)) for n in range(60))
-
-
-def row(cell, values, n_chunks=10, index_bytes=1000, seconds=1.0):
-    values = tuple(float(value) for value in values)
-    mean = float(np.mean(values))
-    return SweepRow(
-        cell,
-        n_chunks,
-        len(values),
-        dict.fromkeys(METRICS, mean),
-        dict.fromkeys(METRICS, (mean - 0.1, mean + 0.1)),
-        dict.fromkeys(METRICS, values),
-        seconds,
-        index_bytes,
-    )
-
-
-def experiment(name="a run", **changed):
-    """A baseline, and better, worse and equal cells, one of which costs less."""
-    easy = GENERATOR.choice([0.25, 0.5], 60)
-    rows = (
-        row(Cell(), easy),
-        row(Cell(chunk_tokens=64), easy * 2, index_bytes=2000),
-        row(Cell(chunk_tokens=64, retriever="hybrid"), easy / 2, index_bytes=500),
-        row(Cell(pooling="mean_sqrt_len_tokens"), easy),
-        row(Cell(pooling="cls"), np.roll(easy, 1)),
-    )
-    whole = Experiment(
-        name, "2026-01-02T03:04:05", ("tide.md",), "0" * 64, QUESTIONS, tuple(one.cell for one in rows), rows
-    )
-    return replace(whole, **changed)
 
 
 @pytest.mark.parametrize(
@@ -278,6 +243,7 @@ def printed_by_the_command(experiment):
 @pytest.fixture
 def electra(tmp_path, official):
     """A folder of a model that the engine has not written, its weights drawn."""
+    import torch
     from transformers import ElectraConfig, ElectraModel
 
     torch.manual_seed(0)
