@@ -18,8 +18,8 @@ from engine.retrieval.ranking import ordinal_ranks
 TEXTS = [
     "What does the CarbFix project do with carbon dioxide?",
     "Dog bites man.",
-    "The naïve reader — unhappily — never learns what stood in the second half 🙂. " * 4,
-    "word " * 150,  # more tokens than are padded to
+    "The naïve reader — unhappily — never learns what stood in the second half 🙂. " * 2,
+    "word " * 130,  # more tokens than are padded to
 ]
 SINGLE = [Faults(**{field.name: True}) for field in fields(Faults)]
 MANY = [
@@ -82,9 +82,15 @@ def in_torch(official, text, faults):
 
 
 @pytest.mark.parametrize("faults", [Faults(), *SINGLE, *MANY], ids=names)
-def test_broken_vectors_equal_the_same_fault_in_torch(encoder, official, faults):
+def test_vectors_of_one_pack_or_two_and_of_traces_equal_the_same_fault_in_torch(
+    encoder, official, monkeypatch, faults
+):
     prepare_compiled().join()  # compiled steps take no fault away
     theirs = np.stack([in_torch(official, text, faults) for text in TEXTS])
+    traced = np.stack([broken_trace(encoder, text, faults)["normalized"] for text in TEXTS])
+    np.testing.assert_allclose(traced, theirs, rtol=0, atol=2e-5)
+    np.testing.assert_allclose(broken_vectors(encoder, TEXTS, faults), theirs, rtol=0, atol=2e-5)
+    monkeypatch.setattr("engine.inspection.model.faults.BATCH_TOKENS", 150)
     np.testing.assert_allclose(broken_vectors(encoder, TEXTS, faults), theirs, rtol=0, atol=2e-5)
 
 
@@ -148,16 +154,6 @@ def test_without_faults_nothing_moves(encoder):
     for name, array in broken.items():
         np.testing.assert_allclose(array, intact[name], atol=1e-6)
     assert max(stage_drift(intact, broken, 6).values()) < 1e-6
-
-
-@pytest.mark.parametrize("faults", [*SINGLE, *MANY], ids=names)
-def test_a_batch_gives_the_vectors_of_single_texts_and_of_traces(encoder, monkeypatch, faults):
-    monkeypatch.setattr("engine.inspection.model.faults.BATCH_TOKENS", 150)  # two packs
-    batch = broken_vectors(encoder, TEXTS, faults)
-    single = np.concatenate([broken_vectors(encoder, [text], faults) for text in TEXTS])
-    traced = np.stack([broken_trace(encoder, text, faults)["normalized"] for text in TEXTS])
-    np.testing.assert_allclose(batch, single, rtol=0, atol=2e-5)
-    np.testing.assert_allclose(batch, traced, rtol=0, atol=2e-5)
 
 
 @pytest.mark.parametrize("faults", SINGLE, ids=names)

@@ -5,7 +5,6 @@ from tokenizers import Tokenizer
 from engine.errors import InputError
 from engine.inspection.model.truncation import (
     LIMITS,
-    MAX_SPLIT_TOKENS,
     evenly_spaced,
     split_windows,
     truncation_report,
@@ -16,13 +15,14 @@ PROSE = (
     "Retrieval fails quietly: a passage is cut at the token limit, and nobody is told. "
     "The naïve reader — unhappily — never learns what stood in the second half. "
 )
-TEXTS = {
-    "prose": PROSE * 18,
-    "accents and symbols": "Ärger, e\u0301té, naïve café 🙂🙃 don't… x1y2 " * 32,
-    "several tokens for one character": "한국어 문장입니다 " * 40,
-    "no blanks": "東京は日本の首都です。" * 60,
-    "unknown words and blanks": ("ᚠᚢᚦ \n\t " * 5 + "word\u00a0word\u200b ") * 80,
-    "special tokens spelled out": "a [MASK] b [SEP] c [CLS] " * 90,
+LONG = PROSE * 15  # over every limit
+TEXTS = {  # over the first two limits
+    "prose": PROSE * 8,
+    "accents and symbols": "Ärger, e\u0301té, naïve café 🙂🙃 don't… x1y2 " * 15,
+    "several tokens for one character": "한국어 문장입니다 " * 19,
+    "no blanks": "東京は日本の首都です。" * 28,
+    "unknown words and blanks": ("ᚠᚢᚦ \n\t " * 5 + "word\u00a0word\u200b ") * 38,
+    "special tokens spelled out": "a [MASK] b [SEP] c [CLS] " * 43,
 }
 
 
@@ -39,7 +39,7 @@ def official_tokenizer(encoder):
 def test_reading_stops_where_the_official_tokenizer_truncates(encoder, official_tokenizer, text):
     official_tokenizer.no_truncation()
     whole = official_tokenizer.encode(text)
-    for limit, report in zip(LIMITS, truncation_report(encoder, text, LIMITS), strict=True):
+    for limit, report in zip(LIMITS[:2], truncation_report(encoder, text, LIMITS[:2]), strict=True):
         official_tokenizer.enable_truncation(limit)
         cut = official_tokenizer.encode(text)
         assert report.n_tokens == len(whole.ids) > limit
@@ -50,15 +50,13 @@ def test_reading_stops_where_the_official_tokenizer_truncates(encoder, official_
 
 @pytest.mark.parametrize("limit", LIMITS)
 def test_what_is_never_read_changes_nothing_and_the_last_word_read_does(encoder, limit):
-    text = TEXTS["prose"]
-    [report] = truncation_report(encoder, text, [limit])
-    read = text[: report.read_end]
+    [report] = truncation_report(encoder, LONG, [limit])
+    read = LONG[: report.read_end]
     last_word = read.rstrip(" .:,").rsplit(" ", 1)[1]
-    lost_changed = read + text[report.read_end :].upper()[::-1].join("  ")
-    read_changed = (
-        text[: read.rindex(last_word)] + "elephant" + text[read.rindex(last_word) + len(last_word) :]
-    )
-    before, lost, changed = encoder.encode([text, lost_changed, read_changed], max_tokens=limit)
+    lost_changed = read + LONG[report.read_end :].upper()[::-1].join("  ")
+    start = read.rindex(last_word)
+    read_changed = LONG[:start] + "elephant" + LONG[start + len(last_word) :]
+    before, lost, changed = encoder.encode([LONG, lost_changed, read_changed], max_tokens=limit)
     np.testing.assert_allclose(before, lost, atol=1e-6)
     assert before @ changed < 0.9999
 
@@ -82,8 +80,6 @@ def test_one_token_over_the_limit_is_one_token_lost(encoder):
 def test_cosines_equal_those_of_official_vectors(encoder, official):
     import torch
 
-    text = TEXTS["prose"]
-
     def embedded(ids):
         batch = {
             "input_ids": torch.tensor([ids]),
@@ -93,9 +89,9 @@ def test_cosines_equal_those_of_official_vectors(encoder, official):
             hidden = official[0].auto_model(**batch).last_hidden_state[0]
         return torch.nn.functional.normalize(hidden.mean(0), dim=0)
 
-    ids = official.tokenizer(text, truncation=False)["input_ids"]
+    ids = official.tokenizer(LONG, truncation=False)["input_ids"]
     longest = embedded([*ids[:511], ids[-1]])
-    for report in truncation_report(encoder, text):
+    for report in truncation_report(encoder, LONG):
         room = report.max_tokens - 2
         bodies = [ids[1:-1][i : i + room] for i in range(0, len(ids) - 2, room)]
         vectors = [embedded([ids[0], *body, ids[-1]]) for body in bodies]
@@ -107,15 +103,15 @@ def test_cosines_equal_those_of_official_vectors(encoder, official):
 
 
 def test_limits_are_reported_in_the_order_asked_for(encoder):
-    reports = truncation_report(encoder, PROSE * 20, [256, 128])
+    reports = truncation_report(encoder, PROSE * 8, [256, 128])
     assert [report.max_tokens for report in reports] == [256, 128]
     assert reports[0].cosine_longest == pytest.approx(1, abs=1e-6)
 
 
-def test_of_a_very_long_text_only_some_windows_are_embedded(encoder):
-    text = PROSE * 1000  # about 36,000 tokens
-    for report in truncation_report(encoder, text):
-        assert report.n_windows > report.n_embedded == MAX_SPLIT_TOKENS // report.max_tokens
+def test_of_a_very_long_text_only_some_windows_are_embedded(encoder, monkeypatch):
+    monkeypatch.setattr("engine.inspection.model.truncation.MAX_SPLIT_TOKENS", 1024)
+    for report in truncation_report(encoder, PROSE * 50):  # about 1,800 tokens
+        assert report.n_windows > report.n_embedded == 1024 // report.max_tokens
         assert report.cosine_split < 1
         assert report.read_end < 5000
 
