@@ -62,7 +62,7 @@ PAIRS = [
 def folder(tmp_path_factory):
     """A few pages of the bundled documents."""
     folder = tmp_path_factory.mktemp("documents")
-    for name, length in {"inside_the_pipeline.md": 2200, "state_of_the_union.md": 1200}.items():
+    for name, length in {"inside_the_pipeline.md": 1400, "state_of_the_union.md": 700}.items():
         text = (BUNDLED_CORPUS / name).read_text(encoding="utf-8")[:length]
         (folder / name).write_text(text, encoding="utf-8")
     return folder
