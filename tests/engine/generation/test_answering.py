@@ -48,8 +48,10 @@ TRAPS = (
 )
 
 
-def reply(question, index, encoder, decoder, server=None, reuse=None, null_scores=None, **settings):
-    """Ask with settings by their names."""
+def reply(
+    question, index, encoder, decoder, server=None, reuse=None, null_scores=None, check=False, **settings
+):
+    """Ask with settings by their names; the text is read again, which takes long, only where asked for."""
     callbacks, search, sampling = (
         {name: settings.pop(name) for name in names if name in settings}
         for names in (
@@ -58,7 +60,7 @@ def reply(question, index, encoder, decoder, server=None, reuse=None, null_score
             ("temperature", "top_k", "top_p", "min_p", "repetition_penalty", "seed"),
         )
     )
-    chosen = AnswerSettings(SearchSettings(**search), **settings, sampling=Sampling(**sampling))
+    chosen = AnswerSettings(SearchSettings(**search), **settings, check=check, sampling=Sampling(**sampling))
     return ask(question, index, encoder, Writer(decoder, server, reuse), chosen, null_scores, **callbacks)
 
 
@@ -511,14 +513,14 @@ def test_a_sentence_is_compared_with_its_probability_without_the_passages(
     index, encoder, decoder, null_scores, sampling
 ):
     settings = {"k": 2, "min_relevance": 0, "max_new_tokens": 40, "null_scores": null_scores, **sampling}
-    answer = reply(QUESTION, index, encoder, decoder, **settings)
+    answer = reply(QUESTION, index, encoder, decoder, **settings, check=True)
     found = leave_one_out(decoder, answer.prompt, answer.ids)
     pieces = sentences_of(answer.ids, decoder.tokenizer)
     falls = found.falls_without_any(pieces) / [piece.n_tokens for piece in pieces]
     assert [each.fall for each in answer.sentences] == pytest.approx(list(falls), abs=0.02)
     assert "".join(answer.text[each.start : each.end] for each in answer.sentences) == answer.text
     assert answer.timings.check_s > 0
-    unchecked = reply(QUESTION, index, encoder, decoder, **settings, check=False)
+    unchecked = reply(QUESTION, index, encoder, decoder, **settings)
     assert unchecked.text == answer.text
     assert {each.fall for each in unchecked.sentences} == {None}
 
@@ -538,7 +540,7 @@ def test_a_token_that_ends_one_sentence_and_begins_the_next_is_of_the_first(enco
 
 
 def test_a_text_that_was_stopped_is_not_read_again(index, encoder, decoder):
-    answer = reply(QUESTION, index, encoder, decoder, stop=lambda: True)
+    answer = reply(QUESTION, index, encoder, decoder, check=True, stop=lambda: True)
     assert answer.finish_reason == "stopped"
     assert {each.fall for each in answer.sentences} == {None}
 
@@ -550,7 +552,7 @@ def test_a_servers_text_is_checked_by_its_words_and_what_is_made_up_is_struck(
     events = [*(event(chunk(piece)) for piece in text), event(chunk(None, "stop")), event("[DONE]")]
     with chat_server(events=events) as running:
         server = Server(running.url, "mason")
-        answer = reply(QUESTION, index, encoder, decoder, server=server, null_scores=null_scores)
+        answer = reply(QUESTION, index, encoder, decoder, server=server, null_scores=null_scores, check=True)
     assert answer.text == "".join(text)
     assert {each.fall for each in answer.sentences} == {None}
     assert [each.holds for each in answer.sentences] == [True, False, True]

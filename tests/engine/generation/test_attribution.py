@@ -118,7 +118,7 @@ def test_the_passage_that_holds_the_answer_makes_the_largest_fall(decoder, answe
 
 
 def test_a_fact_told_twice_rests_on_both_passages_together(decoder):
-    prompt = prompt_of(decoder, TOWER, TOWER, BREAD)
+    prompt = prompt_of(decoder, TOWER, TOWER)
     answer = generated(decoder, prompt)
     assert "1891" in decoder.tokenizer.decode(answer)
     sentences = sentences_of(answer, decoder.tokenizer)
@@ -144,12 +144,6 @@ def test_without_passages_there_is_one_reading_with_and_one_without_them(decoder
     assert found.without.shape == (0, 1)
     np.testing.assert_allclose(found.complete, found.without_any, atol=1e-5)
     assert seen == [(1, 2), (2, 2)]
-
-
-def test_progress_counts_the_readings(decoder, prompt):
-    seen = []
-    leave_one_out(decoder, prompt, [5], lambda done, total: seen.append((done, total)))
-    assert seen == [(n, 5) for n in range(1, 6)]
 
 
 def test_attention_is_shared_out_whole(decoder, prompt, answer, attended):
@@ -181,11 +175,14 @@ def test_attention_is_that_of_a_whole_trace(decoder, prompt, answer, attended):
     )
 
 
-def test_an_answer_of_one_token_has_attention_and_falls(decoder, prompt):
+def test_an_answer_of_one_token_has_attention_and_falls_whose_readings_are_counted(decoder, prompt):
     attended = attention_to_passages(decoder, prompt, [5])
     assert attended.shares.shape[2] == 1
     np.testing.assert_allclose(attended.shares[..., -1], 0)  # no answer before it
-    assert leave_one_out(decoder, prompt, [5]).falls(sentences_of([5], decoder.tokenizer)).shape == (1, 3)
+    seen = []
+    found = leave_one_out(decoder, prompt, [5], lambda done, total: seen.append((done, total)))
+    assert found.falls(sentences_of([5], decoder.tokenizer)).shape == (1, 3)
+    assert seen == [(n, 5) for n in range(1, 6)]
 
 
 @pytest.mark.parametrize("measure", [attention_to_passages, leave_one_out])
