@@ -22,6 +22,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from engine import Decoder, Encoder
+from engine.evaluation import sweep_cost
 from engine.official_program import load_official
 from engine.retrieval import relevance
 from engine.weights.catalog import DEFAULT_DECODER
@@ -92,6 +93,14 @@ def _everyday_questions_embedded_once():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(relevance, "encode_by", encode_by)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _sweeps_estimated_from_few_tokens():
+    """Have the page “Settings” embed a short sample each time it estimates how long a sweep takes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sweep_cost, "SAMPLE_TOKENS", 64)
         yield
 
 
