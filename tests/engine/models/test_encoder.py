@@ -21,9 +21,9 @@ WORDS = [
 ]
 
 
-def texts(n=40, seed=0):
+def texts():
     """Texts of 1 to about 700 tokens, and the odd ones."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     odd = [
         "",
         " \n\t ",
@@ -34,7 +34,7 @@ def texts(n=40, seed=0):
         "한국어 문장",
         "word " * 700,
     ]
-    lengths = rng.permutation(np.geomspace(1, 300, n - len(odd)).astype(int))  # in words
+    lengths = rng.permutation(np.geomspace(1, 300, 16).astype(int))  # in words
     return odd + [" ".join(rng.choice(WORDS, length)) for length in lengths]
 
 
@@ -151,7 +151,7 @@ def test_words_of_the_whole_vocabulary_under_a_higher_limit_give_the_official_ve
     vocabulary = json.loads((model_path(encoder.name) / "tokenizer.json").read_text())["model"]["vocab"]
     words = sorted(word for word in vocabulary if word.isalpha())
     rng = np.random.default_rng(0)
-    some = [" ".join(rng.choice(words, n)) for n in (1, 3, 10, 40, 150, 300, 450, 520)]
+    some = [" ".join(rng.choice(words, n)) for n in (1, 10, 150, 300, 520)]
     counts = [len(ids) for ids in encoder.tokenizer.ids_batch(some)]
     assert any(encoder.max_tokens < n <= 512 for n in counts)
     assert max(counts) > 512
