@@ -1,5 +1,7 @@
 """The tab of text that is never read: what it says of the app's own chunks comes first."""
 
+import pytest
+
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.documents.splitters import DEFAULT_SPLITTING, Splitting, split
 from engine.retrieval.parents import search_parents
@@ -39,18 +41,26 @@ def test_that_chunks_are_cut_is_said_first(encoder):
     assert f"Not read to the end: {n_cut} of {len(chunks)} chunks" in first
 
 
+@pytest.fixture
+def _few_windows(monkeypatch):
+    """Have only the first and the last windows of a whole text embedded."""
+    monkeypatch.setattr("engine.inspection.model.truncation.MAX_SPLIT_TOKENS", 0)
+
+
 def whole(**state):
     app = app_page("documents", **TAB, **{"never-read-view": "One whole text"}, **state).run()
     assert app.selectbox(key="never-read-text").options[1:] == [NAME]
     return app.selectbox(key="never-read-text").set_value(NAME).run()
 
 
+@pytest.mark.usefixtures("_few_windows")
 def test_a_whole_text_is_shown_beside_the_chunks_that_the_app_makes_of_it(encoder):
     n_chunks = len(chunks_of(encoder, DEFAULT_SPLITTING))
     first = before_the_numbers(whole())
     assert f"The app cuts this document into {n_chunks} chunks, each of which is read whole" in first
 
 
+@pytest.mark.usefixtures("_few_windows")
 def test_a_whole_text_is_not_said_to_be_read_where_its_chunks_are_cut(encoder):
     chunks = chunks_of(encoder, Splitting(DEFAULT_SPLITTING.method, 512, 0))
     n_cut = sum(chunk.n_tokens > 256 for chunk in chunks)
