@@ -87,12 +87,6 @@ class Question:
         ]
         return all(found) if found else None
 
-    def is_answered_by(self, chunk: Chunk) -> bool:
-        """Whether a chunk shares a character with one of the passages."""
-        return stem(chunk.document) == self.corpus_id and any(
-            chunk.start < reference.end and reference.start < chunk.end for reference in self.references
-        )
-
 
 def load_questions(path: Path = BUNDLED_QUESTIONS) -> list[Question]:
     """Read questions from a file, as `parse_questions` does.
@@ -241,8 +235,8 @@ def chunk_places(chunks: Sequence[Chunk]) -> tuple[Array, Array, Array]:
 def relevance(questions: Sequence[Question], chunks: Sequence[Chunk]) -> Array:
     """Whether each chunk holds part of an answer to each question: bool ``(n_questions, n_chunks)``.
 
-    The same as `Question.is_answered_by` for all at once. Questions do not tell apart documents of one stem,
-    ``a.md`` and ``b/a.html``; `check_questions` reports them.
+    That is, whether it shares a character with one of the passages. Questions do not tell apart documents of
+    one stem, ``a.md`` and ``b/a.html``; `check_questions` reports them.
     """
     stems, starts, ends = chunk_places(chunks)
     relevant = np.zeros((len(questions), len(chunks)), bool)

@@ -38,14 +38,12 @@ class SpanMetrics:
 NOTHING = SpanMetrics(0.0, 0.0, 0.0)
 
 
-def span_metrics(retrieved: Sequence[Chunk], question: Question) -> SpanMetrics:
-    """Compare the chunks retrieved for a question, of any document, with the passages that answer it."""
-    answering = [chunk for chunk in retrieved if question.is_answered_by(chunk)]
-    return answered_share(answering, sum(chunk.end - chunk.start for chunk in retrieved), question)
+def span_metrics(answering: Sequence[Chunk], n_read: int, question: Question) -> SpanMetrics:
+    """Compare the chunks retrieved for a question with the passages that answer it.
 
-
-def answered_share(answering: Sequence[Chunk], n_read: int, question: Question) -> SpanMetrics:
-    """Compute `span_metrics` from ``n_read`` retrieved characters and the chunks with part of an answer."""
+    ``answering`` are the retrieved chunks with part of an answer, ``n_read`` is the number of characters of
+    all that were retrieved.
+    """
     if not answering:
         return NOTHING
     found = union([(chunk.start, chunk.end) for chunk in answering])

@@ -10,7 +10,7 @@ from engine.evaluation.bootstrap import N_RESAMPLES, draws, means, percentile_in
 from engine.evaluation.grid import Cell
 from engine.evaluation.metrics import METRICS, Retrieved, reciprocal_rank
 from engine.evaluation.questions import Question
-from engine.evaluation.spans import SpanMetrics, answered_share, best_chunks
+from engine.evaluation.spans import SpanMetrics, best_chunks, span_metrics
 from engine.layers.tracing import Array
 from engine.retrieval.bm25 import words
 
@@ -97,7 +97,7 @@ class Ranked:
         """Compare the first ``k`` chunks of every question with its answers, character by character."""
         n_read = [chunk.end - chunk.start for chunk in chunks]
         return [
-            answered_share(
+            span_metrics(
                 [chunks[i] for i in best[:k] if relevant[i]], sum(n_read[i] for i in best[:k]), question
             )
             for best, relevant, question in zip(self.best, self.relevant, questions, strict=True)

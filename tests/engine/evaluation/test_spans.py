@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from engine.documents.document import Chunk
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.errors import InputError
-from engine.evaluation.questions import Question, Reference, load_questions
+from engine.evaluation.questions import Question, Reference, load_questions, relevance
 from engine.evaluation.spans import best_chunks, span_metrics
 
 SPAN = st.tuples(st.integers(0, 30), st.integers(1, 12)).map(lambda span: (span[0], sum(span)))
@@ -33,6 +33,12 @@ def own(chunks):
     return [(chunk.start, chunk.end) for chunk in chunks if PurePath(chunk.document).stem == "a"]
 
 
+def metrics(chunks, asked):
+    [relevant] = relevance([asked], chunks)
+    answering = [chunk for chunk, is_relevant in zip(chunks, relevant, strict=True) if is_relevant]
+    return span_metrics(answering, sum(chunk.end - chunk.start for chunk in chunks), asked)
+
+
 def by_characters(chunks, asked):
     """Recall, precision and IoU by sets of character positions."""
     passages = [(reference.start, reference.end) for reference in asked.references]
@@ -46,7 +52,7 @@ def by_characters(chunks, asked):
 
 @given(st.lists(CHUNK, max_size=6), QUESTION)
 def test_the_metrics_are_those_of_sets_of_characters(chunks, asked):
-    found = span_metrics(chunks, asked)
+    found = metrics(chunks, asked)
     assert (found.recall, found.precision, found.iou) == pytest.approx(by_characters(chunks, asked))
 
 
@@ -54,25 +60,25 @@ def test_a_case_by_hand():
     """Passages of 10 and 20 characters; chunks of 20, 10 and 30, the last of another document."""
     asked = question((10, 20), (40, 60))
     chunks = [chunk(0, 20), chunk(15, 25), chunk(40, 70, "b.md")]
-    found = span_metrics(chunks, asked)
+    found = metrics(chunks, asked)
     assert (found.recall, found.precision, found.iou) == (10 / 30, 10 / 60, 10 / 80)
 
 
 def test_what_overlapping_chunks_repeat_is_found_once_and_read_twice():
     asked = question((0, 10))
-    twice = span_metrics([chunk(0, 10), chunk(0, 10)], asked)
+    twice = metrics([chunk(0, 10), chunk(0, 10)], asked)
     assert (twice.recall, twice.precision, twice.iou) == (1, 0.5, 0.5)
 
 
 def test_overlapping_passages_are_asked_for_twice():
     """As in chunking_evaluation: their characters are matched once and wanted for each passage."""
-    found = span_metrics([chunk(0, 10)], question((0, 10), (5, 10)))
+    found = metrics([chunk(0, 10)], question((0, 10), (5, 10)))
     assert (found.recall, found.precision, found.iou) == (10 / 15, 1, 1)
 
 
 def test_nothing_retrieved_and_nothing_to_find_count_as_0():
     for chunks, asked in (([], question((0, 5))), ([chunk(0, 5)], question()), ([], question())):
-        found = span_metrics(chunks, asked)
+        found = metrics(chunks, asked)
         assert (found.recall, found.precision, found.iou) == (0, 0, 0)
 
 
@@ -100,4 +106,4 @@ def test_whole_documents_recall_everything():
     for one in load_questions():
         passages = positions([(reference.start, reference.end) for reference in one.references])
         # Below 1 where passages of a question overlap, as chunking_evaluation has it.
-        assert span_metrics(chunks, one).recall == pytest.approx(len(set(passages)) / len(passages))
+        assert metrics(chunks, one).recall == pytest.approx(len(set(passages)) / len(passages))

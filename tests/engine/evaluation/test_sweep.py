@@ -105,8 +105,8 @@ def by_hand(documents, questions, cell, encoder):
     scores = retriever_scores(cell.retriever, searched)
     judged = scores, relevance(questions, chunks)
     spans = [
-        span_metrics([chunks[i] for i in best], question)
-        for best, question in zip(best_chunks(scores, cell.k), questions, strict=True)
+        span_metrics([chunks[i] for i in best if relevant[i]], sum(len(texts[i]) for i in best), question)
+        for best, relevant, question in zip(best_chunks(scores, cell.k), judged[1], questions, strict=True)
     ]
     return len(chunks), {
         "mrr": reciprocal_rank(*judged),
