@@ -56,10 +56,9 @@ class Cost:
         Number of splittings, counted for each model.
     n_chunks
         Number of chunks of all splittings.
-    n_distinct_texts
-        Number of texts to embed: distinct chunks for each model, token limit, use of prompts and precision.
     n_tokens
-        Number of tokens to embed; the pass for "idf" counts for each splitting, since its weights change.
+        Number of tokens to embed: those of distinct chunks for each model, token limit, use of prompts and
+        precision; the pass for "idf" counts for each splitting, since its weights change.
     seconds
         Time on this machine, estimated from a sample.
     is_exact
@@ -74,7 +73,6 @@ class Cost:
     n_cells: int
     n_splittings: int
     n_chunks: int
-    n_distinct_texts: int
     n_tokens: int
     seconds: float
     is_exact: bool
@@ -88,7 +86,6 @@ class Count:
 
     n_cut: int = 0
     n_chunks: int = 0
-    n_texts: int = 0
     n_tokens: int = 0
     seconds: float = 0
     n_exhausted: int = 0
@@ -129,7 +126,6 @@ def estimate(
         n_cells=len(distinct),
         n_splittings=len(groups),
         n_chunks=whole(count.n_chunks, share),
-        n_distinct_texts=whole(count.n_texts, share),
         n_tokens=whole(count.n_tokens, share),
         seconds=count.seconds / max(share, 1e-9),
         is_exact=is_exact and count.n_cut == len(groups),
@@ -162,7 +158,6 @@ def add(count: Count, chunks: Sequence[Chunk], cells: Sequence[Cell], model: Mod
         if poolings - {IDF}:
             seen = count.seen.setdefault((cells[0].model, *how), set())
             n_tokens += sum(length for text, length in lengths.items() if text not in seen)
-            count.n_texts += len(lengths.keys() - seen)
             seen.update(lengths)
         n_read = sum(lengths.values()) if any(cell.retriever == MAXSIM for cell in of_limit) else 0
         count.n_tokens += n_tokens
