@@ -70,9 +70,6 @@ class Encoder:
         From the tokens of the last layer to a text's vector, as the model's maker set it.
     prompts
         The texts that the model was trained to read before questions and documents.
-    similarity
-        The measure that the model's files name: cosine, dot, euclidean or manhattan. Search always uses the
-        cosine.
     model_type
         Its family, a key of `FAMILIES`.
     reranker
@@ -90,7 +87,6 @@ class Encoder:
     idf: Array | None = field(default=None, repr=False)
     head: EmbeddingHead = field(default_factory=EmbeddingHead, repr=False)
     prompts: Prompts = field(default_factory=Prompts, repr=False)
-    similarity: str = field(default="cosine", repr=False)
     model_type: str = "bert"
     reranker: "Reranker | None" = field(default=None, repr=False)
     precision: str = "float32"
@@ -157,7 +153,6 @@ class Encoder:
             compiled,
             head=files.head,
             prompts=files.prompts,
-            similarity=files.similarity,
             model_type=model_type,
         )
         return encoder.with_precision(precision)

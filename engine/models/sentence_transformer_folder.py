@@ -76,8 +76,6 @@ class SentenceTransformerFolder:
         Token limit, None if no file states one.
     lower_case
         Texts are lower-cased before the tokenizer's own normalisation.
-    similarity
-        The measure that the vectors are to be compared by: one of `SIMILARITIES`.
     """
 
     model: Path
@@ -85,7 +83,6 @@ class SentenceTransformerFolder:
     prompts: Prompts
     max_tokens: int | None
     lower_case: bool
-    similarity: str
 
 
 def read_folder(folder: Path, dtype: np.dtype) -> SentenceTransformerFolder:
@@ -103,6 +100,7 @@ def read_folder(folder: Path, dtype: np.dtype) -> SentenceTransformerFolder:
         raise ModelFileError(
             f"{folder} is a {kind}, which does not give one vector a text: give a SentenceTransformer"
         )
+    check_similarity(settings, folder)
     modules = read_modules(folder)
     model = folder / modules[0][1] if modules else folder
     transformer = read_transformer_settings(model)
@@ -123,7 +121,6 @@ def read_folder(folder: Path, dtype: np.dtype) -> SentenceTransformerFolder:
         prompts,
         max_tokens=read_max_tokens(model, transformer),
         lower_case=transformer.get("do_lower_case") is True,
-        similarity=read_similarity(settings, folder),
     )
 
 
@@ -210,12 +207,11 @@ def read_prompts(settings: Mapping[str, Any], folder: Path) -> Prompts:
     return Prompts(named, default if default in named else None)
 
 
-def read_similarity(settings: Mapping[str, Any], folder: Path) -> str:
-    """Return the measure by which vectors are compared, the cosine where none is named."""
-    name = settings.get("similarity_fn_name") or SIMILARITIES[0]
-    if name not in SIMILARITIES:
+def check_similarity(settings: Mapping[str, Any], folder: Path) -> None:
+    """Raise `ModelFileError` for an unknown measure of similarity; search uses the cosine in any case."""
+    name = settings.get("similarity_fn_name")
+    if name and name not in SIMILARITIES:
         raise ModelFileError(f"{folder}: similarity_fn_name is {name!r}, none of {', '.join(SIMILARITIES)}")
-    return str(name)
 
 
 def read_head(
