@@ -314,7 +314,7 @@ class Decoder:
 
         def steps() -> Iterator[GeneratedToken]:
             n_reused = n_prompt - 1 if kv_cache else 0
-            with kept.borrow(ids, n_reused, self.weights, self.config, self.kv_bits) as cache:
+            with kept.borrow(ids, n_reused, self) as cache:
                 cache.reserve(n_prompt + min(n_new, ROOM_TOKENS))
                 choices = self.choices(ids, n_new, sampling, rng, cache, guesser, kv_cache)
                 for token, logits, guessed in choices:
@@ -443,7 +443,7 @@ class Decoder:
     ) -> Iterator[KVCache]:
         """Yield a cache of the first ``n_tokens`` of ``ids``, with room for all, from ``reuse`` if given."""
         kept = PrefixCache() if reuse is None else reuse
-        with kept.borrow(ids, n_tokens, self.weights, self.config, self.kv_bits) as cache:
+        with kept.borrow(ids, n_tokens, self) as cache:
             cache.reserve(len(ids))
             self.prefill(ids[:n_tokens], cache)
             yield cache

@@ -3,12 +3,16 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock
+from typing import TYPE_CHECKING
 from weakref import ReferenceType, ref
 
 import numpy as np
 
-from engine.models.decoders import DecoderConfig, DecoderWeights, fit_length, new_cache
+from engine.models.decoders import DecoderWeights, fit_length
 from engine.models.kv_cache import KVCache
+
+if TYPE_CHECKING:
+    from engine.generation.decoder import Decoder
 
 
 class PrefixCache:
@@ -48,14 +52,7 @@ class PrefixCache:
             self._ids, self._cache, self._weights = [], None, None
 
     @contextmanager
-    def borrow(
-        self,
-        ids: Sequence[int],
-        at_most: int,
-        weights: DecoderWeights,
-        config: DecoderConfig,
-        kv_bits: int = 16,
-    ) -> Iterator[KVCache]:
+    def borrow(self, ids: Sequence[int], at_most: int, decoder: "Decoder") -> Iterator[KVCache]:
         """Yield a cache that holds the longest known beginning of ``ids``, and keep it afterwards.
 
         Parameters
@@ -65,17 +62,17 @@ class PrefixCache:
             ``cache.length`` of them.
         at_most
             Most tokens to reuse: those after them have to be read again.
-        weights, config, kv_bits
-            Of the decoder that reads.
+        decoder
+            The decoder that reads.
 
         Yields
         ------
         KVCache
             With room to grow up to the decoder's context.
         """
-        fresh = new_cache(weights, config, capacity=0, limit=config.max_positions, kv_bits=kv_bits)
-        cache = self._take(ids, at_most, weights, fresh.keys.dtype) or fresh
-        fit_length(cache, config, len(ids))
+        fresh = decoder.new_cache(capacity=0, limit=decoder.max_tokens)
+        cache = self._take(ids, at_most, decoder.weights, fresh.keys.dtype) or fresh
+        fit_length(cache, decoder.config, len(ids))
         self.reused_tokens = cache.length
         try:
             yield cache
@@ -86,7 +83,7 @@ class PrefixCache:
 
             with self._lock:
                 self._ids, self._cache = list(ids[: cache.length]), cache
-                self._weights = ref(weights, forget_pass)
+                self._weights = ref(decoder.weights, forget_pass)
 
     def _take(
         self, ids: Sequence[int], at_most: int, weights: DecoderWeights, dtype: np.dtype

@@ -96,7 +96,7 @@ class DraftModel:
         """Generate up to ``most`` tokens, `DRAFT_TOKENS`, or as many as the draft's context has room for."""
         decoder, sampling, is_drawn = self._decoder, self._sampling, self._sampling.temperature > 0
         read, q = list(ids), []
-        with self._kept.borrow(read, len(ids) - 1, decoder.weights, decoder.config, decoder.kv_bits) as cache:
+        with self._kept.borrow(read, len(ids) - 1, decoder) as cache:
             longest = fit_length(cache, decoder.config, len(ids))
             for _ in range(min(most, DRAFT_TOKENS, longest + 1 - len(ids))):  # the last one is not read
                 logits = next_logits(decoder, read[cache.length :], cache)
