@@ -15,19 +15,10 @@ EXPANSION_TOKENS = 48
 REQUEST = "Write a short passage that answers the question."
 
 
-def expanded(question: str, decoder: Decoder, max_new_tokens: int = EXPANSION_TOKENS) -> str:
+def expanded(question: str, decoder: Decoder) -> str:
     """Return the question and, on the next line, the beginning of a passage that might answer it.
 
-    Decoding is greedy, so a question is always expanded in the same way.
-
-    Parameters
-    ----------
-    question
-        The question.
-    decoder
-        The model that makes up the passage.
-    max_new_tokens
-        Most tokens of the passage.
+    The ``decoder`` makes up the passage, greedily, so that a question is always expanded in the same way.
 
     Raises
     ------
@@ -40,6 +31,6 @@ def expanded(question: str, decoder: Decoder, max_new_tokens: int = EXPANSION_TO
     if not question:
         raise InputError("the question is empty: ask something")
     messages = [{"role": "user", "content": f"{REQUEST}\nQuestion: {question}\nPassage:"}]
-    steps = decoder.generate(messages, max_new_tokens=max_new_tokens)
+    steps = decoder.generate(messages, max_new_tokens=EXPANSION_TOKENS)
     passage = " ".join(without_thought("".join(step.text for step in steps)).split())
     return f"{question}\n{passage}".strip()

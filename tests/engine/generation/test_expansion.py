@@ -1,18 +1,18 @@
 import pytest
 
 from engine.errors import InputError
-from engine.generation.expansion import expanded
+from engine.generation.expansion import EXPANSION_TOKENS, expanded
 
 QUESTION = "Why is the sky blue?"
 
 
 def test_a_question_is_followed_by_a_passage_that_is_always_the_same(decoder):
-    text = expanded(f"  {QUESTION}\n", decoder, max_new_tokens=16)
+    text = expanded(f"  {QUESTION}\n", decoder)
     question, passage = text.split("\n")
     assert question == QUESTION
     assert "sky" in passage.lower()
-    assert len(decoder.tokenizer.encode(passage).ids) <= 16
-    assert expanded(QUESTION, decoder, max_new_tokens=16) == text
+    assert len(decoder.tokenizer.encode(passage).ids) <= EXPANSION_TOKENS
+    assert expanded(QUESTION, decoder) == text
 
 
 @pytest.mark.parametrize("question", ["", " \n"])
