@@ -422,7 +422,7 @@ def write(
         model=writer.name,
         server=writer.url,
         ids=written.ids,
-        thought=written.thought.strip(),
+        thought=written.thought,
         thought_ids=written.thought_ids,
     )
 
@@ -468,22 +468,17 @@ class _Written:
     """Text of an answer, its tokens and their log-probabilities, how it ended, and when it began.
 
     ``first_at`` is None where there is no token; ``n_guessed`` of them were guessed. ``thought`` and
-    ``thought_ids`` came before.
+    ``thought_ids`` came before. Text and thought are without the white space around them.
     """
 
-    raw: str
+    text: str
     ids: tuple[int, ...]
     log_probabilities: tuple[float, ...]
     finish_reason: AnswerEnd
     first_at: float | None
     n_guessed: int
-    thought: str = ""
-    thought_ids: tuple[int, ...] = ()
-
-    @property
-    def text(self) -> str:
-        """The text without the white space around it."""
-        return self.raw.strip()
+    thought: str
+    thought_ids: tuple[int, ...]
 
 
 def collect(
@@ -531,12 +526,12 @@ def collect(
     take(*splitter.finish())
     answered = tokens[n_thought:]
     return _Written(
-        text,
+        text.strip(),
         tuple(token.token_id for token in answered),
         tuple(token.log_probability for token in answered),
         reason,
         first_at,
         n_guessed,
-        thought,
+        thought.strip(),
         tuple(token.token_id for token in tokens[:n_thought]),
     )

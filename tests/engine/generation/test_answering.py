@@ -533,7 +533,7 @@ def test_a_token_that_ends_one_sentence_and_begins_the_next_is_of_the_first(enco
         log_probabilities=lambda ids, start: np.array([-4.0, -2.0, -1.0, -3.0]),
         chat_encoding=lambda messages: (None, SimpleNamespace(ids=[7])),
     )
-    written = _Written(raw, (0, 1, 2, 3), (-1.0, -1.0, -1.0, -1.0), "stop", 0.0, 0)
+    written = _Written(raw.strip(), (0, 1, 2, 3), (-1.0,) * 4, "stop", 0.0, 0, "", ())
     prompt = Prompt(({"role": "user", "content": "Which?"},), "Which?", (7,), 1, (), (), 100)
     sentences = check_sentences(written.text, (), "", encoder.tokenizer)
     assert [each.fall for each in with_falls(sentences, written, prompt, decoder)] == [2.0, 1.0]

@@ -89,13 +89,13 @@ def tokens(*texts, reason="stop"):
 def collected(pieces, **settings):
     seen, thought = [], []
     written = collect(pieces, seen.append, lambda: False, thought.append, **settings)
-    assert ("".join(seen), "".join(thought)) == (written.raw, written.thought)
+    assert ("".join(seen).strip(), "".join(thought).strip()) == (written.text, written.thought)
     return written
 
 
 def test_tokens_are_those_of_the_thought_and_those_of_the_answer():
     written = collected(tokens("<think>", "\n", "so", "</think>", "\n\n", "It", " is", ""))
-    assert (written.thought, written.text) == ("\nso", "It is")
+    assert (written.thought, written.text) == ("so", "It is")
     assert (written.thought_ids, written.ids) == ((0, 1, 2, 3), (4, 5, 6, 7))
     assert written.log_probabilities == (-4, -5, -6, -7)
 
