@@ -115,7 +115,7 @@ def assemble_prompt(
             f"the question alone makes a prompt of {len(alone.encoding)} tokens, {max_prompt_tokens} are "
             f"allowed: shorten it or allow more prompt tokens"
         )
-    kept = fitting_turns(question, turns, decoder, max_prompt_tokens)
+    kept = fitting_turns(question, turns, decoder, len(alone.encoding), max_prompt_tokens)
     passages: list[str] = []
     for hit in hits:
         passage = fitting_part(question, passages, hit.chunk.text, decoder, max_prompt_tokens, kept)
@@ -153,10 +153,12 @@ def assemble_prompt(
 
 
 def fitting_turns(
-    question: str, turns: Sequence[Turn], decoder: Decoder, max_prompt_tokens: int
+    question: str, turns: Sequence[Turn], decoder: Decoder, alone: int, max_prompt_tokens: int
 ) -> tuple[Turn, ...]:
-    """Return the last turns with an answer that fit in their share of the budget."""
-    alone = len(draft(question, [], decoder).encoding)
+    """Return the last turns with an answer that fit in their share of the budget.
+
+    ``alone`` is the number of tokens of the prompt without any.
+    """
     room = min(int(TURNS_SHARE * max_prompt_tokens), max_prompt_tokens - alone)
     kept = tuple(turn for turn in turns if turn.answer)
     while kept and len(draft(question, [], decoder, kept).encoding) - alone > room:
