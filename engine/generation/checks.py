@@ -80,7 +80,7 @@ def check_sentences(
     tokenizer
         The encoder's, whose vocabulary tells common words from rare ones.
     """
-    known = {form for each in (*passages, question) for form in word_forms(each)}
+    known = {word_form(word) for each in (*passages, question) for word in WORD.findall(each)}
     return tuple(
         CheckedSentence(start, end, tuple(unknown_words(text, start, end, known, tokenizer)))
         for start, end in sentence_spans(text)
@@ -110,14 +110,9 @@ def unknown_words(
     return found
 
 
-def word_forms(text: str) -> set[str]:
-    """Return the forms of a text's words by which they are compared."""
-    return {word_form(word) for word in WORD.findall(text)}
-
-
 @lru_cache(maxsize=65_536)
 def word_form(word: str) -> str:
-    """Return a number without the commas of thousands, and the stem of any other word."""
+    """Return the form by which words are compared: a number without commas of thousands, else the stem."""
     if word[0].isdigit():
         return re.sub(r",(?=\d{3}\b)", "", word)
     return stems([word.lower().replace("’", "'").removesuffix("'s")])[0]

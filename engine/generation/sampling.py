@@ -71,7 +71,7 @@ def penalize_repetition(logits: Array, seen: Sequence[int], penalty: float) -> A
     return penalized
 
 
-def divide_by_temperature(logits: Array, temperature: float, seen: Sequence[int] = ()) -> Array:
+def divide_by_temperature(logits: Array, temperature: float) -> Array:
     """``(logits - max(logits)) / temperature`` in float64."""
     with np.errstate(over="ignore"):  # a tiny temperature makes all but the largest -inf, as it should
         return (logits.astype(np.float64) - logits.max()) / temperature
@@ -147,7 +147,7 @@ class Rule:
 # command line its options from here, in this order. Rules apply in this order too, those ``if_greedy`` first.
 RULES = {
     "temperature": Rule(
-        divide_by_temperature,
+        lambda logits, value, _: divide_by_temperature(logits, value),
         lambda value: 0 <= value < np.inf,
         "0 (greedy) or more",
         low=0.0,
@@ -303,7 +303,5 @@ def divergence(reference: Array, logits: Array) -> Array:
 
 def most_probable(logits: Array, n: int) -> Array:
     """Ids of the ``n`` largest logits, the largest first: ``(n,)``."""
-    if n == 0:
-        return np.empty(0, np.intp)
     best = np.argpartition(-logits, n - 1)[:n]
     return best[np.lexsort((best, -logits[best]))]

@@ -36,11 +36,6 @@ def token_texts(ids: Sequence[int], tokenizer: BPETokenizer) -> list[str]:
     return [*texts[:-1], texts[-1] + stream.finish()] if texts else []
 
 
-def token_starts(texts: Sequence[str]) -> list[int]:
-    """Return where each token's text begins, in characters, and where the last one ends."""
-    return [0, *accumulate(len(text) for text in texts)]
-
-
 def sentences_of(ids: Sequence[int], tokenizer: BPETokenizer) -> tuple[Sentence, ...]:
     """Cut an answer into sentences that begin and end between two tokens.
 
@@ -48,7 +43,7 @@ def sentences_of(ids: Sequence[int], tokenizer: BPETokenizer) -> tuple[Sentence,
     beginning of the next belongs to the first.
     """
     texts = token_texts(ids, tokenizer)
-    starts = token_starts(texts)
+    starts = [0, *accumulate(map(len, texts))]  # of each token, in characters, and the end of the last
     text = "".join(texts)
     ends = sorted({bisect_left(starts, end, hi=len(ids)) for _, end in sentence_spans(text)[:-1]} - {0})
     borders = [0, *(end for end in ends if end < len(ids)), len(ids)] if ids else []

@@ -214,8 +214,8 @@ class Server:
             raise InputError("the key has characters that no key has: copy it again")
         return {
             "base_url": self.url,
-            "api_key": self.api_key
-            or NO_KEY,  # never the one in the environment, which is not for any server
+            # Never the key in the environment, which is not for any server.
+            "api_key": self.api_key or NO_KEY,
             "timeout": Timeout(SILENCE_S, connect=CONNECT_S),
             "max_retries": 0,
         }
@@ -313,7 +313,7 @@ def translated_errors(server: Server, advice: Mapping[int, str] = ADVICE) -> Ite
         ) from error
 
 
-def refusal(server: Server, error: "APIStatusError", advice: Mapping[int, str] = ADVICE) -> str:
+def refusal(server: Server, error: "APIStatusError", advice: Mapping[int, str]) -> str:
     """Say why a server refused, in its own words, and what to do."""
     wanted = f"the model {server.model!r}" if server.model else "a list of its models"
     words = error.body.get("message") if isinstance(error.body, dict) else None
