@@ -14,7 +14,7 @@ from engine.documents.formats.plain import decode
 from engine.documents.formats.table import numbered_rows
 from engine.documents.loaders import BUNDLED_CORPUS
 from engine.errors import InputError
-from engine.evaluation.bootstrap import N_RESAMPLES, Interval, Statistics, resampled
+from engine.evaluation.bootstrap import Interval, Statistics, resampled
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
 from engine.weights.fetch import Progress
@@ -151,11 +151,10 @@ def sentences(pairs: Sequence[Pair]) -> list[str]:
 def sts_scores(
     encoder: Encoder,
     pairs: Sequence[Pair],
-    strategies: Sequence[str] | None = None,
     max_tokens: int | None = None,
     on_progress: Progress | None = None,
 ) -> dict[str, Array]:
-    """Score pairs by the cosine of their sentences' vectors under every strategy, in one pass.
+    """Score pairs by the cosine of their sentences' vectors under every pooling of the encoder, in one pass.
 
     Parameters
     ----------
@@ -163,20 +162,17 @@ def sts_scores(
         The encoder. The weights of ``"idf"`` are always computed from the distinct sentences of the pairs.
     pairs
         The pairs; each distinct sentence is embedded once.
-    strategies
-        Pooling strategies; None for all of the encoder's.
     max_tokens, on_progress
         As in `Encoder.encode`.
 
     Returns
     -------
     dict
-        The cosines ``(n_pairs,)`` by strategy.
+        The cosines ``(n_pairs,)`` by pooling.
     """
     texts = sentences(pairs)
     encoder = encoder.with_idf(texts)
-    chosen = list(encoder.poolings if strategies is None else strategies)
-    vectors = encoder.encode(texts, chosen, max_tokens=max_tokens, on_progress=on_progress)
+    vectors = encoder.encode(texts, list(encoder.poolings), max_tokens=max_tokens, on_progress=on_progress)
     row = {text: number for number, text in enumerate(texts)}
     first, second = [row[pair.first] for pair in pairs], [row[pair.second] for pair in pairs]
     return {name: cosines(every[first], every[second]) for name, every in vectors.items()}
@@ -188,10 +184,7 @@ def cosines(first: Array, second: Array) -> Array:
 
 
 def correlations(
-    pairs: Sequence[Pair],
-    scores: dict[str, Array],
-    baseline: str = "mean",
-    n_resamples: int = N_RESAMPLES,
+    pairs: Sequence[Pair], scores: dict[str, Array], baseline: str = "mean"
 ) -> list[StrategyCorrelation]:
     """Correlate every strategy's cosines ``(n_pairs,)`` with people's scores, best first.
 
@@ -201,7 +194,7 @@ def correlations(
     gold = np.array([pair.score for pair in pairs])
     names = list(scores)
     statistics = spearman(gold, np.column_stack([scores[name] for name in names]))
-    found = resampled(statistics, len(pairs), n_resamples)
+    found = resampled(statistics, len(pairs))
     all_of_them = [
         StrategyCorrelation(name, found.interval(i), found.difference_interval(i, names.index(baseline)))
         for i, name in enumerate(names)

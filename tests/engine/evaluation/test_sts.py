@@ -108,7 +108,7 @@ def test_the_interval_is_that_of_pairs_drawn_one_by_one():
     gold = generator.integers(0, 6, 80).astype(float)
     given_scores = gold + generator.normal(0, 2, 80)
     pairs = [Pair("a", "b", score) for score in gold]
-    [ours] = correlations(pairs, {"mean": given_scores}, n_resamples=2000)
+    [ours] = correlations(pairs, {"mean": given_scores})
     rows = generator.integers(80, size=(2000, 80))
     theirs = [spearmanr(gold[row], given_scores[row]).statistic for row in rows]
     assert ours.spearman.estimate == pytest.approx(spearmanr(gold, given_scores).statistic)
@@ -141,9 +141,7 @@ def test_cosines_are_those_of_the_official_model(encoder, official):
     theirs = pairwise_cos_sim(
         official.encode([pair.first for pair in pairs]), official.encode([pair.second for pair in pairs])
     )
-    ours = sts_scores(encoder, pairs, ["mean", "cls"])
-    np.testing.assert_allclose(ours["mean"], theirs, atol=2e-6)
-    assert list(ours) == ["mean", "cls"]
+    np.testing.assert_allclose(sts_scores(encoder, pairs)["mean"], theirs, atol=2e-6)
 
 
 def test_every_strategy_is_scored_and_each_sentence_read_once(encoder):
@@ -158,5 +156,5 @@ def test_every_strategy_is_scored_and_each_sentence_read_once(encoder):
 
 def test_rare_words_are_rare_among_the_pairs_whatever_corpus_the_encoder_knows(encoder):
     own = encoder.with_idf(sentences(PAIRS)).encode(sentences(PAIRS), "idf")
-    scores = sts_scores(encoder.with_idf(["A cat sleeps.", "A cat"]), PAIRS, ["idf"])["idf"]
+    scores = sts_scores(encoder.with_idf(["A cat sleeps.", "A cat"]), PAIRS)["idf"]
     np.testing.assert_allclose(scores, (own[::2] * own[1::2]).sum(axis=1), atol=2e-6)
