@@ -87,12 +87,11 @@ def health_report(
     vectors: Array,
     max_tokens: int,
     questions: Array | None = None,
-    k: int = NEIGHBORS,
     on_progress: Progress | None = None,
 ) -> HealthReport:
     """Find chunks that should be removed or cut differently.
 
-    Hubs are those of Radovanović, Nanopoulos & Ivanović (2010): chunks among the ``k`` nearest of very
+    Hubs are those of Radovanović, Nanopoulos & Ivanović (2010): chunks among the `NEIGHBORS` nearest of very
     many others, which therefore appear for any question.
 
     Parameters
@@ -103,23 +102,21 @@ def health_report(
         Tokens that the encoder reads of a chunk.
     questions
         Vectors of questions, ``(n_questions, d_model)``, to count hubs over too.
-    k
-        Number of neighbours that hubs are counted over.
     on_progress
         Called with chunks compared and chunks in all.
 
     Raises
     ------
     InputError
-        Not one finite vector a chunk, questions of another width, or ``k`` below 1.
+        Not one finite vector a chunk, or questions of another width.
     """
-    check_vectors(chunks, vectors, questions, k)
+    check_vectors(chunks, vectors, questions)
     if not chunks:
         return HealthReport((), 0, np.zeros(0), 0.0)
     unit = l2_normalize(vectors.astype(np.float32))
     same = first_copies(chunks)
     first = np.flatnonzero(same == np.arange(len(chunks)))  # one of every text
-    found = neighborhood(unit[first], NEAR_DUPLICATE, k, on_progress)
+    found = neighborhood(unit[first], NEAR_DUPLICATE, NEIGHBORS, on_progress)
     occurrence = np.zeros(len(chunks))
     occurrence[first] = found.occurrence
     findings = [
@@ -128,11 +125,12 @@ def health_report(
         *boilerplate_findings(chunks),
         *near_empty(chunks),
         *oversized(chunks, max_tokens),
-        *hubs(found.occurrence, first, k),
+        *hubs(found.occurrence, first),
     ]
     if questions is not None and len(questions):
-        by_questions = question_occurrence(unit[first], l2_normalize(questions.astype(np.float32)), k)
-        findings += question_hubs(by_questions, first, k, len(questions))
+        asked = l2_normalize(questions.astype(np.float32))
+        by_questions = question_occurrence(unit[first], asked, NEIGHBORS)
+        findings += question_hubs(by_questions, first, len(questions))
     findings.sort(key=lambda finding: FINDING_KINDS.index(finding.kind))
     return HealthReport(tuple(findings), len(chunks), occurrence, skewness(found.occurrence))
 
@@ -210,7 +208,7 @@ def oversized(chunks: Sequence[Chunk], max_tokens: int) -> list[Finding]:
     return sorted(findings, key=lambda finding: -finding.magnitude)
 
 
-def hubs(occurrence: Array, first: Array, k: int) -> Iterator[Finding]:
+def hubs(occurrence: Array, first: Array) -> Iterator[Finding]:
     """Yield the chunks near to very many others; ``occurrence`` and chunk rows ``first`` are ``(n,)``."""
     mean = occurrence.mean()
     limit = max(mean + HUB_DEVIATIONS * occurrence.std(), HUB_FACTOR * mean)
@@ -220,15 +218,15 @@ def hubs(occurrence: Array, first: Array, k: int) -> Iterator[Finding]:
             return
         row = int(first[place])
         reason = (
-            f"among the {k} nearest of {n_lists:.0f} other chunks, {n_lists / mean:.1f} times the mean "
-            f"of {mean:.1f}"
+            f"among the {NEIGHBORS} nearest of {n_lists:.0f} other chunks, {n_lists / mean:.1f} times the "
+            f"mean of {mean:.1f}"
         )
         yield Finding("hub", (row,), (row,), float(n_lists), reason)
 
 
-def question_hubs(occurrence: Array, first: Array, k: int, n_questions: int) -> Iterator[Finding]:
+def question_hubs(occurrence: Array, first: Array, n_questions: int) -> Iterator[Finding]:
     """Yield the chunks that at least half of the questions find, far more than by chance."""
-    k = min(k, len(first))
+    k = min(NEIGHBORS, len(first))
     by_chance = k / len(first)  # expected share of the questions that find a chunk
     limit = max(HUB_QUESTIONS, HUB_SHARE * n_questions, HUB_FACTOR * by_chance * n_questions)
     for place in np.argsort(-occurrence, kind="stable"):
@@ -240,8 +238,8 @@ def question_hubs(occurrence: Array, first: Array, k: int, n_questions: int) -> 
         yield Finding("hub", (row,), (row,), float(n_lists), reason)
 
 
-def check_vectors(chunks: Sequence[Chunk], vectors: Array, questions: Array | None, k: int) -> None:
-    """Raise `InputError` for vectors that do not fit the chunks or the questions, or ``k`` below 1."""
+def check_vectors(chunks: Sequence[Chunk], vectors: Array, questions: Array | None) -> None:
+    """Raise `InputError` for vectors that do not fit the chunks or the questions."""
     if vectors.ndim != 2 or len(vectors) != len(chunks):
         raise InputError(
             f"{len(chunks)} chunks and vectors of shape {vectors.shape}: give one vector a chunk, "
@@ -253,5 +251,3 @@ def check_vectors(chunks: Sequence[Chunk], vectors: Array, questions: Array | No
         )
     if not all(np.isfinite(array).all() for array in (vectors, questions) if array is not None):
         raise InputError("a vector is not finite: it holds NaN or infinity; embed the chunks again")
-    if k < 1:
-        raise InputError(f"lists of {k} neighbours: ask for 1 or more")

@@ -108,7 +108,7 @@ def test_a_planted_hub_is_found(seed, place):
 def test_a_chunk_that_most_questions_find_is_a_hub():
     vectors = np.eye(64, dtype=np.float32)
     questions = l2_normalize(vectors[20:40] + 0.5 * vectors[7])
-    [finding] = health_report([*map(prose, range(64))], vectors, 128, questions, k=2).of_kind("hub")
+    [finding] = health_report([*map(prose, range(64))], vectors, 128, questions).of_kind("hub")
     assert finding.rows == (7,)
     assert "20 of the 20 questions" in finding.reason
 
@@ -235,14 +235,13 @@ def test_a_corpus_without_chunks_is_healthy():
 
 
 @pytest.mark.parametrize(
-    ("vectors", "questions", "k", "message"),
+    ("vectors", "questions", "message"),
     [
-        (np.eye(3), None, 10, "one vector a chunk"),
-        (np.eye(2), np.eye(3), 10, "one model"),
-        (np.full((2, 2), np.nan), None, 10, "not finite"),
-        (np.eye(2), None, 0, "ask for 1 or more"),
+        (np.eye(3), None, "one vector a chunk"),
+        (np.eye(2), np.eye(3), "one model"),
+        (np.full((2, 2), np.nan), None, "not finite"),
     ],
 )
-def test_what_does_not_go_together_is_refused(vectors, questions, k, message):
+def test_what_does_not_go_together_is_refused(vectors, questions, message):
     with pytest.raises(InputError, match=message):
-        health_report([prose(0), prose(1)], vectors, 128, questions, k)
+        health_report([prose(0), prose(1)], vectors, 128, questions)
