@@ -85,7 +85,8 @@ def decoder_score_by_distance(decoder: Decoder, n_distances: int) -> DistanceSco
         scores = rope_scores(frequencies, n_distances, config.d_head, rope.scale)
         return with_local_layers(scores, config) if isinstance(config, Gemma3Config) else scores
     assert isinstance(weights, GPT2Weights)  # the only other family
-    return learned_scores(weights.position_table / root_mean_square(weights.token_table.T), n_distances)
+    root_mean_square = np.sqrt(np.square(weights.token_table.T).mean())
+    return learned_scores(weights.position_table / root_mean_square, n_distances)
 
 
 def with_local_layers(scores: DistanceScores, config: Gemma3Config) -> DistanceScores:
@@ -95,11 +96,6 @@ def with_local_layers(scores: DistanceScores, config: Gemma3Config) -> DistanceS
     change = np.concatenate([scores.change, local.change])
     change[1, max(filter(None, config.windows), default=0) :] = np.nan
     return by_distance_alone("RoPE", ("layers that see all tokens", "layers with a window"), change)
-
-
-def root_mean_square(x: Array) -> float:
-    """Root mean square of all entries."""
-    return float(np.sqrt(np.square(x).mean()))
 
 
 def untrained_table(n_positions: int, d_model: int, seed: int) -> Array:

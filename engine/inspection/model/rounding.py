@@ -8,7 +8,6 @@ import numpy as np
 from engine.layers.norm import SHORTEST, l2_normalize
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
-from engine.trace import Trace
 
 
 @dataclass(frozen=True)
@@ -45,11 +44,6 @@ def stage_errors(
         each.trace(text, None, max_tokens, pair, keep)
         for each in (encoder, encoder.with_precision(precision))
     )
-    return compared(exact, rounded)
-
-
-def compared(exact: Trace, rounded: Trace) -> list[StageError]:
-    """Compare the arrays of two traces, in the order in which they were made."""
     return [
         StageError(stage, relative_error(x, rounded[stage]), mean_cosine(x, rounded[stage]))
         for stage, x in exact.items()

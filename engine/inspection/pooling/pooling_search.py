@@ -71,16 +71,6 @@ class PoolingQuality:
         return np.einsum("iiq->iq", self.reciprocal_ranks)
 
 
-def pooling_scores(
-    question_vectors: Mapping[str, Array], chunk_vectors: Mapping[str, Array]
-) -> dict[str, Array]:
-    """Inner products of a question's vector with the chunks', for each strategy: ``(n_chunks,)``.
-
-    Vectors of length 1: ``(d_model,)`` for each strategy, ``(n_chunks, d_model)`` for at least these.
-    """
-    return {strategy: chunk_vectors[strategy] @ vector for strategy, vector in question_vectors.items()}
-
-
 def rankings(scores: Mapping[str, Array], k: int) -> PoolingRankings:
     """Rank chunks by the scores ``(n_chunks,)`` of each strategy.
 

@@ -10,7 +10,6 @@ from engine.inspection.pooling.pooling_search import (
     PoolingRankings,
     kendall_tau,
     only_found_by,
-    pooling_scores,
     rankings,
     top_k_overlap,
 )
@@ -184,7 +183,7 @@ def strategy_choice(pooled: PooledChunks) -> list[str]:
 def question_scores(question: str, pooled: PooledChunks, strategies: list[str]) -> dict[str, Array]:
     """Score every chunk under each strategy: ``(n_chunks,)`` each."""
     vectors = pooled.encoder.encode_as("query", [question], strategies, max_tokens=pooled.max_tokens)
-    return pooling_scores({strategy: rows[0] for strategy, rows in vectors.items()}, pooled.vectors)
+    return {strategy: pooled.vectors[strategy] @ vector for strategy, [vector] in vectors.items()}
 
 
 @st.cache_data(max_entries=8, show_spinner=False, scope="session")

@@ -11,7 +11,6 @@ from engine.inspection.pooling.pooling_search import (
     kendall_tau,
     only_found_by,
     pooling_quality,
-    pooling_scores,
     rankings,
     top_k_overlap,
 )
@@ -112,8 +111,8 @@ def test_rankings_are_those_of_the_encoder_and_a_sum_over_the_root_ranks_as_the_
     question = ["What do kittens do?"]
     names = ["mean", "mean_sqrt_len_tokens", "cls"]
     chunk_vectors = encoder.encode(texts, names)
-    question_vectors = {name: vectors[0] for name, vectors in encoder.encode(question, names).items()}
-    compared = rankings(pooling_scores(question_vectors, chunk_vectors), 4)
+    question_vectors = encoder.encode(question, names)
+    compared = rankings({name: chunk_vectors[name] @ question_vectors[name][0] for name in names}, 4)
     for name, ranks in zip(names, compared.ranks, strict=True):
         alone = encoder.encode(question, name) @ encoder.encode(texts, name).T
         assert ranks.tolist() == [order_of(alone[0]).index(row) + 1 for row in compared.rows]
