@@ -8,8 +8,8 @@ import streamlit as st
 
 from engine.documents.splitters import SPLITTERS
 from engine.evaluation.grid import Cell
-from engine.evaluation.library_model import OWN
 from engine.layers.pooling import POOLINGS
+from engine.models.embedding_head import OWN
 from engine.models.precision import PRECISIONS
 from engine.models.prompts import PROMPT_USES
 from engine.retrieval.retrievers import RETRIEVERS, usable_retrievers

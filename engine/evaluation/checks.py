@@ -117,9 +117,7 @@ def unknown_documents(questions: Sequence[Question], stems: Sequence[str]) -> li
     return problems
 
 
-def ambiguous_documents(
-    questions: Sequence[Question], texts: dict[str, list[SearchableText]]
-) -> list[Problem]:
+def ambiguous_documents(questions: Sequence[Question], texts: Texts) -> list[Problem]:
     """Find questions about a name that several documents have: one problem per name."""
     return [
         Problem(
@@ -185,9 +183,7 @@ def unanswered_questions(questions: Sequence[Question]) -> list[Problem]:
     ]
 
 
-def misplaced_passages(
-    questions: Sequence[Question], texts: dict[str, list[SearchableText]]
-) -> list[Problem]:
+def misplaced_passages(questions: Sequence[Question], texts: Texts) -> list[Problem]:
     """Find references whose passage is not at its place, and search for it elsewhere in the document."""
     problems = []
     for number, question in enumerate(questions):

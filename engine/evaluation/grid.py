@@ -1,6 +1,6 @@
 """Grids of settings: every combination of the values given for each."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -99,11 +99,11 @@ def grid(
         A setting has no value, a splitter, pooling, retriever, use of prompts or precision is unknown, or a
         ``k`` is below 1.
     """
-    check_names("splitter", splitters, tuple(SPLITTERS))
+    check_names("splitter", splitters, SPLITTERS)
     check_names("pooling", poolings, (*POOLINGS, OWN))
-    check_names("retriever", retrievers, tuple(RETRIEVERS))
-    check_names("use of prompts", prompts, tuple(PROMPT_USES))
-    check_names("precision", precisions, tuple(PRECISIONS))
+    check_names("retriever", retrievers, RETRIEVERS)
+    check_names("use of prompts", prompts, PROMPT_USES)
+    check_names("precision", precisions, PRECISIONS)
     for what, values in {"size": chunk_tokens, "overlap": overlaps, "model": models, "k": ks}.items():
         check_some(what, values)
     check_some("token limit", max_tokens)
@@ -203,7 +203,7 @@ def check_some(what: str, values: Sequence[object]) -> None:
         raise InputError(f"no {what} is given: give one or more, as a list")
 
 
-def check_names(what: str, names: Sequence[str], known: Sequence[str]) -> None:
+def check_names(what: str, names: Sequence[str], known: Collection[str]) -> None:
     """Raise `InputError` for an unknown name."""
     check_some(what, names)
     for name in names:

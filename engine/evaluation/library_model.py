@@ -15,7 +15,7 @@ from engine.errors import InputError, ModelFileError, ModelUnavailableError
 from engine.evaluation.embedding_server import EmbeddingServer, is_server
 from engine.layers.tracing import Array
 from engine.library_process import LibraryProcess, require_library
-from engine.models.embedding_head import OWN as OWN
+from engine.models.embedding_head import OWN
 from engine.models.encoder import Encoder, check_several
 from engine.models.prompts import Prompts, Role
 from engine.retrieval.embedding_model import Model, embed_blocks

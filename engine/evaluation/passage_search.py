@@ -107,9 +107,8 @@ class SearchableText:
         known = [number for number in set(wanted) if number >= 0]
         if not known:
             return None, 0.0
-        weights = np.where(np.isin(np.arange(len(numbers)), known), 1 / np.bincount(ids), 0)[
-            ids
-        ]  # (n_words,)
+        is_known = np.isin(np.arange(len(numbers)), known)
+        weights = np.where(is_known, 1 / np.bincount(ids), 0)[ids]  # (n_words,)
         sums = np.cumsum(np.concatenate([[0.0], weights, np.zeros(len(wanted))]))
         found = sums[len(wanted) :] - sums[: -len(wanted)]  # (n_words + 1,), by the window's first word
         best = np.flatnonzero(found >= found.max() - ROUNDING)
