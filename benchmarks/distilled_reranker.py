@@ -13,17 +13,15 @@ are of the paired bootstrap over questions.
 
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.command import Benchmark, Result, Table
+from benchmarks.command import Benchmark, Result
 from benchmarks.processes import say
-from benchmarks.reranking import FIRST, SEED, Collection, Reranked, bundled, figures, of_beir
-from benchmarks.reranking import tables as reranking_tables
+from benchmarks.reranking import FIRST, SEED, Collection, Reranked, bundled, figures, of_beir, tables
 from engine import Encoder
 from engine.errors import InputError
 from engine.layers.linear import Linear
@@ -176,12 +174,7 @@ def run(arguments: Namespace) -> Result:
         f"{counted(settings.n_folds, 'fold')} by question, {counted(settings.n_epochs, 'epoch')}; the best "
         f"{settings.depth} passages of {FIRST} reordered"
     )
-    return {"workload": workload, "ours": found, "peers": {}, "limit": {}}
-
-
-def tables(result: Result) -> Iterator[Table | str]:
-    """Yield a table for each collection."""
-    return reranking_tables(result["ours"])
+    return {"workload": workload, "ours": found}
 
 
 def add_options(parser: ArgumentParser) -> None:

@@ -11,16 +11,14 @@ chose the weight of 0.75. Intervals are of the paired bootstrap over questions.
 
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.command import Benchmark, Result, Table
+from benchmarks.command import Benchmark, Result
 from benchmarks.processes import say
-from benchmarks.reranking import FIRST, Collection, Reranked, bundled, figures, of_beir
-from benchmarks.reranking import tables as reranking_tables
+from benchmarks.reranking import FIRST, Collection, Reranked, bundled, figures, of_beir, tables
 from engine import Decoder, Encoder
 from engine.generation.query_likelihood import QueryLikelihood
 from engine.retrieval.rerank import first_stage
@@ -63,12 +61,7 @@ def run(arguments: Namespace) -> Result:
         for name, each in collections.items()
     }
     workload = f"the best {arguments.depth} passages of {FIRST} reordered for each question"
-    return {"workload": workload, "ours": found, "peers": {}, "limit": {}}
-
-
-def tables(result: Result) -> Iterator[Table | str]:
-    """Yield a table for each collection."""
-    return reranking_tables(result["ours"])
+    return {"workload": workload, "ours": found}
 
 
 def add_options(parser: ArgumentParser) -> None:

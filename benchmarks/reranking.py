@@ -3,11 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from benchmarks.command import Table
+from benchmarks.command import Result, Table
 from engine import Encoder
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.documents.splitters import split
@@ -108,9 +107,9 @@ def figures(scores: Mapping[str, Array], relevant: Array) -> dict[str, dict[str,
     return found
 
 
-def tables(collections: Mapping[str, Mapping[str, Any]]) -> Iterator[Table | str]:
+def tables(result: Result) -> Iterator[Table | str]:
     """Yield a table for each collection, and a sentence about its cost."""
-    for name, own in collections.items():
+    for name, own in result["ours"].items():
         yield Table(
             [f"{name}, {own['n_questions']} questions", "MRR", f"minus {FIRST}", "95 % interval"],
             [
