@@ -124,7 +124,6 @@ def run(arguments: Namespace) -> Result:
         f"{encoder.name} and {writer.name}",
         "ours": measured(DEFAULT_SPLITTING, DEFAULT_ANSWER),
         "peers": {"text from whole passages": measured(Splitting("fixed", 128, 16), PLAIN)},
-        "limit": {},
     }
 
 
@@ -156,9 +155,6 @@ def fitted(encoder: Encoder, writer: Writer) -> Result:
             "sentences": dict(zip(FEATURES, sentence_weights(usable).tolist(), strict=True)),
             "confidence": confidence_weights(figures, [row.right for row in rows]),
         },
-        "ours": {},
-        "peers": {},
-        "limit": {},
     }
 
 

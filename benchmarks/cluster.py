@@ -67,7 +67,7 @@ def index_once(corpus: Path, n_workers: int) -> dict[str, Any]:
 def run(arguments: Namespace) -> Result:
     """Run each number of workers in turns; or once, in this process, where a turn is asked for."""
     if arguments.turn:
-        return {"workload": "a turn", "ours": index_once(arguments.turn, arguments.workers), "peers": {}}
+        return {"workload": "a turn", "ours": index_once(arguments.turn, arguments.workers)}
     pin()
     turns: dict[int, list[dict[str, Any]]] = {n: [] for n in WORKERS}
     with tempfile.TemporaryDirectory() as folder:
@@ -93,7 +93,6 @@ def run(arguments: Namespace) -> Result:
             f"all-MiniLM-L6-v2, {CORES} cores, median of {arguments.rounds}"
         ),
         "ours": ours,
-        "peers": {},
         "limit": {"ratio": 2.0, "aim": AIM},
     }
 

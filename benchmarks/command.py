@@ -12,7 +12,8 @@ from typing import Any
 from engine.errors import GlassboxError
 
 OURS = "glassbox"
-# {"workload": str, "ours": {...}, "peers": {name: {..., "ratio": ours over theirs}}, "limit": {...}}
+# {"workload": str, "ours": {...}, "peers": {name: {..., "ratio": ours over theirs}}, "limit": {...}}, where
+# peers and limit may be left out.
 Result = dict[str, Any]
 
 
@@ -112,7 +113,7 @@ class Benchmark:
             self.add_options(parser)
         arguments = parser.parse_args()
         try:
-            result = {"processor": processor()} | self.run(arguments)
+            result = {"processor": processor(), "peers": {}, "limit": {}} | self.run(arguments)
         except GlassboxError as error:
             parser.error(str(error))
         if arguments.json:

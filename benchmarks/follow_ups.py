@@ -88,7 +88,6 @@ def run(arguments: Namespace) -> Result:
             way: {half: columns(rows, way, half) for half in HALVES}
             for way in (AS_TYPED, WITH_TOPIC, BY_HAND)
         },
-        "limit": {},
     }
 
 

@@ -159,7 +159,6 @@ def run(arguments: Namespace) -> Result:
     return {
         "workload": f"four documents of 8,000 characters each, {arguments.rounds} rounds",
         "ours": ours,
-        "peers": {},
         "limit": {step: {"seconds": seconds, "clicks": clicks} for step, (seconds, clicks) in LIMITS.items()},
     }
 

@@ -58,7 +58,7 @@ def run(arguments: Namespace) -> Result:
             vectors = late(documents, chunks, encoder, context)
             rows.append({"chunk_tokens": size, "context": context, **quality(questions, vectors, relevant)})
     workload = f"{len(labelled)} labelled questions on the bundled documents"
-    return {"workload": workload, "ours": {"rows": rows}, "peers": {}, "limit": {}}
+    return {"workload": workload, "ours": {"rows": rows}}
 
 
 def tables(result: Result) -> Iterator[Table]:

@@ -97,7 +97,7 @@ def run(arguments: Namespace) -> Result:
             settled(page)
         measure(SESSIONS)
         browser.close()
-    return {"workload": "the bundled documents and models", "ours": ours, "peers": {}, "limit": LIMITS}
+    return {"workload": "the bundled documents and models", "ours": ours, "limit": LIMITS}
 
 
 def tables(result: Result) -> Iterator[Table | str]:

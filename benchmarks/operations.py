@@ -167,7 +167,7 @@ def run(arguments: Namespace) -> Result:
         kills = run_kills(arguments.kills, Path(folder), arguments.seed)
     ours: dict[str, Any] = {"suites": suites, "kills": kills, "limits": list(limits_in_force())}
     n_cases = sum(int(suite[end]) for suite in suites.values() for end in ENDS)
-    return {"workload": f"{n_cases:,} cases, {arguments.kills} kills", "ours": ours, "peers": {}, "limit": {}}
+    return {"workload": f"{n_cases:,} cases, {arguments.kills} kills", "ours": ours}
 
 
 def tables(result: Result) -> Iterator[Table | str]:

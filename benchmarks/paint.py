@@ -134,7 +134,7 @@ def run(arguments: Namespace) -> Result:
     ours = results[-1]
     ours["s"] = {name: statistics.median(each["s"][name] for each in results) for name in ours["s"]}
     workload = f"{ours['documents']:,} documents of {DOCUMENT_PAGES} pages in {ours['chunks']:,} chunks"
-    return {"workload": workload, "ours": ours, "peers": {}, "limit": {}}
+    return {"workload": workload, "ours": ours}
 
 
 def tables(result: Result) -> Iterator[str]:

@@ -157,8 +157,6 @@ def run(arguments: Namespace) -> Result:
                 "words": word_figures(windows(arguments.chunks, TEXT_WORDS, rng)),
                 "folder": folder_figures(texts, vectors, encoder, Path(scratch)),
             },
-            "peers": {},
-            "limit": {},
         }
 
 

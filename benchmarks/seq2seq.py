@@ -72,7 +72,6 @@ def run(arguments: Namespace) -> Result:
         "workload": f"training from random weights, then {N_EXAM} held-out pairs, whole translations right",
         "recipe": asdict(Recipe()),
         "ours": [train_and_examine(name, seed) for name in ("numbers", "dates") for seed in SEEDS],
-        "peers": {},
         "limit": LIMIT,
     }
 

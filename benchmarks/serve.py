@@ -161,7 +161,6 @@ def run(arguments: Namespace) -> Result:
         f"{CORES} cores, load of the machine at the end {os.getloadavg()[0]:.1f}; glassbox is {own}",
         "ours": row(own),
         "peers": {name: row(name) for name in lineup if name != own} | lineup.ended_rows,
-        "limit": {},
     }
 
 

@@ -62,7 +62,6 @@ def run(arguments: Namespace) -> Result:
             "peak_mb": peak_mb(),
             "rise_after_first_tenth_mb": peak_mb() - early_mb,
         },
-        "peers": {},
         "limit": {"vectors_mb": n_done * encoder.config.d_model * 4 / 1e6},
     }
 

@@ -105,7 +105,6 @@ def run(arguments: Namespace) -> Result:
         "workload": "310 labelled and 20 unanswerable questions, bundled corpus, by pooling and chunk size",
         "ours": {"rows": ours, "related": [row for own in related for row in own]},
         "peers": {"fixed cosine": {"rows": fixed}},
-        "limit": {},
     }
 
 

@@ -129,7 +129,6 @@ def measure_steps(rounds: int) -> Result:
             for name, theirs in figures.items()
         }
         | lineup.ended_rows,
-        "limit": {},
     }
 
 
