@@ -6,7 +6,7 @@ ablation of Cohen-Wang et al. (2024, ContextCite), one passage at a time.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -48,32 +48,6 @@ class AttentionShares:
         return np.stack([by_token[s.first_token : s.last_token].mean(axis=0) for s in sentences])
 
 
-@dataclass
-class ColumnShares:
-    """A tracer that sums each layer's attention over groups of keys.
-
-    Attributes
-    ----------
-    column
-        The group of each key, ``(n_keys,)``.
-    n_columns
-        Number of groups.
-    layers
-        A layer's shares, ``(n_heads, n_query, n_columns)`` each.
-    """
-
-    column: Array
-    n_columns: int
-    layers: list[Array] = field(default_factory=list)
-
-    def __call__(self, name: str, value: Array) -> Array:
-        """Sum a layer's attention weights; ignore other arrays."""
-        if name.endswith("attention.weights"):
-            member = self.column[:, None] == np.arange(self.n_columns)  # (n_keys, n_columns)
-            self.layers.append(value @ member.astype(value.dtype))
-        return value
-
-
 def attention_to_passages(
     decoder: Decoder, prompt: Prompt, answer_ids: Sequence[int], reuse: PrefixCache | None = None
 ) -> AttentionShares:
@@ -102,11 +76,18 @@ def attention_to_passages(
     first, rest, answer = range(n_passages, n_passages + len(OTHER_COLUMNS))
     passage = passage_of_tokens(prompt, decoder)
     column = np.concatenate([np.where(passage < 0, rest, passage), np.full(len(answer_ids) - 1, answer)])
-    column[0] = first
-    trace = ColumnShares(column, answer + 1)
+    column[0] = first  # (n_keys,)
+    member = column[:, None] == np.arange(answer + 1)  # (n_keys, n_columns)
+    layers: list[Array] = []  # (n_heads, n_query, n_columns) each
+
+    def sum_columns(name: str, value: Array) -> Array:
+        if name.endswith("attention.weights"):  # (n_heads, n_query, n_keys)
+            layers.append(value @ member.astype(value.dtype))
+        return value
+
     with decoder.prefilled(ids, start - 1, reuse) as cache:
-        decoder_forward(ids[start - 1 : -1], decoder.weights, decoder.config, cache, trace)
-    return AttentionShares(np.stack(trace.layers))
+        decoder_forward(ids[start - 1 : -1], decoder.weights, decoder.config, cache, sum_columns)
+    return AttentionShares(np.stack(layers))
 
 
 # In nats per token of a sentence, set with the default decoder on the bundled documents. Removing a passage

@@ -68,9 +68,12 @@ def generate(
     if max_new_tokens < 1:
         raise InputError(f"max_new_tokens is {max_new_tokens}: give 1 or more")
     ids, rng = list(prompt_ids), np.random.default_rng(sampling.seed)
-    reader = _Reader(params, config, kv_cache)
+    cache, first = KVCache(config, config.context), 0
     for number in range(1, max_new_tokens + 1):
-        logits, attention, first = reader.read(ids)
+        previous, first = first, first_seen(len(ids), config.context)
+        if not kv_cache or first != previous:
+            cache = KVCache(config, config.context)
+        logits, attention = read(params, config, ids[first + cache.length :], cache)
         token = sample(logits, sampling, ids, rng)
         ids.append(token)
         finish: FinishReason | None = "length" if number == max_new_tokens else None
@@ -89,28 +92,19 @@ def first_seen(n_tokens: int, context: int) -> int:
     return -(-(n_tokens - context) // half) * half
 
 
-class _Reader:
-    """Reads the visible tokens of a growing text, or those that the cache does not hold yet."""
+def read(
+    params: Params, config: SmallDecoderConfig, ids: Sequence[int], cache: KVCache
+) -> tuple[Array, Array]:
+    """Read the tokens behind those of the cache.
 
-    def __init__(self, params: Params, config: SmallDecoderConfig, kv_cache: bool) -> None:
-        self._params, self._config, self._keeps = params, config, kv_cache
-        self._cache, self._first = self._empty(), 0
+    Returns the next logits ``(vocab_size,)``, and the last token's attention ``(n_layers, n_heads, n_seen)``.
+    """
+    weights: list[Array] = []
 
-    def read(self, ids: Sequence[int]) -> tuple[Array, Array, int]:
-        """Return next logits ``(vocab_size,)``, the last token's attention, and the first visible place."""
-        first = first_seen(len(ids), self._config.context)
-        if not self._keeps or first != self._first:
-            self._cache, self._first = self._empty(), first
-        seen = np.array(ids[first + self._cache.length :])
-        weights: list[Array] = []
+    def keep(name: str, value: Array) -> Array:
+        if name.endswith("attention.weights"):
+            weights.append(value[:, -1])  # (n_heads, n_query, n_key) -> (n_heads, n_key)
+        return value
 
-        def keep(name: str, value: Array) -> Array:
-            if name.endswith("attention.weights"):
-                weights.append(value[:, -1])  # (n_heads, n_query, n_key) -> (n_heads, n_key)
-            return value
-
-        logits = forward(self._params, seen, self._config, keep, self._cache)
-        return logits[-1], np.stack(weights), first
-
-    def _empty(self) -> KVCache:
-        return KVCache(self._config, self._config.context)
+    logits = forward(params, np.array(ids), config, keep, cache)
+    return logits[-1], np.stack(weights)
