@@ -90,12 +90,9 @@ class Server:
         InputError
             The address is not one of http or https, or the key cannot be one.
         """
-        settings = self._client_settings()
-        from openai import AsyncOpenAI
-
         # An asynchronous client, since only that can be stopped between two pieces of a header.
+        client = self._client()
         with loop_in_a_thread() as loop:
-            client = AsyncOpenAI(http_client=bounded_client(settings["timeout"]), **settings)
 
             def ask(request: Callable[["AsyncOpenAI"], Awaitable[T]], seconds: float) -> T:
                 async def answer() -> T:
@@ -181,13 +178,11 @@ class Server:
                 receiving.cancel()
 
     async def _stream(self, **request: Any) -> AsyncIterator[Piece]:
-        from openai import AsyncOpenAI
-
-        settings, reason = self._client_settings(), None
+        client, reason = self._client(), None
         with translated_errors(self):
             async with (
                 asyncio.timeout(ANSWER_S),
-                AsyncOpenAI(http_client=bounded_client(settings["timeout"]), **settings) as client,
+                client,
                 await client.chat.completions.create(stream=True, **request) as stream,
             ):
                 async for chunk in stream:
@@ -202,8 +197,8 @@ class Server:
             )
         yield Piece("", reason if reason in ("length", "content_filter") else "stop")
 
-    def _client_settings(self) -> dict[str, Any]:
-        from openai import Timeout
+    def _client(self) -> "AsyncOpenAI":
+        from openai import AsyncOpenAI, Timeout
 
         if not is_web_address(self.url):
             raise InputError(
@@ -212,13 +207,15 @@ class Server:
             )
         if not (self.api_key.isascii() and self.api_key.isprintable()):
             raise InputError("the key has characters that no key has: copy it again")
-        return {
-            "base_url": self.url,
+        timeout = Timeout(SILENCE_S, connect=CONNECT_S)
+        return AsyncOpenAI(
+            base_url=self.url,
             # Never the key in the environment, which is not for any server.
-            "api_key": self.api_key or NO_KEY,
-            "timeout": Timeout(SILENCE_S, connect=CONNECT_S),
-            "max_retries": 0,
-        }
+            api_key=self.api_key or NO_KEY,
+            timeout=timeout,
+            max_retries=0,
+            http_client=bounded_client(timeout),
+        )
 
 
 def readable(text: Any) -> str:
