@@ -96,11 +96,6 @@ class GeometryRow:
         return None if self.ndcgs is None else float(self.ndcgs.mean())
 
 
-def norms(vectors: Array) -> Array:
-    """Lengths of vectors, ``(n,)``."""
-    return np.linalg.norm(vectors, axis=1)
-
-
 def anisotropy(vectors: Array) -> float:
     """Mean cosine of all pairs of different vectors (Ethayarajh 2019); 0 for a single vector.
 

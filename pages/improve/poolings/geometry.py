@@ -10,7 +10,7 @@ import streamlit as st
 from engine.documents.document import Chunk
 from engine.documents.sentences import sentence_spans
 from engine.evaluation.questions import Question
-from engine.inspection.vectors.geometry import GeometryRow, anisotropy, geometry_rows, norms
+from engine.inspection.vectors.geometry import GeometryRow, anisotropy, geometry_rows
 from engine.layers.pooling import POOLINGS, pooling_label
 from engine.layers.tracing import Array
 from engine.wording import counted
@@ -87,7 +87,7 @@ def geometry_of(
     asked = pooled.encoder.encode_query(texts, **raw)
     with counting("Searching transformed vectors", "transforms") as show:
         rows = geometry_rows(chunks, asked, _relevant if questions else None, show)
-    return Geometry(pooled, norms(chunks), tuple(rows))
+    return Geometry(pooled, np.linalg.norm(chunks, axis=1), tuple(rows))
 
 
 def stand_ins(chunks: Sequence[Chunk]) -> list[str]:

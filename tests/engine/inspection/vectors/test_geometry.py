@@ -8,7 +8,7 @@ from sklearn.covariance import ledoit_wolf_shrinkage
 
 from engine.errors import InputError
 from engine.evaluation.metrics import ndcg, recall, reciprocal_rank
-from engine.inspection.vectors.geometry import TOP, anisotropy, geometry_rows, norms, spaces
+from engine.inspection.vectors.geometry import TOP, anisotropy, geometry_rows, spaces
 from engine.inspection.vectors.quantization import Int8Quantizer, binary_codes, signs
 from engine.inspection.vectors.transforms import (
     all_but_the_top,
@@ -65,10 +65,6 @@ def test_anisotropy_of_extremes():
     assert anisotropy(np.array([[1.0, 0], [-3, 0]])) == pytest.approx(-1)
     assert anisotropy(np.ones((1, 3))) == 0
     assert anisotropy(np.zeros((3, 3))) == 0
-
-
-def test_norms_are_lengths():
-    np.testing.assert_allclose(norms(np.array([[3.0, 4], [0, 0]])), [5, 0])
 
 
 @given(st.integers(1, 30), SEEDS)
