@@ -89,7 +89,8 @@ def self_test_questions(documents: Sequence[Document], n: int, seed: int = 0) ->
             for each in by_document
         ]
         wanted = n // len(DEPTHS) + (number < n % len(DEPTHS))
-        for question in in_turn([shuffled(each, generator) for each in found])[:wanted]:
+        shuffled = [[each[i] for i in generator.permutation(len(each))] for each in found]
+        for question in in_turn(shuffled)[:wanted]:
             reworded = Question(paraphrase(question.text), question.corpus_id, question.references)
             probes += [Probe(question, depth, WORDINGS[0]), Probe(reworded, depth, WORDINGS[1])]
     if not probes:
@@ -113,11 +114,6 @@ def candidates(document: Document) -> list[tuple[Question, str]]:
         depth = DEPTHS[int(len(DEPTHS) * middle / len(document.text))]
         found.append((Question(sentence, stem(document.name), (reference,)), depth))
     return found
-
-
-def shuffled(questions: Sequence[Question], generator: np.random.Generator) -> list[Question]:
-    """Return questions in a random order."""
-    return [questions[i] for i in generator.permutation(len(questions))]
 
 
 def in_turn(lists: Sequence[Sequence[Question]]) -> list[Question]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.documents.document import Document
 from engine.evaluation.grid import Cell, grid
-from engine.evaluation.questions import Question, Reference, stem
+from engine.evaluation.questions import Question, Reference, questions_about, stem
 from engine.evaluation.significance import Comparison, compare
 from engine.evaluation.sweep_row import SweepRow
 from engine.inspection.diagnosis.location import Location, middle_half
@@ -125,12 +125,8 @@ def other_questions(
     asked: Question, questions: Sequence[Question], documents: Sequence[Document]
 ) -> list[Question]:
     """Return the labelled questions about some documents, without the one that was asked."""
-    stems = {stem(document.name) for document in documents}
-    return [
-        question
-        for question in questions
-        if question.corpus_id in stems and question.references and question.text != asked.text
-    ]
+    about = questions_about(questions, [document.name for document in documents])
+    return [question for question in about if question.references and question.text != asked.text]
 
 
 def passage_rank(row: SweepRow) -> int | None:
