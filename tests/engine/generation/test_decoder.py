@@ -20,7 +20,7 @@ PROMPTS = [
     [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Why is the sky blue? 🌤"}],
     "Once upon a time, in 東京, there lived",
     "def fibonacci(n):\n    ",
-    "The tower was begun in 1891. " * 6 + "It was finished in",
+    "The tower was begun in 1891. " * 10 + "It was finished in",
 ]
 
 
@@ -152,19 +152,15 @@ def test_a_stop_token_ends_the_answer_and_is_not_shown(decoder, chat_steps):
     assert text(decoder.generate(CHAT, 32, stop_ids=[0])) == text(chat_steps)  # the model's own still count
 
 
-CAT = "The cat sat on the mat. The cat"
-
-
-@pytest.fixture(scope="module")
-def unpenalized(decoder):
-    return tokens(decoder.generate(CAT, max_new_tokens=12))
-
-
-@pytest.mark.parametrize("penalty", [1.3, 0.9])
-def test_penalized_tokens_equal_transformers(decoder, official, unpenalized, penalty):
+# With these beginnings the most probable token is always far from the next: rounding changes none.
+@pytest.mark.parametrize(
+    ("begun", "penalty"),
+    [("The dog ran. The dog ran. The dog", 1.3), ("One two three four. One two three", 0.9)],
+)
+def test_penalized_tokens_equal_transformers(decoder, official, begun, penalty):
     from transformers import RepetitionPenaltyLogitsProcessor
 
-    ids = decoder.prompt_ids(CAT)
+    ids = decoder.prompt_ids(begun)
     ours = tokens(decoder.generate(ids, max_new_tokens=12, repetition_penalty=penalty))
     read = torch.tensor([ids + ours])
     with torch.inference_mode():
@@ -172,7 +168,7 @@ def test_penalized_tokens_equal_transformers(decoder, official, unpenalized, pen
     penalize = RepetitionPenaltyLogitsProcessor(penalty)
     places = range(len(ids), len(ids) + len(ours))
     assert ours == [int(penalize(read[:, :place], logits[:, place - 1]).argmax()) for place in places]
-    assert ours != unpenalized
+    assert ours != tokens(decoder.generate(ids, max_new_tokens=12))
 
 
 @pytest.mark.parametrize("settings", [{}, {"temperature": 1.2, "top_k": 40, "min_p": 0.05, "seed": 3}])
