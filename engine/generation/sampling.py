@@ -79,7 +79,8 @@ def divide_by_temperature(logits: Array, temperature: float) -> Array:
 
 def keep_top_k(logits: Array, top_k: int) -> Array:
     """Set all but the ``top_k`` largest logits to -inf; ties with the smallest one kept stay."""
-    smallest = np.partition(logits, -min(top_k, logits.size))[-min(top_k, logits.size)]
+    place = -min(top_k, logits.size)
+    smallest = np.partition(logits, place)[place]
     return np.where(logits < smallest, -np.inf, logits)
 
 
