@@ -3,6 +3,7 @@
 import errno
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 from typer.core import TyperGroup
@@ -22,14 +23,16 @@ class CommandGroup(TyperGroup):
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run a command; the arguments are those of typer."""
+        for name in ("stdout", "stderr"):
+            if getattr(sys, name) is None:  # the shell closed it; `print` would take stdout for stderr
+                setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
         try:
             try:
                 return super().main(*args, **kwargs)
             except SystemExit as end:  # of every run from a shell
                 if isinstance(end.__context__, BrokenPipeError):  # to which typer and rich give exit code 1
                     raise end.__context__ from None
-                if sys.stdout is not None:  # as it is where the shell closed it
-                    sys.stdout.flush()
+                sys.stdout.flush()
                 raise
         except GlassboxError as error:
             print(f"error: {error}", file=sys.stderr)

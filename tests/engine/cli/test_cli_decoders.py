@@ -48,6 +48,12 @@ def test_output_that_cannot_be_written_ends_without_a_traceback(arguments):
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_messages_never_go_to_the_output():
+    command = ["sh", "-c", 'exec "$@" 2>&-', "sh", sys.executable, "-m", "engine", "download", "gpt-5"]
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+
+
 def test_terms_have_to_be_accepted_before_a_download(tmp_path, monkeypatch):
     monkeypatch.setenv("GLASSBOX_CACHE", str(tmp_path))
     refused = run("download", "gemma-3-1b-it")
