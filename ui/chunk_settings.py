@@ -14,7 +14,7 @@ from engine.wording import counted
 from ui.settings_card import SETTINGS, default_settings, settings_in_use
 from ui.text import escape_markdown, help_list
 from ui.tokens import AS_ENCODER_COUNTS
-from ui.widgets import choice
+from ui.widgets import choice, slider
 
 # Keys of the widgets.
 CHUNK_SETTINGS = (
@@ -81,26 +81,21 @@ def chunk_settings(encoder: Encoder, suffix: str = "") -> Cut:
     most, key = chunk_tokens // 2, f"overlap{suffix}"
     if st.session_state.get(key, 0) > most:  # a smaller chunk size leaves less room
         st.session_state[key] = most
-    overlap = st.slider(
+    overlap = slider(
         SETTINGS["overlap"].label,
-        0,
-        most,
+        range(most + 1),
         min(defaults["overlap"], most),
-        key=key,
-        persist_state="session",
-        disabled=SPLITTERS[method].is_sliding,
-        help="The part of a chunk that is repeated in the next one, so that a sentence on the border is "
+        key,
+        "The part of a chunk that is repeated in the next one, so that a sentence on the border is "
         f"whole in one of them. A sliding window has its own overlap. In tokens {AS_ENCODER_COUNTS}.",
+        disabled=SPLITTERS[method].is_sliding,
     )
-    parent_tokens = st.slider(
+    parent_tokens = slider(
         SETTINGS["parent_tokens"].label,
-        0,
-        1024,
+        range(0, 1025, 32),
         defaults["parent_tokens"],
-        step=32,
-        key=f"parent_tokens{suffix}",
-        persist_state="session",
-        help="Search small chunks, and answer from the larger chunk of this size around each: a precise "
+        f"parent_tokens{suffix}",
+        "Search small chunks, and answer from the larger chunk of this size around each: a precise "
         "search with enough context for the answer. At 0, or less than the chunk size, the chunk itself is "
         f"used. In tokens {AS_ENCODER_COUNTS}.",
     )

@@ -27,6 +27,7 @@ from ui.reranker import reranker_picker, show_reranking_time
 from ui.settings_card import SETTINGS, settings_in_use, show_settings_card
 from ui.text import help_list, joined
 from ui.tokens import AS_DECODER_COUNTS
+from ui.widgets import slider
 
 GREEDY = "At temperature 0 nothing is drawn at random, so the settings in grey do nothing."
 
@@ -171,17 +172,10 @@ def settings_values(settings: Settings) -> dict[str, Any]:
     }
 
 
-def count_setting(key: str, help_text: str, step: int | None = None) -> int:
+def count_setting(key: str, help_text: str, step: int = 1) -> int:
     """Draw the slider of one of `COUNTS`."""
-    return st.slider(
-        SETTINGS[key].label,
-        *COUNTS[key],
-        SETTINGS[key].default,
-        step=step,
-        key=key,
-        persist_state="session",
-        help=help_text,
-    )
+    low, high = COUNTS[key]
+    return slider(SETTINGS[key].label, range(low, high + 1, step), SETTINGS[key].default, key, help_text)
 
 
 def choice_setting(key: str, help_text: str, names: Sequence[str] = (), own: str | None = None) -> str:
@@ -222,16 +216,9 @@ def evidence_settings() -> None:
         "“Best settings”, tab “Answers”, draws how many answers remain at each value, and how many of them "
         "are right.",
     )
-    if st.session_state.get("refuse_below", 0) > answer_at:
+    if st.session_state.get("refuse_below", SETTINGS["refuse_below"].default) > answer_at:
         st.session_state["refuse_below"] = answer_at
-    st.slider(
-        SETTINGS["refuse_below"].label,
-        *COUNTS["refuse_below"],
-        min(SETTINGS["refuse_below"].default, answer_at),
-        key="refuse_below",
-        persist_state="session",
-        help="Below this, not even the closest sentences are shown as an answer.",
-    )
+    count_setting("refuse_below", "Below this, not even the closest sentences are shown as an answer.")
 
 
 def chunks_sidebar(encoder: Encoder) -> tuple[list[Document], Cut]:

@@ -35,7 +35,7 @@ from ui.models import token_seconds
 from ui.progress import counting
 from ui.questions.sets import labelled_questions
 from ui.text import beginning, chunk_quote, escape_markdown, help_list, show_text
-from ui.widgets import MOST_QUESTION, chapters, check_typed, more_options
+from ui.widgets import MOST_QUESTION, chapters, check_typed, more_options, slider
 
 # Labelled questions on which the strategies disagree.
 EXAMPLES = (
@@ -141,15 +141,8 @@ def choices(pooled: PooledChunks, part: str) -> tuple[list[str], int, bool]:
     with strategies if part in (RANKINGS, AGREEMENT) else button:
         picked = strategy_choice(pooled)
     with button:
-        k = st.slider(
-            "Passages that count as found (k)",
-            3,
-            20,
-            5,
-            key="pooling-k",
-            persist_state="session",
-            help="A strategy finds a passage if it ranks it among the first k.",
-        )
+        reason = "A strategy finds a passage if it ranks it among the first k."
+        k = slider("Passages that count as found (k)", range(3, 21), 5, "pooling-k", reason)
         n_tokens = sum(min(chunk.n_tokens, pooled.max_tokens) for chunk in pooled.chunks)
         seconds = n_tokens * token_seconds(pooled.encoder, pooled.chunks)
         with_maxsim = st.toggle(

@@ -28,6 +28,7 @@ from ui.figures import legend_below, styled
 from ui.models import reranker_name
 from ui.questions.search import all_scores
 from ui.questions.sets import N_SENTENCES, SMOKE_TEST
+from ui.widgets import slider
 
 LABELS = {"verbatim": "word by word", "paraphrase": "reworded"}
 COLOURS = {"verbatim": BLUE, "paraphrase": ORANGE}
@@ -73,15 +74,8 @@ def show_self_test(
         How they are indexed and searched.
     """
     result = st.container()
-    k = st.slider(
-        "Among the first",
-        1,
-        20,
-        DEFAULT_K,
-        key="self-test-k",
-        persist_state="session",
-        help="The number of chunks among which that of the sentence is expected (containment@k).",
-    )
+    reason = "The number of chunks among which that of the sentence is expected (containment@k)."
+    k = slider("Among the first", range(1, 21), DEFAULT_K, "self-test-k", reason)
     st.caption(SMOKE_TEST)
     tested = self_tested(documents, model, cut, pooling, retriever, reranker_name())
     shares, counts = tested.shares(k), tested.counts()

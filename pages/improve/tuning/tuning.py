@@ -97,47 +97,25 @@ def tuning_settings(
             f"passes are written for BERT alone, and it is of the family "
             f"{escape_markdown(encoder.model_type)}."
         )
-    columns = st.columns(3)
-    n_folds = columns[0].slider(
-        "Folds",
-        2,
-        10,
-        5,
-        key="tuning-folds",
-        persist_state="session",
-        help="The number of parts that the questions are divided into; each is tested with a model trained "
-        "on the others.",
+    left, middle, right = st.columns(3)
+    reason = (
+        "The number of parts that the questions are divided into; each is tested with a model trained on the "
+        "others."
     )
+    n_folds = slider("Folds", range(2, 11), 5, "tuning-folds", reason, place=left)
+    label = "Epochs, at most"
     if depth == ADAPTER:
-        n_epochs = columns[1].slider(
-            "Epochs, at most",
-            5,
-            100,
-            N_EPOCHS,
-            5,
-            key="tuning-adapter-epochs",
-            persist_state="session",
-            help="Rounds over all questions. Training stops where questions held out of it do best.",
-        )
+        reason = "Rounds over all questions. Training stops where questions held out of it do best."
+        epochs = range(5, 101, 5)
+        n_epochs = slider(label, epochs, N_EPOCHS, "tuning-adapter-epochs", reason, place=middle)
         n_last = 0
     else:
-        n_epochs = columns[1].slider(
-            "Epochs, at most",
-            1,
-            20,
-            FineTuning().n_epochs,
-            key="tuning-layer-epochs",
-            persist_state="session",
-            help="Rounds over all questions. Training stops when questions held out of it get no better.",
-        )
-        n_last = slider(
-            "Layers",
-            range(1, min(MAX_LAYERS, encoder.config.n_layers) + 1),
-            1,
-            "tuning-layers",
-            "How many of the encoder's last layers change; the outputs of the others are computed once.",
-            place=columns[2],
-        )
+        reason = "Rounds over all questions. Training stops when questions held out of it get no better."
+        default = FineTuning().n_epochs
+        n_epochs = slider(label, range(1, 21), default, "tuning-layer-epochs", reason, place=middle)
+        layers = range(1, min(MAX_LAYERS, encoder.config.n_layers) + 1)
+        reason = "How many of the encoder's last layers change; the outputs of the others are computed once."
+        n_last = slider("Layers", layers, 1, "tuning-layers", reason, place=right)
     names = tuple(document.name for document in documents)
     return Request(n_last, n_folds, n_epochs, names, questions, cut)
 
