@@ -26,6 +26,7 @@ from ui.similarity.occlusion import show_left_out
 from ui.tables import show_table
 from ui.text import escape_markdown, show_text
 from ui.tokens import LABELLED_TOKENS
+from ui.widgets import choice
 
 
 def label(strategy: str) -> str:
@@ -107,16 +108,8 @@ def level_choice(found: Decomposition, key: str) -> UnitLevel:
     """Draw the choice of the unit: tokens by default for short texts, words for longer ones."""
     longer = max(len(found.first.encoding), len(found.second.encoding))
     default: UnitLevel = "tokens" if longer <= LABELLED_TOKENS else "words"
-    return st.segmented_control(
-        "Show",
-        LEVELS,
-        default=default,
-        required=True,
-        format_func=str.capitalize,
-        key=f"{key}-level-{default}",
-        persist_state="session",
-        help="Contributions of sub-words add up to those of words, and these to those of sentences.",
-    )
+    reason = "Contributions of sub-words add up to those of words, and these to those of sentences."
+    return choice("Show", LEVELS, f"{key}-level-{default}", reason, default, str.capitalize)
 
 
 def show_sum(found: Decomposition) -> None:

@@ -13,6 +13,7 @@ from ui.progress import counting
 from ui.similarity.figures import NUMBER, TEXT_HEIGHT, numbered, occlusion_figure, painted
 from ui.tables import show_table
 from ui.text import show_text
+from ui.widgets import choice
 
 SIDES: dict[Side, str] = {"second": "the second text", "first": "the first text"}
 MOST_WORDS = 10
@@ -20,17 +21,14 @@ MOST_WORDS = 10
 
 def show_left_out(encoder: Encoder, max_tokens: int, found: Decomposition, key: str) -> None:
     """Draw the fall of the similarity without each word, beside the words' own shares."""
-    side: Side = st.segmented_control(
+    side = choice(
         "Words of",
         list(SIDES),
-        default="second",
-        required=True,
-        format_func=SIDES.__getitem__,
-        key=f"{key}-side",
-        persist_state="session",
-        help="The text whose words are left out; the other is unchanged. It is encoded again without each "
+        f"{key}-side",
+        "The text whose words are left out; the other is unchanged. It is encoded again without each "
         "of its words: a token's vector depends on all other tokens, so the effect of a word is more, or "
         "less, than its own vector's share.",
+        format_func=SIDES.__getitem__,
     )
     pooling = "mean" if found.strategy == MAXSIM else found.strategy
     spec = EmbeddingSpec.of(encoder, pooling, max_tokens)
