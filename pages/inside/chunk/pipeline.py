@@ -61,13 +61,11 @@ def official_panel(given: Input, stages: Sequence[Stage], layer: int) -> dict[st
     """Draw each stage's difference from the official model; return those of all tensors, by their names."""
     gaps = official_differences(given)
     for column, stage in zip(st.columns(len(stages)), stages, strict=True):
-        names = [tensor.in_layer(layer) for tensor in stage.tensors]
-        own = [gaps[name] for name in names if name in gaps]
+        own = [gaps[name] for tensor in stage.tensors if (name := tensor.in_layer(layer)) in gaps]
+        words = f"{max(own):.0e}" if own else "not compared"
         if stage.label == "Tokens":
-            column.caption(f"**{stage.label}**  \n{'OTHER IDS' if gaps['ids'] else 'same ids'}")
-        else:
-            largest = f"{max(own):.0e}" if own else "not compared"
-            column.caption(f"**{stage.label}**  \n{largest}")
+            words = "OTHER IDS" if gaps["ids"] else "same ids"
+        column.caption(f"**{stage.label}**  \n{words}")
     st.caption(
         "Largest absolute difference of each stage, from the text on. Two correct float32 programs differ by "
         "rounding: some numbers of the default model are near 190, where neighbouring float32 numbers lie "

@@ -115,10 +115,7 @@ def show_verified(verified: Verified, n_layers: int) -> None:
     )
     st.caption(tolerance_note(verified.precision))
     with st.expander("All stages as numbers", icon=":material/table:"):
-        show_table(
-            check_rows(checks),
-            "The largest difference of every stage, and its tolerance",
-        )
+        show_table(check_rows(checks), "The largest difference of every stage, and its tolerance")
 
 
 def tolerance_note(precision: str) -> str:
