@@ -92,7 +92,7 @@ def read_folder(folder: Path, dtype: np.dtype) -> SentenceTransformerFolder:
     ------
     ModelFileError
         A file is damaged or missing, or asks for something that is not read: another module than Transformer,
-        Pooling, Dense and Normalize, code of its own, pickled weights, another kind of model.
+        Pooling, Dense and Normalize, code of its own, pickled weights, another kind of model, a classifier.
     """
     settings = read_optional(folder / "config_sentence_transformers.json")
     kind = settings.get("model_type", "SentenceTransformer")
@@ -111,7 +111,7 @@ def read_folder(folder: Path, dtype: np.dtype) -> SentenceTransformerFolder:
     elif card is not None:
         head = EmbeddingHead((card.pooling,), normalize=card.normalize)
     else:
-        head = EmbeddingHead((default_pooling(config),))
+        head = EmbeddingHead((default_pooling(config, folder),))
     prompts = read_prompts(settings, folder)
     if not prompts.named and card is not None:
         prompts = Prompts(card.prompts)
@@ -190,9 +190,14 @@ def read_max_tokens(model: Path, settings: Mapping[str, Any]) -> int | None:
     return int(limit) if isinstance(limit, int | float) and 0 < limit < 1e9 else None
 
 
-def default_pooling(config: Mapping[str, Any]) -> str:
+def default_pooling(config: Mapping[str, Any], folder: Path) -> str:
     """Return the pooling of a folder without modules: the last token of a causal model, else the mean."""
     architecture = (config.get("architectures") or [""])[0]
+    if architecture.endswith("ForSequenceClassification"):
+        raise ModelFileError(
+            f"{folder} holds a {architecture}, a classifier or cross-encoder, whose vectors are not made for "
+            f"search: give a SentenceTransformer, or this one as the reranker"
+        )
     return "lasttoken" if architecture.endswith("ForCausalLM") and config.get("is_causal", True) else "mean"
 
 

@@ -125,6 +125,7 @@ KEY = "encoder.layer.1.attention.self.key.weight"
         (lambda f: (f / "tokenizer.json").unlink(), "no tokenizer.json"),
         (lambda f: (f / "tokenizer.json").write_text("{}"), "not a readable tokenizer"),
         (lambda f: edit_config(f, model_type="electra"), "'electra' model"),
+        (lambda f: edit_config(f, architectures=["BertForSequenceClassification"]), "a classifier or cross"),
         (lambda f: edit_config(f, hidden_act="mish"), "activation 'mish'"),
         (lambda f: edit_config(f, num_attention_heads=7), "does not divide"),
         (lambda f: edit_config(f, num_attention_heads=0), "heads"),
