@@ -20,7 +20,7 @@ from engine.storage.workspace import Workspace
 AnswerSets = dict[str, tuple[AnswerQuestion, ...]]
 ANSWERS_AS_JSON = TypeAdapter(AnswerSets)
 # The sets that a picker offers beside the uploaded ones.
-BUNDLED, LABELLED, SELF_TEST = "Bundled", "Labelled here", "Self-test (no labels)"
+BUNDLED, LABELLED, SELF_TEST = OFFERED = ("Bundled", "Labelled here", "Self-test (no labels)")
 
 
 def kept_names() -> list[str]:
@@ -30,7 +30,7 @@ def kept_names() -> list[str]:
 
 def uploaded_names() -> list[str]:
     """Return the names of the uploaded sets; none of them has the name of another choice."""
-    return [name for name in kept_names() if name not in (BUNDLED, LABELLED, SELF_TEST)]
+    return [name for name in kept_names() if name not in OFFERED]
 
 
 def kept_questions(name: str) -> tuple[list[Question], list[Problem]]:

@@ -20,6 +20,7 @@ from ui.documents import session_documents
 from ui.questions.kept import (
     BUNDLED,
     LABELLED,
+    OFFERED,
     SELF_TEST,
     keep_questions,
     kept_names,
@@ -60,11 +61,11 @@ class Examined:
         What is wrong with questions about these documents.
     """
 
-    usable: tuple[Question, ...]
-    n_elsewhere: int
-    n_faulty: int
-    n_unclear: int
-    problems: tuple[Problem, ...]
+    usable: tuple[Question, ...] = ()
+    n_elsewhere: int = 0
+    n_faulty: int = 0
+    n_unclear: int = 0
+    problems: tuple[Problem, ...] = ()
 
 
 def question_set_picker(documents: Sequence[Document]) -> list[Question]:
@@ -81,7 +82,7 @@ def question_set_picker(documents: Sequence[Document]) -> list[Question]:
     try:
         found = set_about(name, documents)
     except GlassboxError as error:
-        found, said = Examined((), 0, 0, 0, ()), str(error)
+        found, said = Examined(), str(error)
     n = len(found.usable)
     title = f"Questions: {escape_markdown(choice_label(name))}, {f'{n:,}' if n else 'none'} usable"
     with st.expander(title, expanded=not n, icon=":material/quiz:"):
@@ -137,8 +138,7 @@ def labelled_words(n_labelled: int) -> str:
 
 def choice_label(name: str) -> str:
     """Return the name of a set, as the picker shows it."""
-    own = (BUNDLED, LABELLED, SELF_TEST)
-    return name if name in own else f"Uploaded: {shortened(name, NAME_CHARACTERS)}"
+    return name if name in OFFERED else f"Uploaded: {shortened(name, NAME_CHARACTERS)}"
 
 
 @st.cache_data(max_entries=4, show_spinner="Drawing sentences…", scope="session")
@@ -156,7 +156,7 @@ def set_about(name: str, documents: Sequence[Document]) -> Examined:
         The set is the self-test, and the documents have no suitable sentence.
     """
     if name == SELF_TEST:
-        return Examined(tuple(self_test_set(documents)), 0, 0, 0, ())
+        return Examined(tuple(self_test_set(documents)))
     questions, unread = questions_of(name)
     stems = set(map(stem, names_of(documents)))
     others = [document for document in session_documents() if stem(document.name) not in stems]
