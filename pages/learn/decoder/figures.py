@@ -10,7 +10,7 @@ from plotly.subplots import make_subplots
 from engine.layers.tracing import Array
 from engine.training.language.small_decoder_loop import UpdateReport
 from ui.colours import BLUE, GREEN, GREY, ORANGE
-from ui.figures import add_line, heat_map, styled
+from ui.figures import LEGEND_ABOVE, add_line, heat_map, styled
 from ui.tokens import token_axis, token_labels
 
 SMOOTHED = 0.7  # weight of the previous mean at each step
@@ -36,7 +36,7 @@ def learning_figure(reports: Sequence[UpdateReport], vocab_size: int) -> go.Figu
     figure.update_yaxes(title="loss (nats a token)", row=1, col=1)
     figure.update_yaxes(title="gradient", rangemode="tozero", row=2, col=1)
     figure.update_xaxes(title="step", row=2, col=1)
-    figure.update_layout(legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0})
+    figure.update_layout(legend=LEGEND_ABOVE)
     return styled(figure, height=420)
 
 
