@@ -8,6 +8,7 @@ from engine.export.libraries import LIBRARIES
 from engine.export.script import export
 from engine.retrieval.embedding_model import Model
 from ui.text import escape_markdown, show_error
+from ui.widgets import choice
 
 FILE_NAME = "search.py"
 
@@ -22,16 +23,8 @@ def take_home(cell: Cell, model: Model, parent_tokens: int, expand: bool) -> Non
         "A Python script that cuts your documents into the same chunks and finds the same passages, without "
         "this app."
     )
-    to = str(
-        st.segmented_control(
-            "Library",
-            list(LIBRARIES),
-            format_func=lambda name: LIBRARIES[name].label,
-            default=next(iter(LIBRARIES)),
-            required=True,
-            key="take-home-library",
-        )
-    )
+    names = list(LIBRARIES)
+    to = choice("Library", names, "take-home-library", format_func=lambda name: LIBRARIES[name].label)
     try:
         exported = export(cell, model, to, parent_tokens, expand)
     except GlassboxError as error:
