@@ -3,6 +3,7 @@
 import errno
 import os
 import sys
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ class CommandGroup(TyperGroup):
         for name in ("stdout", "stderr"):
             if getattr(sys, name) is None:  # the shell closed it; `print` would take stdout for stderr
                 setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
+        if isinstance(sys.stdout, TextIOWrapper):
+            sys.stdout.reconfigure(errors="backslashreplace")  # as standard error does
         try:
             try:
                 return super().main(*args, **kwargs)

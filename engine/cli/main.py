@@ -1,6 +1,7 @@
 """The command line: ``python -m engine``."""
 
 import json
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -57,8 +58,8 @@ app = typer.Typer(
 
 
 def print_json(content: dict[str, Any]) -> None:
-    """Print one JSON object on standard output."""
-    print(json.dumps(content, ensure_ascii=False, indent=2))
+    """Print one JSON object on standard output, with escapes where its encoding lacks characters."""
+    print(json.dumps(content, ensure_ascii=sys.stdout.encoding.lower() != "utf-8", indent=2))
 
 
 def answer_settings(

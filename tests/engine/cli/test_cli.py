@@ -36,6 +36,15 @@ def test_search_prints_the_nearest_passages_as_json_alone(corpus):
     assert 90 < hit["relevance"] < 100
 
 
+def test_characters_that_the_output_cannot_encode_are_escaped(corpus):
+    text = "The keeper → sold the honey of Zoë."
+    (corpus / "lighthouse.md").write_text(text, encoding="utf-8")
+    arguments, runner = ["search", "honey", "--corpus", str(corpus), "--k", "1"], CliRunner(charset="cp1252")
+    assert r"The keeper \u2192 sold the honey of Zoë." in runner.invoke(app, arguments).stdout
+    [hit] = json.loads(runner.invoke(app, [*arguments, "--json"]).stdout)["hits"]
+    assert hit["text"] == text
+
+
 def test_how_close_a_passage_is_stands_beside_its_score(corpus):
     question = ("search", "What colour is the lighthouse?", "--corpus", corpus, "--retriever", "dense")
     first, last = json.loads(run(*question, "--json").stdout)["hits"]
