@@ -38,11 +38,10 @@ def sources(
     DocumentError, InputError
         Something cannot be read, a document is not there, or no question is left.
     """
-    say(
-        f"Reading {', '.join(map(str, [*beir, *([corpus or BUNDLED_CORPUS] if corpus or not beir else [])]))}"
-    )
+    paths = [] if corpus is None and beir else [corpus or BUNDLED_CORPUS]
+    say(f"Reading {', '.join(map(str, [*beir, *paths]))}")
     collections = [as_collection(path.resolve().name, read_beir(path)) for path in beir]
-    given = [] if corpus is None and collections else readable_documents(corpus or BUNDLED_CORPUS)
+    given = [document for path in paths for document in readable_documents(path)]
     every = unique([*given, *(one.document for one in collections)])
     documents = picked(every, names)
     if questions is None and collections:

@@ -270,10 +270,8 @@ def add_error_handlers(app: FastAPI, has_corpus: bool) -> None:
         return json_response(error_content(400, str(error)), 400)
 
     @app.exception_handler(Exception)
-    async def failed(
-        _: Request, error: Exception
-    ) -> Response:  # Starlette raises it again, for `Guard` to log
-        return json_response(error_content(500, FAILED), 500)
+    async def failed(_: Request, error: Exception) -> Response:
+        return json_response(error_content(500, FAILED), 500)  # Starlette raises it again: `Guard` logs it
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> Response:
