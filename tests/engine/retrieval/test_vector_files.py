@@ -142,8 +142,8 @@ def test_brought_vectors_are_mapped_checked_and_diagnosed_without_an_inside(tabl
     points = pca_projection(again.vectors).points
     assert np.abs(points) == pytest.approx(np.abs(pca_projection(index.vectors).points), abs=1e-4)
     limit = text_limit(model)
-    report = health_report(again.chunks, again.vectors, limit, asked[None], k=1)
-    assert report.findings == health_report(index.chunks, index.vectors, limit, asked[None], k=1).findings
+    report = health_report(again.chunks, again.vectors, limit, asked[None])
+    assert report.findings == health_report(index.chunks, index.vectors, limit, asked[None]).findings
 
 
 def test_another_model_or_pooling_is_not_taken_for_that_of_the_file(table, encoder, tmp_path):
