@@ -19,6 +19,7 @@ from engine.wording import readable_time
 from pages.improve.settings.running import running_experiment, start
 from pages.improve.settings.runs import Experiment, digest
 from ui.cells import AXES
+from ui.models import reranker_name
 from ui.text import escape_markdown
 from ui.widgets import more_options
 
@@ -33,7 +34,7 @@ def show_cost(
     questions: Sequence[Question],
 ) -> Cost:
     """Draw the estimated cost of a grid."""
-    wanted = sha256(repr((cells, questions)).encode()).hexdigest() + digest(documents)
+    wanted = sha256(repr((cells, questions, reranker_name())).encode()).hexdigest() + digest(documents)
     cost = cost_of(wanted, documents, questions, cells, models)
     about = "" if cost.is_exact else "about "
     shown = {
@@ -77,7 +78,7 @@ def exhausted(cost: Cost) -> list[str]:
     ]
 
 
-@st.cache_resource(max_entries=16, show_spinner="Counting what this costs…", scope="session")
+@st.cache_resource(max_entries=64, show_spinner="Counting what this costs…")
 def cost_of(
     wanted: str,
     _documents: Sequence[Document],
@@ -85,7 +86,7 @@ def cost_of(
     _cells: tuple[Cell, ...],
     _models: Mapping[str, Model],
 ) -> Cost:
-    """Estimate the cost of a grid; cached by ``wanted``, its hash."""
+    """Estimate the cost of a grid; cached by ``wanted``, its hash, for all sessions, as it is but numbers."""
     return estimate(_documents, _questions, _cells, _models)
 
 
