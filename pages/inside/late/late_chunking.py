@@ -19,6 +19,7 @@ from ui.chunk_settings import Cut
 from ui.colours import BLUE, ORANGE
 from ui.corpus import index_documents
 from ui.current import document_choice, follow_question
+from ui.documents import bundled_names
 from ui.export import show_figure
 from ui.figures import chunk_hover, styled
 from ui.look_inside import chunk_table
@@ -47,7 +48,8 @@ def show_late(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> None
     cut = replace(cut, prompts="none")
     index = index_documents([document], encoder, cut, "mean")
     try:
-        late = late_of(document, encoder, cut, context)
+        embed = shared_late if document.name in bundled_names() else session_late
+        late = embed(document, encoder, cut, context)
     except InputError as error:
         result.warning(escape_markdown(str(error)), icon=":material/content_cut:")
         return
@@ -121,12 +123,15 @@ def moved_figure(chunks: Sequence[Chunk], cosines: Array) -> go.Figure:
     return styled(figure, height=260)
 
 
-@st.cache_resource(max_entries=8, show_spinner=False, scope="session")
 def late_of(document: Document, _encoder: Encoder, cut: Cut, context: int) -> Array:
-    """Embed a document's chunks in their context; cached for the session."""
+    """Embed a document's chunks in their context."""
     chunks = index_documents([document], _encoder, cut, "mean").chunks
     with counting("Reading in context", "windows") as show:
         return late_vectors(document, chunks, _encoder, context, show)
+
+
+shared_late = st.cache_resource(max_entries=8, show_spinner=False)(late_of)
+session_late = st.cache_resource(max_entries=8, show_spinner=False, scope="session")(late_of)
 
 
 def show_moved(chunks: Sequence[Chunk], cosines: Array) -> None:
