@@ -86,7 +86,7 @@ def encode_by(
     on_progress: Progress | None = None,
 ) -> Array:
     """Embed the questions or documents of a search as a spec states: ``(n_texts, d_model)``, of length 1."""
-    vectors: dict[str, Array] = model.encode_as(
+    vectors = model.encode_as(
         role, texts, [spec.pooling], max_tokens=spec.max_tokens, on_progress=on_progress
     )
     return vectors[spec.pooling]

@@ -150,8 +150,7 @@ class AnnIndex:
         """Return FAISS's bytes of the index, uint8, for `from_bytes`."""
         import faiss
 
-        content: Array = faiss.serialize_index(self._faiss)
-        return content
+        return faiss.serialize_index(self._faiss)
 
     @classmethod
     def from_bytes(cls, kind: str, effort: int, content: Array, shape: tuple[int, ...]) -> "AnnIndex":

@@ -97,14 +97,17 @@ def routes(served: Served, limits: Limits, batcher: Batcher, metrics: Metrics) -
         reading, n_prompt = await read_input(body, served, limits, truncate)
         key = ("embed", n_prompt, body.dimensions)
         vectors = await compute(key, reading.items, reading.sizes)
-        write = base64_vector if body.encoding_format == "base64" else list_vector
+        if body.encoding_format == "base64":
+            written = [base64_vector(vector) for vector in vectors]
+        else:
+            written = [vector.tolist() for vector in vectors]
         n_tokens = sum(reading.sizes)
         return json_response(
             {
                 "object": "list",
                 "data": [
-                    {"object": "embedding", "index": place, "embedding": write(vector)}
-                    for place, vector in enumerate(vectors)
+                    {"object": "embedding", "index": place, "embedding": vector}
+                    for place, vector in enumerate(written)
                 ],
                 "model": encoder.name,
                 "usage": {"prompt_tokens": n_tokens, "total_tokens": n_tokens},
@@ -241,12 +244,6 @@ def check_dimensions(dimensions: int | None, served: Served) -> None:
 def base64_vector(vector: Array) -> str:
     """Return the bytes of a vector, little-endian float32, as OpenAI's clients read them."""
     return b64encode(vector.astype("<f4", copy=False).tobytes()).decode()
-
-
-def list_vector(vector: Array) -> list[float]:
-    """Return a vector as numbers."""
-    numbers: list[float] = vector.tolist()
-    return numbers
 
 
 def add_error_handlers(app: FastAPI, has_corpus: bool) -> None:

@@ -304,8 +304,7 @@ def read_member(path: Path, name: str) -> Array:
     """Read an array of a shard; a damaged one is removed, so that the next run writes it again."""
     try:
         with np.load(path) as arrays:
-            array: Array = arrays[name]
-            return array
+            return arrays[name]
     except (OSError, ValueError, LookupError, EOFError, zipfile.BadZipFile) as error:
         path.unlink(missing_ok=True)
         raise DocumentError(
