@@ -215,23 +215,15 @@ def read_files(
 ) -> tuple[tuple[IndexedFile, ...], tuple[Failure, ...]]:
     """Return files by name with their documents and chunks, those of before where they are the same."""
     files, failures = read_changed(paths, old)
-    documents = unique(chain.from_iterable(file.documents for file in files))
-    fresh = {document.name for file in files if not file.chunks for document in file.documents}
-    if fresh:
-        say(f"Splitting {counted(len(fresh), 'document')}")
-    cut = [document for document in documents if document.name in fresh]
-    pieces = cut_documents(cut, model, settings.splitting, settings.parent_tokens)
-    chunks = dict(zip((document.name for document in cut), pieces, strict=True))
-    cut_files = tuple(
-        file
-        if file.chunks
-        else replace(
-            file,
-            chunks=tuple(chain.from_iterable(chunks[document.name] for document in file.documents)),
-        )
-        for file in files
-    )
-    return cut_files, failures
+    unique(chain.from_iterable(file.documents for file in files))  # raises for equal names
+    if n_fresh := sum(len(file.documents) for file in files if not file.chunks):
+        say(f"Splitting {counted(n_fresh, 'document')}")
+
+    def cut(file: IndexedFile) -> IndexedFile:
+        pieces = cut_documents(file.documents, model, settings.splitting, settings.parent_tokens)
+        return replace(file, chunks=tuple(chain.from_iterable(pieces)))
+
+    return tuple(file if file.chunks else cut(file) for file in files), failures
 
 
 def read_by_cluster(

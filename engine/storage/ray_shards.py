@@ -173,8 +173,7 @@ def run_workers(
     on_progress: Progress | None,
 ) -> None:
     """Have all shards written; the errors are those of `embed_on_cluster`."""
-    names = [name for shard in shards for name in shard.files]
-    n_done = 0
+    n_done, n_files = 0, sum(len(shard.files) for shard in shards)
     with ray_cluster(cluster) as (ray, n_cores):
         rows = [shard.row(paths) for shard in shards]
         written = ray.data.from_items(rows, override_num_blocks=len(rows)).map_batches(
@@ -191,7 +190,7 @@ def run_workers(
                 raise (InputError if row["is_input"] else DocumentError)(error)
             n_done += row["n_files"]
             if on_progress is not None:
-                on_progress(n_done, len(names))
+                on_progress(n_done, n_files)
 
 
 class ShardWriter:
