@@ -148,6 +148,8 @@ def update_index(
             files, failures, places, n_embedded = read_by_cluster(
                 paths, old, model, settings, folder, cluster, on_progress, say
             )
+        if not any(file.chunks for file in files):
+            raise InputError("there are no chunks to index: give documents with text")
         new, changed, deleted = differences(old, files)
         same = None if new or changed or deleted else old
         if same is not None:
@@ -337,8 +339,6 @@ def index_files(
 ) -> tuple[Index, int]:
     """Index files, with the vectors of before where they are the same; count the chunks embedded."""
     chunks = list(chain.from_iterable(file.chunks for file in files))
-    if not chunks:
-        raise InputError("there are no chunks to index: give documents with text")
     idf = None
     if settings.pooling == "idf" and isinstance(model, Encoder):
         model = model.with_idf([chunk.text for chunk in chunks])
@@ -369,8 +369,6 @@ def join_shards(
 ) -> Index:
     """Index files by the vectors of before and of shards, put together on the disk."""
     chunks = list(chain.from_iterable(file.chunks for file in files))
-    if not chunks:
-        raise InputError("there are no chunks to index: give documents with text")
     spec = embedding_spec(model, settings.pooling, settings.max_tokens)
     known = {} if old is None else vectors_of_files(old)
     with folder_errors(folder):
