@@ -29,7 +29,7 @@ from engine.retrieval.cutting import cut_documents
 from engine.retrieval.embedding_model import Model, as_searched, text_limit
 from engine.retrieval.index import Index, build_index
 from engine.retrieval.relevance import NullScores, null_scores_by, null_scores_of
-from engine.retrieval.retrievers import RETRIEVERS
+from engine.retrieval.retrievers import RETRIEVERS, check_retriever
 from engine.retrieval.vector_cache import VectorCache
 from engine.retrieval.vector_files import read_index
 from engine.storage.index_folder import StoredIndex, as_indexed, open_index
@@ -60,11 +60,10 @@ def load_writer(retrieval: RetrievalOptions, answering: AnsweringOptions) -> Wri
 
 
 def check_reranker(retrievers: Sequence[str], reranker: str) -> None:
-    """Raise `InputError` for a reranker that no retriever uses, and for a retriever that lacks one.
-
-    Retrievers with unknown names are left to the search.
-    """
-    using = [name for name in retrievers if name in RETRIEVERS and RETRIEVERS[name].needs_reranker]
+    """Raise `InputError` for an unknown retriever, one without its reranker, or a reranker that none uses."""
+    for name in retrievers:
+        check_retriever(name)
+    using = [name for name in retrievers if RETRIEVERS[name].needs_reranker]
     if using and not reranker:
         raise InputError(
             f"retriever {using[0]} needs a cross-encoder: give its folder or Hugging Face id by --reranker"

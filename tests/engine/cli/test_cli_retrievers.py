@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import engine.cli.evaluation  # noqa: F401 (adds its commands)
 from engine.cli.main import app
 from engine.retrieval.retrievers import RETRIEVERS
 
@@ -42,6 +43,11 @@ def test_an_unknown_retriever_is_one_line_and_help_lists_the_known(corpus, comma
     assert result.stderr == f"error: retriever 'best' is not one of {', '.join(RETRIEVERS)}\n"
     words = "".join(run(command, "--help").stdout.replace("│", " ").split())  # names are broken at dashes
     assert all(name in words for name in ("--expand", *RETRIEVERS))
+
+
+def test_an_unknown_retriever_of_a_sweep_is_named_before_the_reranker(corpus):
+    result = run("sweep", "--corpus", corpus, "--retriever", "best", "--reranker", "some/model")
+    assert result.stderr == f"error: retriever 'best' is not one of {', '.join(RETRIEVERS)}\n"
 
 
 @pytest.mark.parametrize("command", ["search", "ask", "sweep"])
