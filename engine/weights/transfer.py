@@ -2,6 +2,7 @@
 
 from time import monotonic
 
+from engine.weights.download import amount
 from engine.wording import readable_time
 
 WINDOW_S = 5.0  # of the rate: long enough to be steady, short enough to follow a change
@@ -39,8 +40,7 @@ class Transfer:
     @property
     def words(self) -> str:
         """``"123.4 of 639.4 MB · 12.3 MB/s · 42 s left"``, without unknown parts."""
-        of_total = f" of {self.total / 1e6:.1f}" if self.total else ""
-        parts = [f"{self.done / 1e6:.1f}{of_total} MB"]
+        parts = [amount(self.done, self.total)]
         if rate := self.bytes_per_s:
             parts.append(f"{rate / 1e6:.1f} MB/s")
             if self.total > self.done:
