@@ -200,9 +200,7 @@ def check(path: Path, file: ModelFile) -> None:
         raise SourceError(f"{file.name} has SHA-256 {found[:12]}…, expected {file.sha256[:12]}…")
 
 
-def hub_model_path(
-    hub_id: str, on_progress: Progress | None = None, is_stopped: IsStopped = never_stopped
-) -> Path:
+def hub_model_path(hub_id: str, on_progress: Progress | None, is_stopped: IsStopped) -> Path:
     """Return the folder of a Hub model in the cache, downloading it the first time.
 
     Its files are not pinned: their revision and sums are recorded beside them at the first download. If files
@@ -216,7 +214,8 @@ def hub_model_path(
             remotes = hub_files(hub_id, staging)
             check_unchanged(folder / RECORD, remotes)
             keep_record(staging, remotes)
-            download_all(remotes, staging, on_progress, is_stopped)
+            total = sum(remote.size or 0 for remote in remotes.values())
+            download_all(remotes, {}, staging, total, on_progress, is_stopped)
             for name in (*remotes, RECORD):
                 (folder / name).parent.mkdir(exist_ok=True)
                 (staging / name).replace(folder / name)

