@@ -4,31 +4,25 @@ import ast
 import sys
 from dataclasses import dataclass
 from importlib.metadata import version
-from itertools import groupby
 
 from engine.errors import InputError
 
-# Where the names come from that scripts use; each library adds its own.
-IMPORTS = {
-    "re": "import re",
-    "sys": "import sys",
-    "torch": "import torch",
-    "bm25s": "import bm25s",
-    "np": "import numpy as np",
-    "bisect_left": "from bisect import bisect_left",
-    "bisect_right": "from bisect import bisect_right",
-    "Counter": "from collections import Counter",
-    "replace": "from dataclasses import replace",
-    "pairwise": "from itertools import pairwise",
-    "log": "from math import log",
-    "Path": "from pathlib import Path",
-    "normalize": "from unicodedata import normalize",
-    "Any": "from typing import Any",
-    "SentenceTransformer": "from sentence_transformers import SentenceTransformer",
-    "Pooling": "from sentence_transformers.sentence_transformer.modules import Pooling",
-    "Stemmer": "from Stemmer import Stemmer",
-    "AutoModel": "from transformers import AutoModel",
-    "AutoTokenizer": "from transformers import AutoTokenizer",
+# Modules by their names in scripts, and names by the modules that scripts take them from, in the order of
+# isort. Each library adds its own.
+MODULES = {"re": "re", "sys": "sys", "torch": "torch", "bm25s": "bm25s", "np": "numpy as np"}
+NAMES = {
+    "bisect": ("bisect_left", "bisect_right"),
+    "collections": ("Counter",),
+    "dataclasses": ("replace",),
+    "itertools": ("pairwise",),
+    "math": ("log",),
+    "pathlib": ("Path",),
+    "typing": ("Any",),
+    "unicodedata": ("normalize",),
+    "sentence_transformers": ("SentenceTransformer",),
+    "sentence_transformers.sentence_transformer.modules": ("Pooling",),
+    "Stemmer": ("Stemmer",),
+    "transformers": ("AutoModel", "AutoTokenizer"),
 }
 # Packages by the modules that they hold, where the names differ.
 PACKAGES = {
@@ -50,8 +44,8 @@ class Library:
         Its name for people.
     package, tested
         Its package, and the version that the scripts are tested with.
-    imports
-        Where its names come from.
+    names
+        Names that scripts take from it, by its modules.
     native
         Retrievers that the library has itself, with the settings of ours.
     """
@@ -59,7 +53,7 @@ class Library:
     label: str
     package: str
     tested: str
-    imports: dict[str, str]
+    names: dict[str, tuple[str, ...]]
     native: tuple[str, ...] = ()
 
 
@@ -71,11 +65,10 @@ LIBRARIES = {
         "langchain-core",
         "1.7.2",
         {
-            "BaseDocumentTransformer": "from langchain_core.documents import BaseDocumentTransformer",
-            "Document": "from langchain_core.documents import Document",
-            "Embeddings": "from langchain_core.embeddings import Embeddings",
-            "BaseRetriever": "from langchain_core.retrievers import BaseRetriever",
-            "InMemoryVectorStore": "from langchain_core.vectorstores import InMemoryVectorStore",
+            "langchain_core.documents": ("BaseDocumentTransformer", "Document"),
+            "langchain_core.embeddings": ("Embeddings",),
+            "langchain_core.retrievers": ("BaseRetriever",),
+            "langchain_core.vectorstores": ("InMemoryVectorStore",),
         },
         native=("dense", "mmr"),
     ),
@@ -84,14 +77,15 @@ LIBRARIES = {
         "llama-index-core",
         "0.14.25",
         {
-            "Document": "from llama_index.core import Document",
-            "VectorStoreIndex": "from llama_index.core import VectorStoreIndex",
-            "BaseEmbedding": "from llama_index.core.embeddings import BaseEmbedding",
-            "BaseRetriever": "from llama_index.core.retrievers import BaseRetriever",
-            "NodeRelationship": "from llama_index.core.schema import NodeRelationship",
-            "NodeWithScore": "from llama_index.core.schema import NodeWithScore",
-            "TextNode": "from llama_index.core.schema import TextNode",
-            "TransformComponent": "from llama_index.core.schema import TransformComponent",
+            "llama_index.core": ("Document", "VectorStoreIndex"),
+            "llama_index.core.embeddings": ("BaseEmbedding",),
+            "llama_index.core.retrievers": ("BaseRetriever",),
+            "llama_index.core.schema": (
+                "NodeRelationship",
+                "NodeWithScore",
+                "TextNode",
+                "TransformComponent",
+            ),
         },
         native=("dense",),
     ),
@@ -100,14 +94,10 @@ LIBRARIES = {
         "haystack-ai",
         "3.4.0",
         {
-            "Document": "from haystack import Document",
-            "Pipeline": "from haystack import Pipeline",
-            "component": "from haystack import component",
-            "InMemoryEmbeddingRetriever": (
-                "from haystack.components.retrievers.in_memory import InMemoryEmbeddingRetriever"
-            ),
-            "DocumentWriter": "from haystack.components.writers import DocumentWriter",
-            "InMemoryDocumentStore": "from haystack.document_stores.in_memory import InMemoryDocumentStore",
+            "haystack": ("Document", "Pipeline", "component"),
+            "haystack.components.retrievers.in_memory": ("InMemoryEmbeddingRetriever",),
+            "haystack.components.writers": ("DocumentWriter",),
+            "haystack.document_stores.in_memory": ("InMemoryDocumentStore",),
         },
         native=("dense",),
     ),
@@ -120,29 +110,16 @@ def check_library(to: str) -> None:
         raise InputError(f"there is no library {to!r}: choose one of {', '.join(LIBRARIES)}")
 
 
-def import_lines(body: str, origins: dict[str, str]) -> str:
+def import_lines(body: str, library: Library) -> str:
     """Return the imports of the names that a script uses, in the order of isort."""
-    names = {node.id for node in ast.walk(ast.parse(body)) if isinstance(node, ast.Name)}
-    lines = [origins[name] for name in origins if name in names]
-    plain = sorted(line for line in lines if line.startswith("import "))
-    by_module = sorted((line for line in lines if line.startswith("from ")), key=module_of)
-    merged = [
-        f"from {module} import {', '.join(sorted((line.split(' import ')[1] for line in group), key=kind))}"
-        for module, group in groupby(by_module, key=lambda line: line.split()[1])
-    ]
-    every = plain + merged
+    used = {node.id for node in ast.walk(ast.parse(body)) if isinstance(node, ast.Name)}
+    every = sorted(f"import {module}" for name, module in MODULES.items() if name in used)
+    origins = NAMES | library.names
+    for module in sorted(origins, key=str.lower):
+        if names := [name for name in origins[module] if name in used]:
+            every.append(f"from {module} import {', '.join(names)}")
     own, others = ([each for each in every if is_standard(each) is wanted] for wanted in (True, False))
     return "\n".join([*own, "", *others])
-
-
-def module_of(line: str) -> str:
-    """Return the module of an import for sorting, without regard to capitals."""
-    return line.split()[1].lower()
-
-
-def kind(name: str) -> tuple[bool, str]:
-    """Return the place of an imported name for sorting: classes first."""
-    return name[0].islower(), name
 
 
 def is_standard(line: str) -> bool:

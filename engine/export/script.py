@@ -19,15 +19,11 @@ from engine.documents.splitters import (
     heading_barriers,
     topic_barriers,
 )
-from engine.documents.units import (
-    LINE_END,
-    PARAGRAPH_END,
-    TOPIC_PERCENTILE,
-)
+from engine.documents.units import LINE_END, PARAGRAPH_END, TOPIC_PERCENTILE
 from engine.errors import InputError
 from engine.evaluation.grid import Cell, model_problem, resolved
 from engine.evaluation.library_model import LibraryModel
-from engine.export.libraries import IMPORTS, LIBRARIES, check_library, import_lines, packages
+from engine.export.libraries import LIBRARIES, check_library, import_lines, packages
 from engine.layers.pooling import pooling_label
 from engine.models.embedding_head import OWN
 from engine.models.encoder import Encoder
@@ -87,7 +83,7 @@ def export(cell: Cell, model: Model, to: str, parent_tokens: int = 0, expand: bo
     cell = replace(wanted, retriever="weighted") if RETRIEVERS[wanted.retriever].needs_reranker else wanted
     fields = script_fields(cell, model, to, parent_tokens)
     body = rendered(f"{to.replace('-', '_')}.jinja", fields)
-    imports = import_lines(body, IMPORTS | LIBRARIES[to].imports)
+    imports = import_lines(body, LIBRARIES[to])
     head = rendered("head.jinja", fields | {"packages": packages(imports, LIBRARIES[to])})
     return Export(spaced(f"{head}\n\n{imports}\n\n{body}"), left_out(wanted, model, expand))
 
