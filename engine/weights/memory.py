@@ -5,15 +5,15 @@ from pathlib import Path
 
 from engine.errors import MemoryLimitError
 
-ROOT = Path("/")
+ROOT = Path("/")  # the folder of ``proc`` and ``sys``
 
 
-def require_memory(n_bytes: int, what: str, root: Path = ROOT) -> None:
+def require_memory(n_bytes: int, what: str) -> None:
     """Raise `MemoryLimitError` if fewer than ``n_bytes`` are free; do nothing if free memory is unknown.
 
-    ``what`` names the model or file for the message; ``root`` is the folder of ``proc`` and ``sys``.
+    ``what`` names the model or file for the message.
     """
-    available = available_memory(root)
+    available = available_memory()
     if available is not None and n_bytes > available:
         raise MemoryLimitError(
             f"{what} needs {n_bytes / 1e9:.2f} GB of memory and {available / 1e9:.2f} GB are free: "
@@ -21,18 +21,18 @@ def require_memory(n_bytes: int, what: str, root: Path = ROOT) -> None:
         )
 
 
-def available_memory(root: Path = ROOT) -> int | None:
+def available_memory() -> int | None:
     """Bytes that this process may still allocate, None if unknown.
 
     The smaller of the machine's free memory and the remaining limit of the process's container.
     """
-    limits = [machine_memory(root), *group_memory(root)]
+    limits = [machine_memory(), *group_memory()]
     return min((limit for limit in limits if limit is not None), default=None)
 
 
-def machine_memory(root: Path) -> int | None:
+def machine_memory() -> int | None:
     """Bytes free on the machine; without /proc its total memory, or None."""
-    for line in read(root / "proc" / "meminfo").splitlines():
+    for line in read(ROOT / "proc" / "meminfo").splitlines():
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) * 1024  # "MemAvailable:   24206252 kB"
     try:
@@ -41,19 +41,19 @@ def machine_memory(root: Path) -> int | None:
         return None
 
 
-def group_memory(root: Path) -> list[int]:
+def group_memory() -> list[int]:
     """Bytes left in each control group around this process that has a limit, of version 1 or 2.
 
     A line of /proc/self/cgroup is ``number:controllers:path``, with no controllers in version 2. In a
     container the path may be the host's, of which only the topmost group is visible.
     """
     left = []
-    for line in read(root / "proc" / "self" / "cgroup").splitlines():
+    for line in read(ROOT / "proc" / "self" / "cgroup").splitlines():
         _, controllers, path = line.split(":", 2)
         files = VERSION_1 if "memory" in controllers.split(",") else VERSION_2
         if controllers and files is VERSION_2:
             continue  # another controller
-        top = root / "sys" / "fs" / "cgroup" / ("memory" if files is VERSION_1 else "")
+        top = ROOT / "sys" / "fs" / "cgroup" / ("memory" if files is VERSION_1 else "")
         parts = [part for part in path.split("/") if part not in ("", "..")]
         groups = [top.joinpath(*parts[:depth]) for depth in range(len(parts) + 1)]
         left += [bytes_left for group in groups if (bytes_left := left_in(group, *files)) is not None]

@@ -138,7 +138,7 @@ def test_a_missing_library_is_told(encoder, monkeypatch):
 
 
 def test_too_little_memory_is_told_before_anything_is_started(encoder, monkeypatch):
-    monkeypatch.setattr("engine.weights.memory.available_memory", lambda root: 500_000_000)
+    monkeypatch.setattr("engine.weights.memory.available_memory", lambda: 500_000_000)
     with pytest.raises(MemoryLimitError, match="the official model, run by PyTorch, needs"):
         verify_encoder(encoder, ["one"])
 

@@ -460,7 +460,7 @@ def test_a_gguf_file_of_a_type_that_is_not_held_is_refused_unread(tmp_path, toke
 
 @pytest.mark.parametrize(("kind", "key"), [(Qwen2Config, "vocab_size"), (GPT2Config, "n_inner")])
 def test_what_does_not_fit_is_said_before_the_weights_are_read(tmp_path, tokenizer, kind, key, monkeypatch):
-    monkeypatch.setattr("engine.weights.memory.available_memory", lambda root: 10**9)
+    monkeypatch.setattr("engine.weights.memory.available_memory", lambda: 10**9)
     save_folder(tmp_path, tokenizer, kind)
     edit_config(tmp_path, **{key: 2**24})
     (tmp_path / "model.safetensors").unlink()

@@ -1,18 +1,26 @@
 import os
+from pathlib import Path
 
 import pytest
 
 from engine.errors import GlassboxError, MemoryLimitError
+from engine.weights import memory
 from engine.weights.memory import available_memory, require_memory
 
 MB = 1_000_000
+
+
+@pytest.fixture(autouse=True)
+def root(tmp_path, monkeypatch):
+    """An empty folder in the place of the system's."""
+    monkeypatch.setattr(memory, "ROOT", tmp_path)
+    return tmp_path
 
 
 def write(root, files):
     for name, text in files.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
-    return root
 
 
 def meminfo(kilobytes):
@@ -87,37 +95,39 @@ def group_1(folder, limit, usage, inactive=0):
         pytest.param({"proc/self/cgroup": "0::/gone\n"}, 8000 * 1024, id="2, no files"),
     ],
 )
-def test_the_less_of_what_machine_and_container_have_is_free(tmp_path, files, expected):
-    assert available_memory(write(tmp_path, {**meminfo(8000), **files})) == expected
+def test_the_less_of_what_machine_and_container_have_is_free(root, files, expected):
+    write(root, {**meminfo(8000), **files})
+    assert available_memory() == expected
 
 
-def test_a_system_without_proc_has_at_most_its_whole_memory(tmp_path):
-    assert available_memory(tmp_path) == os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+def test_a_system_without_proc_has_at_most_its_whole_memory():
+    assert available_memory() == os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
-def test_a_limit_counts_where_the_machine_says_nothing(tmp_path):
-    root = write(tmp_path, {"proc/self/cgroup": "0::/\n", **group_2("", 5 * MB, 2 * MB)})
-    assert available_memory(root) == 3 * MB
+def test_a_limit_counts_where_the_machine_says_nothing(root):
+    write(root, {"proc/self/cgroup": "0::/\n", **group_2("", 5 * MB, 2 * MB)})
+    assert available_memory() == 3 * MB
 
 
-def test_what_fits_is_let_through_and_what_does_not_is_told(tmp_path):
-    root = write(tmp_path, meminfo(2_000_000))
-    require_memory(2_048_000_000, "model", root)
+def test_what_fits_is_let_through_and_what_does_not_is_told(root):
+    write(root, meminfo(2_000_000))
+    require_memory(2_048_000_000, "model")
     with pytest.raises(
         MemoryLimitError,
         match=r"big\.gguf needs 2\.05 GB of memory and 2\.05 GB are free: choose a smaller model",
     ):
-        require_memory(2_048_000_001, "big.gguf", root)
+        require_memory(2_048_000_001, "big.gguf")
     assert issubclass(MemoryLimitError, GlassboxError)
 
 
-def test_nothing_is_refused_where_nobody_knows(tmp_path, monkeypatch):
+def test_nothing_is_refused_where_nobody_knows(monkeypatch):
     monkeypatch.delattr(os, "sysconf")  # as on Windows
-    assert available_memory(tmp_path) is None
-    require_memory(10**18, "model", tmp_path)
+    assert available_memory() is None
+    require_memory(10**18, "model")
 
 
-def test_this_machine_has_some_memory_free():
+def test_this_machine_has_some_memory_free(monkeypatch):
+    monkeypatch.setattr(memory, "ROOT", Path("/"))
     free = available_memory()
     assert free is not None
     assert 10 * MB < free < 10**14
