@@ -7,29 +7,15 @@ from typer.testing import CliRunner
 
 from engine.cli.main import app
 from engine.weights.catalog import DEFAULT_DECODER
+from tests.command_line import LIGHTHOUSE, printed, run
 
 FIELDS = {"document", "start", "end", "score", "percentile", "relevance", "margin", "text"}
-TEXT = "The lighthouse of Vardholm was painted green in 1931.\n\nIts keeper kept bees and sold the honey."
-
-
-@pytest.fixture
-def corpus(tmp_path):
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "notes" / "lighthouse.md").write_text(TEXT, encoding="utf-8")
-    (tmp_path / "notes" / "bread.txt").write_text("Knead the dough for ten minutes.", encoding="utf-8")
-    return tmp_path / "notes"
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 def test_search_prints_the_nearest_passages_as_json_alone(corpus):
-    result = run("search", "What colour is the lighthouse?", "--corpus", corpus, "--k", 1, "--json")
-    assert result.exit_code == 0
-    [hit] = json.loads(result.stdout)["hits"]
+    [hit] = printed("search", "What colour is the lighthouse?", "--corpus", corpus, "--k", 1)["hits"]
     assert hit["document"] == "lighthouse.md"
-    assert TEXT[hit["start"] : hit["end"]] == hit["text"]
+    assert LIGHTHOUSE[hit["start"] : hit["end"]] == hit["text"]
     assert set(hit) == FIELDS
     assert 0.3 < hit["score"] <= 1
     assert hit["percentile"] == 100
@@ -47,7 +33,7 @@ def test_characters_that_the_output_cannot_encode_are_escaped(corpus):
 
 def test_how_close_a_passage_is_stands_beside_its_score(corpus):
     question = ("search", "What colour is the lighthouse?", "--corpus", corpus, "--retriever", "dense")
-    first, last = json.loads(run(*question, "--json").stdout)["hits"]
+    first, last = printed(*question)["hits"]
     assert first["margin"] == pytest.approx(first["score"] - last["score"], abs=2e-6)
     assert last["margin"] is None
     assert 0 <= last["percentile"] < first["percentile"]
@@ -59,34 +45,31 @@ def test_how_close_a_passage_is_stands_beside_its_score(corpus):
 
 
 def test_a_fixed_cosine_would_have_answered_what_the_relevance_refuses(corpus):
-    settings = ("--corpus", corpus, "--pooling", "cls", "--json")
-    [nearest, _] = json.loads(run("search", "Who won the chess championship?", *settings).stdout)["hits"]
+    asked = ("Who won the chess championship?", "--corpus", corpus, "--pooling", "cls")
+    [nearest, _] = printed("search", *asked)["hits"]
     assert nearest["score"] > 0.5
-    answer = json.loads(run("ask", "Who won the chess championship?", *settings).stdout)
-    assert answer["sources"] == []
+    assert printed("ask", *asked)["sources"] == []
 
 
 @pytest.mark.parametrize("splitter", ["recursive", "sentences", "semantic", "sliding"])
 def test_search_cuts_as_it_is_told(corpus, splitter):
     sizes = ("--splitter", splitter, "--chunk-tokens", 16, "--overlap", 0)
-    result = run("search", "honey", "--corpus", corpus, *sizes, "--json")
-    hit = json.loads(result.stdout)["hits"][0]
+    hit = printed("search", "honey", "--corpus", corpus, *sizes)["hits"][0]
     assert "honey" in hit["text"]
-    assert len(hit["text"]) < len(TEXT)
+    assert len(hit["text"]) < len(LIGHTHOUSE)
 
 
 def test_small_chunks_are_searched_and_large_ones_given(corpus):
     sizes = ("--splitter", "sentences", "--chunk-tokens", 16, "--overlap", 0)
-    result = run("search", "honey", "--corpus", corpus, *sizes, "--parent-tokens", 128, "--k", 1, "--json")
-    [hit] = json.loads(result.stdout)["hits"]
-    assert hit["text"] == TEXT
+    parents = ("--parent-tokens", 128, "--k", 1)
+    [hit] = printed("search", "honey", "--corpus", corpus, *sizes, *parents)["hits"]
+    assert hit["text"] == LIGHTHOUSE
 
 
 def test_a_corpus_may_be_of_other_kinds_than_text(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("who,what\nAda,wrote the first program\nGrace,found the moth\n", encoding="utf-8")
-    result = run("search", "Who found the moth?", "--corpus", path, "--k", 1, "--json")
-    [hit] = json.loads(result.stdout)["hits"]
+    [hit] = printed("search", "Who found the moth?", "--corpus", path, "--k", 1)["hits"]
     assert hit["document"] == "rows.csv#3"
 
 
@@ -114,11 +97,7 @@ def test_search_prints_score_place_and_text(corpus):
 
 
 def test_ask_prints_answer_sources_and_timings_as_json_alone(corpus):
-    result = run(
-        "ask", "When was the lighthouse painted?", "--corpus", corpus, "--max-new-tokens", 24, "--json"
-    )
-    assert result.exit_code == 0
-    answer = json.loads(result.stdout)
+    answer = printed("ask", "When was the lighthouse painted?", "--corpus", corpus, "--max-new-tokens", 24)
     expected = {"question", "status", "confidence", "quotes", "text", "sentences", "sources", "timings"}
     assert set(answer) == expected
     assert set(answer["sources"][0]) == FIELDS
@@ -128,10 +107,9 @@ def test_ask_prints_answer_sources_and_timings_as_json_alone(corpus):
 
 
 def test_ask_takes_a_draft_and_a_cache_of_8_bits(corpus):
-    asked = ("ask", "When was the lighthouse painted?", "--corpus", corpus, "--max-new-tokens", 12, "--json")
+    asked = ("ask", "When was the lighthouse painted?", "--corpus", corpus, "--max-new-tokens", 12)
     plain, drafted, small = (
-        json.loads(run(*asked, *options).stdout)
-        for options in ((), ("--draft", DEFAULT_DECODER), ("--kv-bits", 8))
+        printed(*asked, *options) for options in ((), ("--draft", DEFAULT_DECODER), ("--kv-bits", 8))
     )
     assert drafted["text"] == plain["text"]
     assert drafted["timings"]["guessed_tokens"] > plain["timings"]["guessed_tokens"]
@@ -139,20 +117,10 @@ def test_ask_takes_a_draft_and_a_cache_of_8_bits(corpus):
 
 
 def test_ask_draws_under_the_settings_it_is_given(corpus):
-    question = (
-        "ask",
-        "When was the lighthouse painted?",
-        "--corpus",
-        corpus,
-        "--max-new-tokens",
-        6,
-        "--json",
-    )
+    question = ("ask", "When was the lighthouse painted?", "--corpus", corpus, "--max-new-tokens", 6)
 
     def answer(*settings):
-        result = run(*question, *settings)
-        assert result.exit_code == 0
-        return json.loads(result.stdout)["text"]
+        return printed(*question, *settings)["text"]
 
     greedy = answer()
     hot = ("--temperature", 1.5, "--seed", 4)
@@ -174,7 +142,7 @@ def test_settings_without_effect_at_temperature_0_are_warned_of(corpus):
 
 def test_ask_says_so_where_nothing_is_relevant(corpus):
     question = ("ask", "Who won the chess championship?", "--corpus", corpus)
-    answer = json.loads(run(*question, "--json").stdout)
+    answer = printed(*question)
     assert answer["sources"] == answer["quotes"] == answer["sentences"] == []
     assert (answer["status"], answer["confidence"], answer["text"]) == ("refused", 0, "")
     assert run(*question).stdout.startswith("Nothing in these documents")
@@ -183,27 +151,20 @@ def test_ask_says_so_where_nothing_is_relevant(corpus):
 def test_ask_reads_a_follow_up_with_the_topic_of_the_questions_before(corpus):
     asked = ("ask", "And when?", "--corpus", corpus, "--quotes-only")
     before = ("--after", "Who painted the lighthouse?")
-    answer = json.loads(run(*asked, *before, "--json").stdout)
+    answer = printed(*asked, *before)
     assert answer["question"] == "And when? (painted, lighthouse)"
     assert "lighthouse" in answer["quotes"][0]["text"]
     assert run(*asked, *before).stdout.startswith("read as: And when? (painted, lighthouse)")
-    assert json.loads(run(*asked, "--json").stdout)["question"] == "And when?"
+    assert printed(*asked)["question"] == "And when?"
 
 
 def test_ask_quotes_sentences_of_the_documents_with_their_places(corpus):
-    asked = (
-        "ask",
-        "When was the lighthouse painted?",
-        "--corpus",
-        corpus,
-        "--quotes-only",
-        "--answer-at",
-        0.3,
-    )
-    answer = json.loads(run(*asked, "--json").stdout)
+    asked = ("ask", "When was the lighthouse painted?", "--corpus", corpus)
+    asked += ("--quotes-only", "--answer-at", 0.3)
+    answer = printed(*asked)
     first = answer["quotes"][0]
     assert first["document"] == "lighthouse.md"
-    assert TEXT[first["start"] : first["end"]] == first["text"] == TEXT.split("\n\n")[0]
+    assert LIGHTHOUSE[first["start"] : first["end"]] == first["text"] == LIGHTHOUSE.split("\n\n")[0]
     assert (answer["text"], answer["sentences"], answer["sources"]) == ("", [], [])
     lines = run(*asked).stdout.splitlines()
     assert lines[0] == f"{answer['status']}, {answer['confidence']:.0%} sure"
@@ -212,7 +173,7 @@ def test_ask_quotes_sentences_of_the_documents_with_their_places(corpus):
 
 def test_ask_prints_the_models_words_under_the_quotes(corpus):
     asked = ("ask", "When was the lighthouse painted?", "--corpus", corpus, "--max-new-tokens", 24)
-    answer = json.loads(run(*asked, "--refuse-below", 0, "--json").stdout)
+    answer = printed(*asked, "--refuse-below", 0)
     shown = run(*asked, "--refuse-below", 0).stdout
     assert "".join(each["text"] for each in answer["sentences"]).strip() != ""
     for each in answer["sentences"]:
@@ -228,13 +189,12 @@ def test_ask_prints_the_models_words_under_the_quotes(corpus):
 
 def test_embed_writes_spans_ids_and_unit_vectors(corpus, tmp_path):
     out = tmp_path / "vectors.npz"
-    result = run("embed", corpus, "--out", out, "--json")
-    assert json.loads(result.stdout)["chunks"] == 2
+    assert printed("embed", corpus, "--out", out)["chunks"] == 2
     with np.load(out) as saved:
         assert saved["vectors"].shape == (2, 384)
         np.testing.assert_allclose(np.linalg.norm(saved["vectors"], axis=1), 1, atol=1e-6)
         place = list(saved["documents"]).index("lighthouse.md")
-        assert TEXT[saved["starts"][place] : saved["ends"][place]] == TEXT
+        assert LIGHTHOUSE[saved["starts"][place] : saved["ends"][place]] == LIGHTHOUSE
         ids = saved["ids"][saved["id_starts"][place] : saved["id_starts"][place + 1]]
         assert (ids[0], ids[-1]) == (101, 102)
 

@@ -1,11 +1,9 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
 
-import engine.cli.evaluation  # noqa: F401 (adds its commands to the app)
-from engine.cli.main import app
 from engine.evaluation.answers import ANSWER_METRICS
+from tests.command_line import printed, refusal, run, write_files
 
 TOWER = "The Vardholm tower was finished in 1891. It was painted green by Ada Holm.\n"
 BREAD = "Knead the dough for ten minutes. Bake it at 230 degrees.\n"
@@ -19,10 +17,7 @@ QUESTIONS = (
 
 @pytest.fixture
 def corpus(tmp_path):
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "notes" / "tower.md").write_text(TOWER, encoding="utf-8")
-    (tmp_path / "notes" / "bread.md").write_text(BREAD, encoding="utf-8")
-    return tmp_path / "notes"
+    return write_files(tmp_path / "notes", {"tower.md": TOWER, "bread.md": BREAD})
 
 
 @pytest.fixture
@@ -33,18 +28,13 @@ def questions(tmp_path):
 
 
 @pytest.fixture
-def run(corpus, questions):
-    def answers(*arguments):
-        given = ["answers", "--corpus", corpus, "--questions", questions, "--quotes-only", *arguments]
-        return CliRunner().invoke(app, [str(each) for each in given])
-
-    return answers
+def answers(corpus, questions):
+    """The command, for these documents and questions."""
+    return "answers", "--corpus", corpus, "--questions", questions, "--quotes-only"
 
 
-def test_every_question_is_answered_and_scored(run):
-    result = run("--json")
-    assert result.exit_code == 0
-    found = json.loads(result.stdout)
+def test_every_question_is_answered_and_scored(answers):
+    found = printed(*answers)
     assert found["n_questions"] == 3
     assert set(found["metrics"]) == set(ANSWER_METRICS)
     for interval in found["metrics"].values():
@@ -59,8 +49,8 @@ def test_every_question_is_answered_and_scored(run):
     assert found["metrics"]["right"]["estimate"] == found["metrics"]["refused_rightly"]["estimate"] == 1
 
 
-def test_the_table_names_each_figure_and_the_questions_it_is_of(run):
-    lines = run().stdout.splitlines()
+def test_the_table_names_each_figure_and_the_questions_it_is_of(answers):
+    lines = run(*answers).stdout.splitlines()
     assert len(lines) == len(ANSWER_METRICS)
     for line, metric in zip(lines, ANSWER_METRICS.values(), strict=True):
         assert line.startswith(metric.label)
@@ -68,43 +58,41 @@ def test_the_table_names_each_figure_and_the_questions_it_is_of(run):
     assert lines[1].split() == ["right", "1.000", "1.000", "to", "1.000", "of", "answerable"]
 
 
-def test_one_half_of_the_questions_is_answered(run):
-    rows = json.loads(run("--half", "report", "--json").stdout)["rows"]
+def test_one_half_of_the_questions_is_answered(answers):
+    rows = printed(*answers, "--half", "report")["rows"]
     assert [row["question"] for row in rows] == [
         "How long is dough kneaded?",
         "Who won the chess championship?",
     ]
 
 
-def test_the_thresholds_are_options(run):
-    strict = json.loads(run("--answer-at", 1, "--refuse-below", 1, "--json").stdout)
+def test_the_thresholds_are_options(answers):
+    strict = printed(*answers, "--answer-at", 1, "--refuse-below", 1)
     assert {row["status"] for row in strict["rows"]} == {"refused"}
     assert strict["metrics"]["refused_wrongly"]["estimate"] == 1
-    lax = json.loads(run("--answer-at", 0, "--refuse-below", 0, "--min-relevance", 0, "--json").stdout)
+    lax = printed(*answers, "--answer-at", 0, "--refuse-below", 0, "--min-relevance", 0)
     assert {row["status"] for row in lax["rows"]} == {"answered"}
     assert lax["metrics"]["wrong_confident"]["estimate"] == pytest.approx(1 / 3)
 
 
-def test_a_question_whose_answer_is_not_in_its_document_is_warned_of(run, questions):
+def test_a_question_whose_answer_is_not_in_its_document_is_warned_of(answers, questions):
     questions.write_text(
         "question,answer,document\nWho?,Olaf,tower.md\nWhere?,Oslo,river.md\n", encoding="utf-8"
     )
-    result = run("--json")
+    result = run(*answers, "--json")
     assert result.exit_code == 0
     assert "warning: the answer of question 1 occurs nowhere in tower.md" in result.stderr
     assert "warning: question 2 is about river.md, which is not among the documents" in result.stderr
 
 
-def test_names_of_documents_are_taken_but_for_ending_and_capitals_and_else_asked_for(run, questions):
+def test_names_of_documents_are_taken_but_for_ending_and_capitals_and_else_asked_for(answers, questions):
     questions.write_text(QUESTIONS.replace("tower.md", "TOWER.pdf"), encoding="utf-8")
-    taken = run("--json")
+    taken = run(*answers, "--json")
     assert "the questions' document 'TOWER' is taken to be tower.md" in taken.stderr
     assert "warning" not in taken.stderr
     assert [row["found"] for row in json.loads(taken.stdout)["rows"]] == [True, True, False]
     questions.write_text("question,answer,document\nWhen?,1891,towers.md\n", encoding="utf-8")
-    none = run()
-    assert (none.exit_code, none.stdout) == (2, "")
-    assert "'towers' (did you mean tower?)" in none.stderr.splitlines()[-1]
+    assert "'towers' (did you mean tower?)" in refusal(*answers)
 
 
 @pytest.mark.parametrize(
@@ -121,17 +109,13 @@ def test_names_of_documents_are_taken_but_for_ending_and_capitals_and_else_asked
         ("question,answer\nWhen?,1891 &\n", [], "own.csv, row 1: the answer '1891 &' has an empty part"),
     ],
 )
-def test_bad_input_is_one_line(run, questions, content, arguments, message):
+def test_bad_input_is_one_line(answers, questions, content, arguments, message):
     questions.write_text(content, encoding="utf-8")
-    result = run(*arguments)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert message in result.stderr.splitlines()[-1]
-    assert "Traceback" not in result.stderr
+    assert message in refusal(*answers, *arguments)
 
 
-def test_the_model_writes_beside_the_quotes(run):
-    found = json.loads(run("--max-new-tokens", 24, "--half", "tune", "--json").stdout)
-    [row] = found["rows"]
+def test_the_model_writes_beside_the_quotes(answers):
+    [row] = printed(*answers, "--max-new-tokens", 24, "--half", "tune")["rows"]
     assert row["right"]
     assert row["seconds"] > 0
     assert "1891" in row["text"] or row["text"] == ""  # struck where it does not hold

@@ -1,25 +1,18 @@
-import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-import engine.cli.decoders  # noqa: F401 (adds its commands)
-from engine.cli.main import app
 from engine.weights.catalog import DEFAULT_DECODER, KNOWN_MODELS
+from tests.command_line import printed, refusal, run
 
 ROOT = Path(__file__).parents[3]
 
 
-def run(*arguments):
-    return CliRunner().invoke(app, arguments)
-
-
 def test_the_decoders_are_listed_with_their_licences():
-    models = json.loads(run("models", "--json").stdout)["models"]
+    models = printed("models")["models"]
     assert [each["name"] for each in models] == [name for name in KNOWN_MODELS if KNOWN_MODELS[name].sizes]
     default = models[0]
     assert (default["name"], default["downloaded"]) == (DEFAULT_DECODER, True)
@@ -56,19 +49,15 @@ def test_messages_never_go_to_the_output():
 
 def test_terms_have_to_be_accepted_before_a_download(tmp_path, monkeypatch):
     monkeypatch.setenv("GLASSBOX_CACHE", str(tmp_path))
-    refused = run("download", "gemma-3-1b-it")
-    assert refused.exit_code == 2
     way = "read https://ai.google.dev/gemma/terms, and accept it by `download gemma-3-1b-it --accept-licence`"
-    assert way in refused.stderr
-    assert way in run("ask", "Why?", "--decoder", "gemma-3-1b-it").stderr
-    offline = run("download", "gemma-3-1b-it", "--accept-licence")
-    assert offline.exit_code == 2
-    assert "switched off by HF_HUB_OFFLINE" in offline.stderr
+    assert way in refusal("download", "gemma-3-1b-it")
+    assert way in refusal("ask", "Why?", "--decoder", "gemma-3-1b-it")
+    offline = refusal("download", "gemma-3-1b-it", "--accept-licence")
+    assert "switched off by HF_HUB_OFFLINE" in offline
 
 
 def test_a_model_in_the_cache_is_not_downloaded():
-    found = json.loads(run("download", DEFAULT_DECODER, "--json").stdout)
-    assert found["path"].endswith(".gguf")
+    assert printed("download", DEFAULT_DECODER)["path"].endswith(".gguf")
 
 
 def test_what_does_not_fit_is_said(tmp_path, monkeypatch):

@@ -6,14 +6,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-import engine.cli.evaluation  # noqa: F401 (adds its commands to the app)
-from engine.cli.main import app
 from engine.evaluation.metrics import METRICS
+from tests.command_line import LIGHTHOUSE, printed, refusal, run, write_files
 
 ROOT = Path(__file__).parents[3]
-TEXT = "The lighthouse of Vardholm was painted green in 1931.\n\nIts keeper kept bees and sold the honey."
 BREAD = "Knead the dough for ten minutes.\n\nLet it rise under a cloth."
 
 
@@ -24,16 +21,13 @@ def reference(text, passage):
 
 @pytest.fixture
 def corpus(tmp_path):
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "notes" / "lighthouse.md").write_text(TEXT, encoding="utf-8")
-    (tmp_path / "notes" / "bread.txt").write_text(BREAD, encoding="utf-8")
-    return tmp_path / "notes"
+    return write_files(tmp_path / "notes", {"lighthouse.md": LIGHTHOUSE, "bread.txt": BREAD})
 
 
 @pytest.fixture
 def questions(tmp_path):
     rows = [
-        ("What colour is the lighthouse?", "lighthouse", reference(TEXT, "painted green")),
+        ("What colour is the lighthouse?", "lighthouse", reference(LIGHTHOUSE, "painted green")),
         ("How long is dough kneaded?", "bread", reference(BREAD, "ten minutes")),
     ]
     lines = [json.dumps({"question": q, "corpus_id": name, "references": [found]}) for q, name, found in rows]
@@ -43,18 +37,14 @@ def questions(tmp_path):
 
 
 @pytest.fixture
-def run(corpus, questions):
-    def sweep(*arguments):
-        given = ["sweep", "--corpus", corpus, "--questions", questions, *arguments]
-        return CliRunner().invoke(app, [str(each) for each in given])
-
-    return sweep
+def sweep(corpus, questions):
+    """The command, for these documents and questions."""
+    return "sweep", "--corpus", corpus, "--questions", questions
 
 
-def test_sweep_prints_one_object_with_a_row_a_cell(run):
-    result = run("--chunk-tokens", "12,16", "--overlap", "0,2", "--retriever", "dense,bm25,hybrid", "--json")
-    assert result.exit_code == 0
-    rows = json.loads(result.stdout)["rows"]
+def test_sweep_prints_one_object_with_a_row_a_cell(sweep):
+    sizes = ("--chunk-tokens", "12,16", "--overlap", "0,2")
+    rows = printed(*sweep, *sizes, "--retriever", "dense,bm25,hybrid")["rows"]
     assert len(rows) == 12
     assert [(row["chunk_tokens"], row["overlap"], row["retriever"]) for row in rows[:4]] == [
         (12, 0, "dense"),
@@ -71,52 +61,51 @@ def test_sweep_prints_one_object_with_a_row_a_cell(run):
     assert rows[0]["mrr"] == 1
 
 
-def test_a_table_shows_the_best_first(run):
-    lines = run("--chunk-tokens", "12", "--overlap", "0", "--k", "1,2").stdout.splitlines()
+def test_a_table_shows_the_best_first(sweep):
+    lines = run(*sweep, "--chunk-tokens", "12", "--overlap", "0", "--k", "1,2").stdout.splitlines()
     assert lines[0].split()[:3] == ["splitter", "size", "overlap"]
     assert len(lines) == 3
     assert "1.000" in lines[1]
 
 
-def test_csv_goes_to_a_file(run, tmp_path):
+def test_csv_goes_to_a_file(sweep, tmp_path):
     path = tmp_path / "rows.csv"
-    result = run("--pooling", "mean,cls", "--csv", path)
+    result = run(*sweep, "--pooling", "mean,cls", "--csv", path)
     assert (result.exit_code, result.stdout) == (0, "")
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["pooling"] for row in rows] == ["mean", "cls"]
 
 
-def test_the_printed_table_names_every_setting_that_differs(run):
-    head, *rows = run("--precision", "float32,int8", "--retriever", "bm25").stdout.splitlines()
+def test_the_printed_table_names_every_setting_that_differs(sweep):
+    head, *rows = run(*sweep, "--precision", "float32,int8", "--retriever", "bm25").stdout.splitlines()
     assert head.startswith("splitter   size  overlap  model")
     assert head.split()[7:9] == ["k", "precision"]
     assert sorted(row.split()[8] for row in rows) == ["float32", "int8"]
-    head, _ = run("--retriever", "bm25").stdout.splitlines()
+    head, _ = run(*sweep, "--retriever", "bm25").stdout.splitlines()
     assert "precision" not in head
     assert "prompts" not in head
 
 
-def test_a_sweep_goes_on_where_it_was(run, tmp_path):
+def test_a_sweep_goes_on_where_it_was(sweep, tmp_path):
     path = tmp_path / "kept.jsonl"
-    first = json.loads(run("--chunk-tokens", "12", "--overlap", "0", "--resume", path, "--json").stdout)
+    kept = (*sweep, "--overlap", "0", "--resume", path)
+    [first] = printed(*kept, "--chunk-tokens", "12")["rows"]
     lines = path.read_bytes()
-    again = run("--chunk-tokens", "12,16", "--overlap", "0", "--resume", path, "--json")
-    both = json.loads(again.stdout)
-    assert both["rows"][0] == first["rows"][0]  # the seconds, too: it was not measured again
-    assert len(both["rows"]) == 2
+    again, _ = printed(*kept, "--chunk-tokens", "12,16")["rows"]
+    assert again == first  # the seconds, too: it was not measured again
     assert path.read_bytes().startswith(lines)
 
 
-def test_embeddings_are_kept_where_one_says(run, tmp_path):
+def test_embeddings_are_kept_where_one_says(sweep, tmp_path):
     path = tmp_path / "vectors.sqlite3"
-    first, second = (json.loads(run("--cache", path, "--json").stdout)["rows"] for _ in range(2))
+    first, second = (printed(*sweep, "--cache", path)["rows"] for _ in range(2))
     assert path.stat().st_size > 0
     assert first[0]["mrr"] == second[0]["mrr"]
 
 
-def test_what_is_left_out_is_told(run):
-    result = run("--chunk-tokens", "12,64", "--overlap", "16", "--json")
+def test_what_is_left_out_is_told(sweep):
+    result = run(*sweep, "--chunk-tokens", "12,64", "--overlap", "16", "--json")
     assert len(json.loads(result.stdout)["rows"]) == 1
     assert "left out 1 of the grid: overlap 16 does not fit a chunk of 12 tokens" in result.stderr
 
@@ -137,21 +126,18 @@ def test_what_is_left_out_is_told(run):
         (["--k", "0"], "k is 0"),
     ],
 )
-def test_bad_input_is_one_line(run, arguments, message):
-    result = run(*arguments)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert message in result.stderr.splitlines()[-1]
-    assert "Traceback" not in result.stderr
+def test_bad_input_is_one_line(sweep, arguments, message):
+    assert message in refusal(*sweep, *arguments)
 
 
-def test_some_of_the_documents_are_searched(run):
-    whole, some = (
-        run("--retriever", "bm25", "--json", *chosen) for chosen in ([], ["--document", "bread.txt"])
-    )
-    assert [json.loads(each.stdout)["rows"][0]["n_questions"] for each in (whole, some)] == [2, 1]
-    assert [json.loads(each.stdout)["rows"][0]["n_chunks"] for each in (whole, some)] == [2, 1]
+def test_some_of_the_documents_are_searched(sweep):
+    command = (*sweep, "--retriever", "bm25", "--json")
+    whole, some = (run(*command, *chosen) for chosen in ([], ["--document", "bread.txt"]))
+    for result, n in ((whole, 2), (some, 1)):
+        [row] = json.loads(result.stdout)["rows"]
+        assert (row["n_questions"], row["n_chunks"]) == (n, n)
     assert "left out 1 of 2 questions: 1 about documents that are not searched" in some.stderr
-    both = run("--retriever", "bm25", "--json", "--document", "bread.txt", "--document", "lighthouse.md")
+    both = run(*command, "--document", "bread.txt", "--document", "lighthouse.md")
     assert without_seconds(both) == without_seconds(whole)
 
 
@@ -159,77 +145,69 @@ def without_seconds(result):
     return [row | {"seconds": 0, "search_seconds": 0} for row in json.loads(result.stdout)["rows"]]
 
 
-def test_questions_that_cannot_be_judged_are_left_out_and_counted(run, questions):
-    whole = run("--json")
+def test_questions_that_cannot_be_judged_are_left_out_and_counted(sweep, questions):
+    whole = run(*sweep, "--json")
     unusable = [
-        {"question": "Where?", "corpus_id": "bread", "references": [reference(TEXT, "painted green")]},
-        {"question": "Who?", "corpus_id": "nowhere", "references": [reference(TEXT, "painted green")]},
+        {"question": "Where?", "corpus_id": "bread", "references": [reference(LIGHTHOUSE, "painted green")]},
+        {"question": "Who?", "corpus_id": "nowhere", "references": [reference(LIGHTHOUSE, "painted green")]},
         {"question": "Why?", "corpus_id": "bread", "references": []},
     ]
     with questions.open("a", encoding="utf-8") as file:
         file.writelines("\n" + json.dumps(row) for row in unusable)
-    more = run("--json")
+    more = run(*sweep, "--json")
     assert without_seconds(more) == without_seconds(whole)
     said = (
         "left out 3 of 5 questions: 1 about documents that are not searched, 2 without a passage at its place"
     )
     assert said in more.stderr.splitlines()
     questions.write_text(json.dumps(unusable[2]), encoding="utf-8")
-    none = run()
-    assert (none.exit_code, none.stdout) == (2, "")
-    assert "no question can be used (1 without a passage at its place)" in none.stderr
+    assert "no question can be used (1 without a passage at its place)" in refusal(*sweep)
 
 
-def test_names_of_documents_are_taken_but_for_ending_and_capitals_and_else_asked_for(run, questions):
-    whole, given = run("--json"), questions.read_text(encoding="utf-8")
+def test_names_of_documents_are_taken_but_for_ending_and_capitals_and_else_asked_for(sweep, questions):
+    whole, given = run(*sweep, "--json"), questions.read_text(encoding="utf-8")
     questions.write_text(given.replace('"bread"', '"Bread.txt"'), encoding="utf-8")
-    taken = run("--json")
+    taken = run(*sweep, "--json")
     assert without_seconds(taken) == without_seconds(whole)
     assert "the questions' document 'Bread.txt' is taken to be bread.txt" in taken.stderr
     others = given.replace('"bread"', '"breads"').replace('"lighthouse"', '"light_houses"')
     questions.write_text(others, encoding="utf-8")
-    none = run()
-    assert (none.exit_code, none.stdout) == (2, "")
-    said = none.stderr.splitlines()[-1]
+    said = refusal(*sweep)
     assert "'light_houses' (did you mean lighthouse?), 'breads' (did you mean bread?)" in said
     assert "correct the names" in said
 
 
-def test_more_passages_than_chunks_are_warned_of(run):
-    result = run("--k", "1,9", "--retriever", "dense,bm25")
+def test_more_passages_than_chunks_are_warned_of(sweep):
+    result = run(*sweep, "--k", "1,9", "--retriever", "dense,bm25")
     assert "warning: 1 of 4 cells retrieve all their chunks" in result.stderr
-    assert "retrieve all" not in run("--k", "1").stderr
+    assert "retrieve all" not in run(*sweep, "--k", "1").stderr
 
 
 def test_a_collection_is_swept_with_its_questions_packed_or_not(beir, questions, corpus, tmp_path):
     packed = shutil.make_archive(str(tmp_path / "facts"), "zip", beir)
-    given = ["sweep", "--beir", packed, "--retriever", "bm25", "--splitter", "markdown", "--json"]
-    [row] = json.loads(CliRunner().invoke(app, given).stdout)["rows"]
+    given = ["sweep", "--beir", packed, "--retriever", "bm25", "--splitter", "markdown"]
+    [row] = printed(*given)["rows"]
     assert (row["n_chunks"], row["n_questions"]) == (3, 2)
     assert row["mrr"] == 1
-    folder = CliRunner().invoke(app, [str(beir) if word == packed else word for word in given])
+    folder = run(*(beir if word == packed else word for word in given), "--json")
     assert without_seconds(folder) == [row | {"seconds": 0, "search_seconds": 0}]
-    with_others = [*given, "--corpus", str(corpus), "--questions", str(questions)]
-    [row] = json.loads(CliRunner().invoke(app, with_others).stdout)["rows"]
+    [row] = printed(*given, "--corpus", corpus, "--questions", questions)["rows"]
     assert (row["n_chunks"], row["n_questions"]) == (5, 2)
-    for path in (str(questions), "nowhere", "nowhere.zip"):
-        result = CliRunner().invoke(app, ["sweep", "--beir", path])
-        assert result.exit_code == 2
-        assert "cannot be read" in result.stderr.splitlines()[-1]
-        assert "a BEIR folder" in result.stderr.splitlines()[-1]
+    for path in (questions, "nowhere", "nowhere.zip"):
+        line = refusal("sweep", "--beir", path)
+        assert "cannot be read" in line
+        assert "a BEIR folder" in line
 
 
-def test_another_sweeps_file_is_refused(run, questions, tmp_path):
-    result = run("--resume", questions)
-    assert result.exit_code == 2
-    assert "is no file of a sweep" in result.stderr
+def test_another_sweeps_file_is_refused(sweep, questions, tmp_path):
+    assert "is no file of a sweep" in refusal(*sweep, "--resume", questions)
 
 
 @pytest.fixture
 def beir(tmp_path):
     folder = tmp_path / "beir"
     (folder / "qrels").mkdir(parents=True)
-    texts = {"d1": TEXT, "d2": BREAD, "d3": "Chess is played by two players."}
+    texts = {"d1": LIGHTHOUSE, "d2": BREAD, "d3": "Chess is played by two players."}
     asked = {"q1": "What colour is the lighthouse?", "q2": "How long is dough kneaded?"}
     for name, rows in {"corpus": texts, "queries": asked}.items():
         lines = [json.dumps({"_id": number, "text": text}) for number, text in rows.items()]
@@ -241,9 +219,7 @@ def beir(tmp_path):
 
 def test_a_beir_folder_is_judged(beir, tmp_path):
     packed = shutil.make_archive(str(tmp_path / "facts"), "zip", beir)
-    result = CliRunner().invoke(app, ["evaluate", packed, "--precision", "int8", "--json"])
-    assert result.exit_code == 0
-    found = json.loads(result.stdout)
+    found = printed("evaluate", packed, "--precision", "int8")
     assert found["precision"] == "int8"
     assert (found["n_documents"], found["n_questions"]) == (3, 2)
     assert [row["retriever"] for row in found["rows"]] == ["dense", "bm25", "hybrid"]
@@ -256,14 +232,14 @@ def test_a_beir_folder_is_judged(beir, tmp_path):
 
 
 def test_a_beir_folder_is_judged_for_people(beir):
-    lines = CliRunner().invoke(app, ["evaluate", str(beir)]).stdout.splitlines()
+    lines = run("evaluate", beir).stdout.splitlines()
     assert lines[0].startswith("2 questions, 3 documents")
     assert lines[1].split() == ["retriever", "ndcg@10", "recall@10", "mrr@10"]
     assert len(lines) == 5
 
 
 def test_a_folder_that_is_none_is_one_line(tmp_path):
-    result = CliRunner().invoke(app, ["evaluate", str(tmp_path)])
+    result = run("evaluate", tmp_path)
     assert (result.exit_code, result.stdout) == (2, "")
     stage, error = result.stderr.splitlines()
     assert stage == f"Reading {tmp_path}"

@@ -1,22 +1,15 @@
-import json
-
 import pytest
-from typer.testing import CliRunner
 
-import engine.cli.export  # noqa: F401 (adds its command to the app)
-from engine.cli.main import app
 from engine.evaluation.grid import Cell
 from engine.export.libraries import LIBRARIES
 from engine.export.script import export
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, ["export", *map(str, arguments)])
+from tests.command_line import printed, refusal, run
 
 
 @pytest.mark.parametrize("to", LIBRARIES)
 def test_the_script_stands_alone_on_standard_output(to, encoder):
-    result = run("--to", to, "--splitter", "fixed", "--chunk-tokens", 64, "--retriever", "bm25", "--k", 3)
+    settings = ("--splitter", "fixed", "--chunk-tokens", 64, "--retriever", "bm25", "--k", 3)
+    result = run("export", "--to", to, *settings)
     assert result.exit_code == 0
     assert result.stdout == export(Cell("fixed", 64, retriever="bm25", k=3), encoder, to).script
     assert "not carried over" not in result.stderr
@@ -24,11 +17,12 @@ def test_the_script_stands_alone_on_standard_output(to, encoder):
 
 def test_settings_that_are_left_out_are_named(tmp_path):
     out = tmp_path / "search.py"
-    result = run("--to", "haystack", "--expand", "--out", out)
+    to_haystack = ("export", "--to", "haystack", "--expand")
+    result = run(*to_haystack, "--out", out)
     assert "not carried over: expansion of the question" in result.stderr
     assert result.stdout == f"Haystack script in {out}\n"
     assert "@component" in out.read_text(encoding="utf-8")
-    found = json.loads(run("--to", "haystack", "--expand", "--json").stdout)
+    found = printed(*to_haystack)
     assert found["script"] == out.read_text(encoding="utf-8")
     [words] = found["left_out"]
     assert words.startswith("expansion of the question")
@@ -36,7 +30,7 @@ def test_settings_that_are_left_out_are_named(tmp_path):
 
 def test_a_file_is_named_in_place_of_the_script(tmp_path):
     out = tmp_path / "search.py"
-    found = json.loads(run("--to", "langchain", "--parent-tokens", 256, "--out", out, "--json").stdout)
+    found = printed("export", "--to", "langchain", "--parent-tokens", 256, "--out", out)
     assert found == {"to": "langchain", "out": str(out), "left_out": []}
     assert "PARENT_TOKENS = 256" in out.read_text(encoding="utf-8")
 
@@ -50,13 +44,9 @@ def test_a_file_is_named_in_place_of_the_script(tmp_path):
     ],
 )
 def test_bad_options_are_one_line(options, message):
-    result = run(*options)
-    assert result.exit_code == 2
-    assert result.stderr.splitlines()[-1].startswith(f"error: {message}")
-    assert result.stdout == ""
+    assert refusal("export", *options).startswith(f"error: {message}")
 
 
 def test_a_file_that_cannot_be_written_is_one_line(tmp_path):
-    result = run("--to", "langchain", "--out", tmp_path)
-    assert result.exit_code == 2
-    assert result.stderr.splitlines()[-1].startswith(f"error: {tmp_path} cannot be written (Is a directory)")
+    line = refusal("export", "--to", "langchain", "--out", tmp_path)
+    assert line.startswith(f"error: {tmp_path} cannot be written (Is a directory)")

@@ -2,12 +2,11 @@ import json
 import re
 
 import pytest
-from typer.testing import CliRunner
 
-import engine.cli.index  # noqa: F401 (adds its command to the app)
-from engine.cli.main import app
 from engine.models.encoder import Encoder
 from engine.retrieval import index_choice, index_kinds
+from tests import command_line
+from tests.command_line import refusal, run, write_files
 
 TEXTS = {
     "lighthouse.md": "The lighthouse of Vardholm was painted green in 1931. Its keeper kept bees.",
@@ -18,22 +17,12 @@ MADE_WITH = ("--chunk-tokens", 16, "--pooling", "max", "--precision", "int8")
 
 @pytest.fixture
 def corpus(tmp_path):
-    for name, text in TEXTS.items():
-        path = tmp_path / "notes" / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    return tmp_path / "notes"
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+    return write_files(tmp_path / "notes", TEXTS)
 
 
 def printed(*arguments):
     """What a command prints as JSON, with the seconds left out."""
-    result = run(*arguments, "--json")
-    assert result.exit_code == 0, result.stderr
-    return {name: value for name, value in json.loads(result.stdout).items() if name != "timings"}
+    return {name: value for name, value in command_line.printed(*arguments).items() if name != "timings"}
 
 
 def test_the_command_says_how_many_files_and_chunks_changed(corpus, tmp_path):
@@ -65,11 +54,11 @@ def test_a_file_that_cannot_be_read_is_left_out_with_a_warning(corpus, tmp_path)
     reason = "empty.txt is empty: there is no text to search"
     made = printed("index", corpus, "--out", tmp_path / "kept")
     assert (made["files"]["new"], made["failures"]) == (2, [{"name": "empty.txt", "reason": reason}])
-    searched = run("search", "How long is dough kneaded?", "--corpus", corpus, "--k", 1)
+    asked = ("search", "How long is dough kneaded?")
+    searched = run(*asked, "--corpus", corpus, "--k", 1)
     assert searched.exit_code == 0
     assert f"warning: left out: {reason}\n" in searched.stderr
-    alone = run("search", "How long is dough kneaded?", "--corpus", corpus / "empty.txt")
-    assert (alone.exit_code, alone.stderr.splitlines()[-1]) == (2, f"error: {reason}")
+    assert refusal(*asked, "--corpus", corpus / "empty.txt") == f"error: {reason}"
 
 
 def test_search_and_ask_find_the_same_by_the_index_as_by_the_corpus(corpus, tmp_path, monkeypatch):
@@ -98,8 +87,8 @@ def test_documents_alone_are_found_the_same_by_the_index_as_by_the_corpus(corpus
     by_index = printed(*question, "--index", tmp_path / "kept")
     assert by_index == printed(*question, "--corpus", corpus, *MADE_WITH)
     assert {hit["document"] for hit in by_index["hits"]} == {"bread.txt"}
-    result = run("search", "bees", "--document", "bred.txt", "--index", tmp_path / "kept")
-    assert result.stderr.splitlines()[-1].endswith("no document 'bred.txt' in the index: is it 'bread.txt'?")
+    line = refusal("search", "bees", "--document", "bred.txt", "--index", tmp_path / "kept")
+    assert line.endswith("no document 'bred.txt' in the index: is it 'bread.txt'?")
 
 
 def test_documents_of_tags_and_days_are_found_the_same_by_the_index_as_by_the_corpus(corpus, tmp_path):
@@ -115,9 +104,8 @@ def test_documents_of_tags_and_days_are_found_the_same_by_the_index_as_by_the_co
         by_index = printed(*question, *options, "--index", tmp_path / "kept")
         assert {hit["document"] for hit in by_index["hits"]} == names
         assert by_index == printed(*question, *options, "--corpus", corpus, *MADE_WITH)
-    result = run(*question, "--tag", "bees", "--document", "bread.txt", "--index", tmp_path / "kept")
-    assert result.exit_code == 2
-    assert result.stderr.splitlines()[-1] == "error: no document has the tag bees: they have no tags"
+    line = refusal(*question, "--tag", "bees", "--document", "bread.txt", "--index", tmp_path / "kept")
+    assert line == "error: no document has the tag bees: they have no tags"
 
 
 def test_what_an_index_lost_is_listed_and_exact_search_used(corpus, tmp_path, monkeypatch):
@@ -167,6 +155,5 @@ def test_options_that_are_up_to_the_index_are_refused(corpus, tmp_path):
 
 @pytest.mark.parametrize("command", ["search", "ask"])
 def test_a_folder_without_an_index_is_one_line(command, tmp_path):
-    result = run(command, "bees", "--index", tmp_path)
-    assert result.exit_code == 2
-    assert result.stderr.splitlines()[-1].startswith(f"error: {tmp_path} holds no index: write one with")
+    line = refusal(command, "bees", "--index", tmp_path)
+    assert line.startswith(f"error: {tmp_path} holds no index: write one with")

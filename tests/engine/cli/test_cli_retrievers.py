@@ -4,11 +4,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-import engine.cli.evaluation  # noqa: F401 (adds its commands)
-from engine.cli.main import app
 from engine.retrieval.retrievers import RETRIEVERS
+from tests.command_line import printed, refusal, run, write_files
 
 ROOT = Path(__file__).parents[3]
 WORDS = "Vardholm bread: when it is finished, and finished it is when brown, take it out."
@@ -18,18 +16,12 @@ QUESTION = "When was the Vardholm tower finished?"
 
 @pytest.fixture
 def corpus(tmp_path):
-    (tmp_path / "bread.md").write_text(WORDS, encoding="utf-8")
-    (tmp_path / "tower.md").write_text(MEANT, encoding="utf-8")
-    return tmp_path
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+    return write_files(tmp_path / "notes", {"bread.md": WORDS, "tower.md": MEANT})
 
 
 def test_the_retriever_decides_the_order_and_the_score_stays_the_cosine(corpus):
-    command = ("search", QUESTION, "--corpus", corpus, "--json", "--retriever")
-    found = {name: json.loads(run(*command, name).stdout)["hits"] for name in ("dense", "bm25")}
+    command = ("search", QUESTION, "--corpus", corpus, "--retriever")
+    found = {name: printed(*command, name)["hits"] for name in ("dense", "bm25")}
     orders = {name: [hit["document"] for hit in hits] for name, hits in found.items()}
     assert orders == {"dense": ["tower.md", "bread.md"], "bm25": ["bread.md", "tower.md"]}
     assert [hit["score"] for hit in found["bm25"]] == [hit["score"] for hit in reversed(found["dense"])]
@@ -53,9 +45,9 @@ def test_an_unknown_retriever_of_a_sweep_is_named_before_the_reranker(corpus):
 @pytest.mark.parametrize("command", ["search", "ask", "sweep"])
 def test_a_reranker_that_no_retriever_uses_is_refused(corpus, command):
     question = [] if command == "sweep" else [QUESTION]
-    result = run(command, *question, "--corpus", corpus, "--retriever", "bm25", "--reranker", "some/model")
-    assert result.exit_code == 2
-    assert "error: --reranker some/model is given, and retriever bm25 does not use it" in result.stderr
+    given = ("--corpus", corpus, "--retriever", "bm25", "--reranker", "some/model")
+    line = refusal(command, *question, *given)
+    assert "error: --reranker some/model is given, and retriever bm25 does not use it" in line
 
 
 @pytest.mark.parametrize("command", ["search", "ask"])
@@ -66,8 +58,7 @@ def test_a_retriever_without_its_reranker_is_refused_before_anything_is_loaded(c
 
 
 def test_what_was_searched_for_is_told(corpus):
-    result = run("ask", QUESTION, "--corpus", corpus, "--expand", "--max-new-tokens", 2, "--json")
-    answer = json.loads(result.stdout)
+    answer = printed("ask", QUESTION, "--corpus", corpus, "--expand", "--max-new-tokens", 2)
     question, passage = answer["searched_for"].split("\n")
     assert question == QUESTION
     assert passage
@@ -139,9 +130,7 @@ def test_entries_of_the_tables_reach_the_command_line(corpus):
 def test_a_precision_that_is_slower_on_this_processor_is_told(corpus, monkeypatch):
     for module in ("engine.models.precision", "engine.cli.models"):
         monkeypatch.setattr(f"{module}.is_slower", lambda name: name != "float32")
-    search, told = (
-        ("search", QUESTION, "--corpus", corpus, "--precision"),
-        "int8 takes longer than float32 on this processor",
-    )
+    search = ("search", QUESTION, "--corpus", corpus, "--precision")
+    told = "int8 takes longer than float32 on this processor"
     assert told in run(*search, "int8").stderr
     assert told not in run(*search, "auto").stderr

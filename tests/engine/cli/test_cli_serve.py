@@ -10,21 +10,14 @@ from pathlib import Path
 
 import httpx
 import pytest
-from typer.testing import CliRunner
 
-import engine.cli.index
-import engine.cli.serve  # noqa: F401 (both add their commands to the app)
-from engine.cli.main import app
 from engine.serving.server import listening
+from tests.command_line import refusal, run, write_files
 from tests.engine_server import EngineServer
 from tests.model_files import edit_tensors
 from tests.sentence_transformer_folders import save_bert
 
 ROOT = Path(__file__).parents[3]
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 @pytest.fixture
@@ -37,9 +30,7 @@ def started(monkeypatch):
 
 @pytest.fixture
 def corpus(tmp_path):
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "notes" / "bees.md").write_text("The keeper of the lighthouse kept bees.", encoding="utf-8")
-    return tmp_path / "notes"
+    return write_files(tmp_path / "notes", {"bees.md": "The keeper of the lighthouse kept bees."})
 
 
 def test_a_corpus_and_an_index_are_served_with_their_settings(started, corpus, tmp_path):
@@ -84,9 +75,8 @@ def test_an_index_of_another_model_is_one_line(corpus, tmp_path, monkeypatch):
     )
     assert made.exit_code == 0, made.stderr
     edit_tensors(tmp_path / "mini", negate)
-    result = run("serve", "--index", tmp_path / "kept", "--port", 0)
-    assert result.exit_code == 2
-    assert "give the model that made them" in result.stderr.splitlines()[-1]
+    line = refusal("serve", "--index", tmp_path / "kept", "--port", 0)
+    assert "give the model that made them" in line
 
 
 def is_open(address):
@@ -133,23 +123,17 @@ def test_sigterm_answers_what_was_taken_and_takes_no_more():
     ],
 )
 def test_what_cannot_be_served_is_one_line(options, reason):
-    result = run("serve", *options)
-    assert result.exit_code == 2
-    assert result.stderr.splitlines()[-1].startswith("error: ")
-    assert reason in result.stderr.splitlines()[-1]
+    assert reason in refusal("serve", *options)
 
 
 def test_a_port_in_use_is_one_line():
     with listening("127.0.0.1", 0) as taken:
-        result = run("serve", "--port", taken.getsockname()[1])
-    assert result.exit_code == 2
-    assert "give another --port" in result.stderr.splitlines()[-1]
+        assert "give another --port" in refusal("serve", "--port", taken.getsockname()[1])
 
 
 def test_a_missing_package_is_named(monkeypatch):
     for name in [name for name in sys.modules if name.startswith("engine.serving")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "fastapi", None)
-    result = run("serve")
-    assert result.exit_code == 2
-    assert "fastapi, which is not installed: pip install -r requirements-serve.txt" in result.stderr
+    line = refusal("serve")
+    assert "fastapi, which is not installed: pip install -r requirements-serve.txt" in line

@@ -4,25 +4,14 @@ import json
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-import engine.cli.evaluation  # noqa: F401 (adds its commands to the app)
-from engine.cli.main import app
 from engine.cli.models import server_key
 from engine.evaluation.embedding_server import REQUEST_TEXTS
 from tests.chat_server import closed_port
+from tests.command_line import LIGHTHOUSE, printed, refusal, run
 from tests.embedding_server import embedding_server
 
-LIGHT = "The lighthouse of Vardholm was painted green in 1931.\n\nIts keeper kept bees and sold the honey."
 QUESTION = {"content": "Its keeper kept bees", "start_index": 55, "end_index": 75}
-
-
-@pytest.fixture
-def corpus(tmp_path):
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "notes" / "lighthouse.md").write_text(LIGHT, encoding="utf-8")
-    (tmp_path / "notes" / "bread.txt").write_text("Knead the dough for ten minutes.", encoding="utf-8")
-    return tmp_path / "notes"
 
 
 @pytest.fixture
@@ -39,17 +28,16 @@ def served(encoder):
         yield server
 
 
-def run(*arguments, **environment):
-    return CliRunner(env=environment).invoke(app, [str(argument) for argument in arguments])
+def assert_same_hits(found, expected):
+    assert [hit["text"] for hit in found] == [hit["text"] for hit in expected]
+    assert [hit["score"] for hit in found] == pytest.approx([hit["score"] for hit in expected], abs=1e-5)
 
 
 def test_search_by_a_server_finds_what_the_model_behind_it_does(served, corpus):
     search = ("search", "Who sold honey?", "--corpus", corpus, "--json")
     theirs, ours = run(*search, "--model", served.address), run(*search)
     assert theirs.exit_code == 0
-    found, expected = (json.loads(result.stdout)["hits"] for result in (theirs, ours))
-    assert [hit["text"] for hit in found] == [hit["text"] for hit in expected]
-    assert [hit["score"] for hit in found] == pytest.approx([hit["score"] for hit in expected], abs=1e-5)
+    assert_same_hits(*(json.loads(result.stdout)["hits"] for result in (theirs, ours)))
     assert f"{served.address} is on a server" in theirs.stderr
 
 
@@ -62,25 +50,21 @@ def test_search_by_a_server_finds_what_the_model_behind_it_does(served, corpus):
     ],
 )
 def test_what_a_server_cannot_do_is_one_line(served, corpus, options, reason):
-    result = run("search", "honey", "--corpus", corpus, "--model", served.address, *options)
-    assert result.exit_code == 2
-    assert reason in result.stderr.splitlines()[-1]
+    assert reason in refusal("search", "honey", "--corpus", corpus, "--model", served.address, *options)
 
 
 def test_ask_quotes_by_a_server(served, corpus):
-    result = run(
-        "ask", "Who kept bees?", "--corpus", corpus, "--model", served.address, "--quotes-only", "--json"
-    )
-    assert result.exit_code == 0
-    assert json.loads(result.stdout)["quotes"][0]["text"].startswith("Its keeper kept bees")
+    asked = ("ask", "Who kept bees?", "--corpus", corpus, "--quotes-only")
+    [quote, *_] = printed(*asked, "--model", served.address)["quotes"]
+    assert quote["text"].startswith("Its keeper kept bees")
 
 
 def test_embed_by_a_server_writes_its_vectors_and_keeps_them(served, corpus, encoder, tmp_path):
     out, cache = tmp_path / "vectors.npz", tmp_path / "cache.sqlite3"
     embed = ("embed", corpus, "--out", out, "--model", served.address, "--cache", cache)
     assert run(*embed).exit_code == 0
-    vectors = np.load(out)["vectors"]
-    assert vectors == pytest.approx(encoder.encode(["Knead the dough for ten minutes.", LIGHT]), abs=1e-6)
+    expected = encoder.encode(["Knead the dough for ten minutes.", LIGHTHOUSE])
+    assert np.load(out)["vectors"] == pytest.approx(expected, abs=1e-6)
     n_before = len(served.texts)
     assert run(*embed).exit_code == 0
     assert len(served.texts) == n_before + 1  # the text that tells the length of vectors
@@ -96,9 +80,7 @@ def test_what_was_embedded_before_a_server_failed_is_not_embedded_again(encoder,
         return (503, "out of memory") if n_before in full else (200, "")
 
     with embedding_server(encoder.encode, status=status) as server:
-        failed = run(*embed, "--model", server.address)
-        assert failed.exit_code == 2
-        assert "503, 'out of memory'" in failed.stderr
+        assert "503, 'out of memory'" in refusal(*embed, "--model", server.address)
         n_before = len(server.texts)
         assert run(*embed, "--model", server.address).exit_code == 0
         assert sorted(server.texts[n_before + 1 :]) == sorted(texts[REQUEST_TEXTS:])
@@ -118,9 +100,7 @@ def test_sweep_compares_a_server_with_the_encoder(served, corpus, questions):
 def test_a_server_that_is_not_there_is_one_line(corpus):
     with closed_port() as url:
         for command in (("search", "x", "--corpus", corpus), ("sweep",)):
-            result = run(*command, "--model", f"{url}#mini")
-            assert result.exit_code == 2
-            assert f"error: the connection to {url} failed" in result.stderr.splitlines()[-1]
+            assert f"the connection to {url} failed" in refusal(*command, "--model", f"{url}#mini")
 
 
 def test_the_key_is_sent_and_never_shown(encoder, corpus, tmp_path):
@@ -157,16 +137,12 @@ def test_openais_key_is_for_openai_alone(monkeypatch):
 def test_vectors_that_embed_wrote_are_searched_without_the_corpus(served, corpus, tmp_path):
     out = tmp_path / "vectors.npz"
     run("embed", corpus, "--out", out)
-    search = ("search", "Who sold honey?", "--json")
-    expected = run(*search, "--corpus", corpus)
+    search = ("search", "Who sold honey?")
+    expected = printed(*search, "--corpus", corpus)["hits"]
     for model in ("all-MiniLM-L6-v2", served.address):
-        found = run(*search, "--vectors", out, "--model", model)
-        assert found.exit_code == 0
-        hits, others = (json.loads(result.stdout)["hits"] for result in (found, expected))
-        assert [hit["text"] for hit in hits] == [hit["text"] for hit in others]
-        assert [hit["score"] for hit in hits] == pytest.approx([hit["score"] for hit in others], abs=1e-5)
-    asked = run("ask", "Who kept bees?", "--vectors", out, "--quotes-only", "--json")
-    assert json.loads(asked.stdout)["quotes"][0]["text"].startswith("Its keeper kept bees")
+        assert_same_hits(printed(*search, "--vectors", out, "--model", model)["hits"], expected)
+    [quote, *_] = printed("ask", "Who kept bees?", "--vectors", out, "--quotes-only")["quotes"]
+    assert quote["text"].startswith("Its keeper kept bees")
 
 
 def test_vectors_that_cannot_be_searched_are_one_line(corpus, tmp_path):
@@ -181,9 +157,7 @@ def test_vectors_that_cannot_be_searched_are_one_line(corpus, tmp_path):
         (("--vectors", tmp_path / "broken.parquet"), "broken.parquet cannot be read"),
         (("--vectors", tmp_path / "none.npz"), "there is no file"),
     ):
-        result = run("search", "honey", *options)
-        assert result.exit_code == 2
-        assert reason in result.stderr.splitlines()[-1]
+        assert reason in refusal("search", "honey", *options)
 
 
 @pytest.mark.parametrize("pooling", ["mean", "idf"])
@@ -191,12 +165,10 @@ def test_sweep_measures_given_vectors_beside_the_grid(pooling, served, corpus, q
     out, sizes = tmp_path / "vectors.npz", ("--chunk-tokens", 16, "--overlap", 0, "--pooling", pooling)
     run("embed", corpus, "--out", out, *sizes)
     n_before = len(served.texts)
-    options = ("--retriever", "dense,bm25,maxsim", "--k", "1,3", "--json")
+    options = ("--retriever", "dense,bm25,maxsim", "--k", "1,3")
     models = "all-MiniLM-L6-v2" if pooling == "idf" else f"all-MiniLM-L6-v2,{served.address}"
     search = ("sweep", "--corpus", corpus, "--questions", questions, "--model", models, *sizes, *options)
-    result = run(*search, "--vectors", out)
-    assert result.exit_code == 0
-    rows = json.loads(result.stdout)["rows"]
+    rows = printed(*search, "--vectors", out)["rows"]
     given = [row for row in rows if row["splitter"] == "given"]
     ours = [row for row in rows if row["splitter"] != "given" and row["model"] == "all-MiniLM-L6-v2"]
     assert len(given) == len(ours) == 6
@@ -205,8 +177,8 @@ def test_sweep_measures_given_vectors_beside_the_grid(pooling, served, corpus, q
         assert {name: mine[name] for name in same} == {name: other[name] for name in same}
     if pooling == "mean":  # the chunks of the grid and the question, but nothing of the file
         assert len(set(served.texts[n_before:])) == 1 + ours[0]["n_chunks"] + 1
-        search = ("sweep", "--corpus", corpus, "--questions", questions, "--model", served.address, "--json")
-        theirs = json.loads(run(*search, "--vectors", out, "--retriever", "dense,maxsim").stdout)["rows"]
+        search = ("sweep", "--corpus", corpus, "--questions", questions, "--model", served.address)
+        theirs = printed(*search, "--vectors", out, "--retriever", "dense,maxsim")["rows"]
         assert [(row["splitter"], row["retriever"]) for row in theirs][1:] == [("given", "dense")]
         mixed = ("--model", f"{served.address},all-MiniLM-L6-v2", "--retriever", "maxsim")
         assert "reads the vectors of tokens" in run(*search, *mixed, "--vectors", out).stderr
@@ -222,15 +194,13 @@ def test_given_vectors_of_other_documents_are_refused(corpus, questions, tmp_pat
         (("--vectors", weighed, "--pooling", "idf", *only), "search all of their documents"),
         (("--vectors", weighed, "--pooling", "mean"), "name the model, pooling and prompts that made them"),
     ):
-        result = run(*search, *options)
-        assert result.exit_code == 2
-        assert reason in result.stderr.splitlines()[-1]
+        assert reason in refusal(*search, *options)
     assert run(*search, "--vectors", out).exit_code == 0
-    (corpus / "lighthouse.md").write_text(LIGHT + " ", encoding="utf-8")
+    (corpus / "lighthouse.md").write_text(LIGHTHOUSE + " ", encoding="utf-8")
     assert run(*search, "--vectors", out).exit_code == 0
-    (corpus / "lighthouse.md").write_text(LIGHT.replace("honey", "wax"), encoding="utf-8")
-    assert "of lighthouse.md: give the document that it was cut from" in run(*search, "--vectors", out).stderr
+    (corpus / "lighthouse.md").write_text(LIGHTHOUSE.replace("honey", "wax"), encoding="utf-8")
+    assert "of lighthouse.md: give the document that it was cut from" in refusal(*search, "--vectors", out)
     (corpus / "lighthouse.md").rename(corpus / "other.md")
     (tmp_path / "more.jsonl").write_text(questions.read_text().replace('"lighthouse"', '"other"'))
-    result = run("sweep", "--corpus", corpus, "--questions", tmp_path / "more.jsonl", "--vectors", out)
-    assert "other documents, such as 'lighthouse.md'" in result.stderr.splitlines()[-1]
+    line = refusal("sweep", "--corpus", corpus, "--questions", tmp_path / "more.jsonl", "--vectors", out)
+    assert "other documents, such as 'lighthouse.md'" in line

@@ -1,0 +1,45 @@
+"""Commands of `python -m engine`, run in the process of the tests."""
+
+import json
+
+from typer.testing import CliRunner
+
+import engine.cli.decoders
+import engine.cli.evaluation
+import engine.cli.export
+import engine.cli.index
+import engine.cli.serve  # noqa: F401 (all five add their commands to the app)
+from engine.cli.main import app
+
+LIGHTHOUSE = (
+    "The lighthouse of Vardholm was painted green in 1931.\n\nIts keeper kept bees and sold the honey."
+)
+
+
+def run(*arguments, **environment):
+    return CliRunner(env=environment).invoke(app, [str(argument) for argument in arguments])
+
+
+def printed(*arguments):
+    """What a command prints as JSON, and nothing else."""
+    result = run(*arguments, "--json")
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def refusal(*arguments):
+    """The line in which a command that prints nothing else says why it cannot be done."""
+    result = run(*arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "Traceback" not in result.stderr
+    line = result.stderr.splitlines()[-1]
+    assert line.startswith("error: ")
+    return line
+
+
+def write_files(folder, texts):
+    """Write files of these texts into a new folder."""
+    folder.mkdir()
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
