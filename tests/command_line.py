@@ -1,6 +1,10 @@
-"""Commands of `python -m engine`, run in the process of the tests."""
+"""Commands of `python -m engine`, run in the process of the tests, and code in a process of its own."""
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 from typer.testing import CliRunner
 
@@ -11,6 +15,7 @@ import engine.cli.index
 import engine.cli.serve  # noqa: F401 (all five add their commands to the app)
 from engine.cli.main import app
 
+ROOT = Path(__file__).parent.parent
 LIGHTHOUSE = (
     "The lighthouse of Vardholm was painted green in 1931.\n\nIts keeper kept bees and sold the honey."
 )
@@ -43,3 +48,18 @@ def write_files(folder, texts):
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
     return folder
+
+
+def run_python(code, *arguments, **environment):
+    """Lines that a new process prints, which ends well."""
+    done = subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()

@@ -1,11 +1,9 @@
 import ast
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent.parent
+from tests.command_line import ROOT, run_python
+
 HEAVY = {"streamlit", "plotly", "torch", "transformers", "sentence_transformers", "pymilvus", "ray"}
 SHARED = {"errors", "library_process", "limited_process", "trace", "wording"}
 # What each part of the engine may import of the others.
@@ -102,10 +100,7 @@ def test_what_pages_share_does_not_import_pages():
 def test_importing_the_engine_loads_nothing_heavy():
     heavy = HEAVY | {"numba", "fastapi", "scipy", "faiss", "pypdf", "docx", "lxml", "jinja2", "http.client"}
     code = f"import sys, engine, engine.documents.loaders; print(sorted({heavy!r} & set(sys.modules)))"
-    result = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert result.stdout.strip() == "[]"
+    assert run_python(code) == ["[]"]
 
 
 def test_kernels_are_loaded_without_scipys_linear_algebra_and_others_still_find_it():
@@ -114,10 +109,7 @@ def test_kernels_are_loaded_without_scipys_linear_algebra_and_others_still_find_
         "import numba, numpy as np; x = np.eye(2);"
         "print(numba.njit(lambda a: np.dot(a, a))(x).tolist(), 'scipy.linalg' in sys.modules)"
     )
-    result = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert result.stdout.strip() == "[[1.0, 0.0], [0.0, 1.0]] True"
+    assert run_python(code) == ["[[1.0, 0.0], [0.0, 1.0]] True"]
 
 
 def test_imports_are_found_in_blocks_and_not_in_functions(tmp_path):

@@ -1,9 +1,7 @@
 import json
 import shutil
-import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,8 +14,7 @@ from engine.layers.activation import Activation, gelu_backward
 from engine.official_program import official_trace
 from engine.verify import DEFAULT_TEXTS, official_model, verify_encoder
 from engine.weights.fetch import model_path
-
-ROOT = Path(__file__).parents[2]
+from tests.command_line import run_python
 
 
 @pytest.fixture(scope="module")
@@ -124,11 +121,8 @@ print(json.dumps(found))
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_in_float64_stages_agree_with_pytorch_in_a_child_process_which_leaves_with_it():
-    result = subprocess.run(
-        [sys.executable, "-c", COMPARE], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    found = json.loads(result.stdout)
-    assert found == {"checks": 79, "children": "", "mapped": False, "imported": [], "agree": True}
+    [found] = run_python(COMPARE)
+    assert json.loads(found) == {"checks": 79, "children": "", "mapped": False, "imported": [], "agree": True}
 
 
 def test_a_missing_library_is_told(encoder, monkeypatch):

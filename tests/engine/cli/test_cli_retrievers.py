@@ -1,14 +1,10 @@
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 from engine.retrieval.retrievers import RETRIEVERS
-from tests.command_line import printed, refusal, run, write_files
+from tests.command_line import printed, refusal, run, run_python, write_files
 
-ROOT = Path(__file__).parents[3]
 WORDS = "Vardholm bread: when it is finished, and finished it is when brown, take it out."
 MEANT = "The building of the tower came to its end in 1891."
 QUESTION = "When was the Vardholm tower finished?"
@@ -108,9 +104,8 @@ for command in sys.argv[1:]:
 
 def printed_with_more(*commands):
     """What each command prints, all in one process with longer tables."""
-    command = [sys.executable, "-c", TABLES, *("|".join(map(str, each)) for each in commands)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
-    return done.stdout.split("|\n")[: len(commands)]
+    lines = run_python(TABLES, *("|".join(map(str, each)) for each in commands))
+    return "\n".join(lines).split("\n|")[: len(commands)]
 
 
 def test_entries_of_the_tables_reach_the_command_line(corpus):

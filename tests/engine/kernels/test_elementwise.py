@@ -1,8 +1,3 @@
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -17,8 +12,7 @@ from engine.kernels.primitives import NUMPY, best_primitives, prepare_compiled
 from engine.layers import activation, linear, norm
 from engine.layers.attention import attention, split_heads, windowed_attention
 from engine.layers.positions import apply_rope, rope_tables
-
-ROOT = Path(__file__).parents[3]
+from tests.command_line import run_python
 
 
 def matrices(largest=100.0, max_side=70):
@@ -156,18 +150,13 @@ def test_without_numba_the_engine_works():
         "encoder = Encoder.load(); prepare_compiled().join()\n"
         "print(best_primitives() is NUMPY, encoder.encode(['The cat sat.']).shape)"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "True (1, 384)"
+    assert run_python(code) == ["True (1, 384)"]
 
 
 def test_with_compiling_switched_off_the_engine_works():
     code = "from engine import Encoder; encoder = Encoder.load(); from engine.kernels import primitives\n"
     code += "primitives.prepare_compiled().join(); print(encoder.encode(['The cat sat.']).shape)"
-    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == "(1, 384)"
+    assert run_python(code, NUMBA_DISABLE_JIT="1") == ["(1, 384)"]
 
 
 def test_the_first_vector_does_not_wait_for_the_compiler(tmp_path):
@@ -183,8 +172,7 @@ def test_the_first_vector_does_not_wait_for_the_compiler(tmp_path):
         "assert primitives.best_primitives() is not primitives.NUMPY\n"
         "print(abs(before - encoder.encode(['The cat sat.'])).max() < 1e-6)"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "True"
+    assert run_python(code) == ["True"]
 
 
 OTHER_PROCESSOR = """
@@ -221,7 +209,5 @@ def test_older_processors_give_the_same(request, width, missing):
     if width > gemm.WIDE:
         pytest.skip("this processor has no registers so wide")
     kept = request.config.cache.mkdir("other-kernels")  # compiled once
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(kept)}
-    command = [sys.executable, "-c", OTHER_PROCESSOR, str(width), *missing]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    assert done.stdout.strip() == "[True, True, True, True]", done.stderr
+    lines = run_python(OTHER_PROCESSOR, width, *missing, NUMBA_CACHE_DIR=str(kept))
+    assert lines == ["[True, True, True, True]"]

@@ -1,8 +1,5 @@
 import ast
 import gc
-import os
-import subprocess
-import sys
 import tracemalloc
 import weakref
 from dataclasses import replace
@@ -44,10 +41,9 @@ from engine.models.decoders import (
 from engine.models.kv_cache import KV_BITS, KVCache
 from engine.weights.quantized import QUANTIZED, UNIT
 from engine.weights.stored import FLOATS, StoredTensor, held_bytes
+from tests.command_line import ROOT, run_python
 from tests.decoder_folders import make_model
 from tests.engine.weights.random_blocks import random_blocks
-
-ROOT = Path(__file__).parents[3]
 
 seeds, few_rows, widths = st.integers(0, 2**32 - 1), st.integers(1, 20), st.integers(1, 150)
 
@@ -774,21 +770,6 @@ import llvmlite.binding as llvm
 features = {**llvm.get_host_cpu_features(), "f16c": False, "neon": False}
 llvm.get_host_cpu_features = lambda: features
 """
-
-
-def run_python(code, *arguments, **variables):
-    """Lines that a new process prints."""
-    done = subprocess.run(
-        [sys.executable, "-c", code, *arguments],
-        cwd=ROOT,
-        env={**os.environ, **variables},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
 
 
 @pytest.mark.parametrize(
