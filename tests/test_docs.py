@@ -8,19 +8,12 @@ import contextlib
 import io
 import re
 from functools import partial
-from pathlib import Path
 
 import pytest
 import typer
 
-import engine.cli.decoders
-import engine.cli.evaluation
-import engine.cli.export
-import engine.cli.index
-import engine.cli.serve
 import engine.evaluation.sweep
 import engine.retrieval.index
-from engine.cli.main import app
 from engine.documents.loaders import FORMATS
 from engine.documents.splitters import SPLITTERS
 from engine.evaluation.metrics import METRICS
@@ -30,9 +23,9 @@ from engine.layers.pooling import POOLINGS
 from engine.models.precision import PRECISIONS
 from engine.retrieval.index_kinds import INDEX_KINDS
 from engine.retrieval.retrievers import RETRIEVERS
+from tests.command_line import ROOT, app
 from ui.corpus import shared_vectors
 
-ROOT = Path(__file__).parent.parent
 DOCS = [
     *ROOT.glob("*.md"),
     *sorted((ROOT / "docs").rglob("*.md")),

@@ -5,9 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
-from engine.cli.main import app as command
 from engine.documents.document import Document, Section
 from engine.documents.packing import Pieces, pack
 from engine.documents.sentences import sentence_spans
@@ -20,6 +18,7 @@ from engine.tokenizers.wordpiece import WordPieceTokenizer
 from engine.weights.catalog import DEFAULT_ENCODER
 from engine.weights.fetch import model_path
 from tests.apps import app_of
+from tests.command_line import run
 
 NASTY = [
     *[
@@ -419,7 +418,7 @@ def test_one_entry_in_the_table_adds_a_splitter_to_the_app_and_the_command_line(
     assert app.selectbox(key="splitter").options[-1] == "Lines"
     assert "- **Lines**: Whole lines." in app.selectbox(key="splitter").help
     (tmp_path / "a.txt").write_text("\n".join(lines), encoding="utf-8")
-    arguments = ["search", "three", "--corpus", str(tmp_path), "--chunk-tokens", "8", "--overlap", "0"]
-    result = CliRunner().invoke(command, [*arguments, "--splitter", "lines", "--json"])
+    arguments = ("search", "three", "--corpus", tmp_path, "--chunk-tokens", 8, "--overlap", 0)
+    result = run(*arguments, "--splitter", "lines", "--json")
     assert (result.exit_code, len(json.loads(result.stdout)["hits"])) == (0, 2)
-    assert "choose one of fixed" in CliRunner().invoke(command, [*arguments, "--splitter", "x"]).stderr
+    assert "choose one of fixed" in run(*arguments, "--splitter", "x").stderr

@@ -11,10 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
-import engine.cli.evaluation  # noqa: F401 (adds its commands to the app)
-from engine.cli.main import app as command
 from engine.documents.document import Document
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.errors import InputError
@@ -39,6 +36,7 @@ from pages.improve.settings.running import time_left
 from pages.improve.settings.runs import digest, opened, shared_questions, to_run
 from pages.improve.settings.verdicts import summary, table_row, verdicts, word
 from tests.apps import app_of
+from tests.command_line import run
 from tests.experiments import QUESTIONS, experiment, row
 from ui.cells import AXES, cell_words, values_in_order, varied
 
@@ -231,7 +229,7 @@ def printed_by_the_command(experiment):
     for line in command_line(experiment).splitlines():
         words = shlex.split(line, comments=True)
         if words:
-            result = CliRunner().invoke(command, [*words[3:], "--json"])
+            result = run(*words[3:], "--json")
             assert result.exit_code == 0, result.stderr
             for fields in json.loads(result.stdout)["rows"]:
                 cell = Cell(**{name: fields[name] for name in vars(Cell())})
