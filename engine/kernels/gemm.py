@@ -47,6 +47,7 @@ ROWS = 6
 # Widths of a tile in numbers: one for weights, one for the values of an attention head.
 WIDE = (4 if WIDE_REGISTERS else 2) * LANES
 NARROW = 2 * LANES
+LONG, POINTER = ir.IntType(64), ir.PointerType()
 
 
 class Bfloat16(ir.Type):  # type: ignore[misc]
@@ -62,6 +63,28 @@ class Bfloat16(ir.Type):  # type: ignore[misc]
         return hash(Bfloat16)
 
 
+def loop(
+    builder: Any, n_iterations: Any, start: list[Any], body: Callable[[Any, list[Any]], list[Any]]
+) -> list[Any]:
+    """Loop ``n_iterations`` times, at least once; the body maps loop variables to their next values."""
+    before = builder.block
+    body_block, after = builder.append_basic_block("body"), builder.append_basic_block("after")
+    builder.branch(body_block)
+    builder.position_at_end(body_block)
+    i = builder.phi(LONG)
+    values = [builder.phi(value.type) for value in start]
+    results = body(i, values)
+    next_i = builder.add(i, LONG(1))
+    builder.cbranch(builder.icmp_signed("<", next_i, n_iterations), body_block, after)
+    i.add_incoming(LONG(0), before)
+    i.add_incoming(next_i, body_block)
+    for value, first, result in zip(values, start, results, strict=True):
+        value.add_incoming(first, before)
+        value.add_incoming(result, body_block)
+    builder.position_at_end(after)
+    return results
+
+
 def make_tile(n_rows: int, width: int, bits: int) -> Callable[..., None]:
     """Return a function of addresses and strides in bytes: ``y = x @ panel + start``.
 
@@ -73,7 +96,6 @@ def make_tile(n_rows: int, width: int, bits: int) -> Callable[..., None]:
     those of the panel signed, and sums are int32.
     """
     single = ir.FloatType() if bits == 32 else ir.IntType(32)  # the place of one
-    integer, pointer = ir.IntType(64), ir.PointerType()
     factor = ir.VectorType(single, LANES)
     vector = ir.VectorType(ir.IntType(32) if bits == 8 else ir.FloatType(), LANES)
     n_vectors = width // LANES
@@ -94,47 +116,34 @@ def make_tile(n_rows: int, width: int, bits: int) -> Callable[..., None]:
                 return builder.call(function, [left, right, total])
             return builder.call(function, [total, *(builder.bitcast(x, factors) for x in (left, right))])
 
-        def number(value: int) -> ir.Constant:
-            return ir.Constant(integer, value)
-
         def at(address: Any, row: Any, stride: Any, column: Any) -> Any:
-            offset = builder.add(builder.mul(row, stride), builder.mul(column, number(4)))
-            return builder.gep(builder.inttoptr(address, pointer), [offset], source_etype=ir.IntType(8))
+            offset = builder.add(builder.mul(row, stride), builder.mul(column, LONG(4)))
+            return builder.gep(builder.inttoptr(address, POINTER), [offset], source_etype=ir.IntType(8))
 
         def load(place: Any, kind: Any) -> Any:
             return builder.load(place, typ=kind, align=4)
 
-        columns = [number(i * LANES) for i in range(n_vectors)]
-        first = [load(at(start, number(0), number(0), column), vector) for column in columns]
-        before = builder.block
-        loop, after = builder.append_basic_block("depth"), builder.append_basic_block("end")
-        builder.branch(loop)
+        columns = [LONG(i * LANES) for i in range(n_vectors)]
+        first = [load(at(start, LONG(0), LONG(0), column), vector) for column in columns]
 
-        builder.position_at_end(loop)
-        k = builder.phi(integer)
-        sums = [[builder.phi(vector) for _ in columns] for _ in range(n_rows)]
-        right = [load(at(panel, k, panel_stride, column), factor) for column in columns]
-        new_sums = []
-        for row in range(n_rows):
-            left = load(at(x, number(row), x_stride, k), single)
-            lane = builder.insert_element(factor(ir.Undefined), left, ir.IntType(32)(0))
-            spread = builder.shuffle_vector(
-                lane, factor(ir.Undefined), ir.VectorType(ir.IntType(32), LANES)([0] * LANES)
-            )
-            new_sums.append([multiply_add(spread, *pair) for pair in zip(right, sums[row], strict=True)])
-        next_k = builder.add(k, number(1))
-        builder.cbranch(builder.icmp_signed("<", next_k, depth), loop, after)
-        k.add_incoming(number(0), before)
-        k.add_incoming(next_k, loop)
-        for row in range(n_rows):
-            for i in range(n_vectors):
-                sums[row][i].add_incoming(first[i], before)
-                sums[row][i].add_incoming(new_sums[row][i], loop)
+        def add_products(k: Any, sums: list[Any]) -> list[Any]:
+            """The sums, row by row, and the products of row ``k`` of the panel."""
+            right = [load(at(panel, k, panel_stride, column), factor) for column in columns]
+            new_sums = []
+            for row in range(n_rows):
+                left = load(at(x, LONG(row), x_stride, k), single)
+                lane = builder.insert_element(factor(ir.Undefined), left, ir.IntType(32)(0))
+                spread = builder.shuffle_vector(
+                    lane, factor(ir.Undefined), ir.VectorType(ir.IntType(32), LANES)([0] * LANES)
+                )
+                own = sums[row * n_vectors :][:n_vectors]
+                new_sums += [multiply_add(spread, *pair) for pair in zip(right, own, strict=True)]
+            return new_sums
 
-        builder.position_at_end(after)
-        for row in range(n_rows):
-            for total, column in zip(new_sums[row], columns, strict=True):
-                builder.store(total, at(y, number(row), y_stride, column), align=4)
+        totals = loop(builder, depth, first * n_rows, add_products)
+        for i, total in enumerate(totals):
+            row, register = divmod(i, n_vectors)
+            builder.store(total, at(y, LONG(row), y_stride, columns[register]), align=4)
         return context.get_dummy_value()
 
     @intrinsic

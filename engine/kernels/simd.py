@@ -7,7 +7,7 @@ float32 or integers of 8 bits in registers, and keys and values in float16 becom
 Matrices are stored in *panels* (see `panel_layout`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from llvmlite import ir
@@ -16,19 +16,19 @@ from numba import types
 from numba.core.cgutils import get_or_insert_function
 from numba.extending import intrinsic
 
-from engine.kernels.gemm import FEATURES, LANES, WIDE, WIDE_REGISTERS
+from engine.kernels.gemm import FEATURES, LANES, LONG, POINTER, WIDE, WIDE_REGISTERS
 
 if not (FEATURES.get("f16c") or FEATURES.get("neon")):
     raise ImportError("this processor has no instruction from float16 to float32")
 
 N_VECTORS = WIDE // LANES
-BYTES, SHORT, INTEGER, LONG = ir.IntType(8), ir.IntType(16), ir.IntType(32), ir.IntType(64)
+BYTES, SHORT, INTEGER = ir.IntType(8), ir.IntType(16), ir.IntType(32)
 # By how many bytes a row product prefetches its weights, and into which cache.
 AHEAD, FIRST_CACHE, SECOND_CACHE = 8_192, 1, 2
 # Zen 4 waits for prefetches of quantised weights into its first cache. Into the second, and from further
 # ahead, it reads Q4_1 1.2 times as fast from memory, Q5_1 and Q6_K over twice.
 FAR_AHEAD, FAR_CACHE = (32_768, SECOND_CACHE) if get_host_cpu_name() == "znver4" else (AHEAD, FIRST_CACHE)
-HALF, SINGLE, POINTER = ir.HalfType(), ir.FloatType(), ir.PointerType()
+HALF, SINGLE = ir.HalfType(), ir.FloatType()
 VECTOR, INTEGERS = ir.VectorType(SINGLE, LANES), ir.VectorType(INTEGER, LANES)
 HALVES = ir.VectorType(HALF, LANES)
 QUAD = 4  # float32 numbers in 128 bits
@@ -189,28 +189,6 @@ class Code:
         for row, place in enumerate(self.row_addresses(y, stride, len(totals) // N_VECTORS)):
             for vector in range(N_VECTORS):
                 self.store(totals[row * N_VECTORS + vector], place, 4 * vector * LANES)
-
-
-def loop(
-    builder: Any, n_iterations: Any, start: list[Any], body: Callable[[Any, list[Any]], list[Any]]
-) -> list[Any]:
-    """Loop ``n_iterations`` times, at least once; the body maps loop variables to their next values."""
-    before = builder.block
-    body_block, after = builder.append_basic_block("body"), builder.append_basic_block("after")
-    builder.branch(body_block)
-    builder.position_at_end(body_block)
-    i = builder.phi(LONG)
-    values = [builder.phi(value.type) for value in start]
-    results = body(i, values)
-    next_i = builder.add(i, LONG(1))
-    builder.cbranch(builder.icmp_signed("<", next_i, n_iterations), body_block, after)
-    i.add_incoming(LONG(0), before)
-    i.add_incoming(next_i, body_block)
-    for value, first, result in zip(values, start, results, strict=True):
-        value.add_incoming(first, before)
-        value.add_incoming(result, body_block)
-    builder.position_at_end(after)
-    return results
 
 
 @intrinsic

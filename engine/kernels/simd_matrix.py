@@ -10,7 +10,7 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic
 
-from engine.kernels.gemm import FEATURES, LANES, WIDE, WIDE_REGISTERS
+from engine.kernels.gemm import FEATURES, LANES, LONG, WIDE, WIDE_REGISTERS, loop
 from engine.kernels.panel_layout import KINDS, LAYOUTS, PanelLayout
 from engine.kernels.simd import (
     AHEAD,
@@ -19,12 +19,10 @@ from engine.kernels.simd import (
     FIRST_CACHE,
     INTEGER,
     INTEGERS,
-    LONG,
     N_VECTORS,
     SINGLE,
     VECTOR,
     Code,
-    loop,
 )
 from engine.kernels.simd_panels import GROUP, GROUPS, codes, numbers, scale_and_offset, unsigned_numbers
 from engine.weights.quantized import UNIT

@@ -16,7 +16,7 @@ from numba import types
 from numba.core.cgutils import get_or_insert_function
 from numba.extending import intrinsic
 
-from engine.kernels.gemm import FEATURES, WIDE
+from engine.kernels.gemm import FEATURES, LONG, POINTER, WIDE, loop
 from engine.kernels.jit import njit
 
 SYS_ARCH_PRCTL, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA = 158, 0x1023, 18  # Linux on x86-64
@@ -44,7 +44,7 @@ def tile_shapes() -> np.ndarray:
 
 
 TILE_SHAPES = tile_shapes()
-BYTE, LONG, POINTER = ir.IntType(8), ir.IntType(64), ir.PointerType()
+BYTE = ir.IntType(8)
 
 
 def call(builder: Any, name: str, *arguments: Any) -> None:
@@ -98,27 +98,20 @@ def make_square(bits: int) -> Callable[..., None]:
         for i in range(SIDE):
             for j in range(SIDE):  # the same row in all rows of a tile, since the stride is 0
                 call(builder, "tileloadd64", sums[i][j], place(beside(start, j), LONG(0), 0), LONG(0))
-        before = builder.block
-        loop, after = builder.append_basic_block("depth"), builder.append_basic_block("end")
-        builder.branch(loop)
 
-        builder.position_at_end(loop)
-        k = builder.phi(LONG)
-        below = builder.mul(panel_stride, builder.mul(k, LONG(TILE_ROWS)))
-        for i in range(SIDE):
-            call(builder, "tileloadd64", left[i], place(x, x_stride, i, k), x_stride)
-        for j in range(SIDE):
-            source = builder.inttoptr(builder.add(beside(panel, j), below), POINTER)
-            call(builder, "tileloadd64", right[j], source, panel_stride)
-        for i in range(SIDE):
+        def add_products(k: Any, nothing: list[Any]) -> list[Any]:
+            below = builder.mul(panel_stride, builder.mul(k, LONG(TILE_ROWS)))
+            for i in range(SIDE):
+                call(builder, "tileloadd64", left[i], place(x, x_stride, i, k), x_stride)
             for j in range(SIDE):
-                call(builder, INSTRUCTIONS[bits], sums[i][j], left[i], right[j])
-        next_k = builder.add(k, LONG(1))
-        builder.cbranch(builder.icmp_signed("<", next_k, depth), loop, after)
-        k.add_incoming(LONG(0), before)
-        k.add_incoming(next_k, loop)
+                source = builder.inttoptr(builder.add(beside(panel, j), below), POINTER)
+                call(builder, "tileloadd64", right[j], source, panel_stride)
+            for i in range(SIDE):
+                for j in range(SIDE):
+                    call(builder, INSTRUCTIONS[bits], sums[i][j], left[i], right[j])
+            return nothing
 
-        builder.position_at_end(after)
+        loop(builder, depth, [], add_products)
         for i in range(SIDE):
             for j in range(SIDE):
                 call(builder, "tilestored64", sums[i][j], place(beside(y, j), y_stride, i), y_stride)
