@@ -67,20 +67,20 @@ def official_trace(
         """``(n_tokens, d_model) -> (n_heads, n_tokens, d_head)``."""
         return x.reshape(len(x), n_heads, -1).swapaxes(0, 1)
 
-    def plain(x: Array) -> Array:
-        return x
-
-    def keep(stage: str, shape: Callable[[Array], Array] = plain) -> Callable[..., None]:
+    def keep(stage: str) -> Callable[..., None]:
         def hook(module: Any, inputs: Any, output: Any) -> None:
-            stages[stage] = shape(output[0].numpy())  # the batch has one text
+            stages[stage] = output[0].numpy()  # the batch has one text
 
         return hook
 
-    def keep_input(stage: str, shape: Callable[[Array], Array]) -> Callable[..., None]:
+    def keep_input(stage: str) -> Callable[..., None]:
         def hook(module: Any, inputs: Any) -> None:
-            stages[stage] = shape(inputs[0][0].numpy())
+            stages[stage] = inputs[0][0].numpy()
 
         return hook
+
+    def keep_mean(module: Any, inputs: Any, output: Any) -> None:
+        stages["pooled.mean"] = output["sentence_embedding"][0].numpy()
 
     class SoftmaxReader(torch.overrides.TorchFunctionMode):  # type: ignore[misc]
         """Records the input and output of every softmax."""
@@ -91,33 +91,26 @@ def official_trace(
                 attention_calls.append((args[0][0].numpy(), result[0].numpy()))
             return result
 
-    handles = [bert.embeddings.LayerNorm.register_forward_hook(keep("embeddings.output"))]
+    handles = [model[1].register_forward_hook(keep_mean)]
+    outputs = {"embeddings.output": bert.embeddings.LayerNorm}
     for number, layer in enumerate(bert.encoder.layer):
-        prefix = f"layers.{number}"
-        attention = layer.attention
-        handles += [
-            attention.self.query.register_forward_hook(keep(f"{prefix}.attention.query", heads)),
-            attention.self.key.register_forward_hook(keep(f"{prefix}.attention.key", heads)),
-            attention.self.value.register_forward_hook(keep(f"{prefix}.attention.value", heads)),
-            attention.output.dense.register_forward_pre_hook(
-                keep_input(f"{prefix}.attention.context", heads)
-            ),
-            attention.output.dense.register_forward_hook(keep(f"{prefix}.attention.output")),
-            attention.output.LayerNorm.register_forward_hook(keep(f"{prefix}.attention.norm")),
-            layer.intermediate.dense.register_forward_hook(keep(f"{prefix}.ffn.hidden")),
-            layer.intermediate.register_forward_hook(keep(f"{prefix}.ffn.activation")),
-            layer.output.dense.register_forward_hook(keep(f"{prefix}.ffn.output")),
-            layer.output.LayerNorm.register_forward_hook(keep(f"{prefix}.output")),
-        ]
+        attention, prefix = layer.attention, f"layers.{number}"
+        context = attention.output.dense.register_forward_pre_hook(keep_input(f"{prefix}.attention.context"))
+        handles.append(context)
+        outputs |= {
+            f"{prefix}.attention.query": attention.self.query,
+            f"{prefix}.attention.key": attention.self.key,
+            f"{prefix}.attention.value": attention.self.value,
+            f"{prefix}.attention.output": attention.output.dense,
+            f"{prefix}.attention.norm": attention.output.LayerNorm,
+            f"{prefix}.ffn.hidden": layer.intermediate.dense,
+            f"{prefix}.ffn.activation": layer.intermediate,
+            f"{prefix}.ffn.output": layer.output.dense,
+            f"{prefix}.output": layer.output.LayerNorm,
+        }
     if bert.pooler is not None:
-        handles.append(bert.pooler.register_forward_hook(keep("pooled.pooler")))
-    handles.append(
-        model[1].register_forward_hook(
-            lambda module, inputs, output: stages.update(
-                {"pooled.mean": output["sentence_embedding"][0].numpy()}
-            )
-        )
-    )
+        outputs["pooled.pooler"] = bert.pooler
+    handles += [module.register_forward_hook(keep(stage)) for stage, module in outputs.items()]
     try:
         with torch.inference_mode(), SoftmaxReader():
             limit = max_tokens or model.max_seq_length
@@ -128,6 +121,8 @@ def official_trace(
         for handle in handles:
             handle.remove()
     for number, (scores, weights) in enumerate(attention_calls):
-        stages[f"layers.{number}.attention.scores"] = scores
-        stages[f"layers.{number}.attention.weights"] = weights
+        prefix = f"layers.{number}.attention"
+        stages[f"{prefix}.scores"], stages[f"{prefix}.weights"] = scores, weights
+        for name in ("query", "key", "value", "context"):
+            stages[f"{prefix}.{name}"] = heads(stages[f"{prefix}.{name}"])
     return stages
