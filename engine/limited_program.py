@@ -10,6 +10,7 @@ import importlib.util
 import math
 import os
 import select
+import signal
 import struct
 import sys
 from collections.abc import Callable
@@ -30,7 +31,6 @@ def limit_process(seconds: int, megabytes: int) -> None:
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
     with suppress(ImportError):  # Windows has no such limits: there the parent's time limit holds alone
         import resource
-        import signal
 
         signal.alarm(WALL_S * seconds)
         used = resource.getrusage(resource.RUSAGE_SELF)
@@ -47,11 +47,8 @@ def answer_here(answer: Answer, request: bytes, seconds: int, megabytes: int) ->
     """Answer a request in this process, which ends where it exceeds the limits."""
     limit_process(seconds, megabytes)
     found = answer(request)
-    with suppress(ImportError):
-        import signal
-
-        if hasattr(signal, "alarm"):
-            signal.alarm(0)
+    if hasattr(signal, "alarm"):
+        signal.alarm(0)
     return found
 
 
