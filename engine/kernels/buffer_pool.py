@@ -36,14 +36,13 @@ class BufferPool:
         """Whether an array, or the array that it is a view of, lies in this pool."""
         return id(array.base) in self._in_use
 
-    def release(self, array: int, buffer: bytearray) -> None:
-        """Take back the buffer of an array that is gone, by the id that it had."""
-        self._in_use.remove(array)
-        self._free[len(buffer)].append(buffer)
-
 
 def release(pool: ReferenceType[BufferPool], array: int, buffer: bytearray) -> None:
-    """`BufferPool.release` of a pool that may be gone: an array does not keep the other buffers in memory."""
+    """Give the buffer of an array that is gone, by the id that it had, back to its pool.
+
+    The pool may be gone, too: an array does not keep the other buffers in memory.
+    """
     owner = pool()
     if owner is not None:
-        owner.release(array, buffer)
+        owner._in_use.remove(array)
+        owner._free[len(buffer)].append(buffer)

@@ -28,9 +28,9 @@ AHEAD, FIRST_CACHE, SECOND_CACHE = 8_192, 1, 2
 # Zen 4 waits for prefetches of quantised weights into its first cache. Into the second, and from further
 # ahead, it reads Q4_1 1.2 times as fast from memory, Q5_1 and Q6_K over twice.
 FAR_AHEAD, FAR_CACHE = (32_768, SECOND_CACHE) if get_host_cpu_name() == "znver4" else (AHEAD, FIRST_CACHE)
-HALF, SINGLE = ir.HalfType(), ir.FloatType()
+SINGLE = ir.FloatType()
 VECTOR, INTEGERS = ir.VectorType(SINGLE, LANES), ir.VectorType(INTEGER, LANES)
-HALVES = ir.VectorType(HALF, LANES)
+HALVES = ir.VectorType(ir.HalfType(), LANES)
 QUAD = 4  # float32 numbers in 128 bits
 HEAD = 64  # numbers of a key or value processed at once
 PARTS = range(0, HEAD, LANES)
@@ -97,10 +97,6 @@ class Code:
     def vectors(self, address: Any, n: int) -> list[Any]:
         """Load ``n`` numbers."""
         return [self.load(address, 4 * first, VECTOR) for first in range(0, n, LANES)]
-
-    def half_head(self, address: Any) -> list[Any]:
-        """Load `HEAD` float16 as float32."""
-        return [self.builder.fpext(self.load(address, 2 * part, HALVES), VECTOR) for part in PARTS]
 
     def sum_of(self, vectors: list[Any]) -> Any:
         """The sum of all numbers in several vectors."""

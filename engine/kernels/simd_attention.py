@@ -17,10 +17,11 @@ CODES = ir.VectorType(BYTES, LANES)
 
 def cached_head(code: Code, address: Any, bits: int) -> list[Any]:
     """Load `HEAD` numbers of ``bits`` 16 (float16) or 8 (codes, without their scale) as float32."""
+    builder = code.builder
     if bits == 16:
-        return code.half_head(address)
-    codes = (code.builder.sext(code.load(address, part, CODES), INTEGERS) for part in PARTS)
-    return [code.builder.sitofp(own, VECTOR) for own in codes]
+        return [builder.fpext(code.load(address, 2 * part, HALVES), VECTOR) for part in PARTS]
+    codes = (builder.sext(code.load(address, part, CODES), INTEGERS) for part in PARTS)
+    return [builder.sitofp(own, VECTOR) for own in codes]
 
 
 def make_dots(bits: int, n_together: int, n_rows: int = 1) -> Callable[..., None]:

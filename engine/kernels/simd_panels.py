@@ -11,7 +11,7 @@ from llvmlite import ir
 
 from engine.kernels.gemm import LANES, WIDE, WIDE_REGISTERS
 from engine.kernels.panel_layout import PanelLayout
-from engine.kernels.simd import BYTES, HALF, INTEGERS, N_VECTORS, SHORT, VECTOR, Code
+from engine.kernels.simd import BYTES, HALVES, INTEGERS, N_VECTORS, SHORT, VECTOR, Code
 
 GROUP = 4  # columns whose codes lie in a word, a byte each
 GROUPS = 8  # of a unit; the second half of them belongs to the second of two sub-blocks
@@ -25,7 +25,7 @@ def scale_and_offset(
     first = vector * LANES
 
     def half(n: int) -> Any:
-        return builder.fpext(code.load(block, 2 * (n * WIDE + first), ir.VectorType(HALF, LANES)), VECTOR)
+        return builder.fpext(code.load(block, 2 * (n * WIDE + first), HALVES), VECTOR)
 
     def byte(n: int) -> Any:
         return builder.sext(code.load(unit, n * WIDE + first, ir.VectorType(BYTES, LANES)), INTEGERS)
@@ -108,7 +108,7 @@ def column_numbers(code: Code, kind: str, layout: PanelLayout, block: Any, colum
         read = code.load(block, 2 * layout.n_halves * WIDE + first, ir.VectorType(BYTES, LANES))
         return builder.sitofp(builder.sext(read, INTEGERS), VECTOR)
     if kind == "F16":
-        return builder.fpext(code.load(block, 2 * first, ir.VectorType(HALF, LANES)), VECTOR)
+        return builder.fpext(code.load(block, 2 * first, HALVES), VECTOR)
     if kind == "BF16":
         bits = builder.zext(code.load(block, 2 * first, ir.VectorType(SHORT, LANES)), INTEGERS)
         return builder.bitcast(builder.shl(bits, INTEGERS([16] * LANES)), VECTOR)
