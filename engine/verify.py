@@ -69,7 +69,7 @@ class StageCheck:
 
     @property
     def passed(self) -> bool:
-        """Whether the difference is within the tolerance (NaN is not)."""
+        """Whether the difference is within the tolerance."""
         return self.decisive <= self.tolerance
 
 
@@ -126,18 +126,18 @@ def verify_encoder(
         ours = encoder.trace(text, "mean")
         for stage, array in ours.items():
             if stage in theirs:
-                raise_to(end_to_end, stage, np.abs(difference(array, theirs[stage])))
-        raise_to(end_to_end, ENCODED, np.abs(encoder.encode([text], "mean")[0] - theirs["normalized"]))
+                raise_to(end_to_end, stage, difference(array, theirs[stage]))
+        raise_to(end_to_end, ENCODED, encoder.encode([text], "mean")[0] - theirs["normalized"])
         if "pooled.pooler" in theirs:
             gap = 1 - cosine(ours["pooled.pooler"], theirs["pooled.pooler"])
-            raise_to(end_to_end, "pooled.pooler.cosine", np.abs(gap))
+            raise_to(end_to_end, "pooled.pooler.cosine", gap)
 
         def compare(stage: str, array: Array, theirs: Arrays = theirs) -> Array:
             """Record the difference of the stage, then continue with the official model's value."""
             if stage not in theirs:
                 return array
             scale = np.maximum(1, np.abs(theirs[stage]))
-            raise_to(alone, stage, np.abs(difference(array, theirs[stage])) / scale)
+            raise_to(alone, stage, difference(array, theirs[stage]) / scale)
             return theirs[stage]
 
         encoder.inspect(ours["ids"].tolist(), compare, "mean")
@@ -153,9 +153,10 @@ def verify_encoder(
     ]
 
 
-def raise_to(largest: dict[str, float], stage: str, differences: Array) -> None:
-    """Update the largest difference of a stage."""
-    largest[stage] = max(largest.get(stage, 0.0), float(np.max(differences)))
+def raise_to(largest: dict[str, float], stage: str, differences: Array | float) -> None:
+    """Update the largest absolute difference of a stage; one that is not a number counts as infinite."""
+    found = float(np.max(np.abs(differences)))  # NaN if any is
+    largest[stage] = max(largest.get(stage, 0.0), np.inf if np.isnan(found) else found)
 
 
 def difference(ours: Array, theirs: Array) -> Array:

@@ -77,6 +77,16 @@ def test_a_stage_that_is_wrong_fails_and_those_after_it_do_not(encoder, stages):
     assert {"normalized", "encode"} <= set(failed)
 
 
+def test_a_stage_that_is_not_a_number_fails(encoder, stages):
+    def broken(*arguments):
+        found = stages(*arguments)
+        return {**found, "layers.2.ffn.output": np.full_like(found["layers.2.ffn.output"], np.nan)}
+
+    checks = {check.stage: check for check in verify_encoder(encoder, DEFAULT_TEXTS[:1], broken)}
+    assert checks["layers.2.ffn.output"].decisive == np.inf
+    assert not checks["layers.2.ffn.output"].passed
+
+
 def test_compiled_kernels_that_are_wrong_are_found(encoder, stages, monkeypatch):
     wrong = {"gelu": Activation(lambda x: x, gelu_backward)}
     monkeypatch.setattr(primitives, "_best", replace(NUMPY, activations=wrong))

@@ -29,7 +29,7 @@ LAYER_STAGES = {
     "ffn.output": "ffn output",
     "output": "norm (layer output)",
 }
-# Smaller differences are drawn as this large.
+# Smaller differences are drawn as this large, larger ones as 1.
 FLOOR = {"float32": 1e-8, "float64": 1e-17}
 
 
@@ -59,7 +59,7 @@ def difference_figure(checks: Sequence[StageCheck], n_layers: int, precision: st
     ticks = np.arange(np.ceil(floor), top + 0.5, 2 if precision == "float64" else 1)
     figure = go.Figure(
         go.Heatmap(
-            z=[[np.log10(max(check.decisive, FLOOR[precision])) for check in row] for row in rows],
+            z=[[np.log10(np.clip(check.decisive, FLOOR[precision], 1)) for check in row] for row in rows],
             x=[f"{i}" for i in range(n_layers)],
             y=list(LAYER_STAGES.values()),
             text=[[("" if check.passed else "✗ ") + short(check.decisive) for check in row] for row in rows],
@@ -90,8 +90,10 @@ def difference_figure(checks: Sequence[StageCheck], n_layers: int, precision: st
 
 def short(value: float) -> str:
     """``3.1e-07 -> "3e-7"``."""
+    if value in (0, np.inf):
+        return f"{value:.0f}"
     mantissa, exponent = f"{value:.0e}".split("e")
-    return f"{mantissa}e{int(exponent)}" if value else "0"
+    return f"{mantissa}e{int(exponent)}"
 
 
 def check_rows(checks: Sequence[StageCheck]) -> list[dict[str, str]]:
