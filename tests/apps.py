@@ -44,6 +44,17 @@ def app_file(path="streamlit_app.py", **state):
     return with_state(AppTest.from_file(str(ROOT / path), default_timeout=PATIENCE), state)
 
 
+def app_within(folder, **state):
+    """A page within the whole app, which draws the errors of pages; already run."""
+    return app_file(**state).run().switch_page(f"pages/{folder}/page.py").run()
+
+
+def own_documents(*documents):
+    """State of a session that searches these documents of its own alone."""
+    names = [document.name for document in documents]
+    return {"uploads": {document.name: (document,) for document in documents}, "searched": names}
+
+
 def with_state(app, state):
     for key, value in state.items():
         app.session_state[key] = value
@@ -54,6 +65,17 @@ def said(app):
     """All sentences on a page."""
     parts = (*app.markdown, *app.warning, *app.success, *app.info, *app.error, *app.caption)
     return "\n".join(part.value for part in parts)
+
+
+def html_of(app):
+    """All HTML on a page."""
+    return "".join(part.proto.body for part in app.get("html"))
+
+
+def by_label(elements, label):
+    """The only one of some elements that has a label."""
+    [found] = [element for element in elements if element.label == label]
+    return found
 
 
 class Cells(HTMLParser):

@@ -5,9 +5,9 @@ import re
 import pytest
 
 from engine.documents.document import Document
-from tests.apps import app_page, said
+from tests.apps import app_page, own_documents, said
 
-ONE = {"uploads": {"a.txt": (Document("a.txt", "The tide turns."),)}, "searched": ["a.txt"], "k": 1}
+ONE = {**own_documents(Document("a.txt", "The tide turns.")), "k": 1}
 NOUNS = "characters|chunks|documents|files|pairs|passages|questions|sentences|tokens|words"
 WRONG = re.compile(rf"(?<![\d.,–])\b1 (?:\w+ )?(?:{NOUNS})\b")
 

@@ -24,12 +24,10 @@ from engine.errors import InputError
 from engine.generation.generated_token import GeneratedToken
 from engine.inspection.model.positions import decoder_score_by_distance
 from pages.inside.chunk.decoder_stages import decoder_stages
-from tests.apps import app_page, said, tables
+from tests.apps import app_page, own_documents, said, tables
 from tests.engine.models.test_decoder_families import save_folder, train_tokenizer
 
-DOCUMENTS = {
-    "bees.md": (Document("bees.md", "The bee gave a bad cafe a deed, and he hid a big cab.\n\n" * 4),)
-}
+BEES = Document("bees.md", "The bee gave a bad cafe a deed, and he hid a big cab.\n\n" * 4)
 TEMPLATE = "{% for message in messages %}{{ message.role }}: {{ message.content }}\n{% endfor %}assistant: "
 LONG = {"num_hidden_layers": 2, "max_position_embeddings": 4096}
 # The sizes of a model of each family, and a sentence of its own on the attention of the last layer.
@@ -70,9 +68,13 @@ def family(request, tmp_path_factory):
     st.cache_data.clear()
 
 
+def page_on(folder, page, **state):
+    return app_page(page, **own_documents(BEES), decoder=str(folder), **state)
+
+
 def opened(page, folder, **state):
     """A page on the model, which has no error."""
-    app = app_page(page, uploads=DOCUMENTS, searched=list(DOCUMENTS), decoder=str(folder), **state).run()
+    app = page_on(folder, page, **state).run()
     assert not app.error
     return app
 
@@ -206,14 +208,7 @@ def test_a_thought_without_an_answer_is_said_and_the_quotes_stand(family, monkey
 def test_a_model_without_a_chat_template_says_so(family):
     (family[1] / "tokenizer_config.json").unlink()
     st.cache_resource.clear()
-    app = app_page(
-        "inside/answer",
-        uploads=DOCUMENTS,
-        searched=list(DOCUMENTS),
-        decoder=str(family[1]),
-        wanted_question="Who gave a deed?",
-        max_new_tokens=16,
-    )
+    app = page_on(family[1], "inside/answer", wanted_question="Who gave a deed?", max_new_tokens=16)
     with pytest.raises(AssertionError, match="ended by an exception"):  # which streamlit_app.py draws
         app.run()
     with pytest.raises(InputError, match="has no chat template"):
@@ -225,7 +220,5 @@ def test_a_text_longer_than_the_models_context_is_cut_there(family, tmp_path):
     folder = shutil.copytree(family[1], tmp_path / "short")
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"max_position_embeddings": 20}))
-    app = app_page(
-        "inside/chunk", uploads=DOCUMENTS, searched=list(DOCUMENTS), decoder=str(folder), **ON_DECODER
-    ).run()
+    app = page_on(folder, "inside/chunk", **ON_DECODER).run()
     assert "Only the first 20 of " in said(app)

@@ -5,14 +5,13 @@ import streamlit as st
 from sentence_transformers.sentence_transformer.modules import Normalize, Pooling
 
 from engine.documents.document import Document
-from tests.apps import app_page, said
+from tests.apps import app_page, own_documents, said
 from tests.engine.models.test_encoder_families import save
 from tests.sentence_transformer_folders import SIZES, save_modules
 from ui.models import shared_encoder
 from ui.text import escape_markdown
 
 TEXT = "# Bees\n\nA bad dad had a jade bee. The bee gave a bad cafe a deed, and he hid a big cab.\n\n" * 6
-DOCUMENTS = {"bees.md": (Document("bees.md", TEXT),)}
 POOLING = {"modernbert": "cls", "xlm-roberta": "mean", "qwen3": "lasttoken"}
 PROMPTS = {"xlm-roberta": {"query": "query: ", "document": "passage: "}}
 WORDS = {
@@ -52,7 +51,7 @@ def forget():
 
 def opened(folder, **state):
     """All sentences of a page, which has no error."""
-    app = app_page(folder, uploads=DOCUMENTS, searched=list(DOCUMENTS), chunk_tokens=32, **state).run()
+    app = app_page(folder, **own_documents(Document("bees.md", TEXT)), chunk_tokens=32, **state).run()
     assert not app.error
     return said(app)
 

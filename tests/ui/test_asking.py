@@ -10,11 +10,11 @@ from engine.generation.settings import AnswerSettings, SearchSettings
 from engine.retrieval.index import build_index
 from engine.retrieval.relevance import null_scores_of
 from pages.ask.timing import timing_figure
-from tests.apps import app_file, app_of
+from tests.apps import app_of, app_within
 
 BOXES = {
-    "pages/ask/page.py": "question",
-    "pages/inside/answer/page.py": "inside-answer-question",
+    "ask": "question",
+    "inside/answer": "inside-answer-question",
 }
 QUESTION = "When was the Vardholm tower finished?"
 # Words find the first, vectors the second.
@@ -38,15 +38,14 @@ def page():
 @pytest.mark.parametrize(("retriever", "expand", "first"), [("dense", False, 1), ("bm25", True, 0)])
 def test_an_answer_is_searched_for_as_the_sidebar_says(encoder, decoder, retriever, expand, first):
     index = build_index([Chunk("d.md", n, n + 1, text, 20) for n, text in enumerate(TEXTS)], encoder)
-    app = app_of(page)
-    app.session_state["wanted"], app.session_state["index"] = QUESTION, index
-    app.session_state["null_scores"] = null_scores_of(index, encoder)
-    app.session_state["settings"] = SimpleNamespace(
-        answer=AnswerSettings(SearchSettings(2, 0, retriever, expand), 512, max_new_tokens=2),
-        follow_ups=True,
-    )
-    app.run()
-    answer = app.session_state["answer"]
+    settings = AnswerSettings(SearchSettings(2, 0, retriever, expand), 512, max_new_tokens=2)
+    given = {
+        "wanted": QUESTION,
+        "index": index,
+        "null_scores": null_scores_of(index, encoder),
+        "settings": SimpleNamespace(answer=settings, follow_ups=True),
+    }
+    answer = app_of(page, **given).run().session_state["answer"]
     assert answer.retriever == retriever
     assert answer.hits[0].chunk.text == TEXTS[first]
     assert (answer.searched_for is not None) is expand
@@ -54,12 +53,9 @@ def test_an_answer_is_searched_for_as_the_sidebar_says(encoder, decoder, retriev
 
 def ask_on(page, question=QUESTION):
     """Ask on a page over the shortest document, as somebody does who types and presses the button."""
-    app = app_file(searched=["inside_the_pipeline.md"])
-    app.run().switch_page(page).run()
+    app = app_within(page, searched=["inside_the_pipeline.md"])
     app.text_input(key=BOXES[page]).set_value(question)
-    app.button(key=f"FormSubmitter:{BOXES[page]}-form-Ask").click()
-    app.run()
-    return app
+    return app.button(key=f"FormSubmitter:{BOXES[page]}-form-Ask").click().run()
 
 
 @pytest.mark.parametrize("page", BOXES)

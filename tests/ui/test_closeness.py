@@ -65,9 +65,7 @@ def page():
 
 
 def test_where_nothing_is_relevant_the_page_says_how_close_the_best_is():
-    app = app_of(page)
-    app.session_state["shown"] = answer()
-    app.run()
+    app = app_of(page, shown=answer()).run()
     assert app.info[0].value == NOTHING_FOUND
     relevance = NULL_SCORES.relevance(0.61)
     text = app.caption[0].value

@@ -4,7 +4,7 @@ import pytest
 
 from engine.documents.document import Chunk
 from engine.inspection.diagnosis.location import Location
-from tests.apps import app_file, app_of
+from tests.apps import app_of, app_within
 from ui.current import nearest
 
 NAME = "inside_the_pipeline.md"
@@ -90,10 +90,8 @@ def test_another_document_begins_with_its_first_chunk():
 
 
 def test_the_passage_stays_where_the_same_text_is_cut_otherwise():
-    app = app_file(
-        **{"documents-tab": "Chunks", "searched": [NAME], "current-passage": Location(NAME, 4000, 4100)}
-    )
-    app.run().switch_page("pages/documents/page.py").run()
+    state = {"documents-tab": "Chunks", "searched": [NAME], "current-passage": Location(NAME, 4000, 4100)}
+    app = app_within("documents", **state)
     before = app.number_input(key="chunks-number-a").value
     app.session_state["chunk_tokens"] = 64
     app.run()

@@ -12,7 +12,7 @@ from engine.evaluation.embedding_server import EmbeddingServer
 from engine.evaluation.given_chunks import given_documents
 from engine.retrieval.index import build_index
 from engine.retrieval.vector_files import save_npz
-from tests.apps import app_file, app_of, app_page, said
+from tests.apps import app_of, app_page, app_within, said
 from tests.embedding_server import embedding_server
 from ui.given_vectors import Given, named_model
 
@@ -37,8 +37,7 @@ class Brought:
 
     def opened(self, folder, **more):
         """The page within the app, which draws why a page cannot be drawn."""
-        app = app_file(**self.state, **more).run()
-        return app.switch_page(f"pages/{folder}/page.py").run()
+        return app_within(folder, **self.state, **more)
 
 
 @pytest.fixture(scope="module", params=["encoder", "server"])

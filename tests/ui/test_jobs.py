@@ -4,7 +4,7 @@ import time
 import pytest
 
 from engine.errors import GlassboxError, InputError
-from tests.apps import app_file
+from tests.apps import app_within
 from ui import jobs
 from ui.jobs import Job, PageWork, follow
 
@@ -165,8 +165,8 @@ def test_the_work_of_a_page_is_shown_on_the_others_until_it_is_looked_at():
     end = threading.Event()
     job = Job(lambda _: end.wait(60), is_wanted=lambda: True)
     work = PageWork("inside/late", job, lambda: 0.25)
-    app = app_file(**{"page-works": {work.page: work}, "searched": ["inside_the_pipeline.md"]})
-    app.run().switch_page("pages/inside/positions/page.py").run()
+    state = {"page-works": {work.page: work}, "searched": ["inside_the_pipeline.md"]}
+    app = app_within("inside/positions", **state)
     assert links(app) == ["It goes on while you are on other pages."]
     assert [bar.value for bar in app.sidebar.get("progress")] == [25]
     app.switch_page("pages/inside/late/page.py").run()

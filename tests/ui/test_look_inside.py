@@ -1,7 +1,7 @@
 """A chunk that is listed can be opened inside the model."""
 
 from engine.documents.document import Document
-from tests.apps import app_file
+from tests.apps import app_within
 
 NAME = "inside_the_pipeline.md"
 OPENED = {"documents-tab": "Chunks", "searched": [NAME], "chunks-number-a": 3}
@@ -9,9 +9,8 @@ OPENED = {"documents-tab": "Chunks", "searched": [NAME], "chunks-number-a": 3}
 
 def opened(side="a", **state):
     """What “Inside the model” is set to, after a chunk of a document was opened there."""
-    app = app_file(**OPENED | state).run().switch_page("pages/documents/page.py").run()
-    app = app.button(key=f"look-inside-chunk-{side}").click().run()
-    return app.session_state
+    app = app_within("documents", **OPENED | state)
+    return app.button(key=f"look-inside-chunk-{side}").click().run().session_state
 
 
 def test_a_chunk_is_opened_by_its_number():
@@ -30,7 +29,7 @@ def test_a_chunk_of_a_document_that_is_cut_otherwise_by_now_is_opened_as_a_text(
 
 
 def test_the_chunk_of_a_table_is_chosen_and_opened():
-    app = app_file(searched=[NAME]).run().switch_page("pages/improve/diagnose/page.py").run()
+    app = app_within("improve/diagnose", searched=[NAME])
     opened_chunks = []
     for number in (0, 1):
         app = app.switch_page("pages/improve/diagnose/page.py").run()

@@ -12,7 +12,7 @@ from engine.evaluation.questions import Question, Reference, load_questions, par
 from engine.retrieval.retrievers import RETRIEVERS
 from engine.storage.workspace import Workspace, export_workspace, import_workspace
 from pages.improve.questions.self_test import depth_figure, summary
-from tests.apps import app_of
+from tests.apps import app_of, html_of, own_documents, said
 from ui.chunk_settings import Cut
 from ui.questions.kept import BUNDLED, LABELLED, SELF_TEST, with_label
 from ui.questions.names import NONE
@@ -25,6 +25,7 @@ TEXT = (
 TIDE = Document("tide.md", TEXT)
 MOON = Reference(f"The moon pulls the sea {EVIL}.", 28, 28 + len(f"The moon pulls the sea {EVIL}."))
 ASKED = Question("Who moves the water?", "tide", (MOON,))
+DAYS = " ".join(f"The tide of day {n} is high, and the moon is full again." for n in range(9))
 CUT = Cut(Splitting("recursive", 32, 0), 0, 256)
 
 
@@ -64,12 +65,11 @@ def self_test_page():
     from ui.models import load_encoder
 
     state = st.session_state
-    retriever = state.get("by", "dense")
-    show_self_test(state["given"], load_encoder(), state["cut"], state.get("pooled", "mean"), retriever)
+    show_self_test(state["given"], load_encoder(), state["cut"], "mean", "dense")
 
 
-def page_over(page, documents=None):
-    return app_of(page, given=documents, cut=CUT).run()
+def page_over(page, documents=None, **state):
+    return app_of(page, given=documents, cut=CUT, **state).run()
 
 
 def give(app, name, content, kind="text/csv"):
@@ -81,10 +81,6 @@ def jsonl(*questions):
     return to_jsonl(questions).encode()
 
 
-def words(app):
-    return " ".join(element.value for element in (*app.caption, *app.info, *app.error))
-
-
 def test_the_bundled_set_is_chosen_first_and_only_its_questions_about_the_documents_are_used():
     app = page_over(picker_page)
     assert app.selectbox(key="questions").value == BUNDLED
@@ -93,8 +89,8 @@ def test_the_bundled_set_is_chosen_first_and_only_its_questions_about_the_docume
     app.run()
     own = [question for question in load_questions() if question.corpus_id == "wikitexts"]
     assert app.session_state["picked"] == own
-    assert f"{len(own)} questions about these documents" in words(app)
-    assert f"{310 - len(own)} about documents that are not searched" in words(app)
+    assert f"{len(own)} questions about these documents" in said(app)
+    assert f"{310 - len(own)} about documents that are not searched" in said(app)
 
 
 def test_uploaded_passages_are_placed_in_the_documents_and_stay_so():
@@ -103,8 +99,8 @@ def test_uploaded_passages_are_placed_in_the_documents_and_stay_so():
     give(app, "mine.csv", f"question,passage\nWhat does a loader do?,{passage}\nWhy?,No such words.".encode())
     [question] = app.session_state["picked"]
     assert (question.corpus_id, question.references[0].content) == ("inside_the_pipeline", passage)
-    assert "1 question about these documents" in words(app)
-    assert "No such words" in words(app)
+    assert "1 question about these documents" in said(app)
+    assert "No such words" in said(app)
 
 
 def test_documents_that_a_question_cannot_tell_apart_are_said_at_once():
@@ -119,18 +115,17 @@ def test_documents_that_a_question_cannot_tell_apart_are_said_at_once():
 
 
 def test_without_labels_about_the_documents_the_self_test_is_chosen():
-    text = " ".join(f"The tide of day {n} is high, and the moon is full again." for n in range(9))
-    app = page_over(picker_page, [Document("tide.md", text)])
+    app = page_over(picker_page, [Document("tide.md", DAYS)])
     assert app.selectbox(key="questions").value == SELF_TEST
-    assert "A smoke test: " in words(app)
+    assert "A smoke test: " in said(app)
     picked = app.session_state["picked"]
-    assert f"{len(picked)} questions about these documents" in words(app)
+    assert f"{len(picked)} questions about these documents" in said(app)
     for question in picked:
         [one] = question.references
-        assert text[one.start : one.end] == one.content
+        assert DAYS[one.start : one.end] == one.content
     app.selectbox(key="questions").set_value(LABELLED).run()
     assert app.session_state["picked"] == []
-    assert "No question is labelled yet" in words(app)
+    assert "No question is labelled yet" in said(app)
 
 
 def test_documents_that_the_self_test_cannot_use_give_one_line():
@@ -179,11 +174,11 @@ def test_misplaced_passages_are_left_out_until_one_click_puts_them_right():
     lost = Question(EVIL, "tides", (MOON,))
     app = give(page_over(picker_page, [TIDE]), "mine.jsonl", jsonl(ASKED, moved, gone, bare, lost))
     assert app.session_state["picked"] == [ASKED]
-    assert "1 about documents that are not searched, 3 without a passage at its place" in words(app)
-    said = [caption.value for caption in app.caption if caption.value.startswith("Question")]
-    assert len(said) == 4
-    assert any("did you mean tide?" in line for line in said)
-    assert any(f"stands at {MOON.start} to {MOON.end}" in line for line in said)
+    assert "1 about documents that are not searched, 3 without a passage at its place" in said(app)
+    problems = [caption.value for caption in app.caption if caption.value.startswith("Question")]
+    assert len(problems) == 4
+    assert any("did you mean tide?" in line for line in problems)
+    assert any(f"stands at {MOON.start} to {MOON.end}" in line for line in problems)
     app.button(key="questions-repair").click().run()
     assert app.session_state["picked"] == [ASKED, Question("Who?", "tide", (MOON,))]
     assert len(app.session_state["workspace"].question_sets["mine.jsonl"]) == 5
@@ -191,28 +186,24 @@ def test_misplaced_passages_are_left_out_until_one_click_puts_them_right():
 
 
 def test_a_name_is_taken_but_for_its_ending_and_capitals_and_that_is_said():
-    app = app_of(picker_page)
-    app.session_state["uploads"] = {"tide.md": (TIDE,)}
-    app.session_state["searched"] = ["tide.md"]
-    give(app.run(), "mine.jsonl", jsonl(replace(ASKED, corpus_id="Tide.TXT")))
+    app = page_over(picker_page, **own_documents(TIDE))
+    give(app, "mine.jsonl", jsonl(replace(ASKED, corpus_id="Tide.TXT")))
     assert app.session_state["picked"] == [ASKED]
-    assert escape_markdown("“Tide.TXT” as tide.md") in words(app)
+    assert escape_markdown("“Tide.TXT” as tide.md") in said(app)
     assert not [button for button in app.button if button.label == "Use these documents"]
 
 
 def test_an_unknown_name_is_given_the_document_that_is_meant_in_one_click():
-    app = app_of(picker_page)
-    app.session_state["uploads"] = {"tide.md": (TIDE,)}
-    app.session_state["searched"] = ["tide.md"]
+    app = page_over(picker_page, **own_documents(TIDE))
     moved = Question("Why?", "the_tides", (Reference("The moon", 3, 11),))
     given = [replace(ASKED, corpus_id="the_tides"), moved, replace(ASKED, text="Who?", corpus_id="zebra")]
-    give(app.run(), "mine.jsonl", jsonl(*given))
+    give(app, "mine.jsonl", jsonl(*given))
     assert app.session_state["picked"] == []
     assert "3 questions name a document that is not loaded" in app.markdown[-1].value
     assert app.selectbox(key="questions-meant-the_tides").value == "tide.md"
-    assert "In 1 of 2 questions the quoted text stands" in words(app)
+    assert "In 1 of 2 questions the quoted text stands" in said(app)
     app.selectbox(key="questions-meant-zebra").set_value(NONE).run()
-    assert "Leaves out 1 question" in words(app)
+    assert "Leaves out 1 question" in said(app)
     app.button(key="questions-meant-use").click().run()
     assert app.session_state["picked"] == [ASKED]
     kept = app.session_state["workspace"].question_sets["mine.jsonl"]
@@ -254,22 +245,19 @@ def test_a_collection_brings_its_documents():
 def test_questions_of_two_documents_of_one_name_are_used_and_told():
     app = give(page_over(picker_page, [TIDE, Document("other/tide.txt", TEXT)]), "mine.jsonl", jsonl(ASKED))
     assert app.session_state["picked"] == [ASKED]
-    assert "which 2 documents are called" in words(app)
+    assert "which 2 documents are called" in said(app)
 
 
 def test_a_workspace_that_got_a_question_wrong_says_so_and_keeps_the_others():
-    app = app_of(picker_page)
-    app.session_state["given"] = [TIDE]
     rows = [question_fields(ASKED), {"question": " ", "corpus_id": "tide", "references": []}]
-    app.session_state["workspace"] = Workspace(question_sets={"odd.csv": rows})
-    app.run()
+    app = page_over(picker_page, [TIDE], workspace=Workspace(question_sets={"odd.csv": rows}))
     assert app.session_state["picked"] == [ASKED]
-    assert "Question 2 of the workspace is no labelled question" in words(app)
+    assert "Question 2 of the workspace is no labelled question" in said(app)
 
 
 def test_labels_are_kept_saved_opened_and_deleted():
     app = page_over(labelling_page, [TIDE])
-    assert "Write a question to begin" in words(app)
+    assert "Write a question to begin" in said(app)
     app.text_input(key="label-question").set_value(f"Who moves it? {EVIL}").run()
     app.button(key="label-hit-0").click().run()
     app.selectbox(key="passage-from").set_value(1).run()
@@ -281,9 +269,7 @@ def test_labels_are_kept_saved_opened_and_deleted():
     opened = import_workspace("mine.glassbox", export_workspace(kept))
     assert opened.question_sets == kept.question_sets
 
-    other = app_of(picker_page)
-    other.session_state["given"], other.session_state["workspace"] = [TIDE], opened
-    other.run()
+    other = page_over(picker_page, [TIDE], workspace=opened)
     assert other.selectbox(key="questions").value == SELF_TEST  # one label decides nothing
     other.selectbox(key="questions").set_value(LABELLED).run()
     assert other.session_state["picked"] == [expected]
@@ -291,8 +277,7 @@ def test_labels_are_kept_saved_opened_and_deleted():
     app.multiselect(key=f"label-deleted-{LABELLED}").set_value([0]).run()
     app.button(key="label-delete").click().run()
     assert app.session_state["workspace"].question_sets == {}
-    for html in app.get("html"):
-        assert "<script" not in html.proto.body
+    assert "<script" not in html_of(app)
 
 
 def test_passages_are_found_by_words_too_and_marked_where_they_stand():
@@ -310,15 +295,12 @@ def test_passages_are_found_by_words_too_and_marked_where_they_stand():
     [row] = app.session_state["workspace"].question_sets[LABELLED]
     assert row["references"][0]["content"] == "Sailors know when it does. The end is near."
     app.text_input(key="label-words").set_value("no such words").run()
-    assert "No sentence of these documents" in words(app)
+    assert "No sentence of these documents" in said(app)
 
 
 def test_an_uploaded_set_is_extended_and_no_other():
-    app = app_of(labelling_page)
-    app.session_state["given"], app.session_state["cut"] = [TIDE], CUT
     kept = {"mine.jsonl": [question_fields(ASKED)], LABELLED: [question_fields(ASKED)]}
-    app.session_state["workspace"] = Workspace(question_sets=kept)
-    app.run()
+    app = page_over(labelling_page, [TIDE], workspace=Workspace(question_sets=kept))
     assert [box.options for box in app.selectbox] == [[LABELLED, "mine.jsonl"]]
     app.selectbox(key="label-set").set_value("mine.jsonl").run()
     assert app.header[0].value == escape_markdown("mine.jsonl")
@@ -337,26 +319,20 @@ def test_an_uploaded_set_is_extended_and_no_other():
 
 def test_passages_are_looked_for_by_the_retriever_of_the_app():
     filler = "Ships in the harbour are made of wood and of iron. " * 40
-    app = app_of(labelling_page)
-    app.session_state["given"], app.session_state["cut"] = [Document("long.md", filler + TEXT)], CUT
-    app.session_state["label-question"] = "sailors"
-    app.session_state["by"] = "bm25"
-    app.run()
+    asked = {"label-question": "sailors", "by": "bm25"}
+    app = page_over(labelling_page, [Document("long.md", filler + TEXT)], **asked)
     buttons = [button.key for button in app.button if button.key.startswith("label-hit")]
     assert len(buttons) == 1  # the others share no word with the question
-    assert RETRIEVERS["bm25"].label in words(app)
+    assert RETRIEVERS["bm25"].label in said(app)
     app.session_state["label-question"] = "zyx"
     app.run()
-    assert "finds nothing for this question" in words(app)
+    assert "finds nothing for this question" in said(app)
 
 
 @pytest.mark.parametrize("names", [("a/tide.md", "b/tide.html"), ("tide.csv#2", "tide.csv#3")])
 def test_documents_that_a_label_cannot_tell_apart_are_not_labelled(names):
-    app = app_of(labelling_page)
     given = tuple(Document(name, f"The tide is {n} high today.") for n, name in enumerate(names))
-    app.session_state["given"], app.session_state["cut"] = list(given), CUT
-    app.session_state["uploads"] = {"tides": given}
-    app.run()
+    app = page_over(labelling_page, list(given), uploads={"tides": given})
     app.text_input(key="label-question").set_value("How high?").run()
     are_alike = "#" not in names[0]  # rows of a file are told apart
     assert app.button(key="label-keep").disabled == are_alike
@@ -405,8 +381,7 @@ def test_the_self_test_says_where_least_is_found():
 
 
 def test_the_self_test_is_drawn():
-    text = " ".join(f"The tide of day {n} is high, and the moon is full again." for n in range(9))
-    app = page_over(self_test_page, [Document("tide.md", text)])
+    app = page_over(self_test_page, [Document("tide.md", DAYS)])
     assert "find" in app.markdown[0].value
     app.slider(key="self-test-k").set_value(20).run()
     assert "Every sentence finds its own chunk among the first 20" in app.markdown[0].value

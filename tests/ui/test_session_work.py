@@ -8,7 +8,7 @@ from engine.evaluation.answers import AnswerQuestion, ShortAnswer
 from engine.evaluation.question_files import question_fields
 from engine.evaluation.questions import Question, Reference
 from engine.storage.workspace import Workspace
-from tests.apps import app_file, app_of, app_page, said
+from tests.apps import app_of, app_page, app_within, by_label, said
 from ui.data_folder import is_local
 from ui.questions.kept import LABELLED
 from ui.server_settings import WORKSPACES
@@ -60,9 +60,7 @@ def page():
     ],
 )
 def test_only_settings_that_fit_their_widgets_are_taken(given, taken):
-    app = app_of(page)
-    app.session_state["given"] = given
-    app.run()
+    app = app_of(page, given=given).run()
     assert tuple(app.session_state["taken"].values()) == taken
 
 
@@ -76,7 +74,7 @@ def own_machine(tmp_path, monkeypatch):
 
 def session(**state):
     """A new session of the app, on a page that needs no documents."""
-    return app_file(**state).run().switch_page("pages/inside/positions/page.py").run()
+    return app_within("inside/positions", **state)
 
 
 def test_the_work_of_a_session_is_there_in_the_next(own_machine):
@@ -198,7 +196,7 @@ def test_opened_work_is_saved_under_its_own_name_again(tmp_path):
     app = app_of(folder_page, kwargs={"folder": str(tmp_path)}).run()
     assert app.text_input(key="workspace-name").value == "my workspace"
     app.text_input(key="workspace-name").set_value("laws").run()
-    next(button for button in app.button if button.label == "Save").click().run()
-    again = app_of(folder_page, kwargs={"folder": str(tmp_path)})
-    again.session_state["workspace-path"] = app.session_state["workspace-path"]
+    by_label(app.button, "Save").click().run()
+    path = {"workspace-path": app.session_state["workspace-path"]}
+    again = app_of(folder_page, kwargs={"folder": str(tmp_path)}, **path)
     assert again.run().text_input(key="workspace-name").value == "laws"

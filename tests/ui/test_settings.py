@@ -23,9 +23,7 @@ def page():
 
 
 def sidebar(**values):
-    app = app_of(page)
-    app.session_state["on_server"] = False
-    app.run().slider(key="temperature").set_value(0.8).run()
+    app = app_of(page, on_server=False).run().slider(key="temperature").set_value(0.8).run()
     for key, value in values.items():
         widget = app.number_input(key=key) if key == "seed" else app.slider(key=key)
         widget.set_value(value)
@@ -87,9 +85,7 @@ def whole_page():
     [({}, 90), ({"min_relevance": 75}, 75), ({"min_relevance": 101}, 90), ({"threshold": 0.3}, 90)],
 )
 def test_the_relevance_of_a_workspace_is_taken_where_it_is_one(given, expected):
-    app = app_of(whole_page)
-    app.session_state["given"] = given
-    app.run()
+    app = app_of(whole_page, given=given).run()
     assert app.session_state["settings"].answer.search.min_relevance == expected
     assert app.session_state["kept"]["min_relevance"] == expected
 
@@ -103,9 +99,7 @@ def test_the_relevance_of_a_workspace_is_taken_where_it_is_one(given, expected):
     ],
 )
 def test_the_search_of_a_workspace_is_taken_where_the_app_has_it(given, expected):
-    app = app_of(whole_page)
-    app.session_state["given"] = given
-    app.run()
+    app = app_of(whole_page, given=given).run()
     settings, kept = app.session_state["settings"], app.session_state["kept"]
     search = settings.answer.search
     assert (search.retriever, search.expand) == (kept["retriever"], kept["expand"]) == expected

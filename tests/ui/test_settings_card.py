@@ -1,6 +1,6 @@
 import pytest
 
-from tests.apps import app_file, app_of, app_page, said
+from tests.apps import app_of, app_page, app_within, said
 
 PAGES = [
     "ask",
@@ -163,30 +163,31 @@ def test_the_card_is_the_same_on_every_page_that_searches(folder):
 
 @pytest.mark.parametrize("folder", PAGES)
 def test_the_card_and_the_settings_stay_where_no_document_is_chosen(folder):
-    app = app_file(searched=[], k=6, **OF_DOCUMENTS).run().switch_page(f"pages/{folder}/page.py").run()
+    app = app_within(folder, searched=[], k=6, **OF_DOCUMENTS)
     captions = [caption.value for caption in app.sidebar.caption]
     assert any(caption.startswith("0 documents · Sentences") for caption in captions)
     assert any(selectbox.key == "splitter" for selectbox in app.sidebar.selectbox)
 
 
+MEAN = "mean vectors, whatever pooling and retriever the app uses"
+
+
 @pytest.mark.parametrize(
-    ("folder", "state"),
+    ("folder", "state", "words"),
     [
-        ("improve/tuning", {}),
-        ("inside/late", {"searched": ["inside_the_pipeline.md"]}),
+        ("improve/tuning", {"pooling": "cls"}, MEAN),
+        ("inside/late", {"pooling": "cls", "searched": ["inside_the_pipeline.md"]}, MEAN),
+        (
+            "documents",
+            {"pooling": "cls", "documents-tab": "Health", "searched": ["inside_the_pipeline.md"]},
+            "the model's own vectors, whatever the pooling and retriever in use",
+        ),
+        (
+            "inside/broken",
+            {"chunk_tokens": 64},
+            "whatever documents and settings the app uses: in windows of 128 tokens",
+        ),
     ],
 )
-def test_a_page_that_needs_mean_vectors_says_so(folder, state):
-    app = app_page(folder, pooling="cls", **state).run()
-    assert "mean vectors, whatever pooling and retriever the app uses" in said(app)
-
-
-def test_a_page_that_needs_the_models_own_vectors_says_so():
-    state = {"documents-tab": "Health", "searched": ["inside_the_pipeline.md"]}
-    app = app_page("documents", pooling="cls", **state).run()
-    assert "the model's own vectors, whatever the pooling and retriever in use" in said(app)
-
-
-def test_a_page_with_chunks_of_its_own_says_so():
-    words = said(app_page("inside/broken", chunk_tokens=64).run())
-    assert "whatever documents and settings the app uses: in windows of 128 tokens" in words
+def test_a_page_with_vectors_or_chunks_of_its_own_says_so(folder, state, words):
+    assert words in said(app_page(folder, **state).run())

@@ -1,5 +1,6 @@
 import re
 from dataclasses import replace
+from html import unescape
 
 import numpy as np
 import pytest
@@ -28,16 +29,12 @@ from ui.similarity.figures import (
 QUESTION = "How do cats <b>sleep</b>?"
 PASSAGE = 'A feline rests & naps unbelievably, "curled" <i>up</i>. 한국 It is warm. $5$ _more_'
 LONG = "A feline rests curled up. It naps through unbelievably warm afternoons. " * 12
-TAG = re.compile(r"<[^>]*>")
 
 
 def text_of(html):
     """What a painted text shows, its chips aside."""
     without_chips = re.sub(r"<span[^>]*monospace[^>]*>[^<]*</span>", "", html)
-    for mark, character in (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&#x27;", "'"), ("&amp;", "&")):
-        without_chips = TAG.sub("", without_chips) if mark == "&lt;" else without_chips
-        without_chips = without_chips.replace(mark, character)
-    return without_chips
+    return unescape(re.sub(r"<[^>]*>", "", without_chips))
 
 
 @pytest.mark.parametrize("level", ["tokens", "words", "sentences"])

@@ -9,7 +9,7 @@ from engine.generation.prompt import Prompt, Source
 from engine.generation.settings import DEFAULT_ANSWER
 from engine.retrieval.index import Hit
 from engine.retrieval.relevance import NullScores
-from tests.apps import app_of
+from tests.apps import app_of, by_label
 from ui.asking import Asked
 from ui.chunk_settings import Cut
 from ui.settings import Settings
@@ -62,9 +62,7 @@ def refusal():
 
 
 def captions(page, shown):
-    app = app_of(page)
-    app.session_state["shown"] = shown
-    app.run()
+    app = app_of(page, shown=shown).run()
     return app, [caption.value for caption in app.caption]
 
 
@@ -73,7 +71,7 @@ def test_a_source_has_the_rank_its_retriever_gave_it_and_what_was_left_out_is_sa
     assert said[0] == (
         r"from the passage of rank 2 by BM25 \(words\) · cosine 0.700 · closer than all random pairs"
     )
-    [left_out] = [each for each in app.expander if each.label == "Left out: 2 of 3 passages found"]
+    left_out = by_label(app.expander, "Left out: 2 of 3 passages found")
     words = [caption.value for caption in left_out.caption]
     assert words[0].startswith("Not close enough: more than 10 of 100 unrelated questions")
     assert words[1].startswith(r"0\.md · rank 1 · cosine 0.100")

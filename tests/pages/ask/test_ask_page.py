@@ -1,7 +1,7 @@
 from engine.documents.document import Document
 from engine.errors import InputError
 from engine.kernels import primitives
-from tests.apps import app_file, said
+from tests.apps import app_file, own_documents, said
 
 
 def test_the_box_of_the_question_is_there_while_kernels_are_compiled(monkeypatch):
@@ -16,5 +16,5 @@ def test_the_box_of_the_question_is_there_while_kernels_are_compiled(monkeypatch
 
 
 def test_without_a_subject_to_ask_about_the_examples_say_so():
-    own = {"uploads": {"tide.md": (Document("tide.md", "The tide turns."),)}, "searched": ["tide.md"]}
+    own = own_documents(Document("tide.md", "The tide turns."))
     assert "None: these documents have no headings or names of which" in said(app_file(**own).run())

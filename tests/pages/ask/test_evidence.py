@@ -22,11 +22,9 @@ def whole():
     show_answer(st.session_state["shown"], asked(), [])
 
 
-def page_of(shown):
-    app = app_of(whole)
-    app.session_state["shown"] = shown
-    app.run()
-    return app, " ".join(str(each.value) for each in (*app.markdown, *app.caption, *app.get("html")))
+def words_of(shown):
+    app = app_of(whole, shown=shown).run()
+    return " ".join(str(each.value) for each in (*app.markdown, *app.caption, *app.get("html")))
 
 
 TOWER = Document("tower.md", TEXT)
@@ -107,7 +105,7 @@ def test_unknown_words_are_underlined_and_sentences_that_do_not_hold_struck_thro
 def test_each_status_is_told_with_its_quotes(status, said, has_text):
     sentences = (CheckedSentence(0, 5, ()),)
     shown = answer(status=status, confidence=0.8, evidence=(QUOTE,), sentences=sentences)
-    _, words = page_of(shown)
+    words = words_of(shown)
     assert said in words
     assert "It was finished in 1891." in words
     assert ("This." in words) == has_text
@@ -115,19 +113,19 @@ def test_each_status_is_told_with_its_quotes(status, said, has_text):
 
 def test_a_text_of_which_nothing_holds_gives_way_to_the_quotes():
     sentences = (CheckedSentence(0, 5, (), fall=0.0),)
-    _, words = page_of(answer(evidence=(QUOTE,), sentences=sentences))
+    words = words_of(answer(evidence=(QUOTE,), sentences=sentences))
     assert "Nothing of it holds" in words
     assert "as probable without the sources" in words
 
 
 def test_a_model_that_writes_nothing_leaves_the_quotes():
-    _, words = page_of(answer(text="", evidence=(QUOTE,)))
+    words = words_of(answer(text="", evidence=(QUOTE,)))
     assert "The quotes above are the answer" in words
 
 
 def test_a_text_that_a_filter_ended_says_so():
     cut = {"finish_reason": "content_filter", "evidence": (QUOTE,)}
-    _, words = page_of(answer(**cut, sentences=(CheckedSentence(0, 5, ()),)))
+    words = words_of(answer(**cut, sentences=(CheckedSentence(0, 5, ()),)))
     assert "The server's content filter ended it here." in words
-    _, words = page_of(answer(**cut, text=""))
+    words = words_of(answer(**cut, text=""))
     assert "content filter let no word through" in words

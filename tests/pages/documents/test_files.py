@@ -5,7 +5,7 @@ import pytest
 
 from engine.documents.document import Document
 from engine.limited_process import Limits
-from tests.apps import app_of, app_page, said, tables
+from tests.apps import app_of, app_page, own_documents, said, tables
 from ui.server_settings import OWN_LIMITS
 from ui.text import escape_markdown
 
@@ -20,7 +20,7 @@ TEXT = "The tide turns twice a day. " * 100
     ],
 )
 def test_what_the_encoder_reads_of_the_chunks_is_said_first(limit, words):
-    own = {"uploads": {"tide.md": (Document("tide.md", TEXT),)}, "searched": ["tide.md"]}
+    own = own_documents(Document("tide.md", TEXT))
     app = app_page("documents", **own, chunk_tokens=96, max_tokens=limit).run()
     assert words in said(app)
     [table] = tables(app)
@@ -28,8 +28,7 @@ def test_what_the_encoder_reads_of_the_chunks_is_said_first(limit, words):
 
 
 def test_without_text_nothing_is_claimed():
-    own = {"uploads": {"empty.md": (Document("empty.md", ""),)}, "searched": ["empty.md"]}
-    app = app_page("documents", **own).run()
+    app = app_page("documents", **own_documents(Document("empty.md", ""))).run()
     assert "read whole" not in said(app)
 
 

@@ -13,7 +13,7 @@ from engine.storage.index_folder import IndexSettings, open_index
 from engine.storage.index_update import update_index
 from engine.storage.milvus_store import check_free
 from pages.documents.index_kinds import MOST_LOST
-from tests.apps import app_page, said, tables
+from tests.apps import app_page, own_documents, said, tables
 from ui.server_settings import PUBLIC
 
 TEXT = "The lighthouse of Vardholm was painted green in 1931. Its keeper kept bees and sold the honey."
@@ -146,8 +146,8 @@ def test_all_kinds_are_compared_and_what_they_lost_is_listed(encoder, monkeypatc
     text = "\n\n".join(
         f"Note {n}: the {word} of day {n}." for n in range(30) for word in ("bees & figs", "bread")
     )
-    state = {"uploads": {"a.txt": (Document("a.txt", text),)}, "searched": ["a.txt"], "chunk_tokens": 16}
-    app = app_page("documents", **{"documents-tab": "Index", "index_kind": "ivf", **state}).run()
+    state = {"documents-tab": "Index", "index_kind": "ivf", "chunk_tokens": 16}
+    app = app_page("documents", **own_documents(Document("a.txt", text)), **state).run()
     [reason] = [box.value for box in app.info]
     assert reason.startswith("Exact search: IVF (as asked for) finds only")
     clicked(app, "compare-kinds")

@@ -26,7 +26,7 @@ from pages.improve.settings.answer_results import delta_colour, difference
 from pages.improve.settings.answer_runs import MOST_RUNS, AnswerRun, differing
 from pages.improve.settings.answer_table import FILTERS, outcome, table_line
 from pages.improve.settings.answers import BUNDLED, about
-from tests.apps import app_of, app_page, said, tables
+from tests.apps import app_of, app_page, by_label, own_documents, said, tables
 from ui.tables import rows_csv
 from ui.text import escape_markdown
 
@@ -47,14 +47,13 @@ What is sold at the fair?,cheese,fair.md
 def page(content=CSV, name="mill.csv", **state):
     """The tab, with the document alone, after the upload of a file, and without the model's words."""
     loaded = {
-        "uploads": {"mill.md": (Document("mill.md", TEXT),)},
-        "searched": ["mill.md"],
+        **own_documents(Document("mill.md", TEXT)),
         "experiments-tab": "Answers",
         "answers-write": False,
     }
     app = app_page("improve/settings", **loaded | state).run()
     if content:
-        [uploader] = [each for each in app.file_uploader if each.label == "Questions with answers"]
+        uploader = by_label(app.file_uploader, "Questions with answers")
         app = uploader.upload(name, content.encode(), "text/csv").run()
     return app
 
@@ -121,8 +120,7 @@ def test_questions_are_asked_scored_and_filtered(encoder):
     assert (shown["Found"], shown["Right"]) == ("100 %", "100 %")
     assert sum(caption.value.startswith("95 %: ") for caption in app.caption) == len(shown)
     assert len(questions_in(app)) == 3
-    [box] = [box for box in app.selectbox if box.label == "Read in full"]
-    app = box.set_value(1).run()
+    app = by_label(app.selectbox, "Read in full").set_value(1).run()
     assert f"**{escape_markdown(questions_in(app)[1])}**" in said(app)
     refused = shown["Refused rightly"] == "100 %"
     app.pills(key="answers-filter").set_value("Unanswerable, not refused").run()

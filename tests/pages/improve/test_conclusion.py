@@ -16,7 +16,7 @@ from engine.evaluation.sweep import sweep
 from pages.improve.settings.conclusion import HITS, conclude, cost_words, rounded, sentence
 from pages.improve.settings.runs import Experiment, digest
 from pages.improve.settings.verdicts import summary, verdicts
-from tests.apps import app_of, said, tables
+from tests.apps import app_of, by_label, said, tables
 from tests.experiments import row
 from ui.text import escape_markdown, p_words
 
@@ -205,8 +205,7 @@ def test_what_is_recommended_is_applied_and_then_in_use(measured, encoder):
 
 def test_a_selected_cell_takes_the_place_of_the_recommended_one(measured):
     app = drawn(measured)
-    [box] = [box for box in app.selectbox if box.label == "Cell"]
-    app = box.set_value(3).run()
+    app = by_label(app.selectbox, "Cell").set_value(3).run()
     assert [button.label for button in app.button].count("Apply") == 1
     assert "**Selected:** Chunk size 64 · Retriever dense" in said(app)
     third, first = measured.rows[3], measured.rows[0]

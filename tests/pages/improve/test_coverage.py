@@ -7,7 +7,7 @@ from engine.evaluation.question_files import question_fields
 from engine.evaluation.questions import Question, Reference
 from engine.storage.workspace import Workspace
 from pages.improve.questions.coverage import finding
-from tests.apps import app_page
+from tests.apps import app_page, own_documents
 from ui.questions.kept import LABELLED
 from ui.text import escape_markdown
 
@@ -63,13 +63,11 @@ def test_the_numbers_of_the_sentence_and_its_words_agree(counts, n_questions, n_
 
 def test_the_page_begins_with_the_questions_about_the_documents_in_use(encoder):
     text = "The tide turns twice a day."
-    document = Document("tide.md", text)
     question = Question("How often does it turn?", "tide", (Reference(text[15:26], 15, 26),))
     other = Question("What is elsewhere?", "elsewhere", (Reference("x", 0, 1),))
     app = app_page(
         "improve/questions",
-        uploads={"tide.md": (document,), "ebb.md": (Document("ebb.md", "The ebb is late."),)},
-        searched=["tide.md", "ebb.md"],
+        **own_documents(Document("tide.md", text), Document("ebb.md", "The ebb is late.")),
         workspace=Workspace(question_sets={LABELLED: [question_fields(question), question_fields(other)]}),
     ).run()
     words = "1 labelled question, your own, is about 1 of the 2 documents in use; ebb.md has none."

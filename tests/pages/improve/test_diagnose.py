@@ -6,11 +6,8 @@ from engine.documents.sentences import sentence_spans
 from engine.evaluation.grid import Cell
 from engine.evaluation.questions import load_questions, questions_about
 from pages.improve.diagnose.fix import change_words, changed_names
-from tests.apps import app_file, app_page, said, tables
+from tests.apps import app_page, app_within, by_label, said, tables
 from tests.sentence_transformer_folders import save_reranker
-
-PAGE = "pages/improve/diagnose/page.py"
-CURRENT = Cell("fixed", 128, 16, "m", 256, "mean", "dense", 4)
 
 
 def page(**state):
@@ -56,8 +53,7 @@ def test_a_labelled_question_that_misses_is_explained_at_once(labelled):
 
 def test_all_labelled_questions_can_be_seen_those_found_too(labelled):
     app = page(**{"diagnose-missing": False})
-    [few] = [box for box in labelled.selectbox if box.label == "Question and passage"]
-    [all_of_them] = [box for box in app.selectbox if box.label == "Question and passage"]
+    few, all_of_them = (by_label(each.selectbox, "Question and passage") for each in (labelled, app))
     assert set(few.options) < set(all_of_them.options)
     found = next(option for option in all_of_them.options if option not in few.options)
     app = all_of_them.set_value(found).run()
@@ -67,8 +63,7 @@ def test_all_labelled_questions_can_be_seen_those_found_too(labelled):
 def test_the_question_of_the_session_comes_first(labelled):
     *_, last = questions_about(load_questions(), ["inside_the_pipeline.md"])
     app = page(**{"current-question": last.text})
-    [box] = [box for box in app.selectbox if box.label == "Question and passage"]
-    assert box.value.startswith(last.text[:30])
+    assert by_label(app.selectbox, "Question and passage").value.startswith(last.text[:30])
     assert f"Question: {last.text}" in said(app)
 
 
@@ -111,10 +106,10 @@ def test_a_sentence_is_picked_by_its_words(encoder):
             "diagnose-words": "vocabulary WORDPIECE",
         }
     )
-    [box] = [box for box in app.selectbox if box.label == "The passage"]
     text = document("inside_the_pipeline.md").lower()
     sentences = [text[start:end] for start, end in sentence_spans(text)]
-    assert len(box.options) == sum("vocabulary" in each and "wordpiece" in each for each in sentences) > 0
+    options = by_label(app.selectbox, "The passage").options
+    assert len(options) == sum("vocabulary" in each and "wordpiece" in each for each in sentences) > 0
     assert "word for word" in said(app)
     assert "No sentence of this document" in said(
         page(**{"diagnose-way-True": "Find it in a document", "diagnose-words": "zebra crossing"})
@@ -132,8 +127,7 @@ def test_other_settings_are_measured_and_the_change_is_taken_over(encoder):
         }
     )
     assert "4 of 4 combinations" in said(app)
-    [button] = [each for each in app.button if each.label == "Try other settings"]
-    app = button.click().run()
+    app = by_label(app.button, "Try other settings").click().run()
     assert "All 4 combinations are measured." in said(app)
     table = tables(app)[-1]
     assert len(table) == 4
@@ -146,13 +140,12 @@ def test_other_settings_are_measured_and_the_change_is_taken_over(encoder):
     assert said(app).count(short.removeprefix("Measured below: ")) == 2
     assert app.info[0].value == short
     assert "others change too, so measure it" not in said(app)
-    [box] = [each for each in app.selectbox if each.label == "Look at"]
+    box = by_label(app.selectbox, "Look at")
     sized = next(number for number, option in enumerate(box.options) if "chunk size 192 → 256" in option)
     app = box.set_value(sized).run()
-    [use] = [each for each in app.button if each.label == "Use these settings"]
-    asked = next(box.value for box in app.selectbox if box.label == "Question and passage")
-    app = use.click().run()
-    assert asked == next(box.value for box in app.selectbox if box.label == "Question and passage")
+    asked = by_label(app.selectbox, "Question and passage").value
+    app = by_label(app.button, "Use these settings").click().run()
+    assert by_label(app.selectbox, "Question and passage").value == asked
     assert app.slider(key="chunk_tokens").value == 256
     assert app.success[0].value.startswith("It was found")
 
@@ -161,34 +154,31 @@ def test_the_rank_now_is_that_of_the_apps_retriever_and_a_change_of_it_is_taken_
     nothing_else = {f"diagnose-{axis}": [] for axis in ("splitters", "sizes", "overlaps", "poolings")}
     app = page(retriever="bm25", **nothing_else, **{"diagnose-retrievers": ["dense"]})
     assert int(app.metric[0].value.split(" of ")[0]) > 4
-    [button] = [each for each in app.button if each.label == "Try other settings"]
-    app = button.click().run()
+    app = by_label(app.button, "Try other settings").click().run()
     table = tables(app)[-1].set_index("Retriever")
     now, vectors = table.loc["BM25 (words)"], table.loc["dense (cosine)"]
     assert now["Changed"] == "nothing (now)"
     metrics = {metric.label: metric.value for metric in app.metric}
     assert metrics["Rank"].startswith(f"{now['Rank']} of ")
     assert metrics["By vectors"] == str(vectors["Rank"])
-    [use] = [each for each in app.button if each.label == "Use these settings"]
-    app = use.click().run()
+    app = by_label(app.button, "Use these settings").click().run()
     assert app.selectbox(key="retriever").value == "dense"
     assert app.success[0].value.startswith("It was found")
 
 
 def test_no_document_is_said_in_one_line(encoder):
-    app = app_file()
-    app.session_state["searched"] = []
-    app.run().switch_page(PAGE).run()
+    app = app_within("improve/diagnose", searched=[])
     assert "No document is chosen" in said(app)
     assert not headings(app)
 
 
 def test_changes_are_told_change_words():
+    current = Cell("fixed", 128, 16, "m", 256, "mean", "dense", 4)
     cell = Cell("sentences", 64, 16, "m", 256, "mean", "bm25", 4)
-    assert change_words(CURRENT, cell) == (
+    assert change_words(current, cell) == (
         "splitter Fixed size → Sentences, chunk size 128 → 64 and retriever dense (cosine) → BM25 (words)"
     )
-    assert changed_names(CURRENT, cell) == ["splitter", "chunk size", "retriever"]
+    assert changed_names(current, cell) == ["splitter", "chunk size", "retriever"]
 
 
 def test_another_cross_encoder_ranks_anew(tmp_path):

@@ -5,7 +5,7 @@ from engine.evaluation.metrics import METRICS, Metric
 from engine.storage.workspace import Workspace
 from pages.improve.settings.cell import ACROSS_K
 from pages.improve.settings.runs import to_run
-from tests.apps import app_of, tables
+from tests.apps import app_of, by_label, tables
 from tests.experiments import experiment
 
 
@@ -26,7 +26,7 @@ def results_page():
     from engine.evaluation.grid import Cell
     from pages.improve.settings.results import show_experiment
 
-    show_experiment(st.session_state["one"], is_growing=True, current=st.session_state.get("current", Cell()))
+    show_experiment(st.session_state["one"], is_growing=True, current=Cell())
 
 
 def runs_page():
@@ -36,10 +36,7 @@ def runs_page():
 
 
 def cell(one, place, measure="mrr"):
-    app = app_of(cell_page)
-    app.session_state["one"], app.session_state["place"], app.session_state["measure"] = one, place, measure
-    app.run()
-    return app
+    return app_of(cell_page, one=one, place=place, measure=measure).run()
 
 
 def with_k(one, place, k):
@@ -72,9 +69,7 @@ def test_one_entry_in_the_table_adds_a_metric_to_the_page(monkeypatch, encoder):
         lambda found: found.k, "Missed@k", "Share of the questions missed.", greater_is_better=False
     )
     monkeypatch.setitem(METRICS, "missed@k", metric)
-    app = app_of(results_page)
-    app.session_state["one"] = experiment()
-    app.run()
+    app = app_of(results_page, one=experiment()).run()
     measure = app.segmented_control(key="experiment-measure")
     assert measure.options[-1] == "Missed@k"
     assert "- **Missed@k**: Share of the questions missed." in measure.help
@@ -101,9 +96,7 @@ def test_what_is_of_the_first_k_is_not_compared_across_k(encoder):
 
 def test_two_runs_are_not_compared_across_k_either(encoder):
     one = with_k(experiment(), 1, 8)  # the best, which is chosen as B
-    app = app_of(runs_page)
-    app.session_state["workspace"] = Workspace(runs=(to_run(one),))
-    app.run()
+    app = app_of(runs_page, workspace=Workspace(runs=(to_run(one),))).run()
     assert ACROSS_K not in informed(app)
     app.segmented_control(key="compare-measure").set_value("recall@k").run()
     assert ACROSS_K in informed(app)
@@ -111,12 +104,10 @@ def test_two_runs_are_not_compared_across_k_either(encoder):
 
 def test_a_deleted_run_is_no_longer_offered(encoder):
     old, new = (experiment("x", time=f"2026-01-0{day}T03:04:05") for day in (1, 2))
-    app = app_of(runs_page)
-    app.session_state["workspace"] = Workspace(runs=(to_run(old), to_run(new)))
-    app.run()
+    app = app_of(runs_page, workspace=Workspace(runs=(to_run(old), to_run(new)))).run()
     assert [app.selectbox(key=f"compare-run-{name}").value for name in "AB"] == [old.key, new.key]
     app.selectbox(key="experiment-delete").set_value(old.key).run()
-    next(button for button in app.button if button.label == "Delete it").click().run()
+    by_label(app.button, "Delete it").click().run()
     for key in ("compare-run-A", "compare-run-B", "experiment-delete"):
         assert app.selectbox(key=key).value == new.key
         assert len(app.selectbox(key=key).options) == 1

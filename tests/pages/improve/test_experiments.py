@@ -36,7 +36,7 @@ from pages.improve.settings.running import time_left
 from pages.improve.settings.runs import digest, opened, shared_questions, to_run
 from pages.improve.settings.verdicts import summary, table_row, verdicts, word
 from tests.apps import app_of
-from tests.command_line import run
+from tests.command_line import printed
 from tests.experiments import QUESTIONS, experiment, row
 from ui.cells import AXES, cell_words, values_in_order, varied
 
@@ -229,9 +229,7 @@ def printed_by_the_command(experiment):
     for line in command_line(experiment).splitlines():
         words = shlex.split(line, comments=True)
         if words:
-            result = run(*words[3:], "--json")
-            assert result.exit_code == 0, result.stderr
-            for fields in json.loads(result.stdout)["rows"]:
+            for fields in printed(*words[3:])["rows"]:
                 cell = Cell(**{name: fields[name] for name in vars(Cell())})
                 found[cell] = fields["mrr"]
     return found

@@ -11,7 +11,7 @@ from pages.improve.settings.code import command_line, python_lines
 from pages.improve.settings.cost import default_name
 from pages.improve.settings.running import server_key
 from pages.improve.settings.runs import Experiment
-from tests.apps import app_page, said
+from tests.apps import app_page, by_label, own_documents, said
 from tests.embedding_server import embedding_server
 
 TEXT = "Nobody had much to say that year. A forager dances the way to the flowers. " * 3
@@ -23,31 +23,27 @@ KEY = "gl4ss-s3cret"
 def page(encoder):
     start = TEXT.index(PASSAGE)
     question = Question("Who dances?", "bees", (Reference(PASSAGE, start, start + len(PASSAGE)),))
-    document = Document("bees.md", TEXT)
-    state = {
-        "uploads": {"bees.md": (document,)},
-        "searched": ["bees.md"],
-        "workspace": Workspace(question_sets={"mine.jsonl": [question_fields(question)]}),
-    }
-    return app_page("improve/settings", **state).run()
+    workspace = Workspace(question_sets={"mine.jsonl": [question_fields(question)]})
+    own = own_documents(Document("bees.md", TEXT))
+    return app_page("improve/settings", **own, workspace=workspace).run()
 
 
 def cells(app):
-    return next(metric.value for metric in app.metric if metric.label == "Cells")
+    return int(by_label(app.metric, "Cells").value)
 
 
 def test_a_server_is_compared_once_it_has_its_key(page, encoder):
     with embedding_server(encoder.encode, key=KEY) as server:
-        alone = int(cells(page))
+        alone = cells(page)
         page.text_input(key="grid-model").set_value(server.address).run()
         [error] = page.error
         assert "401" in error.value
         assert "The grid uses" in error.value
-        assert int(cells(page)) == alone
+        assert cells(page) == alone
         page.text_input(key=server_key(server.address)).set_value(KEY).run()
         assert KEY not in said(page)
         assert not page.error
-        assert int(cells(page)) > alone
+        assert cells(page) > alone
         assert not any("is not measured at all" in warning.value for warning in page.warning)
         with embedding_server(encoder.encode, key=KEY) as other:  # which does not get to know the key
             page.text_input(key="grid-model").set_value(other.address).run()

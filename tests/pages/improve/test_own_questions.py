@@ -13,7 +13,7 @@ from engine.storage.workspace import Workspace
 from pages.improve.poolings.geometry import CHANGES
 from pages.improve.poolings.quality import TRUST
 from pages.improve.settings.cell import ACROSS_K
-from tests.apps import app_of, app_page, said, tables
+from tests.apps import app_of, app_page, by_label, own_documents, said, tables
 from ui.questions.kept import BUNDLED, LABELLED, SELF_TEST
 from ui.questions.sets import N_SENTENCES
 from ui.text import escape_markdown
@@ -51,24 +51,16 @@ def own(stem):
     return Document(f"{stem}.md", text), questions
 
 
-OWN = {f"{stem}.md": own(stem) for stem in FACTS}
-DOCUMENTS = [document for document, _ in OWN.values()]
-QUESTIONS = [question for _, questions in OWN.values() for question in questions]
+DOCUMENTS, LABELS = zip(*map(own, FACTS), strict=True)
+OWN = [document.name for document in DOCUMENTS]
+QUESTIONS = [question for labels in LABELS for question in labels]
 
 
-def page(name, sets, searched=tuple(OWN), **state):
+def page(name, sets, searched=OWN, **state):
     """A page with the own documents loaded, and these question sets kept."""
     rows = {key: [question_fields(question) for question in asked] for key, asked in sets.items()}
-    loaded = {
-        "uploads": {name: (document,) for name, (document, _) in OWN.items()},
-        "searched": list(searched),
-        "workspace": Workspace(question_sets=rows),
-    }
-    return app_page(f"improve/{name}", **loaded | state).run()
-
-
-def button(app, label):
-    return next(each for each in app.button if each.label == label)
+    loaded = own_documents(*DOCUMENTS) | {"searched": list(searched)} | state
+    return app_page(f"improve/{name}", workspace=Workspace(question_sets=rows), **loaded).run()
 
 
 def toggle(app):
@@ -87,13 +79,13 @@ def test_ones_own_questions_are_diagnosed_and_guard_each_other(encoder):
     halves = {LABELLED: QUESTIONS[:5], "mine.jsonl": QUESTIONS[4:]}  # one is in both
     app = page("diagnose", halves, **TRY_WORDS)
     assert toggle(app).endswith(" of 12")
-    [box] = [each for each in app.selectbox if each.label == "Question and passage"]
+    box = by_label(app.selectbox, "Question and passage")
     assert len(box.options) == 12
     for question in QUESTIONS:
         assert any(question.text in option for option in box.options)
     app = box.set_value(next(each for each in box.options if QUESTIONS[0].text in each)).run()
     assert f"Question: {escape_markdown(QUESTIONS[0].text)}" in said(app)
-    app = button(app, "Try other settings").click().run()
+    app = by_label(app.button, "Try other settings").click().run()
     assert "Others' hit@k" in tables(app)[-1]
     # A question that is kept later is of no row that was measured before.
     more = [*halves["mine.jsonl"], Question("What lasts a year?", "bees", QUESTIONS[1].references)]
@@ -106,7 +98,7 @@ def test_ones_own_questions_are_diagnosed_and_guard_each_other(encoder):
 def test_a_passage_that_the_retriever_does_not_find_at_all_is_among_the_missing(encoder):
     app = page("diagnose", {"mine.jsonl": QUESTIONS}, retriever="bm25", chunk_tokens=32)
     assert toggle(app).endswith(" of 12")
-    [box] = [each for each in app.selectbox if each.label == "Question and passage"]
+    box = by_label(app.selectbox, "Question and passage")
     app = box.set_value(next(each for each in box.options if "Why do watches tick?" in each)).run()
     assert app.metric[0].value == "not found"
     assert "does not find it" in said(app)
@@ -118,7 +110,7 @@ def test_what_a_change_does_to_ones_own_questions_is_said(encoder):
     asked, passage = "How do bakers get dough thickened by beating?", FACTS["bees"][2][1]
     app.session_state["diagnose-way-True"] = "Paste the passage"
     app.session_state["diagnose-question"], app.session_state["diagnose-passage"] = asked, passage
-    app = button(app.run(), "Try other settings").click().run()
+    app = by_label(app.run().button, "Try other settings").click().run()
     table = tables(app)[-1]
     assert sorted(table["Rank"])[0] == 1 < table[table["Changed"] == "nothing (now)"].iloc[0]["Rank"]
     assert "Its effect on the other 12 labelled questions" in said(app)
@@ -202,7 +194,7 @@ def test_the_question_set_says_what_it_is_and_opens_where_none_is_usable(encoder
     assert expander(app).label.endswith(" 34 usable")
     assert BUNDLED in expander(app).label
     assert not expander(app).proto.expanded
-    app.session_state["searched"] = list(OWN)
+    app.session_state["searched"] = OWN
     app.run()
     assert expander(app).label == f"Questions: {BUNDLED}, none usable"
     assert expander(app).proto.expanded

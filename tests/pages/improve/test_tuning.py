@@ -71,10 +71,8 @@ def data(n_questions):
 
 
 def app(n_questions):
-    test = app_of(page)
-    test.session_state["documents"], test.session_state["questions"] = data(n_questions)
-    test.session_state["cut"] = CUT
-    return test.run()
+    documents, questions = data(n_questions)
+    return app_of(page, documents=documents, questions=questions, cut=CUT).run()
 
 
 def tuned(by_question, by_document, keep):

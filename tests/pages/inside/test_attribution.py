@@ -28,8 +28,7 @@ def test_a_model_with_one_layer_and_one_head_leaves_nothing_to_choose():
 
 
 def test_the_agreement_of_attention_and_leaving_out_is_two_correlations():
-    app = app_of(agreement)
-    app.run()
+    app = app_of(agreement).run()
     values = {metric.label: float(metric.value) for metric in app.metric}
     assert set(values) == {"Spearman", "Pearson"}
     assert all(0.8 < value <= 1 for value in values.values())

@@ -8,7 +8,7 @@ from engine.documents.document import Document
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.documents.splitters import Splitting, split
 from engine.inspection.diagnosis.location import Location
-from tests.apps import app_file, app_page, said, tables
+from tests.apps import app_page, app_within, html_of, own_documents, said, tables
 
 CHOSEN = "inside_the_pipeline.md"
 
@@ -29,7 +29,7 @@ def test_a_chunk_is_one_of_the_chosen_documents_under_the_settings_of_the_app(en
     chunks = split(document, encoder.tokenizer, Splitting("fixed", 64, 16))
     app.number_input(key="inside-chunk").set_value(3).run()
     assert app.number_input(key="inside-chunk").label == f"Chunk (of {len(chunks)})"
-    assert chunks[2].text[:60] in "".join(html.value for html in app.get("html"))
+    assert chunks[2].text[:60] in html_of(app)
 
 
 def test_the_token_limit_of_the_app_cuts_a_chunk(encoder):
@@ -40,9 +40,8 @@ def test_the_token_limit_of_the_app_cuts_a_chunk(encoder):
 
 
 def test_a_document_without_text_is_told_and_another_can_be_chosen(encoder):
-    blank = {"blank.md": (Document("blank.md", " \n "),)}
-    state = {"uploads": blank, "searched": ["blank.md"], "source-encoder": "Take a chunk of the documents"}
-    app = app_file(**state).run().switch_page("pages/inside/chunk/page.py").run()
+    blank = own_documents(Document("blank.md", " \n "))
+    app = app_within("inside/chunk", **blank, **{"source-encoder": "Take a chunk of the documents"})
     assert "This document has no text to read\\. Choose another\\." in [info.value for info in app.info]
     assert app.selectbox(key="inside-document")
 
@@ -52,8 +51,7 @@ def test_after_an_answer_the_page_opens_the_passage_that_the_session_is_about(en
     app = app_page("inside/chunk", **{"searched": [CHOSEN], "current-passage": passage}).run()
     assert app.radio(key="source-encoder").value == "Take a chunk of the documents"
     [document] = [each for each in load_corpus(BUNDLED_CORPUS) if each.name == CHOSEN]
-    shown = "".join(html.value for html in app.get("html"))
-    assert document.text[2000:2100].split("\n")[0] in unescape(shown)
+    assert document.text[2000:2100].split("\n")[0] in unescape(html_of(app))
 
 
 def test_every_stage_is_shown_beside_float32_in_the_precision_of_the_app(encoder):

@@ -9,7 +9,7 @@ from engine.inspection.model.positions import score_by_distance
 from pages.inside.cache import kv_cache
 from pages.inside.late import late_chunking
 from pages.inside.positions import positions
-from tests.apps import app_page
+from tests.apps import app_page, own_documents
 from ui.text import escape_markdown
 
 LEARNED, SINUSOIDAL, ROPE, ALIBI = score_by_distance(64, 32, 4)
@@ -75,10 +75,7 @@ def test_an_answer_costs_its_tokens_times_that_of_one():
     )
 
 
-OWN = {
-    "uploads": {"tide.md": (Document("tide.md", "The tide turns twice a day. " * 40),)},
-    "searched": ["tide.md"],
-}
+OWN = own_documents(Document("tide.md", "The tide turns twice a day. " * 40))
 
 
 @pytest.mark.parametrize(

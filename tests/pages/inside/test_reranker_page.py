@@ -4,7 +4,7 @@ import pytest
 
 from engine.documents.document import Document
 from engine.inspection.diagnosis.location import Location
-from tests.apps import app_page, said
+from tests.apps import app_page, html_of, own_documents, said
 from tests.sentence_transformer_folders import save_reranker
 
 EVIL = "<script>alert(1)</script> a bead **bold**"
@@ -22,20 +22,17 @@ def test_without_a_model_it_says_how_to_load_one():
 
 def test_the_session_s_question_and_passage_are_taken_apart(folder):
     place = {"current-document": DOCUMENT.name, "current-passage": Location(DOCUMENT.name, 0, len(EVIL))}
-    own = {"uploads": {DOCUMENT.name: (DOCUMENT,)}, "searched": [DOCUMENT.name]}
-    state = {"reranker": folder, "current-question": "ab cafe?"} | place | own
+    state = {"reranker": folder, "current-question": "ab cafe?"} | place | own_documents(DOCUMENT)
     app = app_page("inside/reranker", **state).run()
     assert app.text_input(key="reranker-question").value == "ab cafe?"
     assert app.text_area[0].value == EVIL
     finding = next(line for line in said(app).split("\n") if "gives this pair" in line)
     assert "more than without any other word" in finding
-    html = "".join(element.value for element in app.get("html"))
-    assert "<script>" not in html
+    assert "<script>" not in html_of(app)
     app.session_state["reranker-chapter"] = "Attention between the texts"
     assert "of their attention, on average over all heads" in said(app.run())
 
 
 def test_what_is_cut_off_is_told(folder):
-    app = app_page("inside/reranker", reranker=folder)
-    app.session_state["reranker-passage"] = "bead " * 50
+    app = app_page("inside/reranker", reranker=folder, **{"reranker-passage": "bead " * 50})
     assert "tokens are read, the limit of the model" in said(app.run())

@@ -13,7 +13,7 @@ from engine.training.language.small_decoder_loop import TrainingState, UpdateRep
 from engine.training.language.vocabulary import Vocabulary
 from pages.learn.decoder.figures import learning_figure, smoothed, step_attention
 from pages.learn.decoder.session import Choice, restore
-from tests.apps import app_of, tables
+from tests.apps import app_of, html_of, said, tables
 
 SCRIPT = """
 import streamlit as st
@@ -35,16 +35,12 @@ SMALL = {
 
 
 def opened(texts=(TEXT,), **chosen):
-    app = app_of(SCRIPT)
-    app.session_state["texts"] = list(texts)
-    for key, value in {**SMALL, **chosen}.items():
-        app.session_state[f"lab-decoder-{key}"] = value
-    return app.run()
+    state = {f"lab-decoder-{key}": value for key, value in {**SMALL, **chosen}.items()}
+    return app_of(SCRIPT, texts=list(texts), **state).run()
 
 
 def words(app):
-    parts = (*app.markdown, *app.caption, *app.info, *app.error)
-    return "\n".join([*(part.value for part in parts), *(part.proto.body for part in app.get("html"))])
+    return said(app) + html_of(app)
 
 
 def trained(*args, **chosen):
@@ -173,9 +169,8 @@ def test_texts_that_teach_nothing_are_told(texts, said):
 def test_what_a_model_writes_is_escaped():
     app, run = trained([EVIL * 100])
     assert "<script>" in run.snapshots[-1].sample  # it has learnt to write that
-    html = "".join(part.proto.body for part in app.get("html"))
-    assert "<script>" not in html
-    assert "&lt;script&gt;" in html
+    assert "<script>" not in html_of(app)
+    assert "&lt;script&gt;" in html_of(app)
 
 
 def test_a_smoothed_line_begins_where_its_values_do():

@@ -13,7 +13,7 @@ from pages.learn.translator.figures import alignment_map, chosen_weights, progre
 from pages.learn.translator.session import TrainingSession
 from pages.learn.translator.training import TASKS
 from pages.learn.translator.translate import correctness, step_rows, translated
-from tests.apps import app_of, tables
+from tests.apps import app_of, said, tables
 
 SCRIPT = """
 from pages.learn.translator.training import show_seq2seq
@@ -24,10 +24,8 @@ SHORT = Recipe(d_model=32, n_heads=2, d_ff=64, n_steps=20, report_every=10, n_ex
 
 
 def run(session=None):
-    app = app_of(SCRIPT)
-    if session is not None:
-        app.session_state["seq2seq-trainings"] = {NUMBERS.name: session}
-    return app.run()
+    trainings = {} if session is None else {NUMBERS.name: session}
+    return app_of(SCRIPT, **{"seq2seq-trainings": trainings}).run()
 
 
 def ended(session):
@@ -48,10 +46,6 @@ def paused(recipe=SHORT):
     return ended(session)
 
 
-def words(app):
-    return "\n".join(part.value for part in (*app.markdown, *app.caption, *app.info, *app.error))
-
-
 @pytest.fixture(scope="module")
 def learnt():
     """A training of small numbers that has learnt them."""
@@ -65,7 +59,7 @@ def learnt():
 
 def test_before_a_training_the_page_says_what_to_do():
     app = run()
-    assert "Nothing is trained yet. Press Train" in words(app)
+    assert "Nothing is trained yet. Press Train" in said(app)
     assert app.button(key="seq2seq-train").label == "Train"
     assert not app.text_input
 
@@ -92,7 +86,7 @@ def test_a_training_is_started_paused_gone_on_with_and_forgotten():
     session.job.stop()
     assert ended(session).training.moments.n_updates > made
     app.run().button(key="seq2seq-reset").click().run()
-    assert "Nothing is trained yet" in words(app)
+    assert "Nothing is trained yet" in said(app)
     assert not app.slider(key="seq2seq-steps").disabled
 
 
@@ -133,7 +127,7 @@ def test_samples_and_numbers_are_those_of_the_last_report():
     last = session.training.reports[-1]
     assert {m.label: m.value for m in app.metric}["Loss"] == f"{last.loss:.3f}"
     assert {m.label: m.value for m in app.metric}["Held-out right"] == f"{last.exact:.0%}"
-    assert f"{sum(not one.right for one in last.exam)} of 4 are wrong" in words(app)
+    assert f"{sum(not one.right for one in last.exam)} of 4 are wrong" in said(app)
     table = tables(app)[0]
     assert set(table["source"]) == {one.pair.source for one in last.exam}
 
@@ -154,13 +148,13 @@ def test_the_user_s_own_source_is_translated_or_told_in_a_line(learnt):
     app = run(session)
     source = app.text_input(key=f"seq2seq-source-{NUMBERS.name}")
     source.set_value("342").run()
-    assert "## trescientos cuarenta y dos" in words(app)
-    assert ":green[" in words(app)
+    assert "## trescientos cuarenta y dos" in said(app)
+    assert ":green[" in said(app)
     source.set_value("two hundred and *fivé*").run()
     assert "is not in the vocabulary\\: write it like" in app.error[0].value
     assert "\\*fivé\\*" in app.error[0].value
     source.set_value(" ").run()
-    assert "Write something to translate" in words(app)
+    assert "Write something to translate" in said(app)
 
 
 def test_a_translation_comes_with_its_steps_and_what_it_looked_at(learnt):

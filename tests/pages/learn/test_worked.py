@@ -21,7 +21,7 @@ from pages.learn.worked.figures import (
 from pages.learn.worked.inputs import SEED
 from pages.learn.worked.matrix import matrix_html, readable_number
 from pages.learn.worked.stack import growth_words
-from tests.apps import app_of
+from tests.apps import app_of, html_of, said
 
 SCRIPT = """
 import streamlit as st
@@ -32,19 +32,12 @@ NONE = Options(norm="none", residual=False)
 
 
 def run(**state):
-    app = app_of(SCRIPT)
-    for key, value in state.items():
-        app.session_state[key.replace("_", "-")] = value
-    return app.run()
-
-
-def words(app):
-    return "\n".join(part.value for part in (*app.markdown, *app.caption, *app.info, *app.error))
+    return app_of(SCRIPT, **{key.replace("_", "-"): value for key, value in state.items()}).run()
 
 
 def test_the_page_shows_the_printed_numbers_of_the_example():
     app = run()
-    html = "".join(part.proto.body for part in app.get("html"))
+    html = html_of(app)
     given = reference_arrays()
     for name in ("K1", "Q1", "V1", "attention1_scaled_by_30", "Z", "residual_layer_norm"):
         for value in given[name].ravel():
@@ -52,8 +45,7 @@ def test_the_page_shows_the_printed_numbers_of_the_example():
 
 
 def test_the_paper_s_scale_shows_saturated_weights():
-    app = run(worked_divisor="√3")
-    html = "".join(part.proto.body for part in app.get("html"))
+    html = html_of(run(worked_divisor="√3"))
     assert "4.67695573e−10" in html
     assert "1.11377182e−12" in html
     assert "39.2598183" in html
@@ -62,9 +54,9 @@ def test_the_paper_s_scale_shows_saturated_weights():
 def test_an_edited_matrix_changes_what_follows_and_can_be_set_back():
     matrix = example_matrices(SEED)["heads.0.query"] * 2
     app = run(worked_edited={"heads.0.query": matrix})
-    assert ">16<" in "".join(part.proto.body for part in app.get("html"))
+    assert ">16<" in html_of(app)
     app.button(key="worked-reset").click().run()
-    assert ">16<" not in "".join(part.proto.body for part in app.get("html"))
+    assert ">16<" not in html_of(app)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +68,7 @@ def test_a_cell_that_is_no_number_gives_one_line_and_no_results(value, message):
     matrix[1, 0] = value
     app = run(worked_edited={"output": matrix})
     assert [message in error.value.replace("\\", "") for error in app.error] == [True]
-    assert "as soon as every cell of the tables holds one" in words(app)
+    assert "as soon as every cell of the tables holds one" in said(app)
     [sizes] = app.get("html")  # of the paper's model, whatever the numbers here
     assert "Parameters and FLOPs" in sizes.proto.body
 
@@ -92,13 +84,13 @@ def test_a_cell_that_is_no_number_gives_one_line_and_no_results(value, message):
 )
 def test_what_becomes_of_stacked_blocks_is_said_in_words(state, found):
     app = run(**state)
-    assert found in words(app)
-    assert ("nothing to decode" in words(app)) == ("NaN" in found or "float32" in found)
+    assert found in said(app)
+    assert ("nothing to decode" in said(app)) == ("NaN" in found or "float32" in found)
 
 
 def test_decoding_ends_at_the_end_token_or_the_maximum():
-    assert "because the end token came" in words(run())
-    short = words(run(worked_longest=2))
+    assert "because the end token came" in said(run())
+    short = said(run(worked_longest=2))
     assert "because the maximum of 2 words was reached" in short
 
 
@@ -107,7 +99,7 @@ def test_the_sizes_of_2017_are_shown_and_run_when_asked_to():
     assert {metric.label: metric.value for metric in app.metric}["Parameters"] == "63.1 M"
     assert "Rate" not in {metric.label for metric in app.metric}
     app.button(key="worked-run").click().run()
-    assert "The logits are 2 × 37,000" in words(app)
+    assert "The logits are 2 × 37,000" in said(app)
 
 
 @given(st.floats(allow_subnormal=False))
