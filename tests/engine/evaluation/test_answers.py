@@ -360,11 +360,13 @@ def test_the_curve_says_what_each_threshold_would_answer():
 
 def test_what_was_refused_counts_as_if_it_were_shown():
     shown, refused = (
-        [row(status, right=right) for right in (True, False)] for status in ("unsure", "refused")
+        [row(status, confidence=n // 2 / 10, right=n % 2 == 0) for n in range(10)]
+        for status in ("unsure", "refused")
     )
     assert reliability(refused) == reliability(shown)
     assert coverage_curve(refused) == coverage_curve(shown)
-    assert [each.holds for each in refused] == [True, False]
+    assert [each.answered for each in coverage_curve(shown)] == [0.2, 0.4, 0.6, 0.8, 1.0]  # ties together
+    assert [each.holds for each in refused] == [True, False] * 5
     assert not any(each.right for each in refused)
 
 

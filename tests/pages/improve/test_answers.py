@@ -247,11 +247,3 @@ def test_figures_hold_every_bin_and_mark_the_present_threshold():
     assert (now.x[0], now.y[0]) == (0.4, 1.0)
     assert at_threshold(curve, 0.95) is None
     assert len(coverage_figure(curve, 0.95).data) == 1
-
-
-def test_a_threshold_does_not_change_how_sure_and_right_go_together():
-    shown = [row(n, confidence=n // 2 / 10) for n in range(10)]
-    refused = [replace(each, status="refused", right=False) for each in shown]
-    assert reliability(shown) == reliability(refused)
-    assert coverage_curve(shown) == coverage_curve(refused)
-    assert [each.answered for each in coverage_curve(shown)] == [0.2, 0.4, 0.6, 0.8, 1.0]  # ties together
