@@ -42,14 +42,6 @@ def refusal(*arguments):
     return line
 
 
-def write_files(folder, texts):
-    """Write files of these texts into a new folder."""
-    folder.mkdir()
-    for name, text in texts.items():
-        (folder / name).write_text(text, encoding="utf-8")
-    return folder
-
-
 def run_python(code, *arguments, **environment):
     """Lines that a new process prints, which ends well."""
     done = subprocess.run(

@@ -1,6 +1,4 @@
-import io
 import json
-import zipfile
 from dataclasses import replace
 
 import pytest
@@ -13,6 +11,7 @@ from engine.retrieval.retrievers import RETRIEVERS
 from engine.storage.workspace import Workspace, export_workspace, import_workspace
 from pages.improve.questions.self_test import depth_figure, summary
 from tests.apps import app_of, html_of, own_documents, said
+from tests.text_files import packed
 from ui.chunk_settings import Cut
 from ui.questions.kept import BUNDLED, LABELLED, SELF_TEST, with_label
 from ui.questions.names import NONE
@@ -27,14 +26,6 @@ MOON = Reference(f"The moon pulls the sea {EVIL}.", 28, 28 + len(f"The moon pull
 ASKED = Question("Who moves the water?", "tide", (MOON,))
 DAYS = " ".join(f"The tide of day {n} is high, and the moon is full again." for n in range(9))
 CUT = Cut(Splitting("recursive", 32, 0), 0, 256)
-
-
-def uploaded(file, files):
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for path, content in files.items():
-            archive.writestr(path, content)
-    return file, buffer.getvalue(), "application/zip"
 
 
 def picker_page():
@@ -232,7 +223,7 @@ def test_a_collection_brings_its_documents():
         "queries.jsonl": json.dumps({"_id": "q", "text": "Cost of wings?"}),
         "qrels/test.tsv": "query-id\tcorpus-id\tscore\nq\td2\t1\n",
     }
-    app = give(page_over(picker_page), *uploaded("wings.zip", files))
+    app = give(page_over(picker_page), "wings.zip", packed(files), "application/zip")
     assert not app.error
     [document] = app.session_state["uploads"]["wings.zip"]
     assert app.session_state["new_files"] == ("wings.zip",)

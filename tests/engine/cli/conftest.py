@@ -9,7 +9,8 @@ from engine import Decoder, Encoder
 from engine.official_program import official_trace
 from engine.verify import official_model
 from engine.weights.catalog import DEFAULT_DECODER, DEFAULT_ENCODER
-from tests.command_line import LIGHTHOUSE, write_files
+from tests.command_line import LIGHTHOUSE
+from tests.text_files import write_files
 
 
 @pytest.fixture(autouse=True)

@@ -3,7 +3,8 @@ import json
 import pytest
 
 from engine.evaluation.answers import ANSWER_METRICS
-from tests.command_line import printed, refusal, run, write_files
+from tests.command_line import printed, refusal, run
+from tests.text_files import write_files
 
 TOWER = "The Vardholm tower was finished in 1891. It was painted green by Ada Holm.\n"
 BREAD = "Knead the dough for ten minutes. Bake it at 230 degrees.\n"

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from engine.evaluation.metrics import METRICS
-from tests.command_line import LIGHTHOUSE, printed, refusal, run, write_files
+from tests.command_line import LIGHTHOUSE, printed, refusal, run
+from tests.text_files import write_files
 
 ROOT = Path(__file__).parents[3]
 BREAD = "Knead the dough for ten minutes.\n\nLet it rise under a cloth."
@@ -205,16 +206,13 @@ def test_another_sweeps_file_is_refused(sweep, questions, tmp_path):
 
 @pytest.fixture
 def beir(tmp_path):
-    folder = tmp_path / "beir"
-    (folder / "qrels").mkdir(parents=True)
     texts = {"d1": LIGHTHOUSE, "d2": BREAD, "d3": "Chess is played by two players."}
     asked = {"q1": "What colour is the lighthouse?", "q2": "How long is dough kneaded?"}
+    files = {"qrels/test.tsv": "query-id\tcorpus-id\tscore\nq1\td1\t1\nq2\td2\t1\nq2\td3\t1\n"}
     for name, rows in {"corpus": texts, "queries": asked}.items():
         lines = [json.dumps({"_id": number, "text": text}) for number, text in rows.items()]
-        (folder / f"{name}.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    qrels = "query-id\tcorpus-id\tscore\nq1\td1\t1\nq2\td2\t1\nq2\td3\t1\n"
-    (folder / "qrels" / "test.tsv").write_text(qrels, encoding="utf-8")
-    return folder
+        files[f"{name}.jsonl"] = "\n".join(lines)
+    return write_files(tmp_path / "beir", files)
 
 
 def test_a_beir_folder_is_judged(beir, tmp_path):

@@ -6,7 +6,8 @@ import pytest
 from engine.models.encoder import Encoder
 from engine.retrieval import index_choice, index_kinds
 from tests import command_line
-from tests.command_line import refusal, run, write_files
+from tests.command_line import refusal, run
+from tests.text_files import write_files
 
 TEXTS = {
     "lighthouse.md": "The lighthouse of Vardholm was painted green in 1931. Its keeper kept bees.",

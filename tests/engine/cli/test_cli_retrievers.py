@@ -3,7 +3,8 @@ import json
 import pytest
 
 from engine.retrieval.retrievers import RETRIEVERS
-from tests.command_line import printed, refusal, run, run_python, write_files
+from tests.command_line import printed, refusal, run, run_python
+from tests.text_files import write_files
 
 WORDS = "Vardholm bread: when it is finished, and finished it is when brown, take it out."
 MEANT = "The building of the tower came to its end in 1891."

@@ -12,10 +12,11 @@ import httpx
 import pytest
 
 from engine.serving.server import listening
-from tests.command_line import refusal, run, write_files
+from tests.command_line import refusal, run
 from tests.engine_server import EngineServer
 from tests.model_files import edit_tensors
 from tests.sentence_transformer_folders import save_bert
+from tests.text_files import write_files
 
 ROOT = Path(__file__).parents[3]
 

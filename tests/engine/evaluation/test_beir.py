@@ -8,6 +8,7 @@ import pytest
 from benchmarks.cranfield import convert, smart_records
 from engine.errors import InputError
 from engine.evaluation.beir import load_beir
+from tests.text_files import write_files
 
 HEADER = "query-id\tcorpus-id\tscore"
 CORPUS = [
@@ -33,11 +34,8 @@ def tsv(rows):
 
 @pytest.fixture
 def folder(tmp_path):
-    (tmp_path / "qrels").mkdir()
-    (tmp_path / "corpus.jsonl").write_text(jsonl(CORPUS), encoding="utf-8")
-    (tmp_path / "queries.jsonl").write_text(jsonl(QUERIES), encoding="utf-8")
-    (tmp_path / "qrels" / "test.tsv").write_text(tsv(QRELS), encoding="utf-8")
-    return tmp_path
+    files = {"corpus.jsonl": jsonl(CORPUS), "queries.jsonl": jsonl(QUERIES), "qrels/test.tsv": tsv(QRELS)}
+    return write_files(tmp_path, files)
 
 
 def test_a_folder_is_read(folder):

@@ -1,6 +1,4 @@
-import io
 import json
-import zipfile
 
 import pytest
 from hypothesis import given
@@ -11,6 +9,7 @@ from engine.errors import DocumentError, InputError
 from engine.evaluation.beir import load_beir
 from engine.evaluation.question_files import parse_beir_zip, to_jsonl
 from engine.evaluation.questions import Question, Reference, parse_questions, relevance
+from tests.text_files import packed, write_files
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12).map(lambda text: f"x{text}")
 REFERENCES = st.lists(
@@ -34,14 +33,6 @@ FILES = {
     "queries.jsonl": "\n".join(map(json.dumps, QUERIES)),
     "qrels/test.tsv": QRELS,
 }
-
-
-def packed(files):
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for path, content in files.items():
-            archive.writestr(path, content)
-    return buffer.getvalue()
 
 
 @given(QUESTIONS)
@@ -68,10 +59,7 @@ def test_a_collection_becomes_one_document_whose_spans_are_the_judged_texts(root
 
 
 def test_chunks_by_headings_are_relevant_as_the_documents_are(encoder, tmp_path):
-    (tmp_path / "qrels").mkdir()
-    for path, text in FILES.items():
-        (tmp_path / path).write_text(text, encoding="utf-8")
-    expected = load_beir(tmp_path).relevance(["d1", "d2", "d4"])
+    expected = load_beir(write_files(tmp_path, FILES)).relevance(["d1", "d2", "d4"])
     found = parse_beir_zip("wings.zip", packed(FILES))
     chunks = split(found.document, encoder.tokenizer, Splitting("markdown", 64))
     assert len(chunks) == 3

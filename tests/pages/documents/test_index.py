@@ -14,6 +14,7 @@ from engine.storage.index_update import update_index
 from engine.storage.milvus_store import check_free
 from pages.documents.index_kinds import MOST_LOST
 from tests.apps import app_page, own_documents, said, tables
+from tests.text_files import write_files
 from ui.server_settings import PUBLIC
 
 TEXT = "The lighthouse of Vardholm was painted green in 1931. Its keeper kept bees and sold the honey."
@@ -22,9 +23,7 @@ MADE_WITH = Splitting("fixed", 16, 0)
 
 @pytest.fixture
 def corpus(tmp_path):
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "notes" / "light.md").write_text(TEXT)
-    return tmp_path / "notes"
+    return write_files(tmp_path / "notes", {"light.md": TEXT})
 
 
 @pytest.fixture

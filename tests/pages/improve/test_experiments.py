@@ -3,7 +3,6 @@ import io
 import json
 import re
 import shlex
-import zipfile
 from dataclasses import replace
 from html import escape
 
@@ -38,6 +37,7 @@ from pages.improve.settings.verdicts import summary, table_row, verdicts, word
 from tests.apps import app_of
 from tests.command_line import printed
 from tests.experiments import QUESTIONS, experiment, row
+from tests.text_files import packed, write_files
 from ui.cells import AXES, cell_words, values_in_order, varied
 
 EVIL = '<script>alert("1")</script>'
@@ -253,8 +253,6 @@ def electra(tmp_path, official):
 @pytest.fixture
 def files(tmp_path, monkeypatch):
     """The folder that printed lines are run in, with documents where they look for them."""
-    folder = tmp_path / "PATH" / "TO" / "DOCUMENTS"
-    folder.mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
     # Chunks of both say what is asked equally often, in as many words: BM25 scores them alike.
     colours = ("red", "blue", "green", "black", "white", "brown", "pink", "grey", "gold", "orange")
@@ -263,14 +261,8 @@ def files(tmp_path, monkeypatch):
         "".join(f"The moon pulls the sea, and a {word} comes. " for word in words)
         for words in (colours, things)
     )
-    for name, text in {
-        "wave.md": wave,
-        "tide.md": tide,
-        "bread.md": "Knead the dough.",
-        "x.md": "moon",
-    }.items():
-        (folder / name).write_text(text)
-    return folder
+    texts = {"wave.md": wave, "tide.md": tide, "bread.md": "Knead the dough.", "x.md": "moon"}
+    return write_files(tmp_path / "PATH" / "TO" / "DOCUMENTS", texts)
 
 
 def about(name, content, text):
@@ -324,13 +316,14 @@ def test_the_lines_for_some_bundled_documents_search_these_alone(encoder, capsys
 
 def test_the_lines_for_a_packed_collection_read_it_as_the_page_does(files, encoder, tmp_path, capsys):
     texts = {"d1": "The moon pulls the sea.", "d2": "The sun pulls, too.", "d3": "Bread is kneaded."}
-    packed = tmp_path / "PATH" / "TO" / "tides.zip"
-    with zipfile.ZipFile(packed, "w") as archive:
-        rows = [json.dumps({"_id": key, "text": text}) for key, text in texts.items()]
-        archive.writestr("corpus.jsonl", "\n".join(rows))
-        archive.writestr("queries.jsonl", '{"_id": "q1", "text": "What pulls, too?"}')
-        archive.writestr("qrels/test.tsv", "query-id\tcorpus-id\tscore\nq1\td2\t1\n")
-    found = parse_beir_zip(packed.name, packed.read_bytes())
+    collection = {
+        "corpus.jsonl": "\n".join(json.dumps({"_id": key, "text": text}) for key, text in texts.items()),
+        "queries.jsonl": '{"_id": "q1", "text": "What pulls, too?"}',
+        "qrels/test.tsv": "query-id\tcorpus-id\tscore\nq1\td2\t1\n",
+    }
+    path = tmp_path / "PATH" / "TO" / "tides.zip"
+    path.write_bytes(packed(collection))
+    found = parse_beir_zip(path.name, path.read_bytes())
     cells = tuple(Cell("markdown", 16, 0, retriever=name) for name in ("bm25", "dense"))
     for others in ([], [one for one in load_corpus(files) if one.name == "tide.md"]):
         page = measured_by_the_page(
@@ -348,9 +341,11 @@ def resuming(documents, kept):
 
     from pages.improve.settings import running
 
-    st.session_state["uploads"] = {one.name: (one,) for one in documents}
-    st.session_state["searched"] = [one.name for one in documents]
-    running.resume(kept)
+    if "uploads" not in st.session_state:
+        st.session_state["uploads"] = {one.name: (one,) for one in documents}
+        st.session_state["searched"] = [one.name for one in documents]
+        running.resume(kept)
+    running.show_running()
 
 
 @pytest.mark.parametrize(("order", "said"), [(1, None), (-1, "in the order of their upload")])
@@ -367,9 +362,8 @@ def test_an_experiment_goes_on_with_documents_in_the_same_order_alone(encoder, o
     )
     given = {"documents": documents[::-1], "kept": kept}
     app = app_of(resuming, kwargs=given).run()
-    state = app.session_state
-    assert ("experiment" in state) == (said is None)
-    assert said is None or said in state["experiment-error"]
+    assert ("experiment" in app.session_state) == (said is None)
+    assert said is None or said in app.error[0].value
 
 
 @pytest.mark.parametrize(
@@ -382,25 +376,11 @@ def test_an_experiment_goes_on_with_documents_in_the_same_order_alone(encoder, o
 )
 def test_what_keeps_an_experiment_from_going_on_is_said_once(encoder, chosen, said):
     kept = experiment(documents=("a.v1.md", "b.md"), corpus="of other texts", rows=())
-    app = app_of(
-        resuming_page, kwargs={"documents": [Document(name, "New.") for name in chosen], "kept": kept}
-    )
+    app = app_of(resuming, kwargs={"documents": [Document(name, "New.") for name in chosen], "kept": kept})
     [error] = app.run().error
     assert said in error.value.replace("\\", "")
     assert "\\\\" not in error.value  # escaped once
     assert not app.run().error
-
-
-def resuming_page(documents, kept):
-    import streamlit as st
-
-    from pages.improve.settings import running
-
-    if "uploads" not in st.session_state:
-        st.session_state["uploads"] = {one.name: (one,) for one in documents}
-        st.session_state["searched"] = [one.name for one in documents]
-        running.resume(kept)
-    running.show_running()
 
 
 def test_before_a_run_it_is_said_what_cannot_be_told_by_it(encoder):
