@@ -7,8 +7,7 @@ from streamlit import config
 
 from engine.documents.document import Document
 from engine.errors import DocumentError, InputError
-from tests.apps import app_of, said
-from tests.test_docs import ROOT
+from tests.apps import ROOT, app_of, said
 from ui import server_settings
 from ui.server_settings import (
     OWN_LIMITS,

@@ -44,14 +44,10 @@ def test_everything_is_off_at_first():
     assert greyed_out(app) == set()
 
 
-@pytest.mark.parametrize("setting", ["top_k", "top_p", "min_p", "repetition_penalty"])
+@pytest.mark.parametrize("setting", EVERYTHING)
 def test_each_setting_is_what_was_set(setting):
     value = EVERYTHING[setting]
     assert chosen(sidebar(**{setting: value})) == Sampling(0.8, **{setting: value})
-
-
-def test_the_seed_is_what_was_set():
-    assert chosen(sidebar(seed=7)) == Sampling(0.8, seed=7)
 
 
 def test_at_temperature_0_only_the_repetition_penalty_counts():
@@ -82,27 +78,20 @@ def whole_page():
 
 @pytest.mark.parametrize(
     ("given", "expected"),
-    [({}, 90), ({"min_relevance": 75}, 75), ({"min_relevance": 101}, 90), ({"threshold": 0.3}, 90)],
-)
-def test_the_relevance_of_a_workspace_is_taken_where_it_is_one(given, expected):
-    app = app_of(whole_page, given=given).run()
-    assert app.session_state["settings"].answer.search.min_relevance == expected
-    assert app.session_state["kept"]["min_relevance"] == expected
-
-
-@pytest.mark.parametrize(
-    ("given", "expected"),
     [
-        ({}, ("weighted", False)),
-        ({"retriever": "hybrid", "expand": True}, ("hybrid", True)),
-        ({"retriever": "best", "expand": 1}, ("weighted", False)),
+        ({}, (90, "weighted", False)),
+        ({"min_relevance": 75}, (75, "weighted", False)),
+        ({"min_relevance": 101}, (90, "weighted", False)),
+        ({"threshold": 0.3}, (90, "weighted", False)),
+        ({"retriever": "hybrid", "expand": True}, (90, "hybrid", True)),
+        ({"retriever": "best", "expand": 1}, (90, "weighted", False)),
     ],
 )
 def test_the_search_of_a_workspace_is_taken_where_the_app_has_it(given, expected):
     app = app_of(whole_page, given=given).run()
-    settings, kept = app.session_state["settings"], app.session_state["kept"]
-    search = settings.answer.search
-    assert (search.retriever, search.expand) == (kept["retriever"], kept["expand"]) == expected
+    search, kept = app.session_state["settings"].answer.search, app.session_state["kept"]
+    assert (search.min_relevance, search.retriever, search.expand) == expected
+    assert (kept["min_relevance"], kept["retriever"], kept["expand"]) == expected
 
 
 def retriever_page():

@@ -1,4 +1,3 @@
-import inspect
 from dataclasses import replace
 
 import pytest
@@ -32,7 +31,9 @@ def test_without_text_nothing_is_claimed():
     assert "read whole" not in said(app)
 
 
-def paste(st):
+def paste():
+    import streamlit as st
+
     from pages.documents.files import paste_box
     from ui.documents import uploads
 
@@ -42,7 +43,7 @@ def paste(st):
 
 
 def pasted(name, text):
-    app = app_of("import streamlit as st\n" + inspect.getsource(paste) + "paste(st)").run()
+    app = app_of(paste).run()
     app.text_input(key="paste-name").set_value(name)
     app.text_area(key="paste-text").set_value(text)
     return app.button[0].click().run()

@@ -1,5 +1,4 @@
 import pytest
-from safetensors.numpy import load_file, save_file
 
 from engine.documents.loaders import BUNDLED_CORPUS
 from engine.documents.sentences import sentence_spans
@@ -7,6 +6,7 @@ from engine.evaluation.grid import Cell
 from engine.evaluation.questions import load_questions, questions_about
 from pages.improve.diagnose.fix import change_words, changed_names
 from tests.apps import app_page, app_within, by_label, said, tables
+from tests.model_files import edit_tensors
 from tests.sentence_transformer_folders import save_reranker
 
 
@@ -183,18 +183,14 @@ def test_changes_are_told_change_words():
 
 def test_another_cross_encoder_ranks_anew(tmp_path):
     first, second = save_reranker(tmp_path / "first"), save_reranker(tmp_path / "second")
-    weights = load_file(second / "model.safetensors")
-    weights["classifier.weight"] *= -1  # the order of the first, from the other end
-    save_file(weights, second / "model.safetensors")
-    passage = "A loader turns a file into plain text."
-    state = {
-        "diagnose-way-True": "Paste the passage",
-        "diagnose-question": "What does a loader do?",
-        "diagnose-passage": passage,
-        "retriever": "cross-encoder",
-    }
-    app = page(**state, reranker=str(first))
-    alone = page(**state, reranker=str(second)).metric[0].value
+
+    def negate(weights):
+        weights["classifier.weight"] *= -1  # the order of the first, from the other end
+
+    edit_tensors(second, negate)
+    asked = "What does a loader do?", "A loader turns a file into plain text."
+    app, other = (pasted(*asked, retriever="cross-encoder", reranker=str(path)) for path in (first, second))
+    alone = other.metric[0].value
     assert app.metric[0].value != alone
     app.session_state["reranker"] = str(second)
     assert app.run().metric[0].value == alone

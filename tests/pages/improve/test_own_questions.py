@@ -75,6 +75,12 @@ TRY_WORDS = {f"diagnose-{axis}": [] for axis in ("splitters", "sizes", "overlaps
 TRY_WORDS |= {"diagnose-retrievers": ["bm25"], "diagnose-missing": False, "k": 1, "chunk_tokens": 32}
 
 
+def pasted(question, passage):
+    """State of the diagnosis with a passage that was pasted."""
+    way = {"diagnose-way-True": "Paste the passage"}
+    return way | {"diagnose-question": question, "diagnose-passage": passage}
+
+
 def test_ones_own_questions_are_diagnosed_and_guard_each_other(encoder):
     halves = {LABELLED: QUESTIONS[:5], "mine.jsonl": QUESTIONS[4:]}  # one is in both
     app = page("diagnose", halves, **TRY_WORDS)
@@ -105,12 +111,10 @@ def test_a_passage_that_the_retriever_does_not_find_at_all_is_among_the_missing(
 
 
 def test_what_a_change_does_to_ones_own_questions_is_said(encoder):
-    app = page("diagnose", {"mine.jsonl": QUESTIONS}, **TRY_WORDS, retriever="dense")
     # Cosines miss it, and words, which it shares with its passage, find it.
-    asked, passage = "How do bakers get dough thickened by beating?", FACTS["bees"][2][1]
-    app.session_state["diagnose-way-True"] = "Paste the passage"
-    app.session_state["diagnose-question"], app.session_state["diagnose-passage"] = asked, passage
-    app = by_label(app.run().button, "Try other settings").click().run()
+    asked = pasted("How do bakers get dough thickened by beating?", FACTS["bees"][2][1])
+    app = page("diagnose", {"mine.jsonl": QUESTIONS}, **TRY_WORDS, **asked, retriever="dense")
+    app = by_label(app.button, "Try other settings").click().run()
     table = tables(app)[-1]
     assert sorted(table["Rank"])[0] == 1 < table[table["Changed"] == "nothing (now)"].iloc[0]["Rank"]
     assert "Its effect on the other 12 labelled questions" in said(app)
@@ -118,11 +122,8 @@ def test_what_a_change_does_to_ones_own_questions_is_said(encoder):
 
 @pytest.mark.parametrize("retriever", ["hybrid", "weighted"])
 def test_the_search_in_use_is_not_advised(encoder, retriever):
-    asked, passage = "Does Nobody in the village know 32768 bakers?", FACTS["clocks"][3][1]
-    given = {"diagnose-way-True": "Paste the passage", "diagnose-question": asked, "k": 1}
-    app = page(
-        "diagnose", {"mine.jsonl": QUESTIONS}, retriever=retriever, **given, **{"diagnose-passage": passage}
-    )
+    asked = pasted("Does Nobody in the village know 32768 bakers?", FACTS["clocks"][3][1])
+    app = page("diagnose", {"mine.jsonl": QUESTIONS}, retriever=retriever, k=1, **asked)
     [warning] = app.warning
     assert "Its words match, its vector does not" in warning.value
     assert "search by BM25 alone" in warning.value

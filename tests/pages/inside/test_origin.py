@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -153,18 +155,10 @@ def test_prompts_that_cannot_be_compared_are_explained_and_the_example_comes_bac
     assert not app.error
 
 
-class Lens:
-    def __init__(self, settled, n_rows=4):
-        self.ids = np.zeros((n_rows, 1, 1))
-        self.row = settled
-
-    def settled(self):
-        return np.array([self.row])
-
-
 @pytest.mark.parametrize(
     ("row", "words"),
     [(0, "from the embeddings on"), (2, "from layer 1 on"), (4, "not even in the last layer")],
 )
 def test_where_the_token_settles_is_said(row, words):
-    assert settled_words(Lens(row), 0) == words
+    lens = SimpleNamespace(ids=np.zeros((4, 1, 1)), settled=lambda: np.array([row]))
+    assert settled_words(lens, 0) == words
