@@ -182,10 +182,9 @@ def repr_of(text: str) -> str:
 
 def source_of(module: ModuleType) -> str:
     """Return the source of a module without its docstring and imports."""
-    tree = ast.parse(inspect.getsource(module))
-    imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
-    lines = inspect.getsource(module).splitlines()
-    return "\n".join(lines[(imports[-1].end_lineno or 0) :]).strip()
+    source = inspect.getsource(module)
+    imports = [node for node in ast.parse(source).body if isinstance(node, ast.Import | ast.ImportFrom)]
+    return "\n".join(source.splitlines()[(imports[-1].end_lineno or 0) :]).strip()
 
 
 def rendered(name: str, fields: dict[str, Any]) -> str:
