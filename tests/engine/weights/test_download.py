@@ -15,7 +15,7 @@ from engine.weights.fetch import known_model_path, model_path
 
 WEIGHTS = bytes(range(256)) * 4000  # 1,024,000 bytes
 SHA256 = hashlib.sha256(WEIGHTS).hexdigest()
-MODEL = KnownModel("tiny", APACHE_2, "owner/tiny", "v1", (ModelFile("tiny.gguf", "", SHA256, len(WEIGHTS)),))
+MODEL = KnownModel("tiny", APACHE_2, "owner/tiny", "v1", (ModelFile("tiny.gguf", SHA256, len(WEIGHTS)),))
 PLACE = "owner/tiny/tiny.gguf"
 RANGE = "bytes={}-".format
 

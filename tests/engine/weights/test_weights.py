@@ -17,11 +17,17 @@ CONTENT = {"config.json": b'{"a": 1}', "model.safetensors": bytes(range(256)) * 
 
 def known_model(content=CONTENT):
     files = tuple(
-        ModelFile(name, f"tiny_model/{name}", hashlib.sha256(data).hexdigest(), len(data))
-        for name, data in content.items()
+        ModelFile(name, hashlib.sha256(data).hexdigest(), len(data)) for name, data in content.items()
     )
     return KnownModel(
-        "tiny", APACHE_2, "owner/tiny", "main", files, wheel="tiny-model==1.0", wheel_size=1_280_000
+        "tiny",
+        APACHE_2,
+        "owner/tiny",
+        "main",
+        files,
+        wheel="tiny-model==1.0",
+        wheel_folder="tiny_model",
+        wheel_size=1_280_000,
     )
 
 

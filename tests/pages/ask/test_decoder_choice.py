@@ -57,7 +57,7 @@ def known(hub, weights, monkeypatch, cache):  # noqa: F811
     hub[PLACE] = weights
 
     def add(licence=APACHE_2, n_numbers=200_000):
-        file = ModelFile("tiny.gguf", "", hashlib.sha256(weights).hexdigest(), len(weights))
+        file = ModelFile("tiny.gguf", hashlib.sha256(weights).hexdigest(), len(weights))
         sizes = DecoderSizes(n_numbers, "Q8_0", 2, 2, 8, 64)
         model = KnownModel(NAME, licence, "owner/tiny-llm", "v1", (file,), sizes)
         monkeypatch.setitem(KNOWN_MODELS, NAME, model)
