@@ -56,16 +56,14 @@ def test_where_all_or_nothing_is_relevant_no_limit_is_drawn(min_relevance):
     assert all(np.isfinite(figure.layout.xaxis.range))
 
 
-def page():
-    import streamlit as st
-
+def page(shown):
     from ui.nothing_found import show_nothing_found
 
-    show_nothing_found(st.session_state["shown"])
+    show_nothing_found(shown)
 
 
 def test_where_nothing_is_relevant_the_page_says_how_close_the_best_is():
-    app = app_of(page, shown=answer()).run()
+    app = app_of(page, args=(answer(),)).run()
     assert app.info[0].value == NOTHING_FOUND
     relevance = NULL_SCORES.relevance(0.61)
     text = app.caption[0].value

@@ -127,18 +127,16 @@ def test_switched_off_what_was_kept_is_deleted_and_nothing_is_kept(own_machine):
     session(uploads={"tide.md": (TIDE,)})
     assert (own_machine / "session.sqlite3").exists()
 
-    def switch():
-        import streamlit as st
-
+    def switch(on):
         from ui.session_work import switch_keeping
 
-        switch_keeping(st.session_state["on"])
+        switch_keeping(on)
 
-    app_of(switch, on=False).run()
+    app_of(switch, args=(False,)).run()
     assert [path.name for path in own_machine.iterdir()] == ["keep_nothing"]
     assert "Your work is gone when this tab closes." in said(session(uploads={"tide.md": (TIDE,)}))
     assert [path.name for path in own_machine.iterdir()] == ["keep_nothing"]
-    app_of(switch, on=True).run()
+    app_of(switch, args=(True,)).run()
     assert session(k=6).session_state["k"] == session().session_state["k"] == 6
 
 

@@ -45,24 +45,20 @@ def asked(**changed):
     return Asked(**(given | changed))
 
 
-def sources():
-    import streamlit as st
-
+def sources(shown):
     from pages.ask.answer import show_sources
 
-    show_sources(st.session_state["shown"], {})
+    show_sources(shown, {})
 
 
-def refusal():
-    import streamlit as st
-
+def refusal(shown):
     from ui.nothing_found import show_nothing_found
 
-    show_nothing_found(st.session_state["shown"])
+    show_nothing_found(shown)
 
 
 def captions(page, shown):
-    app = app_of(page, shown=shown).run()
+    app = app_of(page, args=(shown,)).run()
     return app, [caption.value for caption in app.caption]
 
 

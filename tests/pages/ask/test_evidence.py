@@ -13,17 +13,15 @@ START = TEXT.index("It was finished")
 QUOTE = Quote("tower.md", START, START + 24, TEXT[START : START + 24], 0, 0.5, (), 1.0, 0.9)
 
 
-def whole():
-    import streamlit as st
-
+def whole(shown):
     from pages.ask.answer import show_answer
     from tests.pages.ask.test_ask_answer import asked
 
-    show_answer(st.session_state["shown"], asked(), [])
+    show_answer(shown, asked(), [])
 
 
 def words_of(shown):
-    app = app_of(whole, shown=shown).run()
+    app = app_of(whole, args=(shown,)).run()
     return " ".join(str(each.value) for each in (*app.markdown, *app.caption, *app.get("html")))
 
 

@@ -125,13 +125,10 @@ def test_the_sentence_never_contradicts_the_verdicts(seed, n, n_cells, metric):
         assert "better" in summary(judged)
 
 
-def results_page():
-    import streamlit as st
-
+def results_page(one, current):
     from pages.improve.settings.results import show_experiment
 
-    state = st.session_state
-    show_experiment(state["one"], is_growing=False, current=state["current"])
+    show_experiment(one, is_growing=False, current=current)
 
 
 @pytest.fixture(scope="module")
@@ -152,8 +149,8 @@ def measured(encoder):
 
 
 def drawn(one, metric=HITS, current=None):
-    given = {"one": one, "current": current or one.cells[0], "experiment-measure": metric}
-    return app_of(results_page, **given).run()
+    given = (one, current or one.cells[0])
+    return app_of(results_page, args=given, **{"experiment-measure": metric}).run()
 
 
 def first_sentence(app):

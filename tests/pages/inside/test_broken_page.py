@@ -2,8 +2,6 @@
 
 import re
 
-import pytest
-
 from engine.documents.document import Document
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from tests.apps import app_page, said
@@ -12,14 +10,9 @@ QUESTION = "What is the price of insulin for seniors on Medicare?"
 PART = slice(12_500, 16_500)  # of each document, that they are embedded in seconds; one is shorter
 
 
-@pytest.fixture
-def parts(monkeypatch):
+def test_the_intact_model_finds_the_passage_and_its_place_by_the_broken_one_stands_beside_it(monkeypatch):
     documents = [Document(each.name, each.text[PART]) for each in load_corpus(BUNDLED_CORPUS)]
     monkeypatch.setattr("ui.documents.bundled_documents", lambda: documents)
-
-
-@pytest.mark.usefixtures("parts")
-def test_the_intact_model_finds_the_passage_and_its_place_by_the_broken_one_stands_beside_it():
     app = app_page("inside/broken").run()
     app.text_input[0].set_value(QUESTION)
     app.button_group[0].set_value(["no_positions"]).run()

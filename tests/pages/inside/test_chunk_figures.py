@@ -13,8 +13,6 @@ from pages.inside.chunk.figures import (
 )
 from ui.figures import weights_map
 
-TOKENS = ["[CLS]", "<b>bold</b>", "bold", "bold", "[SEP]"]
-
 
 def attention(n_tokens, n_heads=12):
     weights = np.random.default_rng(0).random((n_heads, n_tokens, n_tokens))

@@ -24,7 +24,6 @@ from pages.learn.worked.stack import growth_words
 from tests.apps import app_of, html_of, said
 
 SCRIPT = """
-import streamlit as st
 from pages.learn.worked.chapters import show_worked_example
 show_worked_example()
 """
