@@ -48,10 +48,8 @@ def test_the_chunk_of_a_passage_is_the_one_that_shares_most_of_it(start, end, nu
 
 def test_a_page_begins_with_the_session_s_question_document_and_passage():
     passage = Location("a.md", 33, 36)
-    app = app_of(
-        boxes, **{"current-question": "Who?", "current-document": "a.md", "current-passage": passage}
-    )
-    app.run()
+    state = {"current-question": "Who?", "current-document": "a.md", "current-passage": passage}
+    app = app_of(boxes, **state).run()
     assert [app.text_input[0].value, app.selectbox[0].value, app.number_input[0].value] == ["Who?", "a.md", 4]
 
 

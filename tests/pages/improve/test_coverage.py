@@ -15,18 +15,8 @@ from ui.text import escape_markdown
 @pytest.mark.parametrize(
     ("counts", "n_questions", "n_own", "words"),
     [
-        (
-            {"a.md": 0},
-            0,
-            0,
-            "No labelled question is about the document in use: no setting can be ",
-        ),
-        (
-            {"a.md": 0, "b.md": 0},
-            0,
-            0,
-            "No labelled question is about the 2 documents in use: no setting",
-        ),
+        ({"a.md": 0}, 0, 0, "No labelled question is about the document in use: no setting can be "),
+        ({"a.md": 0, "b.md": 0}, 0, 0, "No labelled question is about the 2 documents in use: no setting"),
         ({"a.md": 1}, 1, 1, "1 labelled question, your own, is about the document in use."),
         ({"a.md": 1}, 1, 0, "1 labelled question, a bundled one, is about the document in use."),
         ({"a.md": 34}, 34, 0, "34 labelled questions, none of them your own, are about the document in use."),
@@ -36,12 +26,7 @@ from ui.text import escape_markdown
             1208,
             "1,208 labelled questions, all of them your own, are about the 2 documents in use, 8 to 1,200 a",
         ),
-        (
-            {"a.md": 2, "b.md": 2},
-            4,
-            3,
-            "3 of them your own, are about the 2 documents in use, 2 about each.",
-        ),
+        ({"a.md": 2, "b.md": 2}, 4, 3, "3 of them your own, are about the 2 documents in use, 2 about each."),
         (
             {"a.md": 5, "b.md": 0, "c.md": 0},
             5,
