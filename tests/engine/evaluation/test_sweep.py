@@ -27,6 +27,7 @@ from engine.evaluation.sweep_row import Ranked
 from engine.evaluation.sweep_store import append, resume, row_line, stamp_of, to_csv, to_json, to_row
 from engine.evaluation.sweep_watch import Watch
 from engine.models.encoder import Encoder
+from engine.models.reranker import Reranker
 from engine.retrieval.retrievers import (
     RETRIEVERS,
     SearchInputs,
@@ -36,6 +37,7 @@ from engine.retrieval.retrievers import (
 )
 from engine.retrieval.vector_cache import VectorCache
 from engine.weights.fetch import model_path
+from tests.sentence_transformer_folders import save_reranker
 
 FACTS = [
     "The lighthouse of Vardholm was painted green in 1931 by its keeper.",
@@ -347,6 +349,19 @@ def test_each_precision_is_estimated_by_its_own_rate(documents, questions, model
     assert cost.seconds == pytest.approx(cost.n_tokens / 2 * (3000 + 1000), rel=1e-3)
     narrow = [cell for cell in made.cells if cell.precision == "int8"]
     assert estimate(documents, questions, narrow, models).seconds == pytest.approx(cost.seconds / 4, rel=1e-3)
+
+
+def test_pairs_of_a_cross_encoder_are_estimated_by_their_own_rate(
+    documents, questions, encoder, monkeypatch, tmp_path
+):
+    reranker = Reranker.load(save_reranker(tmp_path))
+    monkeypatch.setattr(sweep_cost, "pair_seconds", lambda texts, reranker: 1000.0)
+    made = grid(chunk_tokens=[32], overlaps=[0], retrievers=["weighted", "bm25", "cross-encoder"])
+    models = {cell.model: replace(encoder, reranker=reranker) for cell in made.cells}
+    cost = estimate(documents, questions, made.cells, models)
+    assert cost.seconds == pytest.approx(1000 * len(questions) * cost.n_chunks, rel=1e-3)
+    others = [cell for cell in made.cells if cell.retriever != "cross-encoder"]
+    assert estimate(documents, questions, others, models).seconds < 100
 
 
 def test_maxsim_tells_how_much_it_has_read(documents, questions, models, monkeypatch):
