@@ -86,7 +86,10 @@ def cost_of(
     _cells: tuple[Cell, ...],
     _models: Mapping[str, Model],
 ) -> Cost:
-    """Estimate the cost of a grid; cached by ``wanted``, its hash, for all sessions, as it is but numbers."""
+    """Estimate the cost of a grid.
+
+    All sessions share the cache, whose key ``wanted`` is a hash of all that the cost depends on.
+    """
     return estimate(_documents, _questions, _cells, _models)
 
 
