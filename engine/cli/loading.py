@@ -53,10 +53,8 @@ def load_decoder(name: str, kv_bits: int = KV_BITS[0]) -> Decoder:
 
 
 def load_writer(retrieval: RetrievalOptions, answering: AnsweringOptions) -> Writer:
-    """Load the decoder that writes answers, and its draft if one is named."""
-    decoder = load_decoder(retrieval.decoder, answering.kv_bits)
-    draft = load_decoder(answering.draft, answering.kv_bits) if answering.draft else None
-    return Writer(decoder, draft=draft)
+    """Load the decoder that writes answers."""
+    return Writer(load_decoder(retrieval.decoder, answering.kv_bits))
 
 
 def check_reranker(retrievers: Sequence[str], reranker: str) -> None:

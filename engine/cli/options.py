@@ -220,14 +220,6 @@ class AnsweringOptions:
             "the answer.",
         ),
     ] = False
-    draft: Annotated[
-        str,
-        typer.Option(
-            help="A smaller decoder with the same vocabulary, which guesses tokens that --decoder accepts or "
-            "replaces: faster where it is often right.",
-            show_default="none",
-        ),
-    ] = ""
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:

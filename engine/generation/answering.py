@@ -49,7 +49,7 @@ class Timings:
     ``search_s`` is the retriever's time, BM25 and token vectors included; ``expand_s`` the decoder's time to
     expand the question, before everything else. ``prompt_s`` is the time to the first token, ``generate_s``
     the time of those after it. Of the prompt's tokens, ``reused_tokens`` did not have to be read again; of
-    the answer's, ``guessed_tokens`` were read before they were chosen (`Guess`). For a server the
+    the answer's, ``guessed_tokens`` were guessed by prompt lookup. For a server the
     tokens are counted by the built-in decoder's tokenizer, so they are approximate.
     A thought's ``thought_tokens`` are generated within ``generate_s``, too.
     ``evidence_s`` is the time to rank the sentences of the passages, ``check_s`` that to read the text again

@@ -20,8 +20,8 @@ from engine.generation.sampling import (
     entropy,
     log_probability,
     most_probable,
+    sample,
 )
-from engine.generation.speculative import DraftModel, Guess, Guesser, check_draft, choose
 from engine.generation.stream import TextStream
 from engine.layers.activation import softmax
 from engine.layers.tracing import Array, Shapes, Tracer, no_trace
@@ -237,7 +237,6 @@ class Decoder:
         n_candidates: int = 0,
         reuse: PrefixCache | None = None,
         prompt_lookup: bool = True,
-        draft: "Decoder | None" = None,
         **changes: Any,
     ) -> Iterator[GeneratedToken]:
         """Generate a continuation, token by token.
@@ -267,11 +266,6 @@ class Decoder:
         prompt_lookup
             Where the text repeats itself, read the tokens that followed the last time along with the
             newest one (`PromptLookup`): faster, and the same tokens. Only compiled decoders with a cache do.
-        draft
-            A smaller decoder with the same vocabulary, which guesses the next tokens in place of prompt
-            lookup (`DraftModel`): faster where it is often right. Greedy tokens are the same (in NumPy but
-            for ties within rounding); drawn ones have the same distribution, and are others for the same
-            seed.
         **changes
             Fields of `Sampling` by name, such as ``temperature=0.8, seed=1``, in place of those of
             ``sampling``.
@@ -286,8 +280,7 @@ class Decoder:
         ContextLengthError
             The prompt leaves no room for a token.
         InputError
-            A setting outside its range, an empty prompt, or a draft with another vocabulary, or without
-            the cache.
+            A setting outside its range, or an empty prompt.
         """
         sampling = replace(sampling, **changes)
         ids = self.prompt_ids(prompt)
@@ -296,27 +289,19 @@ class Decoder:
             raise InputError(f"max_new_tokens is {max_new_tokens}: give 1 or more")
         if not 0 <= n_candidates <= self.config.vocab_size:
             raise InputError(f"n_candidates is {n_candidates}: give 0 to {self.config.vocab_size}")
-        if draft is not None:
-            check_draft(self, draft)
-            if not kv_cache:
-                raise InputError("a draft needs the KV cache: leave out kv_cache=False, or the draft")
         self.check_length(n_prompt + 1)  # at least one new token
         n_new = min(max_new_tokens, self.max_tokens - n_prompt)
         texts = TextStream([stop] if isinstance(stop, str) else stop)
         end_ids = self.end_ids | set(stop_ids)
         kept = PrefixCache() if reuse is None else reuse
         rng = np.random.default_rng(sampling.seed)
-        guesser: Guesser | None = None
-        if draft is not None:
-            guesser = DraftModel(draft, sampling, rng)
-        elif prompt_lookup and kv_cache and is_packed(self.weights):
-            guesser = PromptLookup()
+        lookup = PromptLookup() if prompt_lookup and kv_cache and is_packed(self.weights) else None
 
         def steps() -> Iterator[GeneratedToken]:
             n_reused = n_prompt - 1 if kv_cache else 0
             with kept.borrow(ids, n_reused, self) as cache:
                 cache.reserve(n_prompt + min(n_new, ROOM_TOKENS))
-                choices = self.choices(ids, n_new, sampling, rng, cache, guesser, kv_cache)
+                choices = self.choices(ids, n_new, sampling, rng, cache, lookup, kv_cache)
                 for token, logits, guessed in choices:
                     text = "" if token in end_ids else texts.push(self.tokenizer.token_bytes(token))
                     reason: FinishReason | None = None
@@ -342,7 +327,7 @@ class Decoder:
         sampling: Sampling,
         rng: np.random.Generator,
         cache: KVCache,
-        guesser: Guesser | None,
+        lookup: PromptLookup | None,
         kv_cache: bool,
     ) -> Iterator[tuple[int, Array, bool]]:
         """Choose ``n_new`` tokens that follow ``ids``, and append each to them.
@@ -357,13 +342,13 @@ class Decoder:
             if not kv_cache:
                 cache.rollback(0)
             longest = min(fit_length(cache, self.config, len(ids)), n_all - 1)
-            unread, guess = ids[cache.length :], Guess()
-            if guesser is not None and len(unread) == 1:
-                guess = guesser.guess(ids, longest - len(ids))
-            rows = self.next_logits(unread, cache, guess.tokens)  # (1 + n_guessed, vocab_size)
+            unread, guess = ids[cache.length :], list[int]()
+            if lookup is not None and len(unread) == 1:
+                guess = lookup.guess(ids, longest - len(ids))
+            rows = self.next_logits(unread, cache, guess)  # (1 + n_guessed, vocab_size)
             for place, logits in enumerate(rows):
-                token = choose(logits, guess, place, sampling, ids, rng)
-                guessed = token in guess.tokens[place : place + 1]
+                token = sample(logits, sampling, ids, rng)
+                guessed = token in guess[place : place + 1]
                 if not guessed:
                     cache.rollback(len(ids))  # behind them only a wrong guess was read
                 ids.append(token)

@@ -3,12 +3,10 @@
 An answer often repeats its passages, or itself. Where its last tokens occurred before, the tokens that
 followed them there are a guess, which the decoder reads along with the last token: the weights come from
 memory once for all of them. Only guesses that the decoder itself would have chosen are kept, so the answer is
-the same and only the time differs (see `speculative`).
+the same and only the time differs.
 """
 
 from collections.abc import Sequence
-
-from engine.generation.speculative import Guess
 
 # Length of the repeated run of last tokens: number of tokens guessed, the longest run looked up first. The
 # longer the repeated run, the longer the repetition goes on. On answers to the bundled questions and on
@@ -23,7 +21,7 @@ class PromptLookup:
         self._followers: dict[tuple[int, ...], int] = {}
         self._n_read = 0
 
-    def guess(self, ids: Sequence[int], most: int) -> Guess:
+    def guess(self, ids: Sequence[int], most: int) -> list[int]:
         """Tokens that followed the last ones of ``ids`` where they occurred before; none if they did not.
 
         Parameters
@@ -41,5 +39,5 @@ class PromptLookup:
         for n, n_guessed in GUESSED_TOKENS.items():
             found = self._followers.get(tuple(ids[-n:]))
             if found is not None:
-                return Guess(list(ids[found : found + min(most, n_guessed)]))
-        return Guess()
+                return list(ids[found : found + min(most, n_guessed)])
+        return []

@@ -11,7 +11,6 @@ from engine.generation.prompt import Prompt
 from engine.generation.sampling import server_settings
 from engine.generation.server import Piece, Server
 from engine.generation.settings import AnswerSettings
-from engine.generation.speculative import check_draft
 
 
 @dataclass(frozen=True)
@@ -25,15 +24,14 @@ class Writer:
         questions.
     server
         Writes the answer in the decoder's place.
-    reuse, draft
+    reuse
         As in `Decoder.generate`: prompts with the same passages begin alike, and the second one is read
-        sooner; a draft guesses the tokens of the decoder, not of the server.
+        sooner.
     """
 
     decoder: Decoder
     server: Server | None = None
     reuse: PrefixCache | None = None
-    draft: Decoder | None = None
 
     @property
     def name(self) -> str:
@@ -56,8 +54,7 @@ class Writer:
         Raises
         ------
         InputError
-            A sampling setting that servers do not share, a decoder without a chat template, or a draft with
-            another vocabulary.
+            A sampling setting that servers do not share, or a decoder without a chat template.
         ContextLengthError
             The budgets exceed the decoder's context.
         """
@@ -72,8 +69,6 @@ class Writer:
                 f"{self.decoder.name} has no chat template, so it was not made to answer: choose a model "
                 "with one, as those called Instruct have, or quote only"
             )
-        if self.draft is not None:
-            check_draft(self.decoder, self.draft)
         if n_prompt + n_new > self.decoder.max_tokens:
             raise ContextLengthError(
                 f"{n_prompt} prompt tokens and {n_new} new ones exceed the {self.decoder.max_tokens} "
@@ -87,5 +82,5 @@ class Writer:
         """Write the answer, token by token or piece by piece; a server is left once ``is_stopped()``."""
         n_new, sampling = settings.most_tokens, settings.sampling
         if self.server is None:
-            return self.decoder.generate(prompt.ids, n_new, sampling, reuse=self.reuse, draft=self.draft)
+            return self.decoder.generate(prompt.ids, n_new, sampling, reuse=self.reuse)
         return self.server.generate(prompt.messages, n_new, sampling, is_stopped=is_stopped)

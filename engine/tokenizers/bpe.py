@@ -93,10 +93,6 @@ class BPETokenizer:
         """One more than the largest token id."""
         return max(self._texts) + 1
 
-    def has_tokens_of(self, other: "BPETokenizer") -> bool:
-        """Whether every id is the same token in both tokenizers."""
-        return self._texts == other._texts
-
     def encode(self, text: str, literal: Sequence[tuple[int, int]] = ()) -> Encoding:
         """Return all tokens of a text.
 

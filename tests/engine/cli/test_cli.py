@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from engine.cli.command_group import REMOVED_OPTIONS
 from engine.cli.main import app
-from engine.weights.catalog import DEFAULT_DECODER
-from tests.command_line import LIGHTHOUSE, printed, run
+from tests.command_line import LIGHTHOUSE, printed, refusal, run
 
 FIELDS = {"document", "start", "end", "score", "percentile", "relevance", "margin", "text"}
 
@@ -102,14 +102,9 @@ def test_ask_prints_answer_sources_and_timings_as_json_alone(corpus):
     assert answer["timings"]["answer_tokens"] <= 24
 
 
-def test_ask_takes_a_draft_and_a_cache_of_8_bits(corpus):
+def test_ask_takes_a_cache_of_8_bits(corpus):
     asked = ("ask", "When was the lighthouse painted?", "--corpus", corpus, "--max-new-tokens", 12)
-    plain, drafted, small = (
-        printed(*asked, *options) for options in ((), ("--draft", DEFAULT_DECODER), ("--kv-bits", 8))
-    )
-    assert drafted["text"] == plain["text"]
-    assert drafted["timings"]["guessed_tokens"] > plain["timings"]["guessed_tokens"]
-    assert small["text"]
+    assert printed(*asked, "--kv-bits", 8)["text"]
 
 
 def test_ask_draws_under_the_settings_it_is_given(corpus):
@@ -260,3 +255,8 @@ def test_help_explains_every_option(command):
     result = run(command, "--help")
     assert result.exit_code == 0
     assert "--json" in result.stdout
+
+
+@pytest.mark.parametrize("option", REMOVED_OPTIONS)
+def test_an_option_of_an_earlier_version_is_refused_in_one_line(option):
+    assert refusal("ask", "Who?", option, "x").startswith(f"error: there is no option {option} any more: ")

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from engine.generation import decoder as decoder_module
 from engine.generation.prefix_cache import PrefixCache
 from engine.generation.prompt_lookup import GUESSED_TOKENS, PromptLookup
-from engine.generation.speculative import Guess
 
 MOST = max(GUESSED_TOKENS.values())
 
@@ -30,18 +29,18 @@ def searched(ids):
 def test_what_followed_last_time_is_guessed_however_the_text_grows(ids, pieces):
     lookup = PromptLookup()
     for end in [*np.cumsum(pieces).tolist(), len(ids)]:
-        assert lookup.guess(ids[:end], most=MOST) == Guess(searched(ids[:end]) or ())
+        assert lookup.guess(ids[:end], most=MOST) == searched(ids[:end])
 
 
 def test_the_longer_what_comes_again_the_more_is_guessed():
     ids = [1, 2, 3, 4, 5, 6, 7, 8, 9]
-    guesses = [list(PromptLookup().guess(ids + ids[4 - n : 4], most=MOST).tokens) for n in range(1, 5)]
+    guesses = [PromptLookup().guess(ids + ids[4 - n : 4], most=MOST) for n in range(1, 5)]
     assert guesses == [[], [5, 6], [5, 6], [5, 6, 7, 8, 9]]
 
 
 @pytest.mark.parametrize("most", range(4))
 def test_no_more_is_guessed_than_is_of_use(most):
-    assert PromptLookup().guess([1, 2, 3, 4, 1, 2], most).tokens == [3, 4][:most]
+    assert PromptLookup().guess([1, 2, 3, 4, 1, 2], most) == [3, 4][:most]
 
 
 @pytest.fixture
@@ -84,7 +83,7 @@ def test_an_answer_is_no_longer_than_asked_for(decoder, most):
 def test_wrong_guesses_leave_nothing_behind(decoder, monkeypatch):
     right = list(decoder.generate(REFRAIN, max_new_tokens=24, prompt_lookup=False))
     wrong_guess = [100, 101, 102]
-    monkeypatch.setattr(PromptLookup, "guess", lambda _, ids, most: Guess(wrong_guess[:most]))
+    monkeypatch.setattr(PromptLookup, "guess", lambda _, ids, most: wrong_guess[:most])
     wrong = list(decoder.generate(REFRAIN, max_new_tokens=24))
     assert told(wrong) == told(right)
     assert not any(step.guessed for step in wrong)
