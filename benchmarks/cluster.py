@@ -22,9 +22,9 @@ from benchmarks.processes import CORES, environment, pin, run_once, say
 from benchmarks.texts import corpus_words
 from engine import Encoder
 from engine.documents.splitters import DEFAULT_SPLITTING
-from engine.storage.index_folder import IndexSettings
-from engine.storage.index_update import update_index
-from engine.storage.ray_shards import LOCAL, SHARD_BYTES, Cluster
+from engine.retrieval.stored.index_folder import IndexSettings
+from engine.retrieval.stored.index_update import update_index
+from engine.retrieval.stored.ray_shards import LOCAL, SHARD_BYTES, Cluster
 from engine.weights.catalog import DEFAULT_ENCODER
 from engine.wording import counted
 

@@ -30,9 +30,9 @@ from engine.documents.splitters import Splitting, split
 from engine.errors import GlassboxError
 from engine.evaluation.sweep_row import SweepRow
 from engine.retrieval.embedding_spec import EmbeddingSpec
+from engine.retrieval.stored.index_folder import IndexSettings, open_index
+from engine.retrieval.stored.index_update import update_index
 from engine.retrieval.vector_cache import VectorCache
-from engine.storage.index_folder import IndexSettings, open_index
-from engine.storage.index_update import update_index
 from engine.storage.workspace import Workspace, open_workspace, save_workspace
 from pages.improve.settings import files
 from pages.improve.settings.runs import Experiment

@@ -46,7 +46,11 @@ from ui.server_settings import OWN_LIMITS, PUBLIC_LIMITS
 ROOT = Path(__file__).parents[1]
 SUITES = {
     "files, models and servers of strangers": ["tests/hostile"],
-    "failing and killed writes": ["tests/engine/storage"],
+    "failing and killed writes": [
+        "tests/engine/storage",
+        "tests/engine/retrieval/stored",
+        "tests/engine/test_atomic_write.py",
+    ],
     "other hosts and origins, without a browser": ["tests/browser/test_origins.py"],
     "markup, formulas, marks of direction, on every page": ["tests/browser/test_markup.py"],
     "sixteen sessions with secrets at once": ["tests/browser/test_sessions.py"],

@@ -32,9 +32,9 @@ from engine.retrieval.bm25 import Bm25
 from engine.retrieval.embedding_model import embedding_spec
 from engine.retrieval.index_choice import K, measure, with_least_effort
 from engine.retrieval.index_kinds import FLAT, INDEX_KINDS, build_ann, nearest
+from engine.retrieval.stored.index_folder import IndexSettings, open_index
+from engine.retrieval.stored.index_update import update_index
 from engine.retrieval.vector_cache import VectorCache
-from engine.storage.index_folder import IndexSettings, open_index
-from engine.storage.index_update import update_index
 
 T = TypeVar("T")
 

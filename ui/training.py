@@ -9,8 +9,8 @@ from typing import ClassVar
 
 import streamlit as st
 
+from engine.atomic_write import write_atomically
 from engine.errors import GlassboxError, InputError
-from engine.storage.whole_file import write_whole
 from ui.data_folder import may_write, model_file
 from ui.jobs import Job, announce
 from ui.server_settings import limits
@@ -112,7 +112,7 @@ def write_kept(file: Path, content: bytes) -> None:
     """
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(file, content)
+        write_atomically(file, content)
     except OSError as error:
         raise InputError(f"the model cannot be kept in {file.parent} ({error.strerror})") from error
 

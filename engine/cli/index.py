@@ -19,11 +19,11 @@ from engine.models.precision import chosen_precision
 from engine.retrieval.embedding_model import text_limit
 from engine.retrieval.index_choice import TRUSTED, K, Measured
 from engine.retrieval.index_kinds import AUTO, FLAT, INDEX_KINDS
+from engine.retrieval.stored.index_folder import IndexSettings
+from engine.retrieval.stored.index_update import update_index
+from engine.retrieval.stored.milvus_store import IN_FOLDER, PREFIX, TOKEN
+from engine.retrieval.stored.ray_shards import LOCAL, Cluster
 from engine.retrieval.vector_cache import VectorCache
-from engine.storage.index_folder import IndexSettings
-from engine.storage.index_update import update_index
-from engine.storage.milvus_store import IN_FOLDER, PREFIX, TOKEN
-from engine.storage.ray_shards import LOCAL, Cluster
 from engine.wording import counted
 
 SHOWN_LOST = 5

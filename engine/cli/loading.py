@@ -30,9 +30,9 @@ from engine.retrieval.embedding_model import Model, as_searched, text_limit
 from engine.retrieval.index import Index, build_index
 from engine.retrieval.relevance import NullScores, null_scores_by, null_scores_of
 from engine.retrieval.retrievers import RETRIEVERS, check_retriever
+from engine.retrieval.stored.index_folder import StoredIndex, as_indexed, open_index
 from engine.retrieval.vector_cache import VectorCache
 from engine.retrieval.vector_files import read_index
-from engine.storage.index_folder import StoredIndex, as_indexed, open_index
 from engine.wording import counted
 
 LISTED = 20  # names and files in messages

@@ -6,8 +6,8 @@ from time import perf_counter
 
 import numpy as np
 
+from engine.cores import n_cores
 from engine.kernels.atomics import address
-from engine.kernels.cores import n_cores
 from engine.kernels.op_loop import BOARD_SIZE, LINE, N_AWAKE, run_thread
 from engine.layers.tracing import Array
 

@@ -14,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from engine.kernels.cores import n_cores
+from engine.cores import n_cores
 from engine.weights.fetch import Progress
 
 T = TypeVar("T")

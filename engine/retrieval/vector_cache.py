@@ -22,7 +22,7 @@ from engine.models.prompts import Role
 from engine.models.streaming import BLOCK_TEXTS
 from engine.retrieval.embedding_model import Model, embedding_spec
 from engine.retrieval.embedding_spec import EmbeddingSpec
-from engine.storage.sqlite_file import connect_ours, transaction
+from engine.retrieval.sqlite_file import connect_ours, transaction
 from engine.weights.fetch import Progress
 
 T = TypeVar("T")

@@ -16,8 +16,8 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
+from engine.cores import n_cores
 from engine.errors import GlassboxError
-from engine.kernels.cores import n_cores
 from engine.layers.tracing import Array
 from engine.models.encoder import BATCH_TOKENS
 from engine.models.parallel import single_threaded_blas

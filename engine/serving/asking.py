@@ -12,13 +12,13 @@ from fastapi import APIRouter, Response
 from fastapi.responses import StreamingResponse
 from pydantic_core import to_json
 
+from engine.cores import n_cores
 from engine.errors import GlassboxError
 from engine.generation.answer_json import answer_json, found_json, quotes_json
 from engine.generation.answering import Answer, ask, retrieve
 from engine.generation.conversation import Turn, follow_up
 from engine.generation.expansion import expanded
 from engine.generation.settings import AnswerSettings
-from engine.kernels.cores import n_cores
 from engine.serving.bodies import AskBody, SearchBody, json_response
 from engine.serving.guard import FAILED, log_failure
 from engine.serving.limits import ANSWER_S, QUEUED_ANSWERS, Limits

@@ -1,1 +1,1 @@
-"""Workspaces and indexes on the disk."""
+"""Workspaces on the disk."""

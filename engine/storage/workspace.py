@@ -17,11 +17,20 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from engine.documents.document import Chunk, Document, Section
+from engine.documents.document import Chunk, Document
+from engine.documents.document_row import (
+    checked,
+    metadata_row,
+    optional,
+    optional_int,
+    to_document,
+    to_json,
+    to_strings,
+)
 from engine.errors import DocumentError, InputError
 from engine.retrieval.embedding_spec import EmbeddingSpec
 from engine.retrieval.index import Index, index_vectors
-from engine.storage.sqlite_file import connect, connect_ours
+from engine.retrieval.sqlite_file import connect, connect_ours
 from engine.storage.workspace_file import Row, Rows, as_document_errors, check_bytes, read_rows, write_rows
 
 K = TypeVar("K")
@@ -196,7 +205,7 @@ def to_rows(workspace: Workspace) -> Rows:
     index = workspace.index
     return {
         "documents": [
-            (number, document.name, document.title, document.text, to_json(about_row(document)))
+            (number, document.name, document.title, document.text, to_json(metadata_row(document)))
             for number, document in enumerate(workspace.documents)
         ],
         "settings": [(0, to_json(dict(workspace.settings)))],
@@ -232,30 +241,6 @@ def spec_row(index: Index) -> Row:
     """Return the row of an index's embedding settings."""
     spec, idf = index.spec, None if index.idf is None else index.idf.astype(FLOAT32).tobytes()
     return (0, spec.model, spec.name, spec.pooling, int(spec.max_tokens), int(spec.d_model), idf)
-
-
-def about_row(document: Document) -> dict[str, Any]:
-    """Return the sections, date and tags of a document as JSON values."""
-    sections = [[int(s.start), list(s.headings), optional_int(s.page)] for s in document.sections]
-    return {"sections": sections, "date": document.date, "tags": list(document.tags)}
-
-
-def to_document(_: int, name: str, title: str, text: str, about: str) -> Document:
-    """Restore a document from its row; one of the first version holds nothing but sections about it."""
-    content = json.loads(about)
-    if isinstance(content, list):
-        content = {"sections": content, "date": "", "tags": []}
-    return Document(
-        checked(name, str),
-        checked(text, str),
-        checked(title, str),
-        tuple(
-            Section(checked(start, int), to_strings(headings), optional(page, int))
-            for start, headings, page in checked(content["sections"], list)
-        ),
-        checked(content["date"], str),
-        to_strings(content["tags"]),
-    )
 
 
 def chunk_rows(index: Index, documents: Sequence[Document]) -> list[Row]:
@@ -342,30 +327,3 @@ def to_run(_: int, name: str, time: str, content: str) -> SavedRun:
     """Restore a run from its row."""
     datetime.fromisoformat(time)
     return SavedRun(checked(name, str), time, checked(json.loads(content), dict))
-
-
-def to_strings(value: object) -> tuple[str, ...]:
-    """Restore several texts from JSON values."""
-    return tuple(checked(text, str) for text in checked(value, list))
-
-
-def to_json(value: object) -> str:
-    """Return a value as JSON; raises for other values."""
-    return json.dumps(value, allow_nan=False)
-
-
-def optional_int(value: int | None) -> int | None:
-    """Return a plain int from one that may be NumPy's or missing."""
-    return None if value is None else int(value)
-
-
-def optional(value: object, kind: type[T]) -> T | None:
-    """Return a value that is None or of type ``kind``."""
-    return None if value is None else checked(value, kind)
-
-
-def checked(value: object, kind: type[T]) -> T:
-    """Return a value of type ``kind``, or raise `TypeError`; a bool is not an int here."""
-    if not isinstance(value, kind) or isinstance(value, bool):
-        raise TypeError(f"{value!r:.80} stands where a {kind.__name__} must be")
-    return value

@@ -7,8 +7,8 @@ from hashlib import sha256
 from typing import Any
 
 from engine.errors import DocumentError, InputError
+from engine.retrieval.sqlite_file import APPLICATION_ID, transaction
 from engine.retrieval.vector_cache import CACHE_SCHEMA
-from engine.storage.sqlite_file import APPLICATION_ID, transaction
 from engine.wording import reason_of
 
 Row = tuple[Any, ...]

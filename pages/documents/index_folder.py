@@ -11,10 +11,10 @@ from engine import Encoder
 from engine.errors import GlassboxError, InputError
 from engine.models.embedding_head import OWN
 from engine.retrieval.embedding_model import as_searched
+from engine.retrieval.stored.index_folder import MANIFEST, IndexSettings, StoredIndex, as_indexed, open_index
+from engine.retrieval.stored.index_update import update_index
+from engine.retrieval.stored.milvus_store import release
 from engine.retrieval.vector_cache import MAX_BYTES
-from engine.storage.index_folder import MANIFEST, IndexSettings, StoredIndex, as_indexed, open_index
-from engine.storage.index_update import update_index
-from engine.storage.milvus_store import release
 from engine.wording import counted
 from ui.chunk_settings import cut_in_use
 from ui.corpus import session_vectors

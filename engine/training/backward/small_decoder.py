@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from engine.kernels.cores import n_cores
+from engine.cores import n_cores
 from engine.kernels.primitives import NUMPY_TRAINING, TrainingPrimitives
 from engine.layers.attention import merge_heads, split_heads
 from engine.layers.dropout import dropout_backward

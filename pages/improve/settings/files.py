@@ -11,9 +11,9 @@ from pathlib import Path
 
 import streamlit as st
 
+from engine.atomic_write import remove_abandoned, write_atomically
 from engine.errors import InputError
 from engine.evaluation.sweep_store import line_of, row_line, to_row
-from engine.storage.whole_file import remove_abandoned, write_whole
 from pages.improve.settings.runs import Experiment, content_of, drop, session_experiments, to_experiment
 from ui.data_folder import EXPERIMENTS, kept_folder
 from ui.server_settings import WORKSPACES
@@ -43,7 +43,7 @@ def begin(experiment: Experiment) -> Path | None:
         remove_abandoned(folder, f"*{SUFFIX}")
         file = folder / file_name(experiment.key)
         # Written beside and renamed: a crash keeps the rows of the run that is resumed.
-        write_whole(file, head + b"".join(map(row_line, experiment.rows)))
+        write_atomically(file, head + b"".join(map(row_line, experiment.rows)))
     except OSError as error:
         raise InputError(
             f"experiments cannot be kept in {folder} ({error.strerror}): make it writable, or start the app "

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import streamlit as st
 
+from engine.atomic_write import write_atomically
 from engine.errors import ModelFileError
 from engine.evaluation.significance import Comparison
-from engine.storage.whole_file import write_whole
 from engine.training.search.metric_changes import MAIN, is_better, is_worse
 from engine.training.search.tuned_model import CARD, tuned_zip
 from engine.training.search.tuning import Tuned
@@ -68,7 +68,7 @@ def keep_tuned(tuned: Tuned, file: Path) -> str:
     """Write the tuned model; return why it could not be kept, empty if it is."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(file, model_zip(tuned))
+        write_atomically(file, model_zip(tuned))
     except OSError as error:
         return f"The tuned model cannot be kept in {file.parent} ({error.strerror}): download it below."
     return ""

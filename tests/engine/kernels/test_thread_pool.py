@@ -131,7 +131,7 @@ def test_results_do_not_depend_on_who_does_the_work(alone, together, monkeypatch
 @pytest.mark.parametrize("n_cores", [1, 3, 16])
 def test_results_depend_on_the_number_of_cores_by_rounding_alone(tmp_path, n_cores):
     code = (
-        f"from engine.kernels import cores; cores.n_cores = lambda: {n_cores}\n"
+        f"from engine import cores; cores.n_cores = lambda: {n_cores}\n"
         "import numpy as np; from engine.kernels import thread_pool\n"
         "from tests.engine.kernels.test_thread_pool import results\n"
         f"assert thread_pool.n_threads == {n_cores}\n"

@@ -17,8 +17,8 @@ from engine.documents.document import Chunk, Document, Section
 from engine.errors import DocumentError, GlassboxError, InputError
 from engine.retrieval.embedding_spec import EmbeddingSpec, Query
 from engine.retrieval.index import index_vectors
+from engine.retrieval.sqlite_file import connect_ours
 from engine.retrieval.vector_cache import VectorCache
-from engine.storage.sqlite_file import connect_ours
 from engine.storage.workspace import (
     SavedRun,
     Workspace,
@@ -348,7 +348,7 @@ def test_a_writer_waits_for_another(tmp_path):
 def test_a_writer_that_waited_too_long_is_told(tmp_path, monkeypatch):
     path = tmp_path / "w"
     saved = save_workspace(path, small())
-    monkeypatch.setattr("engine.storage.sqlite_file.BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("engine.retrieval.sqlite_file.BUSY_SECONDS", 0.05)
     with closing(connect_ours(str(path))) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(DocumentError, match="being written by another session: try again"):

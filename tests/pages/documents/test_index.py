@@ -9,9 +9,9 @@ from engine.documents.splitters import Splitting
 from engine.models.encoder import Encoder
 from engine.retrieval import index as index_module
 from engine.retrieval.index_kinds import INDEX_KINDS
-from engine.storage.index_folder import IndexSettings, open_index
-from engine.storage.index_update import update_index
-from engine.storage.milvus_store import check_free
+from engine.retrieval.stored.index_folder import IndexSettings, open_index
+from engine.retrieval.stored.index_update import update_index
+from engine.retrieval.stored.milvus_store import check_free
 from pages.documents.index_kinds import MOST_LOST
 from tests.apps import app_page, own_documents, said, tables
 from tests.text_files import write_files

@@ -8,11 +8,12 @@ from threading import Thread
 
 import pytest
 
+from engine import atomic_write
 from engine.documents.splitters import Splitting
 from engine.errors import DocumentError
 from engine.retrieval import index_choice
-from engine.storage import index_folder, whole_file
-from engine.storage.index_folder import (
+from engine.retrieval.stored import index_folder
+from engine.retrieval.stored.index_folder import (
     LOCK,
     MANIFEST,
     IndexSettings,
@@ -22,7 +23,7 @@ from engine.storage.index_folder import (
     read_manifest,
     save_index,
 )
-from engine.storage.index_update import update_index
+from engine.retrieval.stored.index_update import update_index
 
 SETTINGS = IndexSettings("the model", Splitting(chunk_tokens=32), pooling="idf")
 KIND = "hnsw"
@@ -39,7 +40,7 @@ class FileSystem:
     def __init__(self, monkeypatch, n, dies):
         self.left, self.dies = n, dies
         for owner, name in (
-            (whole_file, "NamedTemporaryFile"),
+            (atomic_write, "NamedTemporaryFile"),
             (os, "fsync"),
             (Path, "replace"),
             (Path, "unlink"),

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine.documents.document import Chunk, Document
+from engine.documents.document_row import metadata_row, to_document, to_json, to_strings
 from engine.retrieval.index_choice import Choice, Lost, Measured
-from engine.storage.workspace import about_row, to_document, to_json, to_strings
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ def file_row(file: IndexedFile) -> list[Any]:
     """Return a file of the corpus as a JSON value; a chunk is a span of one of its documents."""
     places = {document.name: place for place, document in enumerate(file.documents)}
     documents = [
-        [document.name, document.title, document.text, to_json(about_row(document))]
+        [document.name, document.title, document.text, to_json(metadata_row(document))]
         for document in file.documents
     ]
     chunks = [

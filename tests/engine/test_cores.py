@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from engine.kernels import cores
+from engine import cores
 
 
 @pytest.mark.parametrize(

@@ -20,10 +20,10 @@ from engine.generation.answering import retrieve
 from engine.generation.settings import SearchSettings
 from engine.retrieval.embedding_model import encode_by
 from engine.retrieval.relevance import null_scores_by
-from engine.storage import milvus_store
-from engine.storage.index_folder import IndexSettings, open_index
-from engine.storage.index_update import update_index
-from engine.storage.milvus_store import MilvusVectors, client_of, milvus_uri, new_collection, release
+from engine.retrieval.stored import milvus_store
+from engine.retrieval.stored.index_folder import IndexSettings, open_index
+from engine.retrieval.stored.index_update import update_index
+from engine.retrieval.stored.milvus_store import MilvusVectors, client_of, milvus_uri, new_collection, release
 from engine.storage.workspace import import_workspace
 
 pytest.importorskip("pymilvus", reason="pip install -r requirements-cluster.txt")
@@ -160,7 +160,7 @@ def test_a_write_that_ends_halfway_leaves_the_old_state_and_the_next_one_cleans_
     with monkeypatch.context() as patched:
         patched.setattr(MilvusVectors, "write", ending)
         if isinstance(error, KilledError):  # nothing that it would have done after this happens
-            patched.setattr("engine.storage.index_folder.remove_unused", lambda folder: None)
+            patched.setattr("engine.retrieval.stored.index_folder.remove_unused", lambda folder: None)
         with pytest.raises(type(error)):
             update_index(corpus, stored, encoder, SETTINGS)
     left = collections(uri)

@@ -16,9 +16,9 @@ from engine.retrieval.cutting import cut_documents
 from engine.retrieval.embedding_model import as_searched
 from engine.retrieval.index import build_index
 from engine.retrieval.relevance import null_scores_by
-from engine.storage import index_update
-from engine.storage.index_folder import IndexSettings, as_indexed, open_index
-from engine.storage.index_update import update_index
+from engine.retrieval.stored import index_update
+from engine.retrieval.stored.index_folder import IndexSettings, as_indexed, open_index
+from engine.retrieval.stored.index_update import update_index
 
 TEXTS = {
     "bees.md": "# Bees\n\nA hive has one queen. The keeper sold the honey.\n\n# Wasps\n\nThey make none.",

@@ -16,14 +16,14 @@ else:
     CAN_LOCK = True
 
 
-def write_whole(path: Path, content: bytes) -> None:
+def write_atomically(path: Path, content: bytes) -> None:
     """Write a file atomically: a reader finds the old one or the new one, never a part."""
-    with whole_file(path) as file:
+    with atomic_file(path) as file:
         file.write(content)
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[IO[bytes]]:
+def atomic_file(path: Path) -> Iterator[IO[bytes]]:
     """Yield a file beside ``path`` that takes its place, on the disk, at the end of the block."""
     remove_abandoned(path.parent, escape(path.name))
     with locked_file(path) as file:

@@ -12,16 +12,17 @@ from threading import Thread
 import numpy as np
 import pytest
 
+from engine import atomic_write
 from engine.documents.splitters import Splitting
 from engine.errors import DocumentError, InputError
 from engine.kernels.primitives import prepare_compiled
 from engine.models.encoder import Encoder
 from engine.retrieval.embedding_model import embedding_spec
-from engine.storage import ray_shards, whole_file
-from engine.storage.index_folder import SHARDS, IndexSettings, open_index
-from engine.storage.index_rows import IndexedFile
-from engine.storage.index_update import join_shards, read_files, update_index
-from engine.storage.ray_shards import LOCAL, Cluster, ShardWriter, shards_of
+from engine.retrieval.stored import ray_shards
+from engine.retrieval.stored.index_folder import SHARDS, IndexSettings, open_index
+from engine.retrieval.stored.index_rows import IndexedFile
+from engine.retrieval.stored.index_update import join_shards, read_files, update_index
+from engine.retrieval.stored.ray_shards import LOCAL, Cluster, ShardWriter, shards_of
 
 SETTINGS = IndexSettings("all-MiniLM-L6-v2", Splitting("fixed", 32, 0))
 CLUSTER = Cluster(LOCAL, Encoder.load, 2)
@@ -170,7 +171,7 @@ def test_a_full_disk_is_told(writer, monkeypatch):
     def full(*arguments):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(whole_file.os, "fsync", full)
+    monkeypatch.setattr(atomic_write.os, "fsync", full)
     assert "(No space left on device)" in error_of(worker, row)
     assert list(path.parent.glob("*npz*")) == []
 

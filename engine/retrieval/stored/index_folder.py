@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.atomic_write import atomic_file, write_atomically
 from engine.documents.document import Document
 from engine.documents.splitters import Splitting
 from engine.errors import DocumentError, GlassboxError, InputError
@@ -28,9 +29,8 @@ from engine.retrieval.embedding_spec import EmbeddingSpec
 from engine.retrieval.index import Index
 from engine.retrieval.index_choice import Choice
 from engine.retrieval.index_kinds import AnnIndex
-from engine.storage.index_rows import IndexedFile, file_row, to_choice, to_file
-from engine.storage.milvus_store import MilvusVectors, new_collection
-from engine.storage.whole_file import whole_file, write_whole
+from engine.retrieval.stored.index_rows import IndexedFile, file_row, to_choice, to_file
+from engine.retrieval.stored.milvus_store import MilvusVectors, new_collection
 from engine.weights.download import file_sha256
 from engine.wording import reason_of
 
@@ -39,7 +39,7 @@ MANIFEST, LOCK = "glassbox-index.json", ".lock"
 SHARDS = ".shards"  # a folder in it, of what a cluster embeds for the next state
 PART = r"(files|words|vectors|idf|unrelated|ann|starts|rows|impacts|store)-[0-9a-f]{8}\.(jsonl|npy|json)"
 LINES = ("files", "words")  # the parts of a line for each file, and for each word
-# Also what a crash left of `whole_file`; files of no state are removed.
+# Also what a crash left of `atomic_file`; files of no state are removed.
 OWN_FILES = re.compile(rf"{PART}|{MANIFEST}|\.({PART}|{MANIFEST})\.\w+|\{LOCK}|\{SHARDS}")
 LOCK_S = 0.1
 READS = 3  # of a folder that another program writes meanwhile
@@ -175,16 +175,16 @@ def save_index(folder: Path, stored: StoredIndex) -> None:
     with folder_errors(folder):
         try:
             for name, array in arrays.items():
-                with whole_file(folder / names[name]) as file:
+                with atomic_file(folder / names[name]) as file:
                     np.save(file, array.astype(array.dtype.newbyteorder("<"), copy=False))
-            with whole_file(folder / names["files"]) as file:
+            with atomic_file(folder / names["files"]) as file:
                 file.writelines(line_of(file_row(each)) for each in stored.files)
-            with whole_file(folder / names["words"]) as file:
+            with atomic_file(folder / names["words"]) as file:
                 file.writelines(map(line_of, postings.vocabulary.items()))
             if stored.store:
                 milvus = new_collection(stored.store, index.vectors)
                 # Its name is kept before it is there, so that the next writer removes what a crash left.
-                write_whole(folder / names["store"], line_of(asdict(milvus)))
+                write_atomically(folder / names["store"], line_of(asdict(milvus)))
                 milvus.write(index.vectors)
             content = {
                 "format": FORMAT,
@@ -197,7 +197,7 @@ def save_index(folder: Path, stored: StoredIndex) -> None:
                 "read_ns": stored.read_ns,
                 "parts": {name: [file, file_sha256(folder / file)] for name, file in names.items()},
             }
-            write_whole(folder / MANIFEST, line_of({**content, "sha256": digest_of(content)}))
+            write_atomically(folder / MANIFEST, line_of({**content, "sha256": digest_of(content)}))
         finally:  # of the old state, or of a new one that was not completed
             remove_unused(folder)
 

@@ -24,18 +24,18 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
+from engine.atomic_write import atomic_file
+from engine.cores import limit_cores
 from engine.documents.loaders import all_documents, content_of, parse_file
 from engine.errors import DocumentError, GlassboxError, InputError
-from engine.kernels.cores import limit_cores
 from engine.kernels.primitives import prepare_compiled
 from engine.layers.tracing import Array
 from engine.retrieval.cutting import cut_documents
 from engine.retrieval.embedding_model import Model, embedding_spec
 from engine.retrieval.embedding_spec import EmbeddingSpec
 from engine.retrieval.index import embed_chunks
-from engine.storage.index_folder import SHARDS, IndexSettings, folder_errors, line_of
-from engine.storage.index_rows import IndexedFile, file_row, to_file
-from engine.storage.whole_file import whole_file
+from engine.retrieval.stored.index_folder import SHARDS, IndexSettings, folder_errors, line_of
+from engine.retrieval.stored.index_rows import IndexedFile, file_row, to_file
 from engine.weights.fetch import Progress
 from engine.wording import counted, reason_of
 
@@ -261,7 +261,7 @@ def write_shard(
     texts = [chunk.text for file in files for chunk in file.chunks]
     vectors = embed_chunks(texts, model, spec) if texts else np.empty((0, spec.d_model), np.float32)
     lines = np.frombuffer(b"".join(line_of(file_row(file)) for file in files), np.uint8)
-    with folder_errors(folder), whole_file(shard.path(folder)) as file:
+    with folder_errors(folder), atomic_file(shard.path(folder)) as file:
         np.savez(file, files=lines, vectors=vectors.astype("<f4", copy=False))
 
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from engine.storage import whole_file as module
-from engine.storage.whole_file import remove_abandoned, whole_file, write_whole
+from engine import atomic_write as module
+from engine.atomic_write import atomic_file, remove_abandoned, write_atomically
 
 WRITER = """
 import sys
 from pathlib import Path
-from engine.storage.whole_file import whole_file
-with whole_file(Path(sys.argv[1])) as file:
+from engine.atomic_write import atomic_file
+with atomic_file(Path(sys.argv[1])) as file:
     file.write(b"half")
     file.flush()
     print("writing", flush=True)
@@ -44,15 +44,15 @@ def test_what_a_killed_writer_left_is_removed_by_the_next_one(tmp_path, writer):
     writer.kill()
     writer.wait()
     assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"half"]
-    write_whole(tmp_path / "b", b"of another file")
+    write_atomically(tmp_path / "b", b"of another file")
     assert len(content(tmp_path)) == 2
-    write_whole(tmp_path / "a", b"whole")
+    write_atomically(tmp_path / "a", b"whole")
     assert content(tmp_path) == {"a": b"whole", "b": b"of another file"}
 
 
 @needs_locks
 def test_a_writer_at_work_keeps_its_file_and_the_last_one_counts(tmp_path, writer):
-    write_whole(tmp_path / "a", b"whole")
+    write_atomically(tmp_path / "a", b"whole")
     assert sorted(content(tmp_path).values()) == [b"half", b"whole"]
     writer.communicate(b"")
     assert content(tmp_path) == {"a": b"half"}
@@ -65,7 +65,7 @@ def test_writers_at_once_never_take_each_others_file_for_an_abandoned_one(tmp_pa
     def write(number):
         try:
             for _ in range(100):
-                write_whole(path, bytes([number]) * 1000)
+                write_atomically(path, bytes([number]) * 1000)
         except BaseException as error:
             errors.append(error)
 
@@ -90,7 +90,7 @@ def test_a_file_that_was_taken_before_it_was_locked_is_made_anew(tmp_path, monke
         return lock(file)
 
     monkeypatch.setattr(module, "locked", too_late)
-    write_whole(tmp_path / "a", b"whole")
+    write_atomically(tmp_path / "a", b"whole")
     assert taken
     assert content(tmp_path) == {"a": b"whole"}
 
@@ -104,10 +104,10 @@ def test_other_hidden_files_are_left_alone(tmp_path):
 
 
 def test_an_error_leaves_the_old_file_alone(tmp_path):
-    write_whole(tmp_path / "a", b"old")
+    write_atomically(tmp_path / "a", b"old")
 
     def fail():
-        with whole_file(tmp_path / "a") as file:
+        with atomic_file(tmp_path / "a") as file:
             file.write(b"new")
             raise ValueError("no")
 

@@ -25,8 +25,7 @@ from engine.retrieval.index import Index, embed_chunks, index_vectors
 from engine.retrieval.index_choice import Choice, choose_index
 from engine.retrieval.index_kinds import AUTO, FLAT, check_index_kind
 from engine.retrieval.relevance import embed_unrelated
-from engine.retrieval.vector_cache import VectorCache
-from engine.storage.index_folder import (
+from engine.retrieval.stored.index_folder import (
     MANIFEST,
     SHARDS,
     IndexSettings,
@@ -38,9 +37,10 @@ from engine.storage.index_folder import (
     save_index,
     store_of,
 )
-from engine.storage.index_rows import IndexedFile
-from engine.storage.milvus_store import IN_FOLDER, check_reachable, is_file, milvus_uri, release
-from engine.storage.ray_shards import Cluster, Place, embed_on_cluster, shard_vectors
+from engine.retrieval.stored.index_rows import IndexedFile
+from engine.retrieval.stored.milvus_store import IN_FOLDER, check_reachable, is_file, milvus_uri, release
+from engine.retrieval.stored.ray_shards import Cluster, Place, embed_on_cluster, shard_vectors
+from engine.retrieval.vector_cache import VectorCache
 from engine.weights.fetch import Progress
 from engine.wording import counted
 
