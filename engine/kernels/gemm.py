@@ -50,19 +50,6 @@ NARROW = 2 * LANES
 LONG, POINTER = ir.IntType(64), ir.PointerType()
 
 
-class Bfloat16(ir.Type):  # type: ignore[misc]
-    """LLVM's type ``bfloat``, which llvmlite has no name for."""
-
-    def _to_string(self) -> str:
-        return "bfloat"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Bfloat16)
-
-    def __hash__(self) -> int:
-        return hash(Bfloat16)
-
-
 def loop(
     builder: Any, n_iterations: Any, start: list[Any], body: Callable[[Any, list[Any]], list[Any]]
 ) -> list[Any]:
@@ -91,30 +78,23 @@ def make_tile(n_rows: int, width: int, bits: int) -> Callable[..., None]:
     Its arguments are ``x, x_stride, panel, panel_stride, y, y_stride, start, depth``: ``n_rows`` rows of
     x, ``depth`` rows of the panel, and ``width`` numbers that every row of y begins its sum with.
 
-    Numbers are float32 for 32 ``bits``. For 16, two bfloat16 of a row of x lie side by side in the place of
-    one, and so do the two of the panel that they are multiplied by. For 8, four do, those of x unsigned,
-    those of the panel signed, and sums are int32.
+    Numbers are float32 for 32 ``bits``. For 8, four bytes of a row of x lie side by side in the place of one,
+    and so do the four of the panel that they are multiplied by; those of x are unsigned, those of the panel
+    signed, and sums are int32.
     """
     single = ir.FloatType() if bits == 32 else ir.IntType(32)  # the place of one
-    factor = ir.VectorType(single, LANES)
-    vector = ir.VectorType(ir.IntType(32) if bits == 8 else ir.FloatType(), LANES)
+    vector = ir.VectorType(single, LANES)
     n_vectors = width // LANES
-    factors = ir.VectorType(Bfloat16(), 2 * LANES) if bits == 16 else factor
-    instruction = {
-        32: f"llvm.fma.v{LANES}f32",
-        16: f"llvm.x86.avx512bf16.dpbf16ps.{32 * LANES}",
-        8: f"llvm.x86.avx512.vpdpbusd.{32 * LANES}",
-    }[bits]
+    instruction = f"llvm.fma.v{LANES}f32" if bits == 32 else f"llvm.x86.avx512.vpdpbusd.{32 * LANES}"
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         x, x_stride, panel, panel_stride, y, y_stride, start, depth = arguments
-        types_of = [vector] * 3 if bits == 32 else [vector, factors, factors]
-        function = get_or_insert_function(builder.module, ir.FunctionType(vector, types_of), instruction)
+        kind = ir.FunctionType(vector, [vector] * 3)
+        function = get_or_insert_function(builder.module, kind, instruction)
 
         def multiply_add(left: Any, right: Any, total: Any) -> Any:
-            if bits == 32:
-                return builder.call(function, [left, right, total])
-            return builder.call(function, [total, *(builder.bitcast(x, factors) for x in (left, right))])
+            order = [left, right, total] if bits == 32 else [total, left, right]
+            return builder.call(function, order)
 
         def at(address: Any, row: Any, stride: Any, column: Any) -> Any:
             offset = builder.add(builder.mul(row, stride), builder.mul(column, LONG(4)))
@@ -128,13 +108,13 @@ def make_tile(n_rows: int, width: int, bits: int) -> Callable[..., None]:
 
         def add_products(k: Any, sums: list[Any]) -> list[Any]:
             """The sums, row by row, and the products of row ``k`` of the panel."""
-            right = [load(at(panel, k, panel_stride, column), factor) for column in columns]
+            right = [load(at(panel, k, panel_stride, column), vector) for column in columns]
             new_sums = []
             for row in range(n_rows):
                 left = load(at(x, LONG(row), x_stride, k), single)
-                lane = builder.insert_element(factor(ir.Undefined), left, ir.IntType(32)(0))
+                lane = builder.insert_element(vector(ir.Undefined), left, ir.IntType(32)(0))
                 spread = builder.shuffle_vector(
-                    lane, factor(ir.Undefined), ir.VectorType(ir.IntType(32), LANES)([0] * LANES)
+                    lane, vector(ir.Undefined), ir.VectorType(ir.IntType(32), LANES)([0] * LANES)
                 )
                 own = sums[row * n_vectors :][:n_vectors]
                 new_sums += [multiply_add(spread, *pair) for pair in zip(right, own, strict=True)]

@@ -18,14 +18,14 @@ from engine.kernels.gemm import FAST, FEATURES, LANES, WIDE, WIDE_REGISTERS, int
 from engine.kernels.jit import njit, sources
 from engine.kernels.simd import BYTES, INTEGERS, VECTOR, Code
 from engine.kernels.tiles import ROWS as TILE_ROWS
-from engine.kernels.tiles import TILE_SHAPES, has_tiles, make_tile_product, release_tiles, set_tiles
+from engine.kernels.tiles import TILE_SHAPES, has_tiles, release_tiles, set_tiles, tile_product
 from engine.layers.linear import linear as numpy_linear
 from engine.layers.quantization import BLOCK, LARGEST_CODE, SMALLEST_SCALE, Int8Matrix
 from engine.layers.tracing import Array
 
 # Whether the processor multiplies bytes in registers of `LANES` times 32 bits.
 DOT_PRODUCTS = FEATURES.get("avx512vnni" if WIDE_REGISTERS else "avxvnni", False)
-TILES = DOT_PRODUCTS and WIDE_REGISTERS and has_tiles("amx-int8")
+TILES = DOT_PRODUCTS and WIDE_REGISTERS and has_tiles()
 TOGETHER = 4  # bytes of a lane
 OFFSET = 128
 ROWS = 96  # of x whose sums are held at once, in the first cache: whole tiles
@@ -80,7 +80,7 @@ def round_block(typing_context: Any, x, of_scale, codes):  # type: ignore[no-unt
     return types.void(types.intp, types.float32, types.intp), generate
 
 
-wide_product = make_tile_product(bits=8) if TILES else make_product(WIDE, bits=8)
+wide_product = tile_product if TILES else make_product(WIDE, bits=8)
 
 
 @njit(error_model="numpy")

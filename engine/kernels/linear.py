@@ -3,9 +3,7 @@
 from typing import Any
 
 from engine.kernels import gemm
-from engine.kernels.gemm_bfloat16 import bfloat16_linear
 from engine.kernels.gemm_int8 import int8_linear
-from engine.layers.bfloat16 import Bfloat16Matrix
 from engine.layers.quantization import Int8Matrix
 from engine.layers.tracing import Array
 
@@ -14,6 +12,4 @@ def linear(x: Array, weight: Any, bias: Array | None = None) -> Array:
     """``x W^T + b``: ``(n_tokens, d_in) -> (n_tokens, d_out)``, for arrays and rounded matrices."""
     if isinstance(weight, Int8Matrix):
         return int8_linear(x, weight, bias)
-    if isinstance(weight, Bfloat16Matrix):
-        return bfloat16_linear(x, weight, bias)
     return gemm.linear(x, weight, bias)

@@ -1,4 +1,4 @@
-"""Matrix products in Intel's tile registers (AMX): eight registers of 16 rows of 64 bytes each.
+"""Products of bytes in Intel's tile registers (AMX): eight registers of 16 rows of 64 bytes each.
 
 An instruction adds the product of two tiles to a third: 16 rows of x, and 16 columns of a panel, over 64
 bytes of depth. That is 16 times the work of an instruction of `gemm`'s tiles. The operating system gives a
@@ -7,7 +7,6 @@ process these registers when it asks for them; each thread sets their shape befo
 
 import ctypes
 import platform
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,12 +22,11 @@ SYS_ARCH_PRCTL, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA = 158, 0x1023, 18  # Lin
 TILE_ROWS, TILE_BYTES = 16, 64
 SIDE = 2  # tiles of x, and of the panel, whose products are summed at once: 4 sums, and 2 + 2 factors
 ROWS = SIDE * TILE_ROWS
-INSTRUCTIONS = {8: "tdpbusd", 16: "tdpbf16ps"}  # of unsigned bytes times signed ones, and of bfloat16
 
 
-def has_tiles(feature: str) -> bool:
-    """Whether the processor has tile registers with a feature's products, and the system grants them."""
-    if platform.system() != "Linux" or not (FEATURES.get("amx-tile") and FEATURES.get(feature)):
+def has_tiles() -> bool:
+    """Whether the processor has tile registers that multiply bytes, and the system grants them."""
+    if platform.system() != "Linux" or not (FEATURES.get("amx-tile") and FEATURES.get("amx-int8")):
         return False
     ask = ctypes.CDLL(None).syscall
     return ask(SYS_ARCH_PRCTL, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0
@@ -75,8 +73,9 @@ def release_tiles(typing_context: Any):  # type: ignore[no-untyped-def]  # noqa:
     return types.void(), generate
 
 
-def make_square(bits: int) -> Callable[..., None]:
-    """Return ``y = x @ panel + start`` of `ROWS` rows and columns, with the arguments of `gemm.make_tile`.
+@intrinsic
+def square(typing_context: Any, x, x_stride, panel, panel_stride, y, y_stride, start, depth):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """``y = x @ panel + start`` of `ROWS` rows and columns, with the arguments of `gemm.make_tile`.
 
     Only ``depth`` differs: a row of x has that many times `TILE_BYTES`.
     """
@@ -108,7 +107,7 @@ def make_square(bits: int) -> Callable[..., None]:
                 call(builder, "tileloadd64", right[j], source, panel_stride)
             for i in range(SIDE):
                 for j in range(SIDE):
-                    call(builder, INSTRUCTIONS[bits], sums[i][j], left[i], right[j])
+                    call(builder, "tdpbusd", sums[i][j], left[i], right[j])
             return nothing
 
         loop(builder, depth, [], add_products)
@@ -117,44 +116,35 @@ def make_square(bits: int) -> Callable[..., None]:
                 call(builder, "tilestored64", sums[i][j], place(beside(y, j), y_stride, i), y_stride)
         return context.get_dummy_value()
 
-    @intrinsic
-    def square(typing_context: Any, x, x_stride, panel, panel_stride, y, y_stride, start, depth):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-        return types.void(*[types.intp] * 8), generate
-
-    return square
+    return types.void(*[types.intp] * 8), generate
 
 
-def make_tile_product(bits: int) -> Callable[..., None]:
-    """Return a product as `make_product` of `gemm` does, for panels of `WIDE` columns and ``bits`` 8 or 16.
+@njit
+def tile_product(
+    x: int,
+    x_stride: int,
+    panel: int,
+    panel_stride: int,
+    y: int,
+    y_stride: int,
+    start: int,
+    depth: int,
+    n_rows: int,
+) -> None:
+    """Multiply unsigned bytes by a panel of `WIDE` columns of signed ones, as `gemm.make_product` does.
 
     x and y have memory for a multiple of `ROWS` rows, all of which are computed. ``depth`` counts numbers of
     32 bits, and is a multiple of 16.
     """
-    square = make_square(bits)
-
-    @njit
-    def product(
-        x: int,
-        x_stride: int,
-        panel: int,
-        panel_stride: int,
-        y: int,
-        y_stride: int,
-        start: int,
-        depth: int,
-        n_rows: int,
-    ) -> None:
-        for row in range(0, n_rows, ROWS):
-            for column in range(0, 4 * WIDE, SIDE * TILE_BYTES):
-                square(
-                    x + row * x_stride,
-                    x_stride,
-                    panel + column,
-                    panel_stride,
-                    y + row * y_stride + column,
-                    y_stride,
-                    start + column,
-                    depth // TILE_ROWS,
-                )
-
-    return product
+    for row in range(0, n_rows, ROWS):
+        for column in range(0, 4 * WIDE, SIDE * TILE_BYTES):
+            square(
+                x + row * x_stride,
+                x_stride,
+                panel + column,
+                panel_stride,
+                y + row * y_stride + column,
+                y_stride,
+                start + column,
+                depth // TILE_ROWS,
+            )

@@ -4,7 +4,6 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from engine.layers.bfloat16 import Bfloat16Matrix, bfloat16_linear
 from engine.layers.quantization import Int8Matrix, int8_linear
 from engine.layers.tracing import Array
 
@@ -38,13 +37,8 @@ def linear(x: Array, weight: Matrix, bias: Array | None = None) -> Array:
     """
     if x.ndim > 2:  # stack the rows of a batch, for a single product
         return linear(x.reshape(-1, x.shape[-1]), weight, bias).reshape(*x.shape[:-1], weight.shape[0])
-    y: Array  # (n_rows, d_in), (d_out, d_in) -> (n_rows, d_out)
-    if isinstance(weight, Int8Matrix):
-        y = int8_linear(x, weight)
-    elif isinstance(weight, Bfloat16Matrix):
-        y = bfloat16_linear(x, weight)
-    else:
-        y = x @ weight.T
+    # (n_rows, d_in), (d_out, d_in) -> (n_rows, d_out)
+    y: Array = int8_linear(x, weight) if isinstance(weight, Int8Matrix) else x @ weight.T
     if bias is not None:
         y += bias
     return y

@@ -321,8 +321,8 @@ class Encoder:
     def with_precision(self, precision: str) -> "Encoder":
         """Return this float32 encoder, with its reranker, in a precision: a key of `PRECISIONS`, or "auto".
 
-        "int8" rounds matrices and activations of the layers to 8 bits (`Int8Matrix`), "bfloat16" to 16
-        (`Bfloat16Matrix`); "auto" is int8 where the processor multiplies bytes, and else float32. A traced
+        "int8" rounds matrices and activations of the layers to 8 bits (`Int8Matrix`); "auto" is int8 where
+        the processor multiplies bytes, and else float32. A traced
         pass rounds, too; its results differ from those of the compiled pass by less than the rounding error.
 
         Raises

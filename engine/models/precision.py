@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 import numpy as np
 
 from engine.errors import InputError
-from engine.layers.bfloat16 import Bfloat16Matrix
 from engine.layers.linear import Linear
 from engine.layers.quantization import Int8Matrix, fits_int8
 
@@ -25,11 +24,6 @@ class Precision:
 
 PRECISIONS = {
     "float32": Precision("float32", "As the model was published, equal to sentence-transformers."),
-    "bfloat16": Precision(
-        "bf16",
-        "Matrices and what they multiply in 16 bits: nearly the same vectors, in about half the time where "
-        "the processor multiplies such numbers (Intel AMX, AMD Zen 5).",
-    ),
     "int8": Precision(
         "int8",
         "Matrices and what they multiply in 8 bits: slightly other vectors, in about half the time where the "
@@ -62,10 +56,10 @@ def is_slower(precision: str) -> bool:
     if precision == "float32":
         return False
     try:
-        from engine.kernels import gemm_bfloat16, gemm_int8
+        from engine.kernels import gemm_int8
     except ImportError:
         return True
-    return not {"int8": gemm_int8.DOT_PRODUCTS, "bfloat16": gemm_bfloat16.FASTER_THAN_FLOAT32}[precision]
+    return not gemm_int8.DOT_PRODUCTS
 
 
 def in_precision(model: Model, precision: str) -> Model:
@@ -118,11 +112,9 @@ def rounded(part: Any, precision: str) -> Any:
     """Return a layer, or a part of it, with its matrices in a precision."""
     if isinstance(part, Linear):
         weight = part.weight
-        if not isinstance(weight, np.ndarray):
+        if not isinstance(weight, np.ndarray) or not fits_int8(weight):
             return part
-        if precision == "bfloat16":
-            return Linear(Bfloat16Matrix.of(weight), part.bias)
-        return Linear(Int8Matrix.of(weight), part.bias) if fits_int8(weight) else part
+        return Linear(Int8Matrix.of(weight), part.bias)
     if is_dataclass(part) and not isinstance(part, type):
         parts = {field.name: rounded(getattr(part, field.name), precision) for field in fields(part)}
         return replace(part, **parts)

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from engine.errors import ModelFileError
-from engine.layers.bfloat16 import from_bfloat16
 from engine.layers.tracing import Array
 from engine.weights.quantized import QUANTIZED
 
@@ -91,6 +90,11 @@ class StoredTensor:
         if own.scales == "exponents" and (fields["e"] >= INFINITE_EXPONENT).any():
             return False
         return all(np.isfinite(half).all() for half in halves)
+
+
+def from_bfloat16(bits: Array) -> Array:
+    """Return the float32 of which bfloat16 is the upper half, from its bits: uint16 to the same shape."""
+    return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
 
 
 def kind_name(number: int) -> str:

@@ -13,13 +13,12 @@ import numpy as np
 from safetensors import SafetensorError, deserialize, safe_open
 
 from engine.errors import GlassboxError, ModelFileError
-from engine.layers.bfloat16 import from_bfloat16
 from engine.layers.linear import Linear
 from engine.layers.norm import LayerNorm
 from engine.layers.tracing import Array
 from engine.weights.mapped import KINDS, is_mapped
 from engine.weights.memory import require_memory
-from engine.weights.stored import FLOATS, StoredTensor
+from engine.weights.stored import FLOATS, StoredTensor, from_bfloat16
 from engine.wording import printable, reason_of
 
 T = TypeVar("T")

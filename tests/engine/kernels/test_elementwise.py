@@ -183,7 +183,6 @@ llvm.get_host_cpu_features = lambda: features
 from engine.kernels import attention as kernels, gemm
 from engine.kernels.linear import linear
 from engine.layers import attention
-from engine.layers.bfloat16 import Bfloat16Matrix
 from engine.layers.linear import linear as numpy_linear
 from engine.layers.quantization import Int8Matrix, hadamard
 assert gemm.WIDE == int(sys.argv[1])
@@ -192,8 +191,7 @@ x, weight, bias = (rng.normal(size=shape).astype("f4") for shape in ((7, 128), (
 heads = rng.normal(size=(2, 21, 32)).astype("f4")
 mask = rng.normal(size=(2, 21, 21)).astype("f4")
 gaps = [kernels.attention(heads, heads, heads, mask) - attention.attention(heads, heads, heads, mask)]
-products = ((x, weight), (x, Bfloat16Matrix.of(weight)), (hadamard(128), Int8Matrix.of(hadamard(128)[:64])))
-for rows, matrix in products:
+for rows, matrix in ((x, weight), (hadamard(128), Int8Matrix.of(hadamard(128)[:64]))):
     gaps.append(linear(rows, matrix, bias) - numpy_linear(rows, matrix, bias))
 print([bool(abs(gap).max() < 1e-4) for gap in gaps])
 """
@@ -201,7 +199,7 @@ print([bool(abs(gap).max() < 1e-4) for gap in gaps])
 
 @pytest.mark.parametrize(
     ("width", "missing"),
-    [(16, ["avx512"]), (16, ["avx512", "avxvnni"]), (64, ["avx512vnni", "avx512bf16", "amx"])],
+    [(16, ["avx512"]), (16, ["avx512", "avxvnni"]), (64, ["avx512vnni", "amx"])],
     ids=["AVX-VNNI", "AVX2", "AVX-512 alone"],
 )
 def test_older_processors_give_the_same(request, width, missing):
@@ -210,4 +208,4 @@ def test_older_processors_give_the_same(request, width, missing):
         pytest.skip("this processor has no registers so wide")
     kept = request.config.cache.mkdir("other-kernels")  # compiled once
     lines = run_python(OTHER_PROCESSOR, width, *missing, NUMBA_CACHE_DIR=str(kept))
-    assert lines == ["[True, True, True, True]"]
+    assert lines == ["[True, True, True]"]
