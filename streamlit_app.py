@@ -151,18 +151,11 @@ DECODER = page(
     "school",
     "Train a small decoder on the chosen documents and watch it learn, with gradients written out in NumPy.",
 )
-TRANSLATOR = page(
-    "learn/translator",
-    "Learn to translate",
-    "translate",
-    "Train an encoder-decoder that writes numbers in Spanish and dates in another format, and watch its "
-    "attention.",
-)
 SECTIONS = {
     "": [ASK, DOCUMENTS],
     "Improve": [SETTINGS, DIAGNOSE, POOLINGS, TUNING, QUESTIONS],
     "Inside": [ANSWER, CHUNK, RERANKER, VERIFY, BROKEN, LATE, POSITIONS, CACHE],
-    "Learn": [WORKED, DECODER, TRANSLATOR],
+    "Learn": [WORKED, DECODER],
 }
 # The page that each former address opens, and the widgets that are set on it.
 FORMER: dict[str, tuple[st.Page, dict[str, str]]] = {
@@ -173,6 +166,11 @@ FORMER: dict[str, tuple[st.Page, dict[str, str]]] = {
     "verification": (VERIFY, {}),
     "lab": (WORKED, {}),
     "truncation": (DOCUMENTS, {"documents-tab": "Never read"}),
+}
+# A line for the address of each page that was removed.
+REMOVED = {
+    "translator": "“Learn to translate” is no longer part of Glassbox. The encoder-decoder of 2017 is shown "
+    "in “A transformer by hand”."
 }
 
 
@@ -202,6 +200,10 @@ def redirect(address: str) -> None:
     st.switch_page(target)
 
 
+def draw_nothing() -> None:
+    """Draw a page that has nothing below its title and its line."""
+
+
 def open_address_again() -> None:
     """Open the address of a server's first visitor a second time, unless it is that of the first page.
 
@@ -224,6 +226,10 @@ def main() -> None:
     former = [
         st.Page(partial(redirect, address), title=target.title, url_path=address, visibility="hidden")
         for address, (target, _) in FORMER.items()
+    ]
+    former += [
+        st.Page(draw_nothing, title="Page removed", url_path=address, visibility="hidden", help=line)
+        for address, line in REMOVED.items()
     ]
     chosen = st.navigation(SECTIONS | {"": [*SECTIONS[""], *former]}, position="top")
     st.set_page_config(

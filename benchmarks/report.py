@@ -37,7 +37,6 @@ NAMES = [
     "cluster",
     "train",
     "tune",
-    "seq2seq",
     "quality",
     "late",
     "query_likelihood",

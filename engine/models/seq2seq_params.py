@@ -42,9 +42,7 @@ def ffn_shapes(name: str, config: Seq2SeqConfig) -> Shapes:
 
 
 def norm_shapes(name: str, config: Seq2SeqConfig) -> Shapes:
-    """Shapes of a layer norm's scale and shift, if the model has norms."""
-    if config.norm == "none":
-        return {}
+    """Shapes of a layer norm's scale and shift."""
     return {f"{name}.norm.weight": (config.d_model,), f"{name}.norm.bias": (config.d_model,)}
 
 
@@ -88,11 +86,6 @@ class RandomParams(Mapping[str, Array]):
 
     def __len__(self) -> int:
         return len(self.shapes)
-
-
-def init_params(config: Seq2SeqConfig, seed: int, dtype: np.dtype = FLOAT32) -> dict[str, Array]:
-    """Random parameters by name, to be trained; the same seed gives the same on any machine."""
-    return dict(RandomParams(config, seed, dtype))
 
 
 def n_parameters(config: Seq2SeqConfig) -> int:

@@ -1,4 +1,4 @@
-"""Losses and their gradients: cross-entropy with label smoothing, and InfoNCE over in-batch negatives."""
+"""Losses and their gradients: cross-entropy, and InfoNCE over in-batch negatives."""
 
 import numpy as np
 
@@ -10,12 +10,10 @@ from engine.layers.tracing import Array
 SCALE = 20.0  # factor of the cosines, as in sentence-transformers' MultipleNegativesRankingLoss
 
 
-def cross_entropy(
-    logits: Array, targets: Array, label_smoothing: float = 0.0, ignore: int | None = None
-) -> tuple[float, Array]:
-    """``-sum(q log softmax(logits))``, the mean over all targets but ``ignore``.
+def cross_entropy(logits: Array, targets: Array, ignore: int | None = None) -> tuple[float, Array]:
+    """``-log softmax(logits)`` at the targets, the mean over all targets but ``ignore``.
 
-    ``torch.nn.functional.cross_entropy``, its label smoothing and ``ignore_index`` included.
+    ``torch.nn.functional.cross_entropy``, its ``ignore_index`` included.
 
     Parameters
     ----------
@@ -23,17 +21,14 @@ def cross_entropy(
         ``(..., n_classes)``.
     targets
         Class of each row, integers ``(...)``.
-    label_smoothing
-        Share of ``q`` spread evenly over all classes, the right one included (Szegedy et al. 2016); the
-        rest is at the right one.
     ignore
         Target whose rows are left out, such as the padding id; None for none.
 
     Returns
     -------
     tuple of float and Array
-        The loss in nats, and its gradient ``(softmax(logits) - q) / n`` of the shape of the logits, 0 in
-        ignored rows.
+        The loss in nats, and its gradient ``(softmax(logits) - one_hot(targets)) / n`` of the shape of the
+        logits, 0 in ignored rows.
 
     Raises
     ------
@@ -44,15 +39,11 @@ def cross_entropy(
     rows, classes = _counted(targets.reshape(-1), n_classes, ignore)  # (n,), (n,)
     log_probs = log_softmax(logits.reshape(-1, n_classes)[rows])  # (n, n_classes)
     at_target = np.arange(len(rows)), classes
-    losses = -(1 - label_smoothing) * log_probs[at_target]
     d_counted = np.exp(log_probs)
-    d_counted[at_target] -= 1 - label_smoothing
-    if label_smoothing:  # without smoothing, a logit of -inf adds no loss
-        losses -= label_smoothing * log_probs.mean(axis=-1)
-        d_counted -= label_smoothing / n_classes
+    d_counted[at_target] -= 1
     d_logits = np.zeros((targets.size, n_classes), logits.dtype)
     d_logits[rows] = d_counted / len(rows)
-    return float(losses.mean()), d_logits.reshape(logits.shape)
+    return -float(log_probs[at_target].mean()), d_logits.reshape(logits.shape)
 
 
 def info_nce(

@@ -114,12 +114,6 @@ RESULTS = {
             "adapter, by question": {"dense": {"nDCG": METRIC}, "weighted hybrid": {"nDCG": METRIC}}
         },
     },
-    "seq2seq": {
-        "ours": [
-            {"task": "dates", "seed": 0, "exact": {"as in training": 0.998}, "seconds": 30.0}
-            | {"cpu_seconds": 60.0, "parameters": 1000}
-        ]
-    },
     "quality": {
         "ours": {"bm25": {"ndcg_at_10": 0.369, "recall_at_10": 0.3889}},
         "peers": {},
@@ -207,7 +201,6 @@ RENDERED = {
     "search": "| IVF-PQ: resident MB | 700 | 600 | no |",
     "train": "| glassbox | 60.0 | 55.0 | 1 | 1.0e-06 |  |  |",
     "tune": "| adapter, by question, dense | nDCG | 0.4000 | 0.4300 | +0.0300 | +0.0100 to +0.0500 |",
-    "seq2seq": "| dates | 0 | 99.80% as in training | 30 | 60 | 1,000 |",
     "quality": "| bm25 | 0.3690 | 0.3889 |  |",
     "late": "| late, 256 | 128 | 0.708 | 0.900 |",
     "query_likelihood": "| alone | 0.800 | -0.010 | -0.020 to +0.000 |",

@@ -58,7 +58,6 @@ MENU = {
     "Learn": {
         "worked": "A transformer by hand",
         "decoder": "A decoder from scratch",
-        "translator": "Learn to translate",
     },
 }
 TITLES = {address: title for titles in MENU.values() for address, title in titles.items()}

@@ -85,7 +85,6 @@ SHOWN = {
         "Sizes": "63.1 M",
     },
     "decoder": "Nothing is trained yet",
-    "translator": "cincuenta y seis mil dos",
 }
 FIGURES = {
     "answer": {"Tokens": 2, "What it rests on": 2, "Passages off": 0, "Where it comes from": 0},
@@ -195,3 +194,5 @@ def test_former_addresses_lead_to_where_their_pages_are_now(tab, app):
         expect(title_of(tab)).to_have_text(TITLES[address])
         tab.wait_for_url(lambda url, path=f"/{address}": urlsplit(url).path == path)
     expect(tab.get_by_role("tab", name="Never read", selected=True)).to_be_visible()
+    tab.goto(f"{app}/translator")
+    expect(tab.get_by_text("“Learn to translate” is no longer part of Glassbox")).to_be_visible()

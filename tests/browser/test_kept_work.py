@@ -44,7 +44,7 @@ def page(browser):
 
 
 def test_a_model_in_training_is_there_after_a_reload(home, page):
-    visit(page, home, "translator")
+    visit(page, home, "decoder")
     press(page, "Train")
     pause(page)
     page.reload()
@@ -52,7 +52,7 @@ def test_a_model_in_training_is_there_after_a_reload(home, page):
     at_rest(page)
     press(page, "Reset")
     expect(button(page, "Train")).to_be_visible()
-    visit(page, home, "translator")
+    visit(page, home, "decoder")
     expect(button(page, "Train")).to_be_visible()
 
 

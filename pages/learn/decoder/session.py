@@ -34,9 +34,9 @@ from engine.training.language.vocabulary import (
     token_texts,
     tokenizer_of,
 )
+from pages.learn.decoder.background_training import BackgroundTraining
 from ui.jobs import Job
 from ui.tokens import visible_blanks
-from ui.training import BackgroundTraining
 
 KEY = "lab-decoder-run"
 KEPT_NAME = "small-decoder"

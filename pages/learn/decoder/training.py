@@ -10,6 +10,7 @@ from engine.documents.document import Document
 from engine.models.small_decoder import SmallDecoderConfig
 from engine.models.small_decoder_params import parameter_shapes
 from engine.wording import counted
+from pages.learn.decoder.background_training import draw_live, show_training_buttons
 from pages.learn.decoder.live import show_progress
 from pages.learn.decoder.session import (
     KEPT_NAME,
@@ -25,7 +26,6 @@ from pages.learn.decoder.settings import POSITIONS, choose
 from pages.learn.decoder.write import show_writing_on
 from ui.models import load_encoder
 from ui.text import escape_markdown, show_error
-from ui.training import draw_live, show_training_buttons
 
 
 def show_decoder_training(documents: Sequence[Document]) -> None:

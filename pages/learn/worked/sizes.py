@@ -121,7 +121,7 @@ def run_pass(n_source: int, n_target: int) -> PassResult:
     start = perf_counter()
     memory = encode(source, params, BASE_2017, watch)
     middle = perf_counter()
-    logits = decode(target, memory, source, params, BASE_2017, watch)
+    logits = decode(target, memory, params, BASE_2017, watch)
     end = perf_counter()
     bar.empty()
     last = logits[-1]

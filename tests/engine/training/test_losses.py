@@ -20,11 +20,10 @@ def slope(loss, x, direction):
 @given(
     batch=st.lists(st.integers(1, 4), max_size=2),
     n_classes=st.integers(1, 6),
-    label_smoothing=st.floats(0, 1),
     ignore=st.sampled_from([None, 0, -100]),
     seed=seeds,
 )
-def test_cross_entropy_and_its_gradient_equal_torch(batch, n_classes, label_smoothing, ignore, seed):
+def test_cross_entropy_and_its_gradient_equal_torch(batch, n_classes, ignore, seed):
     rng = np.random.default_rng(seed)
     logits = 3 * rng.normal(size=(*batch, n_classes))
     targets = rng.integers(0, n_classes, size=batch)
@@ -37,15 +36,14 @@ def test_cross_entropy_and_its_gradient_equal_torch(batch, n_classes, label_smoo
     expected = functional.cross_entropy(
         official.reshape(-1, n_classes),
         torch.tensor(targets.reshape(-1)),
-        label_smoothing=label_smoothing,
         ignore_index=-1 if ignore is None else ignore,
     )
     expected.backward()
-    loss, d_logits = cross_entropy(logits, targets, label_smoothing, ignore)
+    loss, d_logits = cross_entropy(logits, targets, ignore)
     assert loss == pytest.approx(expected.item(), rel=1e-9, abs=1e-12)
     np.testing.assert_allclose(d_logits, official.grad, rtol=1e-6, atol=1e-12)
     direction = rng.normal(size=logits.shape)
-    measured = slope(lambda x: cross_entropy(x, targets, label_smoothing, ignore)[0], logits, direction)
+    measured = slope(lambda x: cross_entropy(x, targets, ignore)[0], logits, direction)
     assert float((d_logits * direction).sum()) == pytest.approx(measured, rel=1e-6, abs=1e-8)
 
 
@@ -64,9 +62,9 @@ def test_cross_entropy_neither_overflows_nor_fears_a_class_that_is_out():
 def test_padding_changes_nothing():
     rng = np.random.default_rng(0)
     logits, targets = rng.normal(size=(2, 4, 5)), np.array([[1, 2, 0, 0], [4, 3, 2, 1]])
-    loss, d_logits = cross_entropy(logits, targets, 0.1, ignore=0)
+    loss, d_logits = cross_entropy(logits, targets, ignore=0)
     kept = targets != 0
-    loss_of_kept, d_kept = cross_entropy(logits[kept], targets[kept], 0.1)
+    loss_of_kept, d_kept = cross_entropy(logits[kept], targets[kept])
     assert loss == loss_of_kept
     np.testing.assert_array_equal(d_logits[kept], d_kept)
     assert not d_logits[~kept].any()
