@@ -1,5 +1,6 @@
 """Functions, scripts and pages of the app in Streamlit's test harness, with a state, not run yet."""
 
+import re
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
@@ -65,6 +66,11 @@ def said(app):
     """All sentences on a page."""
     parts = (*app.markdown, *app.warning, *app.success, *app.info, *app.error, *app.caption)
     return "\n".join(part.value for part in parts)
+
+
+def plain(markdown):
+    """Escaped Markdown as it reads on the page."""
+    return re.sub(r"\\(.)", r"\1", markdown)
 
 
 def html_of(app):

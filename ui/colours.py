@@ -37,10 +37,6 @@ FAINT = "opacity:0.8"  # CSS of text beside what matters
 # Tokens: of the text, special ones, of the second text of a pair.
 TEXT_TOKEN, SPECIAL_TOKEN, SECOND_TEXT_TOKEN = f"{SKY}33", f"{ORANGE}55", f"{GREEN}33"
 
-# Reports as HTML pages, in the theme of the reader; on paper they are light.
-REPORT_LIGHT = {"page": WHITE, "text": "#222222", "faint": "#5F6368", "line": "#DDDDDD", "code": "#F5F5F5"}
-REPORT_DARK = {"page": "#14171C", "text": "#E6E6E6", "faint": "#A8ADB5", "line": "#3A3F47", "code": "#20252C"}
-
 
 def source_colour(number: int) -> str:
     """Return the background of source ``number``, counted from 1."""

@@ -1,6 +1,6 @@
 """The way from a chunk, wherever it is listed, to the page that shows it inside the model."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -12,7 +12,7 @@ from ui.current import set_passage
 from ui.documents import chosen_documents
 from ui.given_vectors import given_of
 from ui.models import load_encoder
-from ui.tables import show_table
+from ui.tables import Columns, Rows, show_table
 from ui.text import beginning, shortened
 
 # The ways to choose what the page reads.
@@ -51,11 +51,12 @@ def chunk_table(
     key: str,
     alt: str,
     column_config: Mapping[str, Any],
+    draw: Callable[[Rows, str, Columns], None] = show_table,
 ) -> None:
     """Draw a table of chunks, a row each, and the way from one of them to the inside of the model."""
     if not chunks:
         return
-    show_table(rows, alt, column_config)
+    draw(rows, alt, column_config)
     if given_of(chosen_documents()) is not None:  # their model's inside is not here
         return
     numbers = range(len(chunks))

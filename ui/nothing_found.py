@@ -9,7 +9,7 @@ from engine.retrieval.relevance import chance_words
 from engine.retrieval.retrievers import RETRIEVERS
 from ui.closeness import score_words, show_closeness
 from ui.look_inside import show_look_inside
-from ui.text import escape_markdown, show_text
+from ui.report import Report
 
 NO_TEXT = {
     "stop": "(the model ended its answer at once)",
@@ -31,31 +31,33 @@ def no_text_words(answer: Answer) -> str:
     return (THOUGHT_ONLY if answer.thought else NO_TEXT)[answer.finish_reason or "stop"]
 
 
-def show_nothing_found(answer: Answer) -> None:
+def show_nothing_found(report: Report, answer: Answer) -> None:
     """Say that no passage is close enough, and how close the nearest come."""
-    st.info(NOTHING_FOUND, icon=":material/search_off:")
+    report.note(st.info, ":material/search_off:", NOTHING_FOUND)
     if not answer.hits:
-        st.caption(
+        report.caption(
             f"The retriever {retriever_name(answer)} finds no passage: none shares a word with the question. "
             "Ask in other words, or choose another retriever under Search in the sidebar."
         )
         return
-    st.caption(
-        f"{nearest_words(answer, retriever_name(answer))} "
+    report.caption(
+        f"{nearest_words(answer)} "
         "Ask in other words, add a document, or move the relevance threshold under Search in the sidebar."
     )
-    with st.expander("The passages found, too far to be used"):
+    with report.expander("The passages found, too far to be used"):
         for place in range(len(answer.hits)):
-            show_hit(answer, place)
-    show_searched(answer)
+            show_hit(report, answer, place)
+    show_searched(report, answer)
     show_closeness(answer)
 
 
-def nearest_words(answer: Answer, retriever: str) -> str:
+def nearest_words(answer: Answer) -> str:
     """Say how close the nearest passage comes, and why that is not close enough."""
     nearest = max(range(len(answer.hits)), key=lambda place: answer.hits[place].score)
     relevance = answer.null_scores.relevance(answer.hits[nearest].score)
-    among = "" if answer.retriever == "dense" else f" of those that the retriever {retriever} finds"
+    among = (
+        "" if answer.retriever == "dense" else f" of those that the retriever {retriever_name(answer)} finds"
+    )
     return (
         f"The nearest passage{among}: {score_words(answer, nearest)}. But {chance_words(relevance)}, and "
         f"at most {100 - answer.min_relevance:.0f} may."
@@ -63,25 +65,25 @@ def nearest_words(answer: Answer, retriever: str) -> str:
 
 
 def retriever_name(answer: Answer) -> str:
-    """Return the name of the retriever, escaped."""
-    return escape_markdown(RETRIEVERS[answer.retriever].label)
+    """Return the name of the retriever."""
+    return RETRIEVERS[answer.retriever].label
 
 
-def show_hit(answer: Answer, place: int) -> None:
+def show_hit(report: Report, answer: Answer, place: int) -> None:
     """Draw a passage that was found but not used, with its document and cosine."""
     chunk = answer.hits[place].chunk
-    st.caption(f"{escape_markdown(chunk.document)} · rank {place + 1} · {score_words(answer, place)}")
-    show_text(escape(chunk.text))
+    report.caption(f"{chunk.document} · rank {place + 1} · {score_words(answer, place)}")
+    report.text(escape(chunk.text))
     show_look_inside(chunk, f"hit-{place}")
 
 
-def show_searched(answer: Answer) -> None:
+def show_searched(report: Report, answer: Answer) -> None:
     """Draw the text that was searched for, where the question was expanded."""
     if answer.searched_for is None:
         return
-    with st.expander("What was searched for", icon=":material/manage_search:"):
-        show_text(escape(answer.searched_for))
-        st.caption(
+    with report.expander("What was searched for", icon=":material/manage_search:"):
+        report.text(escape(answer.searched_for))
+        report.caption(
             "The question, and a passage that the built-in model made up. True or not, its words take part "
             "in the search. Relevance is still judged by the question alone."
         )

@@ -1,8 +1,8 @@
 """An answer with its sources, its timing and its prompt."""
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from html import escape
+from urllib.parse import urlsplit
 
 import streamlit as st
 
@@ -12,7 +12,6 @@ from engine.wording import counted
 from pages.ask.evidence import place_words, show_model_words, show_quotes, show_status
 from pages.ask.marked_text import from_place, in_context
 from pages.ask.next_steps import show_next_steps
-from pages.ask.report import report, writer_name
 from pages.ask.timing import show_timing
 from ui.asking import Asked
 from ui.closeness import score_words, show_closeness
@@ -20,7 +19,10 @@ from ui.colours import source_colour
 from ui.figures import show_prompt_parts
 from ui.look_inside import show_look_inside
 from ui.nothing_found import retriever_name, show_hit, show_nothing_found, show_searched
-from ui.text import escape_html, escape_markdown, passage_label, show_text
+from ui.report import Html, Report, element, facts, paragraph
+from ui.settings import settings_values
+from ui.settings_card import settings_words
+from ui.text import Strong, escape_html, passage_label, show_text
 from ui.tokens import AS_DECODER_COUNTS
 
 # Characters shown around a passage, and of a document: browsers are slow with more.
@@ -43,36 +45,59 @@ LEFT_OUT_HELP = (
 def show_answer(answer: Answer, asked: Asked, documents: Sequence[Document]) -> None:
     """Draw an answer: how sure it is, its quotes, the model's words, and sources, timing and prompt below."""
     by_name = {document.name: document for document in documents if is_unchanged(document, answer)}
-    build_report = partial(report, answer, asked, by_name)
+    report = Report(*question_parts(answer, asked))
     if not answer.relevant:
-        show_nothing_found(answer)
-        show_next_steps(answer, build_report)
+        show_nothing_found(report, answer)
+        show_next_steps(report, answer, asked.typed)
+        keep_settings(report, asked)
         return
-    show_status(answer)
-    show_quotes(answer.quotes, by_name, len(answer.sources))
+    show_status(report, answer)
+    show_quotes(report, answer.quotes, by_name, len(answer.sources))
     if answer.status != "refused":
-        show_model_words(answer)
-    st.caption(
+        show_model_words(report, answer)
+    report.caption(
         f"Quotes: the documents' own words, from {counted(len(answer.hits), 'passage')}. {written_by(answer)}"
     )
-    show_next_steps(answer, build_report)
+    show_next_steps(report, answer, asked.typed)
     sources, document, timing, prompt = st.tabs(["Sources", "In the documents", "Timing", "Exact prompt"])
     with sources:
-        show_sources(answer, by_name)
+        show_sources(report, answer, by_name)
     with document:
         show_documents(answer, by_name)
     with timing:
-        show_timing(answer)
+        show_timing(report, answer)
     with prompt:
         show_prompt(answer)
+    keep_settings(report, asked)
+
+
+def question_parts(answer: Answer, asked: Asked) -> Iterator[Html]:
+    """The question as it was searched, where it was typed otherwise, and the earlier turns."""
+    for turn in asked.turns:
+        yield paragraph(
+            "Earlier in this conversation: ", Strong(turn.question), f" {turn.answer or 'Refused.'}"
+        )
+    if asked.question != asked.typed:
+        yield paragraph("Read as a follow-up: ", Strong(asked.question))
+
+
+def keep_settings(report: Report, asked: Asked) -> None:
+    """Keep the settings and the documents of a question, which the page shows in its sidebar."""
+    about = {
+        "Asked": asked.time.strftime("%Y-%m-%d %H:%M %Z"),
+        "Encoder": asked.encoder,
+        "Documents searched": ", ".join(sorted(asked.documents)),
+    }
+    settings = settings_words(settings_values(asked.settings))
+    report.parts += [element("h2", "Settings"), facts(about | settings)]
 
 
 def written_by(answer: Answer) -> str:
     """Say which model wrote the text that is shown, nothing where none is."""
     if answer.status == "refused" or not answer.text:
         return ""
-    name = escape_markdown(writer_name(answer))
-    writer = name if answer.server else f"a small model ({name})"
+    name = answer.model or ""
+    writer = f"{name} at {urlsplit(answer.server).netloc}" if answer.server else f"a small model ({name})"
     return f"Written by {writer}, which makes mistakes: check it against them."
 
 
@@ -85,55 +110,56 @@ def is_unchanged(document: Document, answer: Answer) -> bool:
     )
 
 
-def show_left_out(answer: Answer) -> None:
+def show_left_out(report: Report, answer: Answer) -> None:
     """List the passages that were found and not read by the model."""
     read = set(answer.source_places)
     unread = [place for place in answer.relevant if place not in read]
     if unread:
-        with st.expander(
+        with report.expander(
             f"Found, and not read by the model: {len(unread)} of {counted(len(answer.hits), 'passage')}"
         ):
-            st.caption("None of their sentences is among the best.")
+            report.caption("None of their sentences is among the best.")
             for place in unread:
-                show_hit(answer, place)
+                show_hit(report, answer, place)
     too_far = [place for place in range(len(answer.hits)) if place not in {*answer.relevant, *read}]
     if too_far:
-        with st.expander(f"Left out: {len(too_far)} of {counted(len(answer.hits), 'passage')} found"):
-            st.caption(
+        with report.expander(f"Left out: {len(too_far)} of {counted(len(answer.hits), 'passage')} found"):
+            report.caption(
                 f"Not close enough: more than {100 - answer.min_relevance:.0f} of 100 unrelated questions "
                 "find a passage as close.",
-                help=LEFT_OUT_HELP,
+                LEFT_OUT_HELP,
             )
             for place in too_far:
-                show_hit(answer, place)
+                show_hit(report, answer, place)
 
 
-def show_sources(answer: Answer, documents: dict[str, Document]) -> None:
+def show_sources(report: Report, answer: Answer, documents: dict[str, Document]) -> None:
     """List what the model read, each piece marked in its surroundings."""
+    report.parts.append(element("h2", "Sources"))
     for place, source in reversed([*zip(answer.source_places, answer.sources, strict=True)]):
         with st.container(border=True):
             where = place_words(documents.get(source.document), source.start, source.end)
             cut = " · cut to fit the prompt" if source.cut else ""
-            show_text(
+            report.text(
                 f"{passage_label(source.number, source_colour(source.number))} "
                 f"{escape_html(f'{source.document} · {where}')} · "
                 f"{counted(source.n_tokens, 'token')} {AS_DECODER_COUNTS}{cut}"
             )
-            st.caption(
+            report.caption(
                 f"from the passage of rank {place + 1} by {retriever_name(answer)} · "
                 f"{score_words(answer, place)}",
-                help=SCORE_HELP,
+                SCORE_HELP,
             )
             if source.document in documents:
-                show_text(in_context(documents[source.document], [source], PASSAGE_CONTEXT))
+                report.text(in_context(documents[source.document], [source], PASSAGE_CONTEXT))
             else:
-                show_text(escape(source.text))
-                st.caption("This document is no longer among those searched.")
+                report.text(escape(source.text))
+                report.caption("This document is no longer among those searched.")
             show_look_inside(answer.hits[place].chunk, f"source-{source.number}")
     if left_out := answer.prompt.left_out if answer.prompt else ():
-        st.caption(f"{len(left_out)} more did not fit the prompt budget.")
-    show_left_out(answer)
-    show_searched(answer)
+        report.caption(f"{len(left_out)} more did not fit the prompt budget.")
+    show_left_out(report, answer)
+    show_searched(report, answer)
     show_closeness(answer)
 
 

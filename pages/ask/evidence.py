@@ -16,7 +16,8 @@ from engine.retrieval.evidence import Quote
 from ui.asking import THOUGHT_ICON
 from ui.colours import FAINT, QUOTE_EDGE, REMOVED, source_colour
 from ui.nothing_found import no_text_words
-from ui.text import escape_markdown, faint_html, mark_html, show_text
+from ui.report import Report, element, paragraph
+from ui.text import Strong, faint_html, mark_html, show_text
 
 CONTEXT = 120  # characters of its paragraph shown on either side of a quoted sentence
 HELD_HELP = (
@@ -72,25 +73,28 @@ def status_words(answer: Answer) -> str:
     return f"{STATUSES[answer.status].label} · {answer.confidence:.0%} sure"
 
 
-def show_status(answer: Answer) -> None:
+def show_status(report: Report, answer: Answer) -> None:
     """Draw the status of an answer with its confidence, its meaning and the advice."""
     status = STATUSES[answer.status]
     st.badge(status_words(answer), icon=status.icon, color=status.colour, help=CONFIDENCE_HELP)
+    report.parts.append(paragraph(Strong(status_words(answer))))
     if status.meaning:
-        st.caption(f"{status.meaning} {status.advice}".strip())
+        report.caption(f"{status.meaning} {status.advice}".strip())
 
 
-def show_quotes(quotes: Sequence[Quote], documents: Mapping[str, Document], n_read: int) -> None:
+def show_quotes(
+    report: Report, quotes: Sequence[Quote], documents: Mapping[str, Document], n_read: int
+) -> None:
     """Draw the quoted sentences, each marked in its surroundings.
 
     The model reads ``n_read`` sentences, the best last; a quote has the colour of its number among them.
     """
     for excerpt in excerpts(quotes, documents, n_read, CONTEXT):
-        show_text(
+        report.text(
             f'<blockquote style="margin:0 0 4px;padding:2px 0 2px 12px;border-left:3px solid {QUOTE_EDGE}">'
             f"{excerpt_html(excerpt, CONTEXT)}</blockquote>"
         )
-        st.caption(escape_markdown(excerpt_source(excerpt)))
+        report.caption(excerpt_source(excerpt))
 
 
 @dataclass(frozen=True)
@@ -189,18 +193,19 @@ def place_words(document: Document | None, start: int, end: int) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def show_model_words(answer: Answer) -> None:
+def show_model_words(report: Report, answer: Answer) -> None:
     """Draw the model's text with its checks, or why there is none."""
     st.markdown("**In the model's words**", help=HELD_HELP)
+    report.parts.append(element("h2", "In the model's words"))
     show_thought(answer)
     if not answer.text:
-        st.caption(f"{no_text_words(answer)} The quotes above are the answer.")
+        report.caption(f"{no_text_words(answer)} The quotes above are the answer.")
         return
-    show_text(checked_html(answer.text, answer.sentences))
+    report.text(checked_html(answer.text, answer.sentences))
     if held := held_words(answer.sentences):
-        st.caption(held)
+        report.caption(held)
     if ended := ENDS.get(answer.finish_reason or ""):
-        st.caption(ended)
+        report.caption(ended)
 
 
 def show_thought(answer: Answer) -> None:

@@ -1,7 +1,5 @@
 """What can be done with an answer: keep it as a labelled question, or go on to another page with it."""
 
-from collections.abc import Callable
-
 import streamlit as st
 
 from engine.evaluation.questions import Reference, stem
@@ -10,7 +8,7 @@ from engine.retrieval.evidence import Quote
 from ui.documents import documents_called
 from ui.links import open_diagnosis
 from ui.questions.kept import LABELLED, keep_label
-from ui.report import report_button
+from ui.report import Report
 
 RIGHT_HELP = (
     "Keeps the question with the first quote as the passage that answers it, on the page “Questions”. From a "
@@ -18,8 +16,8 @@ RIGHT_HELP = (
 )
 
 
-def show_next_steps(answer: Answer, build_report: Callable[[], str]) -> None:
-    """Draw the buttons that follow an answer, its report last, which is built when it is asked for."""
+def show_next_steps(report: Report, answer: Answer, question: str) -> None:
+    """Draw the buttons that follow an answer; the last one saves the report, titled by the question."""
     with st.container(horizontal=True):
         if can_be_kept(answer):
             st.button(
@@ -36,7 +34,7 @@ def show_next_steps(answer: Answer, build_report: Callable[[], str]) -> None:
             st.switch_page("pages/inside/answer/page.py")
         if st.button("Find better settings", icon=":material/science:"):
             st.switch_page("pages/improve/settings/page.py")
-        report_button("answer", answer.question, build_report)
+        report.button("answer", question)
 
 
 def can_be_kept(answer: Answer) -> bool:

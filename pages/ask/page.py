@@ -37,6 +37,7 @@ from ui.documents import NoDocumentError, bundled_names, document_picker, format
 from ui.given_vectors import search_model
 from ui.jobs import Job
 from ui.models import load_decoder, load_encoder
+from ui.report import Report
 from ui.settings import Settings, settings_sidebar
 from ui.settings_card import show_settings_card
 from ui.text import escape_markdown, show_error, show_text
@@ -103,7 +104,7 @@ def show_job(job: Job[Answer], asked: Asked, documents: Sequence[Document], sett
             show_writing(
                 job,
                 "Searching, reading the passages, writing…",
-                draw_first=lambda quotes: show_quotes(quotes, by_name, N_READ if quotes[1:] else 1),
+                draw_first=lambda quotes: show_quotes(Report(), quotes, by_name, N_READ if quotes[1:] else 1),
             )
         writing.empty()
     with finished.container(key="answer"):

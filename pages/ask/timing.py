@@ -7,21 +7,22 @@ from engine.generation.answering import Answer, Timings
 from engine.retrieval.retrievers import RETRIEVERS
 from ui.colours import BLUE, ORANGE
 from ui.figures import numbered_bars, styled
+from ui.report import Report
 from ui.text import readable_seconds
 
 EXPANDING = "Expand question"
 
 
-def show_timing(answer: Answer) -> None:
+def show_timing(report: Report, answer: Answer) -> None:
     """Draw the time that each stage took."""
     if answer.server:
-        server_metrics(answer.timings)
+        server_metrics(report, answer.timings)
     else:
-        decoder_metrics(answer.timings)
+        decoder_metrics(report, answer.timings)
     figure = timing_figure(answer.timings)
     [bars] = figure.data
     words = ", ".join(f"{stage} {time}" for stage, time in zip(bars.y, bars.text, strict=True))
-    st.plotly_chart(figure, config={"displayModeBar": False}, alt=f"Time of each stage: {words}")
+    report.figure(figure, f"Time of each stage: {words}")
     if RETRIEVERS[answer.retriever].uses_bm25:
         st.caption(
             "The search includes BM25's scores of this question. The words of all chunks are indexed once, "
@@ -44,25 +45,27 @@ def show_timing(answer: Answer) -> None:
         )
 
 
-def decoder_metrics(timings: Timings) -> None:
+def decoder_metrics(report: Report, timings: Timings) -> None:
     """Draw the rates of the built-in decoder, and the prompt tokens that it reused."""
-    reading, reused, writing = st.columns(3)
-    reading.metric(
-        "Prompt tokens per second",
-        rate(timings.prompt_tokens_per_s),
-        help="The prompt is read in blocks, many tokens at once.",
-    )
-    reused.metric(
-        "Prompt tokens not read again",
-        f"{timings.reused_tokens:,} of {timings.prompt_tokens:,}",
-        help="A prompt that begins like the previous one is read from the first difference on: the keys and "
-        "values of all tokens before it are kept.",
-    )
-    writing.metric(
-        "Answer tokens per second",
-        rate(timings.answer_tokens_per_s),
-        help="Each pass reads every weight of the model and yields one token, or several guessed ones.",
-    )
+    metrics = {
+        "Prompt tokens per second": (
+            rate(timings.prompt_tokens_per_s),
+            None,
+            "The prompt is read in blocks, many tokens at once.",
+        ),
+        "Prompt tokens not read again": (
+            f"{timings.reused_tokens:,} of {timings.prompt_tokens:,}",
+            None,
+            "A prompt that begins like the previous one is read from the first difference on: the keys and "
+            "values of all tokens before it are kept.",
+        ),
+        "Answer tokens per second": (
+            rate(timings.answer_tokens_per_s),
+            None,
+            "Each pass reads every weight of the model and yields one token, or several guessed ones.",
+        ),
+    }
+    report.metrics(metrics, "Tokens read and written")
     if timings.guessed_tokens:
         st.caption(
             f"{timings.guessed_tokens:,} of the answer's {timings.answer_tokens:,} tokens were guessed by "
@@ -71,19 +74,21 @@ def decoder_metrics(timings: Timings) -> None:
         )
 
 
-def server_metrics(timings: Timings) -> None:
+def server_metrics(report: Report, timings: Timings) -> None:
     """Draw the times of a server, as measured from outside."""
-    waiting, writing = st.columns(2)
-    waiting.metric(
-        "Time to the first word",
-        readable_seconds(timings.prompt_s),
-        help="Includes the network, and loading the model if the server has to.",
-    )
-    writing.metric(
-        "Answer tokens per second",
-        f"about {rate(timings.answer_tokens_per_s)}",
-        help="Counted by the tokenizer of the built-in model; the server's tokens differ.",
-    )
+    metrics = {
+        "Time to the first word": (
+            readable_seconds(timings.prompt_s),
+            None,
+            "Includes the network, and loading the model if the server has to.",
+        ),
+        "Answer tokens per second": (
+            f"about {rate(timings.answer_tokens_per_s)}",
+            None,
+            "Counted by the tokenizer of the built-in model; the server's tokens differ.",
+        ),
+    }
+    report.metrics(metrics, "Times of the server")
 
 
 def rate(per_s: float | None) -> str:

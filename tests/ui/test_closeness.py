@@ -5,7 +5,7 @@ from engine.documents.document import Chunk
 from engine.generation.answering import NOTHING_FOUND, Answer, Timings
 from engine.retrieval.index import Hit
 from engine.retrieval.relevance import NullScores, chance_words
-from tests.apps import app_of
+from tests.apps import app_of, plain
 from ui.closeness import N_BINS, closeness_figure, score_words
 
 NULL_SCORES = NullScores(np.linspace(-0.2, 0.6, 10_000), np.linspace(0.2, 0.6, 100))
@@ -58,15 +58,16 @@ def test_where_all_or_nothing_is_relevant_no_limit_is_drawn(min_relevance):
 
 def page(shown):
     from ui.nothing_found import show_nothing_found
+    from ui.report import Report
 
-    show_nothing_found(shown)
+    show_nothing_found(Report(), shown)
 
 
 def test_where_nothing_is_relevant_the_page_says_how_close_the_best_is():
     app = app_of(page, args=(answer(),)).run()
-    assert app.info[0].value == NOTHING_FOUND
+    assert plain(app.info[0].value) == NOTHING_FOUND
     relevance = NULL_SCORES.relevance(0.61)
-    text = app.caption[0].value
+    text = plain(app.caption[0].value)
     assert text.startswith(f"The nearest passage: {score_words(answer(), 0)}. But {chance_words(relevance)}")
     assert "at most 10 may" in text
     assert r"\<b\>\.md" in app.caption[1].value

@@ -1,7 +1,7 @@
 """The smallest changes of settings that find a passage, and the effect of each on the other questions."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from html import escape
 
 import streamlit as st
 
@@ -17,7 +17,8 @@ from engine.inspection.diagnosis.setting_changes import (
 )
 from ui.cells import AXES, take_cell, value_words
 from ui.questions.sets import LABEL_SOME
-from ui.text import Strong, joined, p_words, sentence_markdown
+from ui.report import Report, element
+from ui.text import Strong, joined, p_words
 
 SMALLEST = "6 · What is the smallest change that finds it?"
 NO_OTHERS = (
@@ -44,26 +45,6 @@ def change_words(current: Cell, cell: Cell) -> str:
     )
 
 
-@dataclass(frozen=True)
-class Fixes:
-    """The smallest changes that find a passage, the smallest first, and the effect of one of them.
-
-    Attributes
-    ----------
-    sentence
-        What they do, or why there are none.
-    changes
-        The changes in words, each with the rank that it gives.
-    chosen, effect
-        The number of one of them, and its effect on the other labelled questions; None where there is none.
-    """
-
-    sentence: tuple[str, ...]
-    changes: tuple[str, ...] = ()
-    chosen: int = 0
-    effect: Effect | None = None
-
-
 def finds(row: SweepRow) -> bool:
     """Whether the passage is among the first k under the settings of a row."""
     return (passage_rank(row) or row.cell.k + 1) <= row.cell.k
@@ -81,17 +62,20 @@ def fix_sentence(now: SweepRow, fixes: Sequence[SweepRow], can_widen: bool) -> t
     return Strong(words[0].upper() + words[1:]), rest
 
 
-def show_fixes(rows: Sequence[SweepRow], now: SweepRow, others: Sequence[Question], can_widen: bool) -> Fixes:
+def show_fixes(
+    report: Report, rows: Sequence[SweepRow], now: SweepRow, others: Sequence[Question], can_widen: bool
+) -> tuple[str, ...]:
     """Draw the smallest changes that find the passage, and the effect of one on other questions.
 
-    ``can_widen`` tells whether the user can allow more settings to change at once.
+    Returns the sentence about the smallest one. ``can_widen`` tells whether the user can allow more settings
+    to change at once.
     """
-    st.header(SMALLEST)
+    report.header(SMALLEST)
     found = [] if finds(now) else list(fixing_rows(now.cell, rows))
     sentence = fix_sentence(now, found, can_widen)
-    st.write(sentence_markdown(*sentence))
+    report.sentence(*sentence)
     if not found:
-        return Fixes(sentence)
+        return sentence
     listed_fixes = found[:MOST_FIXES]
     changes = tuple(
         f"{change_words(now.cell, row.cell)} · rank {passage_rank(row):,}" for row in listed_fixes
@@ -106,8 +90,8 @@ def show_fixes(rows: Sequence[SweepRow], now: SweepRow, others: Sequence[Questio
     )
     number = min(number, len(listed_fixes) - 1)
     chosen = listed_fixes[number]
-    effect = effect_on_others(now, chosen)
-    show_effect(effect, others, chosen.cell.k)
+    report.parts.append(element("h3", escape(changes[number])))
+    show_effect(report, effect_on_others(now, chosen), others, chosen.cell.k)
     st.button(
         "Use these settings",
         on_click=use_settings,
@@ -115,29 +99,23 @@ def show_fixes(rows: Sequence[SweepRow], now: SweepRow, others: Sequence[Questio
         icon=":material/check:",
         help="Changes the settings in the sidebar, on all pages.",
     )
-    return Fixes(sentence, changes, number, effect)
+    return sentence
 
 
-def show_effect(effect: Effect | None, others: Sequence[Question], k: int) -> None:
+def show_effect(report: Report, effect: Effect | None, others: Sequence[Question], k: int) -> None:
     """Draw the effect of a change on the other labelled questions."""
     if effect is None:
-        st.info(f"{NO_OTHERS} To see it, {LABEL_SOME}.")
+        report.note(st.info, "", f"{NO_OTHERS} To see it, {LABEL_SOME}.")
         return
-    st.write(f"**{effect_words(others)}**")
-    with st.container(horizontal=True):
-        for label, (value, change, words) in effect_figures(effect, k).items():
-            st.metric(label, value, change, help=words, width="content")
+    report.sentence(Strong(f"Its effect on the other {len(others):,} labelled questions:"))
+    report.metrics(effect_figures(effect, k), "The effect of the change on the other labelled questions")
     if len(effect.lost) > len(effect.won):
-        st.warning(LOSES, icon=":material/warning:")
-    for title, texts in changed_questions(effect, others).items():
-        with st.expander(title):
-            for text in texts:
-                st.text(text)
-
-
-def effect_words(others: Sequence[Question]) -> str:
-    """Say what the figures of an effect are of."""
-    return f"Its effect on the other {len(others):,} labelled questions:"
+        report.note(st.warning, ":material/warning:", LOSES)
+    for name, numbers in {"won": effect.won, "lost": effect.lost}.items():
+        if numbers:
+            with report.expander(f"Questions {name}: {len(numbers):,}"):
+                for number in numbers:
+                    report.text(escape(others[number].text))
 
 
 def effect_figures(effect: Effect, k: int) -> dict[str, tuple[str, str | None, str]]:
@@ -157,16 +135,6 @@ def effect_figures(effect: Effect, k: int) -> dict[str, tuple[str, str | None, s
         ),
         "Won": (f"{len(effect.won):,}", None, "Found only after the change."),
         "Lost": (f"{len(effect.lost):,}", None, "Found only before the change."),
-    }
-
-
-def changed_questions(effect: Effect, others: Sequence[Question]) -> dict[str, list[str]]:
-    """Return the texts of the questions won and lost by a title each, where there are any."""
-    both = {"won": effect.won, "lost": effect.lost}
-    return {
-        f"Questions {name}: {len(numbers):,}": [others[number].text for number in numbers]
-        for name, numbers in both.items()
-        if numbers
     }
 
 

@@ -1,7 +1,7 @@
 """The rank of a passage under other settings, measured on demand."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
@@ -27,17 +27,16 @@ from engine.inspection.diagnosis.setting_changes import (
 )
 from engine.wording import counted, readable_time
 from pages.improve.diagnose.ask import Asked, Search
-from pages.improve.diagnose.fix import Fixes, changed_names, finds, show_fixes
+from pages.improve.diagnose.fix import changed_names, finds, show_fixes
 from pages.improve.diagnose.labelled import vector_cache
 from ui.cells import choose_values, value_words
 from ui.models import token_seconds
 from ui.progress import TimeLeft
+from ui.report import Report
 from ui.settings_card import cell_of
-from ui.tables import show_table
-from ui.text import Strong, joined, sentence_markdown
+from ui.text import Strong, joined
 
 OTHERS = "5 · Where would it rank under other settings?"
-UNMEASURED = "Nothing is measured yet for these settings."
 GIVEN = (
     "Other settings cut and embed the documents anew, and these chunks and vectors were brought along. "
     "Another retriever can be chosen in the sidebar."
@@ -52,28 +51,17 @@ MAXSIM_NOTE = (
 )
 
 
-@dataclass(frozen=True)
-class Measured:
-    """The rank of a passage under every setting that was measured, and the smallest changes that find it.
-
-    ``now`` is the row of the settings in use, ``others`` are the other labelled questions.
-    """
-
-    rows: tuple[SweepRow, ...]
-    now: SweepRow
-    others: tuple[Question, ...]
-    fixes: Fixes
-
-
 def show_other_settings(
-    asked: Asked, place: Location, search: Search, questions: Sequence[Question]
-) -> Measured | None:
+    report: Report, asked: Asked, place: Location, search: Search, questions: Sequence[Question]
+) -> tuple[str, ...]:
     """Draw the rank under other settings, measured on demand, and the smallest changes that find the passage.
 
-    Returns what is drawn, None where nothing is measured yet.
+    Returns the sentence about these changes, empty where nothing is measured yet.
 
     Parameters
     ----------
+    report
+        The page, which keeps what is drawn.
     asked, place
         The question, and the location of its passage.
     search
@@ -81,10 +69,10 @@ def show_other_settings(
     questions
         The labelled questions about these documents, on which the effect of a change is measured.
     """
-    st.header(OTHERS)
+    report.header(OTHERS)
     if search.cut.given:
-        st.info(GIVEN, icon=":material/tune:")
-        return None
+        report.note(st.info, ":material/tune:", GIVEN)
+        return ()
     assert isinstance(search.model, Encoder), "the model of documents that the app embeds"
     target = passage_question(asked.question, place, search.document(place.document))
     others = other_questions(target, questions, search.documents)
@@ -105,11 +93,11 @@ def show_other_settings(
     measured = [row for row in rows if row.cell in set(cells)]
     now = next((row for row in measured if row.cell == current), None)
     if now is None:
-        st.info(UNMEASURED, icon=":material/tune:")
-        return None
-    show_ranks(measured, now)
-    fixes = show_fixes(measured, now, others, can_widen=st.session_state["diagnose-changes"] < ANY)
-    return Measured(tuple(measured), now, tuple(others), fixes)
+        report.note(st.info, ":material/tune:", "Nothing is measured yet for these settings.")
+        return ()
+    show_ranks(report, measured, now)
+    can_widen = st.session_state["diagnose-changes"] < ANY
+    return show_fixes(report, measured, now, others, can_widen)
 
 
 def current_cell(search: Search) -> Cell:
@@ -202,11 +190,12 @@ def show_cost(missing: Sequence[Cell], cells: Sequence[Cell], search: Search) ->
         st.caption("Small to big is not used here: documents are cut into small chunks directly.")
 
 
-def show_ranks(rows: Sequence[SweepRow], now: SweepRow) -> None:
+def show_ranks(report: Report, rows: Sequence[SweepRow], now: SweepRow) -> None:
     """Draw the rank under every combination that was measured."""
     n_others, k = now.n_questions - 1, now.cell.k
-    st.write(sentence_markdown(*found_sentence(rows, now)))
-    show_table(
+    n_found = Strong(f"{sum(map(finds, rows)):,} of {len(rows):,}")
+    report.sentence("Under ", n_found, f" settings it is among the first {k}.")
+    report.table(
         setting_rows(rows, now),
         "The passage's rank under every setting that was measured, the best first",
         {
@@ -219,12 +208,6 @@ def show_ranks(rows: Sequence[SweepRow], now: SweepRow) -> None:
             ),
         },
     )
-
-
-def found_sentence(rows: Sequence[SweepRow], now: SweepRow) -> tuple[str, ...]:
-    """Say under how many settings the passage is found."""
-    found = sum(map(finds, rows))
-    return "Under ", Strong(f"{found:,} of {len(rows):,}"), f" settings it is among the first {now.cell.k}."
 
 
 def setting_rows(rows: Sequence[SweepRow], now: SweepRow) -> list[dict[str, object]]:

@@ -1,7 +1,6 @@
 """Why wasn't it found? One question, one passage, and every step between them in order."""
 
 from dataclasses import replace
-from functools import partial
 
 import streamlit as st
 
@@ -13,7 +12,6 @@ from engine.inspection.diagnosis.location import Location
 from pages.improve.diagnose.ask import Asked, Search, ask
 from pages.improve.diagnose.other_settings import current_cell, show_other_settings
 from pages.improve.diagnose.rank import Ranking, ranking_of, show_rank
-from pages.improve.diagnose.report import Diagnosed, report
 from pages.improve.diagnose.steps import show_causes, show_chunks, show_lost, show_place
 from ui.chunk_settings import Cut
 from ui.corpus import index_documents, null_scores_of_documents, warm_bm25
@@ -21,9 +19,10 @@ from ui.documents import NoDocumentError
 from ui.given_vectors import search_model
 from ui.models import load_encoder, reranker_name
 from ui.questions.sets import usable_questions
-from ui.report import report_button
+from ui.report import Report, element, facts, paragraph
 from ui.settings import search_sidebar
-from ui.settings_card import settings_in_use
+from ui.settings_card import settings_in_use, settings_words
+from ui.text import Strong
 
 
 @st.cache_resource(max_entries=8, show_spinner="Looking for the cause…", scope="session")
@@ -51,11 +50,11 @@ def relevance_found(search: Search, found: Diagnosis, ranking: Ranking) -> float
 
 def show(asked: Asked, pooling: str, search: Search, questions: tuple[Question, ...]) -> None:
     """Draw the causes and the steps."""
+    report = Report(paragraph("The passage that should have been found: ", Strong(asked.passage)))
     if asked.place is None:
-        found_causes = causes(None)
-        show_causes(found_causes)
-        show_place(asked)
-        report_button("diagnosis", asked.question, partial(report, asked, search, found_causes))
+        show_causes(report, causes(None))
+        show_place(report, asked)
+        save(report, asked, search)
         return
     settings = (search.documents, search.cut, pooling)
     found = diagnosis_of(asked, asked.place, *settings, search.k, search)
@@ -70,16 +69,27 @@ def show(asked: Asked, pooling: str, search: Search, questions: tuple[Question, 
             min_relevance=settings_in_use(load_encoder())["min_relevance"],
         )
     found_causes = causes(found, used)
-    short = st.container()
-    show_place(asked)
-    show_chunks(asked.place, search, found, ranking)
-    show_lost(asked.place, search, found)
-    show_rank(asked.question, search, found, ranking)
-    measured = show_other_settings(asked, asked.place, search, questions)
-    diagnosed = Diagnosed(asked.place, found, ranking, used, measured)
+    short, steps = st.container(), Report()
+    show_place(steps, asked)
+    show_chunks(steps, asked.place, search, found, ranking)
+    show_lost(steps, asked.place, search, found)
+    show_rank(steps, asked.question, search, found, ranking)
+    fix = show_other_settings(steps, asked, asked.place, search, questions)
     with short:
-        show_causes(found_causes, used, diagnosed.fixes.sentence if diagnosed.fixes else ())
-    report_button("diagnosis", asked.question, partial(report, asked, search, found_causes, diagnosed))
+        show_causes(report, found_causes, used, () if used.finds else fix)
+    report.parts += steps.parts
+    save(report, asked, search)
+
+
+def save(report: Report, asked: Asked, search: Search) -> None:
+    """Draw the download of what is drawn, with the settings and the documents searched."""
+    searched = {
+        "Encoder": search.model.name,
+        "Chunks": f"{len(search.index.chunks):,}",
+        "Documents searched": ", ".join(document.name for document in search.documents),
+    }
+    report.parts += [element("h2", "Settings"), facts(settings_words(search.settings) | searched)]
+    report.button("diagnosis", asked.question)
 
 
 def main() -> None:

@@ -19,6 +19,7 @@ from pages.improve.diagnose.ask import Search
 from ui.chunk_settings import Cut
 from ui.corpus import query_of
 from ui.look_inside import chunk_table
+from ui.report import Report
 from ui.similarity.explained import CHAPTERS, show_explained
 from ui.text import escape_markdown, joined
 from ui.widgets import chapters
@@ -79,17 +80,17 @@ def ranking_of(
     return Ranking(scores, tuple(order), rank, order[rank - 1])
 
 
-def show_rank(question: str, search: Search, found: Diagnosis, ranking: Ranking) -> None:
+def show_rank(report: Report, question: str, search: Search, found: Diagnosis, ranking: Ranking) -> None:
     """Draw the passage's rank, the chunks above it, and their similarities to the question explained."""
-    st.header(RANK)
-    with st.container(horizontal=True):
-        for label, (value, words) in rank_figures(search, found, ranking).items():
-            st.metric(label, value, help=words, width="content")
-    st.write(escape_markdown(shared_words(found)))
+    report.header(RANK)
+    figures = rank_figures(search, found, ranking)
+    metrics = {label: (value, None, meaning) for label, (value, meaning) in figures.items()}
+    report.metrics(metrics, "The ranks and scores of the passage")
+    report.sentence(shared_words(found))
     if not ranking.above:
-        st.write(nothing_above(ranking))
+        report.sentence("Nothing ranks above it." if ranking.is_found else "Nothing is found.")
     else:
-        show_above(search.index, found, ranking)
+        show_above(report, search.index, found, ranking)
     show_contributions(question, search, ranking)
 
 
@@ -136,12 +137,7 @@ def shared_words(found: Diagnosis) -> str:
     )
 
 
-def nothing_above(ranking: Ranking) -> str:
-    """Say that no chunk ranks above the passage."""
-    return "Nothing ranks above it." if ranking.is_found else "Nothing is found."
-
-
-def show_above(index: Index, found: Diagnosis, ranking: Ranking) -> None:
+def show_above(report: Report, index: Index, found: Diagnosis, ranking: Ranking) -> None:
     """List the chunks that rank higher, with the groups of near duplicates among them."""
     chunk_table(
         [index.chunks[row] for row in ranking.above[:MOST_ABOVE]],
@@ -153,9 +149,10 @@ def show_above(index: Index, found: Diagnosis, ranking: Ranking) -> None:
             "Repeats": st.column_config.TextColumn(help="Chunks of one group are near duplicates."),
             "Text": st.column_config.TextColumn(width="large"),
         },
+        report.table,
     )
-    if more := above_words(ranking):
-        st.caption(more)
+    if (n_above := len(ranking.above)) > MOST_ABOVE:
+        report.caption(f"The first {MOST_ABOVE} of {n_above:,} that rank above it.")
 
 
 def above_rows(index: Index, found: Diagnosis, ranking: Ranking) -> list[dict[str, object]]:
@@ -173,12 +170,6 @@ def above_rows(index: Index, found: Diagnosis, ranking: Ranking) -> list[dict[st
     ]
 
 
-def above_words(ranking: Ranking) -> str:
-    """Say how many chunks rank higher, where not all are listed."""
-    n_above = len(ranking.above)
-    return f"The first {MOST_ABOVE} of {n_above:,} that rank above it." if n_above > MOST_ABOVE else ""
-
-
 def repeats(row: int, group_of: dict[int, int], own: int) -> str:
     """Return the group of near duplicates that a chunk belongs to, in words."""
     if row not in group_of:
@@ -193,7 +184,10 @@ def show_contributions(question: str, search: Search, ranking: Ranking) -> None:
     if not isinstance(model, Encoder):
         st.caption(escape_markdown(no_inside(SHARED, model)))
         return
-    for key, (title, row) in explained_rows(ranking).items():
+    rows = {"passage": ("What its chunk shares with the question", ranking.row)}
+    if ranking.above:
+        rows["above"] = ("What the best chunk shares with the question", ranking.above[0])
+    for key, (title, row) in rows.items():
         if index.spec.pooling != "pooler":
             st.session_state.setdefault(f"diagnose-{key}-strategy", index.spec.pooling)
         box = st.expander(
@@ -204,11 +198,3 @@ def show_contributions(question: str, search: Search, ranking: Ranking) -> None:
                 chapter = chapters(CHAPTERS, f"diagnose-{key}-chapter")
                 texts = question, index.chunks[row].text
                 show_explained(model, limit, *texts, f"diagnose-{key}", chapter)
-
-
-def explained_rows(ranking: Ranking) -> dict[str, tuple[str, int]]:
-    """Return the rows whose similarity to the question is explained: the passage's, and the best above it."""
-    rows = {"passage": ("What its chunk shares with the question", ranking.row)}
-    if ranking.above:
-        rows["above"] = ("What the best chunk shares with the question", ranking.above[0])
-    return rows

@@ -16,7 +16,8 @@ from pages.improve.diagnose.ask import Asked, Search
 from pages.improve.diagnose.rank import Ranking
 from ui.chunk_paint import near_to, painted
 from ui.look_inside import chunk_table
-from ui.text import Strong, escape_markdown, sentence_markdown, show_text
+from ui.report import Report
+from ui.text import Strong
 
 IN_SHORT = "In short"
 IN_A_DOCUMENT = "1 · Is the text in a document?"
@@ -41,23 +42,25 @@ TITLES = {
 }
 
 
-def show_causes(causes: Sequence[Cause], used: InUse | None = None, fix: Sequence[str] = ()) -> None:
+def show_causes(
+    report: Report, causes: Sequence[Cause], used: InUse | None = None, fix: Sequence[str] = ()
+) -> None:
     """Draw the diagnosis in short: the passage was found, or the causes, the easiest to fix first.
 
     ``fix`` says what was measured to help; it stands in place of advice.
     """
-    st.header(IN_SHORT)
+    report.header(IN_SHORT)
     if used is not None and (outcome := outcome_words(used)):
         if used.finds:
-            st.success(outcome, icon=":material/check_circle:")
+            report.note(st.success, ":material/check_circle:", outcome)
         else:
-            st.caption(escape_markdown(outcome))
+            report.caption(outcome)
     for cause in causes:
         title, icon = TITLES[cause.kind]
         words = cause.finding if fix else cause.sentence
-        st.warning(f"**{title}.** {escape_markdown(words)}", icon=icon)
+        report.note(st.warning, icon, Strong(f"{title}."), f" {words}")
     if fix and causes:
-        st.info(f"{MEASURED} {sentence_markdown(*fix)}", icon=":material/tune:")
+        report.note(st.info, ":material/tune:", f"{MEASURED} ", *fix)
 
 
 def outcome_words(used: InUse) -> str:
@@ -70,12 +73,12 @@ def outcome_words(used: InUse) -> str:
     return f"{outcome}. Ranks by cosine, below, are those of its vector alone."
 
 
-def show_place(asked: Asked) -> None:
+def show_place(report: Report, asked: Asked) -> None:
     """Draw whether a chosen document contains the passage."""
-    st.header(IN_A_DOCUMENT)
-    st.write(sentence_markdown(*place_sentence(asked)))
+    report.header(IN_A_DOCUMENT)
+    report.sentence(*place_sentence(asked))
     if asked.place is None:
-        show_text(escape(asked.passage))
+        report.text(escape(asked.passage))
 
 
 def place_sentence(asked: Asked) -> tuple[str, ...]:
@@ -94,12 +97,12 @@ def place_sentence(asked: Asked) -> tuple[str, ...]:
             return Strong("Something like it"), rest
 
 
-def show_chunks(place: Location, search: Search, found: Diagnosis, ranking: Ranking) -> None:
+def show_chunks(report: Report, place: Location, search: Search, found: Diagnosis, ranking: Ranking) -> None:
     """Draw the chunks that contain the passage, painted on its text."""
-    st.header(CHUNKS)
-    st.write(sentence_markdown(*cut_sentence(found)))
-    show_text(passage_html(place, search), height=420)
-    st.caption(PAINTED)
+    report.header(CHUNKS)
+    report.sentence(*cut_sentence(found))
+    report.text(passage_html(place, search), height=420)
+    report.caption(PAINTED)
     chunk_table(
         [search.index.chunks[each.row] for each in found.held],
         chunk_rows(place, search, found, ranking),
@@ -110,6 +113,7 @@ def show_chunks(place: Location, search: Search, found: Diagnosis, ranking: Rank
             "Reads of it": st.column_config.NumberColumn(format="percent"),
             "Cosine": st.column_config.NumberColumn(format="%.3f"),
         },
+        report.table,
     )
 
 
@@ -162,17 +166,17 @@ def chunk_rows(place: Location, search: Search, found: Diagnosis, ranking: Ranki
     ]
 
 
-def show_lost(place: Location, search: Search, found: Diagnosis) -> None:
+def show_lost(report: Report, place: Location, search: Search, found: Diagnosis) -> None:
     """Draw the part of the passage beyond the token limit."""
-    st.header(LOST)
-    st.write(sentence_markdown(*lost_sentence(search, found)))
+    report.header(LOST)
+    report.sentence(*lost_sentence(search, found))
     if not found.unread:
         return
-    show_text(lost_html(place, search, found), height=160)
+    report.text(lost_html(place, search, found), height=160)
     if found.tail_read:
-        st.write(sentence_markdown(*tail_sentence(found, found.tail_read)))
+        report.sentence(*tail_sentence(found, found.tail_read))
     if RETRIEVERS[search.retriever].uses_bm25:
-        st.caption(READS_ALL)
+        report.caption(READS_ALL)
 
 
 def lost_sentence(search: Search, found: Diagnosis) -> tuple[str, ...]:

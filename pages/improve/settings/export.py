@@ -1,10 +1,10 @@
 """The downloads of an experiment: numbers, a report, its questions, and the lines that measure it again."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from html import escape
 from typing import Any
 
-import plotly.graph_objects as go
 import streamlit as st
 
 from engine.evaluation.grid import Cell
@@ -18,7 +18,7 @@ from pages.improve.settings.running import models_named
 from pages.improve.settings.runs import Experiment
 from pages.improve.settings.verdicts import Verdict, best_first, summary, table_row
 from ui.cells import AXES, cell_words
-from ui.report import code, facts, figures, page_html, paragraph, section, table
+from ui.report import Html, element, facts, figure_html, page_html, paragraph, table
 from ui.take_home import take_home
 from ui.text import Strong
 
@@ -106,26 +106,31 @@ def report(experiment: Experiment, judged: Sequence[Verdict], metric: str) -> st
     return page_html(
         "Experiment",
         experiment.name,
-        paragraph(Strong(learnt)),
-        paragraph(summary(judged)),
-        facts(about),
-        section("Figures", figures(report_figures(experiment, metric))),
-        section("Every cell", table(report_rows(experiment, judged, metric)), paragraph(METHOD, faint=True)),
-        section("To measure it again", code(command_line(experiment)), code(python_lines(experiment))),
+        [
+            paragraph(Strong(learnt)),
+            paragraph(summary(judged)),
+            facts(about),
+            *report_figures(experiment, metric),
+            element("h2", "Every cell"),
+            table(report_rows(experiment, judged, metric), "Every cell, the best first"),
+            paragraph(METHOD, faint=True),
+            element("h2", "To measure it again"),
+            *(element("pre", escape(code(experiment))) for code in (command_line, python_lines)),
+        ],
     )
 
 
-def report_figures(experiment: Experiment, metric: str) -> dict[str, go.Figure]:
-    """Return the figures of a report by their titles."""
+def report_figures(experiment: Experiment, metric: str) -> Iterator[Html]:
+    """The figures of a report under their titles."""
     axes = heat_axes(experiment)
-    figures = {}
     if len(axes) > 1:
         down, across = (AXES[axis].label for axis in axes[:2])
         title = f"{METRICS[metric].label} by {down} and {across}, the best of all others"
-        figures[title] = heat_of(experiment, metric, axes[0], axes[1])
+        yield element("h2", escape(title))
+        yield figure_html(heat_of(experiment, metric, axes[0], axes[1]))
     for cost in COSTS:
-        figures[f"{METRICS[metric].label} against {COSTS[cost][1]}"] = cost_of(experiment, metric, cost)
-    return figures
+        yield element("h2", escape(f"{METRICS[metric].label} against {COSTS[cost][1]}"))
+        yield figure_html(cost_of(experiment, metric, cost))
 
 
 def report_rows(experiment: Experiment, judged: Sequence[Verdict], metric: str) -> list[dict[str, Any]]:

@@ -34,6 +34,7 @@ from ui.given_vectors import search_model
 from ui.jobs import Job
 from ui.models import load_decoder, load_encoder
 from ui.nothing_found import no_text_words, show_nothing_found
+from ui.report import Report
 from ui.settings import Settings, settings_sidebar
 from ui.settings_card import show_settings_card
 from ui.text import escape_markdown, show_error, show_text
@@ -99,7 +100,7 @@ def show_answer(answer: Answer, settings: Settings) -> None:
     """Draw an answer, and the views into it."""
     st.header(escape_markdown(answer.question))
     if answer.prompt is None:
-        show_nothing_found(answer)
+        show_nothing_found(Report(), answer)
         return
     decoder = load_decoder()
     show_text(escape(answer.text) or no_text_words(answer))

@@ -9,7 +9,7 @@ from engine.generation.prompt import Prompt, Source
 from engine.generation.settings import DEFAULT_ANSWER
 from engine.retrieval.index import Hit
 from engine.retrieval.relevance import NullScores
-from tests.apps import app_of, by_label
+from tests.apps import app_of, by_label, plain
 from ui.asking import Asked
 from ui.chunk_settings import Cut
 from ui.settings import Settings
@@ -47,31 +47,33 @@ def asked(**changed):
 
 def sources(shown):
     from pages.ask.answer import show_sources
+    from ui.report import Report
 
-    show_sources(shown, {})
+    show_sources(Report(), shown, {})
 
 
 def refusal(shown):
     from ui.nothing_found import show_nothing_found
+    from ui.report import Report
 
-    show_nothing_found(shown)
+    show_nothing_found(Report(), shown)
 
 
 def captions(page, shown):
     app = app_of(page, args=(shown,)).run()
-    return app, [caption.value for caption in app.caption]
+    return app, [plain(caption.value) for caption in app.caption]
 
 
 def test_a_source_has_the_rank_its_retriever_gave_it_and_what_was_left_out_is_said():
     app, said = captions(sources, answer())
     assert said[0] == (
-        r"from the passage of rank 2 by BM25 \(words\) · cosine 0.700 · closer than all random pairs"
+        "from the passage of rank 2 by BM25 (words) · cosine 0.700 · closer than all random pairs"
     )
     left_out = by_label(app.expander, "Left out: 2 of 3 passages found")
-    words = [caption.value for caption in left_out.caption]
+    words = [plain(caption.value) for caption in left_out.caption]
     assert words[0].startswith("Not close enough: more than 10 of 100 unrelated questions")
-    assert words[1].startswith(r"0\.md · rank 1 · cosine 0.100")
-    assert words[2].startswith(r"2\.md · rank 3 · cosine 0.050")
+    assert words[1].startswith("0.md · rank 1 · cosine 0.100")
+    assert words[2].startswith("2.md · rank 3 · cosine 0.050")
 
 
 def test_the_tokens_of_a_source_are_said_to_be_the_decoders():
@@ -90,7 +92,7 @@ def test_what_was_searched_for_is_shown_where_it_is_not_the_question():
 def test_where_nothing_counts_the_nearest_is_told_wherever_it_ranks():
     _, said = captions(refusal, answer(prompt=None, min_relevance=100, status="refused"))
     assert said[0].startswith(
-        r"The nearest passage of those that the retriever BM25 \(words\) finds: cosine 0.700"
+        "The nearest passage of those that the retriever BM25 (words) finds: cosine 0.700"
     )
 
 
@@ -99,6 +101,6 @@ def test_where_nothing_is_found_at_all_it_is_said_why():
         refusal, answer(hits=(), margins=(), prompt=None, finish_reason=None, status="refused")
     )
     assert said == [
-        r"The retriever BM25 \(words\) finds no passage: none shares a word with the question. Ask in "
+        "The retriever BM25 (words) finds no passage: none shares a word with the question. Ask in "
         "other words, or choose another retriever under Search in the sidebar."
     ]

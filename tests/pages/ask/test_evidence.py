@@ -4,7 +4,7 @@ from engine.documents.document import Document
 from engine.generation.checks import CheckedSentence, UnknownWord
 from engine.retrieval.evidence import Quote
 from pages.ask.evidence import checked_html, excerpt_html, excerpt_source, excerpts
-from tests.apps import app_of
+from tests.apps import app_of, plain
 from tests.pages.ask.test_ask_answer import answer
 from ui.colours import source_colour
 
@@ -22,7 +22,7 @@ def whole(shown):
 
 def words_of(shown):
     app = app_of(whole, args=(shown,)).run()
-    return " ".join(str(each.value) for each in (*app.markdown, *app.caption, *app.get("html")))
+    return " ".join(plain(str(each.value)) for each in (*app.markdown, *app.caption, *app.get("html")))
 
 
 TOWER = Document("tower.md", TEXT)
