@@ -26,7 +26,8 @@ Step = Callable[[Array, Array], float]  # inputs and targets in, loss out
 
 def ours(params: dict[str, Array], compiled: bool = True) -> Step:
     """Glassbox's step."""
-    from engine.kernels.primitives import NUMPY_TRAINING, compiled_training
+    from engine.kernels.primitives import compiled_training
+    from engine.layers.primitives import NUMPY_TRAINING
     from engine.training.backward.small_decoder import loss_and_gradients
     from engine.training.optimizers import adamw, clip_gradients, no_moments
 

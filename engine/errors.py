@@ -27,3 +27,9 @@ class MemoryLimitError(GlassboxError):
 
 class ContextLengthError(GlassboxError):
     """A prompt has more tokens than the model has positions."""
+
+
+def check_several(texts: object) -> None:
+    """Raise `InputError` for a bare string, which would be read as a list of characters."""
+    if isinstance(texts, str):
+        raise InputError("a list of texts is wanted: pass [text] for a single one")

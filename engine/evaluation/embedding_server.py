@@ -11,12 +11,11 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from engine.errors import InputError, ModelUnavailableError
+from engine.errors import InputError, ModelUnavailableError, check_several
 from engine.generation.server import ADVICE, EMBEDDINGS_S, Ask, Server, translated_errors
 from engine.layers.norm import l2_normalize
 from engine.layers.tracing import Array
 from engine.models.embedding_head import OWN
-from engine.models.encoder import check_several
 from engine.models.prompts import Prompts, Role
 from engine.retrieval.embedding_model import embed_blocks
 from engine.retrieval.embedding_spec import NO_LIMIT, EmbeddingSpec

@@ -11,12 +11,12 @@ from pathlib import Path
 from threading import Lock
 from typing import ClassVar
 
-from engine.errors import InputError, ModelFileError, ModelUnavailableError
+from engine.errors import InputError, ModelFileError, ModelUnavailableError, check_several
 from engine.evaluation.embedding_server import EmbeddingServer, is_server
 from engine.layers.tracing import Array
 from engine.library_process import LibraryProcess, require_library
 from engine.models.embedding_head import OWN
-from engine.models.encoder import Encoder, check_several
+from engine.models.encoder import Encoder
 from engine.models.prompts import Prompts, Role
 from engine.retrieval.embedding_model import Model, embed_blocks
 from engine.retrieval.embedding_spec import EmbeddingSpec, prompted_digest

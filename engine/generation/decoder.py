@@ -1,7 +1,7 @@
 """The decoder: a prompt in, tokens out, one step at a time."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -181,6 +181,11 @@ class Decoder:
         """Return an empty cache with room for ``capacity`` tokens, which grows up to ``limit``."""
         return new_cache(self.weights, self.config, capacity, limit, self.kv_bits)
 
+    def borrow(self, kept: PrefixCache, ids: Sequence[int], at_most: int) -> AbstractContextManager[KVCache]:
+        """Borrow what is known of the first ``at_most`` of ``ids``: see `PrefixCache.borrow`."""
+        empty = self.new_cache(capacity=0, limit=self.max_tokens)
+        return kept.borrow(ids, at_most, self.weights, self.config, empty)
+
     def unembed(self, hidden: Array) -> Array:
         """Hidden states to logits: ``(n_tokens, d_model) -> (n_tokens, vocab_size)``."""
         return unembed(hidden, self.weights, self.config)
@@ -299,7 +304,7 @@ class Decoder:
 
         def steps() -> Iterator[GeneratedToken]:
             n_reused = n_prompt - 1 if kv_cache else 0
-            with kept.borrow(ids, n_reused, self) as cache:
+            with self.borrow(kept, ids, n_reused) as cache:
                 cache.reserve(n_prompt + min(n_new, ROOM_TOKENS))
                 choices = self.choices(ids, n_new, sampling, rng, cache, lookup, kv_cache)
                 for token, logits, guessed in choices:
@@ -427,8 +432,7 @@ class Decoder:
         self, ids: Sequence[int], n_tokens: int, reuse: PrefixCache | None = None
     ) -> Iterator[KVCache]:
         """Yield a cache of the first ``n_tokens`` of ``ids``, with room for all, from ``reuse`` if given."""
-        kept = PrefixCache() if reuse is None else reuse
-        with kept.borrow(ids, n_tokens, self) as cache:
+        with self.borrow(PrefixCache() if reuse is None else reuse, ids, n_tokens) as cache:
             cache.reserve(len(ids))
             self.prefill(ids[:n_tokens], cache)
             yield cache

@@ -3,16 +3,12 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock
-from typing import TYPE_CHECKING
 from weakref import ReferenceType, ref
 
 import numpy as np
 
-from engine.models.decoders import DecoderWeights, fit_length
+from engine.models.decoders import DecoderConfig, DecoderWeights, fit_length
 from engine.models.kv_cache import KVCache
-
-if TYPE_CHECKING:
-    from engine.generation.decoder import Decoder
 
 
 class PrefixCache:
@@ -52,7 +48,14 @@ class PrefixCache:
             self._ids, self._cache, self._weights = [], None, None
 
     @contextmanager
-    def borrow(self, ids: Sequence[int], at_most: int, decoder: "Decoder") -> Iterator[KVCache]:
+    def borrow(
+        self,
+        ids: Sequence[int],
+        at_most: int,
+        weights: DecoderWeights,
+        config: DecoderConfig,
+        new_cache: KVCache,
+    ) -> Iterator[KVCache]:
         """Yield a cache that holds the longest known beginning of ``ids``, and keep it afterwards.
 
         Parameters
@@ -62,17 +65,13 @@ class PrefixCache:
             ``cache.length`` of them.
         at_most
             Most tokens to reuse: those after them have to be read again.
-        decoder
-            The decoder that reads.
-
-        Yields
-        ------
-        KVCache
-            With room to grow up to the decoder's context.
+        weights, config
+            Of the decoder that reads.
+        new_cache
+            The decoder's empty cache, for when nothing can be reused.
         """
-        fresh = decoder.new_cache(capacity=0, limit=decoder.max_tokens)
-        cache = self._take(ids, at_most, decoder.weights, fresh.keys.dtype) or fresh
-        fit_length(cache, decoder.config, len(ids))
+        cache = self._take(ids, at_most, weights, new_cache.keys.dtype) or new_cache
+        fit_length(cache, config, len(ids))
         self.reused_tokens = cache.length
         try:
             yield cache
@@ -83,7 +82,7 @@ class PrefixCache:
 
             with self._lock:
                 self._ids, self._cache = list(ids[: cache.length]), cache
-                self._weights = ref(decoder.weights, forget_pass)
+                self._weights = ref(weights, forget_pass)
 
     def _take(
         self, ids: Sequence[int], at_most: int, weights: DecoderWeights, dtype: np.dtype

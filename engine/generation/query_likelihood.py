@@ -9,10 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.errors import InputError
+from engine.errors import InputError, check_several
 from engine.generation.decoder import Decoder
 from engine.layers.tracing import Array
-from engine.models.encoder import check_several
 from engine.weights.fetch import Progress
 
 BEFORE = "Passage: "

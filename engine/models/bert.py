@@ -12,11 +12,11 @@ from typing import TypeVar
 import numpy as np
 
 from engine.errors import ModelFileError
-from engine.kernels.primitives import NUMPY, Primitives
 from engine.layers.activation import ACTIVATIONS
 from engine.layers.attention import merge_heads, split_heads
 from engine.layers.linear import Linear
 from engine.layers.norm import LayerNorm
+from engine.layers.primitives import NUMPY, Primitives
 from engine.layers.tracing import Array, Shapes, Tracer, no_trace, scoped
 from engine.models.packs import packed
 from engine.weights.tensors import MAX_EPS, TensorReader, config_float, config_size, read_json

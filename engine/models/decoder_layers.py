@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
-from engine.kernels.primitives import DecoderPrimitives
+from engine.layers.primitives import DecoderPrimitives
 from engine.layers.tracing import Array, Shapes, Tracer, scoped
 from engine.models.kv_cache import CacheSizes
 

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine.errors import InputError, ModelFileError
-from engine.kernels.primitives import NUMPY_DECODER, has_op_tape
+from engine.kernels.primitives import has_op_tape
 from engine.layers.activation import soft_cap
 from engine.layers.linear import linear
+from engine.layers.primitives import NUMPY_DECODER
 from engine.layers.tracing import Array, Shapes, Tracer, no_trace
 from engine.models import gemma3, gemma3_file, gpt2, gpt2_file, llama, llama_file
 from engine.models.kv_cache import KVCache, check_kv_bits, kv_bytes

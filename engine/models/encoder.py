@@ -4,21 +4,23 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
-from engine.errors import ContextLengthError, InputError, ModelFileError
-from engine.kernels.primitives import NUMPY, best_primitives, prepare_compiled
+from engine.errors import ContextLengthError, InputError, ModelFileError, check_several
+from engine.kernels.primitives import best_primitives, prepare_compiled
 from engine.layers.norm import l2_normalize
 from engine.layers.pooling import POOLINGS, TokenStates, idf
+from engine.layers.primitives import NUMPY, Primitives
 from engine.layers.tracing import Array, Shapes, Tracer, no_trace
-from engine.models import bert, distilbert, modern_bert, mpnet, nomic_bert, qwen3, roberta
 from engine.models.bert import EncoderConfig, EncoderWeights
 from engine.models.embedding_head import OWN, EmbeddingHead, check_dimensions, check_widths
+from engine.models.encoder_families import FAMILIES, read_model_type
 from engine.models.parallel import run_packs
 from engine.models.precision import in_precision
 from engine.models.prompts import Prompts, Role
+from engine.models.reranker import Reranker
 from engine.models.sentence_transformer_folder import read_folder, read_tensors
 from engine.models.streaming import VectorSpool, each_once
 from engine.models.token_states import pooled, token_states
@@ -27,28 +29,11 @@ from engine.tokenizers.tokenizer_file import read_tokenizer
 from engine.trace import MAX_TRACE_BYTES, Trace, check_trace
 from engine.weights.catalog import DEFAULT_ENCODER
 from engine.weights.fetch import Progress, model_path
-from engine.weights.tensors import damaged_files, read_json
-
-if TYPE_CHECKING:
-    from engine.models.reranker import Reranker
+from engine.weights.tensors import damaged_files
 
 T = TypeVar("T")
 
 BATCH_TOKENS = 1024  # of a pack, the texts that one core reads at once
-
-# Encoder families by config.json's model_type: modules with `read_config`, `read_weights`, `encoder_forward`
-# and `trace_shapes`.
-FAMILIES: dict[str, ModuleType] = {
-    "bert": bert,
-    "roberta": roberta,
-    "xlm-roberta": roberta,
-    "mpnet": mpnet,
-    "distilbert": distilbert,
-    "modernbert": modern_bert,
-    "nomic_bert": nomic_bert,
-    "qwen3": qwen3,
-}
-CAUSAL_FAMILIES = ("qwen3",)  # whose tokens attend only to earlier ones
 
 
 @dataclass(frozen=True)
@@ -88,7 +73,7 @@ class Encoder:
     head: EmbeddingHead = field(default_factory=EmbeddingHead, repr=False)
     prompts: Prompts = field(default_factory=Prompts, repr=False)
     model_type: str = "bert"
-    reranker: "Reranker | None" = field(default=None, repr=False)
+    reranker: Reranker | None = field(default=None, repr=False)
     precision: str = "float32"
 
     @classmethod
@@ -136,7 +121,7 @@ class Encoder:
         with damaged_files(folder):
             files = read_folder(folder, np.dtype(dtype))
             model_type = read_model_type(files.model)
-            family = FAMILIES[model_type]
+            family = FAMILIES[model_type].forward
             config = family.read_config(files.model)
             check_widths(files.head, config.d_model, folder)
             tensors = read_tensors(files.model)
@@ -165,12 +150,17 @@ class Encoder:
     @property
     def family(self) -> ModuleType:
         """The module of its forward pass."""
-        return FAMILIES[self.model_type]
+        return FAMILIES[self.model_type].forward
+
+    @property
+    def ops(self) -> Primitives:
+        """What its layers run on: compiled kernels once they are loaded, else NumPy's functions."""
+        return best_primitives() if self.compiled else NUMPY
 
     @property
     def is_causal(self) -> bool:
         """Whether attention is causal: a token sees only those before it."""
-        return self.model_type in CAUSAL_FAMILIES
+        return FAMILIES[self.model_type].is_causal
 
     @property
     def pooling(self) -> str:
@@ -495,10 +485,9 @@ class Encoder:
         self, sequences: Sequence[Sequence[int]], strategies: Sequence[str] = ("mean",)
     ) -> list[TokenStates]:
         """Run a few tokenized texts as one pack, and keep the inputs of the strategies."""
-        ops = best_primitives() if self.compiled else NUMPY
         strategies = [each for strategy in strategies for each in self.needed_poolings(strategy)]
         return token_states(
-            sequences, strategies, self.weights, self.config, no_trace, ops, family=self.family
+            sequences, strategies, self.weights, self.config, no_trace, self.ops, family=self.family
         )
 
     def needed_poolings(self, strategy: str) -> Sequence[str]:
@@ -650,23 +639,6 @@ class Encoder:
 def without_first(states: TokenStates, n_tokens: int) -> Array | None:
     """Return the mask ``(n_tokens,)`` of a text without its first tokens, or None for all tokens."""
     return np.arange(len(states.ids)) >= n_tokens if n_tokens else None
-
-
-def check_several(texts: object) -> None:
-    """Raise `InputError` for a bare string, which would be read as a list of characters."""
-    if isinstance(texts, str):
-        raise InputError("a list of texts is wanted: pass [text] for a single one")
-
-
-def read_model_type(folder: Path) -> str:
-    """Return the family of a model's folder; raise `ModelFileError` for unknown ones."""
-    model_type = read_json(folder / "config.json").get("model_type")
-    if isinstance(model_type, str) and model_type in FAMILIES:
-        return model_type
-    raise ModelFileError(
-        f"{folder} is a {model_type!r} model, which the encoder does not read: "
-        f"give one of the families {', '.join(FAMILIES)}"
-    )
 
 
 def check_float32(encoder: Encoder, work: str) -> None:

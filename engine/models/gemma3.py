@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.kernels.primitives import NUMPY_DECODER, DecoderPrimitives
+from engine.layers.primitives import NUMPY_DECODER, DecoderPrimitives
 from engine.layers.tracing import Array, Shapes, Tracer, no_trace
 from engine.models import llama
 from engine.models.decoder_layers import layer_trace_shapes, run_layers

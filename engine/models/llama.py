@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.kernels.primitives import NUMPY_DECODER, DecoderPrimitives
 from engine.layers.attention import merge_heads, split_heads
 from engine.layers.linear import Linear, Matrix
+from engine.layers.primitives import NUMPY_DECODER, DecoderPrimitives
 from engine.layers.tracing import Array, Shapes, Tracer, no_trace
 from engine.models.decoder_layers import layer_trace_shapes, run_layers
 from engine.models.kv_cache import KVCache

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from engine.errors import ModelFileError
-from engine.kernels.primitives import NUMPY, Primitives
 from engine.layers.attention import merge_heads, split_heads
 from engine.layers.linear import Linear
 from engine.layers.norm import LayerNorm
 from engine.layers.positions import rope_tables
+from engine.layers.primitives import NUMPY, Primitives
 from engine.layers.tracing import Array, Shapes, Tracer, no_trace, scoped
 from engine.models.bert import EncoderConfig, checked_config, layer_trace_shapes
 from engine.models.llama_file import GLOBAL, LOCAL, layer_types

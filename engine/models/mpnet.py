@@ -12,7 +12,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from engine.errors import ModelFileError
-from engine.kernels.primitives import NUMPY, Primitives
+from engine.layers.primitives import NUMPY, Primitives
 from engine.layers.tracing import Array, Tracer, no_trace
 from engine.models import bert, roberta
 from engine.models.bert import EncoderWeights, TensorNames

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from engine.errors import ModelFileError
-from engine.kernels.primitives import NUMPY, DecoderPrimitives, Primitives
 from engine.layers.linear import Linear
 from engine.layers.positions import rope_tables
+from engine.layers.primitives import NUMPY, DecoderPrimitives, Primitives
 from engine.layers.tracing import Array, Tracer, no_trace
 from engine.models.llama import LlamaConfig, LlamaLayer, LlamaWeights, final_norm, layers, matrix_shapes
 from engine.models.llama import trace_shapes as trace_shapes

@@ -12,14 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from engine.errors import ModelFileError
-from engine.kernels.primitives import NUMPY, best_primitives, prepare_compiled
-from engine.layers.activation import ACTIVATIONS, relu, sigmoid
+from engine.errors import ModelFileError, check_several
+from engine.kernels.primitives import best_primitives, prepare_compiled
+from engine.layers.activation import ACTIVATIONS, sigmoid
 from engine.layers.linear import Linear, linear
 from engine.layers.norm import LayerNorm, layer_norm
+from engine.layers.primitives import NUMPY
 from engine.layers.tracing import Array, Tracer, no_trace
 from engine.models.bert import EncoderConfig, EncoderWeights
-from engine.models.encoder import FAMILIES, check_several, read_model_type
+from engine.models.encoder_families import FAMILIES, read_model_type
 from engine.models.parallel import run_packs
 from engine.models.precision import in_precision
 from engine.models.sentence_transformer_folder import read_max_tokens, read_optional, read_tensors
@@ -33,27 +34,6 @@ from engine.weights.tensors import TensorReader, damaged_files, read_json
 BATCH_TOKENS = 1024  # of a pack, the pairs that one core reads at once
 SIGMOID = "torch.nn.modules.activation.Sigmoid"
 OUTPUTS: dict[str, Callable[[Array], Array]] = {"Sigmoid": sigmoid, "Identity": np.positive}
-
-
-@dataclass(frozen=True)
-class HeadNames:
-    """The classifier of a family behind its encoder: names of the tensors, and the activation between."""
-
-    dense: str
-    score: str
-    activation: Callable[[Array], Array] = np.tanh
-    norm: str = ""
-
-
-# By the families of `FAMILIES` that transformers has sequence classification for.
-HEADS = {
-    "bert": HeadNames("pooler.dense", "classifier"),
-    "roberta": HeadNames("classifier.dense", "classifier.out_proj"),
-    "xlm-roberta": HeadNames("classifier.dense", "classifier.out_proj"),
-    "mpnet": HeadNames("classifier.dense", "classifier.out_proj"),
-    "distilbert": HeadNames("pre_classifier", "classifier", relu),
-    "modernbert": HeadNames("head.dense", "classifier", ACTIVATIONS["gelu"].forward, "head.norm"),
-}
 
 
 @dataclass(frozen=True)
@@ -147,7 +127,7 @@ class Reranker:
             raise ModelFileError(f"{folder} is a file: a cross-encoder is a folder with config.json")
         with damaged_files(folder):
             model_type, settings = read_model_type(folder), read_json(folder / "config.json")
-            family = FAMILIES[model_type]
+            family = FAMILIES[model_type].forward
             config, tensors = family.read_config(folder), read_tensors(folder)
             head = read_head(tensors, settings, config, np.dtype(dtype), folder)
             weights = family.read_weights(tensors, config, np.dtype(dtype))
@@ -236,12 +216,13 @@ def read_head(
     ModelFileError
         The folder holds no classifier, one with several labels, or one whose form is not known.
     """
-    names = HEADS.get(settings["model_type"])
+    names = FAMILIES[settings["model_type"]].classifier
     read = TensorReader({name.removeprefix("bert."): array for name, array in tensors.items()}, dtype)
     wanted = () if names is None else (f"{names.dense}.weight", f"{names.score}.weight")
     if names is None or not set(wanted) <= set(read.tensors):
+        known = [name for name, family in FAMILIES.items() if family.classifier]
         raise ModelFileError(
-            f"{folder} has no classifier of the families {', '.join(HEADS)}: a reranker is a model for "
+            f"{folder} has no classifier of the families {', '.join(known)}: a reranker is a model for "
             f"sequence classification, such as cross-encoder/ms-marco-MiniLM-L6-v2"
         )
     if (n_labels := len(read.tensors[f"{names.score}.weight"])) != 1:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from engine.errors import ModelFileError
-from engine.kernels.primitives import NUMPY, Primitives
+from engine.layers.primitives import NUMPY, Primitives
 from engine.layers.tracing import Array, Tracer, no_trace
 from engine.models import bert
 from engine.models.bert import EncoderConfig, EncoderWeights, TensorNames

@@ -6,10 +6,10 @@ from types import ModuleType
 import numpy as np
 
 from engine.errors import InputError
-from engine.kernels.primitives import NUMPY, Primitives
 from engine.layers.attention import attention_weights
 from engine.layers.linear import Linear
 from engine.layers.pooling import POOLINGS, TokenStates, attention_received
+from engine.layers.primitives import NUMPY, Primitives
 from engine.layers.tracing import Array, Tracer, no_trace
 from engine.models import bert
 from engine.models.bert import EncoderConfig, EncoderWeights

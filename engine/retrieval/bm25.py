@@ -20,9 +20,8 @@ import numpy as np
 from scipy.sparse import csc_matrix
 from Stemmer import Stemmer
 
-from engine.errors import InputError
+from engine.errors import InputError, check_several
 from engine.layers.tracing import Array
-from engine.models.encoder import check_several
 
 BATCH, POSTINGS = 10_000, 1_000_000  # texts whose words are counted, and impacts that are computed, at a time
 

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.errors import InputError
+from engine.errors import InputError, check_several
 from engine.layers.norm import l2_normalize
 from engine.layers.tracing import Array
-from engine.models.encoder import BATCH_TOKENS, Encoder, check_several
+from engine.models.encoder import BATCH_TOKENS, Encoder
 from engine.models.packs import row_spans
 from engine.models.parallel import run_packs
 from engine.weights.fetch import Progress

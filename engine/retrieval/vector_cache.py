@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import InputError
+from engine.errors import InputError, check_several
 from engine.layers.tracing import Array
-from engine.models.encoder import Encoder, check_several
+from engine.models.encoder import Encoder
 from engine.models.prompts import Role
 from engine.models.streaming import BLOCK_TEXTS
 from engine.retrieval.embedding_model import Model, embedding_spec

@@ -1,25 +1,46 @@
 import ast
-
-import pytest
+from graphlib import TopologicalSorter
 
 from tests.command_line import ROOT, run_python
 
 HEAVY = {"streamlit", "plotly", "torch", "transformers", "sentence_transformers", "pymilvus", "ray"}
-SHARED = {"atomic_write", "cores", "errors", "library_process", "limited_process", "trace", "wording"}
-# What each part of the engine may import of the others.
+SHARED = {"atomic_write", "cores", "errors", "trace", "wording"}
+# What each part of the engine may import of the others, in functions, too; a part of a part has its own row.
 ARROWS = {
+    "errors": set(),
+    "wording": set(),
+    "cores": set(),
+    "atomic_write": set(),
     "layers": set(),
-    "weights": {"layers", *SHARED},
+    "trace": {"errors", "layers"},
+    "limited_program": set(),
+    "limited_process": {"errors", "limited_program"},
+    "weights": {"atomic_write", "cores", "errors", "layers", "wording"},
+    "library_process": {"errors", "layers", "limited_process", "weights"},
+    "official_program": {"layers", "library_process"},
+    "kernels": {"layers", "weights", *SHARED},
     "tokenizers": {"weights", *SHARED},
     "models": {"kernels", "layers", "tokenizers", "weights", *SHARED},
-    "documents": {"tokenizers", *SHARED},
-    "retrieval": {"documents", "layers", "models", "weights", *SHARED},
-    "generation": {"layers", "tokenizers", "weights", "models", "documents", "retrieval", *SHARED},
+    "verify": {"kernels", "layers", "library_process", "models", "weights", *SHARED},
+    "documents": {"limited_process", "tokenizers", *SHARED},
+    "retrieval": {"documents", "layers", "models", "tokenizers", "weights", *SHARED},
+    "retrieval/stored": {"documents", "kernels", "layers", "models", "weights", *SHARED},
+    "generation": {
+        "documents",
+        "layers",
+        "limited_process",
+        "models",
+        "retrieval",
+        "tokenizers",
+        "weights",
+        *SHARED,
+    },
     "evaluation": {
         "documents",
         "generation",
         "kernels",
         "layers",
+        "library_process",
         "models",
         "retrieval",
         "tokenizers",
@@ -36,65 +57,120 @@ ARROWS = {
         "weights",
         *SHARED,
     },
+    "training/language": {"documents", "kernels", "layers", "models", "tokenizers", "weights", *SHARED},
     "export": {"documents", "evaluation", "layers", "models", "retrieval", "weights", *SHARED},
-    "serving": {
+    "serving": {"generation", "kernels", "layers", "models", "retrieval", *SHARED},
+    "inspection": {
+        "documents",
+        "evaluation",
+        "generation",
+        "layers",
+        "models",
+        "retrieval",
+        "tokenizers",
+        "weights",
+        *SHARED,
+    },
+    "storage": {"documents", "retrieval", *SHARED},
+    "cli": {
+        "documents",
+        "evaluation",
+        "export",
         "generation",
         "kernels",
         "layers",
         "models",
         "retrieval",
-        "tokenizers",
-        *SHARED,
-    },
-    "inspection": {
-        "evaluation",
-        "layers",
-        "tokenizers",
+        "serving",
+        "storage",
+        "verify",
         "weights",
-        "models",
-        "documents",
-        "retrieval",
-        "generation",
         *SHARED,
     },
+    "__init__": {"generation", "models"},
+    "__main__": {"cli"},
+}
+PATHS = {
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+    for part in ("engine", "ui", "pages")
+    for path in sorted((ROOT / part).rglob("*.py"))
 }
 
 
-def imports(path):
-    """Names of the modules that are imported when a file is: functions and types aside."""
-    return imported(ast.parse(path.read_text(encoding="utf-8")).body)
+def imports(path, in_functions=False):
+    """Names of the modules that a file imports, for types, too, and in its functions if they are wanted."""
+    return imported(ast.parse(path.read_text(encoding="utf-8")).body, in_functions)
 
 
-def imported(nodes):
+def imported(nodes, in_functions):
     for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             # `from engine import layers` names a part as much as `import engine.layers` does
-            yield from (f"engine.{a.name}" for a in node.names) if node.module == "engine" else [node.module]
-        elif isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            yield from imported(node.orelse)
-        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield from imported(ast.iter_child_nodes(node))
+            every = [f"{node.module}.{alias.name}" for alias in node.names]
+            yield from (each if each in PATHS else node.module for each in every)
+        elif in_functions or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from imported(ast.iter_child_nodes(node), in_functions)
 
 
-@pytest.mark.parametrize("part", ARROWS)
-def test_dependencies_point_one_way(part):
-    for path in (ROOT / "engine" / part).glob("*.py"):
-        for name in imports(path):
-            if name.startswith("engine."):
-                assert name.split(".")[1] in ARROWS[part] | {part}, f"{path.name} imports {name}"
+def row_of(path):
+    """Name of the row of `ARROWS` that a file belongs to: the longest that its path begins with."""
+    place = path.relative_to(ROOT / "engine").with_suffix("")
+    return next(name for each in (place, *place.parents) if (name := each.as_posix()) in ARROWS)
+
+
+def page_of(module):
+    """The folder of a page that a module belongs to, empty for what pages share."""
+    place = PATHS[module].parent
+    return next((each for each in (place, *place.parents) if (each / "page.py").exists()), "")
+
+
+def test_dependencies_point_one_way():
+    paths = (ROOT / "engine").rglob("*.py")
+    assert [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in paths
+        for name in imports(path, in_functions=True)
+        if name.startswith("engine.")
+        and name.split(".")[1] not in ARROWS[row := row_of(path)] | {row.split("/")[0]}
+    ] == []
+
+
+def test_every_row_is_of_a_part_and_no_two_parts_import_each_other():
+    folders = {path.name for path in (ROOT / "engine").iterdir() if (path / "__init__.py").exists()}
+    assert folders | {path.stem for path in (ROOT / "engine").glob("*.py")} == {
+        row for row in ARROWS if "/" not in row
+    }
+    parts = dict.fromkeys(ARROWS, frozenset())
+    for row, others in ARROWS.items():
+        parts[row.split("/")[0]] |= others
+    TopologicalSorter(parts).prepare()
+
+
+def test_modules_do_not_import_each_other_in_circles():
+    graph = {
+        module: {name for name in imports(path) if name in PATHS and name != module}
+        for module, path in PATHS.items()
+    }
+    TopologicalSorter(graph).prepare()
 
 
 def test_the_engine_knows_neither_the_app_nor_the_official_models():
     for path in (ROOT / "engine").rglob("*.py"):
-        for name in imports(path):
+        for name in (
+            imports(path) if not path.stem.endswith("_program") else ()
+        ):  # which run in child processes
             assert name.split(".")[0] not in HEAVY | {"pages", "ui", "benchmarks"}, f"{path} imports {name}"
 
 
-def test_what_pages_share_does_not_import_pages():
-    for path in (ROOT / "ui").rglob("*.py"):
-        assert not any(name.startswith("pages") for name in imports(path))
+def test_what_pages_share_imports_no_page_and_a_page_imports_no_other():
+    assert [
+        f"{module} imports {name}"
+        for module, path in PATHS.items()
+        for name in imports(path, in_functions=True)
+        if name.startswith("pages") and module.split(".")[0] != "engine" and page_of(name) != page_of(module)
+    ] == []
 
 
 def test_importing_the_engine_loads_nothing_heavy():
@@ -119,4 +195,5 @@ def test_imports_are_found_in_blocks_and_not_in_functions(tmp_path):
         "if TYPE_CHECKING:\n    import faiss\nelse:\n    from engine import layers\n"
         "def f():\n    import plotly\n"
     )
-    assert list(imports(path)) == ["torch", "numpy", "engine.layers"]
+    assert list(imports(path)) == ["torch", "numpy", "faiss", "engine.layers"]
+    assert "plotly" in imports(path, in_functions=True)

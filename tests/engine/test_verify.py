@@ -9,8 +9,8 @@ import pytest
 from engine import verify
 from engine.errors import MemoryLimitError, ModelUnavailableError
 from engine.kernels import primitives
-from engine.kernels.primitives import NUMPY
 from engine.layers.activation import Activation, gelu_backward
+from engine.layers.primitives import NUMPY
 from engine.official_program import official_trace
 from engine.verify import DEFAULT_TEXTS, official_model, verify_encoder
 from engine.weights.fetch import model_path

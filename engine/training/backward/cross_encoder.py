@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engine.kernels.primitives import NUMPY
 from engine.layers.linear import linear, linear_backward
+from engine.layers.primitives import NUMPY
 from engine.layers.tracing import Array, no_trace
 from engine.models.bert import EncoderConfig, EncoderWeights, embed
 from engine.models.packs import row_spans

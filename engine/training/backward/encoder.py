@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from engine.kernels.primitives import NUMPY
 from engine.layers.activation import ACTIVATIONS
 from engine.layers.attention import attention_backward, merge_heads, split_heads
 from engine.layers.linear import Linear, linear_backward
 from engine.layers.norm import LayerNorm, layer_norm_backward
+from engine.layers.primitives import NUMPY
 from engine.layers.tracing import Array
 from engine.models.bert import EncoderConfig, EncoderLayer, EncoderWeights, encoder_layer
 from engine.training.optimizers import Parameters

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from engine.kernels.primitives import NUMPY_TRAINING, TrainingPrimitives
 from engine.layers.linear import linear_backward
+from engine.layers.primitives import NUMPY_TRAINING, TrainingPrimitives
 from engine.layers.tracing import Array
 from engine.training.optimizers import Parameters
 

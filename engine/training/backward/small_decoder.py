@@ -10,12 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from engine.cores import n_cores
-from engine.kernels.primitives import NUMPY_TRAINING, TrainingPrimitives
 from engine.layers.attention import merge_heads, split_heads
 from engine.layers.dropout import dropout_backward
 from engine.layers.embedding import embedding_backward
 from engine.layers.linear import linear_backward
 from engine.layers.positions import rope_backward, rope_tables
+from engine.layers.primitives import NUMPY_TRAINING, TrainingPrimitives
 from engine.layers.tracing import Array
 from engine.models.parallel import single_threaded_blas
 from engine.models.small_decoder import NORM_EPS, ROPE_THETA, Params, SmallDecoderConfig, forward, token_scale

@@ -9,7 +9,8 @@ from time import perf_counter
 import numpy as np
 
 from engine.errors import InputError
-from engine.kernels.primitives import TrainingPrimitives, compiled_training
+from engine.kernels.primitives import compiled_training
+from engine.layers.primitives import TrainingPrimitives
 from engine.models.small_decoder import SmallDecoderConfig, forward
 from engine.models.small_decoder_params import init_params
 from engine.training.backward.small_decoder import loss_and_gradients

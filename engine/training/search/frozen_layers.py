@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from engine.errors import InputError
-from engine.kernels.primitives import NUMPY, best_primitives
 from engine.layers.norm import l2_normalize
 from engine.layers.tracing import Array
 from engine.models.bert import EncoderWeights, encoder_forward, encoder_layer
@@ -56,13 +55,12 @@ def run_frozen_layers(
     limit = encoder.token_limit(max_tokens)
     sequences = [encoder.truncate(ids, limit) for ids in encoder.tokenizer.ids_batch(list(texts))]
     weights = replace(encoder.weights, layers=encoder.weights.layers[:-n_last])
-    ops = best_primitives() if encoder.compiled else NUMPY
     spans = row_spans([len(ids) for ids in sequences])
     # float16 keeps three digits, enough for training; the tuned encoder itself computes in full precision.
     hidden = np.empty((spans[-1].stop, encoder.config.d_model), np.float16)
 
     def run(batch: slice) -> None:
-        found = encoder_forward(sequences[batch], weights, encoder.config, ops=ops)
+        found = encoder_forward(sequences[batch], weights, encoder.config, ops=encoder.ops)
         hidden[spans[batch.start].start : spans[batch.stop - 1].stop] = np.concatenate(found)
 
     run_packs(run, sequences, PACK_TOKENS, on_progress)
@@ -73,13 +71,12 @@ def vectors_from_frozen(
     frozen: FrozenStates, encoder: Encoder, weights: EncoderWeights, n_last: int
 ) -> Array:
     """Run the last layers on frozen states: mean pooling, rows of length 1, ``(n_texts, d_model)``."""
-    ops = best_primitives() if encoder.compiled else NUMPY
     vectors = np.empty((len(frozen.spans), encoder.config.d_model), encoder.dtype)
 
     def run(batch: slice) -> None:
         hidden, spans = frozen.take(range(batch.start, batch.stop), encoder.dtype)
         for layer in weights.layers[-n_last:]:
-            hidden = encoder_layer(hidden, layer, encoder.config, spans, ops, lambda _, array: array)
+            hidden = encoder_layer(hidden, layer, encoder.config, spans, encoder.ops, lambda _, array: array)
         vectors[batch] = [hidden[span].mean(axis=0) for span in spans]
 
     lengths = [range(span.stop - span.start) for span in frozen.spans]

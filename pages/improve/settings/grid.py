@@ -17,7 +17,7 @@ from engine.evaluation.grid import Cell, Grid, fitting, grid, has_own_head
 from engine.evaluation.questions import Question
 from engine.layers.pooling import POOLINGS
 from engine.models.embedding_head import OWN
-from engine.models.encoder import FAMILIES
+from engine.models.encoder_families import FAMILIES
 from engine.models.precision import PRECISIONS
 from engine.retrieval.embedding_model import Model
 from engine.retrieval.retrievers import DEFAULT_RETRIEVER, RETRIEVERS, usable_retrievers

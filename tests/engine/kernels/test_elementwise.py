@@ -8,10 +8,11 @@ from engine import Encoder
 from engine.kernels import attention as kernels
 from engine.kernels import elementwise, gemm
 from engine.kernels.gemm import NARROW, WIDE
-from engine.kernels.primitives import NUMPY, best_primitives, prepare_compiled
+from engine.kernels.primitives import best_primitives, prepare_compiled
 from engine.layers import activation, linear, norm
 from engine.layers.attention import attention, split_heads, windowed_attention
 from engine.layers.positions import apply_rope, rope_tables
+from engine.layers.primitives import NUMPY
 from tests.command_line import run_python
 
 
@@ -146,7 +147,8 @@ def test_without_numba_the_engine_works():
     code = (
         "import sys; sys.modules['numba'] = None\n"
         "from engine import Encoder\n"
-        "from engine.kernels.primitives import NUMPY, best_primitives, prepare_compiled\n"
+        "from engine.kernels.primitives import best_primitives, prepare_compiled\n"
+        "from engine.layers.primitives import NUMPY\n"
         "encoder = Encoder.load(); prepare_compiled().join()\n"
         "print(best_primitives() is NUMPY, encoder.encode(['The cat sat.']).shape)"
     )

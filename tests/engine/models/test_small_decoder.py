@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import ContextLengthError, InputError
-from engine.kernels.primitives import NUMPY_TRAINING, compiled_training
+from engine.kernels.primitives import compiled_training
 from engine.layers.activation import ACTIVATIONS, Activation
 from engine.layers.positions import alibi_bias, rope_tables, sinusoidal
+from engine.layers.primitives import NUMPY_TRAINING
 from engine.models.kv_cache import KVCache
 from engine.models.small_decoder import SmallDecoderConfig, forward
 from engine.models.small_decoder_params import init_params, parameter_shapes

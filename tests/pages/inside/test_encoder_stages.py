@@ -4,7 +4,7 @@ import pytest
 from sentence_transformers.sentence_transformer.modules import Dense, Normalize, Pooling
 
 from engine import Encoder
-from engine.models.encoder import FAMILIES
+from engine.models.encoder_families import FAMILIES
 from pages.inside.chunk.encoder_stages import encoder_stages
 from pages.inside.chunk.word_rows import word_rows
 from tests.engine.models.test_encoder_families import save
