@@ -11,7 +11,7 @@ from ui.asking import last_asked, want_answer
 from ui.current import current_question, set_question
 from ui.documents import searched_files, session_files
 from ui.models import load_encoder
-from ui.settings import kept_settings, take_settings
+from ui.settings import REMOVED, kept_settings, take_settings
 from ui.settings_card import SETTINGS, default_settings
 from ui.text import listed
 
@@ -43,7 +43,7 @@ def open_address(address: str) -> None:
         return
     state["address-opened"] = True
     parts = PARTS.get(address, {})
-    if not set(given) & {QUESTION, DOCUMENTS, *parts, *SETTINGS}:
+    if not set(given) & {QUESTION, DOCUMENTS, *parts, *SETTINGS, *REMOVED}:
         return
     encoder = load_encoder()
     values = {name: value_of(text) for name, text in given.items()}

@@ -47,7 +47,6 @@ def show_nothing_found(report: Report, answer: Answer) -> None:
     with report.expander("The passages found, too far to be used"):
         for place in range(len(answer.hits)):
             show_hit(report, answer, place)
-    show_searched(report, answer)
     show_closeness(answer)
 
 
@@ -75,15 +74,3 @@ def show_hit(report: Report, answer: Answer, place: int) -> None:
     report.caption(f"{chunk.document} · rank {place + 1} · {score_words(answer, place)}")
     report.text(escape(chunk.text))
     show_look_inside(chunk, f"hit-{place}")
-
-
-def show_searched(report: Report, answer: Answer) -> None:
-    """Draw the text that was searched for, where the question was expanded."""
-    if answer.searched_for is None:
-        return
-    with report.expander("What was searched for", icon=":material/manage_search:"):
-        report.text(escape(answer.searched_for))
-        report.caption(
-            "The question, and a passage that the built-in model made up. True or not, its words take part "
-            "in the search. Relevance is still judged by the question alone."
-        )

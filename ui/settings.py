@@ -54,7 +54,8 @@ CHOICES: dict[str, Collection[str]] = {
     "index_kind": (AUTO, *INDEX_KINDS),
     "context": CONTEXTS,
 }
-SWITCHES = ("expand", "follow_ups", "think")
+SWITCHES = ("follow_ups", "think")
+REMOVED = {"expand": "Expand the question"}  # settings of earlier versions, which files and links may have
 
 
 @dataclass(frozen=True)
@@ -93,14 +94,6 @@ def settings_sidebar(encoder: Encoder, on_server: bool, documents: Sequence[Docu
             "every passage counts. This is not a cosine; a high cosine depends on the model, the pooling and "
             "the chunks. Relevance is judged by vectors, whichever retriever found the passage.",
         )
-        switch_setting(
-            "expand",
-            "The built-in model writes a passage that might answer the question, and both are searched "
-            "for (HyDE, query2doc). It takes a second or more, and a small model invents too much: on every "
-            "fourth question of Cranfield, nDCG@10 fell from 0.448 to 0.439 by vectors and from 0.442 "
-            "to 0.427 by words. Try it on your questions; the details of the answer show the text that was "
-            "searched for.",
-        )
     with st.expander("Answer", icon=":material/edit_note:"):
         count_setting(
             "max_prompt_tokens",
@@ -136,7 +129,7 @@ def answer_settings(
 ) -> AnswerSettings:
     """Return the settings of a search and an answer from the values of the widgets, by their keys."""
     return AnswerSettings(
-        SearchSettings(values["k"], values["min_relevance"], values["retriever"], values["expand"]),
+        SearchSettings(values["k"], values["min_relevance"], values["retriever"]),
         values["max_prompt_tokens"],
         values["max_new_tokens"],
         sampling,
@@ -159,7 +152,6 @@ def settings_values(settings: Settings) -> dict[str, Any]:
         "min_relevance": answer.search.min_relevance,
         "retriever": answer.search.retriever,
         "index_kind": settings.index_kind,
-        "expand": answer.search.expand,
         "max_prompt_tokens": answer.max_prompt_tokens,
         "max_new_tokens": answer.max_new_tokens,
         "think": answer.think,
@@ -368,3 +360,5 @@ def take_settings(values: object, max_positions: int) -> None:
             state[key] = given[key]
     for key in {"chunk_tokens", "max_tokens"} & set(state):
         state[key] = min(state[key], max_positions)
+    if gone := [label for key, label in REMOVED.items() if given.get(key)]:
+        st.toast(f"Left out, as this version does not have it: {joined(gone, 'and')}.", duration="long")

@@ -61,7 +61,6 @@ SETTINGS = {
     "index_kind": Setting("Index", AUTO, index_kind_label),
     "k": Setting("Passages", DEFAULT_SEARCH.k),
     "min_relevance": Setting("Relevance threshold", round(DEFAULT_SEARCH.min_relevance)),
-    "expand": Setting("Expand the question", DEFAULT_SEARCH.expand),
     "max_prompt_tokens": Setting("Prompt budget (tokens)", DEFAULT_ANSWER.max_prompt_tokens),
     "max_new_tokens": Setting("Longest answer (tokens)", DEFAULT_ANSWER.max_new_tokens),
     "think": Setting("Let the model think first", DEFAULT_ANSWER.think),
@@ -159,4 +158,4 @@ def show_settings_card(documents: Sequence[Document], encoder: Encoder) -> None:
                 type="tertiary",
             ):
                 large = now["parent_tokens"] if now["parent_tokens"] > now["chunk_tokens"] else 0
-                take_home(cell_of(now), encoder, large, now["expand"])
+                take_home(cell_of(now), encoder, large)

@@ -14,7 +14,7 @@ FILE_NAME = "search.py"
 
 
 @st.dialog("Take it home", width="large")
-def take_home(cell: Cell, model: Model, parent_tokens: int, expand: bool) -> None:
+def take_home(cell: Cell, model: Model, parent_tokens: int) -> None:
     """Draw the choice of a library, and the script that finds the same passages with it.
 
     The arguments are those of `export`.
@@ -26,7 +26,7 @@ def take_home(cell: Cell, model: Model, parent_tokens: int, expand: bool) -> Non
     names = list(LIBRARIES)
     to = choice("Library", names, "take-home-library", format_func=lambda name: LIBRARIES[name].label)
     try:
-        exported = export(cell, model, to, parent_tokens, expand)
+        exported = export(cell, model, to, parent_tokens)
     except GlassboxError as error:
         show_error(error)
         return

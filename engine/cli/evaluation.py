@@ -484,7 +484,7 @@ def answers(
         raise InputError(f"no question of {questions} has {half!r} in its column half: give another one")
     settings = answer_settings(retrieval, answering, sampling)
     check_reranker([retrieval.retriever], corpus.reranker)
-    writer = load_writer(retrieval, answering)
+    writer = load_writer(answering)
     writer.check(settings)
     documents = read_documents(corpus.corpus)
     asked = with_taken_names(asked, documents)

@@ -56,7 +56,7 @@ def export_command(
         embedding.prompts,
         chosen_precision(embedding.precision),
     )
-    exported = export(cell, load_encoder(embedding.model), to, parent_tokens, retrieval.expand)
+    exported = export(cell, load_encoder(embedding.model), to, parent_tokens)
     if out is not None:
         with write_errors(out):
             out.write_text(exported.script, encoding="utf-8")

@@ -7,12 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from engine.cli.models import load_embedding_model, load_reranker, require_accepted, say_if_slower
-from engine.cli.options import (
-    AnsweringOptions,
-    EmbeddingOptions,
-    RetrievalOptions,
-    SearchedOptions,
-)
+from engine.cli.options import AnsweringOptions, EmbeddingOptions, SearchedOptions
 from engine.cli.progress import download_progress, progress, say
 from engine.documents.document import Document
 from engine.documents.formats.loaded import Failure
@@ -52,9 +47,9 @@ def load_decoder(name: str, kv_bits: int = KV_BITS[0]) -> Decoder:
     return Decoder.load(name, on_progress=download_progress(name), kv_bits=kv_bits)
 
 
-def load_writer(retrieval: RetrievalOptions, answering: AnsweringOptions) -> Writer:
+def load_writer(answering: AnsweringOptions) -> Writer:
     """Load the decoder that writes answers."""
-    return Writer(load_decoder(retrieval.decoder, answering.kv_bits))
+    return Writer(load_decoder(answering.decoder, answering.kv_bits))
 
 
 def check_reranker(retrievers: Sequence[str], reranker: str) -> None:

@@ -13,7 +13,6 @@ from engine.cli.command_group import CommandGroup
 from engine.cli.loading import (
     check_reranker,
     index_documents,
-    load_decoder,
     load_encoder,
     load_search_model,
     load_searched,
@@ -37,7 +36,6 @@ from engine.documents.document import Chunk
 from engine.generation.answer_json import answer_json, found_json
 from engine.generation.answering import NOTHING_FOUND, Answer, ask, retrieve
 from engine.generation.conversation import Turn, follow_up
-from engine.generation.expansion import expanded
 from engine.generation.sampling import GREEDY, Sampling, unused_settings
 from engine.generation.settings import AnswerSettings, SearchSettings
 from engine.models.encoder import Encoder
@@ -69,7 +67,7 @@ def answer_settings(
     if unused := unused_settings(sampling):
         names = ", ".join(f"--{name.replace('_', '-')}" for name in unused)
         say(f"warning: {names} without effect, as the temperature is 0: add --temperature 0.7, say")
-    search = SearchSettings(answering.k, answering.min_relevance, retrieval.retriever, retrieval.expand)
+    search = SearchSettings(answering.k, answering.min_relevance, retrieval.retriever)
     return AnswerSettings(
         search,
         answering.max_prompt_tokens,
@@ -81,12 +79,6 @@ def answer_settings(
         write=not answering.quotes_only,
         think=answering.think,
     )
-
-
-def print_searched(searched_for: str | None) -> None:
-    """Print the text searched for in the question's place, if any."""
-    if searched_for is not None:
-        print(f"searched for: {one_line(searched_for, 1000)}\n")
 
 
 @app.command()
@@ -137,21 +129,15 @@ def search(
 
     The retriever decides their order; the score of each is the cosine of its vector and the question's.
     """
-    settings = SearchSettings(k, retriever=retrieval.retriever, expand=retrieval.expand)
+    settings = SearchSettings(k, retriever=retrieval.retriever)
     check_reranker([retrieval.retriever], corpus.reranker)
-    decoder = load_decoder(retrieval.decoder) if settings.expand else None
     encoder, index, unrelated = load_searched(corpus)
-    searched_for = None
-    if decoder is not None:
-        say("Expanding the question")
-        searched_for = expanded(question, decoder)
     null_scores = null_scores_in(index, encoder, unrelated)
     say("Searching")
-    found = retrieve(question, index, encoder, settings, null_scores, searched_for)
+    found = retrieve(question, index, encoder, settings, null_scores)
     if as_json:
-        print_json(found_json(question, found, searched_for))
+        print_json(found_json(question, found))
         return
-    print_searched(searched_for)
     if not found.hits:
         print("No passage shares a word with the question: ask in other words, or by another retriever.")
     for rank, hit in enumerate(found.hits, start=1):
@@ -177,7 +163,7 @@ def ask_command(
     """Answer a question from the passages of a corpus: quotes, the model's words, and how sure they are."""
     settings = answer_settings(retrieval, answering, sampling)
     check_reranker([retrieval.retriever], corpus.reranker)
-    writer = load_writer(retrieval, answering)
+    writer = load_writer(answering)
     writer.check(settings)  # before anything is embedded
     encoder, index, unrelated = load_searched(corpus)
     null_scores = null_scores_in(index, encoder, unrelated)
@@ -193,7 +179,6 @@ def ask_command(
     if answer.question != question:
         print(f"read as: {answer.question}")
     print_answer(answer)
-    print_searched(answer.searched_for)
     for source in answer.sources:
         percentile = answer.null_scores.percentile(source.score)
         print(

@@ -159,24 +159,16 @@ class RetrievalOptions:
     retriever: Annotated[
         str, typer.Option(help=f"How passages are found and ordered: {', '.join(RETRIEVERS)}.")
     ] = DEFAULT_RETRIEVER
-    expand: Annotated[
-        bool,
-        typer.Option(
-            "--expand",
-            help="Search for the question followed by a passage that the decoder makes up (HyDE). Where it "
-            "was measured, a small decoder made the search worse.",
-        ),
-    ] = False
-    decoder: Annotated[
-        str,
-        typer.Option(help="Decoder: a known name, a .gguf file, a folder or a Hugging Face id."),
-    ] = DEFAULT_DECODER
 
 
 @dataclass(frozen=True)
 class AnsweringOptions:
     """How questions are answered."""
 
+    decoder: Annotated[
+        str,
+        typer.Option(help="Decoder: a known name, a .gguf file, a folder or a Hugging Face id."),
+    ] = DEFAULT_DECODER
     k: Annotated[int, typer.Option(help="How many passages to search for.")] = DEFAULT_SEARCH.k
     min_relevance: Annotated[
         float,

@@ -133,7 +133,7 @@ def serve_command(
             encoder.check_poolings(pooling)
         else:
             settings = answer_settings(retrieval, answering, sampling)
-            writer = load_writer(retrieval, answering)
+            writer = load_writer(answering)
             writer.check(settings)
             options = SearchedOptions(
                 **asdict(embedding),

@@ -51,7 +51,7 @@ class Export:
     left_out: tuple[str, ...]
 
 
-def export(cell: Cell, model: Model, to: str, parent_tokens: int = 0, expand: bool = False) -> Export:
+def export(cell: Cell, model: Model, to: str, parent_tokens: int = 0) -> Export:
     """Write a script that cuts documents into the same chunks and finds the same passages.
 
     Parameters
@@ -64,8 +64,6 @@ def export(cell: Cell, model: Model, to: str, parent_tokens: int = 0, expand: bo
         A key of `LIBRARIES`.
     parent_tokens
         Size of the larger chunk around each that is returned in its place, 0 for the chunk itself.
-    expand
-        Whether the question is expanded by a decoder, which no script does.
 
     Returns
     -------
@@ -85,7 +83,7 @@ def export(cell: Cell, model: Model, to: str, parent_tokens: int = 0, expand: bo
     body = rendered(f"{to.replace('-', '_')}.jinja", fields)
     imports = import_lines(body, LIBRARIES[to])
     head = rendered("head.jinja", fields | {"packages": packages(imports, LIBRARIES[to])})
-    return Export(spaced(f"{head}\n\n{imports}\n\n{body}"), left_out(wanted, model, expand))
+    return Export(spaced(f"{head}\n\n{imports}\n\n{body}"), left_out(wanted, model))
 
 
 def spaced(script: str) -> str:
@@ -202,14 +200,13 @@ def environment() -> "Environment":
     )
 
 
-def left_out(cell: Cell, model: Model, expand: bool) -> tuple[str, ...]:
+def left_out(cell: Cell, model: Model) -> tuple[str, ...]:
     """Return in words the settings that a script does not carry over."""
     found: Sequence[tuple[bool, str]] = (
         (
             RETRIEVERS[cell.retriever].needs_reranker,
             "the cross-encoder: the script has the hybrid search whose best passages it would reorder",
         ),
-        (expand, "expansion of the question: no decoder writes a passage to search for"),
         (
             cell.splitter == "markdown",
             "headings of files other than Markdown: the script takes lines with # for headings, in any text",

@@ -10,11 +10,10 @@ from engine.generation.prompt import Source
 from engine.retrieval.evidence import Quote
 
 
-def found_json(question: str, found: Retrieval, searched_for: str | None) -> dict[str, Any]:
+def found_json(question: str, found: Retrieval) -> dict[str, Any]:
     """Return the passages that a search found, best first, and its times."""
     return {
         "question": question,
-        **searched_json(searched_for),
         "hits": [passage(hit.chunk, found, rank) for rank, hit in enumerate(found.hits)],
         "timings": asdict(found.timings),
     }
@@ -46,7 +45,6 @@ def answer_json(answer: Answer) -> dict[str, Any]:
             }
             for each in answer.sentences
         ],
-        **searched_json(answer.searched_for),
         "sources": [
             passage(source, answer, place)
             for source, place in zip(answer.sources, answer.source_places, strict=True)
@@ -68,8 +66,3 @@ def passage(place: Chunk | Source, found: Retrieval | Answer, rank: int) -> dict
         "margin": None if margin is None else round(margin, 6),
         "text": place.text,
     }
-
-
-def searched_json(searched_for: str | None) -> dict[str, str]:
-    """Return the text searched for in the question's place, if there is one."""
-    return {} if searched_for is None else {"searched_for": searched_for}

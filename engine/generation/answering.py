@@ -15,7 +15,6 @@ from engine.generation.checks import CheckedSentence, check_sentences
 from engine.generation.confidence import AnswerStatus, confidence_figures, confidence_of, status_of
 from engine.generation.conversation import Turn
 from engine.generation.decoder import Decoder
-from engine.generation.expansion import expanded
 from engine.generation.generated_token import GeneratedToken
 from engine.generation.passages import ids_without, without_thinking
 from engine.generation.prompt import Prompt, Source, assemble_prompt
@@ -46,11 +45,10 @@ LEAST_SHARE = 0.001  # of the best sentence's probability, for another to be quo
 class Timings:
     """Seconds of each stage, and the tokens of prompt and answer.
 
-    ``search_s`` is the retriever's time, BM25 and token vectors included; ``expand_s`` the decoder's time to
-    expand the question, before everything else. ``prompt_s`` is the time to the first token, ``generate_s``
-    the time of those after it. Of the prompt's tokens, ``reused_tokens`` did not have to be read again; of
-    the answer's, ``guessed_tokens`` were guessed by prompt lookup. For a server the
-    tokens are counted by the built-in decoder's tokenizer, so they are approximate.
+    ``search_s`` is the retriever's time, BM25 and token vectors included. ``prompt_s`` is the time to the
+    first token, ``generate_s`` the time of those after it. Of the prompt's tokens, ``reused_tokens`` were
+    taken from the prefix cache; of the answer's, ``guessed_tokens`` were guessed by prompt lookup. For a
+    server the tokens are counted by the built-in decoder's tokenizer, so they are approximate.
     A thought's ``thought_tokens`` are generated within ``generate_s``, too.
     ``evidence_s`` is the time to rank the sentences of the passages, ``check_s`` that to read the text again
     without the passages.
@@ -65,7 +63,6 @@ class Timings:
     generate_s: float = 0.0
     answer_tokens: int = 0
     guessed_tokens: int = 0
-    expand_s: float = 0.0
     evidence_s: float = 0.0
     check_s: float = 0.0
     thought_tokens: int = 0
@@ -73,7 +70,7 @@ class Timings:
     @property
     def until_quotes_s(self) -> float:
         """Seconds from the question to the first quote."""
-        return self.expand_s + self.tokenize_s + self.encode_s + self.search_s + self.evidence_s
+        return self.tokenize_s + self.encode_s + self.search_s + self.evidence_s
 
     @property
     def prompt_tokens_per_s(self) -> float | None:
@@ -114,8 +111,7 @@ class Answer:
 
     ``prompt``, ``finish_reason`` and ``model`` are None where nothing relevant was found and no model ran.
     ``hits`` are all passages of the search, whatever their score, with ``margins`` and ``null_scores`` as in
-    `Retrieval`. ``retriever`` decided their order; ``searched_for`` is the text it searched for, None for the
-    question itself.
+    `Retrieval`. ``retriever`` decided their order.
 
     ``model`` is the name of the model that wrote the text, ``server`` its address, None for the built-in
     decoder. ``ids`` are the built-in decoder's tokens, including the one that ended the answer; those of a
@@ -140,7 +136,6 @@ class Answer:
     server: str | None = None
     ids: tuple[int, ...] = ()
     retriever: str = "dense"
-    searched_for: str | None = None
     confidence: float = 0.0
     evidence: tuple[Quote, ...] = field(default=(), repr=False)
     sentences: tuple[CheckedSentence, ...] = ()
@@ -212,7 +207,6 @@ def retrieve(
     encoder: Model,
     settings: SearchSettings = DEFAULT_SEARCH,
     null_scores: NullScores | None = None,
-    searched_for: str | None = None,
 ) -> Retrieval:
     """Find the ``settings.k`` best passages for a question, and those of them that are relevant.
 
@@ -228,13 +222,10 @@ def retrieve(
     question, index, encoder
         The question, the index to search, and the index's encoder.
     settings
-        How to search; ``expand`` is for `ask` alone.
+        How to search.
     null_scores
         Scores of unrelated questions in this index; None computes them here, at the cost of embedding about
         a hundred questions.
-    searched_for
-        The text to search for in the question's place, such as the question `expanded`; None for itself.
-        Relevance still depends on the question: a passage that a model made up proves nothing.
 
     Raises
     ------
@@ -249,24 +240,22 @@ def retrieve(
     encoder, k = index.encoder(encoder), settings.k
     pooling, max_tokens = index.spec.pooling, index.spec.max_tokens
     spec = embedding_spec(encoder, pooling, max_tokens)
-    texts = [question] if searched_for is None else [question, searched_for]
     start = perf_counter()
     if isinstance(encoder, Encoder):
-        prompted = encoder.prompts.before("query", texts)
+        prompted = encoder.prompts.before("query", [question])
         ids = [encoder.truncate(each, max_tokens) for each in encoder.tokenizer.ids_batch(prompted)]
         tokenized = perf_counter()
-        vectors = encoder.encode_ids(ids, pooling)  # (n_texts, d_model)
+        vectors = encoder.encode_ids(ids, pooling)  # (1, d_model)
     else:
         tokenized = start  # the time to tokenize is part of encode_s
-        vectors = encode_by(spec, "query", texts, encoder)
+        vectors = encode_by(spec, "query", [question], encoder)
     encoded = perf_counter()
     inside = inside_of(encoder)
-    by_cosine = settings.retriever == "dense" and searched_for is None
-    order = None
+    by_cosine, query, order = settings.retriever == "dense", Query(vectors[0], spec), None
     if not by_cosine:
-        order = found_rows(settings.retriever, texts[-1], Query(vectors[-1], spec), index, inside, k + 1)
+        order = found_rows(settings.retriever, question, query, index, inside, k + 1)
     # One more, for the margin of the last.
-    found = search_parents(index, Query(vectors[0], spec), k + 1 if k > 0 else k, order)
+    found = search_parents(index, query, k + 1 if k > 0 else k, order)
     searched = perf_counter()
     hits = tuple(found[:k])
     places = relevant_places(hits, null_scores, settings.min_relevance)
@@ -334,10 +323,7 @@ def ask(
     """
     writer.check(settings)
     search = settings.search
-    start = perf_counter()
-    searched_for = expanded(question, writer.decoder) if search.expand else None
-    expand_s = perf_counter() - start if search.expand else 0.0
-    found = retrieve(question, index, encoder, search, null_scores, searched_for)
+    found = retrieve(question, index, encoder, search, null_scores)
     unanswered = Answer(
         question=question,
         text="",
@@ -348,9 +334,8 @@ def ask(
         min_relevance=search.min_relevance,
         status="refused",
         finish_reason=None,
-        timings=replace(found.timings, expand_s=expand_s),
+        timings=found.timings,
         retriever=search.retriever,
-        searched_for=searched_for,
     )
     if not found.relevant:
         return unanswered

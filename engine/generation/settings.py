@@ -30,8 +30,6 @@ class SearchSettings:
         questions, in percent, whose best passage is further away.
     retriever
         One of `RETRIEVERS`: it finds the passages and decides their order.
-    expand
-        Whether `ask` searches for the question `expanded` by the decoder.
 
     Raises
     ------
@@ -42,7 +40,6 @@ class SearchSettings:
     k: int = 4
     min_relevance: float = DEFAULT_MIN_RELEVANCE
     retriever: str = DEFAULT_RETRIEVER
-    expand: bool = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.min_relevance <= 100:

@@ -20,8 +20,7 @@ class Writer:
     Attributes
     ----------
     decoder
-        Writes the answer, unless there is a server. Its tokenizer counts the tokens of either, and it expands
-        questions.
+        Writes the answer, unless there is a server. Its tokenizer counts the tokens of either.
     server
         Writes the answer in the decoder's place.
     reuse

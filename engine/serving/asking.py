@@ -17,7 +17,6 @@ from engine.errors import GlassboxError
 from engine.generation.answer_json import answer_json, found_json, quotes_json
 from engine.generation.answering import Answer, ask, retrieve
 from engine.generation.conversation import Turn, follow_up
-from engine.generation.expansion import expanded
 from engine.generation.settings import AnswerSettings
 from engine.serving.bodies import AskBody, SearchBody, json_response
 from engine.serving.guard import FAILED, log_failure
@@ -132,22 +131,9 @@ def asking_routes(served: Served, searched: Searched, limits: Limits) -> APIRout
         """Find the best passages for a question."""
         truncation = check_question(body.query, body.truncate, "query")
         settings = answer_settings(body.k, body.retriever).search
-        run, searched_for = asyncio.get_running_loop().run_in_executor, None
-        if settings.expand:
-            searched_for = await run(writing, expanded, body.query, searched.writer.decoder)
-        found = await run(
-            searching,
-            retrieve,
-            body.query,
-            searched.index,
-            served.encoder,
-            settings,
-            searched.null_scores,
-            searched_for,
-        )
-        return json_response(
-            {**found_json(body.query, found, searched_for), "retriever": settings.retriever, **truncation}
-        )
+        search_of = (body.query, searched.index, served.encoder, settings, searched.null_scores)
+        found = await asyncio.get_running_loop().run_in_executor(searching, retrieve, *search_of)
+        return json_response({**found_json(body.query, found), "retriever": settings.retriever, **truncation})
 
     @router.post("/ask")
     async def answer(body: AskBody) -> Response:

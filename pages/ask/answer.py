@@ -18,7 +18,7 @@ from ui.closeness import score_words, show_closeness
 from ui.colours import source_colour
 from ui.figures import show_prompt_parts
 from ui.look_inside import show_look_inside
-from ui.nothing_found import retriever_name, show_hit, show_nothing_found, show_searched
+from ui.nothing_found import retriever_name, show_hit, show_nothing_found
 from ui.report import Html, Report, element, facts, paragraph
 from ui.settings import settings_values
 from ui.settings_card import settings_words
@@ -159,7 +159,6 @@ def show_sources(report: Report, answer: Answer, documents: dict[str, Document])
     if left_out := answer.prompt.left_out if answer.prompt else ():
         report.caption(f"{len(left_out)} more did not fit the prompt budget.")
     show_left_out(report, answer)
-    show_searched(report, answer)
     show_closeness(answer)
 
 

@@ -10,8 +10,6 @@ from ui.figures import numbered_bars, styled
 from ui.report import Report
 from ui.text import readable_seconds
 
-EXPANDING = "Expand question"
-
 
 def show_timing(report: Report, answer: Answer) -> None:
     """Draw the time that each stage took."""
@@ -98,8 +96,7 @@ def rate(per_s: float | None) -> str:
 
 def stages_of(timings: Timings) -> dict[str, float]:
     """Return the seconds of each stage by its name, in order."""
-    expanding = {EXPANDING: timings.expand_s} if timings.expand_s else {}
-    return expanding | {
+    return {
         "Tokenize question": timings.tokenize_s,
         "Encode question": timings.encode_s,
         "Search index": timings.search_s,
@@ -113,7 +110,7 @@ def stages_of(timings: Timings) -> dict[str, float]:
 def timing_figure(timings: Timings) -> go.Figure:
     """Bars of the seconds that each stage took, in order from the top."""
     stages = stages_of(timings)
-    colours = [ORANGE] * (EXPANDING in stages) + [BLUE] * 4 + [ORANGE] * 3
+    colours = [BLUE] * 4 + [ORANGE] * 3
     seconds = stages.values()
     figure = numbered_bars(seconds, stages, map(readable_seconds, seconds), colours, "%{y}: %{text}")
     figure.update_yaxes(autorange="reversed")

@@ -5,11 +5,9 @@ import streamlit as st
 
 from engine.documents.document import Chunk
 from engine.errors import InputError
-from engine.generation.answering import Timings
 from engine.generation.settings import AnswerSettings, SearchSettings
 from engine.retrieval.index import build_index
 from engine.retrieval.relevance import null_scores_of
-from pages.ask.timing import timing_figure
 from tests.apps import app_of, app_within
 
 BOXES = {
@@ -35,10 +33,10 @@ def page():
     state["answer"] = state["answer_job"].result()
 
 
-@pytest.mark.parametrize(("retriever", "expand", "first"), [("dense", False, 1), ("bm25", True, 0)])
-def test_an_answer_is_searched_for_as_the_sidebar_says(encoder, decoder, retriever, expand, first):
+@pytest.mark.parametrize(("retriever", "first"), [("dense", 1), ("bm25", 0)])
+def test_an_answer_is_searched_for_as_the_sidebar_says(encoder, decoder, retriever, first):
     index = build_index([Chunk("d.md", n, n + 1, text, 20) for n, text in enumerate(TEXTS)], encoder)
-    settings = AnswerSettings(SearchSettings(2, 0, retriever, expand), 512, max_new_tokens=2)
+    settings = AnswerSettings(SearchSettings(2, 0, retriever), 512, max_new_tokens=2)
     given = {
         "wanted": QUESTION,
         "index": index,
@@ -48,7 +46,6 @@ def test_an_answer_is_searched_for_as_the_sidebar_says(encoder, decoder, retriev
     answer = app_of(page, **given).run().session_state["answer"]
     assert answer.retriever == retriever
     assert answer.hits[0].chunk.text == TEXTS[first]
-    assert (answer.searched_for is not None) is expand
 
 
 def ask_on(page, question=QUESTION):
@@ -94,11 +91,3 @@ def test_a_question_that_is_too_long_is_refused_with_the_limit(encoder, page):
     assert "asked" not in app.session_state
     app.run()
     assert not app.warning
-
-
-def test_expanding_a_question_is_a_stage_of_its_own_before_the_others():
-    [bars] = timing_figure(Timings(0.1, 0.2, 0.3, expand_s=2.0)).data
-    assert (bars.y[0], bars.x[0]) == ("Expand question", 2.0)
-    [plain] = timing_figure(Timings(0.1, 0.2, 0.3)).data
-    assert tuple(plain.y) == tuple(bars.y[1:])
-    assert tuple(plain.marker.color) == tuple(bars.marker.color[1:])

@@ -79,19 +79,27 @@ def whole_page():
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ({}, (90, "weighted", False)),
-        ({"min_relevance": 75}, (75, "weighted", False)),
-        ({"min_relevance": 101}, (90, "weighted", False)),
-        ({"threshold": 0.3}, (90, "weighted", False)),
-        ({"retriever": "hybrid", "expand": True}, (90, "hybrid", True)),
-        ({"retriever": "best", "expand": 1}, (90, "weighted", False)),
+        ({}, (90, "weighted")),
+        ({"min_relevance": 75}, (75, "weighted")),
+        ({"min_relevance": 101}, (90, "weighted")),
+        ({"threshold": 0.3}, (90, "weighted")),
+        ({"retriever": "hybrid"}, (90, "hybrid")),
+        ({"retriever": "best"}, (90, "weighted")),
     ],
 )
 def test_the_search_of_a_workspace_is_taken_where_the_app_has_it(given, expected):
     app = app_of(whole_page, given=given).run()
     search, kept = app.session_state["settings"].answer.search, app.session_state["kept"]
-    assert (search.min_relevance, search.retriever, search.expand) == expected
-    assert (kept["min_relevance"], kept["retriever"], kept["expand"]) == expected
+    assert (search.min_relevance, search.retriever) == expected
+    assert (kept["min_relevance"], kept["retriever"]) == expected
+    assert not app.toast
+
+
+def test_a_setting_of_an_earlier_version_is_left_out_in_a_line():
+    app = app_of(whole_page, given={"expand": True, "k": 3}).run()
+    assert "expand" not in app.session_state["kept"]
+    [toast] = app.toast
+    assert "Expand the question" in toast.value
 
 
 def retriever_page():
@@ -154,7 +162,7 @@ def test_sizes_in_tokens_say_which_model_counts_them(encoder):
     "sampling", [Sampling(), Sampling(0.8, top_k=5, top_p=0.5, min_p=0.1, repetition_penalty=1.2, seed=7)]
 )
 def test_the_values_of_settings_give_them_back(sampling):
-    search = SearchSettings(k=3, min_relevance=50, retriever="bm25", expand=True)
+    search = SearchSettings(k=3, min_relevance=50, retriever="bm25")
     answer = AnswerSettings(search, 512, 64, sampling, "passages", answer_at=0.6, refuse_below=0.2)
     values = settings_values(Settings(Cut(Splitting("fixed", 64, 8), 256, 128), "cls", answer, False))
     assert set(values) == set(SETTINGS)

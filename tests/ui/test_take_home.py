@@ -33,7 +33,7 @@ def test_the_settings_in_use_are_written_for_each_library(to):
 
 
 def test_settings_that_are_left_out_are_listed():
-    assert "Not carried over:\n- expansion of the question" in said(opened(expand=True))
+    assert "Not carried over:\n- the precision int8" in said(opened(precision="int8"))
 
 
 def test_small_to_big_needs_larger_passages():

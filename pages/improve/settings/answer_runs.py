@@ -99,7 +99,6 @@ def settings_words(cell: Cell, cut: Cut, answers: AnswerSettings, names: Sequenc
     words = {AXES[axis].label: value_words(cell, axis) for axis in AXES} | {
         "Small to big": f"{cut.parent_tokens:,} tokens" if cut.parent_tokens else "off",
         "Relevance threshold": f"{answers.search.min_relevance:g}",
-        "Question expanded": "yes" if answers.search.expand else "no",
         "Answered from": f"{answers.answer_at:.0%} sure",
         "Refused below": f"{answers.refuse_below:.0%} sure",
         "Model's words": decoder_name() if answers.write else "no",

@@ -74,7 +74,7 @@ def show_export(experiment: Experiment, judged: Sequence[Verdict], metric: str, 
             icon=":material/code:",
         ):
             [model] = models_named([cell.model]).values()
-            take_home(cell, model, parent_tokens=0, expand=False)
+            take_home(cell, model, parent_tokens=0)
         st.caption("Of the row that is selected, or else recommended.")
     with st.expander("Lines that measure it again", icon=":material/terminal:"):
         st.caption("On the command line, in the folder of the app:")

@@ -17,15 +17,15 @@ def test_the_script_stands_alone_on_standard_output(to, encoder):
 
 def test_settings_that_are_left_out_are_named(tmp_path):
     out = tmp_path / "search.py"
-    to_haystack = ("export", "--to", "haystack", "--expand")
+    to_haystack = ("export", "--to", "haystack", "--splitter", "markdown")
     result = run(*to_haystack, "--out", out)
-    assert "not carried over: expansion of the question" in result.stderr
+    assert "not carried over: headings of files other than Markdown" in result.stderr
     assert result.stdout == f"Haystack script in {out}\n"
     assert "@component" in out.read_text(encoding="utf-8")
     found = printed(*to_haystack)
     assert found["script"] == out.read_text(encoding="utf-8")
     [words] = found["left_out"]
-    assert words.startswith("expansion of the question")
+    assert words.startswith("headings of files other than Markdown")
 
 
 def test_a_file_is_named_in_place_of_the_script(tmp_path):

@@ -31,7 +31,7 @@ def test_an_unknown_retriever_is_one_line_and_help_lists_the_known(corpus, comma
     assert result.exit_code == 2
     assert result.stderr == f"error: retriever 'best' is not one of {', '.join(RETRIEVERS)}\n"
     words = "".join(run(command, "--help").stdout.replace("│", " ").split())  # names are broken at dashes
-    assert all(name in words for name in ("--expand", *RETRIEVERS))
+    assert all(name in words for name in RETRIEVERS)
 
 
 def test_an_unknown_retriever_of_a_sweep_is_named_before_the_reranker(corpus):
@@ -52,17 +52,6 @@ def test_a_retriever_without_its_reranker_is_refused_before_anything_is_loaded(c
     result = run(command, QUESTION, "--corpus", corpus, "--retriever", "cross-encoder")
     assert result.exit_code == 2
     assert result.stderr.startswith("error: retriever cross-encoder needs a cross-encoder: give")
-
-
-def test_what_was_searched_for_is_told(corpus):
-    answer = printed("ask", QUESTION, "--corpus", corpus, "--expand", "--max-new-tokens", 2)
-    question, passage = answer["searched_for"].split("\n")
-    assert question == QUESTION
-    assert passage
-    assert answer["timings"]["expand_s"] > 0
-    lines = run("search", QUESTION, "--corpus", corpus, "--expand").stdout.splitlines()
-    assert lines[0].startswith(f"searched for: {QUESTION} {passage[:20]}")
-    assert lines[2].startswith("1. ")
 
 
 TABLES = """

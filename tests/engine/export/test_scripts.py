@@ -247,8 +247,6 @@ def test_a_model_of_another_architecture_keeps_its_pooling_and_documents_are_cut
 
 def test_settings_that_are_left_out_are_named(encoder):
     assert export(Cell(), encoder, "haystack").left_out == ()
-    [words] = export(Cell(), encoder, "haystack", expand=True).left_out
-    assert words.startswith("expansion of the question")
     [words] = export(Cell("markdown"), encoder, "haystack").left_out
     assert words.startswith("headings of files other than Markdown")
     assert export(Cell("semantic", max_tokens=encoder.max_tokens), encoder, "haystack").left_out == ()

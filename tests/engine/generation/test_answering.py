@@ -19,7 +19,6 @@ from engine.generation.answering import (
 )
 from engine.generation.attribution import leave_one_out
 from engine.generation.checks import check_sentences
-from engine.generation.expansion import expanded
 from engine.generation.prefix_cache import PrefixCache
 from engine.generation.prompt import Prompt
 from engine.generation.sampling import Sampling
@@ -56,7 +55,7 @@ def reply(
         {name: settings.pop(name) for name in names if name in settings}
         for names in (
             ("on_text", "on_quotes", "stop"),
-            ("k", "min_relevance", "retriever", "expand"),
+            ("k", "min_relevance", "retriever"),
             ("temperature", "top_k", "top_p", "min_p", "repetition_penalty", "seed"),
         )
     )
@@ -379,28 +378,6 @@ def test_an_unknown_retriever_is_refused(traps, encoder, silent):
         InputError, match=r"^retriever 'best' is not one of dense, bm25, hybrid, .*cross-encoder$"
     ):
         reply(QUESTION, traps, encoder, silent, retriever="best")
-
-
-def test_what_is_searched_for_gives_the_order_and_the_question_the_scores(traps, encoder):
-    found = search(QUESTION, traps, encoder, 4, 0, searched_for="Honey of bees")
-    other = search("Honey of bees", traps, encoder, 4, 0, found.null_scores)
-    assert [hit.chunk for hit in found.hits] == [hit.chunk for hit in other.hits]
-    scores = {hit.chunk: hit.score for hit in search(QUESTION, traps, encoder, 4, 0, found.null_scores).hits}
-    for hit in found.hits:
-        assert hit.score == pytest.approx(scores[hit.chunk], abs=1e-5)
-
-
-def test_an_expanded_question_is_searched_for_and_timed_and_the_question_answered(
-    index, encoder, decoder, null_scores
-):
-    settings = {"k": 1, "max_new_tokens": 2, "null_scores": null_scores}
-    answer = reply(QUESTION, index, encoder, decoder, **settings, expand=True)
-    assert answer.searched_for == expanded(QUESTION, decoder)
-    assert answer.timings.expand_s > 0
-    assert answer.searched_for.split("\n")[1] not in answer.prompt.text
-    plain = reply(QUESTION, index, encoder, decoder, **settings)
-    assert (plain.searched_for, plain.timings.expand_s) == (None, 0)
-    assert plain.prompt.text == answer.prompt.text
 
 
 def test_tokens_that_repeat_a_passage_are_guessed_and_counted(encoder, decoder):

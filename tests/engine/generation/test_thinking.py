@@ -11,7 +11,6 @@ from engine.documents.splitters import split
 from engine.errors import ContextLengthError
 from engine.generation.answering import ask, collect
 from engine.generation.decoder import Decoder
-from engine.generation.expansion import expanded
 from engine.generation.generated_token import GeneratedToken
 from engine.generation.settings import AnswerSettings, SearchSettings
 from engine.generation.thinking import (
@@ -216,8 +215,3 @@ def test_a_thought_has_to_fit_in_the_context(index, encoder, decoder):
     answered(index, encoder, decoder, max_prompt_tokens=budget, write=False)
     with pytest.raises(ContextLengthError, match="or let the model not think first"):
         answered(index, encoder, decoder, max_prompt_tokens=budget - MAX_THOUGHT_TOKENS + 1, think=True)
-
-
-def test_an_expansion_has_no_thought(decoder, says):
-    says("<think>Which tower?</think>It was finished in 1891.")
-    assert expanded(QUESTION, decoder) == f"{QUESTION}\nIt was finished in 1891."

@@ -67,7 +67,7 @@ def test_a_search_finds_what_the_engine_finds(server, served, encoder, k, retrie
     answer = server.post("/search", {"query": QUESTION, "k": k, "retriever": retriever})
     settings = SearchSettings(k, 0, retriever or DEFAULT_RETRIEVER)
     found = retrieve(QUESTION, served.searched.index, encoder, settings, served.searched.null_scores)
-    expected = without_times(found_json(QUESTION, found, None))
+    expected = without_times(found_json(QUESTION, found))
     assert without_times(answer.json()) == {**expected, "retriever": settings.retriever}
 
 

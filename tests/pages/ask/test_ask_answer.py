@@ -82,13 +82,6 @@ def test_the_tokens_of_a_source_are_said_to_be_the_decoders():
     assert "3 tokens as the decoder counts them" in html
 
 
-def test_what_was_searched_for_is_shown_where_it_is_not_the_question():
-    app, _ = captions(sources, answer())
-    assert "What was searched for" not in [each.label for each in app.expander]
-    app, _ = captions(sources, answer(searched_for="Which?\nThat one."))
-    assert "What was searched for" in [each.label for each in app.expander]
-
-
 def test_where_nothing_counts_the_nearest_is_told_wherever_it_ranks():
     _, said = captions(refusal, answer(prompt=None, min_relevance=100, status="refused"))
     assert said[0].startswith(
