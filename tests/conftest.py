@@ -22,11 +22,14 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from engine import Decoder, Encoder
+from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.evaluation import sweep_cost
 from engine.official_program import load_official
 from engine.retrieval import relevance
 from engine.weights.catalog import DEFAULT_DECODER
 from engine.weights.fetch import model_path
+from tests.command_line import LIGHTHOUSE
+from tests.text_files import write_files
 
 sys.dont_write_bytecode = False
 ROOT = Path(__file__).parent.parent
@@ -65,7 +68,14 @@ def pytest_collection():
         gc.enable()
 
 
-def pytest_collection_modifyitems(items):
+SELDOM = ("nightly", "models")  # markers of tests that run only where -m names them
+
+
+def pytest_collection_modifyitems(config, items):
+    left_out = {mark for mark in SELDOM if mark not in config.option.markexpr}
+    unwanted = [item for item in items if any(mark.name in left_out for mark in item.iter_markers())]
+    config.hook.pytest_deselected(items=unwanted)
+    items[:] = [item for item in items if item not in unwanted]
     for item in items:
         in_browser = "browser" in Path(item.path).parts
         item.add_marker(pytest.mark.browser if in_browser else pytest.mark.unit)
@@ -116,6 +126,33 @@ def readable_decoder():
 
 
 @pytest.fixture(scope="session")
+def torch():
+    """PyTorch; without it, the tests that compare with it are skipped."""
+    return pytest.importorskip("torch")
+
+
+@pytest.fixture(scope="session")
+def bundled():
+    """The bundled documents."""
+    return load_corpus(BUNDLED_CORPUS)
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    """A folder of two short documents."""
+    bread = "Knead the dough for ten minutes."
+    return write_files(tmp_path / "notes", {"lighthouse.md": LIGHTHOUSE, "bread.txt": bread})
+
+
+@pytest.fixture(scope="session")
+def reranker_folder(tmp_path_factory):
+    """A folder with a small random cross-encoder."""
+    from tests.sentence_transformer_folders import save_reranker  # it imports PyTorch
+
+    return save_reranker(tmp_path_factory.mktemp("models") / "reranker")
+
+
+@pytest.fixture(scope="session")
 def official(encoder):
     """The same weights in sentence-transformers."""
     return load_official(str(model_path(encoder.name)), encoder.max_tokens, encoder.config.d_model, "float32")
@@ -143,9 +180,8 @@ def library_in_this_process(monkeypatch):
 
 
 @pytest.fixture(scope="session")
-def official_greedy():
+def official_greedy(torch):
     """A function giving the tokens with which a transformers model goes on, most probable first."""
-    import torch
 
     def continue_ids(model, ids, n_new, end_ids):
         tokens = model.generate(

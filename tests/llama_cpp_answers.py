@@ -27,9 +27,9 @@ from tests.engine.models.test_decoder_families import (
     SIX_LAYERS,
     TEXT,
     random_model,
-    train_tokenizer,
     write_gguf,
 )
+from tests.tokenizer_files import small_byte_level
 
 ANSWERS = Path(__file__).parent / "engine" / "models" / "llama_cpp_answers.json"
 N_NEW = 12
@@ -70,7 +70,7 @@ def answers(path, ids):
 
 
 def main():
-    tokenizer = train_tokenizer()
+    tokenizer = small_byte_level()
     ids, found = tokenizer.encode(TEXT).ids, {}
     with tempfile.TemporaryDirectory() as folder:
         for name in KINDS:

@@ -12,7 +12,6 @@ from tokenizers import (
     AddedToken,
     Regex,
     Tokenizer,
-    decoders,
     models,
     normalizers,
     pre_tokenizers,
@@ -21,7 +20,7 @@ from tokenizers import (
 )
 from transformers import BertConfig, BertForSequenceClassification, BertModel, PreTrainedTokenizerFast
 
-from tests.tokenizer_files import WORD
+from tests.tokenizer_files import WORD, small_byte_level
 
 WORDPIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *"abcdefghij", *(f"##{c}" for c in "abcdefghij")]
 TEXTS = ["a", "abc def", "j i h g f e d c b a " * 3, "unknown?", "", "Ab Cd", "bead " * 40]
@@ -120,17 +119,6 @@ def roberta_like_wordpiece():
     return roberta_processing(tokenizer)
 
 
-def byte_pairs(special, n_tokens=400):
-    """Byte-level BPE trained on a few words of many scripts."""
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(vocab_size=n_tokens, special_tokens=special, initial_alphabet=alphabet)
-    tokenizer.train_from_iterator([WORDS] * 3, trainer)
-    return tokenizer
-
-
 WORDS = (
     "the cat sat on the mat, naïve café Ärger straße; кошка сидит на ковре; η γάτα κάθεται στο χαλί Σίσυφος; "
     "बिल्ली चटाई पर बैठी है; القطة على السجادة; החתול יושב על השטיח; 東京は日本の首都です。 猫坐在垫子上。 "
@@ -140,7 +128,7 @@ ROBERTA_SPECIAL = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
 
 
 def roberta_tokenizer():
-    tokenizer = byte_pairs(ROBERTA_SPECIAL)
+    tokenizer = small_byte_level([WORDS], 400, ROBERTA_SPECIAL)
     tokenizer.add_special_tokens([AddedToken("<mask>", lstrip=True)])
     return roberta_processing(tokenizer)
 
@@ -225,7 +213,7 @@ def unigram_tokenizer(squeezed=True, split=True, **options):
 
 
 def modern_bert_tokenizer():
-    tokenizer = byte_pairs(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])
+    tokenizer = small_byte_level([WORDS], 400, ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])
     tokenizer.normalizer = normalizers.NFC()
     tokenizer.add_tokens([AddedToken(" " * n, normalized=True) for n in (8, 4, 3, 2)])
     tokenizer.add_special_tokens([AddedToken("[MASK]", lstrip=True)])
@@ -238,7 +226,7 @@ def modern_bert_tokenizer():
 
 
 def qwen3_tokenizer():
-    tokenizer = byte_pairs(["<|endoftext|>", "<|im_end|>"])
+    tokenizer = small_byte_level([WORDS], 400, ["<|endoftext|>", "<|im_end|>"])
     tokenizer.normalizer = normalizers.NFC()
     rest = r"\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(

@@ -45,6 +45,24 @@ def trained_once(train):
     return wraps(train)(lambda name: Tokenizer.from_str(trained(name)))
 
 
+SENTENCES = ("the cat sat on the mat", "a feline rests on 12 rugs")
+
+
+def small_byte_level(texts=SENTENCES, n_tokens=300, special=("<end>",)):
+    """Train GPT-2's kind of tokenizer on a few texts."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=n_tokens,
+        special_tokens=list(special),
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(list(texts) * 4, trainer)
+    return tokenizer
+
+
 def corpus():
     return [line for document in load_corpus(BUNDLED_CORPUS) for line in document.text.splitlines(True)]
 

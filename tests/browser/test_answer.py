@@ -4,7 +4,6 @@ import re
 import pytest
 import torch
 from playwright.sync_api import expect
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from tests.browser.accessibility import assert_usable
@@ -23,6 +22,7 @@ from tests.browser.conftest import (
     visit,
 )
 from tests.chat_server import chat_server
+from tests.tokenizer_files import small_byte_level
 
 ADDRESS = "answer"
 EXAMPLE = "What is the price of insulin for seniors on Medicare?"
@@ -154,12 +154,7 @@ def test_what_cannot_be_looked_into_is_said(wide):
 
 def save_tiny_model(folder):
     """A GPT-2 of random weights, with a chat template and room for 1,024 tokens."""
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(vocab_size=300, special_tokens=["<end>"], initial_alphabet=alphabet)
-    tokenizer.train_from_iterator(["the price of insulin for seniors on Medicare is set"] * 4, trainer)
+    tokenizer = small_byte_level(["the price of insulin for seniors on Medicare is set"])
     torch.manual_seed(0)
     ends = {"eos_token_id": 0, "bos_token_id": 0}
     sizes = {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 1024}

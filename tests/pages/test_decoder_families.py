@@ -25,7 +25,8 @@ from engine.generation.generated_token import GeneratedToken
 from engine.inspection.model.positions import decoder_score_by_distance
 from pages.inside.chunk.decoder_stages import decoder_stages
 from tests.apps import app_page, own_documents, said, tables
-from tests.engine.models.test_decoder_families import save_folder, train_tokenizer
+from tests.engine.models.test_decoder_families import save_folder
+from tests.tokenizer_files import small_byte_level
 
 BEES = Document("bees.md", "The bee gave a bad cafe a deed, and he hid a big cab.\n\n" * 4)
 TEMPLATE = "{% for message in messages %}{{ message.role }}: {{ message.content }}\n{% endfor %}assistant: "
@@ -61,7 +62,7 @@ def family(request, tmp_path_factory):
     """The name of a family, and the folder of a random model."""
     kind, sizes, _ = FAMILIES[request.param]
     folder = tmp_path_factory.mktemp("models") / f"*{request.param}*"
-    save_folder(folder, train_tokenizer(), kind, **sizes)
+    save_folder(folder, small_byte_level(), kind, **sizes)
     (folder / "tokenizer_config.json").write_text(json.dumps({"chat_template": TEMPLATE}))
     st.cache_data.clear()  # results are kept by the model's name
     yield request.param, folder

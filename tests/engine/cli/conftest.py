@@ -9,8 +9,6 @@ from engine import Decoder, Encoder
 from engine.official_program import official_trace
 from engine.verify import official_model
 from engine.weights.catalog import DEFAULT_DECODER, DEFAULT_ENCODER
-from tests.command_line import LIGHTHOUSE
-from tests.text_files import write_files
 
 
 @pytest.fixture(autouse=True)
@@ -35,10 +33,3 @@ def _loaded_once(monkeypatch, request, encoder, decoder):
     monkeypatch.setattr("engine.verify.official_model", default_or_official)
     monkeypatch.setattr(Encoder, "load", default_or_encoder)
     monkeypatch.setattr(Decoder, "load", default_or_decoder)
-
-
-@pytest.fixture
-def corpus(tmp_path):
-    """A folder of two short documents."""
-    bread = "Knead the dough for ten minutes."
-    return write_files(tmp_path / "notes", {"lighthouse.md": LIGHTHOUSE, "bread.txt": bread})

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 from safetensors.numpy import load_file, save_file
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import (
     AutoModelForCausalLM,
     Gemma3TextConfig,
@@ -29,6 +28,7 @@ from engine.weights.quantized import QUANTIZED
 from engine.weights.stored import StoredTensor
 from tests.engine.weights.random_blocks import random_blocks
 from tests.model_files import edit_config, edit_tensors
+from tests.tokenizer_files import small_byte_level
 
 TEXT = "the cat sat on 12 rugs, naïve 🙂"
 ENDS = {"eos_token_id": 0, "bos_token_id": 0, "pad_token_id": None}
@@ -73,19 +73,9 @@ CAPPED = {"final_logit_softcapping": 2.0, "num_key_value_heads": 1, "tie_word_em
 LINEAR_ROPE = {"rope_type": "linear", "rope_theta": 10000.0, "factor": 2.5}
 
 
-def train_tokenizer():
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(vocab_size=300, special_tokens=["<end>"], initial_alphabet=alphabet)
-    tokenizer.train_from_iterator(["the cat sat on the mat", "a feline rests on 12 rugs"] * 4, trainer)
-    return tokenizer
-
-
 @pytest.fixture(scope="module")
 def tokenizer():
-    return train_tokenizer()
+    return small_byte_level()
 
 
 def random_model(tokenizer, kind, **sizes):

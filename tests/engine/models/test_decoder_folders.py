@@ -2,7 +2,6 @@ import gguf
 import numpy as np
 import pytest
 import torch
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from engine import Decoder
@@ -11,8 +10,9 @@ from engine.models.decoders import FAMILIES, forward_module
 from engine.weights.catalog import DEFAULT_DECODER
 from engine.weights.fetch import model_path
 from tests.model_files import edit_config, edit_tensors
+from tests.tokenizer_files import small_byte_level
 
-CORPUS = ["the cat sat on the mat", "a feline rests on 12 rugs", "naïve café 東京 🙂"] * 4
+CORPUS = ["the cat sat on the mat", "a feline rests on 12 rugs", "naïve café 東京 🙂"]
 SIZES = {
     "hidden_size": 32,
     "num_hidden_layers": 2,
@@ -27,13 +27,7 @@ SIZES = {
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(vocab_size=300, special_tokens=["<end>"], initial_alphabet=alphabet)
-    tokenizer.train_from_iterator(CORPUS, trainer)
-    return tokenizer
+    return small_byte_level(CORPUS)
 
 
 def save_model(folder, tokenizer, dtype=torch.float32, **sizes):

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from engine import Decoder
-from tests.engine.models.test_decoder_families import TEXT, train_tokenizer
+from tests.engine.models.test_decoder_families import TEXT
 from tests.llama_cpp_answers import ANSWERS, KINDS, N_NEW, write_file
+from tests.tokenizer_files import small_byte_level
 
 # llama.cpp looks GELU up in a table of float16; with such a table ours differ by less than 0.001, too.
 TOLERANCE = {"gelu": 0.02, "silu": 0.0001}
@@ -13,7 +14,7 @@ TOLERANCE = {"gelu": 0.02, "silu": 0.0001}
 
 @pytest.mark.parametrize("name", KINDS)
 def test_a_gguf_file_equals_llama_cpp(tmp_path, name):
-    tokenizer, expected = train_tokenizer(), json.loads(ANSWERS.read_text())[name]
+    tokenizer, expected = small_byte_level(), json.loads(ANSWERS.read_text())[name]
     write_file(tmp_path / "model.gguf", name, tokenizer)
     decoder, ids = Decoder.load(tmp_path / "model.gguf"), tokenizer.encode(TEXT).ids
     activation = "gelu" if name.startswith(("gemma3", "gpt2")) else "silu"

@@ -27,8 +27,8 @@ MEAN_HEAD = {"classifier_pooling": "mean", "classifier_activation": "silu", "cla
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return save_reranker(tmp_path_factory.mktemp("reranker"))
+def folder(reranker_folder):
+    return reranker_folder
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -1,32 +1,21 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.errors import InputError
 from engine.tokenizers.bpe_training import bpe_tokenizer, learn_merges
 from engine.tokenizers.characters import UNKNOWN, CharacterTokenizer
+from tests.tokenizer_files import small_byte_level
 
 CORPUS = "\n\n".join(document.text for document in load_corpus(BUNDLED_CORPUS))
-
-
-def official_tokenizer(text, vocab_size):
-    """What the tokenizers library learns from the same text."""
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(vocab_size=vocab_size, initial_alphabet=alphabet, show_progress=False)
-    tokenizer.train_from_iterator([text], trainer)
-    return tokenizer
 
 
 def test_merges_of_the_bundled_corpus_are_those_the_library_learns():
     merges = learn_merges(CORPUS, 512)
     assert len(merges) == 256
     assert merges[:3] == [("Ġ", "t"), ("h", "e"), ("Ġ", "a")]
-    ours, official = bpe_tokenizer(merges), official_tokenizer(CORPUS, 512)
+    ours, official = bpe_tokenizer(merges), small_byte_level([CORPUS], 512, special=())
     assert {
         "".join(pair): 256 + place for place, pair in enumerate(merges)
     }.items() <= official.get_vocab().items()
@@ -38,7 +27,7 @@ def test_merges_of_the_bundled_corpus_are_those_the_library_learns():
 @given(st.text(alphabet="aab \nčb'", min_size=1, max_size=200), st.integers(256, 280))
 def test_every_text_teaches_what_it_teaches_the_library(text, vocab_size):
     merges = learn_merges(text, vocab_size)
-    official = official_tokenizer(text, vocab_size)
+    official = small_byte_level([text], vocab_size, special=())
     assert len(official.get_vocab()) == 256 + len(merges)
     assert bpe_tokenizer(merges).encode(text).ids == official.encode(text).ids
 

@@ -11,15 +11,9 @@ from engine.models.reranker import Reranker
 from engine.training.backward.cross_encoder import pairs_backward, pairs_forward
 from engine.training.backward.encoder import layer_parameters
 from tests.engine.training.test_encoder_backward import OFFICIAL
-from tests.sentence_transformer_folders import save_reranker
 
 QUESTION = "a b c?"
 PASSAGES = ["j i h g f e d c b a", "c", "abc def a b c " * 3]
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return save_reranker(tmp_path_factory.mktemp("reranker"))
 
 
 def official_name(name):
@@ -30,8 +24,8 @@ def official_name(name):
     return f"bert.encoder.layer.{number}.{OFFICIAL[part]}.{kind}"
 
 
-def test_scores_and_gradients_equal_pytorch(folder):
-    model = Reranker.load(folder, dtype=np.float64)
+def test_scores_and_gradients_equal_pytorch(reranker_folder):
+    model = Reranker.load(reranker_folder, dtype=np.float64)
     head = {"pooler": model.head.dense, "classifier": model.head.score}
     params = layer_parameters(model.weights, model.config.n_layers)
     for name, (weight, bias) in head.items():
@@ -42,7 +36,9 @@ def test_scores_and_gradients_equal_pytorch(folder):
 
     d_logits = np.array([1.0, -2.0, 0.5])
     grads = pairs_backward(d_logits, run, params, model.config)
-    official = AutoModelForSequenceClassification.from_pretrained(str(folder), dtype=torch.float64).eval()
+    official = AutoModelForSequenceClassification.from_pretrained(
+        str(reranker_folder), dtype=torch.float64
+    ).eval()
     for pair, weight in zip(pairs, d_logits, strict=True):
         inputs = {"input_ids": pair.ids, "token_type_ids": pair.type_ids}
         logits = official(**{name: torch.tensor([ids]) for name, ids in inputs.items()}).logits

@@ -21,8 +21,9 @@ from engine.weights.catalog import (
 )
 from engine.weights.fetch import known_model_path
 from tests.apps import app_of, said, tables
-from tests.engine.models.test_decoder_families import random_model, train_tokenizer, write_gguf
+from tests.engine.models.test_decoder_families import random_model, write_gguf
 from tests.hub_server import cache, hub  # noqa: F401 (fixtures)
+from tests.tokenizer_files import small_byte_level
 
 NAME = "tiny-llm"
 PLACE = "owner/tiny-llm/tiny.gguf"
@@ -38,7 +39,7 @@ def picker():
 def weights(tmp_path_factory):
     """The bytes of a .gguf file of a random decoder."""
     path = tmp_path_factory.mktemp("models") / "tiny.gguf"
-    write_gguf(path, random_model(train_tokenizer(), LlamaConfig), train_tokenizer())
+    write_gguf(path, random_model(small_byte_level(), LlamaConfig), small_byte_level())
     return path.read_bytes()
 
 

@@ -1,28 +1,22 @@
 """The page “Inside the reranker” says what a score is, and what it rests on."""
 
-import pytest
-
 from engine.documents.document import Document
 from engine.inspection.diagnosis.location import Location
 from tests.apps import app_page, html_of, own_documents, said
-from tests.sentence_transformer_folders import save_reranker
 
 EVIL = "<script>alert(1)</script> a bead **bold**"
 DOCUMENT = Document("beads.md", f"{EVIL} and a cafe.")
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return str(save_reranker(tmp_path_factory.mktemp("models") / "reranker"))
 
 
 def test_without_a_model_it_says_how_to_load_one():
     assert "No cross-encoder is loaded" in said(app_page("inside/reranker").run())
 
 
-def test_the_session_s_question_and_passage_are_taken_apart(folder):
+def test_the_session_s_question_and_passage_are_taken_apart(reranker_folder):
     place = {"current-document": DOCUMENT.name, "current-passage": Location(DOCUMENT.name, 0, len(EVIL))}
-    state = {"reranker": folder, "current-question": "ab cafe?"} | place | own_documents(DOCUMENT)
+    state = (
+        {"reranker": str(reranker_folder), "current-question": "ab cafe?"} | place | own_documents(DOCUMENT)
+    )
     app = app_page("inside/reranker", **state).run()
     assert app.text_input(key="reranker-question").value == "ab cafe?"
     assert app.text_area[0].value == EVIL
@@ -33,6 +27,6 @@ def test_the_session_s_question_and_passage_are_taken_apart(folder):
     assert "of their attention, on average over all heads" in said(app.run())
 
 
-def test_what_is_cut_off_is_told(folder):
-    app = app_page("inside/reranker", reranker=folder, **{"reranker-passage": "bead " * 50})
+def test_what_is_cut_off_is_told(reranker_folder):
+    app = app_page("inside/reranker", reranker=str(reranker_folder), **{"reranker-passage": "bead " * 50})
     assert "tokens are read, the limit of the model" in said(app.run())

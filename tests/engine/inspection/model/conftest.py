@@ -3,12 +3,13 @@
 import pytest
 
 from engine import Decoder
-from tests.engine.models.test_decoder_families import FAMILIES, save_folder, train_tokenizer
+from tests.engine.models.test_decoder_families import FAMILIES, save_folder
+from tests.tokenizer_files import small_byte_level
 
 
 @pytest.fixture(scope="session", params=FAMILIES, ids=str)
 def family(request, tmp_path_factory):
     kind, sizes = request.param
     folder = tmp_path_factory.mktemp("model")
-    save_folder(folder, train_tokenizer(), kind, **sizes)
+    save_folder(folder, small_byte_level(), kind, **sizes)
     return Decoder.load(folder)

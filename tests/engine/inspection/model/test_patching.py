@@ -20,7 +20,8 @@ from engine.inspection.model.patching import (
     replacing,
     strongest,
 )
-from tests.engine.models.test_decoder_families import TEXT, save_folder, train_tokenizer
+from tests.engine.models.test_decoder_families import TEXT, save_folder
+from tests.tokenizer_files import small_byte_level
 
 ANSWER = [7, 9]
 FACT = 4  # the place of the token that differs
@@ -124,7 +125,7 @@ def official_patch(model, clean, corrupted, part, layer, places, columns=slice(N
 
 
 def test_patches_equal_those_of_forward_hooks_in_transformers(tmp_path):
-    model = save_folder(tmp_path, train_tokenizer(), LlamaConfig)
+    model = save_folder(tmp_path, small_byte_level(), LlamaConfig)
     decoder = Decoder.load(tmp_path)
     clean, corrupted = prompts(decoder)
     runs = read_pair(decoder, align_prompts(clean, corrupted, ANSWER))
@@ -245,7 +246,7 @@ def test_prompts_that_cannot_be_compared_are_refused(clean, corrupted, answer, r
 
 
 def test_what_cannot_be_measured_is_refused_with_the_limit(tmp_path):
-    save_folder(tmp_path, train_tokenizer(), LlamaConfig)
+    save_folder(tmp_path, small_byte_level(), LlamaConfig)
     decoder = Decoder.load(tmp_path)
     pair = align_prompts([5, 6, 7], [4, 6, 7], ANSWER)
     with pytest.raises(InputError, match="1 positions for an answer of 2 tokens: give 2 to 64"):

@@ -6,14 +6,13 @@ import pytest
 from engine.errors import InputError
 from engine.inspection.model.reranking import read_pair, word_effects
 from engine.models.reranker import Reranker
-from tests.sentence_transformer_folders import save_reranker
 
 QUESTION, PASSAGE = "ab cd?", "the bead, a: ab!"
 
 
 @pytest.fixture(scope="module")
-def reranker(tmp_path_factory):
-    return Reranker.load(save_reranker(tmp_path_factory.mktemp("reranker")))
+def reranker(reranker_folder):
+    return Reranker.load(reranker_folder)
 
 
 def test_the_pair_is_read_as_it_is_scored(reranker):
