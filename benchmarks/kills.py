@@ -29,7 +29,7 @@ from engine.documents.document import Document
 from engine.documents.splitters import Splitting, split
 from engine.errors import GlassboxError
 from engine.evaluation.sweep_row import SweepRow
-from engine.retrieval.embedding_spec import EmbeddingSpec
+from engine.retrieval.embedding_model import embedding_spec
 from engine.retrieval.stored.index_folder import IndexSettings, open_index
 from engine.retrieval.stored.index_update import update_index
 from engine.retrieval.vector_cache import VectorCache
@@ -134,7 +134,7 @@ class WorkspaceWork:
             return self.n_vectors == 0
         with closing(sqlite3.connect(path)) as connection:
             [problem] = connection.execute("PRAGMA integrity_check").fetchone()
-        cache, spec = VectorCache(path), EmbeddingSpec.of(self.encoder, None, None)
+        cache, spec = VectorCache(path), embedding_spec(self.encoder, None, None)
         chunks = split(self.document, self.encoder.tokenizer, Splitting(chunk_tokens=size, overlap=0))
         texts = [chunk.text for chunk in chunks]
         found, known = cache.get_many(texts, spec)

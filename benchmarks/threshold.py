@@ -22,7 +22,7 @@ from engine.documents.splitters import Splitting, split
 from engine.evaluation.questions import load_questions
 from engine.generation.settings import DEFAULT_MIN_RELEVANCE
 from engine.layers.tracing import Array
-from engine.retrieval.embedding_spec import EmbeddingSpec
+from engine.retrieval.embedding_model import embedding_spec
 from engine.retrieval.index import Index, index_vectors
 from engine.retrieval.relevance import everyday_questions, null_scores_of
 
@@ -44,7 +44,7 @@ def indexes(encoder: Encoder) -> Iterator[tuple[int, Encoder, Index]]:
         weighted = encoder.with_idf(texts)
         vectors = weighted.encode(texts, list(POOLINGS))
         for pooling in POOLINGS:
-            spec = EmbeddingSpec.of(weighted, pooling)
+            spec = embedding_spec(weighted, pooling)
             idf = weighted.idf if pooling == "idf" else None
             yield size, weighted, index_vectors(chunks, vectors[pooling], spec, idf)
 

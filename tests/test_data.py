@@ -10,7 +10,7 @@ from engine.documents.loaders import BUNDLED_CORPUS, BUNDLED_INDEX, load_corpus
 from engine.documents.splitters import split
 from engine.evaluation.answers import check_answers, load_answer_questions
 from engine.evaluation.sts import load_pairs
-from engine.retrieval.embedding_spec import EmbeddingSpec
+from engine.retrieval.embedding_model import embedding_spec
 from engine.storage.workspace import import_workspace
 
 ROOT = Path(__file__).parent.parent
@@ -35,7 +35,7 @@ def test_the_bundled_index_is_that_of_the_documents_by_default(encoder):
     documents = load_corpus(BUNDLED_CORPUS)
     chunks = [chunk for document in documents for chunk in split(document, encoder.tokenizer)]
     assert (list(bundled.documents), list(bundled.index.chunks)) == (documents, chunks)
-    assert bundled.index.spec == EmbeddingSpec.of(encoder, "mean", None)
+    assert bundled.index.spec == embedding_spec(encoder, "mean", None)
     some = range(0, len(chunks), 40)
     found = encoder.encode([chunks[row].text for row in some])
     np.testing.assert_allclose(bundled.index.vectors[some], found, atol=1e-5)

@@ -264,7 +264,7 @@ def take_answer(job: Job[Answer]) -> Answer:
     return answer
 
 
-def why_closed(answer: Answer, decoder: Decoder) -> str:
+def reason_unavailable(answer: Answer, decoder: Decoder) -> str:
     """Return the reason why an answer cannot be inspected, empty where it can."""
     if answer.server:
         return (

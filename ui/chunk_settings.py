@@ -9,7 +9,7 @@ from engine import Encoder
 from engine.documents.splitters import MIN_CHUNK_TOKENS, SPLITTERS, Splitting
 from engine.models.precision import PRECISIONS, is_slower
 from engine.models.prompts import PROMPT_USES, Role
-from engine.retrieval.embedding_model import Model, text_limit
+from engine.retrieval.embedding_model import Model
 from engine.wording import counted
 from ui.settings_card import SETTINGS, default_settings, settings_in_use
 from ui.text import escape_markdown, help_list
@@ -51,7 +51,7 @@ class Cut:
 
     def text_limit(self, model: Model) -> int:
         """Return how many tokens of a chunk are read: the limit without the prompt before it."""
-        return text_limit(model.with_prompts(self.prompts), self.max_tokens)
+        return model.with_prompts(self.prompts).text_limit(self.max_tokens)
 
 
 def chunk_settings(encoder: Encoder, suffix: str = "") -> Cut:

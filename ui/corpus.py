@@ -129,9 +129,10 @@ def exact_index(documents: Sequence[Document], model: Model, cut: Cut, pooling: 
     """Index documents for exact search."""
     if (given := given_of(documents)) is not None:
         return given.index
-    assert isinstance(model, Encoder), "the model of documents that the app embeds"
+    encoder = model.as_encoder
+    assert encoder is not None, "the model of documents that the app embeds"
     are_shared = bundled_names().issuperset(document.name for document in documents)
-    return (shared_index if are_shared else session_index)(documents, model, cut, pooling)
+    return (shared_index if are_shared else session_index)(documents, encoder, cut, pooling)
 
 
 def index_of(documents: Sequence[Document], _model: Encoder, cut: Cut, pooling: str | None) -> Index:

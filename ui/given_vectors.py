@@ -11,7 +11,6 @@ from pathlib import Path
 
 import streamlit as st
 
-from engine import Encoder
 from engine.documents.document import Chunk, Document
 from engine.errors import GlassboxError, InputError
 from engine.evaluation.embedding_server import FORM
@@ -73,8 +72,8 @@ def search_model(documents: Sequence[Document]) -> Model:
     encoder, given = load_encoder(), given_of(documents)
     if given is None:
         return encoder
-    if isinstance(given.model, Encoder):
-        return replace(given.model, reranker=encoder.reranker)
+    if (theirs := given.model.as_encoder) is not None:
+        return replace(theirs, reranker=encoder.reranker)
     return given.model
 
 
@@ -178,7 +177,7 @@ def show_given(given: Given) -> None:
     st.caption(f"{escape_markdown(given.words)}. A file of vectors is searched alone.")
 
 
-def why_not(given: Given, what: str) -> str:
+def reason_unavailable(given: Given, what: str) -> str:
     """Return why a page or a tab cannot be drawn for given vectors, unescaped."""
     return (
         f"{what}, and {given.name} brings only its chunks and one vector for each. Choose other documents "

@@ -153,8 +153,7 @@ def read_rate_here(name: str) -> float:
 
 def token_seconds(model: Model, chunks: Sequence[Chunk]) -> float:
     """Return the seconds that a model takes for a token on this machine, timed once on some of the chunks."""
-    precision = model.precision if isinstance(model, Encoder) else ""
-    return timed_on(model.name, precision, chunks, model)
+    return timed_on(model.name, model.precision, chunks, model)
 
 
 @st.cache_data(max_entries=8, show_spinner="Timing the encoder…")

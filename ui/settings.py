@@ -22,7 +22,7 @@ from engine.retrieval.index_kinds import AUTO, INDEX_KINDS, index_kind_label
 from engine.retrieval.retrievers import RETRIEVERS, usable_retrievers
 from ui.chunk_settings import Cut, chunk_settings, cut_values
 from ui.documents import NoDocumentError, document_picker
-from ui.given_vectors import bring_button, given_of, search_model, why_not
+from ui.given_vectors import bring_button, given_of, reason_unavailable, search_model
 from ui.reranker import reranker_picker, show_reranking_time
 from ui.settings_card import SETTINGS, settings_in_use, show_settings_card
 from ui.text import help_list, joined
@@ -227,7 +227,9 @@ def chunks_sidebar(encoder: Encoder) -> tuple[list[Document], Cut]:
         with st.expander("Chunks", icon=":material/content_cut:"):
             cut = cut_settings(encoder, documents)
     if (given := given_of(documents)) is not None:
-        raise NoDocumentError(why_not(given, "This page reads the vectors of tokens inside a model"))
+        raise NoDocumentError(
+            reason_unavailable(given, "This page reads the vectors of tokens inside a model")
+        )
     return documents, cut
 
 

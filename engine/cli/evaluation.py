@@ -67,14 +67,14 @@ from engine.models.embedding_head import OWN
 from engine.models.encoder import Encoder
 from engine.models.precision import AUTO, PRECISIONS, chosen_precision
 from engine.models.prompts import PROMPT_USES
-from engine.retrieval.embedding_model import Model, as_searched
+from engine.retrieval.embedding_model import Model
 from engine.retrieval.retrievers import (
     DEFAULT_RETRIEVER,
     RETRIEVERS,
     SearchInputs,
     SearchTexts,
+    reason_unavailable,
     retriever_scores,
-    token_problem,
 )
 from engine.retrieval.vector_cache import VectorCache
 from engine.retrieval.vector_files import read_index
@@ -221,7 +221,7 @@ def sweep_command(
     documents, asked = sources(corpus, beir or (), document or (), questions)
     models = load_models(axes["models"], reranker)
     given = [] if vectors is None else given_rows(vectors, models, axes, documents, asked)
-    if OWN not in axes["poolings"] and any(not isinstance(each, Encoder) for each in models.values()):
+    if OWN not in axes["poolings"] and any(each.as_encoder is None for each in models.values()):
         cells = grid(**{**axes, "poolings": [*axes["poolings"], OWN]})
     chosen = fitting(cells, models)
     report_left_out(chosen)
@@ -276,7 +276,7 @@ def load_models(names: Sequence[str], reranker: str) -> dict[str, Model]:
     models = {name: load_embedding_model(name) for name in dict.fromkeys(names)}
     second = load_reranker(reranker) if reranker else None
     return {
-        name: replace(model, reranker=second) if isinstance(model, Encoder) else model
+        name: replace(encoder, reranker=second) if (encoder := model.as_encoder) else model
         for name, model in models.items()
     }
 
@@ -294,12 +294,12 @@ def given_rows(
     reasons = []
     for name, pooling, *read_as in product(models, poolings, axes["prompts"], axes["precisions"]):
         try:
-            model = as_searched(models[name], *read_as)
+            model = models[name].with_prompts(read_as[0]).with_precision(read_as[1])
             index = read_index(path, model, pooling)
         except InputError as error:
             reasons.append(str(error))
             continue
-        retrievers = [one for one in axes["retrievers"] if not token_problem(one, model)]
+        retrievers = [each for each in axes["retrievers"] if not reason_unavailable(each, model)]
         cells = given_cells(index, name, read_as, retrievers or axes["retrievers"], axes["ks"])
         rows = measure_given(index, model, documents, questions, cells)
         return sorted(rows, key=lambda row: cells.index(row.cell))

@@ -16,7 +16,6 @@ from engine.documents.document import Chunk
 from engine.documents.unread_text import limit_warning
 from engine.errors import InputError
 from engine.models.precision import chosen_precision
-from engine.retrieval.embedding_model import text_limit
 from engine.retrieval.index_choice import TRUSTED, K, Measured
 from engine.retrieval.index_kinds import AUTO, FLAT, INDEX_KINDS
 from engine.retrieval.stored.index_folder import IndexSettings
@@ -98,7 +97,7 @@ def index_command(
     update = update_index(corpus, out, model, settings, index_kind, rebuild, cache, show, say, store, cluster)
     chunks = update.stored.index.chunks
     warn_of(update.failures)
-    if warning := limit_warning(chunks, text_limit(model, max_tokens)):
+    if warning := limit_warning(chunks, model.text_limit(max_tokens)):
         say(f"warning: {warning}")
     if cache is not None and cache.notice:
         say(f"warning: {cache.notice}")

@@ -21,7 +21,7 @@ from engine.models.encoder import Encoder
 from engine.models.kv_cache import KV_BITS
 from engine.models.precision import chosen_precision
 from engine.retrieval.cutting import cut_documents
-from engine.retrieval.embedding_model import Model, as_searched, text_limit
+from engine.retrieval.embedding_model import Model
 from engine.retrieval.index import Index, build_index
 from engine.retrieval.relevance import NullScores, null_scores_by, null_scores_of
 from engine.retrieval.retrievers import RETRIEVERS, check_retriever
@@ -80,12 +80,12 @@ def load_search_model(options: EmbeddingOptions, reranker: str = "") -> Model:
     say_if_slower(options.precision)
     model = load_embedding_model(options.model)
     if reranker:
-        if not isinstance(model, Encoder):
+        if (encoder := model.as_encoder) is None:
             raise InputError(
                 f"{options.model} cannot be used with a reranker: give an encoder of the engine's families"
             )
-        model = replace(model, reranker=load_reranker(reranker))
-    return as_searched(model, options.prompts, options.precision)
+        model = replace(encoder, reranker=load_reranker(reranker))
+    return model.with_prompts(options.prompts).with_precision(options.precision)
 
 
 def load_searched(options: SearchedOptions) -> tuple[Model, Index, Array | None]:
@@ -211,7 +211,7 @@ def index_documents(
     say(f"Splitting {counted(len(documents), 'document')}")
     pieces = cut_documents(documents, encoder, options.splitting, parent_tokens)
     chunks = [chunk for cut in pieces for chunk in cut]
-    if warning := limit_warning(chunks, text_limit(encoder)):
+    if warning := limit_warning(chunks, encoder.text_limit()):
         say(f"warning: {warning}")
     label = f"Embedding {counted(len(chunks), 'chunk')}"
     say(label)

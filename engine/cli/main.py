@@ -38,7 +38,6 @@ from engine.generation.answering import NOTHING_FOUND, Answer, ask, retrieve
 from engine.generation.conversation import Turn, follow_up
 from engine.generation.sampling import GREEDY, Sampling, unused_settings
 from engine.generation.settings import AnswerSettings, SearchSettings
-from engine.models.encoder import Encoder
 from engine.retrieval.relevance import closer_than
 from engine.retrieval.vector_files import save_npz
 from engine.verify import DEFAULT_TEXTS, verify_encoder
@@ -225,8 +224,8 @@ def embed(
     encoder = load_search_model(embedding)
     index = index_documents(read_documents(path), encoder, embedding)
     ids = encoder.tokenizer.ids_batch([chunk.text for chunk in index.chunks])
-    if isinstance(encoder, Encoder):
-        ids = [encoder.truncate(sequence) for sequence in ids]
+    if (with_tokens := encoder.as_encoder) is not None:
+        ids = [with_tokens.truncate(sequence) for sequence in ids]
     with write_errors(out):
         save_npz(out, index, ids)
     if as_json:

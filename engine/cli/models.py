@@ -6,7 +6,6 @@ from engine.cli.progress import download_progress, say
 from engine.errors import InputError
 from engine.evaluation.embedding_server import SERVER_KEY, EmbeddingServer, is_server, server_at
 from engine.evaluation.library_model import load_model
-from engine.models.encoder import Encoder
 from engine.models.precision import AUTO, chosen_precision, is_slower
 from engine.models.reranker import Reranker
 from engine.retrieval.embedding_model import Model
@@ -33,7 +32,7 @@ def load_embedding_model(name: str) -> Model:
         server_at(name)  # before it is printed: an address with a password is refused
     say(f"Loading {name}")
     model = load_model(name, download_progress(name), server_key(name))
-    if not isinstance(model, Encoder):
+    if model.as_encoder is None:
         where = "on a server" if isinstance(model, EmbeddingServer) else "run by sentence-transformers"
         say(f"{name} is {where}, and its chunks are cut by the default encoder's tokenizer")
     return model

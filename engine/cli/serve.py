@@ -159,8 +159,8 @@ def serve_command(
 
 def own_encoder(model: Model) -> Encoder:
     """Return a model of the engine; raise `InputError` for one that another library or server runs."""
-    if isinstance(model, Encoder):
-        return model
+    if (encoder := model.as_encoder) is not None:
+        return encoder
     raise InputError(f"{model.name} is run by another program: give an encoder of the engine's families")
 
 

@@ -3,7 +3,8 @@
 The token limit and the prompts of the server are not known.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, ClassVar
@@ -11,17 +12,14 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from engine.errors import InputError, ModelUnavailableError, check_several
+from engine.errors import InputError, ModelUnavailableError
 from engine.generation.server import ADVICE, EMBEDDINGS_S, Ask, Server, translated_errors
 from engine.layers.norm import l2_normalize
 from engine.layers.tracing import Array
-from engine.models.embedding_head import OWN
 from engine.models.prompts import Prompts, Role
-from engine.retrieval.embedding_model import embed_blocks
-from engine.retrieval.embedding_spec import NO_LIMIT, EmbeddingSpec
-from engine.tokenizers.encoding import check_text
+from engine.retrieval.embedding_model import BlackBoxModel
+from engine.retrieval.embedding_spec import NO_LIMIT
 from engine.tokenizers.wordpiece import WordPieceTokenizer
-from engine.weights.fetch import Progress
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -36,7 +34,7 @@ FORM = "http://host:port#model-name"
 
 
 @dataclass(frozen=True)
-class EmbeddingServer:
+class EmbeddingServer(BlackBoxModel):
     """A model behind an OpenAI-compatible server, a black box.
 
     Attributes
@@ -112,46 +110,11 @@ class EmbeddingServer:
             )
         return NO_LIMIT
 
-    def embedding_spec(self, pooling: str = OWN, max_tokens: int | None = None) -> EmbeddingSpec:
-        """Return the spec of the vectors that `encode_as` makes; the errors are the same."""
-        if pooling != OWN:
-            raise InputError(f"pooling is {pooling!r}: {self.name} pools tokens itself, give {OWN!r}")
-        return EmbeddingSpec(self.fingerprint, OWN, self.token_limit(max_tokens), self.d_model, self.name)
-
-    def encode_as(
-        self,
-        role: Role,
-        texts: Sequence[str],
-        pooling: list[str],
-        max_tokens: int | None = None,
-        on_progress: Progress | None = None,
-    ) -> dict[str, Array]:
-        """Embed texts like `Encoder.encode_as` with a list of poolings; the only one is ``"own"``.
-
-        Returns
-        -------
-        dict
-            ``{"own": vectors}``, float32 ``(n_texts, d_model)``, rows of length 1.
-
-        Raises
-        ------
-        InputError
-            Another pooling, a limit of tokens, or something that is no text.
-        ModelUnavailableError
-            The server cannot be reached, refuses a text, or answers with something else than one vector of
-            ``d_model`` numbers for each text.
-        """
-        check_several(texts)
-        for strategy in pooling:
-            self.embedding_spec(strategy, max_tokens)
-        for number, text in enumerate(texts):
-            check_text(text, f"text {number}")
+    @contextmanager
+    def embedder(self, role: Role, max_tokens: int | None) -> Iterator[Callable[[list[str]], Array]]:
+        """Embed over one connection."""
         with self.server.connection() as ask:
-
-            def embed(block: list[str]) -> Array:
-                return requested(ask, self.server, block, self.d_model)
-
-            return embed_blocks(texts, self, embed, on_progress)
+            yield lambda block: requested(ask, self.server, block, self.d_model)
 
 
 def is_server(source: str) -> bool:
@@ -185,7 +148,8 @@ def requested(ask: Ask, server: Server, texts: list[str], d_model: int | None = 
     Raises
     ------
     ModelUnavailableError
-        As in `EmbeddingServer.encode_as`; ``d_model`` is None before the first answer.
+        The server cannot be reached, refuses a text, or answers with something else than one vector of
+        ``d_model`` numbers for each text; ``d_model`` is None before the first answer.
     """
 
     async def embedded(client: "AsyncOpenAI") -> "CreateEmbeddingResponse":

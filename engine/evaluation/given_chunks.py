@@ -13,7 +13,7 @@ from engine.evaluation.sweep_row import SweepRow, resamples
 from engine.evaluation.sweep_watch import Watch
 from engine.retrieval.embedding_model import Model
 from engine.retrieval.index import Index
-from engine.retrieval.retrievers import token_problem
+from engine.retrieval.retrievers import reason_unavailable
 from engine.retrieval.vector_cache import VectorCache
 from engine.retrieval.vector_files import MOST_CHARACTERS
 
@@ -71,8 +71,8 @@ def measure_given(
         are weighed by them, or a retriever reads token vectors, which the model does not give.
     """
     for cell in cells:
-        if problem := token_problem(cell.retriever, model):
-            raise InputError(problem)
+        if reason := reason_unavailable(cell.retriever, model):
+            raise InputError(reason)
     index = chunks_in(index, documents)
     cache = VectorCache(max_bytes=ROOM * index.vectors.nbytes + len(questions) * index.vectors[0].nbytes)
     cache.put_many(model.prompts.before("document", index.texts), index.vectors, index.spec)

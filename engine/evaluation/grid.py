@@ -9,11 +9,10 @@ from engine.documents.splitters import DEFAULT_SPLITTING, SPLITTERS, Splitting, 
 from engine.errors import InputError
 from engine.layers.pooling import POOLINGS
 from engine.models.embedding_head import OWN
-from engine.models.encoder import Encoder
 from engine.models.precision import PRECISIONS
 from engine.models.prompts import PROMPT_USES
-from engine.retrieval.embedding_model import Model, as_searched, embedding_spec
-from engine.retrieval.retrievers import DEFAULT_RETRIEVER, RETRIEVERS, token_problem
+from engine.retrieval.embedding_model import Model, embedding_spec
+from engine.retrieval.retrievers import DEFAULT_RETRIEVER, RETRIEVERS, reason_unavailable
 from engine.weights.catalog import DEFAULT_ENCODER
 
 N_SPECIAL = 2  # [CLS] and [SEP] around every text, in all encoders of the BERT family
@@ -137,22 +136,19 @@ def fitting(cells: Grid, models: Mapping[str, Model]) -> Grid:
     asked = dict.fromkeys(
         resolved(cell, models[cell.model])
         for cell in cells.cells
-        if cell.pooling != OWN or has_own_head(models[cell.model]) or is_only
+        if cell.pooling != OWN or models[cell.model].pooling == OWN or is_only
     )
-    kept = without_problems(list(asked), lambda cell: model_problem(cell, models[cell.model]))
+    kept = without_problems(list(asked), lambda cell: reason_left_out(cell, models[cell.model]))
     return Grid(kept.cells, cells.left_out + kept.left_out)
 
 
 def resolved(cell: Cell, model: Model) -> Cell:
     """Replace the pooling "own" of a cell by its strategy, and a token limit that the model cannot take."""
-    if not isinstance(model, Encoder):
-        return cell if model.sets_limit else replace(cell, max_tokens=None)
-    return replace(cell, pooling=model.pooling) if cell.pooling == OWN else cell
-
-
-def has_own_head(model: Model) -> bool:
-    """Whether a model's own pooling is more than a strategy of `POOLINGS`, or unknown."""
-    return not isinstance(model, Encoder) or model.pooling == OWN
+    return replace(
+        cell,
+        pooling=model.pooling if cell.pooling == OWN else cell.pooling,
+        max_tokens=cell.max_tokens if model.sets_limit else None,
+    )
 
 
 def without_problems(cells: Sequence[Cell], problem: Callable[[Cell], str]) -> Grid:
@@ -168,27 +164,25 @@ def splitting_problem(cell: Cell, first_overlap: int) -> str:
     """Return why a splitting is impossible or superfluous, empty if it is neither."""
     if SPLITTERS[cell.splitter].is_sliding and cell.overlap != first_overlap:
         return f"splitter {cell.splitter!r} ignores the overlap: {first_overlap} stands for all"
-    return why_not(lambda: check_splitting(cell.splitting, N_SPECIAL))
+    return error_message(lambda: check_splitting(cell.splitting, N_SPECIAL))
 
 
-def model_problem(cell: Cell, model: Model) -> str:
+def reason_left_out(cell: Cell, model: Model) -> str:
     """Return why a model cannot do a cell, empty if it can."""
-    if problem := token_problem(cell.retriever, model):
-        return problem
-    if cell.pooling == OWN and isinstance(model, Encoder) and model.pooling != OWN:
+    if reason := reason_unavailable(cell.retriever, model):
+        return reason
+    if cell.pooling == OWN and model.pooling != OWN:
         return f"pooling 'own' of {model.name} is {model.pooling!r}: give that"
-    if RETRIEVERS[cell.retriever].needs_reranker and not (isinstance(model, Encoder) and model.reranker):
-        return f"retriever {cell.retriever!r} needs a cross-encoder beside {model.name}: load one"
     if cell.prompts != "own" and not model.prompts.in_search:
         return f"{model.name} has no prompts to leave out: 'own' stands for both"
-    if cell.pooling == "idf" and isinstance(model, Encoder):  # its weights are computed from the chunks
-        return why_not(lambda: model.token_limit(cell.max_tokens))
-    return why_not(
-        lambda: embedding_spec(as_searched(model, "own", cell.precision), cell.pooling, cell.max_tokens)
+    if cell.pooling == "idf" and model.as_encoder:  # its weights are computed from the chunks
+        return error_message(lambda: model.token_limit(cell.max_tokens))
+    return error_message(
+        lambda: embedding_spec(model.with_precision(cell.precision), cell.pooling, cell.max_tokens)
     )
 
 
-def why_not(check: Callable[[], object]) -> str:
+def error_message(check: Callable[[], object]) -> str:
     """Return the message of the `InputError` that a check raises, empty if it raises none."""
     try:
         check()

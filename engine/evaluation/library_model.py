@@ -5,21 +5,20 @@ Documents are cut and tokens counted by a tokenizer of the engine, so a model wi
 fewer or more tokens of a chunk than its size.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
 from typing import ClassVar
 
-from engine.errors import InputError, ModelFileError, ModelUnavailableError, check_several
+from engine.errors import InputError, ModelFileError, ModelUnavailableError
 from engine.evaluation.embedding_server import EmbeddingServer, is_server
 from engine.layers.tracing import Array
 from engine.library_process import LibraryProcess, require_library
-from engine.models.embedding_head import OWN
 from engine.models.encoder import Encoder
 from engine.models.prompts import Prompts, Role
-from engine.retrieval.embedding_model import Model, embed_blocks
-from engine.retrieval.embedding_spec import EmbeddingSpec, prompted_digest
+from engine.retrieval.embedding_model import BlackBoxModel, Model
 from engine.tokenizers.text_tokenizer import TextTokenizer
 from engine.tokenizers.wordpiece import WordPieceTokenizer
 from engine.weights.catalog import DEFAULT_ENCODER
@@ -33,7 +32,7 @@ SECONDS = 600  # of computing, for `BLOCK_TEXTS` texts
 
 
 @dataclass(frozen=True)
-class LibraryModel:
+class LibraryModel(BlackBoxModel):
     """A model of sentence-transformers, with the pooling defined in its files: a black box.
 
     Attributes
@@ -115,48 +114,17 @@ class LibraryModel:
             raise InputError(f"max_tokens is {limit}: {self.name} takes {FEWEST_TOKENS} to {most or 'any'}")
         return int(limit)
 
-    def embedding_spec(self, pooling: str = OWN, max_tokens: int | None = None) -> EmbeddingSpec:
-        """Return the spec of the vectors that `encode` makes; the errors are the same."""
-        if pooling != OWN:
-            raise InputError(f"{self.name} is run by the library, with its own pooling: give {OWN!r}")
-        model = prompted_digest(self.fingerprint, self.prompts)
-        return EmbeddingSpec(model, OWN, self.token_limit(max_tokens), self.d_model, self.name)
-
-    def encode_as(
-        self,
-        role: Role,
-        texts: Sequence[str],
-        pooling: list[str],
-        max_tokens: int | None = None,
-        on_progress: Progress | None = None,
-    ) -> dict[str, Array]:
-        """Embed texts like `Encoder.encode_as` with a list of poolings; the only one is ``"own"``.
-
-        Returns
-        -------
-        dict
-            ``{"own": vectors}``, float32 ``(n_texts, d_model)``, rows of length 1.
-
-        Raises
-        ------
-        InputError
-            Another pooling, or a limit above the model's own.
-        """
-        check_several(texts)
-        for strategy in pooling:
-            self.embedding_spec(strategy, max_tokens)
+    @contextmanager
+    def embedder(self, role: Role, max_tokens: int | None) -> Iterator[Callable[[list[str]], Array]]:
+        """Embed in the child process."""
         request = {
             "source": self.name,
             "fingerprint": self.fingerprint,
             "prompt": self.prompts.of(role),
-            "max_tokens": self.token_limit(max_tokens),
+            "max_tokens": max_tokens,
         }
-
-        def embed(block: list[str]) -> Array:
-            return self.process.ask(**request, texts=block)[1]["vectors"]
-
         with self.in_use:
-            return embed_blocks(texts, self, embed, on_progress)
+            yield lambda block: self.process.ask(**request, texts=block)[1]["vectors"]
 
 
 def load_model(source: str, on_progress: Progress | None = None, api_key: str = "") -> Model:

@@ -18,7 +18,7 @@ from engine.documents.document import Chunk, Document
 from engine.documents.splitters import Splitting, split
 from engine.documents.token_spans import TokenSpans, token_spans
 from engine.errors import InputError
-from engine.evaluation.grid import Cell, model_problem
+from engine.evaluation.grid import Cell, reason_left_out
 from engine.evaluation.metrics import METRICS
 from engine.evaluation.question_values import QuestionValues
 from engine.evaluation.questions import Question, relevance
@@ -36,9 +36,8 @@ from engine.evaluation.sweep_vectors import n_passes, vectors_of
 from engine.evaluation.sweep_watch import CellProgress, Stopped, Watch
 from engine.layers.tracing import Array
 from engine.models.embedding_head import OWN
-from engine.models.encoder import Encoder
 from engine.retrieval.bm25 import Bm25
-from engine.retrieval.embedding_model import Model, as_searched, inside_of
+from engine.retrieval.embedding_model import Model
 from engine.retrieval.retrievers import (
     RETRIEVERS,
     SearchInputs,
@@ -123,7 +122,7 @@ def check_sweep(
             f"the grid names the models {sorted(missing)}, given are {sorted(models)}: load them"
         )
     for cell in dict.fromkeys(cells):
-        if why := model_problem(cell, models[cell.model]):
+        if why := reason_left_out(cell, models[cell.model]):
             raise InputError(f"{cell}: {why}")
 
 
@@ -146,7 +145,8 @@ def rows_of(
                 chunks = split_documents(documents, tokens, model, splitting, cache)
                 labelled = LabelledChunks(questions, chunks, relevance(questions, chunks), counts)
                 for alike in grouped(of_splitting, lambda cell: (cell.max_tokens, *reading(cell))).values():
-                    read_so = as_searched(model, *reading(alike[0]))
+                    prompts, precision = reading(alike[0])
+                    read_so = model.with_prompts(prompts).with_precision(precision)
                     yield from measure_cells(alike, labelled, read_so, cache, watch)
     except Stopped:
         return
@@ -165,7 +165,7 @@ def split_documents(
     cache: VectorCache,
 ) -> list[Chunk]:
     """Cut documents with known token spans; "semantic" compares sentences by their mean vectors."""
-    pooling = "mean" if isinstance(model, Encoder) else OWN
+    pooling = "mean" if model.as_encoder else OWN
 
     def embed(sentences: Sequence[str]) -> Array:
         return cached_encode(sentences, model, pooling, None, cache)
@@ -207,10 +207,9 @@ def measure_cells(
     poolings = list(dict.fromkeys(cell.pooling for cell in cells if cell.retriever != BM25))
     watch.begin(len(cells), (len(asked) + len(labelled.texts)) * n_passes(poolings))
     vectors = vectors_of(asked, labelled.texts, model, poolings, max_tokens, cache, watch.tell)
-    encoder = inside_of(model)
     uses_words = any(RETRIEVERS[cell.retriever].uses_bm25 for cell in cells)
     words = Bm25(labelled.texts) if uses_words else None  # before any search, whose time is measured
-    texts = SearchTexts(asked, tuple(labelled.texts), encoder, max_tokens, words)
+    texts = SearchTexts(asked, tuple(labelled.texts), model.as_encoder, max_tokens, words)
     spent: dict[str, float] = {}
     for pooling, of_pooling in grouped(
         cells, lambda cell: "" if cell.retriever == BM25 else cell.pooling

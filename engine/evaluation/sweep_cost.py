@@ -27,9 +27,8 @@ from engine.evaluation.sweep_vectors import IDF
 from engine.evaluation.sweep_watch import Watch
 from engine.kernels.primitives import prepare_compiled
 from engine.layers.tracing import Array
-from engine.models.encoder import Encoder
 from engine.models.reranker import Reranker
-from engine.retrieval.embedding_model import Model, as_searched
+from engine.retrieval.embedding_model import Model
 from engine.retrieval.rerank import RERANK_DEPTH
 from engine.retrieval.retrievers import SearchInputs, SearchTexts
 from engine.retrieval.vector_cache import VectorCache, cached_encode
@@ -192,7 +191,7 @@ class Speed:
         some = chunks[:SAMPLE_CHUNKS]
         own = [cell for cell in all_cells if cell.model == cells[0].model]
         precisions = dict.fromkeys(cell.precision for cell in own)
-        read_so = {precision: as_searched(model, precision=precision) for precision in precisions}
+        read_so = {precision: model.with_precision(precision) for precision in precisions}
         timed = {precision: timed_vectors(some, cells[0], each) for precision, each in read_so.items()}
         vectors, _ = timed[cells[0].precision]
         n_questions = min(len(questions), SAMPLE_QUESTIONS)
@@ -204,7 +203,7 @@ class Speed:
         a_token = {precision: rate for precision, (_, rate) in timed.items()}
         a_pair = dict.fromkeys(precisions, 0.0)
         for precision, each in read_so.items():
-            if isinstance(each, Encoder) and each.reranker:
+            if each.reranker:
                 texts = [chunk.text for chunk in some[:SAMPLE_PAIRS]]
                 a_pair[precision] = pair_seconds(texts, each.reranker) * len(questions)
         return cls(a_token, seconds, a_pair)
@@ -212,12 +211,12 @@ class Speed:
 
 def timed_vectors(chunks: Sequence[Chunk], cell: Cell, model: Model) -> tuple[Array, float]:
     """Embed a few chunks; return their vectors ``(n_texts, d_model)`` and the seconds per token."""
-    pooling = "mean" if isinstance(model, Encoder) else cell.pooling
+    pooling = "mean" if model.as_encoder else cell.pooling
     lengths = np.cumsum([chunk.n_tokens for chunk in chunks], dtype=int)
     texts = [chunk.text for chunk in chunks[: int(np.searchsorted(lengths, SAMPLE_TOKENS)) + 1]]
     limit = model.token_limit(cell.max_tokens)
     n_tokens = sum(min(chunk.n_tokens, limit) for chunk in chunks[: len(texts)])
-    if isinstance(model, Encoder) and model.compiled:
+    if model.as_encoder and model.as_encoder.compiled:
         prepare_compiled().join(KERNELS_SECONDS)
     cached_encode(["warm up"], model, pooling, None, VectorCache())
     seconds = []

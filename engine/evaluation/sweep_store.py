@@ -24,10 +24,8 @@ from engine.evaluation.question_values import QuestionValues
 from engine.evaluation.questions import Question
 from engine.evaluation.sweep import by_name
 from engine.evaluation.sweep_row import SweepRow
-from engine.models.encoder import Encoder
 from engine.retrieval.embedding_model import Model
 from engine.retrieval.embedding_spec import prompted_digest
-from engine.retrieval.fingerprint import fingerprint
 from engine.wording import csv_cell
 
 FORMAT = "glassbox sweep 1"
@@ -42,9 +40,8 @@ def stamp_of(
     """Return a SHA-256 over all inputs of a sweep except the cells."""
     digest = sha256(repr((by_name(documents), questions)).encode("utf-8", "surrogatepass"))
     for name, model in sorted(models.items()):
-        known = fingerprint(model) if isinstance(model, Encoder) else model.fingerprint
-        digest.update(f"{name} {prompted_digest(known, model.prompts)}\n".encode())
-        if isinstance(model, Encoder) and model.reranker:
+        digest.update(f"{name} {prompted_digest(model.fingerprint, model.prompts)}\n".encode())
+        if model.reranker:
             digest.update(f"{model.reranker.name}\n".encode())
     return digest.hexdigest()
 

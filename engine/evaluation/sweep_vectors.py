@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from engine.layers.tracing import Array
-from engine.models.encoder import Encoder
 from engine.models.prompts import Role
 from engine.retrieval.embedding_model import Model
 from engine.retrieval.vector_cache import VectorCache, cached_encode_all
@@ -56,6 +55,7 @@ def vectors_of(
     if together:
         embed(model, together)
     if IDF in poolings:
-        assert isinstance(model, Encoder), "checked by check_sweep"
-        embed(model.with_idf(texts), [IDF])
+        encoder = model.as_encoder
+        assert encoder is not None, "checked by check_sweep"
+        embed(encoder.with_idf(texts), [IDF])
     return vectors

@@ -21,12 +21,11 @@ from engine.documents.splitters import (
 )
 from engine.documents.units import LINE_END, PARAGRAPH_END, TOPIC_PERCENTILE
 from engine.errors import InputError
-from engine.evaluation.grid import Cell, model_problem, resolved
+from engine.evaluation.grid import Cell, reason_left_out, resolved
 from engine.evaluation.library_model import LibraryModel
 from engine.export.libraries import LIBRARIES, check_library, import_lines, packages
 from engine.layers.pooling import pooling_label
 from engine.models.embedding_head import OWN
-from engine.models.encoder import Encoder
 from engine.models.sentence_transformer_folder import POOLING_MODES
 from engine.retrieval.embedding_model import Model
 from engine.retrieval.fusion import RRF_CONSTANT
@@ -99,8 +98,8 @@ def check_cell(cell: Cell, model: Model, parent_tokens: int) -> None:
         raise InputError(f"k is {cell.k}: ask for 1 passage or more")
     check_splitting(cell.splitting, model.tokenizer.n_special, parent_tokens)
     model.with_prompts(cell.prompts)  # whether the use of prompts is a known one
-    if problem := model_problem(replace(resolved(cell, model), prompts="own"), model):
-        raise InputError(problem)
+    if reason := reason_left_out(replace(resolved(cell, model), prompts="own"), model):
+        raise InputError(reason)
 
 
 def script_fields(cell: Cell, model: Model, to: str, parent_tokens: int) -> dict[str, Any]:
@@ -158,8 +157,8 @@ def script_fields(cell: Cell, model: Model, to: str, parent_tokens: int) -> dict
 
 def facts_of(model: Model) -> tuple[str, int | None, bool]:
     """Return a model's own pooling, its token limit, and whether its vectors have length 1."""
-    if isinstance(model, Encoder):
-        return model.pooling, model.max_tokens, model.head.normalize
+    if (encoder := model.as_encoder) is not None:
+        return encoder.pooling, encoder.max_tokens, encoder.head.normalize
     if isinstance(model, LibraryModel):
         return OWN, model.most_tokens, True
     raise InputError(f"{model.name} is behind a server, which a script cannot load: export another model")
@@ -220,8 +219,8 @@ def left_out(cell: Cell, model: Model) -> tuple[str, ...]:
             f"the precision {cell.precision}: the script embeds in float32, which finds nearly the same",
         ),
         (
-            isinstance(model, Encoder)
-            and not model.head.include_prompt
+            (encoder := model.as_encoder) is not None
+            and not encoder.head.include_prompt
             and bool(model.prompts.in_search)
             and cell.pooling not in (OWN, model.pooling),
             "prompts kept out of the pooling: the script pools their tokens, too",

@@ -23,14 +23,13 @@ from engine.generation.server import Piece, PieceEnd
 from engine.generation.settings import DEFAULT_ANSWER, DEFAULT_SEARCH, AnswerSettings, SearchSettings
 from engine.generation.thinking import ThoughtSplitter, opens_thought
 from engine.generation.writer import Writer
-from engine.models.encoder import Encoder
-from engine.retrieval.embedding_model import Model, embedding_spec, encode_by, inside_of
+from engine.retrieval.embedding_model import Model, embedding_spec, encode_by
 from engine.retrieval.embedding_spec import Query
 from engine.retrieval.evidence import Quote, find_evidence
 from engine.retrieval.index import Hit, Index
 from engine.retrieval.parents import search_parents
 from engine.retrieval.relevance import NullScores, null_scores_of
-from engine.retrieval.retrievers import found_rows, token_problem
+from engine.retrieval.retrievers import found_rows, reason_unavailable
 
 NOTHING_FOUND = "Nothing in these documents comes close enough to this question to answer it."
 
@@ -234,26 +233,25 @@ def retrieve(
     """
     if not question.strip():
         raise InputError("the question is empty: ask something")
-    if problem := token_problem(settings.retriever, encoder):
-        raise InputError(problem)
+    if reason := reason_unavailable(settings.retriever, encoder):
+        raise InputError(reason)
     null_scores = null_scores_of(index, encoder) if null_scores is None else null_scores
     encoder, k = index.encoder(encoder), settings.k
     pooling, max_tokens = index.spec.pooling, index.spec.max_tokens
     spec = embedding_spec(encoder, pooling, max_tokens)
     start = perf_counter()
-    if isinstance(encoder, Encoder):
+    if (with_tokens := encoder.as_encoder) is not None:
         prompted = encoder.prompts.before("query", [question])
-        ids = [encoder.truncate(each, max_tokens) for each in encoder.tokenizer.ids_batch(prompted)]
+        ids = [with_tokens.truncate(each, max_tokens) for each in encoder.tokenizer.ids_batch(prompted)]
         tokenized = perf_counter()
-        vectors = encoder.encode_ids(ids, pooling)  # (1, d_model)
+        vectors = with_tokens.encode_ids(ids, pooling)  # (1, d_model)
     else:
         tokenized = start  # the time to tokenize is part of encode_s
         vectors = encode_by(spec, "query", [question], encoder)
     encoded = perf_counter()
-    inside = inside_of(encoder)
     by_cosine, query, order = settings.retriever == "dense", Query(vectors[0], spec), None
     if not by_cosine:
-        order = found_rows(settings.retriever, question, query, index, inside, k + 1)
+        order = found_rows(settings.retriever, question, query, index, with_tokens, k + 1)
     # One more, for the margin of the last.
     found = search_parents(index, query, k + 1 if k > 0 else k, order)
     searched = perf_counter()

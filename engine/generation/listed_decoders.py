@@ -10,7 +10,7 @@ from time import perf_counter
 
 from engine.generation.decoder import Decoder
 from engine.models.decoders import fit_length, memory_bytes_before, new_cache
-from engine.retrieval.fingerprint import arrays_in
+from engine.models.fingerprint import arrays_in
 from engine.weights.catalog import KNOWN_MODELS, KnownModel
 from engine.weights.fetch import is_cached
 from engine.weights.memory import available_memory

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeVar, overload
+from typing import Any, ClassVar, TypeVar, overload
 
 import numpy as np
 
@@ -17,12 +18,13 @@ from engine.layers.tracing import Array, Shapes, Tracer, no_trace
 from engine.models.bert import EncoderConfig, EncoderWeights
 from engine.models.embedding_head import OWN, EmbeddingHead, check_dimensions, check_widths
 from engine.models.encoder_families import FAMILIES, read_model_type
+from engine.models.fingerprint import parts_digest
 from engine.models.parallel import run_packs
 from engine.models.precision import in_precision
 from engine.models.prompts import Prompts, Role
 from engine.models.reranker import Reranker
 from engine.models.sentence_transformer_folder import read_folder, read_tensors
-from engine.models.streaming import VectorSpool, each_once
+from engine.models.streaming import BLOCK_TEXTS, VectorSpool, each_once
 from engine.models.token_states import pooled, token_states
 from engine.tokenizers.encoding import Encoding, check_vocab_size
 from engine.tokenizers.tokenizer_file import read_tokenizer
@@ -62,6 +64,9 @@ class Encoder:
     precision
         Of the layers, a key of `PRECISIONS`: see `with_precision`.
     """
+
+    sets_limit: ClassVar[bool] = True
+    block_texts: ClassVar[int] = BLOCK_TEXTS
 
     name: str
     config: EncoderConfig
@@ -146,6 +151,20 @@ class Encoder:
     def dtype(self) -> np.dtype:
         """Precision of the weights and of every result."""
         return self.weights.token_table.dtype
+
+    @property
+    def as_encoder(self) -> "Encoder":
+        """The encoder itself: see `engine.retrieval.embedding_model.Model`."""
+        return self
+
+    @property
+    def fingerprint(self) -> str:
+        """A SHA-256 of everything that vectors depend on, but for prompts, head and weights of `with_idf`.
+
+        Two folders with the same weights, configuration and tokenizer have one fingerprint.
+        """
+        parts = parts_digest(self.weights, self.tokenizer)
+        return sha256(f"{self.config!r} {self.compiled} {parts}".encode()).hexdigest()
 
     @property
     def family(self) -> ModuleType:

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from engine.documents.document import Chunk, Document
 from engine.documents.splitters import Splitting, split
 from engine.layers.tracing import Array
-from engine.models.encoder import Encoder
-from engine.retrieval.embedding_model import Model, encode_by
+from engine.retrieval.embedding_model import Model, embedding_spec, encode_by
 
 
 def cut_documents(
@@ -19,9 +18,9 @@ def cut_documents(
     """
 
     def embed(sentences: Sequence[str]) -> Array:
-        if isinstance(model, Encoder):
-            return model.encode(sentences)
-        return encode_by(model.embedding_spec(), "document", sentences, model)
+        if (encoder := model.as_encoder) is not None:
+            return encoder.encode(sentences)
+        return encode_by(embedding_spec(model), "document", sentences, model)
 
     return [
         split(document, model.tokenizer, splitting, embed, parent_tokens=parent_tokens)

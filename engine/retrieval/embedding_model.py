@@ -1,31 +1,35 @@
-"""The interface of embedding models to a search: vectors of texts, and the spec of how they were made."""
+"""The interface of embedding models to a search: what a model can do is asked, not its class."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from contextlib import AbstractContextManager
+from hashlib import sha256
+from typing import ClassVar, Protocol, Self
 
 import numpy as np
 
-from engine.errors import InputError
+from engine.errors import InputError, check_several
 from engine.layers.tracing import Array
 from engine.models.embedding_head import OWN
 from engine.models.encoder import Encoder
+from engine.models.fingerprint import head_digest
 from engine.models.precision import chosen_precision
 from engine.models.prompts import Prompts, Role
-from engine.retrieval.embedding_spec import EmbeddingSpec, Query
+from engine.models.reranker import Reranker
+from engine.retrieval.embedding_spec import EmbeddingSpec, Query, prompted_digest
+from engine.tokenizers.encoding import check_text
+from engine.tokenizers.text_tokenizer import TextTokenizer
 from engine.weights.fetch import Progress
 
-if TYPE_CHECKING:
-    from engine.tokenizers.text_tokenizer import TextTokenizer
 
+class Model(Protocol):
+    """An embedding model: an `Encoder` of the engine, or a `BlackBoxModel`.
 
-class BlackBoxModel(Protocol):
-    """A model that returns one vector for each text, by its ``"own"`` pooling, and no token vectors.
-
-    Documents are cut and tokens counted by a tokenizer of the engine, so a model with another tokenizer may
-    read fewer or more tokens of a chunk than its size.
+    What only some models can do is None where a model cannot do it: `as_encoder`, for all that reads token
+    vectors, layers or weights, and `reranker`.
     """
 
-    sets_limit: ClassVar[bool]  # whether it takes another limit of tokens than its own
+    sets_limit: ClassVar[bool]  # whether another limit of tokens than the model's own can be set
     block_texts: ClassVar[int]  # texts embedded before a cache stores their vectors
 
     @property
@@ -33,29 +37,50 @@ class BlackBoxModel(Protocol):
         """Name for people, by which `load_model` finds it."""
 
     @property
-    def tokenizer(self) -> "TextTokenizer":
-        """The engine's tokenizer, by which documents are cut."""
-
-    @property
-    def d_model(self) -> int:
-        """Length of a vector."""
+    def tokenizer(self) -> TextTokenizer:
+        """The tokenizer by which documents are cut."""
 
     @property
     def fingerprint(self) -> str:
         """A SHA-256 that differs between models whose vectors differ."""
 
     @property
+    def pooling(self) -> str:
+        """The model's own pooling: a key of `POOLINGS`, or "own" if it is more than one, or unknown."""
+
+    @property
+    def precision(self) -> str:
+        """A key of `PRECISIONS`."""
+
+    @property
     def prompts(self) -> Prompts:
         """The texts put before questions and documents."""
 
-    def with_prompts(self, use: str) -> "BlackBoxModel":
+    @property
+    def reranker(self) -> Reranker | None:
+        """The cross-encoder that reorders what a search finds, if one is loaded."""
+
+    @property
+    def as_encoder(self) -> Encoder | None:
+        """The model as an encoder; None if it gives vectors of whole texts only."""
+
+    def with_prompts(self, use: str) -> "Model":
         """Return this model with its prompts or none, by a key of `PROMPT_USES`."""
+
+    def with_precision(self, precision: str) -> "Model":
+        """Return this model in a precision, by a key of `PRECISIONS`; one it cannot have raises."""
+
+    def width(self, pooling: str | None = None) -> int:
+        """Length of the vectors of a pooling."""
 
     def token_limit(self, max_tokens: int | None) -> int:
         """Return ``max_tokens``, or the model's own limit for None; one out of its range raises."""
 
-    def embedding_spec(self, pooling: str = OWN, max_tokens: int | None = None) -> EmbeddingSpec:
-        """Return the spec of the vectors that `encode_as` makes; the errors are the same."""
+    def text_limit(self, max_tokens: int | None = None) -> int:
+        """Return how many tokens of a document are read behind its prompt, as far as the prompt is known."""
+
+    def check_poolings(self, pooling: str | Sequence[str] | None) -> list[str]:
+        """Return poolings as a list; raise `InputError` for one that the model cannot do."""
 
     def encode_as(
         self,
@@ -65,17 +90,107 @@ class BlackBoxModel(Protocol):
         max_tokens: int | None = None,
         on_progress: Progress | None = None,
     ) -> dict[str, Array]:
-        """Embed texts: ``{"own": vectors}``, float32 ``(n_texts, d_model)``, rows of length 1."""
+        """Embed questions or documents: per pooling float32 ``(n_texts, width)``, rows of length 1."""
 
 
-Model = Encoder | BlackBoxModel
+class BlackBoxModel(ABC):
+    """A model that returns one vector for each text, by its own pooling, and no token vectors.
+
+    Documents are cut and tokens counted by a tokenizer of the engine, so a model with another tokenizer may
+    read fewer or more tokens of a chunk than its size.
+    """
+
+    block_texts: ClassVar[int]
+    name: str
+    d_model: int
+
+    pooling: ClassVar[str] = OWN
+    precision: ClassVar[str] = "float32"
+    reranker: ClassVar[None] = None
+    as_encoder: ClassVar[None] = None
+
+    @abstractmethod
+    def token_limit(self, max_tokens: int | None) -> int:
+        """As in `Model`."""
+
+    @abstractmethod
+    def embedder(
+        self, role: Role, max_tokens: int | None
+    ) -> AbstractContextManager[Callable[[list[str]], Array]]:
+        """Open what embeds up to `block_texts` texts at a time: float32 ``(n_texts, d_model)``, length 1."""
+
+    def with_precision(self, precision: str) -> Self:
+        """Return this model for float32; raise `InputError` for another precision."""
+        if chosen_precision(precision) != "float32":
+            raise InputError(
+                f"precision {precision} rounds the matrices of an encoder, and {self.name} has none"
+            )
+        return self
+
+    def width(self, pooling: str | None = None) -> int:
+        """Length of a vector."""
+        return self.d_model
+
+    def text_limit(self, max_tokens: int | None = None) -> int:
+        """Return how many tokens of a document are read."""
+        return self.token_limit(max_tokens)
+
+    def check_poolings(self, pooling: str | Sequence[str] | None) -> list[str]:
+        """Return ``["own"]``; raise `InputError` for another pooling."""
+        for each in [pooling] if isinstance(pooling, str) else pooling or []:
+            if each != OWN:
+                raise InputError(f"pooling is {each!r}: {self.name} pools tokens itself, give {OWN!r}")
+        return [OWN]
+
+    def encode_as(
+        self,
+        role: Role,
+        texts: Sequence[str],
+        pooling: list[str],
+        max_tokens: int | None = None,
+        on_progress: Progress | None = None,
+    ) -> dict[str, Array]:
+        """Embed texts: ``{"own": vectors}``, float32 ``(n_texts, d_model)``, rows of length 1.
+
+        Raises
+        ------
+        InputError
+            Another pooling, a limit out of the model's range, or something that is no text.
+        ModelUnavailableError
+            The model cannot be reached, or answers with something else than a vector for each text.
+        """
+        check_several(texts)
+        self.check_poolings(pooling)
+        limit = self.token_limit(max_tokens)
+        for number, text in enumerate(texts):
+            check_text(text, f"text {number}")
+        blocks = [np.empty((0, self.d_model), np.float32)]
+        with self.embedder(role, limit) as embed:
+            for start in range(0, len(texts), self.block_texts):
+                block = list(texts[start : start + self.block_texts])
+                blocks.append(embed(block))
+                if on_progress is not None:
+                    on_progress(start + len(block), len(texts))
+        return {OWN: np.concatenate(blocks)}
 
 
-def embedding_spec(model: Model, pooling: str | None, max_tokens: int | None) -> EmbeddingSpec:
-    """Return the spec of the vectors that a model makes; None is its own pooling, or its own limit."""
-    if isinstance(model, Encoder):
-        return EmbeddingSpec.of(model, pooling, max_tokens)
-    return model.embedding_spec(pooling or OWN, max_tokens)
+def embedding_spec(model: Model, pooling: str | None = None, max_tokens: int | None = None) -> EmbeddingSpec:
+    """Return the spec of a model's vectors; None is its own pooling or limit, errors are those of encoding.
+
+    A model's own pooling has the name of the strategy that it is, or "own" if it is more than one.
+    """
+    model.check_poolings(pooling)
+    pooling = model.pooling if pooling is None or pooling == OWN else pooling
+    digest = prompted_digest(model.fingerprint, model.prompts)
+    if (encoder := model.as_encoder) is not None:
+        if pooling == OWN:
+            digest = sha256(f"{digest} {head_digest(encoder.head)}".encode()).hexdigest()
+        if pooling == "idf":
+            assert encoder.idf is not None, "checked by check_poolings"
+            digest = sha256(digest.encode() + encoder.idf.tobytes()).hexdigest()
+    name = model.name if model.precision == "float32" else f"{model.name} in {model.precision}"
+    name = f"{name} with its prompts" if model.prompts.in_search else name
+    return EmbeddingSpec(digest, pooling, model.token_limit(max_tokens), model.width(pooling), name)
 
 
 def encode_by(
@@ -92,22 +207,6 @@ def encode_by(
     return vectors[spec.pooling]
 
 
-def embed_blocks(
-    texts: Sequence[str],
-    model: BlackBoxModel,
-    embed: Callable[[list[str]], Array],
-    on_progress: Progress | None,
-) -> dict[str, Array]:
-    """Embed texts by a function, as many at once as the model takes: the result of its `encode_as`."""
-    blocks = [np.empty((0, model.d_model), np.float32)]
-    for start in range(0, len(texts), model.block_texts):
-        block = list(texts[start : start + model.block_texts])
-        blocks.append(embed(block))
-        if on_progress is not None:
-            on_progress(start + len(block), len(texts))
-    return {OWN: np.concatenate(blocks)}
-
-
 def embed_query(
     question: str, model: Model, pooling: str | None = None, max_tokens: int | None = None
 ) -> Query:
@@ -119,31 +218,6 @@ def embed_query(
     return Query(vector, spec)
 
 
-def as_searched(model: Model, prompts: str = "own", precision: str = "float32") -> Model:
-    """Return a model with its prompts or none, in a precision, by keys of `PROMPT_USES` and `PRECISIONS`.
-
-    Raises
-    ------
-    InputError
-        One of the two is unknown, or the model has no inside, or one that cannot be rounded.
-    """
-    if isinstance(model, Encoder):
-        return model.with_prompts(prompts).with_precision(precision)
-    if chosen_precision(precision) != "float32":
-        raise InputError(f"precision {precision} rounds the inside of a model, and {model.name} shows none")
-    return model.with_prompts(prompts)
-
-
-def text_limit(model: Model, max_tokens: int | None = None) -> int:
-    """Return how many tokens of a document are read; None is the model's own limit, as in `token_limit`."""
-    return model.text_limit(max_tokens) if isinstance(model, Encoder) else model.token_limit(max_tokens)
-
-
-def inside_of(model: Model) -> Encoder | None:
-    """Return a model as an encoder, None for one without an inside."""
-    return model if isinstance(model, Encoder) else None
-
-
-def no_inside(what: str, model: BlackBoxModel) -> str:
+def needs_encoder_message(what: str, model: Model) -> str:
     """Return why a model without token vectors cannot do what reads them."""
     return f"{what} reads the vectors of tokens, and {model.name} gives only those of whole texts"

@@ -330,7 +330,7 @@ def find_evidence(question: str, hits: Sequence[Hit], index: Index, encoder: Mod
         The passages.
     index, encoder
         The index that they come from, and its encoder. Sentences are compared by the mean of their tokens,
-        whatever the pooling of the index; a model without an inside embeds each on its own.
+        whatever the pooling of the index; a model without token vectors embeds each on its own.
 
     Returns
     -------
@@ -340,9 +340,9 @@ def find_evidence(question: str, hits: Sequence[Hit], index: Index, encoder: Mod
     sentences = candidates(hits, index)
     if not sentences:
         return ()
-    if isinstance(encoder, Encoder):
-        vectors = sentence_vectors(sentences, encoder, index.spec.max_tokens)
-        [query] = encoder.encode([question], "mean", max_tokens=index.spec.max_tokens)  # (d_model,)
+    if (with_tokens := encoder.as_encoder) is not None:
+        vectors = sentence_vectors(sentences, with_tokens, index.spec.max_tokens)
+        [query] = with_tokens.encode([question], "mean", max_tokens=index.spec.max_tokens)  # (d_model,)
     else:
         vectors = lone_sentence_vectors(sentences, encoder, index.spec)
         [query] = encode_by(index.spec, "query", [question], encoder)  # (d_model,)

@@ -15,7 +15,7 @@ from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
 from engine.models.precision import PRECISIONS
 from engine.retrieval.bm25 import Bm25, Postings
-from engine.retrieval.embedding_model import Model, as_searched, embedding_spec, encode_by
+from engine.retrieval.embedding_model import Model, embedding_spec, encode_by
 from engine.retrieval.embedding_spec import EmbeddingSpec, Query
 from engine.retrieval.index_choice import EXACT_CHUNKS
 from engine.retrieval.index_kinds import AnnIndex, nearest
@@ -249,8 +249,8 @@ class Index:
 
     def encoder(self, encoder: Model) -> Model:
         """Return the encoder as the index was made: its word weights if it has any, prompts and precision."""
-        if isinstance(encoder, Encoder) and self.idf is not None:
-            encoder = replace(encoder, idf=self.idf)
+        if self.idf is not None and (weighted := encoder.as_encoder) is not None:
+            encoder = replace(weighted, idf=self.idf)
         return next((each for each in model_variants(encoder) if self._is_made_by(each)), encoder)
 
     def _is_made_by(self, encoder: Model) -> bool:
@@ -265,10 +265,10 @@ def place_of(chunk: Chunk) -> Place:
 
 def model_variants(encoder: Model) -> Iterator[Model]:
     """Yield a model with and without prompts, in each precision: as it may have embedded an index."""
-    rounds = isinstance(encoder, Encoder) and encoder.dtype == np.float32
-    others = [name for name in PRECISIONS if rounds and name != "float32"]
+    rounded = (inside := encoder.as_encoder) is not None and inside.dtype == np.float32
+    others = [name for name in PRECISIONS if rounded and name != "float32"]
     for precision in [None, *others]:
-        read = encoder if precision is None else as_searched(encoder, "own", precision)
+        read = encoder if precision is None else encoder.with_precision(precision)
         yield read
         if read.prompts.in_search:
             yield read.with_prompts("none")
@@ -289,8 +289,8 @@ def build_index(
     chunks
         The chunks; at least one.
     encoder, pooling, max_tokens
-        How they are embedded, as in `Encoder.encode`, or by a model without an inside; ``"idf"`` weighs words
-        by these chunks, unless the encoder already has word weights. Vectors have length 1.
+        How they are embedded, as in `embedding_spec`; ``"idf"`` weighs words by these chunks, unless the
+        encoder already has word weights. Vectors have length 1.
     on_progress
         Called with chunks done and chunks in all.
     cache
@@ -300,8 +300,8 @@ def build_index(
         raise InputError("there are no chunks to index: load a document with text")
     texts = [chunk.text for chunk in chunks]
     idf = None
-    if pooling == "idf" and isinstance(encoder, Encoder):
-        encoder = encoder if encoder.idf is not None else encoder.with_idf(texts)
+    if pooling == "idf" and (weighted := encoder.as_encoder) is not None:
+        encoder = weighted if weighted.idf is not None else weighted.with_idf(texts)
         idf = encoder.idf
     spec = embedding_spec(encoder, pooling, max_tokens)
     return index_vectors(chunks, embed_chunks(texts, encoder, spec, on_progress, cache), spec, idf)

@@ -11,7 +11,7 @@ from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
 from engine.retrieval.bm25 import Bm25
 from engine.retrieval.dense import dense_scores
-from engine.retrieval.embedding_model import Model, no_inside
+from engine.retrieval.embedding_model import Model, needs_encoder_message
 from engine.retrieval.embedding_spec import Query
 from engine.retrieval.fusion import RRF_CONSTANT, reciprocal_rank_fusion, weighted_fusion
 from engine.retrieval.index import Index
@@ -248,17 +248,17 @@ RETRIEVERS = {
 
 
 def usable_retrievers(model: Model) -> list[str]:
-    """Return the names of `RETRIEVERS` for a model: some need its tokens, and some a reranker."""
-    if not isinstance(model, Encoder):
-        return [name for name, each in RETRIEVERS.items() if not (each.needs_tokens or each.needs_reranker)]
-    return [name for name, each in RETRIEVERS.items() if model.reranker or not each.needs_reranker]
+    """Return the names of `RETRIEVERS` that a model can be searched by."""
+    return [name for name in RETRIEVERS if not reason_unavailable(name, model)]
 
 
-def token_problem(name: str, model: Model) -> str:
-    """Return why a model without token vectors cannot use one of `RETRIEVERS`, empty if it can."""
-    if isinstance(model, Encoder) or not RETRIEVERS[name].needs_tokens:
-        return ""
-    return f"{no_inside(f'retriever {name}', model)}: choose another"
+def reason_unavailable(name: str, model: Model) -> str:
+    """Return why a model cannot be searched by one of `RETRIEVERS`, empty if it can."""
+    if RETRIEVERS[name].needs_tokens and model.as_encoder is None:
+        return f"{needs_encoder_message(f'retriever {name}', model)}: choose another"
+    if RETRIEVERS[name].needs_reranker and model.reranker is None:
+        return f"retriever {name!r} needs a cross-encoder beside {model.name}: load one (--reranker)"
+    return ""
 
 
 # Better than dense on the bundled questions, on Cranfield and on the pages of `benchmarks/pages`.

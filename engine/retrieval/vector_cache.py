@@ -17,9 +17,7 @@ from numpy.typing import NDArray
 
 from engine.errors import InputError, check_several
 from engine.layers.tracing import Array
-from engine.models.encoder import Encoder
 from engine.models.prompts import Role
-from engine.models.streaming import BLOCK_TEXTS
 from engine.retrieval.embedding_model import Model, embedding_spec
 from engine.retrieval.embedding_spec import EmbeddingSpec
 from engine.retrieval.sqlite_file import connect_ours, transaction
@@ -229,7 +227,7 @@ def cached_encode_all(
 ) -> dict[str, Array]:
     """Embed texts by several poolings in one pass, each distinct text once, and only those not in the cache.
 
-    Vectors are stored every `BLOCK_TEXTS` texts, or after each request to a server, so that a run that was
+    Vectors are stored after every `block_texts` of the model, so that a run that was
     stopped or failed continues from there. With compiled kernels a text's vector does not depend on the
     other texts; without them, or before they are loaded, it may differ from that of `Encoder.encode` by
     float32 rounding.
@@ -265,9 +263,8 @@ def cached_encode_all(
             on_progress(n_found + done, len(texts))
 
     report(0)
-    n_block = BLOCK_TEXTS if isinstance(encoder, Encoder) else encoder.block_texts
-    for start in range(0, len(missing), n_block):
-        block = missing[start : start + n_block]
+    for start in range(0, len(missing), encoder.block_texts):
+        block = missing[start : start + encoder.block_texts]
 
         def show(done: int, _: int, start: int = start) -> None:
             report(start + done)

@@ -20,7 +20,6 @@ from engine.documents.document import Chunk
 from engine.errors import DocumentError, InputError
 from engine.layers.norm import l2_normalize
 from engine.layers.tracing import Array
-from engine.models.encoder import Encoder
 from engine.retrieval.embedding_model import Model, embedding_spec, encode_by
 from engine.retrieval.index import Index, index_vectors
 
@@ -93,8 +92,8 @@ def read_index(path: Path, model: Model, pooling: str | None = None, content: by
     check_rows(rows, path.name)
     vectors = l2_normalize(rows.vectors)
     idf = None
-    if pooling == "idf" and isinstance(model, Encoder):
-        model = model.with_idf(rows.texts)
+    if pooling == "idf" and (encoder := model.as_encoder) is not None:
+        model = encoder.with_idf(rows.texts)
         idf = model.idf
     spec = embedding_spec(model, pooling, None)
     if vectors.shape[1] != spec.d_model:

@@ -9,7 +9,6 @@ import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
 
-from engine import Encoder
 from engine.documents.document import Chunk, Document
 from engine.documents.splitters import SPLITTERS
 from engine.documents.unread_text import read_ends
@@ -36,10 +35,9 @@ def show_chunks(documents: Sequence[Document], model: Model, cut: Cut) -> None:
     """Draw a document with its chunks, and on request a second time under other settings."""
     document = document_choice(documents, "chunks-document")
     start, end = part_of(document)
-    if not isinstance(model, Encoder) or cut.given:
+    if (encoder := model.as_encoder) is None or cut.given:
         show_one(document, model, cut, start, end, "a")
         return
-    encoder = model
     compare = st.toggle(
         "Compare with other settings",
         key="chunks-compare",

@@ -10,7 +10,6 @@ import streamlit as st
 from engine import Encoder
 from engine.errors import GlassboxError, InputError
 from engine.models.embedding_head import OWN
-from engine.retrieval.embedding_model import as_searched
 from engine.retrieval.stored.index_folder import MANIFEST, IndexSettings, StoredIndex, as_indexed, open_index
 from engine.retrieval.stored.index_update import update_index
 from engine.retrieval.stored.milvus_store import release
@@ -129,7 +128,9 @@ def take_index(stored: StoredIndex, folder: Path, encoder: Encoder) -> None:
         A document has the name of a bundled one, or they are too long together.
     """
     settings, index = stored.settings, stored.index
-    model = as_indexed(stored, as_searched(encoder, settings.prompts, settings.precision), folder)
+    model = as_indexed(
+        stored, encoder.with_prompts(settings.prompts).with_precision(settings.precision), folder
+    )
     n_bytes = 4 * prod(index.source.shape)
     if n_bytes > MAX_BYTES:
         raise InputError(
@@ -180,7 +181,7 @@ def write_folder(folder_text: str, corpus_text: str, store: str) -> None:
         if not corpus:
             raise InputError("no files are named: give the path of a file or a folder on this computer")
         settings = old.settings if old else settings_of_session(encoder)
-        model = as_searched(encoder, settings.prompts, settings.precision)
+        model = encoder.with_prompts(settings.prompts).with_precision(settings.precision)
         kind = settings_in_use(encoder)["index_kind"]
         with counting("Reading and embedding", "chunks") as show:
             update = update_index(

@@ -16,7 +16,7 @@ from ui.chunk_settings import Cut
 from ui.corpus import split_documents
 from ui.documents import NoDocumentError, bundled_documents
 from ui.export import show_figure
-from ui.given_vectors import given_of, why_not
+from ui.given_vectors import given_of, reason_unavailable
 from ui.models import limits_of, load_encoder
 from ui.text import escape_markdown, text_html
 
@@ -181,11 +181,14 @@ def show_advice() -> None:
         )
 
 
-def show_never_read(documents: Sequence[Document], encoder: Model, cut: Cut) -> None:
+def show_never_read(documents: Sequence[Document], model: Model, cut: Cut) -> None:
     """Draw the text that the encoder never reads, of the chunks or of one whole text."""
     if (given := given_of(documents)) is not None:
-        raise NoDocumentError(why_not(given, "What is never read is found by reading the documents anew"))
-    assert isinstance(encoder, Encoder), "the model of documents that the app embeds"
+        raise NoDocumentError(
+            reason_unavailable(given, "What is never read is found by reading the documents anew")
+        )
+    encoder = model.as_encoder
+    assert encoder is not None, "the model of documents that the app embeds"
     view = st.segmented_control(
         "Show",
         VIEWS,

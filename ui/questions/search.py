@@ -4,7 +4,7 @@ import streamlit as st
 
 from engine.documents.sentences import sentence_spans
 from engine.layers.tracing import Array
-from engine.retrieval.embedding_model import Model, inside_of
+from engine.retrieval.embedding_model import Model
 from engine.retrieval.index import Index
 from engine.retrieval.retrievers import all_index_scores
 from engine.retrieval.vector_cache import VectorCache, cached_encode
@@ -48,7 +48,7 @@ def all_scores(
         vectors = cached_encode(
             questions, index.encoder(model), spec.pooling, spec.max_tokens, cache, embedding, "query"
         )  # (n_questions, d_model)
-        return all_index_scores(retriever, questions, vectors, index, inside_of(model), on_progress=reading)
+        return all_index_scores(retriever, questions, vectors, index, model.as_encoder, on_progress=reading)
     finally:
         bar.empty()
 

@@ -6,6 +6,7 @@ import streamlit as st
 from engine import Encoder
 from engine.inspection.pooling.occlusion import Occlusion, Side, occlusion
 from engine.inspection.pooling.similarity_decomposition import Decomposition
+from engine.retrieval.embedding_model import embedding_spec
 from engine.retrieval.embedding_spec import EmbeddingSpec
 from engine.retrieval.maxsim import MAXSIM
 from ui.export import show_figure
@@ -31,7 +32,7 @@ def show_left_out(encoder: Encoder, max_tokens: int, found: Decomposition, key: 
         format_func=SIDES.__getitem__,
     )
     pooling = "mean" if found.strategy == MAXSIM else found.strategy
-    spec = EmbeddingSpec.of(encoder, pooling, max_tokens)
+    spec = embedding_spec(encoder, pooling, max_tokens)
     texts = found.first.text, found.second.text
     left_out = words_left_out(texts, found.strategy, side, spec, encoder, found)
     if not left_out.words:

@@ -10,7 +10,7 @@ from engine.documents.unread_text import tokenized
 from engine.errors import InputError
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
-from engine.retrieval.embedding_spec import EmbeddingSpec
+from engine.retrieval.embedding_model import embedding_spec
 from engine.retrieval.index import Index
 from engine.retrieval.late import check_question
 from engine.retrieval.ranking import min_ranks
@@ -107,7 +107,7 @@ def tail_vectors(
         The encoder is not the index's, or a row is not in it or lost nothing.
     """
     encoder, spec = index.encoder(encoder), index.spec
-    if EmbeddingSpec.of(encoder, spec.pooling, spec.max_tokens) != spec:
+    if embedding_spec(encoder, spec.pooling, spec.max_tokens) != spec:
         raise InputError(f"the index holds vectors of {spec}, not of {encoder.name}: build it again")
     limit = encoder.text_limit(spec.max_tokens)
     if rows is None:

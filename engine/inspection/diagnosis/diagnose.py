@@ -18,7 +18,7 @@ from engine.inspection.pooling.stop_words import without_stop_words
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
 from engine.retrieval.bm25 import words
-from engine.retrieval.embedding_model import Model, embed_query, encode_by, inside_of, text_limit
+from engine.retrieval.embedding_model import Model, embed_query, encode_by
 from engine.retrieval.index import Index
 
 COMPARED = 1000  # chunks above a passage that are searched for near duplicates
@@ -154,7 +154,7 @@ def diagnose(
     encoder, spec = index.encoder(encoder), index.spec
     query = embed_query(question, encoder, spec.pooling, spec.max_tokens)
     index.check(query)
-    ends = read_ends(index.chunks, encoder.tokenizer, text_limit(encoder, spec.max_tokens))
+    ends = read_ends(index.chunks, encoder.tokenizer, encoder.text_limit(spec.max_tokens))
     held, own = chunk_overlaps(place, index.chunks, ends), matching_rows(place, index.chunks)
     if not own:
         raise InputError(f"no chunk of {place.document} holds this passage: choose that document to search")
@@ -169,7 +169,6 @@ def diagnose(
     middle = document.text[slice(*centred_span(place, fullest.end - fullest.start, document.text))]
     vectors = encode_by(spec, "document", [passage, middle], encoder)
     alone, centred = (rank_among(others, float(vector @ query.vector)) for vector in vectors)
-    inside = inside_of(encoder)
     cut = [each.row for each in held if each.row in own and each.read < each.share]
     return Diagnosis(
         k=k,
@@ -182,7 +181,9 @@ def diagnose(
         repeats=groups,
         unread=unread_spans(place, index, held, ends),
         without_repeats=without_repeats,
-        tail_read=best_tail_rank(index, inside, query.vector, cut) if cut and inside else None,
+        tail_read=best_tail_rank(index, inside, query.vector, cut)
+        if cut and (inside := encoder.as_encoder)
+        else None,
         centred=centred,
         alone=alone,
         part=len(passage) / (ends[row] - index.chunks[row].start),

@@ -18,7 +18,6 @@ from engine.documents.formats.loaded import Failure, Loaded
 from engine.documents.loaders import content_of, corpus_files, parse_file, unique
 from engine.errors import DocumentError, InputError
 from engine.layers.tracing import Array
-from engine.models.encoder import Encoder
 from engine.retrieval.cutting import cut_documents
 from engine.retrieval.embedding_model import Model, embedding_spec
 from engine.retrieval.index import Index, embed_chunks, index_vectors
@@ -340,8 +339,8 @@ def index_files(
     """Index files, with the vectors of before where they are the same; count the chunks embedded."""
     chunks = list(chain.from_iterable(file.chunks for file in files))
     idf = None
-    if settings.pooling == "idf" and isinstance(model, Encoder):
-        model = model.with_idf([chunk.text for chunk in chunks])
+    if settings.pooling == "idf" and (encoder := model.as_encoder) is not None:
+        model = encoder.with_idf([chunk.text for chunk in chunks])
         idf = model.idf
     spec = embedding_spec(model, settings.pooling, settings.max_tokens)
     known = {} if old is None or old.index.spec != spec else vectors_of_files(old)

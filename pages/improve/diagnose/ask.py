@@ -5,7 +5,6 @@ from typing import Any
 
 import streamlit as st
 
-from engine import Encoder
 from engine.documents.document import Document
 from engine.evaluation.questions import Question
 from engine.inspection.diagnosis.location import Location, locate
@@ -59,8 +58,8 @@ class Search:
     @property
     def longest(self) -> int:
         """The most tokens of a chunk that can be read, or are where vectors are given."""
-        if isinstance(self.model, Encoder) and not self.cut.given:
-            return self.model.config.max_positions
+        if (encoder := self.model.as_encoder) is not None and not self.cut.given:
+            return encoder.config.max_positions
         return self.text_limit
 
     def document(self, name: str) -> Document:

@@ -73,11 +73,12 @@ def show_other_settings(
     if search.cut.given:
         report.note(st.info, ":material/tune:", GIVEN)
         return ()
-    assert isinstance(search.model, Encoder), "the model of documents that the app embeds"
+    encoder = search.model.as_encoder
+    assert encoder is not None, "the model of documents that the app embeds"
     target = passage_question(asked.question, place, search.document(place.document))
     others = other_questions(target, questions, search.documents)
     current = current_cell(search)
-    cells = wanted_cells(current, search.model)
+    cells = wanted_cells(current, encoder)
     rows = kept_rows((target, *others), (place.document, search.documents, search.model.name))
     missing = [cell for cell in cells if cell not in {row.cell for row in rows}]
     show_cost(missing, cells, search)

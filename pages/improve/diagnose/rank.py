@@ -5,13 +5,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import streamlit as st
 
-from engine import Encoder
 from engine.documents.document import Document
 from engine.inspection.diagnosis.diagnose import Diagnosis
 from engine.inspection.diagnosis.location import Location, matching_rows
 from engine.inspection.health.report import NEAR_DUPLICATE
 from engine.layers.tracing import Array
-from engine.retrieval.embedding_model import inside_of, no_inside
+from engine.retrieval.embedding_model import needs_encoder_message
 from engine.retrieval.index import Index
 from engine.retrieval.ranking import best_first
 from engine.retrieval.retrievers import RETRIEVERS, index_scores
@@ -72,7 +71,7 @@ def ranking_of(
 ) -> Ranking:
     """Rank a passage by a retriever; the result is cached, for each cross-encoder by itself."""
     index, model = _search.index, _search.model
-    query, inside = query_of(question, index, model), inside_of(index.encoder(model))
+    query, inside = query_of(question, index, model), index.encoder(model).as_encoder
     scores = index_scores(retriever, question, query, index, inside)  # (n_chunks,)
     order = best_first(scores[None])[0].tolist()
     own = set(matching_rows(place, index.chunks))
@@ -181,8 +180,8 @@ def show_contributions(question: str, search: Search, ranking: Ranking) -> None:
     """Draw, on demand, the similarity to the question explained, for the passage's chunk and the best one."""
     index = search.index
     model, limit = index.encoder(search.model), index.spec.max_tokens
-    if not isinstance(model, Encoder):
-        st.caption(escape_markdown(no_inside(SHARED, model)))
+    if (encoder := model.as_encoder) is None:
+        st.caption(escape_markdown(needs_encoder_message(SHARED, model)))
         return
     rows = {"passage": ("What its chunk shares with the question", ranking.row)}
     if ranking.above:
@@ -197,4 +196,4 @@ def show_contributions(question: str, search: Search, ranking: Ranking) -> None:
             with box:
                 chapter = chapters(CHAPTERS, f"diagnose-{key}-chapter")
                 texts = question, index.chunks[row].text
-                show_explained(model, limit, *texts, f"diagnose-{key}", chapter)
+                show_explained(encoder, limit, *texts, f"diagnose-{key}", chapter)

@@ -19,7 +19,7 @@ from engine.inspection.pooling.mistakes import (
 from engine.inspection.pooling.stop_words import STOP_WORDS
 from engine.layers.norm import l2_normalize
 from engine.layers.tracing import Array
-from engine.retrieval.embedding_spec import EmbeddingSpec
+from engine.retrieval.embedding_model import embedding_spec
 from engine.wording import counted
 from pages.improve.poolings.examples import sentence_input, show_cut_notes
 from pages.improve.poolings.pooled_chunks import PooledChunks
@@ -80,7 +80,7 @@ def show_sentence_mistakes(
     """Draw how far each mistake turns the sentences' vectors, and one matrix beside the right one."""
     show_numbered(sentences)
     show_cut_notes(sentences, encoder, max_tokens)
-    spec = EmbeddingSpec.of(encoder, "mean", max_tokens)
+    spec = embedding_spec(encoder, "mean", max_tokens)
     right, *wrong = vectors_of(tuple(sentences), spec.model, max_tokens, encoder)
     turned = np.stack(
         [(l2_normalize(each) * right).sum(axis=1) for each in wrong]
@@ -143,7 +143,7 @@ def show_search_cost(pooled: PooledChunks) -> None:
             icon=":material/quiz:",
         )
         return
-    spec = EmbeddingSpec.of(pooled.encoder, "mean", pooled.max_tokens)
+    spec = embedding_spec(pooled.encoder, "mean", pooled.max_tokens)
     texts = tuple((chunk.document, chunk.start, chunk.text) for chunk in pooled.chunks)
     key = str(hash((spec, texts, questions)))
     st.write(

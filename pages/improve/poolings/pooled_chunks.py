@@ -9,7 +9,7 @@ from engine import Encoder
 from engine.documents.document import Chunk, Document
 from engine.errors import DocumentError
 from engine.layers.tracing import Array
-from engine.retrieval.embedding_spec import EmbeddingSpec
+from engine.retrieval.embedding_model import embedding_spec
 from engine.retrieval.index import Index, index_vectors
 from ui.chunk_settings import Cut
 from ui.corpus import all_chunks
@@ -31,7 +31,7 @@ class PooledChunks:
 
     def index(self, strategy: str) -> Index:
         """Return the index of one strategy."""
-        spec = EmbeddingSpec.of(self.encoder, strategy, self.max_tokens)
+        spec = embedding_spec(self.encoder, strategy, self.max_tokens)
         words = self.encoder.idf if strategy == "idf" else None
         return index_vectors(self.chunks, self.vectors[strategy], spec, words)
 

@@ -11,7 +11,7 @@ from engine import Encoder
 from engine.inspection.pooling.token_contributions import has_no_idf_weight
 from engine.layers.pooling import POOLINGS, pooling_label
 from engine.layers.tracing import Array
-from engine.retrieval.embedding_spec import EmbeddingSpec
+from engine.retrieval.embedding_model import embedding_spec
 from pages.improve.poolings.examples import sentence_input, show_cut_notes
 from pages.improve.poolings.similarity_figures import cosine_matrix
 from ui.export import show_figure
@@ -121,7 +121,7 @@ def pairs_text(found: Sequence[tuple[int, int]]) -> str:
 def cosines_of(texts: Sequence[str], encoder: Encoder, max_tokens: int) -> dict[str, Array]:
     """Return `similarities`, cached by texts, model, IDF weights and limit."""
     words = "mean" if encoder.idf is None else "idf"
-    spec = EmbeddingSpec.of(encoder, words, max_tokens)
+    spec = embedding_spec(encoder, words, max_tokens)
     return cosines_of_kind(tuple(texts), str(spec.model), max_tokens, encoder)
 
 

@@ -8,7 +8,7 @@ import streamlit as st
 
 from engine.documents.document import Document
 from engine.evaluation.questions import Reference, stem
-from engine.retrieval.embedding_model import Model, inside_of
+from engine.retrieval.embedding_model import Model
 from engine.retrieval.ranking import top
 from engine.retrieval.retrievers import RETRIEVERS, index_scores
 from pages.improve.questions.coverage import finding, labelled_counts
@@ -83,7 +83,7 @@ def show_candidates(
         index = index_documents(documents, model, cut, pooling)
         warm_bm25(index, retriever)
         query = query_of(question, index, model)
-        scores = index_scores(retriever, question, query, index, inside_of(model))  # (n_chunks,)
+        scores = index_scores(retriever, question, query, index, model.as_encoder)  # (n_chunks,)
         rows = top(scores, CANDIDATES)
         best = [index.chunks[row] for row in rows.tolist()]
         hits = [(by_name[chunk.document], chunk.start, chunk.end) for chunk in best]

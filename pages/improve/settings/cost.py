@@ -8,12 +8,11 @@ from hashlib import sha256
 import streamlit as st
 
 from engine.documents.document import Document
-from engine.evaluation.grid import Cell, model_problem, resolved
+from engine.evaluation.grid import Cell, reason_left_out, resolved
 from engine.evaluation.questions import Question
 from engine.evaluation.sweep import by_name
 from engine.evaluation.sweep_cost import Cost, estimate
 from engine.models.embedding_head import OWN
-from engine.models.encoder import Encoder
 from engine.retrieval.embedding_model import Model
 from engine.wording import readable_time
 from pages.improve.settings.running import running_experiment, start
@@ -58,9 +57,9 @@ def unmeasured(cells: Sequence[Cell], models: Mapping[str, Model]) -> list[str]:
     for name in set(models) - {cell.model for cell in cells}:
         model = models[name]
         tried = [replace(cell, model=name) for cell in cells[1:] or cells]
-        if not isinstance(model, Encoder):
+        if model.as_encoder is None:
             tried = [resolved(replace(cell, pooling=OWN), model) for cell in tried]
-        reason = next(filter(None, (model_problem(cell, model) for cell in tried)), "no value suits it")
+        reason = next(filter(None, (reason_left_out(cell, model) for cell in tried)), "no value suits it")
         reason = reason.replace("max_tokens", f"“{AXES['max_tokens'].label}”")  # as the page calls it
         lines.append(f"{name} is not measured at all: {reason}. Change the grid, or remove the model.")
     return sorted(lines)

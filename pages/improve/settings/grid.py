@@ -13,7 +13,7 @@ from engine.documents.document import Document
 from engine.documents.splitters import DEFAULT_SPLITTING, SPLITTERS
 from engine.errors import GlassboxError, InputError
 from engine.evaluation.embedding_server import FORM, is_server
-from engine.evaluation.grid import Cell, Grid, fitting, grid, has_own_head
+from engine.evaluation.grid import Cell, Grid, fitting, grid
 from engine.evaluation.questions import Question
 from engine.layers.pooling import POOLINGS
 from engine.models.embedding_head import OWN
@@ -182,7 +182,7 @@ def cells_of(values: Mapping[str, list[Any]], models: Mapping[str, Model], basel
             f"the grid has {n_cells:,} cells, at most {most:,} are measured here: choose fewer values"
         )
     pooled = [*values["poolings"]]
-    if any(has_own_head(model) for model in models.values()):
+    if any(model.pooling == OWN for model in models.values()):
         pooled.append(OWN)
     whole = grid(**{**values, "poolings": pooled}, models=list(models))
     cells = fitting(Grid((baseline, *(cell for cell in whole.cells if cell != baseline))), models)

@@ -11,7 +11,7 @@ from pages.improve.settings.grid import baseline_cell, show_grid
 from pages.improve.settings.results import show_results
 from pages.improve.settings.running import show_running
 from ui.documents import NoDocumentError
-from ui.given_vectors import given_of, why_not
+from ui.given_vectors import given_of, reason_unavailable
 from ui.models import load_encoder
 from ui.questions.sets import question_set_picker
 from ui.settings import search_sidebar
@@ -36,7 +36,7 @@ def check_documents(documents: Sequence[Document]) -> None:
     if not documents:
         raise NoDocumentError
     if (given := given_of(documents)) is not None:
-        why = why_not(given, "Settings are compared by cutting and embedding documents anew")
+        why = reason_unavailable(given, "Settings are compared by cutting and embedding documents anew")
         raise NoDocumentError(f"{why} On the command line, sweep --vectors measures it beside a grid.")
 
 

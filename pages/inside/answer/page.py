@@ -19,6 +19,7 @@ from pages.inside.answer.origin import show_origin
 from pages.inside.answer.tokens import show_tokens
 from ui.asking import (
     question_form,
+    reason_unavailable,
     session_prefix_cache,
     show_writing,
     start_answer,
@@ -26,7 +27,6 @@ from ui.asking import (
     waiting_until_done,
     want_answer,
     wanted_question,
-    why_closed,
 )
 from ui.corpus import index_documents, null_scores_of_documents, warm_bm25
 from ui.documents import chosen_documents
@@ -104,7 +104,7 @@ def show_answer(answer: Answer, settings: Settings) -> None:
         return
     decoder = load_decoder()
     show_text(escape(answer.text) or no_text_words(answer))
-    if reason := why_closed(answer, decoder):
+    if reason := reason_unavailable(answer, decoder):
         st.info(reason, icon=":material/lock:")
         st.button(
             "Have the built-in model answer it",

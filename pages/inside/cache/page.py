@@ -3,13 +3,13 @@
 import streamlit as st
 
 from pages.inside.cache.kv_cache import show_cache
-from ui.asking import last_answer, why_closed
+from ui.asking import last_answer, reason_unavailable
 from ui.models import load_decoder
 
 answer = last_answer()
 if answer is None or answer.prompt is None:
     st.info("Ask a question on the page “Ask your documents”: the cache of its answer is measured here.")
-elif reason := why_closed(answer, load_decoder()):
+elif reason := reason_unavailable(answer, load_decoder()):
     st.info(reason, icon=":material/lock:")
 else:
     show_cache(answer)

@@ -19,6 +19,7 @@ from engine.generation import server as server_module
 from engine.generation.answering import ask, retrieve
 from engine.generation.settings import AnswerSettings, SearchSettings
 from engine.generation.writer import Writer
+from engine.retrieval.embedding_model import embedding_spec
 from engine.retrieval.index import build_index
 from engine.retrieval.relevance import null_scores_of
 from engine.retrieval.retrievers import usable_retrievers
@@ -107,7 +108,7 @@ def test_the_key_is_sent_and_stands_nowhere_else(encoder):
     with embedding_server(fours, key="secret") as server:
         mine = connected(server, encoder, api_key="secret")
         mine.encode_as("query", ["a"], ["own"])
-    known = repr(mine) + mine.name + str(mine.embedding_spec()) + mine.fingerprint
+    known = repr(mine) + mine.name + str(embedding_spec(mine)) + mine.fingerprint
     assert "secret" not in known + stamp_of([], [], {mine.name: mine})
     other = EmbeddingServer(mine.name, server_at(mine.name, "another"), mine.tokenizer, mine.d_model)
     assert other.fingerprint == mine.fingerprint
@@ -241,7 +242,7 @@ def test_the_limit_and_the_pooling_are_the_servers_own(model):
         model.encode_as("query", ["a"], ["mean"])
     with pytest.raises(InputError, match="text 0 holds half of a surrogate pair"):
         model.encode_as("query", ["\ud800"], ["own"])
-    assert "no known limit" in str(model.embedding_spec())
+    assert "no known limit" in str(embedding_spec(model))
 
 
 @pytest.fixture(scope="module")

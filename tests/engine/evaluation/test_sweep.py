@@ -560,7 +560,7 @@ class TestLibraryModel:
 
     def test_what_it_cannot_do_is_refused(self, library, documents, questions):
         for change, message in (
-            ({"pooling": "mean"}, "with its own pooling"),
+            ({"pooling": "mean"}, "pools tokens itself"),
             ({"pooling": "own", "retriever": "maxsim"}, "gives only those of whole texts"),
             ({"pooling": "own", "max_tokens": 10_000}, "max_tokens is 10000"),
         ):

@@ -14,8 +14,7 @@ from engine.layers.quantization import BLOCK, Int8Matrix, hadamard, rotate
 from engine.models import parallel
 from engine.models.precision import chosen_precision
 from engine.models.reranker import Head, Reranker
-from engine.retrieval.embedding_model import embed_query
-from engine.retrieval.embedding_spec import EmbeddingSpec
+from engine.retrieval.embedding_model import embed_query, embedding_spec
 from engine.retrieval.index import build_index
 from engine.training.search.frozen_layers import run_frozen_layers
 from tests.engine.models.test_encoder_families import save
@@ -60,7 +59,7 @@ def test_a_traced_pass_is_nearer_to_the_compiled_one_than_float32_is(encoder, ro
 
 
 def test_vectors_of_two_precisions_are_not_compared(encoder, rounded):
-    spec, other = EmbeddingSpec.of(encoder), EmbeddingSpec.of(rounded)
+    spec, other = embedding_spec(encoder), embedding_spec(rounded)
     assert spec != other
     assert "all-MiniLM-L6-v2 in int8" in str(other)
 

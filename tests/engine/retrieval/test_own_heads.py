@@ -8,8 +8,7 @@ from transformers import Qwen3Model, RobertaModel
 from engine import Encoder
 from engine.documents.document import Document
 from engine.documents.splitters import Splitting, split
-from engine.retrieval.embedding_model import embed_query
-from engine.retrieval.embedding_spec import EmbeddingSpec
+from engine.retrieval.embedding_model import embed_query, embedding_spec
 from engine.retrieval.evidence import find_evidence
 from engine.retrieval.index import build_index
 from engine.retrieval.late import late_vectors
@@ -64,13 +63,9 @@ def test_an_index_has_the_vectors_of_the_model_with_length_1(encoders, name, poo
 
 
 def test_vectors_of_different_heads_are_never_compared(encoders):
-    specs = {name: EmbeddingSpec.of(encoder) for name, encoder in encoders.items()}
+    specs = {name: embedding_spec(encoder) for name, encoder in encoders.items()}
     assert len(set(specs.values())) == len(specs)
-    assert (
-        specs["mean"]
-        == EmbeddingSpec.of(encoders["cls"], "mean")
-        == EmbeddingSpec.of(encoders["mean"], "own")
-    )
+    assert specs["mean"] == embedding_spec(encoders["cls"], "mean") == embedding_spec(encoders["mean"], "own")
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,7 @@ from engine.errors import InputError
 from engine.evaluation.sweep_vectors import vectors_of
 from engine.generation.answering import retrieve
 from engine.generation.settings import SearchSettings
-from engine.retrieval.embedding_model import embed_query
-from engine.retrieval.embedding_spec import EmbeddingSpec
+from engine.retrieval.embedding_model import embed_query, embedding_spec
 from engine.retrieval.index import build_index
 from engine.retrieval.vector_cache import VectorCache, cached_encode
 from tests.sentence_transformer_folders import library, library_vectors, save_bert, save_modules
@@ -65,7 +64,7 @@ def test_a_sweep_embeds_questions_and_chunks_as_a_search_does(encoder):
 
 def test_vectors_with_and_without_prompts_are_not_compared(encoder):
     bare = encoder.with_prompts("none")
-    assert EmbeddingSpec.of(bare) != EmbeddingSpec.of(encoder)
+    assert embedding_spec(bare) != embedding_spec(encoder)
     with pytest.raises(InputError, match="with its prompts"):
         build_index(CHUNKS, bare).search(embed_query("de", encoder), 1)
 

@@ -12,7 +12,7 @@ from engine.documents.splitters import Splitting, split
 from engine.errors import InputError
 from engine.evaluation.questions import load_questions
 from engine.generation.settings import DEFAULT_MIN_RELEVANCE
-from engine.retrieval.embedding_spec import EmbeddingSpec
+from engine.retrieval.embedding_model import embedding_spec
 from engine.retrieval.index import build_index, index_vectors
 from engine.retrieval.relevance import NullScores, closer_than, everyday_questions, null_scores_of
 
@@ -117,7 +117,7 @@ def test_of_many_chunks_some_are_drawn_for_the_pairs_and_the_best_of_all_is_foun
     rng = np.random.default_rng(1)
     vectors = rng.normal(size=(400, 384)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    index = index_vectors(chunks_of(*"x" * 400), vectors, EmbeddingSpec.of(encoder))
+    index = index_vectors(chunks_of(*"x" * 400), vectors, embedding_spec(encoder))
     first, again = (null_scores_of(index, encoder, ["a", "b"]) for _ in range(2))
     assert len(first.pairs) == 2 * 50
     np.testing.assert_array_equal(first.pairs, again.pairs)
@@ -147,7 +147,7 @@ def bundled(encoder):
 def test_one_default_tells_answerable_from_unanswerable_under_every_pooling(bundled, pooling):
     chunks, encoder, vectors = bundled
     idf = encoder.idf if pooling == "idf" else None
-    index = index_vectors(chunks, vectors[pooling], EmbeddingSpec.of(encoder, pooling), idf)
+    index = index_vectors(chunks, vectors[pooling], embedding_spec(encoder, pooling), idf)
     null_scores = null_scores_of(index, encoder)
     labelled = [q.text for q in load_questions() if q.corpus_id == "inside_the_pipeline"]
     with (BUNDLED_CORPUS.parent / "unanswerable.csv").open(encoding="utf-8", newline="") as file:

@@ -14,8 +14,8 @@ from hypothesis.extra.numpy import arrays
 
 from engine.errors import InputError
 from engine.models.encoder import Encoder
+from engine.models.fingerprint import _digests
 from engine.retrieval.embedding_spec import EmbeddingSpec
-from engine.retrieval.fingerprint import _digests, fingerprint
 from engine.retrieval.vector_cache import VectorCache, cached_encode, checksum
 from engine.weights.fetch import model_path
 
@@ -299,7 +299,7 @@ def test_progress_goes_from_what_was_found_to_all(encoder):
 
 
 def test_a_run_that_was_stopped_goes_on_from_what_is_done(encoder, counted, monkeypatch):
-    monkeypatch.setattr("engine.retrieval.vector_cache.BLOCK_TEXTS", 4)
+    monkeypatch.setattr(Encoder, "block_texts", 4)
     cache, texts = VectorCache(), names(10)
 
     def stop(done, total):
@@ -327,7 +327,7 @@ def test_bad_texts_and_arguments_are_the_encoders_errors(encoder):
 
 def test_a_model_is_known_by_its_weights_and_not_by_its_name(encoder):
     same = replace(encoder, name="another name", max_tokens=64)
-    assert fingerprint(same) == fingerprint(encoder)
+    assert same.fingerprint == encoder.fingerprint
     table = encoder.weights.position_table.copy()
     table[-1, -1] = np.nextafter(table[-1, -1], np.float32(1))
     others = [
@@ -336,7 +336,7 @@ def test_a_model_is_known_by_its_weights_and_not_by_its_name(encoder):
         replace(encoder, config=replace(encoder.config, norm_first=True)),
         replace(encoder, compiled=not encoder.compiled),
     ]
-    assert len({fingerprint(encoder), *map(fingerprint, others)}) == 5
+    assert len({each.fingerprint for each in (encoder, *others)}) == 5
 
 
 @pytest.mark.parametrize(
@@ -355,15 +355,15 @@ def test_a_model_whose_tokenizer_was_changed_is_another(encoder, tmp_path, old, 
     assert old in compact
     (tmp_path / "tokenizer.json").write_text(compact.replace(old, new), encoding="utf-8")
     changed = replace(encoder, tokenizer=type(encoder.tokenizer)(tmp_path / "tokenizer.json"))
-    assert fingerprint(changed) != fingerprint(encoder)
+    assert changed.fingerprint != encoder.fingerprint
 
 
 def test_a_fingerprint_is_worked_out_once_and_forgotten_with_its_weights(encoder):
     other = replace(encoder, weights=replace(encoder.weights, pooler=None))
     key = id(other.weights), id(other.tokenizer)
-    fingerprint(other)
+    _ = other.fingerprint
     assert key in _digests
-    fingerprint(replace(other, name="another name"))
+    _ = replace(other, name="another name").fingerprint
     assert len([found for found in _digests if found[0] == key[0]]) == 1
     del other
     assert key not in _digests

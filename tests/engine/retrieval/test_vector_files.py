@@ -20,7 +20,7 @@ from engine.inspection.diagnosis.location import Location
 from engine.inspection.health.report import health_report
 from engine.inspection.vectors.chunk_map import pca_projection
 from engine.models.prompts import Prompts
-from engine.retrieval.embedding_model import embed_query, text_limit
+from engine.retrieval.embedding_model import embed_query
 from engine.retrieval.index import build_index, index_vectors
 from engine.retrieval.vector_files import COLUMNS, read_index, save_npz
 from tests.embedding_server import embedding_server
@@ -141,7 +141,7 @@ def test_brought_vectors_are_mapped_checked_and_diagnosed_without_an_inside(tabl
     assert found.tail_read is None
     points = pca_projection(again.vectors).points
     assert np.abs(points) == pytest.approx(np.abs(pca_projection(index.vectors).points), abs=1e-4)
-    limit = text_limit(model)
+    limit = model.text_limit()
     report = health_report(again.chunks, again.vectors, limit, asked[None])
     assert report.findings == health_report(index.chunks, index.vectors, limit, asked[None]).findings
 

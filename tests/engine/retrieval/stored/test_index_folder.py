@@ -13,7 +13,6 @@ from engine.generation.answering import retrieve
 from engine.generation.settings import SearchSettings
 from engine.retrieval import bm25, index_choice
 from engine.retrieval.cutting import cut_documents
-from engine.retrieval.embedding_model import as_searched
 from engine.retrieval.index import build_index
 from engine.retrieval.relevance import null_scores_by
 from engine.retrieval.stored import index_update
@@ -72,7 +71,7 @@ def work(monkeypatch):
 
 def in_memory(corpus, encoder, settings):
     """The index of a corpus as it is made without a folder."""
-    model = as_searched(encoder, settings.prompts, settings.precision)
+    model = encoder.with_prompts(settings.prompts).with_precision(settings.precision)
     pieces = cut_documents(load_corpus(corpus), model, settings.splitting, settings.parent_tokens)
     chunks = [chunk for piece in pieces for chunk in piece]
     return build_index(chunks, model, settings.pooling, settings.max_tokens)
@@ -98,7 +97,7 @@ def assert_equal(index, other):
 )
 def test_an_index_is_read_as_it_is_made_in_memory(corpus, folder, encoder, changes):
     settings = settings_of(**changes)
-    model = as_searched(encoder, settings.prompts, settings.precision)
+    model = encoder.with_prompts(settings.prompts).with_precision(settings.precision)
     made = update_index(corpus, folder, model, settings).stored
     stored = open_index(folder)
     np.testing.assert_array_equal(stored.index.vectors, made.index.vectors)

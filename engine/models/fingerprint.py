@@ -1,4 +1,4 @@
-"""A hash of an encoder, by its parameters and not by its name."""
+"""Hashes of an encoder's parts: the same for two models of one content, whatever their names."""
 
 import weakref
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.layers.tracing import Array
 from engine.models.embedding_head import Dense, EmbeddingHead
-from engine.models.encoder import Encoder
+from engine.tokenizers.text_tokenizer import TextTokenizer
 
 # Lower case, accents, Chinese characters, control characters, added tokens, a word that is too long: where
 # two tokenizers with one vocabulary may differ.
@@ -19,32 +19,23 @@ PROBE = f"Café NAÏVE e\u0301 中文 a\u200bb\x00c [MASK] [mask] don't {'x' * 1
 _digests: dict[tuple[int, int], str] = {}  # by the ids of weights and tokenizers, which have no hash
 
 
-def fingerprint(encoder: Encoder) -> str:
-    """Return a SHA-256 of everything that an encoder's vectors depend on, except the weights of `with_idf`.
-
-    Two folders with the same weights, configuration and tokenizer have one fingerprint; it changes with the
-    files.
-    """
-    parts = encoder.weights, encoder.tokenizer
-    key = id(parts[0]), id(parts[1])
-    if key not in _digests:
-        _digests[key] = parts_digest(encoder)
-        for part in parts:
-            weakref.finalize(part, _digests.pop, key, None)
-    return sha256(f"{encoder.config!r} {encoder.compiled} {_digests[key]}".encode()).hexdigest()
-
-
-def parts_digest(encoder: Encoder) -> str:
-    """Hash every weight, the vocabulary, and the tokens of `PROBE`."""
+def parts_digest(weights: object, tokenizer: TextTokenizer) -> str:
+    """Hash every weight, the vocabulary, and the tokens of `PROBE`, once for two parts."""
+    key = id(weights), id(tokenizer)
+    if key in _digests:
+        return _digests[key]
     digest = sha256()
-    for array in arrays_in(encoder.weights):
+    for array in arrays_in(weights):
         digest.update(f"{array.dtype} {array.shape}".encode())
         digest.update(np.ascontiguousarray(array).data)
-    for number in range(encoder.tokenizer.vocab_size):
+    for number in range(tokenizer.vocab_size):
         with suppress(KeyError):  # a number that no token has
-            digest.update(f"{number} {encoder.tokenizer.token(number)}\n".encode())
-    digest.update(repr(encoder.tokenizer.encode(PROBE).ids).encode())
-    return digest.hexdigest()
+            digest.update(f"{number} {tokenizer.token(number)}\n".encode())
+    digest.update(repr(tokenizer.encode(PROBE).ids).encode())
+    _digests[key] = digest.hexdigest()
+    for part in (weights, tokenizer):
+        weakref.finalize(part, _digests.pop, key, None)
+    return _digests[key]
 
 
 def head_digest(head: EmbeddingHead) -> str:
