@@ -57,8 +57,9 @@ PLAIN = AnswerSettings(
 
 def index_of(folder: Path, encoder: Encoder, splitting: Splitting) -> tuple[Index, NullScores]:
     """Index the documents of a folder."""
-    chunks = [c for d in load_corpus(folder) for c in split(d, encoder.tokenizer, splitting)]
-    index = build_index(chunks, encoder)
+    documents = load_corpus(folder)
+    chunks = [c for d in documents for c in split(d, encoder.tokenizer, splitting)]
+    index = build_index(chunks, encoder, documents=documents)
     return index, null_scores_of(index, encoder)
 
 

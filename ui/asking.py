@@ -1,6 +1,6 @@
 """A question asked in this session, answered in a background thread; all pages share it."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -15,6 +15,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from engine import Decoder
+from engine.documents.document import Document
 from engine.generation.answering import Answer, ask
 from engine.generation.conversation import Turn, follow_up
 from engine.generation.prefix_cache import PrefixCache
@@ -45,7 +46,7 @@ class Asked:
     """A question of the session, and what it was answered with.
 
     ``typed`` is the question as it was typed, ``question`` as it was answered, ``turns`` are those that it
-    follows on; ``documents`` are the names of those searched, ``encoder`` is the name of the model that
+    follows on; ``documents`` are those searched, by their names, ``encoder`` is the name of the model that
     searched them, and ``time`` when that was.
     """
 
@@ -53,7 +54,7 @@ class Asked:
     question: str
     turns: tuple[Turn, ...]
     settings: Settings
-    documents: frozenset[str]
+    documents: Mapping[str, Document]
     encoder: str
     time: datetime
 
@@ -61,7 +62,7 @@ class Asked:
         """Name what is different from now."""
         before, now = self.settings, settings
         pairs: dict[str, tuple[object, object]] = {
-            "the documents": (self.documents, frozenset(documents)),
+            "the documents": (set(self.documents), set(documents)),
             "the chunks": ((before.cut, before.pooling), (now.cut, now.pooling)),
             "the search": ((before.answer.search, before.index_kind), (now.answer.search, now.index_kind)),
             "the answer": (
@@ -183,9 +184,8 @@ def start_answer(
     own, turns = question, state.get("wanted_turns") or ()
     if state.get("wanted_turns") is None and settings.follow_ups:
         own, turns = follow_up(question, conversation(), index, model, null_scores)
-    documents = frozenset(chunk.document for chunk in index.chunks)
     now = datetime.now().astimezone()
-    asked = Asked(question, own, turns, settings, documents, model.name, now)
+    asked = Asked(question, own, turns, settings, index.documents, model.name, now)
 
     def work(job: Job[Answer]) -> Answer:
         try:

@@ -145,11 +145,12 @@ def index_of(documents: Sequence[Document], _model: Encoder, cut: Cut, pooling: 
         pieces = [all_chunks(part, cut) for part in (shared, own)]
         if pooling == "idf":  # the weights of words depend on all documents
             encoder = encoder.with_idf([chunk.text for chunks in pieces for chunk in chunks])
-    for cache, chunks in zip((shared_vectors(), session_vectors()), pieces, strict=True):
+    caches = shared_vectors(), session_vectors()
+    for cache, chunks, part in zip(caches, pieces, (shared, own), strict=True):
         if not chunks:
             continue
         with counting("Embedding", "chunks") as show:
-            parts.append(build_index(chunks, encoder, pooling, cut.max_tokens, show, cache))
+            parts.append(build_index(chunks, encoder, pooling, cut.max_tokens, show, cache, part))
     if notice := session_vectors().notice:
         st.warning(escape_markdown(notice), icon=":material/database_off:")
     if not parts:

@@ -216,7 +216,7 @@ def index_documents(
     label = f"Embedding {counted(len(chunks), 'chunk')}"
     say(label)
     cache = None if options.cache is None else VectorCache(options.cache)
-    index = build_index(chunks, encoder, options.pooling, None, progress(label), cache)
+    index = build_index(chunks, encoder, options.pooling, None, progress(label), cache, documents)
     if cache is not None and cache.notice:
         say(f"warning: {cache.notice}")
     return index

@@ -1,7 +1,7 @@
 """Chunks with given vectors: their documents, and their search beside the cells of a sweep."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from engine.documents.document import Document
@@ -15,7 +15,6 @@ from engine.retrieval.embedding_model import Model
 from engine.retrieval.index import Index
 from engine.retrieval.retrievers import reason_unavailable
 from engine.retrieval.vector_cache import VectorCache
-from engine.retrieval.vector_files import MOST_CHARACTERS
 
 GIVEN = "given"  # in place of a splitter
 ROOM = 2  # times the vectors' bytes: the cache holds those of questions, too, and evicts nothing
@@ -108,28 +107,17 @@ def check_places(index: Index, rows: Sequence[int], texts: Mapping[str, str], re
 
 
 def given_documents(index: Index) -> tuple[Index, tuple[GivenDocument, ...]]:
-    """Put the documents of given chunks together; return them with the index, its rows in their order.
-
-    Text between chunks is not known: `Index.document_text` has white space there.
+    """Return the documents of given chunks, which tell apart other vectors, and the index in their order.
 
     Raises
     ------
     InputError
-        The documents would be longer than `MOST_CHARACTERS` together, or chunks that overlap have different
-        text there.
+        Chunks that overlap have different text there.
     """
-    number = {name: place for place, name in enumerate(dict.fromkeys(c.document for c in index.chunks))}
+    number = {name: place for place, name in enumerate(index.documents)}
     places = [(number[chunk.document], chunk.start, chunk.end) for chunk in index.chunks]
     given, index = index, index.subset(sorted(range(len(places)), key=places.__getitem__))
-    ends: dict[str, int] = {}
-    for chunk in index.chunks:
-        ends[chunk.document] = max(chunk.end, ends.get(chunk.document, 0))
-    if (length := sum(ends.values())) > MOST_CHARACTERS:
-        raise InputError(
-            f"the given chunks are of documents of {length:,} characters together, and {MOST_CHARACTERS:,} "
-            "are read: give chunks of fewer documents, or starts and ends that count their characters"
-        )
-    texts = {name: index.document_text(name) for name in number}
+    texts = {name: document.text for name, document in index.documents.items()}
     check_places(
         given, range(len(places)), texts, "chunks that overlap have to repeat the same text, cut them again"
     )
@@ -137,4 +125,5 @@ def given_documents(index: Index) -> tuple[Index, tuple[GivenDocument, ...]]:
     for chunk in index.chunks:
         digest.update(f"{chunk.document}\0{chunk.text}\0".encode())
     digest.update(index.vectors.tobytes())
-    return index, tuple(GivenDocument(name, text, digest=digest.hexdigest()) for name, text in texts.items())
+    documents = tuple(GivenDocument(name, text, digest=digest.hexdigest()) for name, text in texts.items())
+    return replace(index, documents={document.name: document for document in documents}), documents

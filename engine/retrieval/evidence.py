@@ -112,7 +112,7 @@ def candidates(hits: Sequence[Hit], index: Index) -> list[Candidate]:
     """Return the sentences of passages, each once, in the order of the passages; headings are left out.
 
     A sentence belongs to a passage that holds at least half of it, or that it fills at least half of. Where a
-    passage begins or ends within one, the rest comes from the chunks beside it.
+    passage begins or ends within one, it is whole all the same.
     """
     found: dict[tuple[str, int, int], Candidate] = {}
     for place, hit in enumerate(hits):
@@ -139,10 +139,7 @@ def is_heading(text: str, start: int, end: int, chunk: Chunk) -> bool:
         return True
     if is_row_of_heads(text, end):
         return True
-    # Between chunks any white space is read as the end of a line.
-    begins_line = text[start - 1 : start] in ("", "\n") and (
-        start > chunk.start or MARK_AT_END.search(text[:start].rstrip()) or not start
-    )
+    begins_line = text[start - 1 : start] in ("", "\n")
     if not begins_line or end >= chunk.end or text[end] != "\n":
         return False
     title = LIST_NUMBER.sub("", line)

@@ -1,6 +1,6 @@
 """Search over embedded chunks."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
@@ -9,7 +9,7 @@ from typing import Protocol, overload
 
 import numpy as np
 
-from engine.documents.document import Chunk
+from engine.documents.document import Chunk, Document
 from engine.errors import InputError
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
@@ -78,6 +78,8 @@ class Index:
     allowed
         Rows of the chunks that may be found, ascending ``(n_allowed,)``; None for all. Only an index with
         ``ann`` leaves out rows so.
+    documents
+        The documents that the chunks are spans of, by their names; search needs none, an answer their text.
     """
 
     chunks: tuple[Chunk, ...] = field(repr=False)
@@ -87,6 +89,7 @@ class Index:
     ann: AnnIndex | None = field(default=None, repr=False)
     postings: Postings | None = field(default=None, repr=False, compare=False)
     allowed: Array | None = field(default=None, repr=False)
+    documents: Mapping[str, Document] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def n_searched(self) -> int:
@@ -137,27 +140,11 @@ class Index:
                 rows.setdefault(place_of(chunk), []).append(row)
         return rows
 
-    @cached_property
-    def _document_texts(self) -> dict[str, str]:
-        """Texts of the documents asked for so far."""
-        return {}
-
     def document_text(self, name: str) -> str:
-        """Return a document's text, put together from its chunks.
-
-        White space between chunks is not known: a single character is a space within a sentence, by the
-        lower-case letter after it, and a line break anywhere else.
-        """
-        if name not in self._document_texts:
-            text = ""
-            for chunk in sorted(
-                (self.chunks[row] for row in self._rows[name]), key=lambda chunk: chunk.start
-            ):
-                gap = chunk.start - len(text)
-                is_within = gap == 1 and chunk.text[:1].islower()
-                text += (" " if is_within else "\n" * gap) + chunk.text[max(0, -gap) :]
-            self._document_texts[name] = text
-        return self._document_texts[name]
+        """Return the text of a document; raise `InputError` for an index that was built without it."""
+        if name not in self.documents:
+            raise InputError(f"the index lacks the text of {name}: build it with its documents")
+        return self.documents[name].text
 
     def search(self, query: Query, k: int, order: Array | None = None) -> list[Hit]:
         """Return the ``k`` best chunks, best first.
@@ -226,7 +213,9 @@ class Index:
     def subset(self, rows: Sequence[int]) -> "Index":
         """Return some rows of the index, in their order, as an index."""
         chunks = [self.chunks[row] for row in rows]
-        return index_vectors(chunks, self.vectors_of(list(rows)), self.spec, self.idf)
+        return index_vectors(
+            chunks, self.vectors_of(list(rows)), self.spec, self.idf, self.documents.values()
+        )
 
     def check(self, query: Query) -> None:
         """Raise `InputError` for a question that cannot be compared with the index."""
@@ -281,6 +270,7 @@ def build_index(
     max_tokens: int | None = None,
     on_progress: Progress | None = None,
     cache: VectorCache | None = None,
+    documents: Iterable[Document] = (),
 ) -> Index:
     """Embed chunks and put them into an exact inner-product index.
 
@@ -295,6 +285,8 @@ def build_index(
         Called with chunks done and chunks in all.
     cache
         Cache of vectors; the index is the same without.
+    documents
+        The documents of the chunks, whose sentences an answer quotes; search needs none.
     """
     if not chunks:
         raise InputError("there are no chunks to index: load a document with text")
@@ -304,7 +296,8 @@ def build_index(
         encoder = weighted if weighted.idf is not None else weighted.with_idf(texts)
         idf = encoder.idf
     spec = embedding_spec(encoder, pooling, max_tokens)
-    return index_vectors(chunks, embed_chunks(texts, encoder, spec, on_progress, cache), spec, idf)
+    vectors = embed_chunks(texts, encoder, spec, on_progress, cache)
+    return index_vectors(chunks, vectors, spec, idf, documents)
 
 
 def embed_chunks(
@@ -321,10 +314,15 @@ def embed_chunks(
 
 
 def index_vectors(
-    chunks: Sequence[Chunk], vectors: Array, spec: EmbeddingSpec, idf: Array | None = None
+    chunks: Sequence[Chunk],
+    vectors: Array,
+    spec: EmbeddingSpec,
+    idf: Array | None = None,
+    documents: Iterable[Document] = (),
 ) -> Index:
     """Index given vectors ``(n_chunks, d_model)``, rows of length 1."""
-    return Index(tuple(chunks), vectors.astype(np.float32, copy=False), spec, idf)
+    by_name = {document.name: document for document in documents}
+    return Index(tuple(chunks), vectors.astype(np.float32, copy=False), spec, idf, documents=by_name)
 
 
 def join_indexes(indexes: Sequence[Index]) -> Index:
@@ -334,4 +332,5 @@ def join_indexes(indexes: Sequence[Index]) -> Index:
         raise InputError(f"indexes made in {len(specs)} different ways cannot be joined: build them again")
     chunks = [chunk for index in indexes for chunk in index.chunks]
     vectors = np.concatenate([index.vectors for index in indexes])
-    return index_vectors(chunks, vectors, specs.pop(), indexes[0].idf)
+    documents = [document for index in indexes for document in index.documents.values()]
+    return index_vectors(chunks, vectors, specs.pop(), indexes[0].idf, documents)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.documents.document import Chunk
+from engine.documents.document import Chunk, Document
 from engine.errors import DocumentError, InputError
 from engine.layers.norm import l2_normalize
 from engine.layers.tracing import Array
@@ -24,7 +24,7 @@ from engine.retrieval.embedding_model import Model, embedding_spec, encode_by
 from engine.retrieval.index import Index, index_vectors
 
 LEAST_COSINE = 0.99  # of a chunk's vector with that which the named model makes: float16 stays far above
-MOST_CHARACTERS = 100_000_000  # of a document, whose text is put together from its chunks
+MOST_CHARACTERS = 100_000_000  # of a document, and those of all documents that no chunk holds
 MAX_UNPACKED = 2_000_000_000  # bytes
 ROW_BYTES = 200  # of a row of Parquet, whose repeated texts are stored once
 ARRAYS = ("documents", "starts", "ends", "text", "text_starts", "vectors")
@@ -110,7 +110,27 @@ def read_index(path: Path, model: Model, pooling: str | None = None, content: by
         )
     n_tokens = map(len, model.tokenizer.ids_batch(list(rows.texts)))
     places = zip(rows.documents, rows.starts, rows.ends, rows.texts, n_tokens, strict=True)
-    return index_vectors([Chunk(*each) for each in places], vectors, spec, idf)
+    chunks = [Chunk(*each) for each in places]
+    return index_vectors(chunks, vectors, spec, idf, documents_of(chunks, path.name))
+
+
+def documents_of(chunks: Sequence[Chunk], name: str) -> list[Document]:
+    """Return the documents that the chunks of a file are of; what no chunk holds is read as line breaks."""
+    texts: dict[str, list[str]] = {chunk.document: [] for chunk in chunks}
+    ends = dict.fromkeys(texts, 0)
+    n_missing = 0
+    for chunk in sorted(chunks, key=lambda chunk: chunk.start):
+        gap = chunk.start - ends[chunk.document]
+        n_missing += max(0, gap)
+        if n_missing > MOST_CHARACTERS:
+            raise DocumentError(
+                f"{name} lacks over {MOST_CHARACTERS:,} characters between its chunks: give starts and ends "
+                "that count the characters of each document"
+            )
+        piece = "\n" * gap + chunk.text[max(0, -gap) :]
+        texts[chunk.document].append(piece)
+        ends[chunk.document] += len(piece)
+    return [Document(document, "".join(pieces)) for document, pieces in texts.items()]
 
 
 def read_rows(path: Path, content: bytes | None) -> Rows:

@@ -307,7 +307,7 @@ def to_index(stamp: Sequence[Row], rows: Sequence[Row], documents: Sequence[Docu
     if not np.isfinite(matrix).all():
         raise ValueError("a vector is not finite")
     words = None if idf is None else np.frombuffer(checked(idf, bytes), FLOAT32)  # (vocab_size,)
-    return index_vectors(chunks, matrix, spec, words)
+    return index_vectors(chunks, matrix, spec, words, documents)
 
 
 def to_questions(text: str) -> list[dict[str, Any]]:

@@ -1,7 +1,6 @@
 """An answer with its sources, its timing and its prompt."""
 
-from collections.abc import Iterator, Sequence
-from html import escape
+from collections.abc import Iterator, Mapping
 from urllib.parse import urlsplit
 
 import streamlit as st
@@ -42,9 +41,8 @@ LEFT_OUT_HELP = (
 )
 
 
-def show_answer(answer: Answer, asked: Asked, documents: Sequence[Document]) -> None:
+def show_answer(answer: Answer, asked: Asked) -> None:
     """Draw an answer: how sure it is, its quotes, the model's words, and sources, timing and prompt below."""
-    by_name = {document.name: document for document in documents if is_unchanged(document, answer)}
     report = Report(*question_parts(answer, asked))
     if not answer.relevant:
         show_nothing_found(report, answer)
@@ -52,7 +50,7 @@ def show_answer(answer: Answer, asked: Asked, documents: Sequence[Document]) -> 
         keep_settings(report, asked)
         return
     show_status(report, answer)
-    show_quotes(report, answer.quotes, by_name, len(answer.sources))
+    show_quotes(report, answer.quotes, asked.documents, len(answer.sources))
     if answer.status != "refused":
         show_model_words(report, answer)
     report.caption(
@@ -61,9 +59,9 @@ def show_answer(answer: Answer, asked: Asked, documents: Sequence[Document]) -> 
     show_next_steps(report, answer, asked.typed)
     sources, document, timing, prompt = st.tabs(["Sources", "In the documents", "Timing", "Exact prompt"])
     with sources:
-        show_sources(report, answer, by_name)
+        show_sources(report, answer, asked.documents)
     with document:
-        show_documents(answer, by_name)
+        show_documents(answer, asked.documents)
     with timing:
         show_timing(report, answer)
     with prompt:
@@ -101,15 +99,6 @@ def written_by(answer: Answer) -> str:
     return f"Written by {writer}, which makes mistakes: check it against them."
 
 
-def is_unchanged(document: Document, answer: Answer) -> bool:
-    """Whether the document still has the text that the answer's sources quote."""
-    return all(
-        document.text[source.start : source.end] == source.text
-        for source in answer.sources
-        if source.document == document.name
-    )
-
-
 def show_left_out(report: Report, answer: Answer) -> None:
     """List the passages that were found and not read by the model."""
     read = set(answer.source_places)
@@ -133,12 +122,13 @@ def show_left_out(report: Report, answer: Answer) -> None:
                 show_hit(report, answer, place)
 
 
-def show_sources(report: Report, answer: Answer, documents: dict[str, Document]) -> None:
+def show_sources(report: Report, answer: Answer, documents: Mapping[str, Document]) -> None:
     """List what the model read, each piece marked in its surroundings."""
     report.parts.append(element("h2", "Sources"))
     for place, source in reversed([*zip(answer.source_places, answer.sources, strict=True)]):
         with st.container(border=True):
-            where = place_words(documents.get(source.document), source.start, source.end)
+            document = documents[source.document]
+            where = place_words(document, source.start, source.end)
             cut = " · cut to fit the prompt" if source.cut else ""
             report.text(
                 f"{passage_label(source.number, source_colour(source.number))} "
@@ -150,11 +140,7 @@ def show_sources(report: Report, answer: Answer, documents: dict[str, Document])
                 f"{score_words(answer, place)}",
                 SCORE_HELP,
             )
-            if source.document in documents:
-                report.text(in_context(documents[source.document], [source], PASSAGE_CONTEXT))
-            else:
-                report.text(escape(source.text))
-                report.caption("This document is no longer among those searched.")
+            report.text(in_context(document, [source], PASSAGE_CONTEXT))
             show_look_inside(answer.hits[place].chunk, f"source-{source.number}")
     if left_out := answer.prompt.left_out if answer.prompt else ():
         report.caption(f"{len(left_out)} more did not fit the prompt budget.")
@@ -162,12 +148,9 @@ def show_sources(report: Report, answer: Answer, documents: dict[str, Document])
     show_closeness(answer)
 
 
-def show_documents(answer: Answer, documents: dict[str, Document]) -> None:
+def show_documents(answer: Answer, documents: Mapping[str, Document]) -> None:
     """Draw a whole document with its sources marked."""
     names = [name for name in documents if any(source.document == name for source in answer.sources)]
-    if not names:
-        st.caption("The documents of this answer are no longer among those searched.")
-        return
     name = st.selectbox("Document", names, key="shown_document") or names[0]
     own = [source for source in answer.sources if source.document == name]
     starts = {f"[{source.number}]": source.start - PASSAGE_CONTEXT for source in reversed(own)}

@@ -7,7 +7,7 @@ from typing import Literal
 
 import streamlit as st
 
-from engine.documents.document import Document, Section
+from engine.documents.document import Document
 from engine.documents.sentences import unwrapped
 from engine.documents.table_rows import heads_above
 from engine.generation.answering import Answer
@@ -99,14 +99,11 @@ def show_quotes(
 
 @dataclass(frozen=True)
 class Excerpt:
-    """Quotes that stand near one another in a document, the best first, and the number of each.
-
-    ``document`` is None if it is not known, or has changed since.
-    """
+    """Quotes that stand near one another in a document, the best first, and the number of each."""
 
     quotes: list[Quote]
     numbers: list[int]
-    document: Document | None
+    document: Document
 
     @property
     def span(self) -> tuple[int, int]:
@@ -124,9 +121,7 @@ def excerpts(
     """
     found: list[Excerpt] = []
     for place, quote in enumerate(quotes):
-        document = documents.get(quote.document)
-        if document is not None and document.text[quote.start : quote.end] != quote.text:
-            document = None
+        document = documents[quote.document]
         for excerpt in found:
             if document is excerpt.document and are_near(quote, excerpt.quotes[0], document, characters):
                 break
@@ -138,16 +133,16 @@ def excerpts(
     return found
 
 
-def are_near(one: Quote, other: Quote, document: Document | None, characters: int) -> bool:
+def are_near(one: Quote, other: Quote, document: Document, characters: int) -> bool:
     """Whether quotes stand in one paragraph of a document, with at most ``characters`` between them."""
     first, second = sorted((one, other), key=lambda quote: quote.start)
-    if document is None or second.start - first.end > characters:
+    if second.start - first.end > characters:
         return False
     return "\n" not in unwrapped(document.text, first.start, second.end)
 
 
 def excerpt_html(excerpt: Excerpt, characters: int) -> str:
-    """Return quotes, marked, within their paragraph if the document is known.
+    """Return quotes, marked, within their paragraph.
 
     Of the paragraph, at most ``characters`` stand on either side. Above the row of a table stand the names of
     its columns.
@@ -160,8 +155,6 @@ def excerpt_html(excerpt: Excerpt, characters: int) -> str:
         )
         for quote, number in zip(excerpt.quotes, excerpt.numbers, strict=True)
     ]
-    if excerpt.document is None:
-        return "".join(mark for *_, mark in marks)
     first, last = excerpt.span
     start = max(0, first - characters)
     around = unwrapped(excerpt.document.text, start, last + characters)
@@ -185,9 +178,9 @@ def excerpt_source(excerpt: Excerpt) -> str:
     return f"{numbers}{excerpt.quotes[0].document} · {place_words(excerpt.document, *excerpt.span)}"
 
 
-def place_words(document: Document | None, start: int, end: int) -> str:
-    """``"Towers › Height · page 3 · characters 12–60"``; of an unknown document the characters alone."""
-    found = document.section_at(start) if document else Section(0)
+def place_words(document: Document, start: int, end: int) -> str:
+    """``"Towers › Height · page 3 · characters 12–60"``."""
+    found = document.section_at(start)
     page = f"page {found.page}" if found.page else ""
     parts = (" › ".join(found.headings), page, f"characters {start:,}–{end:,}")
     return " · ".join(part for part in parts if part)

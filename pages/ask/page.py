@@ -100,11 +100,12 @@ def show_job(job: Job[Answer], asked: Asked, documents: Sequence[Document], sett
     if not job.done:
         with writing.container(key="writing"):
             st.header(escape_markdown(asked.typed))
-            by_name = {document.name: document for document in documents}
             show_writing(
                 job,
                 "Searching, reading the passages, writing…",
-                draw_first=lambda quotes: show_quotes(Report(), quotes, by_name, N_READ if quotes[1:] else 1),
+                draw_first=lambda quotes: show_quotes(
+                    Report(), quotes, asked.documents, N_READ if quotes[1:] else 1
+                ),
             )
         writing.empty()
     with finished.container(key="answer"):
@@ -117,7 +118,7 @@ def show_job(job: Job[Answer], asked: Asked, documents: Sequence[Document], sett
             show_text(escape(job.text))
             show_error(error)
             return
-        show_answer(answer, asked, documents)
+        show_answer(answer, asked)
         if settings.follow_ups:
             show_conversation(asked.turns)
 

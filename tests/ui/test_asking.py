@@ -3,12 +3,11 @@ from types import SimpleNamespace
 import pytest
 import streamlit as st
 
-from engine.documents.document import Chunk
 from engine.errors import InputError
 from engine.generation.settings import AnswerSettings, SearchSettings
-from engine.retrieval.index import build_index
 from engine.retrieval.relevance import null_scores_of
 from tests.apps import app_of, app_within
+from tests.indexes import index_of_texts
 
 BOXES = {
     "ask": "question",
@@ -35,7 +34,7 @@ def page():
 
 @pytest.mark.parametrize(("retriever", "first"), [("dense", 1), ("bm25", 0)])
 def test_an_answer_is_searched_for_as_the_sidebar_says(encoder, decoder, retriever, first):
-    index = build_index([Chunk("d.md", n, n + 1, text, 20) for n, text in enumerate(TEXTS)], encoder)
+    index = index_of_texts(TEXTS, encoder)
     settings = AnswerSettings(SearchSettings(2, 0, retriever), 512, max_new_tokens=2)
     given = {
         "wanted": QUESTION,

@@ -11,7 +11,7 @@ from engine.errors import InputError, ModelUnavailableError
 from engine.evaluation.embedding_server import EmbeddingServer
 from engine.evaluation.given_chunks import given_documents
 from engine.retrieval.index import build_index
-from engine.retrieval.vector_files import save_npz
+from engine.retrieval.vector_files import documents_of, save_npz
 from tests.apps import app_of, app_page, app_within, said
 from tests.embedding_server import embedding_server
 from ui.given_vectors import Given, named_model
@@ -45,7 +45,7 @@ def brought(request, encoder) -> Iterator[Brought]:
     with embedding_server(encoder.encode) as server:
         served = request.param == "server"
         model = EmbeddingServer.connect(server.address, encoder.tokenizer) if served else encoder
-        index, documents = given_documents(build_index(chunks, model))
+        index, documents = given_documents(build_index(chunks, model, documents=documents_of(chunks, NAME)))
         files = {NAME: Given(NAME, index, model, documents)}
         yield Brought({"given-files": files, "searched": [NAME]})
 

@@ -306,7 +306,8 @@ def read_parts(folder: Path, manifest: Mapping[str, Any]) -> StoredIndex:
     if source.shape != (len(chunks), spec.d_model):
         raise ValueError(f"it has {len(chunks)} chunks, and vectors of shape {source.shape}")
     postings = Postings(vocabulary, arrays["starts"], arrays["rows"], arrays["impacts"], len(chunks))
-    index = Index(tuple(chunks), source, spec, arrays.get("idf"), postings=postings)
+    documents = {document.name: document for file in files for document in file.documents}
+    index = Index(tuple(chunks), source, spec, arrays.get("idf"), postings=postings, documents=documents)
     choice = to_choice(manifest["choice"])
     if "ann" in arrays:
         # To build it anew at each start would take longer than to search exactly, so FAISS's own bytes are

@@ -355,7 +355,8 @@ def index_files(
     for part, stop in zip(parts, np.cumsum(sizes), strict=True):
         if part is not None:
             vectors[stop - len(part) : stop] = part
-    return index_vectors(chunks, vectors, spec, idf), len(missing)
+    documents = chain.from_iterable(file.documents for file in files)
+    return index_vectors(chunks, vectors, spec, idf, documents), len(missing)
 
 
 def join_shards(
@@ -381,7 +382,8 @@ def join_shards(
         else:
             shard, rows = places[file.name]
             vectors[start:stop] = shard_vectors(shard)[rows]
-    return index_vectors(chunks, vectors, spec)
+    documents = chain.from_iterable(file.documents for file in files)
+    return index_vectors(chunks, vectors, spec, documents=documents)
 
 
 def array_on_disk(folder: Path, shape: tuple[int, int]) -> Array:

@@ -4,8 +4,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from engine.documents.document import Chunk, Document
-from engine.documents.splitters import split
 from engine.errors import ContextLengthError, InputError
 from engine.generation.answering import (
     LEAST_SHARE,
@@ -26,11 +24,11 @@ from engine.generation.sentences import sentences_of
 from engine.generation.server import Server
 from engine.generation.settings import AnswerSettings, SearchSettings
 from engine.generation.writer import Writer
-from engine.retrieval.index import build_index
 from engine.retrieval.ranking import best_first
 from engine.retrieval.relevance import null_scores_of
 from engine.retrieval.retrievers import RETRIEVERS, SearchInputs, SearchTexts, retriever_scores
 from tests.chat_server import WORDS, chat_server, chunk, event
+from tests.indexes import index_of_documents, index_of_texts
 
 DOCUMENTS = {
     "tower.md": "The Vardholm tower was finished in 1891 by forty masons.",
@@ -72,10 +70,7 @@ def search(question, index, encoder, k=4, min_relevance=90, null_scores=None, re
 
 @pytest.fixture(scope="module")
 def index(encoder):
-    chunks = [
-        chunk for name, text in DOCUMENTS.items() for chunk in split(Document(name, text), encoder.tokenizer)
-    ]
-    return build_index(chunks, encoder)
+    return index_of_documents(DOCUMENTS, encoder)
 
 
 @pytest.fixture(scope="module")
@@ -193,8 +188,7 @@ def test_no_passages_cannot_be_asked_for(index, encoder, k):
 
 
 def test_the_question_is_embedded_as_the_index_was(encoder):
-    chunks = split(Document("d.md", DOCUMENTS["tower.md"]), encoder.tokenizer)
-    index = build_index(chunks, encoder, pooling="cls")
+    index = index_of_documents({"d.md": DOCUMENTS["tower.md"]}, encoder, pooling="cls")
     [hit] = search(QUESTION, index, encoder, 1, 0).hits
     vectors = encoder.encode([QUESTION, hit.chunk.text], pooling="cls")
     np.testing.assert_allclose(hit.score, vectors[0] @ vectors[1], atol=1e-5)
@@ -323,7 +317,7 @@ def test_a_setting_that_servers_do_not_have_is_refused(index, encoder, silent, s
 
 @pytest.fixture(scope="module")
 def traps(encoder):
-    return build_index([Chunk(f"{n}.md", 0, len(text), text, 20) for n, text in enumerate(TRAPS)], encoder)
+    return index_of_texts(TRAPS, encoder)
 
 
 @pytest.mark.parametrize("retriever", [name for name, one in RETRIEVERS.items() if not one.needs_reranker])
@@ -381,8 +375,8 @@ def test_an_unknown_retriever_is_refused(traps, encoder, silent):
 
 
 def test_tokens_that_repeat_a_passage_are_guessed_and_counted(encoder, decoder):
-    [text] = ["The tower of Vardholm was finished in 1891 by forty masons who sang while they worked."]
-    index = build_index([Chunk("tower.md", 0, len(text), text, 20)], encoder)
+    text = "The tower of Vardholm was finished in 1891 by forty masons who sang while they worked."
+    index = index_of_texts([text], encoder)
     answer = reply("Repeat the passage about the tower.", index, encoder, decoder, min_relevance=0)
     assert 0 < answer.timings.guessed_tokens < answer.timings.answer_tokens == len(answer.ids)
 
@@ -395,7 +389,7 @@ LONG = (
 
 @pytest.fixture(scope="module")
 def long_index(encoder):
-    return build_index(split(Document("long.md", LONG), encoder.tokenizer), encoder)
+    return index_of_documents({"long.md": LONG}, encoder)
 
 
 def test_quotes_are_shown_before_the_model_writes_beside_them(long_index, encoder, decoder):
@@ -554,14 +548,14 @@ def test_a_question_in_another_language_is_answered_from_what_there_is(
 
 def test_sentences_in_another_script_are_quoted(encoder, decoder):
     text = "塔は1891年に完成した。四十人の石工が建てた。"
-    index = build_index([Chunk("d.md", 0, len(text), text, 20)], encoder)
+    index = index_of_texts([text], encoder)
     answer = reply("When was the tower finished?", index, encoder, decoder, min_relevance=0, max_new_tokens=4)
     assert {quote.text for quote in answer.quotes} == {"塔は1891年に完成した。", "四十人の石工が建てた。"}
 
 
 @pytest.mark.parametrize("text", ["# The Vardholm tower", "?!", "\u200b"])
 def test_of_passages_without_a_sentence_the_model_reads_the_whole(encoder, decoder, text):
-    index = build_index([Chunk("d.md", 0, len(text), text, 20)], encoder)
+    index = index_of_texts([text], encoder)
     answer = reply(QUESTION, index, encoder, decoder, min_relevance=0, max_new_tokens=4)
     assert answer.evidence == answer.quotes == ()
     assert [source.text for source in answer.sources] == [text]

@@ -1,9 +1,8 @@
 import pytest
 
-from engine.documents.document import Chunk
 from engine.generation.conversation import Turn, follow_up, has_new_name, phrases, topic_of
-from engine.retrieval.index import build_index
 from engine.retrieval.relevance import null_scores_of
+from tests.indexes import index_of_texts
 
 TEXTS = (
     "The Vardholm lighthouse was finished in 1891 by forty masons from the coast.",
@@ -16,7 +15,7 @@ BUILT = Turn("When was the Vardholm lighthouse finished?", "It was finished in 1
 
 @pytest.fixture(scope="module")
 def searched(encoder):
-    index = build_index([Chunk("d.md", n, n + 1, text, 20) for n, text in enumerate(TEXTS)], encoder)
+    index = index_of_texts(TEXTS, encoder)
     return index, encoder, null_scores_of(index, encoder)
 
 

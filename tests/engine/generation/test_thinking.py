@@ -6,8 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.documents.document import Document
-from engine.documents.splitters import split
 from engine.errors import ContextLengthError
 from engine.generation.answering import ask, collect
 from engine.generation.decoder import Decoder
@@ -20,7 +18,7 @@ from engine.generation.thinking import (
     without_thought,
 )
 from engine.generation.writer import Writer
-from engine.retrieval.index import build_index
+from tests.indexes import index_of_documents
 
 TEXT = "\n<think>\nIt says 1931 <b>.\n</think>\n\nIn 1931 </think> it was."
 THOUGHT, ANSWER = "\nIt says 1931 <b>.\n", "\n\nIn 1931 </think> it was."
@@ -142,7 +140,7 @@ SETTINGS = AnswerSettings(SearchSettings(min_relevance=0), max_new_tokens=24)
 
 @pytest.fixture(scope="module")
 def index(encoder):
-    return build_index(split(Document("tower.md", TOWER), encoder.tokenizer), encoder)
+    return index_of_documents({"tower.md": TOWER}, encoder)
 
 
 @pytest.fixture

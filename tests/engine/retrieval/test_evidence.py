@@ -20,7 +20,8 @@ from engine.retrieval.evidence import (
     sentence_features,
     share_of,
 )
-from engine.retrieval.index import Hit, Index, build_index
+from engine.retrieval.index import Hit, Index
+from tests.indexes import index_of_documents, index_of_texts
 
 BRIDGE = (
     "# The bridge of Orrin\n\nThe Orrin bridge was opened in 1932. The mayor Ada Holm cut the ribbon. It was "
@@ -40,18 +41,12 @@ SENTENCES = [
 ]
 
 
-def unembedded(chunks):
-    """An index of chunks without their vectors."""
-    return Index(tuple(chunks), None, None)
-
-
-def split_index(documents, encoder, *splitting):
-    chunks = [
-        chunk
-        for name, text in documents.items()
-        for chunk in split(Document(name, text), encoder.tokenizer, Splitting(*splitting))
-    ]
-    return build_index(chunks, encoder)
+def candidates_of(text, chunks=None, name="d.md"):
+    """The candidates of a document's chunks, by default one with the whole text."""
+    if chunks is None:
+        chunks = [Chunk(name, 0, len(text), text, 9)]
+    index = Index(tuple(chunks), None, None, documents={name: Document(name, text)})
+    return candidates([Hit(chunk, 0.5) for chunk in chunks], index)
 
 
 def hits_of(index):
@@ -60,7 +55,7 @@ def hits_of(index):
 
 @pytest.fixture(scope="module")
 def index(encoder):
-    return split_index({"bridge.md": BRIDGE, "bread.md": BREAD}, encoder)
+    return index_of_documents({"bridge.md": BRIDGE, "bread.md": BREAD}, encoder)
 
 
 @given(
@@ -72,7 +67,7 @@ def test_candidates_are_the_sentences_whole_wherever_chunks_are_cut(encoder, tex
     chunks = split(Document("d.md", text), encoder.tokenizer, Splitting(method, *sizes))
     wanted = [text[start:end].strip() for start, end in sentence_spans(text)]
     wanted = [each for each in wanted if len(each) >= SHORTEST_SENTENCE and not each.startswith("#")]
-    found = sorted(candidates([Hit(c, 0.5) for c in chunks], unembedded(chunks)), key=lambda c: c.start)
+    found = sorted(candidates_of(text, chunks), key=lambda c: c.start)
     for each in found:
         assert text[each.start : each.end].split() == each.text.split()
     # a heading that is cut after its mark is no longer known as one
@@ -83,7 +78,7 @@ def test_candidates_are_the_sentences_whole_wherever_chunks_are_cut(encoder, tex
 def test_a_sentence_cut_by_a_chunk_is_read_from_both_sides(encoder):
     chunks = split(Document("bridge.md", BRIDGE), encoder.tokenizer, Splitting("fixed", 16, 0))
     cut = next(chunk for chunk in chunks if not chunk.text.endswith((".", "Upkeep")))
-    [*_, last] = candidates([Hit(cut, 0.5)], unembedded(chunks))
+    [*_, last] = candidates_of(BRIDGE, [cut], "bridge.md")
     assert last.text in [BRIDGE[start:end].strip() for start, end in sentence_spans(BRIDGE)]
     assert BRIDGE[last.start : last.end] == last.text
     assert last.end > cut.end or last.start < cut.start
@@ -114,9 +109,7 @@ def test_headings_are_left_out_and_a_sentence_comes_once(index):
 )
 def test_what_is_a_heading(heading):
     text = f"{heading}\n\nA sentence."
-    [only] = candidates(
-        [Hit(Chunk("d.md", 0, len(text), text, 9), 0.5)], unembedded([Chunk("d.md", 0, len(text), text, 9)])
-    )
+    [only] = candidates_of(text)
     assert only.text == "A sentence."
 
 
@@ -135,22 +128,19 @@ def test_what_is_a_heading(heading):
 )
 def test_what_is_a_sentence_although_it_is_short(line):
     text = f"A beginning.\n{line}\nAn end."
-    chunk = Chunk("d.md", 0, len(text), text, 9)
-    assert line in [each.text for each in candidates([Hit(chunk, 0.5)], unembedded([chunk]))]
+    assert line in [each.text for each in candidates_of(text)]
 
 
 def test_the_items_of_a_list_are_no_headings():
     text = "We bake:\n1. Rye\n2. Wheat\n3. Oats.\n"
-    chunk = Chunk("d.md", 0, len(text), text, 9)
-    found = [each.text for each in candidates([Hit(chunk, 0.5)], unembedded([chunk]))]
+    found = [each.text for each in candidates_of(text)]
     assert found == ["We bake:", "1. Rye", "2. Wheat", "3. Oats."]
 
 
 @pytest.mark.parametrize("joint", [" ", "; ", "\n"])
 def test_a_long_sentence_is_cut_between_words(joint):
     text = joint.join(f"word{number} and more" for number in range(200))
-    chunk = Chunk("d.md", 0, len(text), text, 9)
-    found = candidates([Hit(chunk, 0.5)], unembedded([chunk]))
+    found = candidates_of(text)
     assert all(SHORTEST_SENTENCE <= len(each.text) <= LONGEST_SENTENCE for each in found)
     assert [text[each.start : each.end] for each in found] == [each.text for each in found]
     assert " ".join(each.text for each in found).split() == text.split()
@@ -158,8 +148,7 @@ def test_a_long_sentence_is_cut_between_words(joint):
 
 def test_a_text_without_spaces_is_cut_all_the_same():
     text = "x" * (3 * LONGEST_SENTENCE + 10)
-    chunk = Chunk("d.md", 0, len(text), text, 9)
-    assert "".join(each.text for each in candidates([Hit(chunk, 0.5)], unembedded([chunk]))) == text
+    assert "".join(each.text for each in candidates_of(text)) == text
 
 
 @pytest.mark.parametrize(
@@ -195,7 +184,7 @@ def test_probabilities_are_the_softmax_of_the_scores(index, encoder):
 
 
 def test_a_sentence_alone_is_certain(encoder):
-    index = split_index({"d.md": "The tower was finished in 1891."}, encoder)
+    index = index_of_documents({"d.md": "The tower was finished in 1891."}, encoder)
     [quote] = find_evidence("When?", hits_of(index), index, encoder)
     assert quote.probability == 1
     assert np.isfinite(quote.features).all()
@@ -203,9 +192,8 @@ def test_a_sentence_alone_is_certain(encoder):
 
 @pytest.mark.parametrize("text", ["# Only a heading", "?", "ab", "\u200b"])
 def test_a_passage_without_sentences_gives_no_evidence(encoder, text):
-    chunk = Chunk("d.md", 0, len(text), text, 3)
-    index = build_index([chunk], encoder)
-    assert find_evidence("Why?", [Hit(chunk, 0.5)], index, encoder) == ()
+    index = index_of_texts([text], encoder)
+    assert find_evidence("Why?", hits_of(index), index, encoder) == ()
     assert find_evidence("Why?", [], index, encoder) == ()
 
 
@@ -218,14 +206,14 @@ def test_a_question_without_words_is_compared_by_vectors(index, encoder, questio
 
 def test_a_line_of_marks_is_no_sentence(encoder):
     text = "\u200b\u200b\u200b\nThe tower was finished."
-    index = build_index([Chunk("d.md", 0, len(text), text, 9)], encoder)
+    index = index_of_texts([text], encoder)
     [quote] = find_evidence("When was the tower finished?", hits_of(index), index, encoder)
     assert quote.text == "The tower was finished."
 
 
 def test_a_sentence_longer_than_the_model_reads_is_read_as_far(encoder):
     text = "tower " * 70 + "was finished."
-    index = build_index([Chunk("d.md", 0, len(text), text, 9)], encoder, max_tokens=16)
+    index = index_of_texts([text], encoder, max_tokens=16)
     [quote] = find_evidence("When was the tower finished?", hits_of(index), index, encoder)
     assert quote.text == text
 
@@ -270,7 +258,7 @@ def test_features_of_two_sentences_by_hand():
     sentences = [Candidate("a.md", 0, 9, "Cables rust.", 0), Candidate("a.md", 10, 19, "Bridges last.", 0)]
     hits = [Hit(Chunk("a.md", 0, 19, "Cables rust. Bridges last.", 6), 0.5)]
     asked = "Which cables?", sentences, hits, (own, around), np.array([1.0, 0.0])
-    found = sentence_features(*asked, unembedded([hits[0].chunk]))
+    found = sentence_features(*asked, Index((hits[0].chunk,), None, None))
     # (1, 0) and (0, 1) without their mean (0.5, 0.5), and without (0.6, 0.8), as the question's
     np.testing.assert_allclose(found[:, 0], [1, -1], atol=1e-6)
     np.testing.assert_allclose(found[:, 1], [1, (-0.6 * 0.4 - 0.2 * 0.8) / np.sqrt(0.4 * 0.8)], atol=1e-6)

@@ -2,16 +2,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from engine.documents.document import Chunk, Document
-from engine.documents.splitters import SPLITTERS, Splitting, split
+from engine.documents.splitters import split
 from engine.errors import InputError
 from engine.kernels.primitives import prepare_compiled
 from engine.retrieval.embedding_model import embed_query
 from engine.retrieval.embedding_spec import Query
-from engine.retrieval.index import Index, build_index, join_indexes
+from engine.retrieval.index import build_index, join_indexes
 from engine.retrieval.vector_cache import VectorCache
 
 TEXTS = ["The cat sat on the mat.", "Knead the dough.", "The tower was finished in 1891.", "Dogs bark."]
@@ -120,31 +118,11 @@ def test_an_index_weighs_the_words_of_questions_as_those_of_its_chunks(index, en
         weighted.search(embed_query("cats", encoder.with_idf(TEXTS[:2]), "idf"), 1)
 
 
-PIECES = ["The bridge.", "a word", "x" * 30, "東京。", "\n", "\n\n", " ", "  ", "\t", "# H", "\u00a0", "1, 2"]
-
-
-def embed(texts):
-    """Unit vectors that tell texts apart by their length."""
-    angles = np.array([len(text) % 7 for text in texts])
-    return np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
-
-
-@pytest.mark.parametrize("method", SPLITTERS)
-@given(
-    text=st.lists(st.sampled_from(PIECES), max_size=40).map("".join),
-    sizes=st.sampled_from([(8, 0), (16, 4), (64, 0)]),
-)
-def test_a_documents_text_is_put_together_from_its_chunks(encoder, method, text, sizes):
-    document = Document("d.md", text)
-    chunks = split(document, encoder.tokenizer, Splitting(method, *sizes), embed)
-    if not chunks:
-        assert text.strip() == ""
-        return
-    other = Chunk("other.md", 0, 5, "Other", 3)
-    index = Index((other, *reversed(chunks)), None, None)
-    rebuilt = index.document_text("d.md")
-    assert [a for a, b in zip(rebuilt, text, strict=False) if a != b and not (a + b).isspace()] == []
-    assert rebuilt == rebuilt.rstrip()
-    assert text[len(rebuilt) :].strip() == ""
-    assert all(rebuilt[chunk.start : chunk.end] == chunk.text for chunk in chunks)
-    assert index.document_text("other.md") == "Other"
+def test_an_index_keeps_the_documents_it_was_built_with_and_copies_no_text(encoder):
+    document = Document("d.md", "The cat sat on the mat.")
+    chunks = split(document, encoder.tokenizer)
+    other = build_index([Chunk("e.md", 0, 5, "Cats.", 4)], encoder)
+    index = join_indexes([build_index(chunks, encoder, documents=[document]), other])
+    assert index.only(["d.md"]).document_text("d.md") is document.text
+    with pytest.raises(InputError, match=r"lacks the text of e\.md"):
+        index.document_text("e.md")

@@ -82,7 +82,7 @@ def test_search_and_its_evidence_work_with_other_tokenizers(tmp_path, family, to
     )
     document = Document("d", "The cat sat on the mat. Paris is far away." * 3)
     chunks = split(document, encoder.tokenizer, Splitting("fixed", 60, 0))
-    index = build_index(chunks, encoder)
+    index = build_index(chunks, encoder, documents=[document])
     hits = index.search(embed_query("Where did the cat sit?", encoder), 2)
     quotes = find_evidence("Where did the cat sit?", hits, index, encoder)
     assert quotes

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.documents.document import Chunk
+from engine.documents.document import Chunk, Document
 from engine.errors import InputError
 from engine.generation.answering import ask, retrieve
 from engine.generation.settings import AnswerSettings, SearchSettings
@@ -17,6 +17,7 @@ from engine.retrieval.retrievers import RETRIEVERS, index_scores
 
 TOWER = "The Vardholm tower stands above the harbour. It was finished in 1891 by forty masons."
 BREAD = "Knead the dough for ten minutes. Let it rest overnight. Bake it in the morning."
+BEES = "Bees make honey in June."
 QUESTION = "When was it finished, and by how many masons?"
 
 
@@ -32,8 +33,10 @@ def children(name, text):
 
 @pytest.fixture(scope="module")
 def index(encoder):
-    alone = Chunk("bees.md", 0, 24, "Bees make honey in June.", 8)
-    return build_index([*children("tower.md", TOWER), *children("bread.md", BREAD), alone], encoder)
+    texts = {"tower.md": TOWER, "bread.md": BREAD, "bees.md": BEES}
+    chunks = [*children("tower.md", TOWER), *children("bread.md", BREAD), Chunk("bees.md", 0, 24, BEES, 8)]
+    documents = [Document(name, text) for name, text in texts.items()]
+    return build_index(chunks, encoder, documents=documents)
 
 
 def test_each_parent_comes_once_with_the_score_of_its_best_child():

@@ -32,7 +32,8 @@ DOCUMENTS = [Document("light.md", TEXT), Document("bread.md", "Knead the dough f
 @pytest.fixture(scope="module")
 def index(encoder):
     cut = Splitting("sentences", 16, 0)
-    return build_index([c for each in DOCUMENTS for c in split(each, encoder.tokenizer, cut)], encoder)
+    chunks = [chunk for each in DOCUMENTS for chunk in split(each, encoder.tokenizer, cut)]
+    return build_index(chunks, encoder, documents=DOCUMENTS)
 
 
 @pytest.fixture
@@ -66,7 +67,9 @@ def test_what_embed_writes_is_the_same_index_again(npz, index, encoder):
     assert again.chunks == index.chunks
     assert again.spec == index.spec
     assert again.vectors == pytest.approx(index.vectors, abs=1e-7)
-    assert again.document_text("light.md") == index.document_text("light.md")
+    texts = {each.name: again.document_text(each.name) for each in DOCUMENTS}
+    assert all(texts[each.name].split() == each.text.split() for each in DOCUMENTS)
+    assert all(texts[chunk.document][chunk.start : chunk.end] == chunk.text for chunk in index.chunks)
     for retriever in ("dense", "weighted", "maxsim"):
         settings = SearchSettings(2, retriever=retriever)
         found, expected = (retrieve("Who had bees?", each, encoder, settings) for each in (again, index))

@@ -6,20 +6,18 @@ import time
 import httpx
 import pytest
 
-from engine.documents.document import Document
-from engine.documents.splitters import split
 from engine.generation import writer as writers
 from engine.generation.answer_json import answer_json, found_json
 from engine.generation.answering import ask, retrieve
 from engine.generation.settings import AnswerSettings, SearchSettings
 from engine.generation.writer import Writer
 from engine.kernels.primitives import prepare_compiled
-from engine.retrieval.index import build_index
 from engine.retrieval.relevance import null_scores_of
 from engine.retrieval.retrievers import DEFAULT_RETRIEVER
 from engine.serving.limits import Limits
 from engine.serving.served import Searched, Served
 from tests.engine_server import engine_server
+from tests.indexes import index_of_documents
 
 DOCUMENTS = {
     "tower.md": "The Vardholm tower was finished in 1891 by forty masons.",
@@ -33,10 +31,7 @@ SETTINGS = AnswerSettings(SearchSettings(2, 0), max_new_tokens=16)
 @pytest.fixture(scope="module")
 def served(encoder, decoder):
     prepare_compiled().join()  # before them, results differ by rounding
-    chunks = [
-        chunk for name, text in DOCUMENTS.items() for chunk in split(Document(name, text), encoder.tokenizer)
-    ]
-    index = build_index(chunks, encoder)
+    index = index_of_documents(DOCUMENTS, encoder)
     searched = Searched(index, null_scores_of(index, encoder), Writer(decoder), SETTINGS)
     return Served(encoder, searched=searched)
 

@@ -2,7 +2,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from engine.documents.document import Chunk
+from engine.documents.document import Chunk, Document
 from engine.documents.splitters import Splitting
 from engine.generation.answering import Answer, Timings
 from engine.generation.prompt import Prompt, Source
@@ -16,6 +16,7 @@ from ui.settings import Settings
 
 NULL_SCORES = NullScores(np.linspace(-0.2, 0.6, 1000), np.linspace(0.2, 0.6, 100))
 SCORES = (0.10, 0.70, 0.05)  # as words order them
+DOCUMENTS = {f"{n}.md": Document(f"{n}.md", f"text {n}") for n in range(3)}
 HITS = tuple(Hit(Chunk(f"{n}.md", 0, 6, f"text {n}", 3), score) for n, score in enumerate(SCORES))
 
 
@@ -41,15 +42,16 @@ def asked(**changed):
     settings = Settings(Cut(Splitting("sentences", 64), 0, 256), "cls", DEFAULT_ANSWER, True)
     time = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
     given = {"typed": "Which?", "question": "Which?", "turns": (), "settings": settings}
-    given |= {"documents": frozenset({"0.md", "1.md"}), "encoder": "small-encoder", "time": time}
+    given |= {"documents": DOCUMENTS, "encoder": "small-encoder", "time": time}
     return Asked(**(given | changed))
 
 
 def sources(shown):
     from pages.ask.answer import show_sources
+    from tests.pages.ask.test_ask_answer import DOCUMENTS
     from ui.report import Report
 
-    show_sources(Report(), shown, {})
+    show_sources(Report(), shown, DOCUMENTS)
 
 
 def refusal(shown):

@@ -15,9 +15,10 @@ QUOTE = Quote("tower.md", START, START + 24, TEXT[START : START + 24], 0, 0.5, (
 
 def whole(shown):
     from pages.ask.answer import show_answer
-    from tests.pages.ask.test_ask_answer import asked
+    from tests.pages.ask.test_ask_answer import DOCUMENTS, asked
+    from tests.pages.ask.test_evidence import TOWER
 
-    show_answer(shown, asked(), [])
+    show_answer(shown, asked(documents={**DOCUMENTS, "tower.md": TOWER}))
 
 
 def words_of(shown):
@@ -33,8 +34,8 @@ def quote_of(sentence):
     return Quote("tower.md", start, start + len(sentence), sentence, 0, 0.5, (), 1.0, 0.9)
 
 
-def html_of(quotes, document=TOWER):
-    return [excerpt_html(each, 120) for each in excerpts(quotes, {"tower.md": document}, 3, 120)]
+def html_of(quotes):
+    return [excerpt_html(each, 120) for each in excerpts(quotes, {"tower.md": TOWER}, 3, 120)]
 
 
 def test_a_quote_is_marked_within_its_own_paragraph_and_escaped():
@@ -63,12 +64,6 @@ def test_quotes_of_other_paragraphs_or_far_apart_have_excerpts_of_their_own():
     first, later = quote_of("It was <b>high</b>."), quote_of("Later lines.")
     assert len(html_of([QUOTE, later])) == 2
     assert [len(each.quotes) for each in excerpts([QUOTE, first], {"tower.md": TOWER}, 3, 0)] == [1, 1]
-
-
-def test_quotes_of_a_changed_document_stand_alone():
-    for html in html_of([QUOTE, quote_of("Masons built it.")], Document("tower.md", "Something else.")):
-        assert html.startswith("<mark")
-        assert html.endswith("</mark>")
 
 
 def test_a_row_of_a_table_stands_below_the_names_of_its_columns():

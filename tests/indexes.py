@@ -1,0 +1,24 @@
+"""Indexes of small documents, with their texts."""
+
+from engine.documents.document import Chunk, Document
+from engine.documents.splitters import DEFAULT_SPLITTING, split
+from engine.retrieval.index import build_index
+
+
+def whole_chunks(texts, n_tokens=20):
+    """Return a document for each text, by its number, and the chunk that is all of it."""
+    documents = [Document(f"{number}.md", text) for number, text in enumerate(texts)]
+    return documents, [Chunk(each.name, 0, len(each.text), each.text, n_tokens) for each in documents]
+
+
+def index_of_texts(texts, encoder, **settings):
+    """Index texts, each as one chunk."""
+    documents, chunks = whole_chunks(texts)
+    return build_index(chunks, encoder, documents=documents, **settings)
+
+
+def index_of_documents(texts, encoder, splitting=DEFAULT_SPLITTING, **settings):
+    """Cut and index documents, given by name."""
+    documents = [Document(name, text) for name, text in texts.items()]
+    chunks = [chunk for each in documents for chunk in split(each, encoder.tokenizer, splitting)]
+    return build_index(chunks, encoder, documents=documents, **settings)
