@@ -10,7 +10,7 @@ Beside them, the text that the same model writes from whole passages found by ve
 """
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -48,6 +48,7 @@ from engine.retrieval.index import Index, build_index
 from engine.retrieval.relevance import NullScores, null_scores_of
 
 PAGES = Path(__file__).parent / "pages"
+REPORTED = "bundled, half to report"
 FIT_PASSAGES = 8  # whose sentences are candidates while the weights are computed
 PENALTY = 0.02  # on the squares of the weights, per standard deviation of each feature
 PLAIN = AnswerSettings(
@@ -104,7 +105,7 @@ def run(arguments: Namespace) -> Result:
     bundled, pages = load_answer_questions(), load_answer_questions(PAGES.with_suffix(".csv"))
     sets: dict[str, tuple[Path, list[AnswerQuestion]]] = {
         "bundled, half to choose on": (BUNDLED_CORPUS, [each for each in bundled if each.half == "tune"]),
-        "bundled, half to report": (BUNDLED_CORPUS, [each for each in bundled if each.half == "report"]),
+        REPORTED: (BUNDLED_CORPUS, [each for each in bundled if each.half == "report"]),
         "ten other pages": (PAGES, pages),
     }
 
@@ -210,20 +211,21 @@ def confidence_weights(figures: Sequence[dict[str, float]], right: Sequence[bool
     return dict(zip(("intercept", *names), found.tolist(), strict=True))
 
 
-def tables(result: Result) -> Iterator[Table | str]:
-    """Yield a table for the defaults and one for each peer, a column for each set; or the fitted weights."""
+def table(result: Result) -> Table:
+    """Tabulate the metrics, a column for each set of questions and the peer; or the fitted weights."""
     if fit := result.get("fit"):
-        for name, weights in fit.items():
-            yield Table([name, "weight"], [[each, f"{value:.2f}"] for each, value in weights.items()])
-        return
-    for name, by_set in {"with the defaults": result["ours"], **result["peers"]}.items():
-        rows = [
-            [f"{metric.label} (of {metric.of})", *(interval(by_set[each], key) for each in by_set)]
-            for key, metric in ANSWER_METRICS.items()
-        ]
-        rows.append(["first quote after", *(f"{each['until_quotes_s']:.2f} s" for each in by_set.values())])
-        rows.append(["answer after", *(f"{each['seconds']:.2f} s" for each in by_set.values())])
-        yield Table([name, *by_set], rows)
+        rows = [[name, f"{value:.2f}"] for weights in fit.values() for name, value in weights.items()]
+        return Table(["weight", "value"], rows)
+    columns = dict(result["ours"])
+    for peer, by_set in result["peers"].items():
+        columns[f"{peer}, {REPORTED}"] = by_set[REPORTED]
+    rows = [
+        [f"{metric.label} (of {metric.of})", *(interval(each, key) for each in columns.values())]
+        for key, metric in ANSWER_METRICS.items()
+    ]
+    for label, key in (("first quote after", "until_quotes_s"), ("answer after", "seconds")):
+        rows.append([label, *(f"{each[key]:.2f} s" for each in columns.values())])
+    return Table(["", *columns], rows)
 
 
 def interval(figures: Result, name: str) -> str:
@@ -238,10 +240,10 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 EXPLANATION = """\
-An answer counts as right where the two sentences quoted, or what is left of the model's text, hold every part
-of the labelled answer. MiniLM's similarities hardly tell a question that the documents answer from one close
-to their subject that they do not: so most of the latter are shown as *unsure*, and few are refused."""
-BENCHMARK = Benchmark(__doc__, run, tables, add_options=add_options, explanation=EXPLANATION)
+An answer counts as right where the two sentences quoted, or the supported part of the model's text, hold
+every part of the labelled answer. MiniLM hardly tells a question that the documents answer from one close
+to their subject that they do not: most of the latter are shown as *unsure*, and few are refused."""
+BENCHMARK = Benchmark(__doc__, run, table, add_options=add_options, explanation=EXPLANATION)
 
 
 if __name__ == "__main__":

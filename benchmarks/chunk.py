@@ -18,7 +18,6 @@ import statistics
 import tempfile
 import time
 from argparse import Namespace
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -142,9 +141,9 @@ def figures_of(answers: dict[str, Any], redrawn: dict[str, Any], ended: dict[str
     }
 
 
-def tables(result: Result) -> Iterator[Table | str]:
-    """Yield the figures of each splitter, the limit, and the time of another size."""
-    yield contestants(
+def table(result: Result) -> Table:
+    """Tabulate the figures of each splitter."""
+    return contestants(
         result,
         {
             "10 MB text, s": "{s:.2f}",
@@ -156,11 +155,6 @@ def tables(result: Result) -> Iterator[Table | str]:
             "documents peak MB": "{documents_peak_mb:,.0f}",
         },
     )
-    limit = result["limit"]
-    yield f"{LIMIT}: {limit['tokenizers_alone_s']:.2f} s, ratio {limit['ratio']:.2f}"
-    for length, times in result["ours"]["redraw_ms"].items():
-        each = ", ".join(f"{method} {ms:.0f}" for method, ms in times.items())
-        yield f"milliseconds to another size, {length}: {each}"
 
 
 def run(arguments: Namespace) -> Result:
@@ -180,7 +174,7 @@ def run(arguments: Namespace) -> Result:
 EXPLANATION = """\
 A text is tokenized once, and most words repeat, so only distinct words are tokenized. Another size or
 splitter then only places new borders."""
-BENCHMARK = Benchmark(__doc__, run, tables, rounds=5, explanation=EXPLANATION)
+BENCHMARK = Benchmark(__doc__, run, table, rounds=5, explanation=EXPLANATION)
 
 
 if __name__ == "__main__":

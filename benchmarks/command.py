@@ -1,4 +1,4 @@
-"""What every benchmark shares: its command line, its JSON object and its tables."""
+"""What every benchmark shares: its command line, its JSON object and its table."""
 
 import argparse
 import json
@@ -76,8 +76,8 @@ class Benchmark:
         then how.
     run
         Takes the options, returns the figures.
-    tables
-        Takes the figures, yields tables and sentences; raises `KeyError` where a figure is missing.
+    table
+        Takes the figures, returns the table of the claim; raises `KeyError` where a figure is missing.
     rounds
         Default of ``--rounds``; None where there is no such option.
     add_options
@@ -88,7 +88,7 @@ class Benchmark:
 
     doc: str | None
     run: Callable[[argparse.Namespace], Result]
-    tables: Callable[[Result], Iterable[Table | str]]
+    table: Callable[[Result], Table]
     rounds: int | None = None
     add_options: Callable[[argparse.ArgumentParser], object] | None = None
     explanation: str = ""
@@ -104,7 +104,7 @@ class Benchmark:
         return " ".join((self.doc or "").split("\n\n")[1].split())
 
     def main(self) -> None:
-        """Run the benchmark; print its figures as tables, or with ``--json`` as one JSON object."""
+        """Run the benchmark; print its figures as a table, or with ``--json`` as one JSON object."""
         parser = argparse.ArgumentParser(description=self.title)
         parser.add_argument("--json", action="store_true", help="print one JSON object")
         if self.rounds is not None:
@@ -119,8 +119,9 @@ class Benchmark:
         if arguments.json:
             print(json.dumps(result))
             return
-        parts = [part if isinstance(part, str) else part.text() for part in self.tables(result)]
-        print(f"{result['workload']}\n{result['processor']}", *parts, sep="\n\n")
+        print(f"{result['workload']}\n{result['processor']}", self.table(result).text(), sep="\n\n")
+        if result["limit"]:
+            print(f"\nlimit: {json.dumps(result['limit'])}")
 
 
 def median_ratio(above: Iterable[float], below: Iterable[float]) -> float:

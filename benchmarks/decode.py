@@ -19,7 +19,6 @@ import math
 import statistics
 import tempfile
 from argparse import Namespace
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -160,9 +159,9 @@ def figures_of(measured: dict[str, Any], read_bytes: int, flops: int) -> Result:
     }
 
 
-def tables(result: Result) -> Iterator[Table | str]:
-    """Yield the figures of each decoder, and how near generation comes to the rate of memory."""
-    yield contestants(
+def table(result: Result) -> Table:
+    """Tabulate the figures of each decoder."""
+    return contestants(
         result,
         {
             "new tokens/s": "{new_tokens_per_s:.1f}",
@@ -175,15 +174,6 @@ def tables(result: Result) -> Iterator[Table | str]:
             "divergence": "{divergence:.0e}",
             "same tokens": "{same_tokens}",
         },
-    )
-    limit = result["limit"]
-    yield (
-        f"memory is read with {limit['read_gb_per_s']:.0f} GB/s, a token needs "
-        f"{limit['mb_per_token']:.0f} MB: {limit['fraction']:.0%} of that rate reached without prompt lookup"
-    )
-    yield (
-        f"the best matrix product in float32 has {limit['gemm_gflops']:.0f} GFLOP/s, the prompt needs "
-        f"{limit['prompt_gflop']:.0f} GFLOP: {limit['prompt_fraction']:.0%} of that rate reached"
     )
 
 
@@ -203,15 +193,10 @@ def run(arguments: Namespace) -> Result:
 
 
 EXPLANATION = """\
-The divergence is that of the next-token distribution from float32 transformers, in nats. What limits
-generation is how fast weights come from memory, so matrices stay in the file's own 4 and 8 bits and are
-dequantised in registers. The forward pass of one token is recorded once as a list of operations and
-replayed in a single call, each core taking its share of every operation. Where a text repeats itself,
-prompt lookup reads the tokens that followed last time together with the newest one: the answer is the same
-to the last bit, and the weights are read once for several tokens. The peers generate token by token:
-compare them with the row without prompt lookup. Shares of the limits stored on 2026-11-23 are of the best
-round, later ones of each round."""
-BENCHMARK = Benchmark(__doc__, run, tables, rounds=5, explanation=EXPLANATION)
+How fast weights come from memory limits generation, so matrices stay in the file's own 4 and 8 bits. Where
+a text repeats itself, prompt lookup reads several tokens at once, and the answer is the same to the last
+bit; the peers generate token by token, as the row without prompt lookup does. The divergence is in nats."""
+BENCHMARK = Benchmark(__doc__, run, table, rounds=5, explanation=EXPLANATION)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ wrote it out. The threshold was chosen on the first half, the second is only rep
 
 import csv
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
@@ -105,24 +104,20 @@ def columns(rows: dict[tuple[str, bool, str], list[AnswerRow]], way: str, half: 
     return {name: figures_of(rows[way, needs, half]) for name, needs in KINDS.items()}
 
 
-def tables(result: Result) -> Iterator[Table | str]:
-    """Yield a table for each kind of question, a row for each way to ask it."""
-    told = result["ours"]["told_apart"]
-    shares = " and ".join(f"{share:.2f} ({HALVES[half]})" for half, share in told.items())
-    yield f"Follow-ups and complete questions are told apart in a share of {shares}."
-    for half, label in HALVES.items():
-        for kind in KINDS:
-            lines: list[Sequence[str]] = [
-                [way, *(interval(figures[half][kind], name) for name in METRICS)]
-                for way, figures in result["peers"].items()
-            ]
-            yield Table([f"{kind}, {label}", *(ANSWER_METRICS[name].label for name in METRICS)], lines)
+def table(result: Result) -> Table:
+    """Tabulate the half to report: a row for each kind of question and way to ask it."""
+    rows = [
+        [f"{kind}, {way}", *(interval(figures["report"][kind], name) for name in METRICS)]
+        for kind in KINDS
+        for way, figures in result["peers"].items()
+    ]
+    return Table(["half to report", *(ANSWER_METRICS[name].label for name in METRICS)], rows)
 
 
 EXPLANATION = """\
 The words of the topic find nearly what a person's own wording finds. A complete question that is taken for a
 follow-up keeps its own words, so it loses little."""
-BENCHMARK = Benchmark(__doc__, run, tables, explanation=EXPLANATION)
+BENCHMARK = Benchmark(__doc__, run, table, explanation=EXPLANATION)
 
 
 if __name__ == "__main__":

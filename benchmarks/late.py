@@ -6,7 +6,7 @@ context.
 """
 
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 
 import numpy as np
@@ -61,9 +61,9 @@ def run(arguments: Namespace) -> Result:
     return {"workload": workload, "ours": {"rows": rows}}
 
 
-def tables(result: Result) -> Iterator[Table]:
-    """Yield a row for each chunk size and context."""
-    yield Table(
+def table(result: Result) -> Table:
+    """Tabulate a row for each chunk size and context."""
+    return Table(
         ["vectors", "chunk tokens", "MRR", f"hits@{FIRST}"],
         [
             [
@@ -78,7 +78,7 @@ def tables(result: Result) -> Iterator[Table]:
 
 
 BENCHMARK = Benchmark(
-    __doc__, run, tables, explanation="The model was trained on 128 tokens: longer contexts make it worse."
+    __doc__, run, table, explanation="The model was trained on 128 tokens: longer contexts make it worse."
 )
 
 

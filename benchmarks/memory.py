@@ -11,7 +11,6 @@ compiled before.
 import os
 import tempfile
 from argparse import Namespace
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from time import sleep
@@ -100,15 +99,15 @@ def run(arguments: Namespace) -> Result:
     return {"workload": "the bundled documents and models", "ours": ours, "limit": LIMITS}
 
 
-def tables(result: Result) -> Iterator[Table | str]:
-    """Yield the megabytes at each stage, and the most that they should be."""
+def table(result: Result) -> Table:
+    """Tabulate the megabytes at each stage, and the most that they should be."""
     ours, limit = result["ours"], result["limit"]
-    yield Table(
+    return Table(
         ["", "MB", "aim, at most"], [[stage, f"{mb:.0f}", f"{limit[stage]}"] for stage, mb in ours.items()]
     )
 
 
-BENCHMARK = Benchmark(__doc__, run, tables)
+BENCHMARK = Benchmark(__doc__, run, table)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ other question and reported on the rest.
 """
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -92,22 +92,21 @@ def peer_correlations(encoder: Encoder, pairs: Sequence[Pair]) -> dict[str, floa
     }
 
 
-def sts_tables(result: Result) -> Iterator[Table | str]:
-    """Yield the correlation by each pooling, ours with its interval."""
-    peer = result["peers"][PEER]
-    yield Table(
+def sts_table(result: Result) -> Table:
+    """Tabulate the correlation by each pooling, ours with its interval."""
+    theirs = result["peers"][PEER]["spearman"]
+    return Table(
         ["pooling", "glassbox", "95 % interval", PEER],
         [
             [
                 name,
                 f"{own['spearman']:.2f}",
                 f"{own['low']:.1f} to {own['high']:.1f}",
-                f"{peer['spearman'][name]:.2f}" if name in peer["spearman"] else "has none",
+                f"{theirs[name]:.2f}" if name in theirs else "has none",
             ]
             for name, own in result["ours"].items()
         ],
     )
-    yield f"largest difference: {peer['largest_difference']:.4f}"
 
 
 def measure_retrieval(encoder: Encoder, collection: BeirSet) -> Result:
@@ -138,12 +137,11 @@ def measure_retrieval(encoder: Encoder, collection: BeirSet) -> Result:
     return {"workload": workload, "ours": ours}
 
 
-def tables(result: Result) -> Iterator[Table | str]:
-    """Yield the correlation by each pooling, or the quality of each retriever."""
+def table(result: Result) -> Table:
+    """Tabulate the correlation by each pooling, or the quality of each retriever."""
     if result["peers"]:
-        yield from sts_tables(result)
-        return
-    yield Table(
+        return sts_table(result)
+    return Table(
         ["retriever", "nDCG@10", "recall@10", "weight of dense"],
         [
             [
@@ -169,7 +167,7 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("path", type=Path, help="a file of scored pairs, or the folder of a BEIR collection")
 
 
-BENCHMARK = Benchmark(__doc__, run, tables, add_options=add_options)
+BENCHMARK = Benchmark(__doc__, run, table, add_options=add_options)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 """The indexes that ``benchmarks.search`` compares, each built and searched in processes of its own.
 
 ``python -m benchmarks.searchers PHASE NAME FOLDER ROUNDS`` prints a JSON object. ``build`` builds the index
-of vectors.npy into the folder; ``search`` reads it and asks the questions one by one on one core,
-``filtered`` of a part of the chunks; ``words`` asks them by the retrievers that read words, of texts that it
-makes. Each imports only what it needs, since memory is part of the comparison.
+of vectors.npy into the folder; ``search`` reads it and asks the questions one by one on one core; ``words``
+asks them by the retrievers that read words, of texts that it makes. Each imports only what it needs, since
+memory is part of the comparison.
 """
 
 import json
@@ -28,7 +28,6 @@ LINKS, CONSTRUCTION = 32, 40  # of hnswlib, as FAISS has them in the kind "hnsw"
 HNSWLIB, NUMPY = "hnswlib", "NumPy"
 N_COMPARED = 50  # questions of `words` that are scored by all chunks, too
 RETRIEVERS = ("bm25", "hybrid", "weighted")
-SHARES = (0.5, 0.1)  # of the chunks, that a filter allows
 
 
 def build_ours(kind: str, folder: Path, vectors: Vectors) -> dict[str, Any]:
@@ -189,27 +188,6 @@ def search(name: str, folder: Path, rounds: int) -> dict[str, Any]:
     return {"index": label, "recall": recall_of(scores, exact), **times, **resident}
 
 
-def filtered(name: str, folder: Path, rounds: int) -> dict[str, Any]:
-    """Ask the questions on one core of a share of the chunks, drawn at random, with one of our kinds."""
-    from engine.retrieval.index_kinds import nearest
-
-    vectors, questions = np.load(folder / "vectors.npy", mmap_mode="r"), np.load(folder / "questions.npy")
-    ann = open_ours(name, folder, vectors)
-    random = np.random.default_rng(0)
-    drawn = [np.sort(random.permutation(len(vectors))[: round(share * len(vectors))]) for share in SHARES]
-    exact = [nearest(vectors, questions, K, rows)[0] for rows in drawn]
-    one_core()
-    result = {}
-    for share, rows, best in zip(SHARES, drawn, exact, strict=True):
-
-        def find(asked: Vectors, k: int, allowed: Vectors = rows) -> tuple[Vectors, Vectors]:
-            return ann.nearest(vectors, asked, k, allowed)
-
-        scores, times = timed(find, questions, rounds)
-        result[f"{share:.0%}"] = {"recall": recall_of(scores, best), **times}
-    return result
-
-
 def words(name: str, folder: Path, rounds: int) -> dict[str, Any]:
     """Ask the questions by the retrievers that read words, with one of our kinds, on one core."""
     from dataclasses import replace
@@ -276,7 +254,7 @@ def made_texts(folder: Path) -> list[str]:
     return texts
 
 
-PHASES = {"search": search, "filtered": filtered, "words": words}
+PHASES = {"search": search, "words": words}
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ other program disturbs. The losses must be the same.
 import statistics
 import tempfile
 from argparse import Namespace
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -80,9 +79,9 @@ def figures_of(answers: dict[str, list[dict[str, Any]]], ended: dict[str, Any]) 
     }
 
 
-def tables(result: Result) -> Iterator[Table | str]:
-    """Yield the figures of each trainer, and the ratio to reach."""
-    yield contestants(
+def table(result: Result) -> Table:
+    """Tabulate the figures of each trainer."""
+    return contestants(
         result,
         {
             "step, ms": "{step_ms:.1f}",
@@ -93,7 +92,6 @@ def tables(result: Result) -> Iterator[Table | str]:
             "ratio of lowest": "{ratio_of_lowest:.2f}",
         },
     )
-    yield f"ratio: theirs / ours, greater is better; at least {result['limit']['ratio']} is required"
 
 
 def run(arguments: Namespace) -> Result:
@@ -105,7 +103,7 @@ def run(arguments: Namespace) -> Result:
     return figures_of(answers, lineup.ended_rows)
 
 
-BENCHMARK = Benchmark(__doc__, run, tables, rounds=15)
+BENCHMARK = Benchmark(__doc__, run, table, rounds=15)
 
 
 if __name__ == "__main__":

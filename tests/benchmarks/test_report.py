@@ -4,13 +4,13 @@ import sys
 from datetime import date
 
 import pytest
+from benchmarks.kills import NEW, OLD, STATES
+from benchmarks.operations import ENDS, WELL
 
 from benchmarks.command import processor
 from benchmarks.follow_ups import AS_TYPED, HALVES, WITH_TOPIC
 from benchmarks.journey import QUOTED
-from benchmarks.kills import NEW, OLD, STATES
 from benchmarks.memory import READY
-from benchmarks.operations import ENDS, WELL
 from benchmarks.report import DOCS, NAMES, ReportError, page, section, store
 from engine.evaluation.answers import ANSWER_METRICS
 
