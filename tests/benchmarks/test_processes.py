@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import decode, encode, families, sweep
+from benchmarks import decode, encode, sweep
 from benchmarks.command import OURS, contestants
 from benchmarks.processes import Ended, Lineup, Served, environment, run_once
 
@@ -82,21 +82,13 @@ def test_its_row_says_how_it_ended():
     assert table.rows == [[OURS, "1", ""], ["x", "ended by SIGSEGV", ""], ["y", "2", "2"]]
 
 
-@pytest.mark.parametrize("name", ["families", "sweep"])
-def test_a_peer_that_ended_has_no_figures_in_other_tables(name):
-    how = {"ended": "ended by SIGSEGV"}
-    times = {"cold_s": 32.0, "warm_s": 3.4, "cold_cpu_s": 60.0, "warm_cpu_s": 6.0, "peak_mb": 500.0}
-    reranker = {"tokens": 12800, "seconds": 1.1, "encode_seconds": 1.0, "ratio": 1.1}
-    family = {"note": "", "tokens_per_s": {OURS: 1500.0}} | how
+def test_a_peer_that_ended_has_no_figures_in_other_tables():
     result = {
-        "families": {"ours": {"families": {"qwen": family}, "reranker": reranker}},
-        "sweep": {
-            "ours": times,
-            "peers": {sweep.PEER: how},
-            "limit": {"embedding_alone_s": 27.0, "ratio": 0.8},
-        },
-    }[name]
-    table, *_ = {"families": families, "sweep": sweep}[name].tables(result)
+        "ours": {"cold_s": 32.0, "warm_s": 3.4, "cold_cpu_s": 60.0, "warm_cpu_s": 6.0, "peak_mb": 500.0},
+        "peers": {sweep.PEER: {"ended": "ended by SIGSEGV"}},
+        "limit": {"embedding_alone_s": 27.0, "ratio": 0.8},
+    }
+    table = sweep.table(result)
     assert "ended by SIGSEGV" in table.text()
     assert all(len(row) == len(table.columns) for row in table.rows)
 
@@ -132,7 +124,7 @@ def test_decode_tells_the_others_figures(tmp_path, monkeypatch):
     result = decode.figures_of(decode.take_turns(lineup, 1, Path("x"), [1], tmp_path), 1_000_000, 10**9)
     assert result["peers"]["llama.cpp"] == {"ended": "ended by SIGSEGV"}
     assert result["limit"]["prompt_fraction"] == pytest.approx(1 / 5)
-    table, *_ = decode.tables(result)
+    table = decode.table(result)
     rows = {row[0]: row[1:] for row in table.rows}
     assert rows["llama.cpp"][0] == "ended by SIGSEGV"
     assert rows[decode.REFERENCE][0] == f"{decode.NEW_TOKENS - 1:.1f}"
@@ -150,7 +142,8 @@ def test_encode_compares_a_precision_with_the_same_peers(tmp_path, monkeypatch, 
 
     monkeypatch.setattr(encode, "Served", quick)
     monkeypatch.setattr(encode, "run_once", lambda *arguments: json.dumps({"gflops": 1.0, "kernel": "k"}))
-    own, work = encode.OWN[precision], {encode.MIXED: encode.Workload(["a"], [3])}
+    some = encode.Workload(["a"], [3])
+    own, work = encode.OWN[precision], {encode.MIXED: some, "256 tokens": some}
     result = encode.figures_of(
         own, encode.take_turns(own, 1, Path("x"), work, tmp_path), work, encoder.config
     )
@@ -158,6 +151,5 @@ def test_encode_compares_a_precision_with_the_same_peers(tmp_path, monkeypatch, 
     assert set(result["peers"]) == set(encode.CONTESTANTS) - {own}
     assert result["peers"]["onnxruntime int8"] == {"ended": "ended by SIGSEGV"}
     assert own in result["workload"]
-    table, *_ = encode.tables(result)
-    assert next(row[0] for row in table.rows) == OURS
+    assert encode.table(result).rows[0][0] == OURS
     json.dumps(result)
