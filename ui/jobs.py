@@ -1,13 +1,12 @@
-"""Work in a background thread, whose text grows on the page while the page stays usable.
+"""Work in a background thread, whose text and results grow on the page while the page stays usable.
 
-A page keeps its job in the session's state. Any click meanwhile runs the page again, and that run continues
-to draw the job.
+A session keeps its jobs by name: `start_job` begins one, `current_job` returns it. Any click meanwhile runs
+the page again, and that run continues to draw the job.
 """
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from time import monotonic
 from typing import Any, Generic, TypeVar
@@ -20,6 +19,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from engine.errors import GlassboxError
 from engine.wording import counted
 from ui.memory import give_back_soon
+from ui.progress import TimeLeft
 from ui.text import text_html
 from ui.turns import TURNS
 
@@ -46,9 +46,21 @@ class Job(Generic[T]):
         is connected.
     computes
         Whether it needs the processor. A download does not: it begins at once and takes no turn of others.
+    request
+        What the work is for.
+    page
+        The folder of the page that draws it, to which other pages show a link; empty for none.
+    rows
+        Results of an earlier job that this one continues.
 
     Attributes
     ----------
+    rows
+        The results so far, to which the work appends.
+    share, words
+        How much of the work is done, and that in words, as the last `report` said.
+    is_seen
+        Whether its page was drawn after its end.
     text
         The text so far.
     aside
@@ -64,7 +76,13 @@ class Job(Generic[T]):
         work: Callable[["Job[T]"], T],
         is_wanted: Callable[[], bool] | None = None,
         computes: bool = True,
+        request: Any = None,
+        page: str = "",
+        rows: Iterable[Any] = (),
     ) -> None:
+        self.request, self.page, self.rows = request, page, list(rows)
+        self.share, self.words, self.is_seen = 0.0, "Starting…", False
+        self._time_left = TimeLeft()
         self._computes = computes
         self._is_wanted = session_is_open() if is_wanted is None else is_wanted
         self._session = session_name()
@@ -104,6 +122,11 @@ class Job(Generic[T]):
         """Request the end of the work; its text so far stays."""
         self._stop.set()
 
+    def report(self, done: float, total: float, words: str) -> None:
+        """Record how much of the work is done; ``words`` say it, and the time left is added to them."""
+        self.share = min(done / max(1, total), 1.0)
+        self.words = words + self._time_left(self.share)
+
     def write(self, text: str) -> None:
         """Append to the text and wake the threads in `wait`."""
         with self._changed:
@@ -123,6 +146,11 @@ class Job(Generic[T]):
         with self._changed:
             self._changed.wait_for(lambda: self.done or len(self.text) > len(seen), seconds)
             return self.text
+
+    @property
+    def error(self) -> str:
+        """The message of the error that ended the work; empty where none did, or while it goes on."""
+        return str(self._error or "")
 
     def result(self) -> T:
         """Wait for the work to end, and return its result.
@@ -212,53 +240,65 @@ def follow(
     place.html(text_html(escape(job.text)))
 
 
-@dataclass(frozen=True)
-class PageWork:
-    """A job that goes on while its user is on other pages; ``share`` returns how much of it is done."""
-
-    page: str
-    job: Job[Any]
-    share: Callable[[], float]
-
-    @property
-    def address(self) -> str:
-        """The address of the page."""
-        return self.page.split("/")[-1]
+def session_jobs() -> dict[str, Job[Any]]:
+    """Return the session's jobs by their names, running or ended."""
+    jobs: dict[str, Job[Any]] = st.session_state.setdefault("jobs", {})
+    return jobs
 
 
-def announce(page: str, job: Job[Any], share: Callable[[], float]) -> None:
-    """Have a job of a page, by its folder, shown on all other pages until it is looked at after its end."""
-    works: dict[str, PageWork] = st.session_state.setdefault("page-works", {})
-    works[page] = PageWork(page, job, share)
+def start_job(name: str, work: Callable[[Job[T]], T], **options: Any) -> Job[T]:
+    """Start the session's job of a name, with options of `Job`; the one before it is stopped and dropped."""
+    drop_job(name)
+    job = Job(work, **options)
+    session_jobs()[name] = job
+    return job
+
+
+def current_job(name: str, request: object = None) -> Job[Any] | None:
+    """Return the session's job of a name, None where there is none; with a request, one that is for it."""
+    job = session_jobs().get(name)
+    return job if job is not None and request in (None, job.request) else None
+
+
+def drop_job(name: str) -> None:
+    """Stop the session's job of a name, and drop its result."""
+    if (job := session_jobs().pop(name, None)) is not None:
+        job.stop()
 
 
 def show_page_works(address: str) -> None:
-    """Draw the work of all pages but the one at an address, with links to them."""
-    works: dict[str, PageWork] = st.session_state.get("page-works", {})
-    for page in [page for page, work in works.items() if work.address == address and work.job.done]:
-        del works[page]  # it is looked at now
-    if others := [work for work in works.values() if work.address != address]:
-        runs = any(not work.job.done for work in others)
-        st.fragment(draw_page_works, run_every=WORKS_S if runs else None)(others)
+    """Draw links to the pages of jobs that go on, or have ended unseen, but for the page at an address."""
+    jobs = [job for job in session_jobs().values() if job.page]
+    for job in jobs:
+        job.is_seen = job.is_seen or (job.done and address_of(job) == address)
+    others = {job.page: job for job in jobs if address_of(job) != address and not job.is_seen}
+    if others:
+        runs = any(not job.done for job in others.values())
+        st.fragment(draw_page_works, run_every=WORKS_S if runs else None)([*others.values()])
 
 
-def draw_page_works(works: Sequence[PageWork]) -> None:
-    """Draw a link to the page of each work, with how much of it is done."""
-    for work in works:
-        done = work.job.done
+def address_of(job: Job[Any]) -> str:
+    """Return the address of a job's page."""
+    return job.page.split("/")[-1]
+
+
+def draw_page_works(jobs: Sequence[Job[Any]]) -> None:
+    """Draw a link to the page of each job, with how much of it is done."""
+    for job in jobs:
         st.page_link(
-            f"pages/{work.page}/page.py",
-            icon=":material/check_circle:" if done else ":material/progress_activity:",
-            help="It has ended: see what came of it." if done else "It goes on while you are on other pages.",
+            f"pages/{job.page}/page.py",
+            icon=":material/check_circle:" if job.done else ":material/progress_activity:",
+            help="It has ended: see what came of it."
+            if job.done
+            else "It goes on while you are on other pages.",
             width="stretch",
         )
-        if not done:
-            st.progress(min(work.share(), 1.0))
+        if not job.done:
+            st.progress(job.share)
 
 
 def follow_progress(
     job: Job[Any],
-    progress: Callable[[], tuple[float, str]],
     key: str,
     stop_help: str,
     note: str = "",
@@ -269,9 +309,7 @@ def follow_progress(
     Parameters
     ----------
     job
-        The work.
-    progress
-        Returns the share of the work that is done, and the text beside the bar, as Markdown.
+        The work; its `Job.words` stand beside the bar, as Markdown.
     key
         Prefix of the widgets' keys: the box is ``{key}-progress``, the button ``{key}-stop``.
     stop_help
@@ -286,13 +324,12 @@ def follow_progress(
     def draw() -> None:
         if job.done:
             st.rerun()
-        share, words = progress()
         with st.container(border=True, key=f"{key}-progress"):
             if is_narrow:
                 bar, button = st.container(), st.container()
             else:
                 bar, button = st.columns([5, 1], vertical_alignment="center")
-            bar.progress(min(share, 1.0), " · ".join(filter(None, (words, place_in_line(job)))))
+            bar.progress(job.share, " · ".join(filter(None, (job.words, place_in_line(job)))))
             button.button(
                 "Stopping…" if job.stopped else "Stop",
                 key=f"{key}-stop",

@@ -1,7 +1,6 @@
 """The choice of the built-in decoder: those known by name, what they take on this machine, their download."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import streamlit as st
@@ -13,7 +12,7 @@ from engine.weights.fetch import bytes_here, cache_folder, is_here, model_path
 from engine.weights.memory import available_memory
 from engine.weights.transfer import Transfer
 from engine.wording import readable_bytes
-from ui.jobs import Job, announce, follow_progress
+from ui.jobs import Job, current_job, follow_progress, start_job
 from ui.models import choose_decoder, decoder_name, model_name, read_rate_here
 from ui.server_settings import DECODER, is_public
 from ui.tables import show_table
@@ -35,15 +34,6 @@ LIST_COLUMNS = {
         help="“To be accepted”: it has terms of use, which you accept before the download."
     ),
 }
-
-
-@dataclass(frozen=True)
-class Download:
-    """A model that is downloaded in the background, by its name, and how far it is."""
-
-    name: str
-    job: Job[Path]
-    transfer: Transfer
 
 
 def decoder_picker() -> None:
@@ -158,23 +148,21 @@ def show_list() -> None:
 
 def has_downloaded() -> bool:
     """Whether a download was started in this session."""
-    return "download" in st.session_state
+    return current_job("download") is not None
 
 
-def running_download() -> Download | None:
+def running_download() -> Job[Path] | None:
     """Return the session's download that has not ended, if there is one."""
-    download: Download | None = st.session_state.get("download")
-    return None if download is None or download.job.done else download
+    download = current_job("download")
+    return None if download is None or download.done else download
 
 
 def follow_download() -> None:
     """Draw the progress of the session's download, with a button to stop it."""
     if (download := running_download()) is None:
         return
-    name, transfer = escape_markdown(download.name), download.transfer
     follow_progress(
-        download.job,
-        lambda: (transfer.share, f"Downloading {name}: {transfer.words}"),
+        download,
         key="download",
         stop_help="Ends the download. What is there stays, and the next try goes on with it.",
         is_narrow=True,
@@ -183,10 +171,10 @@ def follow_download() -> None:
 
 def offer_download(name: str, listed: ListedDecoder | None) -> None:
     """Draw a button that downloads a model, or the reasons why not, and how the last try ended."""
-    running, last = running_download(), st.session_state.get("download")
-    if running is not None and running.name == name:
+    running, last = running_download(), current_job("download")
+    if running is not None and running.request == name:
         return
-    if last is not None and running is None and last.name == name:
+    if last is not None and running is None and last.request == name:
         show_end(last)
     label, hindrance, accepted = "Download from the Hugging Face Hub", "", True
     if listed is not None:
@@ -203,7 +191,7 @@ def offer_download(name: str, listed: ListedDecoder | None) -> None:
                 f"I accept the terms: [{model.licence.name}]({model.licence.url})", key=f"terms-{name}"
             )
     if running is not None:
-        hindrance = f"{escape_markdown(running.name)} is being downloaded: stop that first."
+        hindrance = f"{escape_markdown(running.request)} is being downloaded: stop that first."
     if hindrance:
         st.warning(hindrance, icon=":material/block:")
     st.button(
@@ -218,10 +206,10 @@ def offer_download(name: str, listed: ListedDecoder | None) -> None:
     )
 
 
-def show_end(download: Download) -> None:
+def show_end(download: Job[Path]) -> None:
     """Say how a download ended that did not bring its model."""
     try:
-        download.job.result()
+        download.result()
     except DownloadStoppedError:
         st.caption("Stopped. What is there stays, and the next try goes on with it.")
     except GlassboxError as error:
@@ -233,11 +221,13 @@ def start_download(name: str) -> None:
     transfer = Transfer()
 
     def work(job: Job[Path]) -> Path:
-        return model_path(name, transfer, lambda: job.stopped)
+        def report(done: int, total: int) -> None:
+            transfer(done, total)
+            job.share, job.words = transfer.share, f"Downloading {escape_markdown(name)}: {transfer.words}"
 
-    job = Job(work, computes=False)
-    st.session_state["download"] = Download(name, job, transfer)
-    announce("ask", job, lambda: transfer.share)
+        return model_path(name, report, lambda: job.stopped)
+
+    start_job("download", work, request=name, page="ask", computes=False)
 
 
 def use(name: str) -> None:

@@ -4,9 +4,9 @@ import time
 import pytest
 
 from engine.errors import GlassboxError, InputError
-from tests.apps import app_within
+from tests.apps import app_of, app_within
 from ui import jobs
-from ui.jobs import Job, PageWork, follow
+from ui.jobs import Job, follow
 
 
 class Place:
@@ -163,9 +163,10 @@ def test_what_comes_first_is_drawn_once_and_before_the_text_that_follows_it():
 
 def test_the_work_of_a_page_is_shown_on_the_others_until_it_is_looked_at():
     end = threading.Event()
-    job = Job(lambda _: end.wait(60), is_wanted=lambda: True)
-    work = PageWork("inside/late", job, lambda: 0.25)
-    state = {"page-works": {work.page: work}, "searched": ["inside_the_pipeline.md"]}
+    job = Job(lambda _: end.wait(60), is_wanted=lambda: True, page="inside/late")
+    job.report(1, 4, "1 of 4 windows")
+    assert (job.share, job.words) == (0.25, "1 of 4 windows")
+    state = {"jobs": {"late": job}, "searched": ["inside_the_pipeline.md"]}
     app = app_within("inside/positions", **state)
     assert links(app) == ["It goes on while you are on other pages."]
     assert [bar.value for bar in app.sidebar.get("progress")] == [25]
@@ -182,3 +183,29 @@ def test_the_work_of_a_page_is_shown_on_the_others_until_it_is_looked_at():
 
 def links(app):
     return [link.proto.help for link in app.sidebar.get("page_link")]
+
+
+def starting(name):
+    import streamlit as st
+
+    from ui.jobs import start_job
+
+    def work(job):
+        while job.take_turn():
+            job.rows.append(len(job.rows))
+
+    st.session_state["started"] = start_job(name, work, request=name.upper(), rows=[0])
+
+
+def test_a_session_keeps_one_job_of_a_name_with_its_request_and_results_so_far():
+    app = app_of(starting, args=("a",)).run()
+    first = app.session_state["started"]
+    assert app.session_state["jobs"] == {"a": first}
+    assert first.request == "A"
+    app.run()
+    assert first.stopped
+    second = app.session_state["jobs"]["a"]
+    second.stop()
+    second.result()
+    assert second.rows == [*range(len(second.rows))]
+    assert second.error == ""

@@ -5,26 +5,24 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from statistics import fmean
-from time import monotonic
 
 import streamlit as st
 from pydantic import TypeAdapter, ValidationError
 
 from engine import Encoder
 from engine.documents.document import Document
-from engine.errors import GlassboxError
 from engine.evaluation.answers import AnswerQuestion, AnswerRow, measure_answers
 from engine.evaluation.grid import Cell
 from engine.generation.answering import Answer, ask
 from engine.generation.settings import CONTEXTS, AnswerSettings
 from engine.generation.writer import Writer
 from engine.storage.workspace import SavedRun
-from engine.wording import counted, readable_time
+from engine.wording import counted
 from pages.improve.settings.grid import baseline_cell
 from ui.cells import AXES, value_words
 from ui.chunk_settings import Cut
 from ui.corpus import index_documents, null_scores_of_documents, warm_bm25
-from ui.jobs import Job, announce
+from ui.jobs import Job, current_job, drop_job, start_job
 from ui.models import decoder_name, load_decoder
 from ui.questions.kept import workspace
 from ui.settings import answer_settings
@@ -77,23 +75,6 @@ class AnswerRun:
 AS_JSON = TypeAdapter(AnswerRun)
 
 
-@dataclass
-class RunningAnswers:
-    """Questions that are being asked: what is to be measured, the rows so far, and the job."""
-
-    begun: AnswerRun
-    rows: list[AnswerRow] = field(default_factory=list)
-    since: float = field(default_factory=monotonic)
-    job: Job[None] = field(init=False)
-
-    def progress(self) -> tuple[float, str]:
-        """Return the share of the questions that are answered, and that with the time left in words."""
-        n_done, n = len(self.rows), self.begun.n_questions
-        left = (monotonic() - self.since) * (n - n_done) / max(1, n_done)
-        words = f"about {readable_time(left)} left" if n_done else "estimating the time left…"
-        return n_done / n, f"{n_done:,} of {n:,} questions, {words}"
-
-
 def settings_words(cell: Cell, cut: Cut, answers: AnswerSettings, names: Sequence[str]) -> dict[str, str]:
     """Return all settings in words, and the names of the documents, by their labels."""
     words = {AXES[axis].label: value_words(cell, axis) for axis in AXES} | {
@@ -143,7 +124,7 @@ def start(
         writer.check(settings)
     words = settings_words(cell, cut, settings, [document.name for document in documents])
     time = datetime.now().isoformat(timespec="seconds")
-    running = RunningAnswers(AnswerRun(time, asked, words, settings, len(questions), ()))
+    run = AnswerRun(time, asked, words, settings, len(questions), ())
 
     def work(job: Job[None]) -> None:
         def answer(text: str) -> Answer:
@@ -153,28 +134,26 @@ def start(
             rows = measure_answers([question], answer)
             if not job.take_turn():
                 return  # this last text may be cut off
-            running.rows += rows
+            job.rows += rows
+            job.report(len(job.rows), len(questions), f"{len(job.rows):,} of {len(questions):,} questions")
 
-    running.job = Job(work)
-    announce("improve/settings", running.job, lambda: len(running.rows) / len(questions))
-    st.session_state["answers-running"] = running
+    start_job("answers", work, request=run, page="improve/settings")
 
 
-def running_answers() -> RunningAnswers | None:
-    """Return what the session is asking now; a run that has ended is moved to the session's runs first."""
-    state = st.session_state
-    now: RunningAnswers | None = state.get("answers-running")
-    if now is None or not now.job.done:
-        return now
-    try:
-        now.job.result()
-        if not now.rows:
-            state["answers-error"] = "Stopped before the first question was answered: there is no result."
-    except GlassboxError as error:
-        state["answers-error"] = str(error)
-    if now.rows:
-        keep(replace(now.begun, rows=tuple(now.rows)))
-    del state["answers-running"]
+def running_answers() -> Job[None] | None:
+    """Return the job that asks questions now; a run that has ended is kept in the workspace first."""
+    job = current_job("answers")
+    if job is None or not job.done:
+        return job
+    if job.rows:
+        keep(replace(job.request, rows=tuple(job.rows)))
+    elif not job.error:
+        st.session_state["answers-error"] = (
+            "Stopped before the first question was answered: there is no result."
+        )
+    if job.error:
+        st.session_state["answers-error"] = job.error
+    drop_job("answers")
     return None
 
 

@@ -91,8 +91,7 @@ def show_answers(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> N
         show_error(problem)
     if now is not None:
         follow_progress(
-            now.job,
-            now.progress,
+            now,
             "answers",
             "Ends the run. The questions answered so far are scored.",
             "Closing or reloading this page ends the run and deletes its results.",

@@ -13,7 +13,7 @@ from pages.improve.settings.conclusion import HITS, Conclusion, conclude, show_c
 from pages.improve.settings.effects import show_effects
 from pages.improve.settings.export import show_export
 from pages.improve.settings.files import known_experiments
-from pages.improve.settings.running import running_experiment, show_resume
+from pages.improve.settings.running import JOB, measured_so_far, running_experiment, show_resume
 from pages.improve.settings.runs import Experiment
 from pages.improve.settings.verdicts import (
     ACROSS_K,
@@ -27,6 +27,7 @@ from pages.improve.settings.verdicts import (
     verdicts,
 )
 from ui.cells import cell_words, varied
+from ui.jobs import current_job
 from ui.text import escape_markdown, help_list
 
 REDRAW_S = 3.0
@@ -41,10 +42,8 @@ def show_results(current: Cell) -> None:
     ``current`` are the app's present settings.
     """
     now = running_experiment()
-    if now is None:
-        found = known_experiments()
-    else:
-        found = {now.begun.key: now.experiment} | known_experiments(but=now.begun.key)
+    growing = {} if now is None else {now.key: now}
+    found = growing | known_experiments(but=now.key if now else None)
     if not found:
         st.info("Nothing is measured yet. Run the grid on the tab “Grid”: its first rows come in seconds.")
         return
@@ -57,7 +56,7 @@ def show_results(current: Cell) -> None:
         help="The runs, the newest first, with those of an opened workspace.",
     )
     chosen = found[key]
-    if now is not None and key == now.begun.key:
+    if now is not None and key == now.key:
         st.fragment(show_growing, run_every=max(REDRAW_S, len(chosen.cells) / DRAWN_PER_S))(current)
     elif chosen.rows:
         show_experiment(chosen, is_growing=False, current=current)
@@ -65,11 +64,10 @@ def show_results(current: Cell) -> None:
 
 def show_growing(current: Cell) -> None:
     """Draw the rows so far of the running experiment."""
-    now = st.session_state.get("experiment")
-    if now is None or not now.rows:
+    if (job := current_job(JOB)) is None or not job.rows:
         st.info("The first rows come as soon as the documents are cut and embedded.")
     else:
-        show_experiment(now.experiment, is_growing=True, current=current)
+        show_experiment(measured_so_far(job), is_growing=True, current=current)
 
 
 def show_experiment(experiment: Experiment, is_growing: bool, current: Cell) -> None:

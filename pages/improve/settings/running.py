@@ -1,7 +1,7 @@
 """An experiment that runs in a background thread, and may be stopped and resumed."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from time import monotonic
 
 import streamlit as st
@@ -11,70 +11,24 @@ from engine.errors import GlassboxError
 from engine.evaluation.embedding_server import is_server
 from engine.evaluation.library_model import load_model
 from engine.evaluation.sweep import by_name, sweep
-from engine.evaluation.sweep_row import SweepRow
 from engine.evaluation.sweep_store import append
 from engine.retrieval.embedding_model import Model
-from engine.retrieval.vector_cache import VectorCache
 from engine.wording import readable_time, some_of
 from pages.improve.settings.files import begin
 from pages.improve.settings.runs import Experiment, digest, keep
 from ui.corpus import session_vectors, shared_vectors
 from ui.data_folder import kept_folder
 from ui.documents import bundled_names, chosen_documents
-from ui.jobs import Job, announce, follow_progress
+from ui.jobs import Job, current_job, drop_job, follow_progress, start_job
 from ui.models import load_encoder
 from ui.server_settings import ENCODER, check_source
 from ui.text import escape_markdown, joined, show_error
 
 MOST_NAMED = 10  # documents
+
+
 MIN_SHARE = 0.02  # of a grid: below it, the time left cannot be estimated
-
-
-@dataclass
-class RunningExperiment:
-    """An experiment with its progress and its job.
-
-    Attributes
-    ----------
-    begun
-        The experiment when it was started, with the rows of an earlier run where it is resumed.
-    rows
-        The rows so far; the job's thread appends to them.
-    n_done
-        Cells that are done, with a fraction for those in progress.
-    expected
-        Seconds that all of it was estimated to take before it began, None where a run is resumed.
-    since
-        When it was started, by `monotonic`.
-    job
-        The work.
-    """
-
-    begun: Experiment
-    rows: list[SweepRow]
-    n_done: float
-    expected: float | None = None
-    since: float = field(default_factory=monotonic)
-    job: Job[None] = field(init=False)
-
-    @property
-    def experiment(self) -> Experiment:
-        """The experiment with the rows so far."""
-        return replace(self.begun, rows=tuple(self.rows))
-
-    @property
-    def seconds_left(self) -> float | None:
-        """How long the rest takes, None where that cannot be estimated yet."""
-        n_cells, n_before = len(self.begun.cells), len(self.begun.rows)
-        share = (self.n_done - n_before) / (n_cells - n_before)
-        return time_left(monotonic() - self.since, share, self.expected)
-
-    def progress(self) -> tuple[float, str]:
-        """Return the share of the cells that is done, and that with the time left in words, as Markdown."""
-        n_cells, left = len(self.begun.cells), self.seconds_left
-        words = "estimating the time left…" if left is None else f"about {readable_time(left)} left"
-        name = escape_markdown(self.begun.name)
-        return self.n_done / n_cells, f"{name}: {len(self.rows):,} of {n_cells:,} cells, {words}"
+JOB = "experiment"  # the name of the session's job
 
 
 def time_left(elapsed: float, share: float, expected: float | None) -> float | None:
@@ -96,80 +50,77 @@ def start(
     models: Mapping[str, Model],
     expected: float | None = None,
 ) -> None:
-    """Start to measure an experiment, or resume it; ``expected`` seconds are estimated for all of it."""
+    """Start to measure an experiment, or resume it: the missing cells, the baseline first.
+
+    ``expected`` seconds are estimated for all of it.
+    """
     bundled = bundled_names()
     shared = all(document.name in bundled for document in documents)
     cache = shared_vectors() if shared else session_vectors()
-    running = RunningExperiment(experiment, list(experiment.rows), len(experiment.rows), expected)
-    file = begin(experiment)
+    file, since = begin(experiment), monotonic()
+    name, n_cells, n_before = escape_markdown(experiment.name), len(experiment.cells), len(experiment.rows)
 
     def work(job: Job[None]) -> None:
-        for row in rows_of(running, documents, models, cache, job):
-            running.rows.append(row)
-            if file is not None:
-                append(file, row)
+        def report(n_done: float, _: int) -> None:
+            left = time_left(monotonic() - since, (n_done - n_before) / (n_cells - n_before), expected)
+            words = "estimating the time left…" if left is None else f"about {readable_time(left)} left"
+            job.share = n_done / n_cells
+            job.words = f"{name}: {len(job.rows):,} of {n_cells:,} cells, {words}"
+
+        for cells in (experiment.cells[:1], experiment.cells):
+            done = [row for row in job.rows if row.cell in set(cells)]
+            for row in sweep(
+                documents,
+                experiment.questions,
+                cells,
+                models,
+                cache,
+                report,
+                lambda: not job.take_turn(),
+                done,
+            ):
+                job.rows.append(row)
+                if file is not None:
+                    append(file, row)
 
     state = st.session_state
-    running.job = Job(work)
-    announce("improve/settings", running.job, lambda: running.n_done / len(experiment.cells))
-    state["experiment"], state["experiment-shown"] = running, experiment.key
-    state["experiments-tab"] = "Results"
+    start_job(JOB, work, request=experiment, page="improve/settings", rows=experiment.rows)
+    state["experiment-shown"], state["experiments-tab"] = experiment.key, "Results"
     state.pop("experiment-error", None)
 
 
-def rows_of(
-    running: RunningExperiment,
-    documents: Sequence[Document],
-    models: Mapping[str, Model],
-    cache: VectorCache,
-    job: Job[None],
-) -> Iterator[SweepRow]:
-    """Measure the missing cells, the baseline first."""
-    begun = running.begun
-
-    def report(n_done: float, _: int) -> None:
-        running.n_done = n_done
-
-    for cells in (begun.cells[:1], begun.cells):
-        yield from sweep(
-            documents,
-            begun.questions,
-            cells,
-            models,
-            cache,
-            report,
-            lambda: not job.take_turn(),
-            [row for row in running.rows if row.cell in set(cells)],
-        )
-
-
-def running_experiment() -> RunningExperiment | None:
-    """Return the session's running experiment; one that has ended is moved to the session's runs first."""
-    state = st.session_state
-    now: RunningExperiment | None = state.get("experiment")
-    if now is None or not now.job.done:
+def running_experiment() -> Experiment | None:
+    """Return the session's running experiment with the rows so far; one that has ended is kept first."""
+    state, job = st.session_state, current_job(JOB)
+    if job is None:
+        return None
+    now = measured_so_far(job)
+    if not job.done:
         return now
-    try:
-        now.job.result()
-    except GlassboxError as error:
-        state["experiment-error"] = str(error)
+    if job.error:
+        state["experiment-error"] = job.error
     if now.rows:
-        keep(now.experiment)
-    elif now.job.stopped:
+        keep(now)
+    elif job.stopped:
         state["experiment-error"] = (
-            f"{now.begun.name} was stopped before its first cell was measured: run the grid again; "
+            f"{now.name} was stopped before its first cell was measured: run the grid again; "
             "texts that were embedded are not embedded again"
         )
-    del state["experiment"]
+    drop_job(JOB)
     return None
+
+
+def measured_so_far(job: Job[None]) -> Experiment:
+    """Return the experiment of a job with its rows so far."""
+    experiment: Experiment = job.request
+    return replace(experiment, rows=tuple(job.rows))
 
 
 def show_running() -> None:
     """Draw the progress of the running experiment, if any, and once the error of the last one, if any."""
-    if (now := running_experiment()) is not None:
+    if running_experiment() is not None and (job := current_job(JOB)) is not None:
         follow_progress(
-            now.job,
-            now.progress,
+            job,
             "experiment",
             "Ends the run. What is measured stays, and the run can be resumed later.",
             "Closing or reloading this page ends the run; "
@@ -186,7 +137,7 @@ def show_resume(experiment: Experiment) -> None:
         f"{len(experiment.rows):,} of {len(experiment.cells):,} cells are measured; verdicts compare only "
         "these."
     )
-    if st.session_state.get("experiment") is None:
+    if current_job(JOB) is None:
         button.button(
             "Resume",
             key="experiment-resume",

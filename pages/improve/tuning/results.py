@@ -7,6 +7,7 @@ import numpy as np
 import streamlit as st
 
 from engine.evaluation.metrics import METRICS
+from engine.training.search.folds import LabelledTexts
 from engine.training.search.metric_changes import DEPTH, JUDGED_BY, MAIN, MetricChange, is_worse
 from engine.training.search.tuning import Tuned
 from pages.improve.tuning.figures import (
@@ -17,7 +18,7 @@ from pages.improve.tuning.figures import (
     spread_figure,
 )
 from pages.improve.tuning.outcome import document_outcome, interval, model_zip, outcome, show_download
-from pages.improve.tuning.running import RunningTuning
+from pages.improve.tuning.running import Outcome
 from ui.export import show_figure
 from ui.tables import show_table
 from ui.text import escape_markdown
@@ -41,11 +42,12 @@ METRIC_COLUMNS: Mapping[str, Any] = {
 }
 
 
-def show_results(running: RunningTuning, tuned: Tuned) -> None:
+def show_results(found: Outcome) -> None:
     """Draw the results of a tuning."""
+    tuned = found.tuned
     show_outcome(tuned)
     show_metrics(tuned)
-    show_questions(running, tuned.question_metrics[0])
+    show_questions(found.labelled, tuned.question_metrics[0])
     left, right = st.columns(2)
     with left:
         st.markdown(
@@ -73,12 +75,12 @@ def show_results(running: RunningTuning, tuned: Tuned) -> None:
             "Loss by epoch of each fold, on the questions trained on and on those held out.",
         )
     st.caption(
-        f"The model below is trained on all {len(running.labelled.questions):,} questions ({tuned.choice}). "
+        f"The model below is trained on all {len(found.labelled.questions):,} questions ({tuned.choice}). "
         "On these questions it would look too good; the figures above are of models tested on questions that "
         "they had not seen."
     )
-    if running.not_kept:
-        st.warning(escape_markdown(running.not_kept), icon=":material/cloud_off:")
+    if found.not_kept:
+        st.warning(escape_markdown(found.not_kept), icon=":material/cloud_off:")
     show_download(lambda: model_zip(tuned), tuned.keep)
 
 
@@ -125,7 +127,7 @@ def show_metrics(tuned: Tuned) -> None:
     )
 
 
-def show_questions(running: RunningTuning, found: MetricChange) -> None:
+def show_questions(labelled: LabelledTexts, found: MetricChange) -> None:
     """Draw how many questions were won and lost, and list those that changed most."""
     change = found.after - found.before
     won, lost = int((change > 0).sum()), int((change < 0).sum())
@@ -139,7 +141,7 @@ def show_questions(running: RunningTuning, found: MetricChange) -> None:
         show_table(
             [
                 {
-                    "question": running.labelled.questions[number],
+                    "question": labelled.questions[number],
                     "before": found.before[number],
                     "after": found.after[number],
                     "change": change[number],

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 
 import numpy as np
-import streamlit as st
 
 from engine import Encoder
 from engine.documents.document import Chunk, Document
@@ -18,9 +17,7 @@ from pages.improve.tuning.outcome import keep_tuned, kept_file
 from ui.chunk_settings import Cut
 from ui.corpus import index_documents
 from ui.data_folder import may_write
-from ui.jobs import Job, announce
-
-STATE = "tuning"
+from ui.jobs import Job, start_job
 
 
 class Stopped(GlassboxError):
@@ -44,26 +41,13 @@ class Request:
         return FineTuning(n_last=self.depth, n_epochs=self.n_epochs) if self.depth else None
 
 
-@dataclass
-class RunningTuning:
-    """A tuning with its progress and its job."""
+@dataclass(frozen=True)
+class Outcome:
+    """A tuning, the texts it learnt from, and why the tuned model could not be kept, if so."""
 
-    request: Request
     labelled: LabelledTexts
-    stage: str = "Starting"
-    share: float = 0.0
-    job: Job[Tuned] = field(init=False)
-    not_kept: str = ""  # why the tuned model could not be kept
-
-    def progress(self) -> tuple[float, str]:
-        """Return the share of the work that is done, and that in words."""
-        return self.share, f"{self.stage}: {self.share:.0%}"
-
-    def report(self, stage: str, done: int, total: int) -> None:
-        """Record the progress; raise `Stopped` where the user has stopped the job."""
-        self.stage, self.share = stage, done / max(1, total)
-        if not self.job.take_turn():
-            raise Stopped("the training was stopped before its end: nothing was changed")
+    tuned: Tuned
+    not_kept: str = ""
 
 
 def labelled_chunks(questions: Sequence[Question], chunks: Sequence[Chunk]) -> LabelledTexts:
@@ -82,23 +66,19 @@ def start(request: Request, documents: Sequence[Document], encoder: Encoder) -> 
     """Start a tuning; chunks without vectors are embedded first."""
     index = index_documents(documents, encoder, request.cut, "mean")
     labelled = labelled_chunks(request.questions, index.chunks)
-    running, file = RunningTuning(request, labelled), kept_file()
+    file = kept_file()
 
-    def work(job: Job[Tuned]) -> Tuned:
-        running.job = job  # the thread may be here before `Job` has returned
-        running.report("Embedding the questions", 0, 1)
+    def work(job: Job[Outcome]) -> Outcome:
+        def report(stage: str, done: int, total: int) -> None:
+            job.report(done, total, f"{stage}: {done / max(1, total):.0%}")
+            if not job.take_turn():
+                raise Stopped("the training was stopped before its end: nothing was changed")
+
+        report("Embedding the questions", 0, 1)
         asked = index.encoder(encoder).encode_query(labelled.questions, pooling="mean")
         task = TuningData(labelled, encoder, asked, index.vectors, request.cut.max_tokens)
-        tuned = tune(task, request.settings, request.n_folds, request.n_epochs, running.report)
-        if file is not None and may_write(file):
-            running.not_kept = keep_tuned(tuned, file)
-        return tuned
+        tuned = tune(task, request.settings, request.n_folds, request.n_epochs, report)
+        not_kept = keep_tuned(tuned, file) if file is not None and may_write(file) else ""
+        return Outcome(labelled, tuned, not_kept)
 
-    running.job = Job(work)
-    announce("improve/tuning", running.job, lambda: running.share)
-    st.session_state[STATE] = running
-
-
-def current_tuning() -> RunningTuning | None:
-    """Return the session's tuning, running or done."""
-    return st.session_state.get(STATE)
+    start_job("tuning", work, request=request, page="improve/tuning")

@@ -12,9 +12,9 @@ from engine.training.search.fine_tune import FineTuning
 from engine.wording import counted
 from pages.improve.tuning.outcome import show_kept
 from pages.improve.tuning.results import show_results
-from pages.improve.tuning.running import Request, RunningTuning, current_tuning, start
+from pages.improve.tuning.running import Outcome, Request, start
 from ui.chunk_settings import Cut
-from ui.jobs import follow_progress
+from ui.jobs import Job, current_job, follow_progress
 from ui.models import model_name
 from ui.text import escape_markdown
 from ui.widgets import choice, slider
@@ -50,8 +50,8 @@ def show_tuning(
         )
         return
     request = tuning_settings(documents, asked, encoder, cut)
-    running = current_tuning()
-    busy = running is not None and not running.job.done
+    job = current_job("tuning")
+    busy = job is not None and not job.done
     if st.button(
         "Train",
         key="tuning-train",
@@ -62,7 +62,7 @@ def show_tuning(
     ):
         start(request, documents, encoder)
         st.rerun()  # with the button greyed out
-    if running is None:
+    if job is None:
         n_about = len({question.corpus_id for question in asked})
         st.info(
             f"Nothing is trained yet. Train learns from {counted(len(asked), 'question')} about "
@@ -70,12 +70,10 @@ def show_tuning(
             icon=":material/school:",
         )
         show_kept()
-    elif not running.job.done:
-        follow_progress(
-            running.job, running.progress, "tuning", "Ends the training. Nothing is changed by it."
-        )
+    elif not job.done:
+        follow_progress(job, "tuning", "Ends the training. Nothing is changed by it.")
     else:
-        show_end(running, request)
+        show_end(job, request)
 
 
 def tuning_settings(
@@ -120,12 +118,12 @@ def tuning_settings(
     return Request(n_last, n_folds, n_epochs, names, questions, cut)
 
 
-def show_end(running: RunningTuning, request: Request) -> None:
+def show_end(job: Job[Outcome], request: Request) -> None:
     """Draw the results of a training that has ended, or raise its error."""
-    tuned = running.job.result()
-    if running.request != request:
+    found = job.result()
+    if job.request != request:
         st.caption(
             ":material/history: These are the results of the last training; settings, questions or documents "
             "have changed since. Press Train for new ones."
         )
-    show_results(running, tuned)
+    show_results(found)

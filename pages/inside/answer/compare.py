@@ -14,6 +14,7 @@ from engine.generation.prompt import Prompt, Source
 from engine.generation.thinking import without_thought
 from pages.inside.answer.jobs import Request, answer_texts, continuation, start_continuation
 from ui.colours import ADDED, FAINT, ORANGE, REMOVED, source_colour
+from ui.jobs import current_job
 from ui.models import load_decoder
 from ui.settings import Settings
 from ui.text import beginning, escape_html, faint_html, passage_label, show_error, show_text
@@ -77,10 +78,9 @@ def show_without(answer: Answer, settings: Settings) -> None:
         min(settings.answer.max_new_tokens, max(1, decoder.max_tokens - len(answer.prompt.ids))),
         settings.answer.sampling,
     )
-    if st.session_state.get("without-request") != request:
-        start_continuation("without", request)
+    job = current_job("without", request) or start_continuation("without", request)
     try:
-        found = continuation("without")
+        found = continuation(job)
     except GlassboxError as error:
         show_error(error)
         return

@@ -8,7 +8,7 @@ import streamlit as st
 from engine.generation.sampling import Sampling
 from engine.generation.sentences import token_texts
 from ui.asking import session_prefix_cache, show_writing
-from ui.jobs import Job
+from ui.jobs import Job, start_job
 from ui.models import load_decoder
 
 
@@ -43,11 +43,8 @@ def answer_texts(ids: Sequence[int]) -> list[str]:
     return ["" if number in decoder.end_ids else next(texts) for number in ids]
 
 
-def start_continuation(name: str, request: Request) -> None:
+def start_continuation(name: str, request: Request) -> Job[Continuation]:
     """Start a continuation under a name; stop the one running under the same name, if any."""
-    job = st.session_state.get(f"{name}-job")
-    if job is not None:
-        job.stop()
     decoder, cache = load_decoder(), session_prefix_cache()
 
     def work(job: Job[Continuation]) -> Continuation:
@@ -67,11 +64,10 @@ def start_continuation(name: str, request: Request) -> None:
                     break
         return Continuation(tuple(ids), cache.reused_tokens)
 
-    st.session_state[f"{name}-request"] = request
-    st.session_state[f"{name}-job"] = Job(work)
+    return start_job(name, work, request=request)
 
 
-def continuation(name: str) -> Continuation:
+def continuation(job: Job[Continuation]) -> Continuation:
     """Return a finished continuation, after drawing it while it grows.
 
     Raises
@@ -79,10 +75,9 @@ def continuation(name: str) -> Continuation:
     GlassboxError
         The error that ended the generation.
     """
-    job: Job[Continuation] = st.session_state[f"{name}-job"]
     if not job.done:
         place = st.empty()
         with place.container():
-            show_writing(job, "Writing…", key=f"stop-{name}")
+            show_writing(job, "Writing…", key="stop-continuation")
         place.empty()
     return job.result()

@@ -34,7 +34,7 @@ from pages.inside.answer.sweeps import (
     What,
     positions_of,
     start_sweep,
-    sweeps_of,
+    sweep_of,
 )
 from ui.export import show_figure
 from ui.jobs import follow_progress
@@ -139,7 +139,7 @@ def alignment_words(pair: PromptPair) -> str:
 
 def measured(named: NamedPair, what: What, n_patches: int, seconds: float) -> Measured | None:
     """Return a sweep's result; until there is one, draw its button or its progress."""
-    sweep = sweeps_of(named.pair).get(what)
+    sweep = sweep_of(named.pair, what)
     if sweep is None:
         st.button(
             f"Measure {n_patches:,} patches, about {readable_time(seconds)}",
@@ -151,10 +151,10 @@ def measured(named: NamedPair, what: What, n_patches: int, seconds: float) -> Me
             help="It goes on while you are on other pages.",
         )
         return None
-    if not sweep.job.done:
-        follow_progress(sweep.job, sweep.progress, "origin", "Ends the measurement; what is done is shown.")
+    if not sweep.done:
+        follow_progress(sweep, "origin", "Ends the measurement; what is done is shown.")
         return None
-    found = sweep.job.result()
+    found = sweep.result()
     if n_missing := int(np.isnan(found.effects).sum()):
         st.warning(f"Stopped: {n_missing:,} of {found.effects.size:,} patches were not measured.")
         st.button("Measure all again", key="origin-again", on_click=start_sweep, args=(named.pair, what))

@@ -14,6 +14,7 @@ from pages.inside.answer.compare import branch_html, show_side_by_side
 from pages.inside.answer.figures import candidate_bars, certainty_figure
 from pages.inside.answer.jobs import Request, answer_texts, continuation, start_continuation
 from ui.export import arrays_of, show_figure
+from ui.jobs import current_job
 from ui.settings import Settings
 from ui.text import escape_markdown, show_error
 from ui.tokens import visible_blanks
@@ -129,14 +130,14 @@ def code(candidate: Candidate) -> str:
 
 def show_branch(answer: Answer) -> None:
     """Draw the last branch of this answer, if any, beside the original."""
-    request: Request | None = st.session_state.get("branch-request")
-    if request is None or request.prompt_ids != answer.read_ids:
+    if (job := current_job("branch")) is None or job.request.prompt_ids != answer.read_ids:
         return
+    request: Request = job.request
     start = len(request.begun_ids) - 1
     if request.begun_ids[:start] != answer.ids[:start]:
         return
     try:
-        found = continuation("branch")
+        found = continuation(job)
     except GlassboxError as error:
         show_error(error)
         return

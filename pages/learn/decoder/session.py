@@ -1,14 +1,16 @@
 """Training of a small decoder in a background thread: started, paused, resumed, saved and loaded."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from time import monotonic
 from typing import Any
 
 import numpy as np
 import streamlit as st
 
+from engine.atomic_write import write_atomically
 from engine.documents.document import Document
 from engine.errors import InputError
 from engine.generation.sampling import Sampling
@@ -34,12 +36,12 @@ from engine.training.language.vocabulary import (
     token_texts,
     tokenizer_of,
 )
-from pages.learn.decoder.background_training import BackgroundTraining
-from ui.jobs import Job
+from ui.data_folder import may_write, model_file
+from ui.jobs import Job, drop_job, start_job
 from ui.tokens import visible_blanks
 
 KEY = "lab-decoder-run"
-KEPT_NAME = "small-decoder"
+KEPT_NAME, KEEP_S = "small-decoder", 5.0  # the kept checkpoint, and seconds between two
 HELD_OUT_WINDOWS = 16
 SNAPSHOTS = 20  # in a whole training
 LOOKED_AT = 32  # tokens of the fixed text whose attention is drawn
@@ -73,7 +75,7 @@ class Snapshot:
 
 
 @dataclass
-class TrainingSession(BackgroundTraining):
+class TrainingSession:
     """A training with its data and its results; the job's thread appends to ``reports`` and ``snapshots``.
 
     ``looked_at`` are the held-out tokens whose attention is drawn, ``folder`` holds the file of the
@@ -91,19 +93,23 @@ class TrainingSession(BackgroundTraining):
     step_tokens: int
     reports: list[UpdateReport] = field(default_factory=list)
     snapshots: list[Snapshot] = field(default_factory=list)
+    job: Job[None] | None = None  # of the steps, None before the first one
+    deleted: bool = False
 
     @property
     def state(self) -> TrainingState:
         """The state of the training."""
         return self.checkpoint.state
 
-    page = "learn/decoder"
-    kept_name = KEPT_NAME
+    @property
+    def running(self) -> bool:
+        """Whether the job is running, also while it is pausing."""
+        return self.job is not None and not self.job.done
 
     @property
-    def share(self) -> float:
-        """How much of the training is done."""
-        return self.state.n_updates / self.settings.n_steps
+    def pausing(self) -> bool:
+        """Whether the job was asked to stop and has not ended yet."""
+        return self.job is not None and not self.job.done and self.job.stopped
 
     @property
     def diverged(self) -> str | None:
@@ -117,14 +123,25 @@ class TrainingSession(BackgroundTraining):
 
     def pause(self) -> None:
         """Stop after the current step, and wait for it."""
-        self.stop()
         if self.job is not None:
+            self.job.stop()
             self.job.wait()  # returns at the end, since the job writes no text
 
-    def checkpoint_file(self) -> tuple[str, Callable[[], bytes]]:
-        """Return the name of a checkpoint file, and a function that returns its content."""
-        name = f"small-decoder-step-{self.state.n_updates}.safetensors"
-        return name, lambda: checkpoint_bytes(self.checkpoint)
+    def keep(self, file: Path | None) -> None:
+        """Write the checkpoint into a file, whole or not at all, if the session's work is kept.
+
+        Raises
+        ------
+        InputError
+            It cannot be written.
+        """
+        if file is None or self.deleted or not may_write(file):
+            return
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(file, checkpoint_bytes(self.checkpoint))
+        except OSError as error:
+            raise InputError(f"the model cannot be kept in {file.parent} ({error.strerror})") from error
 
 
 def current() -> TrainingSession | None:
@@ -215,29 +232,47 @@ def held_out_text(held_out: Array, tokenizer: TextTokenizer, n_tokens: int) -> A
 
 
 def resume(session: TrainingSession, settings: TrainingSettings) -> None:
-    """Resume the training in a new job; drop reports and snapshots of steps that divergence undid."""
+    """Resume the training in a new job; drop reports and snapshots of steps that divergence undid.
+
+    The checkpoint is kept every `KEEP_S` and at the end.
+    """
     session.settings, step = settings, session.state.n_updates
     session.reports = [report for report in session.reports if report.update <= step]
     session.snapshots = [seen for seen in session.snapshots if seen.update <= step]
 
-    def work(job: Job[None]) -> None:
-        every = max(session.settings.n_steps // SNAPSHOTS, 1)
-        with single_threaded_blas():
-            for report in train(session.state, session.batches, session.held_out, session.settings):
-                session.reports.append(report)
-                if report.diverged is None and (report.update % every == 0 or session.finished):
-                    session.snapshots.append(snapshot(session))
-                session.keep_if_due()
-                if not job.take_turn():
-                    return
+    file = model_file(KEPT_NAME)
 
-    session.run(work)
+    def work(job: Job[None]) -> None:
+        every, kept_at = max(settings.n_steps // SNAPSHOTS, 1), monotonic()
+        try:
+            with single_threaded_blas():
+                for report in train(session.state, session.batches, session.held_out, settings):
+                    session.reports.append(report)
+                    if report.diverged is None and (report.update % every == 0 or session.finished):
+                        session.snapshots.append(snapshot(session))
+                    job.report(session.state.n_updates, settings.n_steps, "")
+                    if monotonic() - kept_at > KEEP_S:
+                        session.keep(file)
+                        kept_at = monotonic()
+                    if not job.take_turn():
+                        return
+        finally:
+            session.keep(file)
+
+    session.job = start_job("training", work, page="learn/decoder")
+
+
+def delete(session: TrainingSession) -> None:
+    """Delete a training and its kept checkpoint."""
+    session.deleted = True
+    reset()
+    if (file := model_file(KEPT_NAME)) is not None:
+        file.unlink(missing_ok=True)
 
 
 def reset() -> None:
     """Delete the browser session's training."""
-    if (session := current()) is not None:
-        session.stop()
+    drop_job("training")
     for key in (KEY, "lab-decoder-written", "lab-decoder-timing"):
         st.session_state.pop(key, None)
 

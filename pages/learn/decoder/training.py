@@ -1,7 +1,6 @@
 """The page on which a decoder is trained from scratch on the chosen documents."""
 
 from collections.abc import Sequence
-from functools import partial
 from math import prod
 
 import streamlit as st
@@ -10,22 +9,15 @@ from engine.documents.document import Document
 from engine.models.small_decoder import SmallDecoderConfig
 from engine.models.small_decoder_params import parameter_shapes
 from engine.wording import counted
-from pages.learn.decoder.background_training import draw_live, show_training_buttons
+from pages.learn.decoder.buttons import show_training_buttons
 from pages.learn.decoder.live import show_progress
-from pages.learn.decoder.session import (
-    KEPT_NAME,
-    Choice,
-    TrainingSession,
-    begin,
-    current,
-    reset,
-    restore,
-    resume,
-)
+from pages.learn.decoder.session import Choice, TrainingSession, begin, current, restore, resume
 from pages.learn.decoder.settings import POSITIONS, choose
 from pages.learn.decoder.write import show_writing_on
 from ui.models import load_encoder
 from ui.text import escape_markdown, show_error
+
+REDRAW_S = 2.0  # between two drawings of a training
 
 
 def show_decoder_training(documents: Sequence[Document]) -> None:
@@ -41,13 +33,9 @@ def show_decoder_training(documents: Sequence[Document]) -> None:
     choice = choose(made=session is not None, running=session is not None and session.running)
     show_training_buttons(
         session,
-        "lab-decoder",
-        KEPT_NAME,
+        choice.settings,
         train=lambda: _begin(choice, documents),
-        resume=None if session is None else partial(resume, session, choice.settings),
-        reset=reset,
         load=lambda content: restore(content, choice, documents, load_encoder().tokenizer),
-        can_resume=session is not None and session.state.n_updates < choice.settings.n_steps,
     )
     if session is None:
         st.info(
@@ -59,7 +47,7 @@ def show_decoder_training(documents: Sequence[Document]) -> None:
         return
     _show_failure(session)
     _show_model(session)
-    draw_live(session, lambda: show_progress(session))
+    draw_live(session)
     show_writing_on(session)
 
 
@@ -73,8 +61,23 @@ def _show_failure(session: TrainingSession) -> None:
     """Draw the reason why the training ended early, if it did."""
     if session.diverged:
         st.error(f"Training diverged: {escape_markdown(session.diverged)}.", icon=":material/trending_up:")
-    elif message := session.job_error:
-        show_error(message)
+    elif session.job is not None and session.job.error:
+        show_error(session.job.error)
+
+
+def draw_live(session: TrainingSession) -> None:
+    """Draw a training; while it runs, again every `REDRAW_S` seconds, and at its end rerun the page."""
+    if not session.running:
+        show_progress(session)
+        return
+
+    @st.fragment(run_every=REDRAW_S)
+    def redraw() -> None:
+        if not session.running:
+            st.rerun()
+        show_progress(session)
+
+    redraw()
 
 
 def _show_plan(choice: Choice, documents: Sequence[Document]) -> None:

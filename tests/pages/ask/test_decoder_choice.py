@@ -74,7 +74,7 @@ def chosen(name=NAME):
 
 def until_done(app):
     with suppress(GlassboxError):
-        app.session_state["download"].job.result()
+        app.session_state["jobs"]["download"].result()
     return app.run()
 
 

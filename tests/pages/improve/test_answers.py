@@ -61,8 +61,9 @@ def page(content=CSV, name="mill.csv", **state):
 def asked(app):
     """The tab after all questions were asked."""
     app = app.button(key="answers-ask").click().run()
-    if "answers-running" in app.session_state:
-        app.session_state["answers-running"].job.result()
+    jobs = app.session_state["jobs"] if "jobs" in app.session_state else {}
+    if "answers" in jobs:
+        jobs["answers"].result()
         app = app.run()
     return app
 

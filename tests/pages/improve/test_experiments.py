@@ -201,15 +201,18 @@ def test_the_command_names_every_value_and_the_baseline_where_it_is_no_part():
 
 
 def run_of_the_page(documents, questions, cells, models):
+    from dataclasses import replace
+
     import streamlit as st
 
     from pages.improve.settings.cost import run_grid
+    from ui.jobs import current_job
 
     st.session_state["grid-name"] = "a run"
     run_grid(documents, cells, questions, models)
-    now = st.session_state["experiment"]
-    now.job.result()
-    st.session_state["measured"] = now.experiment
+    job = current_job("experiment")
+    job.result()
+    st.session_state["measured"] = replace(job.request, rows=tuple(job.rows))
 
 
 def measured_by_the_page(documents, questions, cells, models):
@@ -362,7 +365,7 @@ def test_an_experiment_goes_on_with_documents_in_the_same_order_alone(encoder, o
     )
     given = {"documents": documents[::-1], "kept": kept}
     app = app_of(resuming, kwargs=given).run()
-    assert ("experiment" in app.session_state) == (said is None)
+    assert ("jobs" in app.session_state and "experiment" in app.session_state["jobs"]) == (said is None)
     assert said is None or said in app.error[0].value
 
 

@@ -9,15 +9,13 @@ from engine.errors import InputError
 from engine.evaluation.questions import Question, Reference
 from engine.evaluation.significance import Comparison
 from engine.training.search.cross_validation import CrossValidated, Spread
-from engine.training.search.folds import LabelledTexts
 from engine.training.search.metric_changes import MetricChange
 from engine.training.search.tuning import Tuned
 from pages.improve.tuning.figures import gain_figure, loss_figure, spread_figure
 from pages.improve.tuning.outcome import document_outcome, keep_tuned, outcome
-from pages.improve.tuning.running import Request, RunningTuning, Stopped
+from pages.improve.tuning.running import Stopped
 from tests.apps import app_of, said, tables
 from ui.chunk_settings import Cut
-from ui.jobs import Job
 from ui.server_settings import WORKSPACES
 
 EVIL = "<script>alert(1)</script> **bold**"
@@ -107,7 +105,7 @@ def test_an_adapter_is_trained_judged_and_kept(tmp_path, monkeypatch):
     test.slider(key="tuning-folds").set_value(2)
     test.slider(key="tuning-adapter-epochs").set_value(5)
     test.button(key="tuning-train").click().run()
-    test.session_state["tuning"].job.result()
+    test.session_state["jobs"]["tuning"].result()
     test.run()
     assert not test.error
     verdicts = [*test.success, *test.warning]
@@ -140,20 +138,20 @@ def test_a_failure_is_one_clear_line():
     test.run()
     test.button(key="tuning-train").click().run()
     with pytest.raises(InputError, match="5 folds of 0 questions"):
-        test.session_state["tuning"].job.result()
+        test.session_state["jobs"]["tuning"].result()
     test.run()
     assert "5 folds of 0 questions" in test.error[0].value
 
 
 def test_a_stopped_training_ends_at_its_next_report():
-    labelled = LabelledTexts(("q",), ("c",), ("d",), np.ones((1, 1), bool))
-    running = RunningTuning(Request(0, 2, 5, (), (), CUT), labelled)
-    running.job = Job(lambda job: None, lambda: True)
-    running.report("Testing", 1, 4)
-    assert (running.stage, running.share) == ("Testing", 0.25)
-    running.job.stop()
+    test = app(22)
+    test.slider(key="tuning-folds").set_value(10)
+    test.slider(key="tuning-adapter-epochs").set_value(100)
+    test.button(key="tuning-train").click().run()
+    job = test.session_state["jobs"]["tuning"]
+    job.stop()
     with pytest.raises(Stopped, match="nothing was changed"):
-        running.report("Testing", 2, 4)
+        job.result()
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pages.inside.answer.fact_pair import EXAMPLE, spoken
 from pages.inside.answer.lens import settled_words
 from pages.inside.answer.origin import against, alignment_words, largest_words, residual_words
 from pages.inside.answer.origin_figures import effect_map, lens_html, rank_lines
-from pages.inside.answer.sweeps import MOST_POSITIONS, Measured, Sweep, positions_of
+from pages.inside.answer.sweeps import MOST_POSITIONS, Measured, positions_of
 from tests.apps import Cells, app_page, said, tables
 
 ROWS = ["embeddings", "layer 0", "layer 1", "layer 2"]
@@ -113,17 +113,9 @@ def test_the_rank_is_drawn_with_1_on_top():
     assert [list(line.y) for line in figure.data] == [[900, 1], [900, 40]]
 
 
-def test_progress_counts_patches_and_the_time_left(monkeypatch):
-    sweep = Sweep(started=0.0)
-    assert sweep.progress() == (0.0, "Reading both prompts…")
-    monkeypatch.setattr("pages.inside.answer.sweeps.monotonic", lambda: 10.0)
-    sweep.count(50, 200)
-    assert sweep.progress() == (0.25, "50 of 200 patches, about 30 s left")
-
-
 def result_of(app, what):
     app.button(key=f"origin-measure-{what}").click().run()
-    app.session_state["origin-sweeps"][1][what].job.result()
+    app.session_state["jobs"][f"patches-{what}"].result()
     return app.run()
 
 
