@@ -8,7 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from engine.errors import GlassboxError, InputError
-from ui.text import show_error
+from ui.text import escape_markdown, show_error
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -59,7 +59,12 @@ def chapters(
 
 
 def show_tabs(views: Mapping[str, Callable[[], None]], key: str) -> None:
-    """Draw a tab for each view, by their labels; only the view of the open tab is drawn."""
+    """Draw a tab for each view, by their labels; only the view of the open tab is drawn.
+
+    A link can name a tab that is not there: the first is open then, and a line says so.
+    """
+    if (named := st.session_state.get(key)) not in (None, *views):
+        st.info(f"This page has no tab “{escape_markdown(str(named))}”: the first one is open.")
     for tab, show in zip(st.tabs(list(views), on_change="rerun", key=key), views.values(), strict=True):
         if tab.open:
             with tab:

@@ -59,7 +59,6 @@ SHOWN = {
         "Tokens": "make up",
         "Mistakes": "What it costs a search",
         "Scored pairs": "On these pairs no strategy is better",
-        "Geometry": "Before normalisation, the lengths",
     },
     "tuning": "34 questions about 1 document",
     "questions": {"Label questions": "Mark the passage", "Smoke test": "Searched as the app is now"},

@@ -87,3 +87,17 @@ def test_no_box_of_a_text_has_a_limit_of_its_own_which_would_drop_what_is_pasted
         if any(keyword.arg == "max_chars" for keyword in node.keywords)
     ]
     assert limited == []
+
+
+def test_a_link_to_a_tab_that_is_not_there_opens_the_first_and_says_so():
+    def page():
+        import streamlit as st
+
+        from ui.widgets import show_tabs
+
+        show_tabs({name: (lambda name=name: st.write(name)) for name in ("Here", "There")}, "tab")
+
+    app = app_of(page, tab="Geometry").run()
+    assert "no tab “Geometry”" in app.info[0].value
+    assert [text.value for text in app.markdown] == ["Here"]
+    assert not app.run().info

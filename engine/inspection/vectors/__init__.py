@@ -1,1 +1,1 @@
-"""The geometry of vectors: maps of chunks, transforms, quantisation."""
+"""Maps of the chunks' vectors."""

@@ -6,7 +6,6 @@ from functools import partial
 
 from engine import Encoder
 from engine.documents.document import Document
-from pages.improve.poolings.geometry import show_geometry
 from pages.improve.poolings.mistakes import show_mistakes
 from pages.improve.poolings.pair import choose_pair, show_bars
 from pages.improve.poolings.pooled_chunks import PooledChunks, chunks_and_encoder, pooled_chunks
@@ -51,9 +50,8 @@ OF_TEXTS: dict[str, Callable[[Encoder, int], None]] = {
 OF_DOCUMENTS: dict[str, Callable[[PooledChunks], None]] = {
     "Your question": show_question,
     "Mistakes": show_mistakes,
-    "Geometry": show_geometry,
 }
-VIEWS = ("Sentences", "A pair explained", "Your question", "Tokens", "Mistakes", "Scored pairs", "Geometry")
+VIEWS = ("Sentences", "A pair explained", "Your question", "Tokens", "Mistakes", "Scored pairs")
 
 
 def show_view(view: str, documents: Sequence[Document], encoder: Encoder, cut: Cut) -> None:

@@ -10,7 +10,6 @@ from engine.evaluation.questions import Question, Reference, load_questions
 from engine.evaluation.self_test import DEPTHS, own_chunks, self_test_questions
 from engine.retrieval.bm25 import Bm25
 from engine.storage.workspace import Workspace
-from pages.improve.poolings.geometry import CHANGES
 from pages.improve.poolings.quality import TRUST
 from pages.improve.settings.cell import ACROSS_K
 from tests.apps import app_of, app_page, by_label, own_documents, said, tables
@@ -132,8 +131,7 @@ def test_the_search_in_use_is_not_advised(encoder, retriever):
 
 
 def pooling_view(view, **sets):
-    chapters = {"pooling-question-part": TRUST, "geometry-chapter": CHANGES}
-    state = {"pooling-question": "Why?", "pooling-tab": view} | chapters
+    state = {"pooling-question": "Why?", "pooling-tab": view, "pooling-question-part": TRUST}
     return said(page("poolings", sets, chunk_tokens=32, **state))
 
 
@@ -141,9 +139,8 @@ def test_poolings_are_compared_on_ones_own_questions(encoder):
     both = {"mine.jsonl": QUESTIONS[:8], LABELLED: QUESTIONS[7:]}  # one is in both
     assert "Over 12 labelled questions" in pooling_view("Your question", **both)
     assert "Over 4 labelled questions" in pooling_view("Your question", mine=QUESTIONS[:4])
-    assert "with 12 labelled questions" in pooling_view("Geometry", **both)
     assert "12 labelled questions, answered in" in pooling_view("Mistakes", **both)
-    for view in ("Your question", "Geometry", "Mistakes"):
+    for view in ("Your question", "Mistakes"):
         assert "label some on the page “Questions”" in pooling_view(view)
 
 
