@@ -32,6 +32,7 @@ def licence(name: str) -> str:
         return str(expression)
     stated = [text.split(" :: ")[-1] for text in about.get_all("Classifier", []) if text.startswith(LICENCE)]
     lines = (about.get("License") or "").strip().splitlines()
+    stated = [text for text in stated if text != "OSI Approved"]  # which names no licence
     return ", ".join(stated) or (lines[0][:WORDS] if lines else "not stated")
 
 

@@ -36,7 +36,6 @@ from ui.current import follow_question
 from ui.export import show_save
 from ui.look_inside import show_look_inside
 from ui.models import load_encoder
-from ui.progress import TimeLeft
 from ui.settings_card import settings_in_use
 from ui.text import escape_html, show_text
 from ui.widgets import MOST_QUESTION, check_typed, fragment
@@ -157,19 +156,11 @@ def map_controls(n_chunks: int, has_question: bool) -> tuple[str, str, int]:
 
 @st.cache_data(show_spinner=False, max_entries=8, scope="session")
 def plane_of(content: str, method: str, _vectors: Array) -> Projection:
-    """Lay vectors out once, UMAP under a progress bar; ``content`` is their hash."""
+    """Lay vectors out once; ``content`` is their hash."""
     if method == PCA:
         return pca_projection(_vectors)
-    bar, left = st.progress(0.0, "Finding neighbours…"), TimeLeft()
-
-    def show(done: int, total: int) -> None:
-        if done % 10 == 0:
-            bar.progress(done / total, f"Laying out: round {done} of {total}{left(done / total)}")
-
-    try:
-        return umap_projection(_vectors, SEED, show)
-    finally:
-        bar.empty()
+    with st.spinner("Laying out by UMAP; the first time also compiles it…", show_time=True):
+        return umap_projection(_vectors, SEED)
 
 
 @st.cache_data(show_spinner="Finding groups…", max_entries=16, scope="session")

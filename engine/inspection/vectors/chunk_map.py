@@ -2,21 +2,23 @@
 
 import math
 import re
+import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from threading import Lock
 from typing import Literal
 
 import numpy as np
 
 from engine.errors import InputError
-from engine.inspection.vectors.umap import umap
 from engine.layers.norm import l2_normalize
 from engine.layers.tracing import Array
-from engine.weights.fetch import Progress
 
 MIN_CHUNKS = 3
 MAX_CLUSTERS = 12
+UMAP_NEIGHBORS = 15  # the vector itself among them
+ONE_UMAP = Lock()  # numba's threads must not be started by two threads at once
 WORD = re.compile(r"[^\W\d_]{3,}")
 
 
@@ -72,10 +74,46 @@ def pca_projection(vectors: Array) -> Projection:
     return Projection(centred @ axes.T, "PCA", explained, mean, axes)
 
 
-def umap_projection(vectors: Array, seed: int = 0, on_progress: Progress | None = None) -> Projection:
-    """Project vectors by `umap`, initialised with their PCA."""
-    start = pca_projection(vectors).points
-    return Projection(umap(l2_normalize(vectors), start, seed=seed, on_progress=on_progress), "UMAP")
+def umap_projection(vectors: Array, seed: int = 0) -> Projection:
+    """Project vectors so that neighbours by cosine stay together (McInnes, Healy & Melville 2018).
+
+    This is umap-learn, initialised with PCA, with exact neighbours by FAISS. The same seed gives the same
+    points on the same machine; errors are those of `pca_projection`.
+    """
+    flat = pca_projection(vectors)
+    if not np.any(flat.explained):  # equal vectors: umap-learn would divide by their spread
+        return Projection(flat.points, "UMAP")
+    from umap import UMAP
+
+    unit = np.ascontiguousarray(l2_normalize(vectors), np.float32)
+    n_neighbors = min(UMAP_NEIGHBORS, len(unit) - 1)
+    model = UMAP(
+        n_neighbors,
+        metric="cosine",
+        init="pca",
+        random_state=seed,
+        n_jobs=1,
+        precomputed_knn=nearest_vectors(unit, n_neighbors),
+    )
+    with ONE_UMAP, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that other vectors cannot be projected with given neighbours
+        return Projection(model.fit_transform(unit), "UMAP")
+
+
+def nearest_vectors(unit: Array, n_neighbors: int) -> tuple[Array, Array]:
+    """Return rows and cosine distances of each vector's neighbours, itself first: ``(n, n_neighbors)``."""
+    import faiss
+
+    index = faiss.IndexFlatIP(unit.shape[1])
+    index.add(unit)
+    cosines, rows = index.search(unit, n_neighbors)
+    # Equal vectors come in arbitrary order: exchange the vector itself with the first.
+    self_row = np.arange(len(unit))[:, None]
+    place = np.where((rows == self_row).any(axis=1), (rows == self_row).argmax(axis=1), n_neighbors - 1)
+    np.put_along_axis(rows, place[:, None], rows[:, :1], axis=1)
+    np.put_along_axis(cosines, place[:, None], cosines[:, :1], axis=1)
+    rows[:, 0], cosines[:, 0] = self_row[:, 0], 1
+    return rows, np.maximum(1 - cosines, 0)
 
 
 def default_clusters(n_chunks: int) -> int:
