@@ -19,10 +19,10 @@ from engine.retrieval.index_kinds import AUTO, index_kind_label
 from engine.retrieval.retrievers import RETRIEVERS
 from engine.weights.catalog import DEFAULT_ENCODER
 from engine.wording import counted
+from ui.export_as_code import code_button, export_as_code
 from ui.given_vectors import given_of
 from ui.models import model_words
 from ui.server_settings import ENCODER
-from ui.take_home import take_home
 from ui.text import escape_markdown
 
 
@@ -125,7 +125,7 @@ def change_button(label: str, now: Mapping[str, Any], wanted: Mapping[str, Any],
 
 
 def show_settings_card(documents: Sequence[Document], encoder: Encoder) -> None:
-    """Draw the settings in use, those that are not the defaults, *Reset*, *Undo* and *Take it home*."""
+    """Draw the settings in use, those that are not the defaults, *Reset*, *Undo* and *Export as code*."""
     now, defaults, state = settings_in_use(encoder), default_settings(encoder), st.session_state
     if state.setdefault("settings-seen", now) != now:
         state["settings-before"], state["settings-seen"] = state["settings-seen"], now
@@ -149,13 +149,6 @@ def show_settings_card(documents: Sequence[Document], encoder: Encoder) -> None:
             if undone := steps(now, before := state.get("settings-before", now)):
                 label = f"{len(undone)} settings" if len(undone) > 1 else next(iter(undone.values()))
                 change_button(f"Undo: {label}", now, before, ":material/undo:")
-            if given is None and st.button(
-                "Take it home",
-                key="take-home",
-                help="These settings as a Python script for sentence-transformers, LangChain, LlamaIndex or "
-                "Haystack.",
-                icon=":material/code:",
-                type="tertiary",
-            ):
+            if given is None and code_button("export-as-code"):
                 large = now["parent_tokens"] if now["parent_tokens"] > now["chunk_tokens"] else 0
-                take_home(cell_of(now), encoder, large)
+                export_as_code(cell_of(now), encoder, large)

@@ -114,7 +114,7 @@ def test_a_run_is_stopped_gone_on_with_taken_away_and_its_settings_used(wide):
     expect(wide.get_by_text(re.compile(r"^Won \(\d+\)"))).to_be_visible()
     settled(wide)
     assert_usable(wide)
-    wide.get_by_role("button", name="Script for another library").click()
+    wide.get_by_role("button", name="Export as code").click()
     dialog = wide.get_by_role("dialog")
     dialog.get_by_text("Haystack", exact=True).click()
     expect(dialog.get_by_text("with Haystack")).to_be_visible()

@@ -18,8 +18,8 @@ from pages.improve.settings.running import models_named
 from pages.improve.settings.runs import Experiment
 from pages.improve.settings.verdicts import Verdict, best_first, summary, table_row
 from ui.cells import AXES, cell_words
+from ui.export_as_code import code_button, export_as_code
 from ui.report import Html, element, facts, figure_html, page_html, paragraph, table
-from ui.take_home import take_home
 from ui.text import Strong
 
 METHOD = (
@@ -67,14 +67,9 @@ def show_export(experiment: Experiment, judged: Sequence[Verdict], metric: str, 
                 on_click="ignore",
             )
     with st.container(horizontal=True, vertical_alignment="center"):
-        if st.button(
-            "Script for another library",
-            key="experiment-take-home",
-            help="Python for sentence-transformers, LangChain, LlamaIndex or Haystack.",
-            icon=":material/code:",
-        ):
+        if code_button("experiment-export-as-code"):
             [model] = models_named([cell.model]).values()
-            take_home(cell, model, parent_tokens=0)
+            export_as_code(cell, model, parent_tokens=0)
         st.caption("Of the row that is selected, or else recommended.")
     with st.expander("Lines that measure it again", icon=":material/terminal:"):
         st.caption("On the command line, in the folder of the app:")

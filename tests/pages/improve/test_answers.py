@@ -61,9 +61,8 @@ def page(content=CSV, name="mill.csv", **state):
 def asked(app):
     """The tab after all questions were asked."""
     app = app.button(key="answers-ask").click().run()
-    jobs = app.session_state["jobs"] if "jobs" in app.session_state else {}
-    if "answers" in jobs:
-        jobs["answers"].result()
+    if "jobs" in app.session_state and "answers" in app.session_state["jobs"]:
+        app.session_state["jobs"]["answers"].result()
         app = app.run()
     return app
 

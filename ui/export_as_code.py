@@ -1,4 +1,4 @@
-"""Settings as a script in another library: its choice, the script, its download, and what it leaves out."""
+"""Settings exported as code: the choice of a library, the script, its download, and what it leaves out."""
 
 import streamlit as st
 
@@ -13,8 +13,19 @@ from ui.widgets import choice
 FILE_NAME = "search.py"
 
 
-@st.dialog("Take it home", width="large")
-def take_home(cell: Cell, model: Model, parent_tokens: int) -> None:
+def code_button(key: str) -> bool:
+    """Draw the button that opens `export_as_code`; return whether it was pressed."""
+    return st.button(
+        "Export as code",
+        key=key,
+        help="A Python script for sentence-transformers, LangChain, LlamaIndex or Haystack.",
+        icon=":material/code:",
+        type="tertiary",
+    )
+
+
+@st.dialog("Export as code", width="large")
+def export_as_code(cell: Cell, model: Model, parent_tokens: int) -> None:
     """Draw the choice of a library, and the script that finds the same passages with it.
 
     The arguments are those of `export`.
@@ -24,7 +35,7 @@ def take_home(cell: Cell, model: Model, parent_tokens: int) -> None:
         "this app."
     )
     names = list(LIBRARIES)
-    to = choice("Library", names, "take-home-library", format_func=lambda name: LIBRARIES[name].label)
+    to = choice("Library", names, "export-as-code-library", format_func=lambda name: LIBRARIES[name].label)
     try:
         exported = export(cell, model, to, parent_tokens)
     except GlassboxError as error:
@@ -38,7 +49,7 @@ def take_home(cell: Cell, model: Model, parent_tokens: int) -> None:
         exported.script,
         FILE_NAME,
         "text/x-python",
-        key="take-home-save",
+        key="export-as-code-save",
         icon=":material/download:",
         on_click="ignore",
     )

@@ -15,7 +15,7 @@ def card(**changed):
 
 def opened(**state):
     """The settings card after a click on its button."""
-    return app_of(card, **state).run().button(key="take-home").click().run()
+    return app_of(card, **state).run().button(key="export-as-code").click().run()
 
 
 def script(app):
@@ -24,7 +24,7 @@ def script(app):
 
 @pytest.mark.parametrize("to", LIBRARIES)
 def test_the_settings_in_use_are_written_for_each_library(to):
-    app = opened(**{"take-home-library": to}, chunk_tokens=64, overlap=8, retriever="dense", k=3)
+    app = opened(**{"export-as-code-library": to}, chunk_tokens=64, overlap=8, retriever="dense", k=3)
     assert LIBRARIES[to].package in script(app)
     assert "CHUNK_TOKENS = 64" in script(app)
     assert "OVERLAP = 8" in script(app)
