@@ -1,4 +1,4 @@
-"""No folder has more lines of Python than ARCHITECTURE.md grants it; `python -m tests.test_budgets` counts."""
+"""No folder has more lines of Python than ARCHITECTURE.md allows; `python -m tests.test_budgets` counts."""
 
 import re
 
