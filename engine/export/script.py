@@ -24,7 +24,7 @@ from engine.errors import InputError
 from engine.evaluation.grid import Cell, reason_left_out, resolved
 from engine.evaluation.library_model import LibraryModel
 from engine.export.libraries import LIBRARIES, check_library, import_lines, packages
-from engine.layers.pooling import pooling_label
+from engine.layers.pooling import POOLINGS, pooling_label
 from engine.models.embedding_head import OWN
 from engine.models.sentence_transformer_folder import POOLING_MODES
 from engine.retrieval.embedding_model import Model
@@ -107,7 +107,7 @@ def script_fields(cell: Cell, model: Model, to: str, parent_tokens: int) -> dict
     splitter, retriever = SPLITTERS[cell.splitter], RETRIEVERS[cell.retriever]
     own, limit, normalizes = facts_of(model)
     pooling, prompts = cell.pooling, model.with_prompts(cell.prompts).prompts
-    dense = cell.retriever != "bm25"
+    dense = retriever.uses_vectors
     bert = dense and pooling not in (OWN, *POOLING_MODES)
     barriers = BARRIERS.get(splitter.barriers, "")
     topics = barriers == "topic_starts"
@@ -140,6 +140,8 @@ def script_fields(cell: Cell, model: Model, to: str, parent_tokens: int) -> dict
         "paragraph_end": f'r"{PARAGRAPH_END.pattern}"',
         "line_end": f'r"{LINE_END.pattern}"',
         "pooling": pooling,
+        "pooling_script": POOLINGS[pooling].script if bert else "",
+        "needs_idf": bert and POOLINGS[pooling].needs == "idf",
         "own_pooling": own,
         "st": (dense and not bert) or topics,
         "bert": bert,
@@ -194,9 +196,16 @@ def environment() -> "Environment":
     """Return the templates, each compiled once."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined  # slow to load
 
-    return Environment(
+    templates = Environment(
         loader=FileSystemLoader(TEMPLATES), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
+    templates.globals["refuse"] = refuse
+    return templates
+
+
+def refuse(setting: str, name: str, place: str) -> None:
+    """Raise `InputError` for a setting that the templates have no code for."""
+    raise InputError(f"{setting} {name!r} cannot be exported yet, for lack of {place}: choose another")
 
 
 def left_out(cell: Cell, model: Model) -> tuple[str, ...]:

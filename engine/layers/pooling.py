@@ -111,6 +111,9 @@ def mean_of_first_and_last_layer(states: TokenStates) -> Array:
     return states.layers[[0, -1]].mean(axis=0)
 
 
+BY_THE_LIBRARY = ""  # the script of a strategy that sentence-transformers' Pooling has by the same name
+
+
 @dataclass(frozen=True)
 class Pooling:
     """A pooling strategy.
@@ -119,6 +122,11 @@ class Pooling:
     ----------
     label, help
         Its name and one sentence, for people.
+    equation
+        LaTeX of the vector ``v`` by the token vectors ``x``.
+    script
+        Body of a function of a ``text`` in PyTorch, for exported scripts: ``read(text, **options)`` gives its
+        ids and the model's output.
     weights
         Weights of a weighted sum, from ``(mask, states, idf)``: ``(n_tokens,)``; None if it is no sum.
     vectors
@@ -132,6 +140,8 @@ class Pooling:
 
     label: str
     help: str
+    equation: str
+    script: str
     weights: Callable[[Array, TokenStates, Array | None], Array] | None = None
     vectors: Callable[[TokenStates], Array] = last_layer
     pool: Callable[[TokenStates, Array, Linear | None], Array] | None = None
@@ -142,53 +152,90 @@ POOLINGS = {
     "mean": Pooling(
         "mean",
         "Every token counts the same. The default model was trained for it.",
+        r"v = \frac{1}{n} \sum_t x_t",
+        BY_THE_LIBRARY,
         lambda mask, states, idf: mean_weights(mask),
     ),
     "cls": Pooling(
         "[CLS]",
         "The vector of the first token, [CLS] in BERT, alone. Models trained for it put the text's meaning "
         "there; the default model was not.",
+        r"v = x_0",
+        BY_THE_LIBRARY,
         lambda mask, states, idf: first_weights(mask),
     ),
     "pooler": Pooling(
         "BERT pooler",
         "[CLS] through one more layer (a matrix and tanh), left over from BERT's pre-training.",
+        r"v = \tanh(W_p x_0 + b_p)",
+        "_, out = read(text)\nreturn out.pooler_output[0]",
         pool=pooler_pooling,
         needs="pooler",
     ),
-    "max": Pooling("max", "The largest value of each dimension over all tokens.", pool=max_pooling),
+    "max": Pooling(
+        "max",
+        "The largest value of each dimension over all tokens.",
+        r"v_j = \max_t x_{tj}",
+        BY_THE_LIBRARY,
+        pool=max_pooling,
+    ),
     "mean_sqrt_len_tokens": Pooling(
         "sum / √length",
         "The sum of the tokens over the square root of their number. Its direction, and so every cosine, is "
         "that of the mean; only lengths differ.",
+        r"v = \frac{1}{\sqrt n} \sum_t x_t",
+        BY_THE_LIBRARY,
         lambda mask, states, idf: sqrt_weights(mask),
     ),
     "weightedmean": Pooling(
         "mean, later tokens more",
         "The mean with weights 1, 2, 3 …: made for models whose later tokens have read more.",
+        r"v = \frac{\sum_t (t + 1)\, x_t}{\sum_t (t + 1)}",
+        BY_THE_LIBRARY,
         lambda mask, states, idf: position_weights(mask),
     ),
     "lasttoken": Pooling(
         "last token",
         "The vector of the last token alone, [SEP] in BERT. Made for models that read left to right.",
+        r"v = x_{n-1}",
+        BY_THE_LIBRARY,
         lambda mask, states, idf: last_weights(mask),
     ),
     "idf": Pooling(
         "mean, rare words more (IDF)",
         "The mean with weights ln((1 + N) / (1 + df)): the fewer of the chunks hold a word, the more it "
         "counts. Special tokens, which all have, count nothing.",
+        r"v = \frac{\sum_t \mathrm{idf}_t\, x_t}{\sum_t \mathrm{idf}_t}",
+        (
+            "ids, out = read(text)\n"
+            "weights = torch.tensor([idf.get(token, idf[None]) for token in ids])  # (n_tokens,)\n"
+            "if not weights.sum():\n"
+            "    weights = torch.ones(len(ids))\n"
+            "return weights @ out.last_hidden_state[0]"
+        ),
         idf_weights,
         needs="idf",
     ),
     "attention": Pooling(
         "mean, by attention received",
         "The mean with weights by the attention that each token receives in the last layer.",
+        r"v = \frac{\sum_t a_t x_t}{\sum_t a_t}, \quad a_t = \overline{A_{\cdot \cdot t}}",
+        (
+            "_, out = read(text, output_attentions=True)\n"
+            "received = out.attentions[-1][0].mean(dim=(0, 1))  # (n_tokens,)\n"
+            "return received @ out.last_hidden_state[0]"
+        ),
         received_weights,
         needs="attention",
     ),
     "last4": Pooling(
         "mean of last 4 layers",
         "The mean over tokens of the average of the last four layers.",
+        r"v = \frac{1}{n} \sum_t \frac{1}{4} \sum_{l = L - 3}^{L} x_t^{(l)}",
+        (
+            "_, out = read(text, output_hidden_states=True)\n"
+            "return torch.stack(out.hidden_states[1:][-4:]).mean(dim=0)[0].mean(dim=0)"
+        ),
         lambda mask, states, idf: mean_weights(mask),
         mean_of_last_4_layers,
         needs="layers",
@@ -196,6 +243,11 @@ POOLINGS = {
     "first_last": Pooling(
         "mean of first and last layer",
         "The mean over tokens of the average of the first and the last layer.",
+        r"v = \frac{1}{n} \sum_t \frac{1}{2} (x_t^{(1)} + x_t^{(L)})",
+        (
+            "_, out = read(text, output_hidden_states=True)\n"
+            "return (out.hidden_states[1] + out.hidden_states[-1])[0].mean(dim=0)"
+        ),
         lambda mask, states, idf: mean_weights(mask),
         mean_of_first_and_last_layer,
         needs="layers",

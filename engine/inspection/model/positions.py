@@ -84,7 +84,8 @@ def decoder_score_by_distance(decoder: Decoder, n_distances: int) -> DistanceSco
         frequencies = rope_frequencies(2 * len(rope.factors), rope.theta, rope.factors)
         scores = rope_scores(frequencies, n_distances, config.d_head, rope.scale)
         return with_local_layers(scores, config) if isinstance(config, Gemma3Config) else scores
-    assert isinstance(weights, GPT2Weights)  # the only other family
+    if not isinstance(weights, GPT2Weights):
+        raise InputError(f"{decoder.name} has positions that are not shown yet: choose another decoder")
     root_mean_square = np.sqrt(np.square(weights.token_table.T).mean())
     return learned_scores(weights.position_table / root_mean_square, n_distances)
 

@@ -1,9 +1,13 @@
 """The stages of every decoder family's pipeline, with the equation of each tensor that a pass records."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
+from engine.errors import InputError
 from engine.models.decoders import DecoderConfig
 from engine.models.gemma3 import Gemma3Config
+from engine.models.gpt2 import GPT2Config
 from engine.models.llama import LlamaConfig
 from pages.inside.chunk.encoder_stages import ACTIVATIONS, NORMED_HEADS
 from pages.inside.chunk.tensor_equations import (
@@ -20,9 +24,9 @@ from pages.inside.chunk.tensor_equations import (
 
 def decoder_stages(config: DecoderConfig, layer: int) -> tuple[Stage, ...]:
     """Return the stages of a decoder, with what is particular to a layer."""
-    if isinstance(config, Gemma3Config):
-        return gemma3_stages(config, layer)
-    return llama_stages(config, layer) if isinstance(config, LlamaConfig) else GPT2_STAGES
+    if (stages := CONFIG_STAGES.get(type(config))) is None:
+        raise InputError(f"{type(config).__name__} has no stages to show yet: write them for CONFIG_STAGES")
+    return stages(config, layer)
 
 
 def llama_stages(config: LlamaConfig, layer: int) -> tuple[Stage, ...]:
@@ -84,3 +88,11 @@ def gemma3_stages(config: Gemma3Config, layer: int) -> tuple[Stage, ...]:
         norm,
         next_token,
     )
+
+
+# By the class of the sizes, as `FAMILIES` of engine.models.decoders has them.
+CONFIG_STAGES: dict[type, Callable[[Any, int], tuple[Stage, ...]]] = {
+    LlamaConfig: llama_stages,
+    Gemma3Config: gemma3_stages,
+    GPT2Config: lambda config, layer: GPT2_STAGES,
+}

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from engine import Encoder
+from engine.errors import InputError
 from engine.tokenizers.byte_pair_encoder import BytePairEncoderTokenizer
 from engine.tokenizers.text_tokenizer import TextTokenizer
 from engine.tokenizers.unigram import UnigramTokenizer
@@ -215,9 +216,11 @@ def bert_feed_forward(config: Any) -> Stage:
 
 def encoder_stages(encoder: Encoder, layer: int) -> tuple[Stage, ...]:
     """Return the stages of an encoder, with the tensors of a layer."""
-    tokens = TOKENIZERS[type(encoder.tokenizer)] + " From here on the model sees only these numbers."
+    tokens = TOKENIZERS.get(type(encoder.tokenizer), "") + " From here on the model sees only these numbers."
+    if encoder.model_type not in FAMILY_STAGES:
+        raise InputError(f"{encoder.model_type} has no stages to show yet: write them for FAMILY_STAGES")
     return (
-        Stage("Tokens", tokens),
+        Stage("Tokens", tokens.strip()),
         *FAMILY_STAGES[encoder.model_type](encoder.config, layer),
         pooling_stage(encoder),
         vector_stage(encoder.head),

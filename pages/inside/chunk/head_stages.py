@@ -7,19 +7,6 @@ from pages.inside.chunk.tensor_equations import Stage, Tensor
 from ui.text import escape_markdown
 from ui.tokens import special_names
 
-POOLING_EQUATIONS = {
-    "mean": r"v = \frac{1}{n} \sum_t x_t",
-    "cls": r"v = x_0",
-    "pooler": r"v = \tanh(W_p x_0 + b_p)",
-    "max": r"v_j = \max_t x_{tj}",
-    "mean_sqrt_len_tokens": r"v = \frac{1}{\sqrt n} \sum_t x_t",
-    "weightedmean": r"v = \frac{\sum_t (t + 1)\, x_t}{\sum_t (t + 1)}",
-    "lasttoken": r"v = x_{n-1}",
-    "idf": r"v = \frac{\sum_t \mathrm{idf}_t\, x_t}{\sum_t \mathrm{idf}_t}",
-    "attention": r"v = \frac{\sum_t a_t x_t}{\sum_t a_t}, \quad a_t = \overline{A_{\cdot \cdot t}}",
-    "last4": r"v = \frac{1}{n} \sum_t \frac{1}{4} \sum_{l = L - 3}^{L} x_t^{(l)}",
-    "first_last": r"v = \frac{1}{n} \sum_t \frac{1}{2} (x_t^{(1)} + x_t^{(L)})",
-}
 DENSE_NAMES = {"Tanh": r"\tanh", "Sigmoid": r"\sigma", "Identity": ""}
 
 
@@ -36,8 +23,14 @@ def pooling_stage(encoder: Encoder) -> Stage:
     special = special_names(encoder.tokenizer)
     if special and "[CLS]" not in special:
         text += f" Special tokens of this model: {', '.join(special)}. “[CLS]” stands for its first token."
-    equations = POOLING_EQUATIONS | {OWN: own_equation(encoder.head)}
-    tensors = tuple(Tensor(pooling_label(name), f"pooled.{name}", equations[name]) for name in names)
+    tensors = tuple(
+        Tensor(
+            pooling_label(name),
+            f"pooled.{name}",
+            own_equation(encoder.head) if name == OWN else POOLINGS[name].equation,
+        )
+        for name in names
+    )
     return Stage("Pooling", escape_markdown(text), tensors)
 
 

@@ -183,7 +183,7 @@ def settings_page():
 
 
 def test_a_new_entry_reaches_the_encoder_and_the_settings_of_the_app(encoder, monkeypatch):
-    total = Pooling("sum", "All tokens added up.", lambda mask, states, idf: mask)
+    total = Pooling("sum", "All tokens added up.", r"v = \sum_t x_t", "", lambda mask, states, idf: mask)
     monkeypatch.setitem(POOLINGS, "sum", total)
     [states] = encoder.token_states(encoder.tokenizer.ids_batch(TEXTS[:1]))
     np.testing.assert_allclose(
