@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from html import escape
+from itertools import cycle
 
 import numpy as np
 import plotly.graph_objects as go
@@ -52,7 +53,7 @@ FAULTS = {
         "texts, such as questions, padding outweighs the words, while full-length passages stay unchanged.",
     ),
 }
-COLOURS = dict(zip(FAULTS, CATEGORIES, strict=False))
+COLOURS = dict(zip(FAULTS, cycle(CATEGORIES), strict=False))
 DASHES = dict(zip(FAULTS, ("solid", "dash", "dot", "dashdot", "longdash"), strict=True))
 SYMBOLS = dict(zip(FAULTS, ("circle", "square", "diamond", "triangle-up", "x"), strict=True))
 SNIPPET = 180  # characters shown of a passage
