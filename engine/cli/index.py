@@ -13,7 +13,7 @@ from engine.cli.main import app, one_line, place, print_json
 from engine.cli.options import EmbeddingOptions, JsonOption, ParentOption, grouped
 from engine.cli.progress import progress, say
 from engine.documents.document import Chunk
-from engine.documents.unread_text import limit_warning
+from engine.documents.truncation import limit_warning
 from engine.errors import InputError
 from engine.models.precision import chosen_precision
 from engine.retrieval.index_choice import TRUSTED, K, Measured

@@ -12,7 +12,7 @@ from engine.cli.progress import download_progress, progress, say
 from engine.documents.document import Document
 from engine.documents.formats.loaded import Failure
 from engine.documents.loaders import all_documents, read_corpus, unique
-from engine.documents.unread_text import limit_warning
+from engine.documents.truncation import limit_warning
 from engine.errors import InputError
 from engine.generation.decoder import Decoder
 from engine.generation.writer import Writer

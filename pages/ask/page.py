@@ -7,7 +7,7 @@ import streamlit as st
 
 from engine.documents.document import Document
 from engine.documents.subjects import subjects
-from engine.documents.unread_text import limit_warning
+from engine.documents.truncation import limit_warning
 from engine.errors import GlassboxError
 from engine.generation.answering import N_READ, Answer
 from engine.generation.server import Server

@@ -11,7 +11,7 @@ import streamlit as st
 
 from engine.documents.document import Chunk, Document
 from engine.documents.splitters import SPLITTERS
-from engine.documents.unread_text import read_ends
+from engine.documents.truncation import read_ends
 from engine.errors import GlassboxError
 from engine.retrieval.embedding_model import Model
 from engine.retrieval.embedding_spec import NO_LIMIT

@@ -1,15 +1,18 @@
-"""The effect of a token limit on a text, as figures and as marked text."""
+"""The effect of token limits as figures and as marked text."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from itertools import pairwise
+from typing import NamedTuple
 
 import plotly.graph_objects as go
+import streamlit as st
 
-from engine.inspection.model.truncation import LimitReport
+from engine.documents.truncation import TruncationReport
+from engine.wording import counted
 from ui.chunk_paint import LOST
-from ui.colours import BLUE, FAINT, GREEN, GREY, VERMILION, ink
+from ui.colours import FAINT, ink
 from ui.figures import LEGEND_ABOVE, styled
 
 DIVIDER = (
@@ -18,97 +21,64 @@ DIVIDER = (
 )
 
 
-def token_bars(reports: Sequence[LimitReport]) -> go.Figure:
-    """A bar for each limit: the tokens read, then the tokens lost, hatched."""
-    labels = [f"limit {report.max_tokens}" for report in reports]
-    parts = (
-        ("read", BLUE, "", [report.tokens_read for report in reports]),
-        ("never read", VERMILION, "/", [report.tokens_lost for report in reports]),
-    )
+class Series(NamedTuple):
+    """A value for each limit, with its colour, the pattern of its bars, and each value in words."""
+
+    name: str
+    colour: str
+    values: Sequence[float]
+    labels: Sequence[str]
+    pattern: str = ""
+
+
+def limit_bars(limits: Sequence[int], parts: Sequence[Series], title: str, barmode: str) -> go.Figure:
+    """Draw the bars of every limit, stacked or grouped; ``title`` is that of the axis."""
+    names = [f"limit {limit}" for limit in limits]
     figure = go.Figure(
         [
             go.Bar(
-                x=counts,
-                y=labels,
-                name=name,
+                x=part.values,
+                y=names,
+                name=part.name,
                 orientation="h",
                 marker={
-                    "color": colour,
-                    "pattern": {"shape": pattern, "fillmode": "overlay", "fgopacity": 0.3},
+                    "color": part.colour,
+                    "pattern": {"shape": part.pattern, "fillmode": "overlay", "fgopacity": 0.3},
                 },
-                text=[f"{count:,}" if count else "" for count in counts],
+                text=part.labels,
                 textposition="auto",
                 insidetextanchor="middle",
                 textfont_size=14,
-                insidetextfont_color=ink(colour),
+                insidetextfont_color=ink(part.colour),
                 textangle=0,
-                hovertemplate=f"%{{y}}: %{{x:,}} tokens {name}<extra></extra>",
+                hovertemplate=f"%{{y}}: %{{x:,.6~g}}, {part.name}<extra></extra>",
             )
-            for name, colour, pattern, counts in parts
+            for part in parts
         ]
     )
-    figure.update_layout(
-        barmode="stack",
-        legend=LEGEND_ABOVE,
-    )
+    figure.update_layout(barmode=barmode, legend=LEGEND_ABOVE)
     figure.update_yaxes(autorange="reversed")
-    figure.update_xaxes(title="tokens")
-    return styled(figure, height=220)
+    figure.update_xaxes(title=title)
+    return styled(figure, height=230)
 
 
-def cosine_bars(reports: Sequence[LimitReport]) -> go.Figure:
-    """Bars of the cosines between the vector of the read part and two vectors of more text."""
-    labels = [f"limit {report.max_tokens}" for report in reports]
-    longest = max(report.max_tokens for report in reports)
-    parts = (
-        (f"reading up to {longest}", GREY, [report.cosine_longest for report in reports]),
-        ("the whole text", GREEN, [report.cosine_split for report in reports]),
-    )
-    figure = go.Figure(
-        [
-            go.Bar(
-                x=cosines,
-                y=labels,
-                name=name,
-                orientation="h",
-                marker_color=colour,
-                text=[f"{cosine:.3f}" for cosine in cosines],
-                textposition="inside",
-                insidetextanchor="end",
-                textfont={"size": 14, "color": ink(colour)},
-                hovertemplate=f"%{{y}} against {name}: %{{x:.4f}}<extra></extra>",
-            )
-            for name, colour, cosines in parts
-        ]
-    )
-    figure.update_layout(
-        barmode="group",
-        legend=LEGEND_ABOVE,
-    )
-    figure.update_yaxes(autorange="reversed")
-    lowest = min(0.0, *(cosine for _, _, cosines in parts for cosine in cosines))
-    figure.update_xaxes(title="cosine (1 = the same direction)", range=[lowest, 1.02])
-    return styled(figure, height=240)
+def truncated_html(text: str, ends: Mapping[int, int], chosen: int, before: int, after: int) -> str:
+    """Return a text, escaped, around the place where the ``chosen`` limit stops.
 
-
-def cut_html(text: str, reports: Sequence[LimitReport], chosen: LimitReport, before: int, after: int) -> str:
-    """Return a text, escaped, around the place where one limit stops.
-
-    Lost text is struck through, and the ends of other limits are marked, from ``before`` characters before
-    that place to ``after`` characters after it.
+    ``ends`` are the characters where each limit stops reading. Text that is not read is struck through, and
+    the ends of other limits are marked, from ``before`` characters before that place to ``after`` after it.
     """
-    start = max(0, chosen.read_end - before)
-    if blank := re.search(r"\s", text[start : chosen.read_end]) if start else None:
+    stop = ends[chosen]
+    start = max(0, stop - before)
+    if blank := re.search(r"\s", text[start:stop]) if start else None:
         start += blank.end()  # at a word
-    end = min(len(text), chosen.read_end + after)
-    ends = {report.read_end for report in reports if report.tokens_lost and start <= report.read_end < end}
+    end = min(len(text), stop + after)
+    borders = {start, end, *(place for place in ends.values() if start <= place < end)}
     html = note(f"… {start:,} characters before, which are read") if start else ""
-    for left, right in pairwise(sorted({start, end, *ends})):
-        for report in reports:
-            if report.tokens_lost and report.read_end == left:
-                html += divider(report, report == chosen)
-        piece = escape(text[left:right])
-        html += piece if right <= chosen.read_end else f'<del style="{LOST}">{piece}</del>'
+    for left, right in pairwise(sorted(borders)):
+        html += "".join(divider(limit, limit == chosen) for limit, place in ends.items() if place == left)
+        part = escape(text[left:right])
+        html += part if right <= stop else f'<del style="{LOST}">{part}</del>'
     return html + (note(f"… {len(text) - end:,} characters more, never read") if end < len(text) else "")
 
 
@@ -117,8 +87,28 @@ def note(words: str) -> str:
     return f'<em style="{FAINT}"> [{words}] </em>'
 
 
-def divider(report: LimitReport, is_chosen: bool) -> str:
+def divider(limit: int, is_chosen: bool) -> str:
     """Return the mark at the end of a limit; that of the chosen limit is solid and in words."""
     style = DIVIDER.format(line="solid" if is_chosen else "dotted")
-    label = f"✂ {report.max_tokens}: reading stops here" if is_chosen else f"{report.max_tokens}"
+    label = f"✂ {limit}: reading stops here" if is_chosen else f"{limit}"
     return f'<span style="{style}">{label}</span>'
+
+
+def show_limit_cards(
+    reports: Mapping[int, TruncationReport], origins: Mapping[int, str], in_use: int | None = None
+) -> None:
+    """Draw what each limit leaves unread, side by side, with where each limit comes from."""
+    for column, (limit, report) in zip(st.columns(len(reports)), reports.items(), strict=True):
+        chunks = f"{len(report.truncated):,} of {counted(report.n_chunks, 'chunk')} cut, "
+        with column.container(border=True, height="stretch"):
+            st.markdown(f"**Limit {limit}**" + (" · in use" if limit == in_use else ""))
+            st.caption(origins[limit])
+            st.metric(
+                "Text never read",
+                f"{report.share_unread:.1%}" if report.truncated else "none",
+                help="Share of the characters that are in no vector.",
+            )
+            st.write(
+                f"{chunks if report.n_chunks > 1 else ''}{report.tokens_truncated:,} of "
+                f"{report.n_tokens:,} tokens never read"
+            )

@@ -2,191 +2,46 @@
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
 import streamlit as st
 
 from engine import Encoder
-from engine.documents.document import Document
-from engine.inspection.model.truncation import LimitReport, truncation_report
+from engine.documents.document import Chunk, Document
+from engine.documents.splitters import MIN_CHUNK_TOKENS
+from engine.documents.truncation import TruncationReport, over_limit, truncation_reports
+from engine.generation.prompt import assemble_prompt
+from engine.inspection.diagnosis.counterfactual import TailVectors, counterfactuals, tail_vectors
 from engine.retrieval.embedding_model import Model
+from engine.retrieval.embedding_spec import Query
+from engine.retrieval.index import Index
+from engine.retrieval.parents import search_parents
 from engine.wording import counted
-from pages.documents.limit_figures import cosine_bars, cut_html, token_bars
-from pages.documents.unread_chunks import show_budget
+from pages.documents.limit_figures import show_limit_cards
+from pages.documents.whole_text import show_whole_text
 from ui.chunk_settings import Cut
-from ui.corpus import split_documents
-from ui.documents import NoDocumentError, bundled_documents
-from ui.export import show_figure
+from ui.corpus import all_chunks, index_documents, query_of
+from ui.current import follow_question
+from ui.documents import NoDocumentError
+from ui.figures import show_prompt_parts
 from ui.given_vectors import given_of, reason_unavailable
-from ui.models import limits_of, load_encoder
-from ui.text import escape_markdown, text_html
+from ui.look_inside import chunk_table
+from ui.models import limits_of, load_decoder
+from ui.progress import counting
+from ui.settings_card import settings_in_use
+from ui.tables import show_table
+from ui.tokens import AS_DECODER_COUNTS
+from ui.widgets import MOST_QUESTION, check_typed
 
 VIEWS = ("Your chunks", "One whole text")
-OWN_TEXT = "A text of your own"
-DEFAULT_DOCUMENT, DEFAULT_CHARACTERS = "inside_the_pipeline.md", 3200
-MAX_CHARACTERS = 2_000_000
-BEFORE, AFTER = 400, 2400  # characters shown around a cut
-
-
-def default_text() -> str:
-    """Return the beginning of a bundled document, up to the end of a paragraph."""
-    texts = [document.text for document in bundled_documents() if document.name == DEFAULT_DOCUMENT]
-    return texts[0][: texts[0].find("\n\n", DEFAULT_CHARACTERS)] if texts else ""
-
-
-def text_picker(documents: Sequence[Document], cut: Cut) -> str:
-    """Draw the choice of a text; return the text."""
-    by_name = {document.name: document for document in documents}
-    name = st.selectbox(
-        "Text",
-        [OWN_TEXT, *by_name],
-        key="never-read-text",
-        persist_state="session",
-        help="Paste a text, or take one of the chosen documents whole.",
-    )
-    in_one_piece = "This is what the model reads of a text in one piece, without chunks."
-    if name in by_name:
-        st.info(f"{in_one_piece} {chunks_words(by_name[name], cut)}", icon=":material/school:")
-        return by_name[name].text
-    st.info(
-        f"{in_one_piece} The app never does that: added as a document, a text is cut into chunks.",
-        icon=":material/school:",
-    )
-    return st.text_area(
-        "Your text",
-        default_text(),
-        height=180,
-        key="truncation-text",
-        persist_state="session",
-        placeholder="Paste something longer than a page.",
-        help="Read when you leave the box or press Ctrl + Enter. It stays in this session.",
-    )
-
-
-def chunks_words(document: Document, cut: Cut) -> str:
-    """Say how many chunks the app makes of a document, and how many of them are not read whole."""
-    [chunks], limit = split_documents([document], cut), cut.text_limit(load_encoder())
-    n_cut = sum(chunk.n_tokens > limit for chunk in chunks)
-    read = f"{n_cut:,} of which without their end" if n_cut else "each of which is read whole"
-    return f"The app cuts this document into {counted(len(chunks), 'chunk')}, {read}."
-
-
-@st.cache_data(show_spinner="Reading it under each limit…", max_entries=64)
-def reports_of(text: str, _encoder: Encoder) -> list[LimitReport]:
-    """Compute the effect of each limit on a text, once."""
-    return truncation_report(_encoder, text, list(limits_of(_encoder)))
-
-
-def show_cards(text: str, reports: Sequence[LimitReport], origins: Mapping[int, str]) -> None:
-    """Draw the tokens read and lost under each limit, side by side."""
-    for column, report in zip(st.columns(len(reports)), reports, strict=True):
-        lost = len(text) - report.read_end if report.tokens_lost else 0
-        with column.container(border=True, height="stretch"):
-            st.markdown(f"**Limit {report.max_tokens}**")
-            st.caption(origins[report.max_tokens])
-            st.metric(
-                "Characters not read",
-                f"{lost:,} ({lost / len(text):.0%})" if lost else "none",
-                help="From the end of the last token that is read to the end of the text.",
-            )
-            st.write(f"{report.tokens_read:,} tokens read, {report.tokens_lost:,} lost")
-
-
-def show_text_under(text: str, reports: Sequence[LimitReport]) -> None:
-    """Draw the text with the part that is lost under a chosen limit."""
-    st.header("What is read, character by character")
-    by_limit = {report.max_tokens: report for report in reports}
-    default = 256 if 256 in by_limit else max(by_limit)
-    limit = st.segmented_control(
-        "Limit (tokens)",
-        list(by_limit),
-        default=default,
-        help="The special tokens around every text, such as [CLS] and [SEP], count against it.",
-    )
-    chosen = by_limit[limit or default]
-    if chosen.tokens_lost:
-        st.caption(
-            f"Struck through: the {len(text) - chosen.read_end:,} characters after character "
-            f"{chosen.read_end:,}. Of the text in one piece, a search could not find them, and nothing would "
-            "show it: the vector looks like any other. Dotted marks are the ends of other limits."
-        )
-    else:
-        st.caption(f"Nothing is lost under {chosen.max_tokens}. Marks are the ends of shorter limits.")
-    with st.container(border=True):
-        st.html(text_html(cut_html(text, reports, chosen, BEFORE, AFTER), height=420))
-
-
-def show_bars(reports: Sequence[LimitReport]) -> None:
-    """Draw the tokens read and lost under each limit."""
-    counts = {
-        "max_tokens": np.array([report.max_tokens for report in reports]),
-        "tokens_read": np.array([report.tokens_read for report in reports]),
-        "tokens_lost": np.array([report.tokens_lost for report in reports]),
-    }
-    words = "; ".join(
-        f"limit {report.max_tokens}: {report.tokens_read} read, {report.tokens_lost} lost"
-        for report in reports
-    )
-    show_figure(token_bars(reports), "tokens-read-and-lost", counts, f"Tokens read and lost. {words}.")
-
-
-def show_vectors(reports: Sequence[LimitReport]) -> None:
-    """Draw how far the lost part would move the vector."""
-    st.header("What the lost part would have changed")
-    longest = max(report.max_tokens for report in reports)
-    st.write(
-        "Each bar compares the vector of the part that is read with a vector of more text. A cosine of 1 "
-        "means that the lost part would change nothing; the lower, the less the vector represents the text."
-    )
-    cosines = {
-        "max_tokens": np.array([report.max_tokens for report in reports]),
-        "cosine_longest": np.array([report.cosine_longest for report in reports]),
-        "cosine_split": np.array([report.cosine_split for report in reports]),
-    }
-    words = "; ".join(
-        f"limit {report.max_tokens}: {report.cosine_longest:.3f} with reading up to {longest}, "
-        f"{report.cosine_split:.3f} with the whole text"
-        for report in reports
-    )
-    show_figure(cosine_bars(reports), "vector-moved-by-limit", cosines, f"Cosines. {words}.")
-    st.caption(
-        f"Reading up to {longest}: the same text under the longest limit there is. The whole text: cut into "
-        "windows that fit the limit, each embedded, and their vectors averaged, each by its tokens. "
-        + window_note(reports)
-    )
-
-
-def window_note(reports: Sequence[LimitReport]) -> str:
-    """Say how many windows there are, and how many were embedded if not all."""
-    windows = ", ".join(f"{report.n_windows:,} of {report.max_tokens}" for report in reports)
-    note = f"This text has {windows} tokens."
-    if any(report.n_embedded < report.n_windows for report in reports):
-        some = ", ".join(str(report.n_embedded) for report in reports)
-        note += f" It is so long that the average is over {some} of them, spread evenly."
-    return note
-
-
-def show_advice() -> None:
-    """Draw remedies."""
-    with st.expander("What to do about it", icon=":material/lightbulb:"):
-        st.markdown(
-            "- **Cut documents into chunks that fit the limit**, as this app does. Then every character is "
-            "in some vector. It warns of chunks longer than the limit.\n"
-            "- **Count with the model's own tokenizer**, not in words or characters: names, numbers, code "
-            "and other languages cost several times as many tokens.\n"
-            "- **Raising the limit is no cure.** Beyond the length of its training (128 tokens for the "
-            "default one) a model reads more than it learnt to, and one vector represents more subjects. "
-            "Measure before you choose.\n"
-            "- **Averaging windows is no cure either**: the mean represents the whole text, but no single "
-            "sentence of it. Keep one vector for each chunk."
-        )
+MAX_ROWS_SHOWN = 50  # of cut chunks
+LARGE_CHUNK = 512  # tokens: more than the usual limit
+QUESTION = "What does the CarbFix project do with carbon dioxide?"
 
 
 def show_never_read(documents: Sequence[Document], model: Model, cut: Cut) -> None:
     """Draw the text that the encoder never reads, of the chunks or of one whole text."""
     if (given := given_of(documents)) is not None:
-        raise NoDocumentError(
-            reason_unavailable(given, "What is never read is found by reading the documents anew")
-        )
+        reason = reason_unavailable(given, "What is never read is found by reading the documents anew")
+        raise NoDocumentError(reason)
     encoder = model.as_encoder
     assert encoder is not None, "the model of documents that the app embeds"
     view = st.segmented_control(
@@ -198,34 +53,183 @@ def show_never_read(documents: Sequence[Document], model: Model, cut: Cut) -> No
         persist_state="session",
         help="Your chunks, with the settings of the sidebar; or one text given to the model whole.",
     )
-    if view == VIEWS[0]:
-        show_budget(documents, encoder, cut)
-    else:
-        show_whole_text(documents, encoder, cut)
+    (show_chunks_under if view == VIEWS[0] else show_whole_text)(documents, encoder, cut)
 
 
-def show_whole_text(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> None:
-    """Draw the effect of each token limit on one text that is not cut into chunks."""
-    text = text_picker(documents, cut)
-    if not text.strip():
-        st.info("There is no text yet. Paste one above, or pick a document.", icon=":material/notes:")
+def show_chunks_under(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> None:
+    """Draw what each limit cuts, remedies, the chunks that are cut most, and the effect on a question."""
+    chunks = all_chunks(documents, cut)
+    if not chunks:
+        st.info("The chosen documents hold no text.")
         return
-    if len(text) > MAX_CHARACTERS:
-        st.info(f"This text is very long: its first {MAX_CHARACTERS:,} characters are measured.")
-        text = text[:MAX_CHARACTERS]
-    reports = reports_of(text, encoder)
-    shortest = min(report.max_tokens for report in reports)
-    n_tokens = reports[0].n_tokens
-    if n_tokens <= shortest:
-        st.success(
-            f"Nothing is lost. This text has {n_tokens} tokens, and even the shortest limit reads "
-            f"{shortest}: {shortest - n_tokens} more would fit. Paste a longer text to see one cut.",
-            icon=":material/check_circle:",
+    origins = limits_of(encoder)
+    origins.setdefault(cut.max_tokens, "the limit in use")
+    limits = sorted(origins)
+    reports = dict(zip(limits, reports_of(documents, cut, tuple(limits), chunks, encoder), strict=True))
+    chosen = reports[cut.max_tokens]
+    show_headline(chosen, chunks, cut)
+    st.write("The same chunks under each limit:")
+    show_limit_cards(reports, origins, cut.max_tokens)
+    if chosen.truncated:
+        show_remedies(chunks, encoder, cut)
+        show_truncated(chosen)
+    st.header("What a question gets")
+    changed = follow_question("budget-question", QUESTION)
+    question = st.text_input("Question", key="budget-question", on_change=changed)
+    if not check_typed(question, MOST_QUESTION).strip():
+        st.info("Type a question to see which passages fit its prompt, and what its search misses.")
+        return
+    index = index_documents(documents, encoder, cut, settings_in_use(encoder)["pooling"])
+    query = query_of(question, index, encoder)
+    show_prompt(question, query, index, settings_in_use(encoder))
+    if chosen.truncated:
+        show_ranks(query, index, encoder)
+
+
+@st.cache_resource(max_entries=8, show_spinner="Counting the tokens that are read…", scope="session")
+def reports_of(
+    documents: Sequence[Document],
+    cut: Cut,
+    limits: tuple[int, ...],
+    _chunks: Sequence[Chunk],
+    _encoder: Encoder,
+) -> list[TruncationReport]:
+    """Count what each limit truncates of chunks, once for each setting."""
+    encoder = cut.encoder(_encoder)
+    return truncation_reports(_chunks, encoder.tokenizer, [encoder.text_limit(limit) for limit in limits])
+
+
+def show_headline(report: TruncationReport, chunks: Sequence[Chunk], cut: Cut) -> None:
+    """Say how much is never read under the settings in use; where nothing is, offer settings that cut."""
+    if report.truncated:
+        st.warning(
+            f"Not read to the end: {len(report.truncated):,} of {counted(report.n_chunks, 'chunk')}. They "
+            f"have more tokens than the limit of {cut.max_tokens}, and {report.share_unread:.1%} of the text "
+            "is in no vector.",
+            icon=":material/content_cut:",
         )
         return
-    st.caption(f"{len(text):,} characters · {n_tokens:,} tokens · encoder {escape_markdown(encoder.name)}")
-    show_cards(text, reports, limits_of(encoder))
-    show_bars(reports)
-    show_text_under(text, reports)
-    show_vectors(reports)
-    show_advice()
+    longest = max(chunk.n_tokens for chunk in chunks)
+    st.success(
+        f"Every chunk is read whole: the longest of {counted(len(chunks), 'chunk')} has {longest} tokens, "
+        f"within the limit of {cut.max_tokens}.",
+        icon=":material/check_circle:",
+    )
+    st.button(
+        f"See what is never read of chunks of {LARGE_CHUNK} tokens",
+        on_click=st.session_state.update,
+        kwargs={"chunk_tokens": LARGE_CHUNK},
+        icon=":material/content_cut:",
+    )
+
+
+def show_remedies(chunks: Sequence[Chunk], encoder: Encoder, cut: Cut) -> None:
+    """Draw a button for each setting under which every chunk is read whole."""
+    st.header("Remedies")
+    limit, positions = cut.max_tokens, encoder.config.max_positions
+    longest = max(chunk.n_tokens for chunk in over_limit(chunks, cut.text_limit(encoder)))
+    remedies: list[tuple[str, str, dict[str, int]]] = []
+    if limit >= MIN_CHUNK_TOKENS:
+        size = limit // 8 * 8
+        reason = f"a chunk of {limit} tokens is just what is read of one"
+        remedies.append((f"Cut chunks of {size} tokens", reason, {"chunk_tokens": size}))
+    if longest <= positions:
+        raised = min(-(-longest // 8) * 8, positions)
+        reason = f"the longest chunk has {longest} tokens, and the model has {positions} positions"
+        remedies.append((f"Read {raised} tokens", reason, {"max_tokens": raised}))
+    for number, (name, reason, settings) in enumerate(remedies):
+        words, button = st.columns([3, 1], vertical_alignment="center")
+        words.write(f"**{name}**: {reason}.")
+        button.button(
+            "Apply",
+            key=f"remedy-{number}",
+            on_click=st.session_state.update,
+            kwargs=settings,
+            width="stretch",
+        )
+    st.caption(
+        "Smaller chunks keep one subject in each vector; a higher limit keeps the chunks, but reads further "
+        "beyond the length that the model was trained on."
+    )
+
+
+def show_truncated(report: TruncationReport) -> None:
+    """Draw the chunks that are cut most, with their text that is never read."""
+    st.header("What is never read")
+    shown = report.truncated[:MAX_ROWS_SHOWN]
+    chunk_table(
+        [each.chunk for each in shown],
+        [
+            {
+                "Document": each.chunk.document,
+                "Characters": f"{each.start:,}–{each.chunk.end:,}",
+                "Tokens": each.chunk.n_tokens,
+                "Never read": each.tokens_truncated,
+                "Text never read": each.text.strip(),
+            }
+            for each in shown
+        ],
+        "lost",
+        f"The {len(shown)} chunks with most tokens never read",
+        {"Text never read": st.column_config.TextColumn(width="large")},
+    )
+    if len(report.truncated) > MAX_ROWS_SHOWN:
+        st.caption(f"The {MAX_ROWS_SHOWN} with most tokens never read, of {len(report.truncated):,}.")
+
+
+def show_prompt(question: str, query: Query, index: Index, settings: Mapping[str, int]) -> None:
+    """Draw how many of the nearest passages fit the prompt."""
+    budget = settings["max_prompt_tokens"]
+    hits = search_parents(index, query, settings["k"])
+    prompt = assemble_prompt(question, hits, load_decoder(), budget)
+    whole = sum(not source.cut for source in prompt.sources)
+    st.write(
+        f"**Of {counted(len(hits), 'nearest passage')}, the prompt holds {whole} whole**, "
+        f"{len(prompt.sources) - whole} in part, {len(prompt.left_out)} not at all: {len(prompt.ids):,} of "
+        f"{budget:,} tokens {AS_DECODER_COUNTS}."
+    )
+    show_prompt_parts(prompt)
+    if prompt.left_out or whole < len(prompt.sources):
+        st.caption("Smaller chunks, fewer passages or a larger prompt budget make them fit.")
+
+
+def show_ranks(query: Query, index: Index, encoder: Encoder) -> None:
+    """Draw the ranks of cut chunks for a question, and the ranks with their ends read."""
+    st.write(
+        "The rank of each cut chunk, and its rank if its end were read: in one pass, or as separate "
+        "windows that fit the limit."
+    )
+    found = counterfactuals(query.vector, tails_of(index, encoder))
+    best = found[0]
+    if best.ranks_won <= 0:
+        st.info("No cut chunk would rank higher for this question with its end read.")
+    else:
+        st.metric(
+            "The chunk that would rise most",
+            f"{best.now.rank:,} → {min(best.whole.rank, best.windows.rank):,}",
+            help="Its rank now, and with its end read. All other chunks keep their scores.",
+        )
+    show_table(
+        [
+            {
+                "Document": one.chunk.document,
+                "From": one.chunk.start,
+                "Tokens never read": one.tokens_truncated,
+                "Rank now": one.now.rank,
+                "Read in one go": one.whole.rank,
+                "Read in windows": one.windows.rank,
+                "Ranks won": one.ranks_won,
+                "Its text": one.chunk.text[:300],
+            }
+            for one in found[:MAX_ROWS_SHOWN]
+        ],
+        "Ranks of cut chunks now, and with their ends read",
+        {"Its text": st.column_config.TextColumn(width="large")},
+    )
+
+
+@st.cache_resource(max_entries=4, show_spinner=False, scope="session", hash_funcs={Index: id})
+def tails_of(index: Index, _encoder: Encoder) -> TailVectors:
+    """Embed the ends of an index's cut chunks, once for all questions."""
+    with counting("Reading the ends of chunks", "texts") as show:
+        return tail_vectors(index, _encoder, on_progress=show)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from engine.documents.document import Chunk
-from engine.documents.unread_text import tokenized
+from engine.documents.truncation import tokenized
 from engine.errors import InputError
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
@@ -23,17 +23,14 @@ class TailVectors:
 
     Attributes
     ----------
-    index
-        The index.
-    limit
-        How many tokens of a chunk are read.
+    index, limit
+        The index, and how many tokens of a chunk are read.
     rows
         The truncated chunks, as rows of ``index.chunks``.
     whole
         Each chunk read in one pass, up to the length of the position table: ``(n_rows, d_model)``.
     windows
-        The windows that the lost tails are cut into: ``(n_windows, d_model)``, chunk after chunk. The
-        first of a chunk overlaps the part that is read already, so that all are full.
+        The windows that the tails are cut into, chunk after chunk: ``(n_windows, d_model)``.
     owners
         The number, among ``rows``, of the chunk of each window: ``(n_windows,)``, ascending.
     """
@@ -56,27 +53,16 @@ class RankedScore:
 
 @dataclass(frozen=True)
 class Counterfactual:
-    """The rank of a truncated chunk for a question, now and with its lost tail read.
+    """The rank of a truncated chunk for a question, with everything else in the index unchanged.
 
-    Everything else in the index stays unchanged.
-
-    Attributes
-    ----------
-    chunk, row
-        The chunk and its row in the index.
-    tokens_lost
-        Tokens of it that were never read.
-    now
-        With the tail unread.
-    whole
-        With the chunk read in one pass, up to the length of the position table.
-    windows
-        With its tail cut into windows that fit the limit: the best window counts, or the part read now.
+    ``now`` is its rank as it is, ``whole`` with the chunk read in one pass, up to the length of the position
+    table, ``windows`` with its tail cut into windows that fit the limit: the best of them counts, or the part
+    read now.
     """
 
     chunk: Chunk
     row: int
-    tokens_lost: int
+    tokens_truncated: int
     now: RankedScore
     whole: RankedScore
     windows: RankedScore
@@ -90,21 +76,15 @@ class Counterfactual:
 def tail_vectors(
     index: Index, encoder: Encoder, rows: Sequence[int] | None = None, on_progress: Progress | None = None
 ) -> TailVectors:
-    """Embed the tails of an index's chunks that were never read.
+    """Embed the tails of an index's truncated chunks, by the pooling of the index.
 
-    Parameters
-    ----------
-    index, encoder
-        The index, whose pooling is used, and its model.
-    rows
-        Rows of ``index.chunks`` to embed; None for all that lost a tail.
-    on_progress
-        Called with texts embedded and texts in all: one a chunk and one a window of its tail.
+    ``rows`` are those of ``index.chunks`` to embed, None for all that are truncated. ``on_progress`` is
+    called with texts embedded and texts in all: one a chunk and one a window of its tail.
 
     Raises
     ------
     InputError
-        The encoder is not the index's, or a row is not in it or lost nothing.
+        The encoder is not the index's, or a row is not in it or not truncated.
     """
     encoder, spec = index.encoder(encoder), index.spec
     if embedding_spec(encoder, spec.pooling, spec.max_tokens) != spec:
@@ -113,7 +93,10 @@ def tail_vectors(
     if rows is None:
         rows = [row for row, chunk in enumerate(index.chunks) if chunk.n_tokens > limit]
     for row in rows:
-        check_row(row, index, limit)
+        if not 0 <= row < len(index.chunks):
+            raise InputError(f"chunk {row} is not in the index: it holds 0 to {len(index.chunks) - 1}")
+        if (n_tokens := index.chunks[row].n_tokens) <= limit:
+            raise InputError(f"chunk {row} lost nothing: it has {n_tokens} tokens and up to {limit} are read")
     room = limit - encoder.tokenizer.n_special
     _, prompt, _ = encoder.tokenizer.around(encoder.tokenizer.encode(encoder.prompts.of("document")).ids)
     whole, windows, n_windows = [], [], []
@@ -145,16 +128,7 @@ def tail_windows(n_tokens: int, room: int) -> list[slice]:
 
 
 def counterfactuals(question: Array, tails: TailVectors) -> list[Counterfactual]:
-    """Rank each truncated chunk for a question, now and with its lost tail read.
-
-    This takes dot products alone: one `tail_vectors` serves any number of questions, vectors ``(d_model,)``
-    of length 1. The chunks that gain most ranks come first.
-
-    Raises
-    ------
-    InputError
-        The question's vector does not fit the index.
-    """
+    """Rank each truncated chunk for a question ``(d_model,)``, those that gain most ranks first."""
     index, rows = tails.index, list(tails.rows)
     check_question(question, index.vectors)
     scores = index.vectors @ question  # (n_chunks,)
@@ -165,7 +139,7 @@ def counterfactuals(question: Array, tails: TailVectors) -> list[Counterfactual]
         Counterfactual(
             chunk=index.chunks[row],
             row=row,
-            tokens_lost=index.chunks[row].n_tokens - tails.limit,
+            tokens_truncated=index.chunks[row].n_tokens - tails.limit,
             now=RankedScore(int(now_ranks[i]), float(now[i])),
             whole=RankedScore(int(whole_ranks[i]), float(whole[i])),
             windows=RankedScore(int(best_ranks[i]), float(best[i])),
@@ -176,10 +150,7 @@ def counterfactuals(question: Array, tails: TailVectors) -> list[Counterfactual]
 
 
 def best_windows(now: Array, windows: Array, owners: Array) -> Array:
-    """Best score of each chunk over its windows and the part read now: ``(n_rows,)``.
-
-    ``now (n_rows,)`` are the scores of the parts read now, ``windows (n_windows,)`` of the windows.
-    """
+    """Best of the scores of each chunk's read part ``(n_rows,)`` and of its windows ``(n_windows,)``."""
     best = now.copy()
     np.maximum.at(best, owners, windows)
     return best
@@ -188,12 +159,3 @@ def best_windows(now: Array, windows: Array, owners: Array) -> Array:
 def replaced_ranks(new: Array, now: Array, scores: Array) -> Array:
     """Rank of each chunk with a new score instead of its present one, the others unchanged."""
     return min_ranks(new, scores) - (now > new)  # a chunk is not its own rival
-
-
-def check_row(row: int, index: Index, limit: int) -> None:
-    """Raise `InputError` for a chunk that is not in the index or was read whole."""
-    if not 0 <= row < len(index.chunks):
-        raise InputError(f"chunk {row} is not in the index: it holds 0 to {len(index.chunks) - 1}")
-    n_tokens = index.chunks[row].n_tokens
-    if n_tokens <= limit:
-        raise InputError(f"chunk {row} lost nothing: it has {n_tokens} tokens and up to {limit} are read")

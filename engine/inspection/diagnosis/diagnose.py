@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from engine.documents.document import Document
-from engine.documents.unread_text import mask_spans, read_ends, span_mask
+from engine.documents.truncation import read_ends, span_mask
 from engine.errors import InputError
 from engine.inspection.diagnosis.counterfactual import RankedScore, counterfactuals, tail_vectors
 from engine.inspection.diagnosis.location import ChunkOverlap, Location, chunk_overlaps, matching_rows
@@ -230,8 +230,9 @@ def unread_spans(
         [(index.chunks[each.row].start, index.chunks[each.row].end) for each in held], place.end
     )
     read = span_mask([(index.chunks[each.row].start, ends[each.row]) for each in held], place.end)
-    lost = mask_spans((whole & ~read)[place.start :])
-    return tuple((place.start + start, place.start + end) for start, end in lost)
+    unread = (whole & ~read)[place.start :]
+    borders = np.flatnonzero(np.diff(unread, prepend=False, append=False))  # start and end of each run
+    return tuple((place.start + start, place.start + end) for start, end in borders.reshape(-1, 2).tolist())
 
 
 def best_tail_rank(index: Index, encoder: Encoder, question: Array, rows: Sequence[int]) -> RankedScore:

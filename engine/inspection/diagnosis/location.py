@@ -64,7 +64,7 @@ def locate(passage: str, documents: Sequence[Document]) -> Location | None:
 def chunk_overlaps(
     place: Location, chunks: Sequence[Chunk], read_ends: Sequence[int]
 ) -> tuple[ChunkOverlap, ...]:
-    """Return the chunks with part of a passage, in order; ``read_ends`` as of `unread_text.read_ends`."""
+    """Return the chunks with part of a passage, in order; ``read_ends`` as of `truncation.read_ends`."""
     found = []
     for row, (chunk, read_end) in enumerate(zip(chunks, read_ends, strict=True)):
         held = shared_length(place, chunk.start, chunk.end)

@@ -5,7 +5,7 @@ from html import escape
 
 import streamlit as st
 
-from engine.documents.unread_text import read_ends
+from engine.documents.truncation import read_ends
 from engine.inspection.diagnosis.causes import InUse
 from engine.inspection.diagnosis.counterfactual import RankedScore
 from engine.inspection.diagnosis.diagnose import Cause, Diagnosis

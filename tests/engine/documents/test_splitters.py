@@ -11,8 +11,8 @@ from engine.documents.packing import Pieces, pack
 from engine.documents.sentences import sentence_spans
 from engine.documents.splitters import SPLITTERS, Splitter, Splitting, split
 from engine.documents.token_spans import token_spans
+from engine.documents.truncation import limit_warning, over_limit
 from engine.documents.units import line_starts
-from engine.documents.unread_text import limit_warning, over_limit
 from engine.errors import InputError
 from engine.tokenizers.wordpiece import WordPieceTokenizer
 from engine.weights.catalog import DEFAULT_ENCODER

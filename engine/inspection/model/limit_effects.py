@@ -1,79 +1,45 @@
-"""The part of a text beyond the token limit, and how far the vector moves without it."""
+"""How far the vector of a whole text moves by what a token limit truncates."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from engine.documents.unread_text import read_length
 from engine.errors import InputError
 from engine.layers.norm import l2_normalize
 from engine.layers.tracing import Array
 from engine.models.encoder import Encoder
 from engine.tokenizers.text_tokenizer import TextTokenizer
 
-# The three limits of all-MiniLM-L6-v2: its training length, that of sentence-transformers, and its position
-# table.
-LIMITS = (128, 256, 512)
-
 # Tokens embedded of a split text, for each limit: of a longer text, evenly spaced windows.
 MAX_SPLIT_TOKENS = 4096
 
 
 @dataclass(frozen=True)
-class LimitReport:
-    """The part of a text that is read under one limit.
+class LimitEffect:
+    """The vector of a text under one limit, against vectors of more of the text.
 
-    Attributes
-    ----------
-    max_tokens
-        The limit, [CLS] and [SEP] included, as in every count of tokens here.
-    n_tokens, tokens_read
-        Tokens of the whole text, and those read.
-    read_end
-        Character where reading stops: ``text[read_end:]`` is never read. A character that several
-        tokens share counts as read where its first token is.
-    cosine_longest
-        Cosine of the vector and that under the longest limit.
-    cosine_split
-        Cosine of the vector and the mean of the vectors of all windows.
-    n_windows, n_embedded
-        Windows that cover the whole text, and those embedded for the mean.
+    ``cosine_longest`` is with the vector under the longest limit, ``cosine_windows`` with the mean of
+    ``n_embedded`` of the ``n_windows`` windows that cover the text.
     """
 
     max_tokens: int
-    n_tokens: int
-    tokens_read: int
-    read_end: int
     cosine_longest: float
-    cosine_split: float
+    cosine_windows: float
     n_windows: int
     n_embedded: int
 
-    @property
-    def tokens_lost(self) -> int:
-        """Number of tokens that are never read."""
-        return self.n_tokens - self.tokens_read
 
+def limit_effects(encoder: Encoder, text: str, limits: Sequence[int]) -> list[LimitEffect]:
+    """Compare the vectors of a text under several limits, special tokens included, by the model's pooling.
 
-def truncation_report(encoder: Encoder, text: str, limits: Sequence[int] = LIMITS) -> list[LimitReport]:
-    """Report how much of a text is read under each limit, and how its vector differs from the whole text's.
-
-    ``limits`` are one or more, [CLS] and [SEP] included, each within the position table; the reports are in
-    their order.
-
-    Raises
-    ------
-    InputError
-        There is no limit, or one beyond the position table, or ``text`` is not a string.
+    `InputError` where there is no limit, or one out of the model's range.
     """
     if not limits:
         raise InputError("no limit was given: give one or more, such as 256")
     limits = [encoder.token_limit(limit) for limit in limits]
-    encoding = encoder.tokenizer.encode(text)
-    windows = {
-        limit: split_windows(encoding.ids, limit, encoder.tokenizer) for limit in dict.fromkeys(limits)
-    }
+    ids = encoder.tokenizer.encode(text).ids
+    windows = {limit: split_windows(ids, limit, encoder.tokenizer) for limit in dict.fromkeys(limits)}
     chosen = {limit: evenly_spaced(split, MAX_SPLIT_TOKENS // limit) for limit, split in windows.items()}
     sequences = [window for split in chosen.values() for window in split]
     vectors = encoder.encode_ids(sequences, encoder.pooling)  # (windows of all limits, d)
@@ -81,13 +47,10 @@ def truncation_report(encoder: Encoder, text: str, limits: Sequence[int] = LIMIT
     parts = dict(zip(chosen, np.split(vectors, borders), strict=True))
     longest = parts[max(limits)][0]  # the first window is the part within the limit
     return [
-        LimitReport(
+        LimitEffect(
             max_tokens=limit,
-            n_tokens=len(encoding),
-            tokens_read=len(windows[limit][0]),
-            read_end=read_length(encoding, text, limit, encoder.tokenizer.n_after),
             cosine_longest=cosine(parts[limit][0], longest),
-            cosine_split=cosine(parts[limit][0], weighted_mean(parts[limit], chosen[limit])),
+            cosine_windows=cosine(parts[limit][0], weighted_mean(parts[limit], chosen[limit])),
             n_windows=len(windows[limit]),
             n_embedded=len(chosen[limit]),
         )

@@ -1,0 +1,195 @@
+"""One text given to the encoder whole, without chunks: what each limit reads of it."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import streamlit as st
+
+from engine import Encoder
+from engine.documents.document import Chunk, Document
+from engine.documents.truncation import TruncationReport, over_limit, truncation_reports
+from engine.inspection.model.limit_effects import LimitEffect, limit_effects
+from engine.wording import counted
+from pages.documents.limit_figures import Series, limit_bars, show_limit_cards, truncated_html
+from ui.chunk_settings import Cut
+from ui.colours import BLUE, GREEN, GREY, VERMILION
+from ui.corpus import split_documents
+from ui.documents import bundled_documents
+from ui.export import show_figure
+from ui.models import limits_of, load_encoder
+from ui.text import escape_markdown, text_html
+
+PASTED = "A text of your own"
+DEFAULT_DOCUMENT, DEFAULT_CHARACTERS = "inside_the_pipeline.md", 3200
+MAX_CHARACTERS = 2_000_000
+BEFORE, AFTER = 400, 2400  # characters shown around a cut
+
+
+def show_whole_text(documents: Sequence[Document], encoder: Encoder, cut: Cut) -> None:
+    """Draw the effect of each token limit on one text that is not cut into chunks."""
+    text = text_picker(documents, cut)
+    if not text.strip():
+        st.info("There is no text yet. Paste one above, or pick a document.", icon=":material/notes:")
+        return
+    if len(text) > MAX_CHARACTERS:
+        st.info(f"This text is very long: its first {MAX_CHARACTERS:,} characters are measured.")
+        text = text[:MAX_CHARACTERS]
+    reports, effects = reports_of(text, encoder)
+    n_tokens, shortest = reports[min(reports)].n_tokens, min(reports)
+    if n_tokens <= shortest:
+        st.success(
+            f"All of it is read. This text has {n_tokens} tokens, and even the shortest limit reads "
+            f"{shortest}: {shortest - n_tokens} more would fit. Paste a longer text to see one cut.",
+            icon=":material/check_circle:",
+        )
+        return
+    st.caption(f"{len(text):,} characters · {n_tokens:,} tokens · encoder {escape_markdown(encoder.name)}")
+    show_limit_cards(reports, limits_of(encoder))
+    show_tokens(reports)
+    show_text_under(text, reports)
+    show_vectors(effects)
+    show_advice()
+
+
+def text_picker(documents: Sequence[Document], cut: Cut) -> str:
+    """Draw the choice of a text; return the text."""
+    by_name = {document.name: document for document in documents}
+    name = st.selectbox(
+        "Text",
+        [PASTED, *by_name],
+        key="never-read-text",
+        persist_state="session",
+        help="Paste a text, or take one of the chosen documents whole.",
+    )
+    in_one_piece = "This is what the model reads of a text in one piece, without chunks."
+    if name in by_name:
+        [chunks], limit = split_documents([by_name[name]], cut), cut.text_limit(load_encoder())
+        n_cut = len(over_limit(chunks, limit))
+        read = f"{n_cut:,} of which without their end" if n_cut else "each of which is read whole"
+        st.info(
+            f"{in_one_piece} The app cuts this document into {counted(len(chunks), 'chunk')}, {read}.",
+            icon=":material/school:",
+        )
+        return by_name[name].text
+    st.info(
+        f"{in_one_piece} The app never does that: added as a document, a text is cut into chunks.",
+        icon=":material/school:",
+    )
+    example = [document.text for document in bundled_documents() if document.name == DEFAULT_DOCUMENT]
+    return st.text_area(
+        "Your text",
+        example[0][: example[0].find("\n\n", DEFAULT_CHARACTERS)] if example else "",
+        height=180,
+        key="truncation-text",
+        persist_state="session",
+        placeholder="Paste something longer than a page.",
+        help="Read when you leave the box or press Ctrl + Enter. It stays in this session.",
+    )
+
+
+@st.cache_data(show_spinner="Reading it under each limit…", max_entries=64)
+def reports_of(text: str, _encoder: Encoder) -> tuple[dict[int, TruncationReport], list[LimitEffect]]:
+    """Return what each limit reads of a text, and the effects on its vector, once for a text."""
+    limits = list(limits_of(_encoder))
+    n_tokens = len(_encoder.tokenizer.ids_batch([text])[0])
+    reports = truncation_reports([Chunk("", 0, len(text), text, n_tokens)], _encoder.tokenizer, limits)
+    return dict(zip(limits, reports, strict=True)), limit_effects(_encoder, text, limits)
+
+
+def show_tokens(reports: Mapping[int, TruncationReport]) -> None:
+    """Draw the tokens read and never read under each limit."""
+    unread = [report.tokens_truncated for report in reports.values()]
+    read = [report.n_tokens - report.tokens_truncated for report in reports.values()]
+    parts = [
+        Series("read", BLUE, read, [f"{n:,}" for n in read]),
+        Series("never read", VERMILION, unread, [f"{n:,}" if n else "" for n in unread], "/"),
+    ]
+    rows = zip(reports, read, unread, strict=True)
+    words = "; ".join(f"limit {limit}: {n_read} read, {n_unread} never" for limit, n_read, n_unread in rows)
+    show_figure(
+        limit_bars(list(reports), parts, "tokens", "stack"),
+        "tokens-read-and-never-read",
+        {"max_tokens": np.array(list(reports)), "read": np.array(read), "never_read": np.array(unread)},
+        f"Tokens read and never read. {words}.",
+    )
+
+
+def show_text_under(text: str, reports: Mapping[int, TruncationReport]) -> None:
+    """Draw the text with the part that is never read under a chosen limit."""
+    st.header("What is read, character by character")
+    ends = {limit: each.truncated[0].start for limit, each in reports.items() if each.truncated}
+    default = 256 if 256 in reports else max(reports)
+    limit = st.segmented_control(
+        "Limit (tokens)",
+        list(reports),
+        default=default,
+        required=True,
+        help="The special tokens around every text, such as [CLS] and [SEP], count against it.",
+    )
+    if limit in ends:
+        st.caption(
+            f"Struck through: the {len(text) - ends[limit]:,} characters after character {ends[limit]:,}. Of "
+            "the text in one piece, a search could not find them, and nothing would show it: the vector "
+            "looks like any other. Dotted marks are the ends of other limits."
+        )
+    else:
+        st.caption(f"All of it is read under {limit}. Marks are the ends of shorter limits.")
+    with st.container(border=True):
+        st.html(text_html(truncated_html(text, ends, limit, BEFORE, AFTER), height=420))
+
+
+def show_vectors(effects: Sequence[LimitEffect]) -> None:
+    """Draw how far the part that is never read would move the vector."""
+    st.header("What the rest would have changed")
+    limits = [effect.max_tokens for effect in effects]
+    st.write(
+        "Each bar compares the vector of the part that is read with a vector of more text. A cosine of 1 "
+        "means that the rest would change nothing; the lower, the less the vector represents the text."
+    )
+    by_longest = [effect.cosine_longest for effect in effects]
+    by_windows = [effect.cosine_windows for effect in effects]
+    parts = [
+        Series(f"reading up to {max(limits)}", GREY, by_longest, [f"{each:.3f}" for each in by_longest]),
+        Series("the whole text", GREEN, by_windows, [f"{each:.3f}" for each in by_windows]),
+    ]
+    rows = zip(limits, by_longest, by_windows, strict=True)
+    words = "; ".join(
+        f"limit {limit}: {longest:.3f} with reading up to {max(limits)}, {windows:.3f} with the whole text"
+        for limit, longest, windows in rows
+    )
+    show_figure(
+        limit_bars(limits, parts, "cosine (1 = the same direction)", "group"),
+        "vector-moved-by-limit",
+        {
+            "max_tokens": np.array(limits),
+            "cosine_longest": np.array(by_longest),
+            "cosine_windows": np.array(by_windows),
+        },
+        f"Cosines. {words}.",
+    )
+    n_windows = ", ".join(f"{effect.n_windows:,} of {effect.max_tokens}" for effect in effects)
+    note = f"This text has {n_windows} tokens."
+    if any(effect.n_embedded < effect.n_windows for effect in effects):
+        some = ", ".join(str(effect.n_embedded) for effect in effects)
+        note += f" It is so long that the average is over {some} of them, spread evenly."
+    st.caption(
+        f"Reading up to {max(limits)}: the same text under the longest limit there is. The whole text: cut "
+        "into windows that fit the limit, each embedded, and their vectors averaged, each by its tokens. "
+        f"{note}"
+    )
+
+
+def show_advice() -> None:
+    """Draw remedies."""
+    with st.expander("What to do about it", icon=":material/lightbulb:"):
+        st.markdown(
+            "- **Cut documents into chunks that fit the limit**, as this app does. Then every character is "
+            "in some vector. It warns of chunks longer than the limit.\n"
+            "- **Count with the model's own tokenizer**, not in words or characters: names, numbers, code "
+            "and other languages cost several times as many tokens.\n"
+            "- **Raising the limit is no cure.** Beyond the length of its training (128 tokens for the "
+            "default one) a model reads more than it learnt to, and one vector represents more subjects. "
+            "Measure before you choose.\n"
+            "- **Averaging windows is no cure either**: the mean represents the whole text, but no single "
+            "sentence of it. Keep one vector for each chunk."
+        )
