@@ -6,7 +6,8 @@ The first time on a machine the twins are compiled, which takes seconds, and cac
 import logging
 import threading
 from collections import ChainMap
-from functools import cache
+from dataclasses import replace
+from functools import cache, partial
 
 import numpy as np
 
@@ -80,6 +81,24 @@ def compiled_training() -> TrainingPrimitives:
         training.layer_norm_backward,
         ChainMap({"gelu": Activation(training.gelu, training.gelu_backward)}, ACTIVATIONS),
     )
+
+
+@cache
+def encoder_training() -> tuple[Primitives, TrainingPrimitives]:
+    """Return the primitives that train an encoder, for float32: those of its forward and its backward pass.
+
+    None overwrites its arguments. Attention is to all tokens of a text.
+    """
+    ops = compiled_training()
+    if ops is NUMPY_TRAINING:
+        return NUMPY, NUMPY_TRAINING
+    forward = replace(
+        NUMPY,
+        attention=partial(ops.attention, is_causal=False),
+        layer_norm=ops.layer_norm,
+        activations=ops.activations,
+    )
+    return forward, replace(ops, attention_backward=partial(ops.attention_backward, is_causal=False))
 
 
 def has_op_tape() -> bool:

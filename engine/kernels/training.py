@@ -5,7 +5,7 @@ They are the functions of the same names in `engine.layers`, for float32, compil
 """
 
 import numpy as np
-from numba import float32, void
+from numba import boolean, float32, void
 
 from engine.kernels.elementwise import MATRIX, OPTIONS, SQRT_HALF, VECTOR, erf, gelu_of, mean_and_scale
 from engine.kernels.gemm import exp, ordered
@@ -57,16 +57,16 @@ def _layer_norm_backward(
             d_bias[j] += d_y[i, j]
 
 
-@njit(void(HEADS, MASKS, float32), **OPTIONS)
-def _softmax(x: Array, mask: Array, scale: np.float32) -> None:
-    """``softmax(scale * x + mask)`` in place, 0 at keys after their query."""
+@njit(void(HEADS, MASKS, float32, boolean), **OPTIONS)
+def _softmax(x: Array, mask: Array, scale: np.float32, is_causal: bool) -> None:
+    """``softmax(scale * x + mask)`` in place, 0 at keys after their query if it is causal."""
     n_query, n_key = x.shape[2:]
     bits = x.view(np.int32)
     for n in range(x.shape[0]):
         for head in range(x.shape[1]):
             head_mask = mask[head % mask.shape[0]]
             for i in range(n_query):
-                n_seen = n_key - n_query + i + 1
+                n_seen = n_key - n_query + i + 1 if is_causal else n_key
                 for j in range(n_seen):
                     x[n, head, i, j] = x[n, head, i, j] * scale + head_mask[i, j]
                 order = ordered(bits[n, head, i, 0])
@@ -84,14 +84,14 @@ def _softmax(x: Array, mask: Array, scale: np.float32) -> None:
                     x[n, head, i, j] = np.float32(0)
 
 
-@njit(void(HEADS, HEADS, float32), **OPTIONS)
-def _softmax_backward(d_y: Array, y: Array, scale: np.float32) -> None:
+@njit(void(HEADS, HEADS, float32, boolean), **OPTIONS)
+def _softmax_backward(d_y: Array, y: Array, scale: np.float32, is_causal: bool) -> None:
     """Gradient of ``_softmax`` by its ``x``, written over ``d_y``."""
     n_query, n_key = y.shape[2:]
     for n in range(y.shape[0]):
         for head in range(y.shape[1]):
             for i in range(n_query):
-                n_seen = n_key - n_query + i + 1
+                n_seen = n_key - n_query + i + 1 if is_causal else n_key
                 along = np.float32(0)
                 for j in range(n_seen):
                     along += d_y[n, head, i, j] * y[n, head, i, j]
@@ -129,14 +129,23 @@ def layer_norm_backward(d_y: Array, x: Array, weight: Array, eps: float) -> tupl
     return d_x, d_weight, d_bias
 
 
-def attention(query: Array, key: Array, value: Array, mask: Array, trace: Tracer = no_trace) -> Array:
-    """``softmax(Q K^T / sqrt(d_head) + mask) V`` of ``(..., n_heads, n_tokens, d_head)``, causal.
+def attention(
+    query: Array,
+    key: Array,
+    value: Array,
+    mask: Array | None = None,
+    trace: Tracer = no_trace,
+    is_causal: bool = True,
+) -> Array:
+    """``softmax(Q K^T / sqrt(d_head) + mask) V`` of ``(..., n_heads, n_tokens, d_head)``.
 
-    The mask is ``(n_query, n_key)``, or one for each head. Keys after a query are skipped, so the mask must
-    hide them. Traces ``weights`` and ``context``.
+    The mask is ``(n_query, n_key)``, one for each head, or None. Causal attention skips keys after a query,
+    so a mask must hide them, too. Traces ``weights`` and ``context``.
     """
     weights = query @ key.swapaxes(-2, -1)  # (..., n_heads, n_query, n_key)
-    _softmax(_four_axes(weights), mask.reshape(-1, *mask.shape[-2:]), _scale(query))
+    if mask is None:
+        mask = np.zeros(weights.shape[-2:], np.float32)
+    _softmax(_four_axes(weights), mask.reshape(-1, *mask.shape[-2:]), _scale(query), is_causal)
     *batch, n_heads, n_query, _ = weights.shape
     # A token's heads lie side by side in memory, so that merging them copies nothing.
     context = np.empty((*batch, n_query, n_heads, value.shape[-1]), value.dtype).swapaxes(-3, -2)
@@ -145,12 +154,12 @@ def attention(query: Array, key: Array, value: Array, mask: Array, trace: Tracer
 
 
 def attention_backward(
-    d_context: Array, query: Array, key: Array, value: Array, weights: Array
+    d_context: Array, query: Array, key: Array, value: Array, weights: Array, is_causal: bool = True
 ) -> tuple[Array, Array, Array]:
     """Gradients of `attention` from its inputs and weights: ``d_query, d_key, d_value``."""
     d_value = weights.swapaxes(-2, -1) @ d_context
     d_scores = d_context @ value.swapaxes(-2, -1)  # of the weights so far, (..., n_heads, n_query, n_key)
-    _softmax_backward(_four_axes(d_scores), _four_axes(weights), _scale(query))
+    _softmax_backward(_four_axes(d_scores), _four_axes(weights), _scale(query), is_causal)
     return d_scores @ key, d_scores.swapaxes(-2, -1) @ query, d_value
 
 

@@ -58,6 +58,7 @@ ARROWS = {
         *SHARED,
     },
     "training/language": {"documents", "kernels", "layers", "models", "tokenizers", "weights", *SHARED},
+    "training/reading": {"documents", "kernels", "layers", "models", "tokenizers", *SHARED},
     "export": {"documents", "evaluation", "layers", "models", "retrieval", "weights", *SHARED},
     "serving": {"generation", "kernels", "layers", "models", "retrieval", *SHARED},
     "inspection": {

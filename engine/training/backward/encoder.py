@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from engine.layers.activation import ACTIVATIONS
-from engine.layers.attention import attention_backward, merge_heads, split_heads
+from engine.layers.attention import merge_heads, split_heads
+from engine.layers.dropout import dropout, dropout_backward
 from engine.layers.linear import Linear, linear_backward
-from engine.layers.norm import LayerNorm, layer_norm_backward
-from engine.layers.primitives import NUMPY
+from engine.layers.norm import LayerNorm
+from engine.layers.primitives import NUMPY, NUMPY_TRAINING, Primitives, TrainingPrimitives
 from engine.layers.tracing import Array
 from engine.models.bert import EncoderConfig, EncoderLayer, EncoderWeights, encoder_layer
 from engine.training.optimizers import Parameters
@@ -31,20 +31,27 @@ NORMS = {"attention_norm": "attention.norm", "output_norm": "norm"}
 KEPT = frozenset(
     f"attention.{name}" for name in ("query", "key", "value", "weights", "context", "output", "norm")
 ) | {"ffn.hidden", "ffn.activation", "ffn.output"}
+DROPPED = frozenset({"attention.output", "ffn.output"})
 
 
 @dataclass
 class KeptLayer:
     """A tracer that keeps a layer's input, and the arrays of its forward pass by name.
 
-    ``attention.weights`` and ``attention.context`` are recorded once a text, all others once.
+    ``attention.weights`` and ``attention.context`` are recorded once a text, all others once. With a rate and
+    a generator, dropout is applied to the output of both parts, as BERT does before each residual.
     """
 
     hidden: Array
+    dropout_rate: float = 0.0
+    rng: np.random.Generator | None = None
     arrays: dict[str, list[Array]] = field(default_factory=dict)
+    masks: dict[str, Array] = field(default_factory=dict)
 
     def __call__(self, name: str, array: Array) -> Array:
-        """Keep one array."""
+        """Keep one array, of which dropout may set a share to 0."""
+        if name in DROPPED and self.rng is not None:
+            array, self.masks[name] = dropout(array, self.dropout_rate, self.rng)
         if name in KEPT:
             self.arrays.setdefault(name, []).append(array)
         return array
@@ -52,15 +59,25 @@ class KeptLayer:
     def __getitem__(self, name: str) -> Array:
         return self.arrays[name][0]
 
+    def dropout_backward(self, d_y: Array, name: str) -> Array:
+        """Gradient before the dropout of an array."""
+        return dropout_backward(d_y, self.masks[name]) if name in self.masks else d_y
+
 
 def layers_forward(
-    hidden: Array, layers: Sequence[EncoderLayer], config: EncoderConfig, spans: Sequence[slice]
+    hidden: Array,
+    layers: Sequence[EncoderLayer],
+    config: EncoderConfig,
+    spans: Sequence[slice],
+    dropout_rate: float = 0.0,
+    rng: np.random.Generator | None = None,
+    ops: Primitives = NUMPY,
 ) -> tuple[Array, list[KeptLayer]]:
     """Run layers in order: ``(n_tokens, d_model)`` to the same, and the arrays each layer kept."""
     kept = []
     for layer in layers:
-        kept.append(KeptLayer(hidden))
-        hidden = encoder_layer(hidden, layer, config, spans, NUMPY, kept[-1])
+        kept.append(KeptLayer(hidden, dropout_rate, rng))
+        hidden = encoder_layer(hidden, layer, config, spans, ops, kept[-1])
     return hidden, kept
 
 
@@ -70,6 +87,7 @@ def layers_backward(
     layers: Sequence[EncoderLayer],
     config: EncoderConfig,
     spans: Sequence[slice],
+    ops: TrainingPrimitives = NUMPY_TRAINING,
 ) -> tuple[Array, Parameters]:
     """Gradients of `layers_forward` by its input and by the parameters, named as in `layer_parameters`.
 
@@ -78,13 +96,18 @@ def layers_backward(
     grads: Parameters = {}
     first = config.n_layers - len(layers)
     for number in reversed(range(len(layers))):
-        d_hidden, of_layer = layer_backward(d_hidden, kept[number], layers[number], config, spans)
+        d_hidden, of_layer = layer_backward(d_hidden, kept[number], layers[number], config, spans, ops)
         grads |= {f"layers.{first + number}.{name}": grad for name, grad in of_layer.items()}
     return d_hidden, grads
 
 
 def layer_backward(
-    d_output: Array, kept: KeptLayer, layer: EncoderLayer, config: EncoderConfig, spans: Sequence[slice]
+    d_output: Array,
+    kept: KeptLayer,
+    layer: EncoderLayer,
+    config: EncoderConfig,
+    spans: Sequence[slice],
+    ops: TrainingPrimitives = NUMPY_TRAINING,
 ) -> tuple[Array, Parameters]:
     """Gradients of `encoder_layer` with norms after each part: ``(n_tokens, d_model)`` to the same.
 
@@ -93,24 +116,31 @@ def layer_backward(
     """
     grads: Parameters = {}
     attended = kept["attention.norm"]
-    d_sum, *d_norm = layer_norm_backward(
+    d_sum, *d_norm = ops.layer_norm_backward(
         d_output, attended + kept["ffn.output"], layer.output_norm.weight, config.norm_eps
     )
     put(grads, "norm", d_norm)
-    d_attended = d_sum + feed_forward_backward(d_sum, kept, layer, config.activation, grads)
-    d_sum, *d_norm = layer_norm_backward(
+    d_output = kept.dropout_backward(d_sum, "ffn.output")
+    d_attended = d_sum + feed_forward_backward(d_output, kept, layer, config.activation, ops, grads)
+    d_sum, *d_norm = ops.layer_norm_backward(
         d_attended, kept.hidden + kept["attention.output"], layer.attention_norm.weight, config.norm_eps
     )
     put(grads, "attention.norm", d_norm)
-    return d_sum + self_attention_backward(d_sum, kept, layer, config.n_heads, spans, grads), grads
+    d_output = kept.dropout_backward(d_sum, "attention.output")
+    return d_sum + self_attention_backward(d_output, kept, layer, config.n_heads, spans, ops, grads), grads
 
 
 def feed_forward_backward(
-    d_y: Array, kept: KeptLayer, layer: EncoderLayer, activation: str, grads: Parameters
+    d_y: Array,
+    kept: KeptLayer,
+    layer: EncoderLayer,
+    activation: str,
+    ops: TrainingPrimitives,
+    grads: Parameters,
 ) -> Array:
     """Gradient of `bert.feed_forward` by its input; those of its parameters are added to ``grads``."""
     d_activated, *d_output = linear_backward(d_y, kept["ffn.activation"], np.asarray(layer.ffn_output.weight))
-    d_inner = ACTIVATIONS[activation].backward(d_activated, kept["ffn.hidden"])  # (n_tokens, d_ff)
+    d_inner = ops.activations[activation].backward(d_activated, kept["ffn.hidden"])  # (n_tokens, d_ff)
     d_x, *d_hidden = linear_backward(d_inner, kept["attention.norm"], np.asarray(layer.ffn_hidden.weight))
     put(grads, "ffn.output", d_output)
     put(grads, "ffn.hidden", d_hidden)
@@ -118,7 +148,13 @@ def feed_forward_backward(
 
 
 def self_attention_backward(
-    d_y: Array, kept: KeptLayer, layer: EncoderLayer, n_heads: int, spans: Sequence[slice], grads: Parameters
+    d_y: Array,
+    kept: KeptLayer,
+    layer: EncoderLayer,
+    n_heads: int,
+    spans: Sequence[slice],
+    ops: TrainingPrimitives,
+    grads: Parameters,
 ) -> Array:
     """Gradient of `bert.self_attention` by its input, text by text between the linear maps."""
     merged = np.concatenate([merge_heads(context) for context in kept.arrays["attention.context"]])
@@ -127,7 +163,7 @@ def self_attention_backward(
     d_contexts = split_heads(d_merged, n_heads)  # (n_heads, n_tokens, d_head)
     parts = {name: kept[f"attention.{name}"] for name in ("query", "key", "value")}
     of_texts = [
-        attention_backward(
+        ops.attention_backward(
             d_contexts[:, s], parts["query"][:, s], parts["key"][:, s], parts["value"][:, s], weights
         )
         for s, weights in zip(spans, kept.arrays["attention.weights"], strict=True)

@@ -1,0 +1,1 @@
+"""Training of a span reader: questions with passages, and the loop."""

@@ -1,0 +1,226 @@
+"""Training loop of a span reader, which goes on where it was stopped."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+
+from engine.atomic_write import write_atomically
+from engine.errors import InputError
+from engine.kernels.primitives import best_primitives, encoder_training
+from engine.layers.tracing import Array
+from engine.models.bert import encoder_forward
+from engine.models.encoder import Encoder
+from engine.models.parallel import run_parallel
+from engine.training.backward.encoder import layer_parameters, with_parameters
+from engine.training.language.checkpoint_file import file_bytes, read_about, read_trees, reading_header
+from engine.training.optimizers import Moments, Parameters, adamw, clip_gradients, no_moments
+from engine.training.reading.examples import ReadingBatch, ReadingSet, batches
+from engine.training.reading.passes import HEAD, init_head, loss_and_gradients
+
+FORMAT = "glassbox-reader-1"
+N_PARTS = 2  # of a batch, on one core each; the same on all machines, so that sums are
+LONGEST_ANSWER = 24  # tokens
+SMOOTHING = 0.97  # weight of the losses so far in their running mean
+
+
+@dataclass(frozen=True)
+class ReadingSettings:
+    """How to train a reader.
+
+    Attributes
+    ----------
+    crops
+        The tokens of a passage that each pass over the examples reads.
+    batch_size
+        Questions of an update.
+    learning_rate, n_warmup, decay_share
+        Reached after ``n_warmup`` updates, and falls to 0 in the last share of all updates.
+    dropout, weight_decay, max_norm
+        Of the outputs of attention and feed-forward, of AdamW, and of all gradients together.
+    n_last
+        Layers that are trained; those below and the embeddings stay.
+    seed
+        Of the head, the order, the crops and dropout.
+    """
+
+    crops: tuple[int, ...] = (112, 112, 192)
+    batch_size: int = 16
+    learning_rate: float = 1.5e-4
+    n_warmup: int = 300
+    decay_share: float = 0.25
+    dropout: float = 0.05
+    weight_decay: float = 0.01
+    max_norm: float = 1.0
+    n_last: int = 6
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class ReadingReport:
+    """One update: its number from 1, of how many, the running mean of the loss, and the speed."""
+
+    update: int
+    n_updates: int
+    loss: float
+    tokens_per_s: float
+    learning_rate: float
+
+
+@dataclass
+class ReadingState:
+    """A reader in training, changed in place by each update."""
+
+    params: Parameters
+    moments: Moments
+    loss: float | None = None
+
+    @classmethod
+    def fresh(cls, encoder: Encoder, settings: ReadingSettings) -> "ReadingState":
+        """Return the encoder's own last layers below a new head."""
+        params = layer_parameters(encoder.weights, settings.n_last)
+        params |= init_head(encoder.config.d_model, settings.seed)
+        return cls(params, no_moments(params))
+
+    def save(self, path: Path) -> None:
+        """Write a checkpoint; where that fails, the one before stays."""
+        write_atomically(path, file_bytes(self.params, self.moments, self.about()))
+
+    def about(self) -> dict[str, object]:
+        """Return what the header of a checkpoint says besides the tensors."""
+        return {"format": FORMAT, "step": self.moments.n_updates, "loss": self.loss}
+
+    def load(self, path: Path) -> None:
+        """Go on from a checkpoint of the same sizes."""
+        content = path.read_bytes()
+        about = read_about(content, FORMAT, "a reader")
+        with reading_header():
+            n_updates, loss = int(about["step"]), about["loss"]
+        shapes = {name: array.shape for name, array in self.params.items()}
+        self.params, self.moments = read_trees(content, shapes, n_updates)
+        self.loss = loss
+
+
+def learning_rate(update: int, n_updates: int, settings: ReadingSettings) -> float:
+    """Learning rate of an update, counted from 0: a warm-up, the highest rate, a linear decay to 0."""
+    rise = (update + 1) / max(1, settings.n_warmup)
+    fall = (n_updates - update) / max(1.0, settings.decay_share * n_updates)
+    return settings.learning_rate * min(1.0, rise, fall)
+
+
+def train(
+    state: ReadingState, found: ReadingSet, encoder: Encoder, settings: ReadingSettings
+) -> Iterator[ReadingReport]:
+    """Train from the updates that the state already made, and report each; to pause, stop iterating.
+
+    Raises
+    ------
+    InputError
+        The loss is no longer a number.
+    """
+    per_pass = -(-len(found.examples) // settings.batch_size)
+    n_updates = per_pass * len(settings.crops)
+    while (done := state.moments.n_updates) < n_updates:
+        number = done // per_pass
+        order = batches(
+            found, encoder.tokenizer, settings.batch_size, settings.crops[number], settings.seed, number
+        )
+        for batch in islice(order, done % per_pass, None):
+            began, update = perf_counter(), state.moments.n_updates
+            loss, grads = batch_gradients(batch, state.params, encoder, settings, update)
+            norm = clip_gradients(grads, settings.max_norm)
+            if not np.isfinite(loss) or not np.isfinite(norm):
+                raise InputError(f"the loss became {loss:g} at update {update}: take a lower learning rate")
+            rate = learning_rate(update, n_updates, settings)
+            adamw(state.params, grads, state.moments, rate, weight_decay=settings.weight_decay)
+            before = loss if state.loss is None else state.loss
+            state.loss = SMOOTHING * before + (1 - SMOOTHING) * loss
+            n_tokens = sum(map(len, batch.sequences))
+            yield ReadingReport(update + 1, n_updates, state.loss, n_tokens / (perf_counter() - began), rate)
+
+
+def batch_gradients(
+    batch: ReadingBatch, params: Parameters, encoder: Encoder, settings: ReadingSettings, update: int
+) -> tuple[float, Parameters]:
+    """Loss and gradients of a batch, its parts side by side."""
+    n = len(batch.sequences)
+    parts = [slice(n * part // N_PARTS, n * (part + 1) // N_PARTS) for part in range(N_PARTS)]
+    parts = [part for part in parts if part.stop > part.start]
+    results: list[tuple[float, Parameters]] = [(0.0, {})] * len(parts)
+
+    def work(number: int) -> None:
+        rng = np.random.default_rng([settings.seed, update, number]) if settings.dropout else None
+        results[number] = loss_and_gradients(
+            batch.part(parts[number]),
+            encoder.weights,
+            params,
+            encoder.config,
+            settings.dropout,
+            rng,
+            encoder_training(),
+        )
+
+    for _ in run_parallel(work, range(len(parts))):
+        pass
+    shares = [(part.stop - part.start) / n for part in parts]
+    loss = sum(share * loss for share, (loss, _) in zip(shares, results, strict=True))
+    grads = {name: np.zeros_like(array) for name, array in results[0][1].items()}
+    for share, (_, of_part) in zip(shares, results, strict=True):
+        for name, grad in of_part.items():
+            grad *= share
+            grads[name] += grad
+    return loss, grads
+
+
+@dataclass(frozen=True)
+class ReadingQuality:
+    """F1 of the tokens of answers, and the share of questions without one that are refused."""
+
+    n_questions: int
+    f1: float
+    refused: float
+
+
+def quality(state: ReadingState, found: ReadingSet, encoder: Encoder, batch_size: int = 16) -> ReadingQuality:
+    """Read questions that were held out, each with its passage."""
+    weights = with_parameters(
+        encoder.weights, {name: array for name, array in state.params.items() if not name.startswith(HEAD)}
+    )
+    weight, bias = state.params[f"{HEAD}.weight"], state.params[f"{HEAD}.bias"]
+    scores, refused = list[float](), list[float]()
+    n_longest = max(map(len, found.passages))
+    for batch in batches(found, encoder.tokenizer, batch_size, n_longest, 0, 0):
+        hidden = encoder_forward(
+            batch.sequences, weights, encoder.config, ops=best_primitives(), type_ids=batch.types
+        )
+        rows = zip(batch.sequences, batch.types, batch.targets, hidden, strict=True)
+        for ids, types, target, states in rows:
+            logits = states @ weight.T + bias  # (n_tokens, 2)
+            first = types.index(1)
+            start, end, score = best_span(logits[first:-1])
+            if target[0] == 0:
+                refused.append(float(logits[0].sum() > score))
+            else:
+                found_ids, wanted = ids[first + start : first + end + 1], ids[target[0] : target[1] + 1]
+                scores.append(token_f1(found_ids, wanted))
+    return ReadingQuality(len(found.examples), float(np.mean(scores)), float(np.mean(refused)))
+
+
+def best_span(logits: Array) -> tuple[int, int, float]:
+    """Return the first and last token of the best answer, and its score: that of its start and its end."""
+    n = len(logits)
+    totals = logits[:, None, 0] + logits[None, :, 1]  # (start, end)
+    distance = np.arange(n)[None, :] - np.arange(n)[:, None]
+    totals = np.where((distance >= 0) & (distance < LONGEST_ANSWER), totals, -np.inf)
+    start, end = np.unravel_index(int(totals.argmax()), totals.shape)
+    return int(start), int(end), float(totals[start, end])
+
+
+def token_f1(found: Sequence[int], wanted: Sequence[int]) -> float:
+    """F1 of the tokens that two spans have in common."""
+    n_common = sum((Counter(found) & Counter(wanted)).values())
+    return 2 * n_common / (len(found) + len(wanted))

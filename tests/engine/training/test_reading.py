@@ -1,0 +1,184 @@
+"""Training of a span reader: the examples, the gradients, and a run that is stopped and goes on."""
+
+import gzip
+import json
+from dataclasses import replace
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from engine import Encoder
+from engine.documents.splitters import Splitting
+from engine.errors import InputError
+from engine.training.reading.examples import NO_ANSWER, Shares, batches, read_squad, reading_set, swap_name
+from engine.training.reading.loop import ReadingSettings, ReadingState, best_span, quality, train
+from engine.training.reading.passes import init_head, loss_and_gradients
+from engine.weights.fetch import model_path
+
+CONTEXTS = (
+    "The harbour of Orland opened in 1891. Its pilot was Mara Lind, who came from Tessel.",
+    "The mill of Orland burned down in 1932. A bell from 1715 was saved by Jon Arde.",
+)
+ASKED = (
+    (0, "When did the harbour of Orland open?", "1891"),
+    (0, "Who was the pilot of Orland in 1891?", "Mara Lind"),
+    (1, "Who saved the bell from 1715?", "Jon Arde"),
+    (1, "What colour is the bell?", None),
+)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    """A file of questions about one article, packed by gzip."""
+    path = tmp_path_factory.mktemp("squad") / "orland.json.gz"
+    path.write_bytes(gzip.compress(json.dumps({"data": [article()]}).encode()))
+    return path
+
+
+def article():
+    def asked(number):
+        for paragraph, question, answer in ASKED:
+            if paragraph == number:
+                at = CONTEXTS[number].find(answer or "")
+                answers = [{"text": answer, "answer_start": at}] if answer else []
+                yield {"question": question, "answers": answers, "is_impossible": not answer}
+
+    paragraphs = [{"context": text, "qas": list(asked(n))} for n, text in enumerate(CONTEXTS)]
+    return {"title": "Orland", "paragraphs": paragraphs}
+
+
+@pytest.fixture(scope="module")
+def found(path, encoder):
+    """Every question once, and again about each kind of passage that does not answer it."""
+    return reading_set(read_squad(path), encoder.tokenizer, Splitting(chunk_tokens=32), Shares(1, 0, 1))
+
+
+def test_an_answer_is_found_again_in_the_tokens_of_its_passage(found, encoder):
+    tokens = encoder.tokenizer
+    answers = [
+        " ".join(tokens.token(i) for i in found.passages[passage][first : last + 1])
+        for _, passage, first, last in found.examples.tolist()
+        if first != NO_ANSWER
+    ]
+    assert answers == ["1891", "mara lin ##d", "jon ar ##de"]
+    assert (found.examples[:, 2] == NO_ANSWER).sum() >= 3
+
+
+def test_a_swapped_name_is_another_of_its_kind(found):
+    names = {"Mara Lind": 1, "Jon Arde": 1, "1891": 1, "1932": 1}
+    swapped = swap_name("Who met Mara Lind?", CONTEXTS[0], names, np.random.default_rng(0))
+    assert swapped == "Who met Jon Arde?"
+    assert swap_name("who came?", CONTEXTS[0], names, np.random.default_rng(0)) is None
+
+
+@pytest.mark.parametrize("crop", [6, 12, 200])
+def test_a_crop_holds_the_answer(found, encoder, crop):
+    for batch in batches(found, encoder.tokenizer, 2, crop, 0, 0):
+        for ids, types, (first, last) in zip(batch.sequences, batch.types, batch.targets, strict=True):
+            assert len(ids) == len(types) <= types.index(1) + crop + 1
+            if first:
+                assert types.index(1) <= first <= last < len(ids) - 1
+            else:
+                assert last == 0
+
+
+def test_an_answer_that_is_not_at_its_place_is_refused(tmp_path):
+    wrong = article()
+    wrong["paragraphs"][0]["qas"][0]["answers"][0]["answer_start"] += 1
+    (tmp_path / "wrong.json").write_text(json.dumps({"data": [wrong]}))
+    with pytest.raises(InputError, match=r"'1891' to .* does not stand at character"):
+        read_squad(tmp_path / "wrong.json")
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b'{"data": [1]}', b'{"data": [{"paragraphs": 3}]}'])
+def test_a_file_of_another_kind_is_refused_in_one_line(tmp_path, content):
+    (tmp_path / "other.json").write_bytes(content)
+    with pytest.raises(InputError, match=r"other.json is not a file of questions in SQuAD's format"):
+        read_squad(tmp_path / "other.json")
+
+
+def test_gradients_are_those_of_autograd_on_the_official_model(found):
+    import torch
+    from transformers import BertModel
+
+    exact = Encoder.load(dtype=np.float64)
+    batch = next(batches(found, exact.tokenizer, 4, 20, 0, 0))
+    state = ReadingState.fresh(exact, ReadingSettings())
+    params = state.params | {name: a.astype(np.float64) for name, a in init_head(384, 1).items()}
+    loss, grads = loss_and_gradients(batch, exact.weights, params, exact.config)
+
+    model = BertModel.from_pretrained(
+        str(model_path(exact.name)), dtype=torch.float64, attn_implementation="eager"
+    ).eval()
+    head = torch.nn.Linear(384, 2, dtype=torch.float64)
+    with torch.no_grad():
+        head.weight.copy_(torch.tensor(params["head.weight"]))
+        head.bias.copy_(torch.tensor(params["head.bias"]))
+    total = torch.zeros((), dtype=torch.float64)
+    for ids, types, target in zip(batch.sequences, batch.types, batch.targets, strict=True):
+        states = model(torch.tensor([ids]), token_type_ids=torch.tensor([types])).last_hidden_state[0]
+        logits = head(states)
+        allowed = [0, *range(types.index(1), len(ids) - 1)]
+        masked = torch.full_like(logits, -torch.inf)
+        masked[allowed] = logits[allowed]
+        total = total + torch.nn.functional.cross_entropy(masked.T, torch.tensor(target))
+    total = total / len(batch.sequences)
+    total.backward()
+    assert loss == pytest.approx(total.item(), abs=1e-12)
+    np.testing.assert_allclose(grads["head.weight"], head.weight.grad, atol=1e-8)
+    official = dict(model.named_parameters())
+    for ours, theirs in (
+        ("layers.0.attention.query.weight", "encoder.layer.0.attention.self.query.weight"),
+        ("layers.0.ffn.hidden.bias", "encoder.layer.0.intermediate.dense.bias"),
+        ("layers.5.norm.weight", "encoder.layer.5.output.LayerNorm.weight"),
+    ):
+        np.testing.assert_allclose(grads[ours], official[theirs].grad, atol=1e-8)
+
+
+SETTINGS = ReadingSettings(crops=(24, 40), batch_size=2, n_warmup=2, n_last=1)
+
+
+def test_a_stopped_run_goes_on_to_the_same_weights(found, encoder, tmp_path):
+    whole = ReadingState.fresh(encoder, SETTINGS)
+    reports = list(train(whole, found, encoder, SETTINGS))
+    assert [report.update for report in reports] == list(range(1, reports[-1].n_updates + 1))
+    first = ReadingState.fresh(encoder, SETTINGS)
+    list(islice(train(first, found, encoder, SETTINGS), 3))
+    first.save(tmp_path / "checkpoint")
+    second = ReadingState.fresh(encoder, SETTINGS)
+    second.load(tmp_path / "checkpoint")
+    list(train(second, found, encoder, SETTINGS))
+    for name, array in whole.params.items():
+        np.testing.assert_array_equal(second.params[name], array)
+
+
+def test_a_full_disk_leaves_the_checkpoint_before(encoder, tmp_path, monkeypatch):
+    state = ReadingState.fresh(encoder, SETTINGS)
+    state.save(tmp_path / "checkpoint")
+    before = (tmp_path / "checkpoint").read_bytes()
+
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        state.save(tmp_path / "checkpoint")
+    assert (tmp_path / "checkpoint").read_bytes() == before
+
+
+def test_training_learns_the_answers(found, encoder):
+    settings = replace(SETTINGS, crops=(64,) * 12, batch_size=4, learning_rate=5e-4, n_last=2, dropout=0)
+    state = ReadingState.fresh(encoder, settings)
+    before = quality(state, found, encoder)
+    for _ in train(state, found, encoder, settings):
+        pass
+    after = quality(state, found, encoder)
+    assert after.f1 > max(0.6, before.f1)
+
+
+def test_the_best_span_is_that_of_all_pairs_in_order(found):
+    logits = np.random.default_rng(0).normal(size=(40, 2))
+    start, end, score = best_span(logits)
+    spans = [(logits[i, 0] + logits[j, 1], i, j) for i in range(40) for j in range(i, min(i + 24, 40))]
+    assert (score, start, end) == max(spans)
