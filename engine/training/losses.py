@@ -29,11 +29,6 @@ def cross_entropy(logits: Array, targets: Array, ignore: int | None = None) -> t
     tuple of float and Array
         The loss in nats, and its gradient ``(softmax(logits) - one_hot(targets)) / n`` of the shape of the
         logits, 0 in ignored rows.
-
-    Raises
-    ------
-    InputError
-        If a target is not a class, or all targets are ignored.
     """
     n_classes = logits.shape[-1]
     rows, classes = _counted(targets.reshape(-1), n_classes, ignore)  # (n,), (n,)
@@ -69,11 +64,6 @@ def info_nce(
     -------
     tuple of float, Array and Array
         The loss in nats, and its gradients by ``queries`` and ``keys``.
-
-    Raises
-    ------
-    InputError
-        A query has no relevant key.
     """
     unit_queries, unit_keys = l2_normalize(queries), l2_normalize(keys)
     loss, d_scores = softmax_loss(scale * (unit_queries @ unit_keys.T), relevant)  # (n_queries, n_keys)
@@ -84,13 +74,7 @@ def info_nce(
 
 
 def softmax_loss(scores: Array, relevant: Array) -> tuple[float, Array]:
-    """``-mean_q mean_p log softmax(scores_q)_p`` and its gradient by the scores, ``(n_queries, n_keys)``.
-
-    Raises
-    ------
-    InputError
-        A query has no relevant key.
-    """
+    """``-mean_q mean_p log softmax(scores_q)_p`` and its gradient by the scores, ``(n_queries, n_keys)``."""
     n_relevant = relevant.sum(axis=1, keepdims=True)  # (n_queries, 1)
     if not n_relevant.all():
         raise InputError("a question has no relevant chunk: leave out the questions that nothing answers")

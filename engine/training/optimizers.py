@@ -72,11 +72,6 @@ def adamw(
     """Adam with ``p -= learning_rate * weight_decay * p`` before each update (Loshchilov & Hutter 2019).
 
     The moments do not see the decay. ``torch.optim.AdamW``; the rest is as in `adam`.
-
-    Raises
-    ------
-    InputError
-        If gradients and parameters differ in names or shapes.
     """
     _check(params, grads)
     moments.n_updates += 1

@@ -143,11 +143,6 @@ def diagnose(
 
     ``place`` is the passage in its ``document``, ``encoder`` the model of the vectors of ``index``; the first
     ``k`` chunks count as found. For a model without an inside, `Diagnosis.tail_read` is not known.
-
-    Raises
-    ------
-    InputError
-        ``k`` is below 1, the question is blank, or no chunk of the index holds any of the passage.
     """
     if k < 1:
         raise InputError(f"k is {k}: look at 1 chunk or more")

@@ -37,11 +37,6 @@ def locate(passage: str, documents: Sequence[Document]) -> Location | None:
     """Find a passage: exact in any document, else alike, else the most similar text.
 
     The first match in the order of the documents; None where none has `LEAST_ALIKE` of its words in common.
-
-    Raises
-    ------
-    InputError
-        The passage is blank.
     """
     passage = passage.strip()
     if not passage:

@@ -148,13 +148,7 @@ def fixing_rows(current: Cell, rows: Sequence[SweepRow]) -> Iterator[SweepRow]:
 
 
 def effect_on_others(before: SweepRow, after: SweepRow) -> Effect | None:
-    """Compare two rows of a sweep on all questions but the first; None where there is no other.
-
-    Raises
-    ------
-    InputError
-        The rows belong to different questions.
-    """
+    """Compare two rows of a sweep on all questions but the first; None where there is no other."""
     mrr = [np.array(row.values["mrr"][1:]) for row in (before, after)]  # (n_others,) each
     if not len(mrr[0]) and not len(mrr[1]):
         return None

@@ -104,11 +104,6 @@ def health_report(
         Vectors of questions, ``(n_questions, d_model)``, to count hubs over too.
     on_progress
         Called with chunks compared and chunks in all.
-
-    Raises
-    ------
-    InputError
-        Not one finite vector a chunk, or questions of another width.
     """
     check_vectors(chunks, vectors, questions)
     if not chunks:

@@ -39,15 +39,7 @@ class LastPositions:
 
 
 def read_last(decoder: Decoder, ids: list[int], n: int) -> tuple[LastPositions, KVCache]:
-    """Read a text and keep the arrays of its last ``n`` positions, and its keys and values.
-
-    Raises
-    ------
-    InputError
-        ``n`` is outside 1 to `MAX_POSITIONS` or exceeds the text, or an id is outside the vocabulary.
-    ContextLengthError
-        The text has more tokens than the model has positions.
-    """
+    """Read a text and keep the arrays of its last ``n`` positions, and its keys and values."""
     n_tokens = decoder.check_ids(ids)
     if not 1 <= n <= min(n_tokens, MAX_POSITIONS):
         raise InputError(

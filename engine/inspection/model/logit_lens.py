@@ -56,11 +56,6 @@ def logit_lens(states: Array, decoder: Decoder, k: int, targets: Sequence[int] |
     ``states`` are the residual stream before the first and after every layer,
     ``(n_layers + 1, n_positions, d_model)``; ``targets`` a token to follow at each position, by default the
     model's most probable one.
-
-    Raises
-    ------
-    InputError
-        ``k`` or a target is outside the vocabulary, or there is not one target for each position.
     """
     n_positions, vocab_size = states.shape[1], decoder.config.vocab_size
     if not 1 <= k <= vocab_size:

@@ -51,13 +51,7 @@ class PromptPair:
 
 
 def align_prompts(clean: Sequence[int], corrupted: Sequence[int], answer: Sequence[int]) -> PromptPair:
-    """Align two prompts by their tokens.
-
-    Raises
-    ------
-    InputError
-        A prompt or the answer is empty, the prompts are the same, or do not end in the same token.
-    """
+    """Align two prompts by their tokens."""
     if not answer:
         raise InputError("the answer is empty: give the text whose probability is compared")
     if not clean or not corrupted:
@@ -123,11 +117,6 @@ class PairRuns:
         """Return the share of `gap` that each patch restores: 0 as if corrupted, 1 as if clean.
 
         It may be negative, or above 1.
-
-        Raises
-        ------
-        InputError
-            The prompts differ by less than `MIN_GAP`.
         """
         if abs(self.gap) < MIN_GAP:
             raise InputError(
@@ -141,14 +130,6 @@ def read_pair(decoder: Decoder, pair: PromptPair, n: int = MAX_POSITIONS) -> Pai
     """Run both prompts of a pair, followed by the answer, and keep the last ``n`` aligned positions.
 
     ``n`` is at least the number of tokens of the answer; all aligned positions are kept if there are fewer.
-
-    Raises
-    ------
-    InputError
-        ``n`` is smaller than the answer is long or larger than `MAX_POSITIONS`, or an id is outside the
-        vocabulary.
-    ContextLengthError
-        A prompt and the answer have more tokens than the model has positions.
     """
     if not len(pair.answer) <= n <= MAX_POSITIONS:
         raise InputError(
@@ -182,11 +163,6 @@ def patch_positions(
     Parts are the ``residual`` stream before the first and after every layer, ``(n_layers + 1, n)``, and the
     outputs of ``attention`` and ``ffn`` of each layer, ``(n_layers, n)``. ``on_progress`` is called with
     patches done and patches in all; ``stop`` tells whether to end early, which leaves NaN.
-
-    Raises
-    ------
-    InputError
-        An unknown part.
     """
     if part not in get_args(Part):
         raise InputError(f"part is {part!r}: give one of {', '.join(get_args(Part))}")

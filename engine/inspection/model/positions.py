@@ -54,11 +54,6 @@ def score_by_distance(
     """Return the lines of all four schemes: learned (an `untrained_table`), sinusoidal, RoPE and ALiBi.
 
     Distances count from 0; RoPE and ALiBi have ``n_heads``.
-
-    Raises
-    ------
-    InputError
-        ``d_model`` is not a multiple of ``2 * n_heads``.
     """
     if d_model % (2 * n_heads):
         raise InputError(

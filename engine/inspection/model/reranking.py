@@ -59,13 +59,7 @@ class WordEffect:
 
 
 def read_pair(reranker: Reranker, question: str, passage: str) -> ReadPair:
-    """Run a pair through a cross-encoder, and keep the attention of all layers.
-
-    Raises
-    ------
-    InputError
-        Question or passage has no text.
-    """
+    """Run a pair through a cross-encoder, and keep the attention of all layers."""
     encoding = reranker.read(question, passage)
     first, second = halves(encoding)
     trace = reranker.trace(question, passage, ["layers.*.attention.weights", "logit", "score"])

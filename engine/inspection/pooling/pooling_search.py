@@ -72,13 +72,7 @@ class PoolingQuality:
 
 
 def rankings(scores: Mapping[str, Array], k: int) -> PoolingRankings:
-    """Rank chunks by the scores ``(n_chunks,)`` of each strategy.
-
-    Raises
-    ------
-    InputError
-        ``k`` is below 1, or there is no strategy or no chunk.
-    """
+    """Rank chunks by the scores ``(n_chunks,)`` of each strategy."""
     if k < 1:
         raise InputError(f"k is {k}: ask for 1 passage or more")
     if not scores:
@@ -129,11 +123,6 @@ def pooling_quality(
     Vectors of all strategies have the same shape, so a mixed search raises no error; only its results are
     worse. They are ``(n_questions, d_model)`` for each strategy, and ``(n_chunks, d_model)`` for at least
     these; ``relevant`` chunks are bool ``(n_questions, n_chunks)``, and the first ``k`` count as a hit.
-
-    Raises
-    ------
-    InputError
-        There is no question.
     """
     if not len(relevant):
         raise InputError("there is no labelled question to judge by: give one or more")

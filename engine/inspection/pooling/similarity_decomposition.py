@@ -101,11 +101,6 @@ def decompose_similarity(
 
     An empty text consists of [CLS] and [SEP]. ``strategy`` is a pooling of `Encoder.poolings` other than
     ``"pooler"``, or `MAXSIM`; ``max_tokens`` is as in `Encoder.encode`.
-
-    Raises
-    ------
-    InputError
-        The strategy is unknown or no sum (BERT's pooler is not), or the limit is beyond the position table.
     """
     pooling = "mean" if strategy == MAXSIM else strategy  # MaxSim uses the same token vectors as the mean
     encoder.check_poolings([pooling])

@@ -11,11 +11,6 @@ def pooling_shares(states: TokenStates, strategy: str, idf: Array | None = None)
     """Share of each token in the pooled vector: ``(n_tokens,)``.
 
     For sums its weight, for ``max`` the share of dimensions in which its value is the largest.
-
-    Raises
-    ------
-    InputError
-        The strategy is ``pooler``, which reads [CLS] alone and is not a sum.
     """
     if strategy == "max":
         n_tokens, d_model = states.vectors.shape

@@ -57,11 +57,6 @@ def pca_projection(vectors: Array) -> Projection:
 
     Signs are those of scikit-learn: the largest entry of each axis is positive. Vectors are ``(n, d_model)``,
     3 or more.
-
-    Raises
-    ------
-    InputError
-        Fewer than 3 vectors, fewer than 2 dimensions, or a vector that is not finite.
     """
     check_vectors(vectors)
     mean = vectors.mean(axis=0, dtype=np.float64)
@@ -126,11 +121,6 @@ def cluster(vectors: Array, n_clusters: int, seed: int = 0) -> Array:
 
     ``(n, d_model)`` to the cluster of each vector ``(n,)``, counted from 0, the largest first; fewer clusters
     than requested where there are fewer distinct vectors. The same seed gives the same clusters.
-
-    Raises
-    ------
-    InputError
-        ``n_clusters`` is below 1 or above the number of vectors, or `pca_projection` refuses the vectors.
     """
     import faiss
 

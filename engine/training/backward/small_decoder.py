@@ -49,11 +49,6 @@ def loss_and_gradients(
         Source of the dropout masks, or None for no dropout.
     ops
         NumPy's training primitives, or their compiled twins for float32.
-
-    Raises
-    ------
-    InputError
-        For ids that the model cannot read.
     """
     firsts = range(0, len(inputs), SHARE)
     rngs = [None] * len(firsts) if rng is None else rng.spawn(len(firsts))

@@ -30,13 +30,7 @@ def file_bytes(params: Parameters, moments: Moments, about: Mapping[str, Any]) -
 
 
 def read_about(content: bytes, file_format: str, what: str) -> Mapping[str, Any]:
-    """Read a file's header: 8 bytes of length, then JSON (the safetensors format).
-
-    Raises
-    ------
-    ModelFileError
-        It is not a checkpoint of ``what``, or not of this format.
-    """
+    """Read a file's header: 8 bytes of length, then JSON (the safetensors format)."""
     length = int.from_bytes(content[:8], "little")
     try:
         about = json.loads(json.loads(content[8 : 8 + length])["__metadata__"][KEY])
@@ -62,13 +56,7 @@ def reading_header() -> Iterator[None]:
 
 
 def read_trees(content: bytes, shapes: Shapes, n_updates: int) -> tuple[Parameters, Moments]:
-    """Read writable weights and moments of these shapes, after ``n_updates`` updates.
-
-    Raises
-    ------
-    ModelFileError
-        The file is damaged, or a tensor is missing, of another shape, or not finite.
-    """
+    """Read writable weights and moments of these shapes, after ``n_updates`` updates."""
     try:
         tensors = load(content)
     except (SafetensorError, ValueError, KeyError, TypeError) as error:

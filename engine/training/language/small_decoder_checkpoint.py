@@ -42,15 +42,7 @@ def checkpoint_bytes(checkpoint: Checkpoint) -> bytes:
 
 
 def read_checkpoint(content: bytes, expected: SmallDecoderConfig | None = None) -> Checkpoint:
-    """Read a checkpoint from the content of its file; ``expected`` sizes are checked.
-
-    Raises
-    ------
-    ModelFileError
-        It is not a checkpoint, is damaged, or has a tensor of another shape than its sizes say.
-    InputError
-        Its sizes are not the expected ones.
-    """
+    """Read a checkpoint from the content of its file; ``expected`` sizes are checked."""
     about = read_about(content, FORMAT, "a small decoder")
     with reading_header():
         config = SmallDecoderConfig(**about["config"])

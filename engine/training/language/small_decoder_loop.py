@@ -34,11 +34,6 @@ class TrainingSettings:
     Gradients longer than ``max_norm`` are clipped. The held-out loss is computed every
     ``held_out_every`` updates. Training ends as diverged if the loss is not finite, or its mean over
     `STEADY_TOKENS` tokens is ``divergence`` nats above the lowest such mean so far.
-
-    Raises
-    ------
-    InputError
-        A setting is outside its range.
     """
 
     n_steps: int = 1000

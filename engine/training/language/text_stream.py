@@ -19,11 +19,6 @@ def write_tokens(
 
     ``encode`` returns the ids of a block; all are less than ``vocab_size``. Up to a size of 65 536, an id
     takes two bytes, else four.
-
-    Raises
-    ------
-    InputError
-        The text has no tokens, or a character that the vocabulary lacks.
     """
     dtype, n_tokens = np.uint16 if vocab_size <= 1 << 16 else np.uint32, 0
     with path.open("wb") as file:
@@ -37,13 +32,7 @@ def write_tokens(
 
 
 def split_tokens(tokens: Array, context: int, held_out: float = 0.1) -> tuple[Array, Array]:
-    """Split a stream into its training part and its end, which is held out; both are views.
-
-    Raises
-    ------
-    InputError
-        A part is shorter than one window of ``context + 1`` tokens.
-    """
+    """Split a stream into its training part and its end, which is held out; both are views."""
     n_held_out = max(int(len(tokens) * held_out), context + 1)
     n_training = len(tokens) - n_held_out
     if n_training < context + 1:
@@ -57,13 +46,7 @@ def split_tokens(tokens: Array, context: int, held_out: float = 0.1) -> tuple[Ar
 
 
 def random_windows(tokens: Array, batch_size: int, context: int, rng: np.random.Generator) -> Iterator[Batch]:
-    """Yield batches without end; each row starts at a random place of ``tokens (n_tokens,)``.
-
-    Raises
-    ------
-    InputError
-        There are fewer than ``context + 1`` tokens.
-    """
+    """Yield batches without end; each row starts at a random place of ``tokens (n_tokens,)``."""
     if len(tokens) <= context:
         raise InputError(
             f"a corpus of {len(tokens):,} tokens has no window of {context} tokens and the next: give more "

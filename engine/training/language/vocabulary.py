@@ -45,13 +45,7 @@ class Vocabulary:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "Vocabulary":
-        """Read a vocabulary written as JSON of ``dataclasses.asdict``.
-
-        Raises
-        ------
-        InputError
-            The content is not a vocabulary.
-        """
+        """Read a vocabulary written as JSON of ``dataclasses.asdict``."""
         try:
             kind, unknown = content["kind"], content["keep_unknown"]
             tokens = tuple(content["tokens"])
@@ -74,11 +68,6 @@ def learn_vocabulary(
     Its tokens are every character that occurs, or merges of bytes, or the most frequent pieces of the
     tokenizer ``wordpiece``, by ``kind``; at most ``size``, except of characters. With ``keep_unknown``,
     characters that do not occur in the text are later encoded as U+FFFD.
-
-    Raises
-    ------
-    InputError
-        The text is empty, or the size too small.
     """
     if not text:
         raise InputError("there is no text to learn a vocabulary from: give one")

@@ -37,13 +37,7 @@ class Adapter:
     bias: Array = field(repr=False)
 
     def __call__(self, question_vectors: Array) -> Array:
-        """``normalize(W q + b)``: ``(n_questions, d_model)`` to the same.
-
-        Raises
-        ------
-        InputError
-            The vectors have another size than those the adapter was trained on.
-        """
+        """``normalize(W q + b)``: ``(n_questions, d_model)`` to the same."""
         if question_vectors.shape[-1] != len(self.bias):
             raise InputError(
                 f"the adapter takes vectors of {len(self.bias)} numbers, not {question_vectors.shape[-1]}: "
@@ -126,11 +120,6 @@ def fit_adapter(
     Vectors are ``(n_questions, d_model)`` and ``(n_chunks, d_model)``, rows of length 1; ``relevant`` is bool
     ``(n_questions, n_chunks)``, one or more a row. ``n_epochs`` is the maximum, ``seed`` that of the inner
     folds; ``on_progress`` is called with trainings done and trainings in all.
-
-    Raises
-    ------
-    InputError
-        There are no epochs, fewer than two questions, or a question without a relevant chunk.
     """
     if n_epochs < 1:
         raise InputError(f"{n_epochs} epochs: train for 1 or more, such as {N_EPOCHS}")

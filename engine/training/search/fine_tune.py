@@ -95,11 +95,6 @@ def fine_tune(
         How to train.
     on_progress
         Called with updates done and the most there may be.
-
-    Raises
-    ------
-    InputError
-        A setting is out of its range, or there are fewer than two questions to train on.
     """
     check(settings)
     rng = np.random.default_rng(settings.seed)

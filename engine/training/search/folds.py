@@ -21,11 +21,6 @@ class LabelledTexts:
         Name of the document of each chunk.
     relevant
         Bool ``(n_questions, n_chunks)``.
-
-    Raises
-    ------
-    InputError
-        The sizes differ, or a question has no relevant chunk.
     """
 
     questions: tuple[str, ...] = field(repr=False)
@@ -55,13 +50,7 @@ class Fold:
 
 
 def folds_by_question(labelled: LabelledTexts, n_folds: int, seed: int = 0) -> list[Fold]:
-    """Split the questions into folds, each tested once; training sees every chunk.
-
-    Raises
-    ------
-    InputError
-        There are fewer than 2 folds, or fewer questions than folds.
-    """
+    """Split the questions into folds, each tested once; training sees every chunk."""
     n_questions, n_chunks = labelled.relevant.shape
     check_folds(n_folds, n_questions, "questions")
     order = np.random.default_rng(seed).permutation(n_questions)
@@ -77,11 +66,6 @@ def folds_by_document(labelled: LabelledTexts, n_folds: int, seed: int = 0) -> l
     Questions answered by the same documents stay together. Training sees no chunk of a document that
     answers a test question, neither as a positive nor as a negative, and leaves out questions that have no
     other answer. There are at most as many folds as groups of questions.
-
-    Raises
-    ------
-    InputError
-        There are fewer than 2 folds or groups, or a fold has nothing left to train on.
     """
     names = np.array(labelled.documents, object)
     answering = [frozenset(names[row]) for row in labelled.relevant]

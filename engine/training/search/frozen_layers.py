@@ -40,13 +40,7 @@ def run_frozen_layers(
     max_tokens: int | None = None,
     on_progress: Progress | None = None,
 ) -> FrozenStates:
-    """Run texts through all layers but the last ``n_last``, once.
-
-    Raises
-    ------
-    InputError
-        The encoder has fewer layers, or is pre-norm or no BERT, which the backward pass does not support.
-    """
+    """Run texts through all layers but the last ``n_last``, once."""
     check_bert(encoder, "fine-tuning")
     check_float32(encoder, "fine-tuning")
     n_layers = encoder.config.n_layers

@@ -27,11 +27,6 @@ def save_encoder(encoder: Encoder, folder: Path) -> None:
 
     `Encoder.load` reads the folder too. Everything that training does not change (config, tokenizer,
     embeddings) is copied from the files that the encoder was read from.
-
-    Raises
-    ------
-    ModelUnavailableError, ModelFileError
-        Those files are missing.
     """
     source = model_path(encoder.name)
     folder.mkdir(parents=True, exist_ok=True)
@@ -90,13 +85,7 @@ def save_adapter(adapter: Adapter, folder: Path, encoder_name: str) -> None:
 
 
 def tuned_zip(encoder: Encoder, adapter: Adapter | None = None, card: str = "") -> bytes:
-    """Return a model's folder as a .zip file, with the adapter if there is one, and its card as `CARD`.
-
-    Raises
-    ------
-    ModelUnavailableError, ModelFileError
-        As in `save_encoder`.
-    """
+    """Return a model's folder as a .zip file, with the adapter if there is one, and its card as `CARD`."""
     content = io.BytesIO()
     with tempfile.TemporaryDirectory() as scratch, zipfile.ZipFile(content, "w") as archive:
         folder = Path(scratch)

@@ -84,11 +84,6 @@ def tune(
         Folds by question, and at most by document.
     on_progress
         Receives the progress; an exception that it raises ends the work.
-
-    Raises
-    ------
-    InputError
-        There are too few questions for the folds, or a setting is out of its range.
     """
 
     def report(what: str) -> Progress:

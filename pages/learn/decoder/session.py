@@ -128,13 +128,7 @@ class TrainingSession:
             self.job.wait()  # returns at the end, since the job writes no text
 
     def keep(self, file: Path | None) -> None:
-        """Write the checkpoint into a file, whole or not at all, if the session's work is kept.
-
-        Raises
-        ------
-        InputError
-            It cannot be written.
-        """
+        """Write the checkpoint into a file, whole or not at all, if the session's work is kept."""
         if file is None or self.deleted or not may_write(file):
             return
         try:
@@ -150,13 +144,7 @@ def current() -> TrainingSession | None:
 
 
 def begin(choice: Choice, documents: Sequence[Document], wordpiece: WordPieceTokenizer) -> TrainingSession:
-    """Create a model and its vocabulary, and store them as the browser session's training.
-
-    Raises
-    ------
-    GlassboxError
-        The corpus is too short, or the sizes are invalid.
-    """
+    """Create a model and its vocabulary, and store them as the browser session's training."""
     text = "\n\n".join(document.text for document in documents)
     vocabulary = learn_vocabulary(choice.kind, text, choice.vocab_size, wordpiece, choice.keep_unknown)
     config = SmallDecoderConfig(vocabulary.size, **choice.sizes)
@@ -167,13 +155,7 @@ def begin(choice: Choice, documents: Sequence[Document], wordpiece: WordPieceTok
 def restore(
     content: bytes, choice: Choice, documents: Sequence[Document], wordpiece: WordPieceTokenizer
 ) -> TrainingSession:
-    """Replace the browser session's training by a checkpoint, which must have the same sizes.
-
-    Raises
-    ------
-    GlassboxError
-        The file is not a checkpoint, belongs to another model, or lacks a character of the corpus.
-    """
+    """Replace the browser session's training by a checkpoint, which must have the same sizes."""
     now = current()
     checkpoint = read_checkpoint(content, None if now is None else now.state.config)
     try:
@@ -299,13 +281,7 @@ def texts(session: TrainingSession, ids: Sequence[int]) -> list[str]:
 
 
 def prompt_ids(session: TrainingSession, prompt: str) -> list[int]:
-    """Return the ids of a prompt.
-
-    Raises
-    ------
-    InputError
-        The prompt is empty, or has a character that the vocabulary lacks.
-    """
+    """Return the ids of a prompt."""
     ids = session.tokenizer.encode(prompt).ids
     if not ids:
         raise InputError("the prompt has no token: type at least one character")
