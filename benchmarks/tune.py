@@ -29,8 +29,8 @@ from engine.training.search.cross_validation import CrossValidated, FoldTrainer,
 from engine.training.search.fine_tune import FineTuning, fine_tuning_trainer
 from engine.training.search.folds import LabelledTexts, folds_by_document, folds_by_question
 from engine.training.search.frozen_layers import run_frozen_layers
-from engine.training.search.hard_negatives import hard_negatives
 from engine.training.search.metric_changes import metric_changes
+from engine.training.search.tuning import hard_negatives
 
 PEER = "torch eager"
 N_FOLDS, HARD_DEPTH = 5, 20

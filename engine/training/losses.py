@@ -13,22 +13,10 @@ SCALE = 20.0  # factor of the cosines, as in sentence-transformers' MultipleNega
 def cross_entropy(logits: Array, targets: Array, ignore: int | None = None) -> tuple[float, Array]:
     """``-log softmax(logits)`` at the targets, the mean over all targets but ``ignore``.
 
-    ``torch.nn.functional.cross_entropy``, its ``ignore_index`` included.
-
-    Parameters
-    ----------
-    logits
-        ``(..., n_classes)``.
-    targets
-        Class of each row, integers ``(...)``.
-    ignore
-        Target whose rows are left out, such as the padding id; None for none.
-
-    Returns
-    -------
-    tuple of float and Array
-        The loss in nats, and its gradient ``(softmax(logits) - one_hot(targets)) / n`` of the shape of the
-        logits, 0 in ignored rows.
+    ``torch.nn.functional.cross_entropy``, its ``ignore_index`` included. Logits are ``(..., n_classes)``,
+    targets the class of each row, integers ``(...)``; rows of the class ``ignore``, such as padding, are left
+    out. Returns the loss in nats and its gradient ``(softmax(logits) - one_hot(targets)) / n``, of the shape
+    of the logits and 0 in ignored rows.
     """
     n_classes = logits.shape[-1]
     rows, classes = _counted(targets.reshape(-1), n_classes, ignore)  # (n,), (n,)
@@ -49,21 +37,9 @@ def info_nce(
     InfoNCE (van den Oord et al. 2018) as sentence-transformers' ``MultipleNegativesRankingLoss`` computes
     it; with several relevant keys, the "out" variant of Khosla et al. 2020, equation 2.
 
-    Parameters
-    ----------
-    queries
-        ``(n_queries, d)``, of any length: queries and keys are normalised here.
-    keys
-        ``(n_keys, d)``; those that are not relevant to a query are its negatives.
-    relevant
-        Bool ``(n_queries, n_keys)``, one or more a row.
-    scale
-        Factor of the cosines: 1 / temperature.
-
-    Returns
-    -------
-    tuple of float, Array and Array
-        The loss in nats, and its gradients by ``queries`` and ``keys``.
+    Queries are ``(n_queries, d)``, keys ``(n_keys, d)``, both of any length: they are normalised here.
+    ``relevant`` is bool ``(n_queries, n_keys)``, one or more a row; the other keys are a query's negatives.
+    ``scale`` is 1 / temperature. Returns the loss in nats, and its gradients by queries and keys.
     """
     unit_queries, unit_keys = l2_normalize(queries), l2_normalize(keys)
     loss, d_scores = softmax_loss(scale * (unit_queries @ unit_keys.T), relevant)  # (n_queries, n_keys)

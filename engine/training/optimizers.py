@@ -33,14 +33,10 @@ def copied(params: Parameters) -> Parameters:
     return {name: array.copy() for name, array in params.items()}
 
 
-def zeros_like(params: Parameters) -> Parameters:
-    """Zeros of the shape of each parameter."""
-    return {name: np.zeros_like(param) for name, param in params.items()}
-
-
 def no_moments(params: Parameters) -> Moments:
-    """Return Adam's state before the first update."""
-    return Moments(0, zeros_like(params), zeros_like(params))
+    """Return Adam's state before the first update: zeros."""
+    mean, square = ({name: np.zeros_like(array) for name, array in params.items()} for _ in range(2))
+    return Moments(0, mean, square)
 
 
 def adam(
@@ -102,12 +98,8 @@ def adamw(
 def clip_gradients(grads: Parameters, max_norm: float) -> float:
     """Scale all gradients in place so that their joint L2 norm is at most ``max_norm``.
 
-    ``torch.nn.utils.clip_grad_norm_``, with its 1e-6 in the divisor.
-
-    Returns
-    -------
-    float
-        The norm before; if it is not finite, neither are the gradients now.
+    ``torch.nn.utils.clip_grad_norm_``, with its 1e-6 in the divisor. Returns the norm before; if it is not
+    finite, neither are the gradients now.
     """
     norm = float(np.sqrt(sum(float(np.vdot(grad, grad)) for grad in grads.values())))
     factor = max_norm / (norm + 1e-6)

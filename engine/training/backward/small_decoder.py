@@ -4,8 +4,8 @@ The functions mirror `engine.models.small_decoder`, from its last line to its fi
 pass are looked up under the names of its trace.
 """
 
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -19,13 +19,44 @@ from engine.layers.primitives import NUMPY_TRAINING, TrainingPrimitives
 from engine.layers.tracing import Array
 from engine.models.parallel import single_threaded_blas
 from engine.models.small_decoder import NORM_EPS, ROPE_THETA, Params, SmallDecoderConfig, forward, token_scale
-from engine.training.backward.recorded import Kept, Recorded
 from engine.training.losses import cross_entropy
 from engine.training.optimizers import Parameters
 
-Pass = Recorded[SmallDecoderConfig]
-
 SHARE = 4  # sequences in one pass through the model: few enough for a layer's arrays to stay in the cache
+
+
+class Kept(dict[str, Array]):
+    """A tracer that keeps every array under its name, without a copy: nothing later works in place."""
+
+    def __call__(self, name: str, value: Array) -> Array:
+        """Keep one array."""
+        self[name] = value
+        return value
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A recorded forward pass, and the gradients so far, ``grads``, under the names of ``params``."""
+
+    params: Params
+    config: SmallDecoderConfig
+    kept: Kept
+    ops: TrainingPrimitives = NUMPY_TRAINING
+    grads: Parameters = field(default_factory=dict)
+
+    def linear_backward(self, d_y: Array, x: Array, name: str) -> Array:
+        """Gradient of the input of the affine map ``name``; its parameters' are put into ``grads``."""
+        weight = self.params[f"{name}.weight"]
+        d_x, self.grads[f"{name}.weight"], self.grads[f"{name}.bias"] = linear_backward(d_y, x, weight)
+        return d_x
+
+    def norm_backward(self, d_y: Array, x: Array, name: str, eps: float) -> Array:
+        """Gradient of the input of the layer norm of part ``name``, likewise."""
+        norm = f"{name}.norm"
+        d_x, self.grads[f"{norm}.weight"], self.grads[f"{norm}.bias"] = self.ops.layer_norm_backward(
+            d_y, x, self.params[f"{norm}.weight"], eps
+        )
+        return d_x
 
 
 def loss_and_gradients(
@@ -41,14 +72,8 @@ def loss_and_gradients(
     The batch is cut into shares of `SHARE` sequences, which run in parallel, each with single-threaded
     BLAS. Their results are summed in order, so the number of cores does not change the result.
 
-    Parameters
-    ----------
-    inputs, targets
-        ``(n_sequences, n_tokens)``, the targets one token later.
-    rng
-        Source of the dropout masks, or None for no dropout.
-    ops
-        NumPy's training primitives, or their compiled twins for float32.
+    Inputs and targets are ``(n_sequences, n_tokens)``, the targets one token later; ``rng`` gives the dropout
+    masks, None for no dropout; ``ops`` are NumPy's, or their compiled twins for float32.
     """
     firsts = range(0, len(inputs), SHARE)
     rngs = [None] * len(firsts) if rng is None else rng.spawn(len(firsts))
@@ -64,11 +89,7 @@ def loss_and_gradients(
             return loss * weight, backward(d_logits, inputs[rows], Recorded(params, config, kept, ops))
 
     with single_threaded_blas(), ThreadPoolExecutor(max_workers=n_cores()) as pool:
-        return _sum(list(pool.map(work, range(len(firsts)))))
-
-
-def _sum(shares: Sequence[tuple[float, Parameters]]) -> tuple[float, Parameters]:
-    (loss, grads), *others = shares
+        (loss, grads), *others = pool.map(work, range(len(firsts)))
     for other_loss, other_grads in others:
         loss += other_loss
         for name, grad in other_grads.items():
@@ -76,17 +97,11 @@ def _sum(shares: Sequence[tuple[float, Parameters]]) -> tuple[float, Parameters]
     return loss, grads
 
 
-def backward(d_logits: Array, ids: Array, run: Pass) -> Parameters:
+def backward(d_logits: Array, ids: Array, run: Recorded) -> Parameters:
     """Gradient of every parameter, by name.
 
-    Parameters
-    ----------
-    d_logits
-        Gradient of the logits, ``(..., n_tokens, vocab_size)``.
-    ids
-        Input of the forward pass, ``(..., n_tokens)``, which used no cache.
-    run
-        The recorded forward pass.
+    ``d_logits`` is ``(..., n_tokens, vocab_size)``, ``ids`` ``(..., n_tokens)``, the input of the forward
+    pass, which used no cache.
     """
     params, config, kept, grads = run.params, run.config, run.kept, run.grads
     last = kept["final.output"] if config.norm_first else kept[f"layers.{config.n_layers - 1}.output"]
@@ -106,7 +121,7 @@ def backward(d_logits: Array, ids: Array, run: Pass) -> Parameters:
     return grads
 
 
-def _part_backward(d_x: Array, name: str, run: Pass) -> Array:
+def _part_backward(d_x: Array, name: str, run: Recorded) -> Array:
     """Gradient of the input of an attention or feed-forward part: ``(..., n_tokens, d_model)``."""
     if not run.config.norm_first:
         d_x = run.norm_backward(d_x, run.kept[f"{name}.sum"], name, NORM_EPS)
@@ -118,13 +133,13 @@ def _part_backward(d_x: Array, name: str, run: Pass) -> Array:
     return d_x + d_input  # the residual connection adds x to the part's output
 
 
-def _feed_forward_backward(d_output: Array, name: str, run: Pass) -> Array:
+def _feed_forward_backward(d_output: Array, name: str, run: Recorded) -> Array:
     d_activation = run.linear_backward(d_output, run.kept[f"{name}.activation"], f"{name}.output")
     d_hidden = run.ops.activations[run.config.activation].backward(d_activation, run.kept[f"{name}.hidden"])
     return run.linear_backward(d_hidden, _sublayer_input(run.kept, name), f"{name}.hidden")
 
 
-def _attention_backward(d_output: Array, name: str, run: Pass) -> Array:
+def _attention_backward(d_output: Array, name: str, run: Recorded) -> Array:
     config, kept = run.config, run.kept
     d_merged = run.linear_backward(d_output, kept[f"{name}.merged"], f"{name}.output")
     d_context = split_heads(d_merged, config.n_heads)

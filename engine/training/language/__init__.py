@@ -1,1 +1,1 @@
-"""Training of the small decoder and of the encoder-decoder."""
+"""Training of the small decoder."""

@@ -100,22 +100,9 @@ def train(
 ) -> Iterator[UpdateReport]:
     """Train on one batch after another and report every update; to pause, stop iterating.
 
-    Parameters
-    ----------
-    state
-        Trained in place, from the updates that it already made.
-    batches
-        Inputs and targets, ``(n_sequences, n_tokens)`` each.
-    held_out
-        Batch of the held-out loss.
-    settings
-        How to train.
-
-    Yields
-    ------
-    UpdateReport
-        Of each update. If training diverges, the last report says so, and the state is set back to the
-        last weights known to be good.
+    ``state`` is trained in place, from the updates that it already made. Batches, also ``held_out`` of the
+    held-out loss, are inputs and targets, ``(n_sequences, n_tokens)`` each. If training diverges, the last
+    report says so, and the state is set back to the last weights known to be good.
     """
     good = copied(state.params), state.moments.copied()
     recent: list[float] = []  # losses of the last updates, over `STEADY_TOKENS` tokens
@@ -141,8 +128,8 @@ def train(
             state.params, state.moments = good
             diverged += f"; the weights are those of step {state.n_updates}: go on with a lower learning rate"
         per_s = inputs.size / (perf_counter() - began)
-        due = diverged is None and _is_due(state.n_updates, settings)
-        measured = held_out_loss(state, held_out) if due else None
+        is_due = state.n_updates % settings.held_out_every == 0 or state.n_updates in (1, settings.n_steps)
+        measured = held_out_loss(state, held_out) if is_due and diverged is None else None
         yield UpdateReport(before + 1, loss, measured, per_s, norm, rate, diverged)
         if diverged is not None:
             return
@@ -171,7 +158,3 @@ def held_out_loss(state: TrainingState, held_out: Batch, n_rows: int = 4) -> flo
         logits = forward(state.params, inputs[rows], state.config, ops=state.ops)
         total += cross_entropy(logits, targets[rows])[0] * len(inputs[rows])
     return total / len(inputs)
-
-
-def _is_due(update: int, settings: TrainingSettings) -> bool:
-    return update % settings.held_out_every == 0 or update in (1, settings.n_steps)

@@ -1,9 +1,9 @@
 """The three kinds of vocabulary of a small decoder, each learnt from its corpus."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 from engine.errors import InputError
 from engine.tokenizers.bpe import BPETokenizer
@@ -11,7 +11,6 @@ from engine.tokenizers.bpe_training import N_BYTES, bpe_tokenizer, learn_merges
 from engine.tokenizers.characters import CharacterTokenizer
 from engine.tokenizers.encoding import Encoding
 from engine.tokenizers.wordpiece import WordPieceTokenizer
-from engine.wording import reason_of
 
 Kind = Literal["characters", "bpe", "wordpiece"]
 
@@ -42,22 +41,6 @@ class Vocabulary:
     def size(self) -> int:
         """Number of ids."""
         return N_BYTES + len(self.merges) if self.kind == "bpe" else len(self.tokens)
-
-    @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> "Vocabulary":
-        """Read a vocabulary written as JSON of ``dataclasses.asdict``."""
-        try:
-            kind, unknown = content["kind"], content["keep_unknown"]
-            tokens = tuple(content["tokens"])
-            merges = tuple((left, right) for left, right in content["merges"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError(
-                f"the vocabulary cannot be understood ({type(error).__name__}: {reason_of(error)})"
-            ) from error
-        texts = (*tokens, *(symbol for pair in merges for symbol in pair))
-        if kind not in ("characters", "bpe", "wordpiece") or not all(isinstance(text, str) for text in texts):
-            raise InputError(f"a vocabulary of kind {kind!r} is unknown, or not made of texts")
-        return cls(kind, tokens, merges, bool(unknown))
 
 
 def learn_vocabulary(

@@ -48,16 +48,13 @@ class Adapter:
 
 @dataclass(frozen=True)
 class FittedAdapter:
-    """An adapter, its chosen ridge and epochs, and the loss by epoch from 0 on.
-
-    ``validation_losses`` are means over the inner folds, every `EVERY` epochs, with the chosen ridge.
-    """
+    """An adapter, and its hyper-parameters as the inner cross-validation chose them."""
 
     adapter: Adapter
     ridge: float
     n_epochs: int
-    losses: Losses
-    validation_losses: Losses
+    losses: Losses  # by epoch, from 0 on
+    validation_losses: Losses  # means over the inner folds, every `EVERY` epochs
 
     @property
     def choice(self) -> str:
@@ -118,8 +115,7 @@ def fit_adapter(
     The highest mean nDCG@10 of the held-out questions decides; 0 epochs is among the candidates.
 
     Vectors are ``(n_questions, d_model)`` and ``(n_chunks, d_model)``, rows of length 1; ``relevant`` is bool
-    ``(n_questions, n_chunks)``, one or more a row. ``n_epochs`` is the maximum, ``seed`` that of the inner
-    folds; ``on_progress`` is called with trainings done and trainings in all.
+    ``(n_questions, n_chunks)``, one or more a row.
     """
     if n_epochs < 1:
         raise InputError(f"{n_epochs} epochs: train for 1 or more, such as {N_EPOCHS}")

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from engine.layers.tracing import Array
-from engine.training.search.alignment import alignment, uniformity
 from engine.training.search.folds import Fold, LabelledTexts
 from engine.weights.fetch import Progress
 
@@ -15,56 +14,37 @@ Losses = tuple[tuple[int, float], ...]  # epochs, and the loss after each
 
 @dataclass(frozen=True)
 class FoldResult:
-    """Vectors of a model tuned on one fold.
+    """Vectors of a model tuned on one fold, rows of length 1."""
 
-    Attributes
-    ----------
-    question_vectors
-        Vectors of the fold's test questions, rows of length 1.
-    chunk_vectors
-        Vectors of all chunks, rows of length 1.
-    losses, validation_losses
-        Loss by epoch on the questions trained on, and on those held out for early stopping.
-    choice
-        Hyper-parameters chosen without the test questions, in words.
-    """
-
-    question_vectors: Array = field(repr=False)
-    chunk_vectors: Array = field(repr=False)
-    losses: Losses
-    validation_losses: Losses
-    choice: str
+    question_vectors: Array = field(repr=False)  # of the fold's test questions
+    chunk_vectors: Array = field(repr=False)  # of all chunks
+    losses: Losses  # on the questions trained on
+    validation_losses: Losses  # on those held out for early stopping
+    choice: str  # hyper-parameters chosen without the test questions, in words
 
 
 @dataclass(frozen=True)
 class Spread:
-    """Wang and Isola's two measures on the test questions of a fold; lower is better for both."""
+    """Wang and Isola's measures (2020) of test questions and their chunks; lower is better for both."""
 
     alignment: float
     uniformity: float
 
+    @classmethod
+    def of(cls, question_vectors: Array, chunk_vectors: Array, relevant: Array) -> "Spread":
+        """Measure the alignment of questions with their chunks, and the uniformity of the questions."""
+        return cls(alignment(question_vectors, chunk_vectors, relevant), uniformity(question_vectors))
+
 
 @dataclass(frozen=True)
 class CrossValidated:
-    """Scores of every question by a model that was not trained on it.
-
-    Attributes
-    ----------
-    before, after
-        Cosines with every chunk, ``(n_questions, n_chunks)``.
-    spreads
-        Of each fold, before and after.
-    losses
-        Of each fold, by epoch: training loss and validation loss.
-    choices
-        Hyper-parameters that each fold chose without its test questions, in words.
-    """
+    """Cosines of each question with every chunk, ``(n_questions, n_chunks)``, by models not trained on it."""
 
     before: Array = field(repr=False)
     after: Array = field(repr=False)
-    spreads: tuple[tuple[Spread, Spread], ...]
-    losses: tuple[tuple[Losses, Losses], ...]
-    choices: tuple[str, ...]
+    spreads: tuple[tuple[Spread, Spread], ...]  # of each fold, before and after
+    losses: tuple[tuple[Losses, Losses], ...]  # of each fold: training and validation
+    choices: tuple[str, ...]  # of each fold
 
 
 # Trains on a fold, and reports parts done and parts in all.
@@ -99,8 +79,8 @@ def cross_validate(
         relevant = labelled.relevant[fold.test]
         spreads.append(
             (
-                spread(question_vectors[fold.test], chunk_vectors, relevant),
-                spread(fitted.question_vectors, fitted.chunk_vectors, relevant),
+                Spread.of(question_vectors[fold.test], chunk_vectors, relevant),
+                Spread.of(fitted.question_vectors, fitted.chunk_vectors, relevant),
             )
         )
         losses.append((fitted.losses, fitted.validation_losses))
@@ -109,6 +89,26 @@ def cross_validate(
     return CrossValidated(before, after, tuple(spreads), tuple(losses), tuple(choices))
 
 
-def spread(question_vectors: Array, chunk_vectors: Array, relevant: Array) -> Spread:
-    """Alignment of questions with their chunks, and uniformity of the questions."""
-    return Spread(alignment(question_vectors, chunk_vectors, relevant), uniformity(question_vectors))
+def alignment(question_vectors: Array, chunk_vectors: Array, relevant: Array) -> float:
+    """Mean of ``|q - c|^2`` over all pairs of a question and a relevant chunk, 0 to 4; NaN without a pair.
+
+    ``align_loss`` of the paper with exponent 2. Vectors are ``(n_questions, d_model)`` and
+    ``(n_chunks, d_model)``, rows of length 1; ``relevant`` is bool ``(n_questions, n_chunks)``.
+    """
+    questions, chunks = np.nonzero(relevant)
+    if not len(questions):
+        return float("nan")
+    apart = question_vectors[questions] - chunk_vectors[chunks]  # (n_pairs, d_model)
+    return float(np.square(apart).sum(axis=1).mean())
+
+
+def uniformity(vectors: Array) -> float:
+    """Log of the mean of ``exp(-2 |x - y|^2)`` over all pairs: 0 if all vectors are equal, -4 at best.
+
+    ``uniform_loss`` of the paper with t = 2, of ``(n, d_model)``, rows of length 1; NaN for fewer than two.
+    """
+    first, second = np.triu_indices(len(vectors), 1)
+    if not len(first):
+        return float("nan")
+    squares = 2 - 2 * (vectors @ vectors.T)[first, second]  # |x - y|^2
+    return float(np.log(np.exp(-2 * squares).mean()))

@@ -27,31 +27,18 @@ MAX_NORM = 1.0  # of all gradients together
 
 @dataclass(frozen=True)
 class FineTuning:
-    """How the last layers are trained.
+    """How the last layers are trained, by AdamW: a tenth of the updates warms up, then the rate decays.
 
-    Attributes
-    ----------
-    n_last
-        How many layers are trained.
-    n_epochs
-        Epochs at most; each takes every question once, with one of its chunks.
-    batch_size, n_hard
-        Questions an update, and hard negatives of each; the other questions' chunks are negatives too.
-    learning_rate
-        Of AdamW: a warm-up over a tenth of the updates, then a linear decay to 0.
-    patience
-        Epochs without a lower loss on held-out questions after which training ends.
-    seed
-        Of the order of the questions and of the chunks drawn.
+    An epoch takes every question once, with one of its chunks.
     """
 
-    n_last: int = 1
-    n_epochs: int = 4
-    batch_size: int = 16
-    n_hard: int = 1
+    n_last: int = 1  # layers that are trained
+    n_epochs: int = 4  # at most
+    batch_size: int = 16  # questions an update; the chunks of the others are negatives too
+    n_hard: int = 1  # hard negatives of each question
     learning_rate: float = 2e-4
-    patience: int = 2
-    seed: int = 0
+    patience: int = 2  # epochs without a lower loss on held-out questions after which training ends
+    seed: int = 0  # of the order of the questions and of the chunks drawn
 
 
 @dataclass(frozen=True)
@@ -79,22 +66,9 @@ def fine_tune(
     The best epoch has the lowest loss on held-out questions, one in five of the fold's training questions;
     epoch 0, before training, counts too.
 
-    Parameters
-    ----------
-    encoder
-        The model before tuning.
-    questions, chunks
-        Outputs of the frozen layers for all texts.
-    relevant
-        Bool ``(n_questions, n_chunks)``.
-    negatives
-        Places of each question's hard negatives, from `hard_negatives`.
-    fold
-        Its ``train`` questions and ``seen`` chunks are trained on.
-    settings
-        How to train.
-    on_progress
-        Called with updates done and the most there may be.
+    ``questions`` and ``chunks`` are outputs of the frozen layers for all texts, ``relevant`` is bool
+    ``(n_questions, n_chunks)``, ``negatives`` are places of each question's hard negatives. The fold's
+    ``train`` questions and ``seen`` chunks are trained on.
     """
     check(settings)
     rng = np.random.default_rng(settings.seed)

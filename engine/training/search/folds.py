@@ -13,14 +13,7 @@ from engine.layers.tracing import Array
 class LabelledTexts:
     """Questions, chunks and their relevance; every question has a relevant chunk.
 
-    Attributes
-    ----------
-    questions, chunks
-        Their texts.
-    documents
-        Name of the document of each chunk.
-    relevant
-        Bool ``(n_questions, n_chunks)``.
+    ``documents`` names the document of each chunk; ``relevant`` is bool ``(n_questions, n_chunks)``.
     """
 
     questions: tuple[str, ...] = field(repr=False)

@@ -14,7 +14,6 @@ from engine.training.search.cross_validation import CrossValidated, cross_valida
 from engine.training.search.fine_tune import FineTuning, fine_tune, fine_tuning_trainer, tuned_encoder
 from engine.training.search.folds import Fold, LabelledTexts, folds_by_document, folds_by_question
 from engine.training.search.frozen_layers import run_frozen_layers
-from engine.training.search.hard_negatives import hard_negatives
 from engine.training.search.metric_changes import MetricChange, metric_changes, should_keep
 from engine.weights.fetch import Progress
 
@@ -42,27 +41,17 @@ class TuningData:
 class Tuned:
     """A tuned model and its cross-validation.
 
-    Attributes
-    ----------
-    encoder, adapter
-        Trained on all questions: the original encoder with an adapter, or a fine-tuned encoder.
-    choice
-        Hyper-parameters chosen for that training, in words.
-    by_question
-        The cross-validation by question.
-    question_metrics, document_metrics
-        Metrics before and after by question, and by document; none where no folds by document can be made.
-    keep
-        Whether the gain is beyond noise, as `should_keep` says.
+    ``encoder`` and ``adapter`` are trained on all questions: the original encoder with an adapter, or a
+    fine-tuned encoder. ``document_metrics`` is empty where no folds by document can be made.
     """
 
     encoder: Encoder = field(repr=False)
     adapter: Adapter | None = field(repr=False)
-    choice: str
+    choice: str  # hyper-parameters chosen for that training, in words
     by_question: CrossValidated = field(repr=False)
-    question_metrics: tuple[MetricChange, ...]
-    document_metrics: tuple[MetricChange, ...]
-    keep: bool
+    question_metrics: tuple[MetricChange, ...]  # before and after, cross-validated by question
+    document_metrics: tuple[MetricChange, ...]  # and by document
+    keep: bool  # whether the gain is beyond noise, as `should_keep` says
 
 
 def tune(
@@ -74,16 +63,8 @@ def tune(
 ) -> Tuned:
     """Cross-validate by question and by document, then train in the same way on all questions.
 
-    Parameters
-    ----------
-    task
-        Texts, labels and vectors.
-    settings
-        How the last layers are fine-tuned; None trains an adapter for at most ``n_epochs``.
-    n_folds
-        Folds by question, and at most by document.
-    on_progress
-        Receives the progress; an exception that it raises ends the work.
+    ``settings`` say how the last layers are fine-tuned; None trains an adapter for at most ``n_epochs``. An
+    exception that ``on_progress`` raises ends the work.
     """
 
     def report(what: str) -> Progress:
@@ -133,3 +114,21 @@ def tune(
             question_metrics[0].comparison, document_metrics[0].comparison if document_metrics else None
         ),
     )
+
+
+def hard_negatives(rankings: list[Array], relevant: Array, depth: int) -> list[Array]:
+    """Return the places of the best chunks of each question that are not relevant, ascending.
+
+    They are the first ``depth`` by each of the score matrices ``rankings``, ``(n_questions, n_chunks)``, such
+    as cosines and BM25, with scores above 0; a question may have none. ``relevant`` is bool
+    ``(n_questions, n_chunks)``.
+    """
+    found = []
+    for row, right in enumerate(relevant):
+        best: set[int] = set()
+        for scores in rankings:
+            wrong = np.where(right, -np.inf, scores[row])
+            first = np.argsort(-wrong, kind="stable")[:depth]
+            best.update(first[wrong[first] > 0].tolist())
+        found.append(np.array(sorted(best), np.int64))
+    return found

@@ -35,9 +35,8 @@ def exact():
 
 
 @pytest.fixture(scope="module")
-def official_gradients(exact):
+def official_gradients(torch, exact):
     """Gradients of sum(d_vectors * mean vectors) by torch's autograd, by the official names."""
-    import torch
     from transformers import BertModel
 
     model = BertModel.from_pretrained(
@@ -53,7 +52,7 @@ def d_vectors():
     return np.random.default_rng(0).normal(size=(len(TEXTS), 384))
 
 
-@pytest.mark.parametrize("n_last", [1, 2, 6])
+@pytest.mark.parametrize("n_last", [1, 6])
 def test_gradients_are_those_of_autograd_on_the_official_model(exact, official_gradients, n_last):
     sequences = [exact.tokenizer.encode(text).ids for text in TEXTS]
     spans = row_spans([len(ids) for ids in sequences])
@@ -75,23 +74,15 @@ def test_gradients_are_those_of_autograd_on_the_official_model(exact, official_g
         np.testing.assert_allclose(grad, expected, rtol=0, atol=1e-6 * max(np.abs(expected).max(), 1e-6))
 
 
-def test_parameters_come_back_as_the_layers_they_were_taken_from(encoder):
+def test_parameters_are_copies_that_come_back_as_the_layers_they_were_taken_from(encoder):
     params = layer_parameters(encoder.weights, 2)
     again = with_parameters(encoder.weights, params)
-    assert len(again.layers) == 6
-    for ours, theirs in zip(again.layers, encoder.weights.layers, strict=True):
-        for part, original in zip(ours.__dict__.values(), theirs.__dict__.values(), strict=True):
-            assert all(np.array_equal(a, b) for a, b in zip(part, original, strict=True))
-
-
-def test_training_parameters_in_place_leaves_the_encoder_alone(encoder):
-    before = encoder.weights.layers[-1].ffn_output.bias.copy()
-    params = layer_parameters(encoder.weights, 1)
-    tuned = with_parameters(encoder.weights, params)
     for array in params.values():
         array += 1
-    assert np.array_equal(encoder.weights.layers[-1].ffn_output.bias, before)
-    assert np.array_equal(tuned.layers[-1].ffn_output.bias, before)
+    assert len(again.layers) == 6
+    for ours, theirs in zip(again.layers, Encoder.load().weights.layers, strict=True):
+        for part, original in zip(ours.__dict__.values(), theirs.__dict__.values(), strict=True):
+            assert all(np.array_equal(a, b) for a, b in zip(part, original, strict=True))
 
 
 def test_mean_pooling_gives_each_token_its_share():

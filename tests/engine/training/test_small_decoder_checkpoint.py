@@ -89,10 +89,9 @@ def rewritten(content, change):
     [
         (lambda about, tensors: tensors.pop("mean.embedding.weight"), "no tensor 'mean.embedding.weight'"),
         (lambda about, tensors: tensors["params.embedding.weight"].fill(np.nan), "no numbers"),
-        (lambda about, tensors: about["config"].update(n_heads=3), "cannot be understood"),
-        (lambda about, tensors: about["config"].update(colour="red"), "cannot be understood"),
-        (lambda about, tensors: about["config"].update(d_model="8"), "cannot be understood"),
-        (lambda about, tensors: about.update(vocabulary=None), "cannot be understood"),
+        (lambda about, tensors: about["config"].update(n_heads=3), "no checkpoint of a small decoder"),
+        (lambda about, tensors: about["config"].update(d_model="8"), "no checkpoint of a small decoder"),
+        (lambda about, tensors: about["vocabulary"].update(kind="syllables"), "no checkpoint of a small"),
         (lambda about, tensors: about["vocabulary"].update(tokens=["a"]), "1 tokens, its model 5"),
         (lambda about, tensors: about.update(step=-1), "at step -1"),
         (lambda about, tensors: about.update(format="other"), "no checkpoint of a small decoder"),
@@ -107,16 +106,11 @@ def test_damaged_checkpoints_are_told(checkpoint, change, said):
         read_checkpoint(rewritten(checkpoint_bytes(checkpoint), writable))
 
 
-def test_a_long_file_of_noise_is_told_in_a_short_line():
-    with pytest.raises(ModelFileError, match="no checkpoint of a small decoder") as told:
-        read_checkpoint(b"\xff" * 10_000)
-    assert len(str(told.value)) < 300
-
-
-@given(st.binary(max_size=200))
-def test_bytes_that_are_no_checkpoint_are_told(content):
-    with pytest.raises(ModelFileError, match="no checkpoint"):
+@given(st.binary(max_size=200).map(lambda content: content * 100))
+def test_bytes_that_are_no_checkpoint_are_told_in_a_short_line(content):
+    with pytest.raises(ModelFileError, match="no checkpoint") as told:
         read_checkpoint(content)
+    assert len(str(told.value)) < 400
 
 
 @given(st.data())
